@@ -1,0 +1,55 @@
+# Every target sets up what it needs in .venv; a second call finds its stamp and starts at once.
+
+VENV  := .venv
+BIN   := $(VENV)/bin
+PIP   := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+# The newest stamp of the two covers `make run`: the development set contains the plain package.
+PLAIN := $(VENV)/.installed-plain
+DEV   := $(VENV)/.installed-dev
+
+PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
+	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
+
+.DEFAULT_GOAL := help
+.PHONY: help run test lint bench clean system
+
+help: ## show this list
+	@grep -E '^[a-z]+:.*## ' Makefile | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 16
+
+run: $(PLAIN) ## do the main job on the example data set; results go to output/
+	@$(BIN)/python examples/main_job.py
+
+test: $(DEV) system ## run every test, the doctests and the documents' examples
+	@$(BIN)/python -m pytest --numprocesses=auto
+
+# The ledger's tests start a PostgreSQL server of their own; as root we fetch it from Debian's packages.
+system:
+	@ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || command -v initdb >/dev/null 2>&1 || \
+	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then \
+		{ apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq postgresql; } >/dev/null; \
+	else echo "PostgreSQL not found: its tests are skipped. As root: apt-get install postgresql"; fi
+
+lint: $(DEV) ## ruff (rules and format) and mypy, strict
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+
+bench: $(PLAIN) ## time the package beside its peers; ROWS=1000000 scales it down
+	@$(BIN)/python benchmarks/run_bench.py $(if $(ROWS),--rows $(ROWS))
+
+clean: ## remove .venv, results and caches
+	rm -rf $(VENV) output build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(BIN)/python:
+	@test -n "$(PYTHON)" || { echo "privatest needs Python 3.11 or newer; none found. Name one: make PYTHON=/path/to/python3" >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "privatest needs Python 3.11 or newer, not $(PYTHON)" >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); exit 1; }
+
+$(PLAIN): pyproject.toml | $(BIN)/python
+	$(PIP) --editable .
+	@touch $@
+
+$(DEV): pyproject.toml | $(BIN)/python
+	$(PIP) --editable '.[dev]'
+	@touch $(PLAIN) $@

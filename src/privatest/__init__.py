@@ -1,0 +1,75 @@
+"""privatest: did this data come from P or from Q, under differential privacy, with as few records as possible.
+
+>>> import privatest as pt
+>>> test = pt.design("bernoulli(0.6)", "bernoulli(0.4)", epsilon=1, n=100)
+>>> test.epsilon, test.n
+(1.0, 100)
+
+Names are loaded when first used, so that importing the package is quick.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from privatest.hypothesis import PrivateTest as PrivateTest
+    from privatest.hypothesis import Release as Release
+    from privatest.pairs import density as density
+    from privatest.pairs import mixture as mixture
+    from privatest.power import Comparison as Comparison
+    from privatest.power import HistogramTest as HistogramTest
+    from privatest.power import Optimum as Optimum
+    from privatest.power import PowerCurve as PowerCurve
+    from privatest.power import compare as compare
+    from privatest.power import design as design
+    from privatest.power import min_epsilon as min_epsilon
+    from privatest.power import optimum_sample_size as optimum_sample_size
+    from privatest.power import power_curve as power_curve
+    from privatest.power import sample_size as sample_size
+    from privatest.power.lower_bound import lower_bound as lower_bound
+    from privatest.power.optimum import optimum as optimum
+    from privatest.theory import Decomposition as Decomposition
+    from privatest.theory import SampleComplexity as SampleComplexity
+    from privatest.theory import decompose as decompose
+    from privatest.theory import sample_complexity as sample_complexity
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "Comparison": "power",
+    "Decomposition": "theory",
+    "HistogramTest": "power",
+    "Optimum": "power",
+    "PowerCurve": "power",
+    "PrivateTest": "hypothesis",
+    "Release": "hypothesis",
+    "SampleComplexity": "theory",
+    "compare": "power",
+    "decompose": "theory",
+    "density": "pairs",
+    "design": "power",
+    "lower_bound": "power",
+    "min_epsilon": "power",
+    "mixture": "pairs",
+    "optimum": "power",
+    "optimum_sample_size": "power",
+    "power_curve": "power",
+    "sample_complexity": "theory",
+    "sample_size": "power",
+}
+
+__all__ = ["__version__", *sorted(_HOMES)]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'privatest' has no attribute {name!r}")
+    value = getattr(import_module(f"privatest.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOMES})

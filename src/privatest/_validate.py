@@ -1,0 +1,56 @@
+"""Checks of arguments: ``_validate.positive(epsilon=epsilon)`` raises an error that names them."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from fractions import Fraction
+from numbers import Integral
+
+from privatest.errors import InvalidInput
+from privatest.rational import Number, rational
+
+__all__ = ["choice", "positive", "positive_integer", "probability", "suggestion"]
+
+
+def positive(remedy: str = "", **arguments: Number) -> Fraction:
+    """The one named argument, as an exact positive finite rational."""
+    ((name, value),) = arguments.items()
+    number = rational(value, name)
+    if number <= 0:
+        raise InvalidInput(f"{name}={value!r} must be greater than 0. {remedy}".rstrip())
+    return number
+
+
+def positive_integer(remedy: str = "", **arguments: int) -> int:
+    """The one named argument, as an integer that is at least 1."""
+    ((name, value),) = arguments.items()
+    whole = isinstance(value, Integral) or (isinstance(value, float) and float(value).is_integer())
+    if isinstance(value, bool) or not whole or value < 1:
+        raise InvalidInput(f"{name}={value!r} must be a whole number of at least 1. {remedy}".rstrip())
+    return int(value)
+
+
+def probability(remedy: str = "", **arguments: float) -> float:
+    """The one named argument, as a number strictly between 0 and 1."""
+    ((name, value),) = arguments.items()
+    number = rational(value, name)
+    if not 0 < number < 1:
+        raise InvalidInput(f"{name}={value!r} must lie in (0, 1). {remedy}".rstrip())
+    return float(number)
+
+
+def choice(options: Iterable[str], **arguments: object) -> str:
+    """The one named argument, as one of ``options``."""
+    ((name, value),) = arguments.items()
+    known = list(options)
+    if not isinstance(value, str) or value not in known:
+        listed = ", ".join(repr(option) for option in known)
+        raise InvalidInput(f"{name}={value!r} must be one of {listed}.{suggestion(str(value), known)}")
+    return value
+
+
+def suggestion(word: str, known: Iterable[str]) -> str:
+    """`` Did you mean 'normal'?`` where some known word is close, else nothing."""
+    close = difflib.get_close_matches(word.lower(), list(known), n=1, cutoff=0.6)
+    return f" Did you mean {close[0]!r}?" if close else ""

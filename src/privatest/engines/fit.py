@@ -1,0 +1,31 @@
+"""Whether a column's type fits a score. Types only: no record is looked at."""
+
+from __future__ import annotations
+
+from privatest.errors import InvalidData
+from privatest.scores import LabelCells, Score
+from privatest.scores.cells import is_number
+
+__all__ = ["check_numbers", "check_text"]
+
+
+def check_numbers(score: Score, dtype: str) -> None:
+    """A column of numbers fits unless every label is something else."""
+    if isinstance(score.cells, LabelCells) and not any(is_number(label) for label in score.cells.labels):
+        raise InvalidData(
+            f"The data are numbers ({dtype}), but no label of the distributions is a number. "
+            "Pass the labels themselves, or give the distributions numeric labels."
+        )
+
+
+def check_text(score: Score, dtype: str) -> None:
+    """A column of text fits only where some label is text."""
+    if not isinstance(score.cells, LabelCells):
+        raise InvalidData(
+            f"The data are text ({dtype}), but the distributions are over numbers. Convert them to numbers."
+        )
+    if not any(isinstance(label, (str, bytes)) for label in score.cells.labels):
+        raise InvalidData(
+            f"The data are text ({dtype}), but no label of the distributions is text. "
+            "Convert them to numbers, or give the distributions text labels."
+        )

@@ -1,0 +1,67 @@
+"""Records in a list or an object array: each one is read on its own, so no record can change the structure."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from decimal import Decimal
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from privatest.engines.arrays import ArrayRecords
+from privatest.engines.fit import check_text
+from privatest.scores import LabelCells, Score
+
+__all__ = ["SequenceRecords"]
+
+
+@dataclass(frozen=True, eq=False)
+class SequenceRecords:
+    """Python objects of any kind; ``text`` names the column's type when it can hold text only."""
+
+    values: Sequence[Any]
+    text: str | None = None
+
+    def count(self) -> int:
+        return len(self.values)
+
+    def check(self, score: Score) -> None:
+        if self.text is not None:
+            check_text(score, self.text)
+
+    def total(self, score: Score) -> int:
+        cells = score.cells
+        if isinstance(cells, LabelCells):
+            table = score.table.tolist()
+            with _quiet():
+                return sum(table[cells.index_of(record)] for record in self.values)
+        numbers = np.fromiter(self._numbers(), dtype=np.float64, count=len(self.values))
+        return ArrayRecords(numbers).total(score)
+
+    def _numbers(self) -> Iterator[float]:
+        with _quiet():
+            for record in self.values:
+                yield _number(record)
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Without the warnings that a record's own code may give: they would tell of one record."""
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        yield
+
+
+def _number(record: object) -> float:
+    """The record as a float; NaN, that is, odd, for whatever is not a number (numeric text included)."""
+    if type(record) is float:
+        return record
+    try:
+        return float(record) if isinstance(record, (Real, Decimal, np.bool_)) else math.nan
+    except Exception:  # a number type of the user's may raise anything: that record is odd
+        return math.nan

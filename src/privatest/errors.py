@@ -1,0 +1,118 @@
+"""Every error this package raises on purpose.
+
+::
+
+    PrivatestError
+    +-- InvalidInput (ValueError)        an argument breaks a rule; the message names it and the remedy
+    |   +-- InvalidDistribution          P or Q is not a distribution we can read
+    |   |   +-- NothingToTest            P and Q are the same distribution
+    |   +-- InvalidData                  the data's structure (never one record's value) is wrong
+    |   +-- InvalidDocument              a serialised object is cut short, edited or of another version
+    |   +-- Infeasible                   the target cannot be met by any setting; the message says why
+    +-- MissingExtra (ImportError)       an optional dependency is not installed; the message names the extra
+    +-- BudgetExceeded                   .asked is more than is .left of the budget; nothing was charged
+    +-- LedgerError                      the ledger cannot do it; the message says what state it is in
+        +-- LedgerUnavailable            missing, read-only, full or unreachable
+        |   +-- LedgerLocked             somebody else held it for longer than the timeout; try again
+        +-- LedgerUnreadable             not a ledger, damaged, or of another version
+        +-- LedgerTampered               a row was edited, removed or moved; .sequence is the first bad one
+        +-- RequestConflict              the request's name was used before, for another epsilon or design
+
+No message ever carries a record or anything computed from the records.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+__all__ = [
+    "BudgetExceeded",
+    "Infeasible",
+    "InvalidData",
+    "InvalidDistribution",
+    "InvalidDocument",
+    "InvalidInput",
+    "LedgerError",
+    "LedgerLocked",
+    "LedgerTampered",
+    "LedgerUnavailable",
+    "LedgerUnreadable",
+    "MissingExtra",
+    "NothingToTest",
+    "PrivatestError",
+    "RequestConflict",
+]
+
+
+class PrivatestError(Exception):
+    """Root of the tree above."""
+
+
+class InvalidInput(PrivatestError, ValueError):
+    """An argument breaks a rule."""
+
+
+class InvalidDistribution(InvalidInput):
+    """P or Q is not a distribution this package can read."""
+
+
+class NothingToTest(InvalidDistribution):
+    """P and Q are the same distribution."""
+
+
+class InvalidData(InvalidInput):
+    """The structure of the data (never the value of one record) is wrong."""
+
+
+class InvalidDocument(InvalidInput):
+    """A serialised object is cut short, edited or of another version."""
+
+
+class Infeasible(InvalidInput):
+    """No setting meets the target."""
+
+
+class MissingExtra(PrivatestError, ImportError):
+    """An optional dependency is not installed."""
+
+
+class BudgetExceeded(PrivatestError):
+    """More epsilon was asked for than is left; nothing was charged. The amounts are exact."""
+
+    def __init__(self, message: str, dataset: str, asked: Fraction, spent: Fraction, left: Fraction) -> None:
+        super().__init__(message, dataset, asked, spent, left)  # all of them, so that it survives pickling
+        self.dataset, self.asked, self.spent, self.left = dataset, asked, spent, left
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+class LedgerError(PrivatestError):
+    """The ledger cannot do what was asked."""
+
+
+class LedgerUnavailable(LedgerError):
+    """The ledger is missing, read-only, full or unreachable."""
+
+
+class LedgerLocked(LedgerUnavailable):
+    """Somebody else held the ledger for longer than the timeout."""
+
+
+class LedgerUnreadable(LedgerError):
+    """The database is not a ledger, is damaged, or is a ledger of another version."""
+
+
+class LedgerTampered(LedgerError):
+    """A row was edited, removed or moved. ``sequence`` is the first bad row, where one can be named."""
+
+    def __init__(self, message: str, sequence: int | None = None) -> None:
+        super().__init__(message, sequence)
+        self.sequence = sequence
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+class RequestConflict(LedgerError):
+    """A request of this name was charged before, for another epsilon or another design."""

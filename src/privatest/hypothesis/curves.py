@@ -1,0 +1,371 @@
+r"""Both error rates as functions of the cutoff, for many cutoffs at the price of one.
+
+The transforms of the two laws are computed once; each cutoff is then a dot product:
+
+.. math:: \Pr[T \le c] = \frac12 - \frac1\pi \int_0^\pi \frac{\Im[\phi_T(t) e^{-itc}]}{2 \sin(t/2)} dt
+
+for c halfway between two values of T. Where that integral has other peaks than the one at zero (few records, few
+values), the law of the sum is convolved instead. Absolute accuracy is near 1e-13; for probabilities that must be
+accurate relative to themselves see :mod:`privatest.hypothesis.total`.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+from scipy import fft, signal, special
+
+from privatest.hypothesis.spectrum import log_transform
+from privatest.hypothesis.total import NoisyTotal
+from privatest.noise import Noise, Tulap
+
+__all__ = ["Curves"]
+
+Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+
+_GRID = 33
+_NEGLIGIBLE = 42.0
+# Scores of clamped ratios stay below 2^17; those that stand for infinite ratios begin at 2^24.
+_INFINITE = 1 << 20
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(24)
+# Gauss's rule with 24 nodes integrates e^(i f x) over [-1, 1] to rounding for frequencies f up to this.
+_RESOLVED = 12.0
+_MOST_PANELS = 120
+_LARGEST_TABLE = 1 << 21
+# 6^64/64! < 1e-39
+_MOMENTS = 64
+_SERIES_RADIUS = 6.0
+
+
+@dataclass(frozen=True, eq=False)
+class Curves:
+    """Error rates of "alternative when T <= cutoff" over all cutoffs, for n records and a noise.
+
+    Cutoffs are given as ``base + unit * offset``: exact for whole offsets, linear in between.
+    """
+
+    support: Integers
+    null_law: Floats
+    alternative_law: Floats
+    n: int
+    noise: Noise
+
+    @cached_property
+    def _ordinary(self) -> tuple[Curves, tuple[float, float], tuple[float, float]] | None:
+        """Where some scores stand for infinite ratios: the curves of the others, and for P and for Q the probability
+        that no record is infinite and the cdf where one is. None where all scores are ordinary.
+
+        A record of infinite ratio outweighs all others, and P and Q have infinite ratios of opposite signs only.
+        """
+        inner = np.abs(self.support) < _INFINITE
+        if inner.all() or not inner.any():
+            return None
+        lowest = self.support < self.support[inner].min()
+        laws, infinite = [], []
+        for law in self._laws:
+            share = math.fsum(law[inner])
+            never = share**self.n
+            laws.append(law[inner] / share if share > 0 else np.full(int(inner.sum()), 1 / inner.sum()))
+            infinite.append((never, (1 - never) * float(law[lowest].sum() > 0)))
+        return Curves(self.support[inner], laws[0], laws[1], self.n, self.noise), infinite[0], infinite[1]
+
+    @cached_property
+    def _lattice(self) -> tuple[int, int, Floats, Noise]:
+        """low, spacing and the support as steps; and the noise on the coarser lattice, where there is one."""
+        low = int(self.support[0])
+        spacing = int(np.gcd.reduce(self.support - low)) or 1
+        noise = self.noise
+        if spacing > 1:
+            if isinstance(noise, Tulap) and noise.width % spacing == 0:
+                noise = Tulap(noise.epsilon, noise.width // spacing)
+            else:
+                spacing = 1
+        return low, spacing, ((self.support - low) // spacing).astype(np.float64), noise
+
+    @property
+    def unit(self) -> int:
+        """Fine lattice units of one offset."""
+        return self._ordinary[0].unit if self._ordinary else self._lattice[1]
+
+    @cached_property
+    def _means(self) -> tuple[float, float]:
+        steps = self._lattice[2]
+        return math.fsum(self.null_law * steps), math.fsum(self.alternative_law * steps)
+
+    @cached_property
+    def _centre(self) -> Fraction:
+        """The midpoint between values of the coarse total nearest to the midpoint of the means."""
+        middle = Fraction(self.n * sum(self._means) / 2)
+        offset = self._lattice[3].offset
+        return math.floor(middle - offset) + offset + Fraction(1, 2)
+
+    @cached_property
+    def base(self) -> Fraction:
+        """The cutoff of offset 0."""
+        if self._ordinary is not None:
+            return self._ordinary[0].base
+        low, spacing, _, _ = self._lattice
+        return spacing * self._centre + self.n * low
+
+    def cutoff(self, offset: Fraction | int) -> Fraction:
+        """The cutoff of an offset."""
+        return self.base + self.unit * Fraction(offset)
+
+    @cached_property
+    def reach(self) -> float:
+        """Offsets beyond this are of no interest: e^-24 of the noise and 7 deviations past the farther mean."""
+        if self._ordinary is not None:
+            return self._ordinary[0].reach
+        _, _, steps, noise = self._lattice
+        null, alternative = self._means
+        spread = max(
+            math.fsum(law * (steps - m) ** 2) for law, m in zip(self._laws, self._means, strict=True)
+        )
+        tail = 24 / noise.decay_rate if math.isfinite(noise.decay_rate) else 0.0
+        return self.n * abs(null - alternative) / 2 + 7 * math.sqrt(self.n * spread) + tail + 2
+
+    @cached_property
+    def _core(self) -> float:
+        """Offsets among which the largest advantage lies: where the two laws, and the noise's middle, are."""
+        _, _, steps, noise = self._lattice
+        null, alternative = self._means
+        spread = max(
+            math.fsum(law * (steps - m) ** 2) for law, m in zip(self._laws, self._means, strict=True)
+        )
+        middle = 3 / noise.decay_rate if math.isfinite(noise.decay_rate) else 0.0
+        if isinstance(noise, Tulap):  # its density is flat for half a width on either side of 0, then falls
+            middle = min(middle, 2.0 * noise.width)
+        return self.n * abs(null - alternative) / 2 + 7 * math.sqrt(self.n * spread) + middle + 2
+
+    @property
+    def _laws(self) -> tuple[Floats, Floats]:
+        return self.null_law, self.alternative_law
+
+    def cdfs(self, offsets: Floats) -> tuple[Floats, Floats]:
+        """(Pr_P[T <= c], Pr_Q[T <= c]) at c = base + unit * offset."""
+        if self._ordinary is not None:
+            inner, *infinite = self._ordinary
+            first, second = (
+                never * f + sure for f, (never, sure) in zip(inner.cdfs(offsets), infinite, strict=True)
+            )
+            return first, second
+        if self._spectral is not None:
+            t, weights, transforms = self._spectral
+            turned = np.exp(-1j * np.multiply.outer(offsets, t))
+            # einsum, not @: BLAS would start threads for a product of this size
+            null, alternative = (0.5 - np.einsum("ij,j->i", turned, weights * f).imag for f in transforms)
+        elif self._core > _LARGEST_TABLE:
+            null, alternative = (np.array([t.cdf(self.cutoff(math.floor(o))) for o in offsets]) for t in self._totals)
+        else:
+            null, alternative = self._tabulated(offsets)
+        return np.clip(null, 0.0, 1.0), np.clip(alternative, 0.0, 1.0)
+
+    @cached_property
+    def _spectral(self) -> tuple[Floats, Floats, list[npt.NDArray[np.complex128]]] | None:
+        """Nodes, weights over 2 pi sin(t/2), and the transforms about the centre; None if other peaks matter."""
+        _, _, steps, noise = self._lattice
+        n = self.n
+        spreads = [
+            math.sqrt(math.fsum(law * (steps - m) ** 2))
+            for law, m in zip(self._laws, self._means, strict=True)
+        ]
+        least = min(spreads) * math.sqrt(n)
+        if n < 32 or least == 0:
+            return None
+        reach = 9.5 / least
+        # Tulap's transform has a pole beside every multiple of 2 pi/width: only the one at 0 is resolved.
+        if reach > math.pi / 4 or (isinstance(noise, Tulap) and reach * noise.width > 5):
+            return None
+        if n * max(_side_lobe(steps, law, reach) for law in self._laws) > -_NEGLIGIBLE:
+            return None
+        scale = min(
+            1.0 / math.sqrt(n * max(spreads) ** 2 + noise.variance), noise.decay_rate, 1.0 / self.reach
+        )
+        nodes = _quadrature(scale, reach, 2 * _RESOLVED / self.reach)
+        if nodes is None:
+            return None
+        t, weights = nodes
+        shared = noise.characteristic(t)
+        transforms = []
+        for law in self._laws:
+            mean, logs = _log_transform(steps, law, t)
+            transforms.append(np.exp(n * logs + 1j * t * float(n * Fraction(mean) - self._centre)) * shared)
+        return t, weights / (2 * math.pi * np.sin(t / 2)), transforms
+
+    @cached_property
+    def _totals(self) -> tuple[NoisyTotal, NoisyTotal]:
+        """The laws of the noisy totals, where neither the integral nor a table will do: one cutoff at a time."""
+        first, second = (NoisyTotal(self.support, law, self.n, self.noise) for law in self._laws)
+        return first, second
+
+    @cached_property
+    def _tables(self) -> tuple[int, Floats, Floats]:
+        """Both cdfs at all whole offsets from -r to r, and r: the laws of the sums convolved with the noise's cdf."""
+        _, _, steps, noise = self._lattice
+        most = math.ceil(self._core) + 1
+        found = []
+        for law in self._laws:
+            visited = law > 0
+            total = NoisyTotal(steps[visited].astype(np.int64), law[visited], self.n, noise)
+            first, weights = _dense_window(total)
+            points = np.arange(-most, most + len(weights), dtype=np.float64)
+            levels = noise.cdf(float(self._centre - first) + points - (len(weights) - 1))
+            found.append(signal.fftconvolve(levels, weights, mode="valid")[: 2 * most + 1])
+        return most, found[0], found[1]
+
+    def _tabulated(self, offsets: Floats) -> tuple[Floats, Floats]:
+        most, null, alternative = self._tables
+        whole = np.floor(offsets)
+        left = np.clip(whole + most, 0, 2 * most).astype(np.intp)
+        right = np.minimum(left + 1, 2 * most)
+        part = offsets - whole
+        first, second = ((1 - part) * f[left] + part * f[right] for f in (null, alternative))
+        return first, second
+
+    def best_offset(self) -> tuple[int, float]:
+        """The whole offset of the largest advantage, and that advantage."""
+
+        def advantage(offsets: Floats) -> Floats:
+            null, alternative = self.cdfs(offsets)
+            return alternative - null
+
+        edge = self._ordinary[0]._core if self._ordinary else self._core
+        low, high = -edge, edge
+        while high - low > _GRID - 1:
+            grid = np.rint(np.linspace(low, high, _GRID))
+            top = int(np.argmax(advantage(grid)))
+            gap = (high - low) / (_GRID - 1)
+            low, high = grid[top] - 1.5 * gap, grid[top] + 1.5 * gap
+        grid = np.arange(math.floor(low), math.ceil(high) + 1, dtype=np.float64)
+        values = advantage(grid)
+        top = int(np.argmax(values))
+        return int(grid[top]), float(values[top])
+
+    def offset_for_alpha(self, alpha: float) -> int | None:
+        """The largest whole offset at which the type I error is at most alpha; None where that lies out of reach.
+
+        Invariant: the error is at most alpha at `low` and above it at `high`.
+        """
+        if alpha < 1e-9:
+            return None
+        tabulated = (self._ordinary[0] if self._ordinary else self)._spectral is None
+        edge = math.ceil(
+            (self._ordinary[0]._core if self._ordinary else self._core) if tabulated else self.reach
+        )
+        low, high = -edge, edge
+        ends = self.cdfs(np.array([low, high], dtype=np.float64))[0]
+        if not ends[0] <= alpha < ends[1]:
+            return None
+        while high - low > 1:
+            grid = np.unique(np.rint(np.linspace(low, high, _GRID)))
+            fine = self.cdfs(grid)[0] <= alpha
+            last = int(np.flatnonzero(fine)[-1]) if np.any(fine) else 0
+            low, high = int(grid[last]), int(grid[min(last + 1, len(grid) - 1)])
+        return low
+
+    def beta_at(self, alpha: float) -> float:
+        """The type II error at the largest cutoff whose type I error is at most alpha."""
+        offset = self.offset_for_alpha(alpha)
+        if offset is None:
+            cutoff = self.cutoff_for_alpha(alpha)
+            return NoisyTotal(self.support, self.alternative_law, self.n, self.noise).sf(cutoff)
+        ends = np.array([offset, offset + 1], dtype=np.float64)
+        null, alternative = self.cdfs(ends)
+        # Between whole offsets both rates are linear on a coarser lattice, and a step on the finest one.
+        part = (alpha - null[0]) / (null[1] - null[0]) if self.unit > 1 and null[1] > null[0] else 0.0
+        return 1.0 - float(alternative[0] + part * (alternative[1] - alternative[0]))
+
+    def cutoff_for_alpha(self, alpha: float) -> Fraction:
+        """The largest cutoff, halfway between two values of T, at which the type I error is at most alpha."""
+        null = NoisyTotal(self.support, self.null_law, self.n, self.noise)
+        offset = self.offset_for_alpha(alpha)
+        if (
+            offset is None
+        ):  # in the far tail: bisect on probabilities that are accurate relative to themselves
+            offset = 0
+            step = math.ceil(self.reach)
+            while null.cdf(self.cutoff(offset)) > alpha:
+                offset, step = offset - step, 2 * step
+            low, high = offset, offset + step
+        else:
+            low, high = offset - 1, offset + 2
+        # Invariant, in fine lattice units around the base: the error is at most alpha at `low`, above it at `high`.
+        low, high = low * self.unit, high * self.unit
+        while null.cdf(self.base + low) > alpha:  # rounding of the curves, at most once
+            low -= self.unit
+        while high - low > 1:
+            middle = (low + high) // 2
+            if null.cdf(self.base + middle) <= alpha:
+                low = middle
+            else:
+                high = middle
+        return self.base + low
+
+
+def _dense_window(total: NoisyTotal) -> tuple[int, Floats]:
+    """The smallest total of scores that matters, and the probabilities of it and the integers that follow."""
+    low, spacing, steps, _ = total._atoms
+    if len(steps) == 1:
+        return total.n * low, np.ones(1)
+    start, weights = total.window()
+    dense = np.zeros(spacing * (len(weights) - 1) + 1)
+    dense[::spacing] = weights
+    return total.n * low + spacing * start, dense
+
+
+def _quadrature(scale: float, reach: float, longest: float) -> tuple[Floats, Floats] | None:
+    """Gauss-Legendre nodes on [0, reach], panels doubling from the smallest scale of the integrand."""
+    if reach / longest > _MOST_PANELS:
+        return None
+    ends = [0.0]
+    length = min(scale, longest)
+    while ends[-1] < reach:
+        ends.append(min(ends[-1] + length, reach))
+        length = min(2 * length, longest)
+    left, right = np.array(ends[:-1]), np.array(ends[1:])
+    half = (right - left) / 2
+    nodes = (left + half)[:, None] + half[:, None] * _NODES
+    return nodes.ravel(), (half[:, None] * _WEIGHTS).ravel()
+
+
+def _log_transform(steps: Floats, law: Floats, t: Floats) -> tuple[float, npt.NDArray[np.complex128]]:
+    """As :func:`log_transform` at i t, by more moments and fewer exact sums: tuning calls this a hundred times."""
+    mean = math.fsum(law * steps)
+    away = steps - mean
+    size = float(max(away[-1], -away[0]))
+    if float(t[-1]) * size > _SERIES_RADIUS:
+        return log_transform(steps, law, (1j * t).astype(np.complex128))
+    away = away / size
+    powers = np.cumprod(np.broadcast_to(away, (_MOMENTS, len(away))), axis=0)
+    moments = np.einsum("ij,j->i", powers, law)
+    coefficients = moments / special.factorial(np.arange(1, _MOMENTS + 1))
+    x = 1j * t * size
+    series = np.zeros_like(x)
+    for coefficient in coefficients[::-1]:
+        series = (series + coefficient) * x
+    modulus = 0.5 * np.log1p(2 * series.real + series.real**2 + series.imag**2)
+    return mean, modulus + 1j * np.arctan2(series.imag, 1 + series.real)
+
+
+def _side_lobe(steps: Floats, law: Floats, from_angle: float) -> float:
+    """An upper bound on log |E e^(its)| over [from_angle, pi].
+
+    |phi|^2 changes by at most var (pi/16d)^2 between a maximum and the nearest of 16 d grid points, and the
+    variance is at most d^2/4.
+    """
+    degree = int(steps[-1] - steps[0])
+    size = fft.next_fast_len(16 * (degree + 1), real=True)
+    dense = np.bincount((steps - steps[0]).astype(np.int64), weights=law, minlength=degree + 1)
+    power = np.abs(fft.rfft(dense, size)) ** 2
+    beyond = power[min(math.floor(from_angle * size / (2 * math.pi)), len(power) - 1) :]
+    # Up to its first minimum the main lobe only falls, and at from_angle it has died by the choice of it.
+    rising = np.flatnonzero(np.diff(beyond) > 0)
+    if len(rising) == 0:
+        return -math.inf
+    return 0.5 * math.log(min(float(beyond[rising[0] :].max()) + (math.pi / 32) ** 2, 1.0))

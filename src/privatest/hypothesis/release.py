@@ -1,0 +1,64 @@
+"""What a test gives back: the decision, the noisy statistic and its p-value. Nothing else leaves the data."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+__all__ = ["Decision", "Release"]
+
+Decision = Literal["null", "alternative"]
+
+
+@dataclass(frozen=True)
+class Release:
+    """The outcome of running a test on data.
+
+    Guarantees: the triple (decision, statistic, pvalue) is epsilon-differentially private, being computed from
+    the noisy total alone; a release with infinite epsilon carries the decision only.
+
+    Attributes:
+        decision: "null" (the data look like P) or "alternative" (they look like Q).
+        statistic: the noisy sum of clamped log-likelihood ratios, in nats; large values speak for P.
+        pvalue: probability, were P true, of a statistic as small as this one; exact.
+        epsilon: privacy loss of this release; ``inf`` means it is not private.
+        n: number of records, which is public.
+        test: name of the test.
+        neighbours: which pairs of data sets the guarantee compares.
+        simulated: True when the randomness came from a generator of the caller's: such a release is not private.
+    """
+
+    decision: Decision
+    statistic: float | None
+    pvalue: float | None
+    epsilon: float
+    n: int
+    test: str
+    neighbours: str
+    simulated: bool = False
+
+    @property
+    def private(self) -> bool:
+        """Whether the guarantee holds: finite epsilon and randomness from the operating system."""
+        return math.isfinite(self.epsilon) and not self.simulated
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON (infinity as the text "inf")."""
+        document = asdict(self)
+        document["private"] = self.private
+        if math.isinf(self.epsilon):
+            document["epsilon"] = "inf"
+        return document
+
+    def __str__(self) -> str:
+        parts = [f"decision: {self.decision}"]
+        if self.statistic is not None and self.pvalue is not None:
+            parts.append(f"statistic {self.statistic:.6g}, p-value {self.pvalue:.4g}")
+        if self.simulated:
+            parts.append("SIMULATED, not private")
+        elif self.private:
+            parts.append(f"{self.epsilon:g}-differentially private ({self.neighbours})")
+        else:
+            parts.append("NOT PRIVATE (epsilon = inf)")
+        return "; ".join(parts)

@@ -1,0 +1,187 @@
+"""A distribution of one record, and the finite kind: labels with probabilities."""
+
+from __future__ import annotations
+
+import math
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from privatest.errors import InvalidDistribution
+
+__all__ = ["Distribution", "Floats", "Labels"]
+
+Floats = NDArray[np.float64]
+
+SUM_TOLERANCE = 1e-9
+_WORD = re.compile(r"[A-Za-z_][A-Za-z_0-9]*\Z")
+
+
+class Distribution(ABC):
+    """P or Q. Public by definition: a distribution holds nothing about anybody's data."""
+
+    kind: ClassVar[str]
+    """``"labels"``, ``"integers"`` or ``"reals"``."""
+
+    @property
+    def spec(self) -> str | None:
+        """Text that :func:`parse` reads back to this distribution, or None where there is none."""
+        return None
+
+    @abstractmethod
+    def describe(self) -> str:
+        """A short text for people, such as ``normal(0, 1)``."""
+
+    @abstractmethod
+    def sample(self, rng: np.random.Generator, size: int) -> NDArray[Any]:
+        """``size`` simulated records. For simulations only: never part of a private release."""
+
+    def __repr__(self) -> str:
+        return self.describe()
+
+
+class Labels(Distribution):
+    """A finite domain of hashable labels with their probabilities.
+
+    Guarantees: probabilities are finite, non-negative and sum to 1 within 1e-9; labels are distinct.
+
+    >>> Labels.from_mapping({"a": 0.25, "b": 0.75})
+    categorical(a=0.25, b=0.75)
+    """
+
+    kind = "labels"
+
+    def __init__(
+        self, labels: Sequence[Hashable], probabilities: ArrayLike, name: str = "distribution"
+    ) -> None:
+        self.labels: tuple[Hashable, ...] = tuple(labels)
+        self.probabilities: Floats = check_probabilities(probabilities, name)
+        if len(self.labels) != self.probabilities.size:
+            raise InvalidDistribution(
+                f"{name} has {len(self.labels)} labels but {self.probabilities.size} probabilities: "
+                "give one for each."
+            )
+        if len(set(self.labels)) != len(self.labels):
+            raise InvalidDistribution(f"{name} names a label twice: {_first_repeated(self.labels)!r}.")
+
+    @classmethod
+    def from_mapping(cls, mapping: Mapping[Hashable, Any], name: str = "distribution") -> Labels:
+        if not mapping:
+            raise InvalidDistribution(
+                f"{name} is an empty mapping: it needs at least one label with its probability."
+            )
+        return cls(tuple(mapping), list(mapping.values()), name)
+
+    @classmethod
+    def from_array(cls, probabilities: ArrayLike, name: str = "distribution") -> Labels:
+        """Labels 0, 1, ..., k - 1."""
+        checked = check_probabilities(probabilities, name)
+        return cls(range(checked.size), checked, name)
+
+    @property
+    def spec(self) -> str | None:
+        values = [repr(float(value)) for value in self.probabilities]
+        if self.labels == tuple(range(len(self.labels))) and not any(
+            isinstance(x, bool) for x in self.labels
+        ):
+            return f"categorical({', '.join(values)})"
+        words = [_label_text(label) for label in self.labels]
+        if any(word is None for word in words):
+            return None
+        return (
+            f"categorical({', '.join(f'{word}={value}' for word, value in zip(words, values, strict=True))})"
+        )
+
+    def describe(self) -> str:
+        text = self.spec
+        short = text is not None and len(self.labels) <= 6 and len(text) <= 120
+        return text if short and text is not None else f"categorical({len(self.labels)} labels)"
+
+    def sample(self, rng: np.random.Generator, size: int) -> NDArray[Any]:
+        total = self.probabilities / self.probabilities.sum()
+        picks = rng.choice(len(self.labels), size=size, p=total)
+        return label_array(self.labels)[picks]
+
+
+def label_array(labels: Sequence[Hashable]) -> NDArray[Any]:
+    """The labels as one array: integers or text where all are, objects otherwise."""
+    if all(type(label) is int and abs(label) < 2**62 for label in labels):
+        return np.array(labels, dtype=np.int64)
+    if all(type(label) is str for label in labels):
+        return np.array(labels)
+    array = np.empty(len(labels), dtype=object)
+    for index, label in enumerate(labels):
+        array[index] = label
+    return array
+
+
+def check_probabilities(values: ArrayLike, name: str) -> Floats:
+    """``values`` as a probability vector, or an error that says what is wrong with them."""
+    try:
+        raw = np.asarray(values)
+    except ValueError as error:
+        raise InvalidDistribution(f"{name} must be a flat list of probabilities.") from error
+    if raw.ndim != 1:
+        raise InvalidDistribution(
+            f"{name} has {raw.ndim} dimensions: "
+            "probabilities must be one-dimensional, one number for each outcome."
+        )
+    if raw.size == 0:
+        raise InvalidDistribution(f"{name} is empty: it needs at least one probability.")
+    if raw.dtype == object:
+        raw = _numbers(raw, name)
+    if raw.dtype.kind not in "iuf":
+        raise InvalidDistribution(
+            f"{name} holds {raw.dtype.name} values: probabilities must be real numbers."
+        )
+    p = raw.astype(np.float64)
+    if np.isnan(p).any():
+        raise InvalidDistribution(
+            f"{name} has a probability that is NaN (at position {int(np.argmax(np.isnan(p)))})."
+        )
+    if (p < 0).any():
+        place = int(np.argmax(p < 0))
+        raise InvalidDistribution(
+            f"{name} has the negative probability {float(p[place])!r} (at position {place})."
+        )
+    total = math.fsum(p.tolist()) if np.isfinite(p).all() else math.inf
+    if not abs(total - 1) <= SUM_TOLERANCE:
+        raise InvalidDistribution(f"{name} has probabilities that sum to {total!r}: they must sum to 1.")
+    return p
+
+
+def _numbers(raw: NDArray[Any], name: str) -> NDArray[Any]:
+    """Fractions, decimals and integers as floats; anything else is refused by name."""
+    try:
+        if any(isinstance(value, (bool, str, bytes, complex)) for value in raw):
+            raise TypeError
+        return np.array([float(value) for value in raw])
+    except (TypeError, ValueError) as error:
+        kinds = ", ".join(sorted({type(value).__name__ for value in raw}))
+        raise InvalidDistribution(
+            f"{name} holds {kinds} values: probabilities must be real numbers."
+        ) from error
+
+
+def _first_repeated(labels: Iterable[Hashable]) -> Hashable:
+    seen: set[Hashable] = set()
+    for label in labels:
+        if label in seen:
+            return label
+        seen.add(label)
+    return None
+
+
+def _label_text(label: Hashable) -> str | None:
+    """The label as the text parser reads it back, where it can."""
+    if type(label) is int:
+        return str(label)
+    if type(label) is not str or not label.isprintable():
+        return None
+    if _WORD.match(label):
+        return label
+    return '"' + label.replace("\\", "\\\\").replace('"', '\\"') + '"'

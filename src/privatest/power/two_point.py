@@ -1,0 +1,191 @@
+r"""The best private test on a two-point domain, in closed form.
+
+With N the number of records at the point that speaks for P, binomial of rate x under P and y < x under Q, no
+epsilon-DP test beats "P when N + G > j", G two-sided geometric, for the best threshold j (Awan and Slavkovic 2018):
+among all tests the most powerful at each level adds Tulap noise G + U, U uniform on (-1/2, 1/2); between half integers
+both error rates are linear in the threshold, so that the best ones lie at half integers, where U plays no part.
+
+The same with prior weights u on P and v on Q,
+
+.. math:: \Phi(u, v) = \min_g \{u (1 - E_P g) + v E_Q g\}
+        = \min\{u, v, \min_j u \Pr_P[N + G \le j] + v \Pr_Q[N + G > j]\},
+
+is what the lower bound for general pairs is made of.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+from scipy import signal
+
+__all__ = ["TwoPoint", "binomial"]
+
+Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+
+# A binomial is this many deviations (and as many records) from its mean with probability under 1e-18.
+REACH = 9.0
+
+
+@dataclass(frozen=True, eq=False)
+class TwoPoint:
+    """n records of a two-point domain: the point that speaks for P has rate x under P and y <= x under Q.
+
+    Counts more than ``reach`` deviations off are left out, which can only make errors smaller.
+    """
+
+    n: int
+    x: float
+    y: float
+    epsilon: float
+    reach: float = REACH
+
+    @cached_property
+    def _windows(self) -> tuple[tuple[int, Floats], tuple[int, Floats]]:
+        """First count and probabilities, under P and under Q, of all counts that matter."""
+        return binomial(self.n, self.x, self.reach), binomial(self.n, self.y, self.reach)
+
+    @cached_property
+    def thresholds(self) -> Integers:
+        """Every j near the counts of P or of Q; what lies between the two is :attr:`_gap`'s business."""
+        pieces = [np.arange(lo - 1, lo + len(law) + 1) for lo, law in self._windows]
+        return np.unique(np.concatenate(pieces))
+
+    @cached_property
+    def rates(self) -> tuple[Floats, Floats]:
+        """(Pr_P[N + G <= j], Pr_Q[N + G > j]) at the thresholds: type I and type II errors."""
+        (first_p, p), (first_q, q) = self._windows
+        j = self.thresholds
+        # N + G > j under Q is -N + G <= -j - 1, G being symmetric.
+        last_q = first_q + len(q) - 1
+        return (
+            _noisy_cdf(first_p, p, self.epsilon, j),
+            _noisy_cdf(-last_q, q[::-1], self.epsilon, -j - 1),
+        )
+
+    @cached_property
+    def _gap(self) -> float:
+        r"""Thresholds strictly between the counts of Q and those of P: the least of A e^(eps j) + B e^(-eps j).
+
+        There the errors are exactly A e^(eps j) and B e^(-eps j); over all real j the least of u A e^(eps j) + v B e^(-eps j)
+        is :math:`2 \sqrt{AB}\sqrt{uv}`, which this is for u = v = 1. Infinite where there is no such gap.
+        """
+        (first_p, _), (first_q, q) = self._windows
+        if first_p - (first_q + len(q)) < 3:
+            return math.inf
+        alphas, betas = self.rates
+        j = self.thresholds
+        left, right = int(np.searchsorted(j, first_q + len(q))), int(np.searchsorted(j, first_p - 1))
+        # alpha(right) = A e^(eps j_right), beta(left) = B e^(-eps j_left)
+        apart = float(j[right] - j[left])
+        return 2 * math.sqrt(alphas[right] * betas[left]) * math.exp(-self.epsilon * apart / 2)
+
+    def best(self) -> tuple[float, int]:
+        """The largest advantage and its threshold j."""
+        alphas, betas = self.rates
+        top = int(np.argmin(alphas + betas))
+        value, threshold = 1.0 - float(alphas[top] + betas[top]), int(self.thresholds[top])
+        if 1.0 - self._gap > value:
+            # equal errors in the middle of the gap, as nearly as whole numbers allow
+            (first_p, p), (first_q, q) = self._windows
+            middle = self._middle_of_gap()
+            around = np.arange(middle - 1, middle + 2)
+            alphas = _noisy_cdf(first_p, p, self.epsilon, around)
+            betas = _noisy_cdf(-(first_q + len(q) - 1), q[::-1], self.epsilon, -around - 1)
+            top = int(np.argmin(alphas + betas))
+            value, threshold = max(value, 1.0 - float(alphas[top] + betas[top])), int(around[top])
+        return value, threshold
+
+    def _middle_of_gap(self) -> int:
+        (first_p, _), (first_q, q) = self._windows
+        alphas, betas = self.rates
+        j = self.thresholds
+        left, right = int(np.searchsorted(j, first_q + len(q))), int(np.searchsorted(j, first_p - 1))
+        if self._gap == 0.0:  # both errors underflow
+            return int(j[left] + j[right]) // 2
+        balance = (math.log(betas[left]) - math.log(alphas[right])) / self.epsilon
+        return round((float(j[left] + j[right]) + balance) / 2)
+
+    @cached_property
+    def _turns(self) -> Floats:
+        """log Pr_P[N + G = j]/Pr_Q[N + G = j] for the steps between thresholds, which never decreases."""
+        laws = [_noisy_log_pmf(first, law, self.epsilon, self.thresholds[1:]) for first, law in self._windows]
+        return np.maximum.accumulate(laws[0] - laws[1])
+
+    def balanced(self, ratio: Floats) -> Floats:
+        r"""Phi(e^(l/2), e^(-l/2)) at each l = log u/v; Phi(u, v) is that times sqrt(uv).
+
+        Guarantees: at most the true value, up to rounding; at most e^(-|l|/2).
+        """
+        most = np.exp(-np.abs(ratio) / 2)
+        if self.n == 0:
+            return most
+        alphas, betas = self.rates
+        up, down = np.exp(ratio / 2), np.exp(-ratio / 2)
+        found = np.minimum(most, self._gap)
+        # Going from j to the next threshold pays while e^l Pr_P < Pr_Q for the counts between.
+        place = np.searchsorted(self._turns, -ratio)
+        for near in (-1, 0, 1):  # its neighbours too: rounding may have blurred the turns
+            at = place + near
+            found = np.minimum(found, up * alphas.take(at, mode="clip") + down * betas.take(at, mode="clip"))
+        return found
+
+
+def binomial(n: int, rate: float, reach: float = REACH) -> tuple[int, Floats]:
+    """First count and probabilities of a binomial, but for counts ``reach`` deviations (and reach^2) off.
+
+    Ratios of neighbouring probabilities are exact; summed from the mean outwards and normalised they lose no more than a
+    few digits, however large n is.
+
+    >>> binomial(2, 0.5)[1].tolist()
+    [0.25, 0.5, 0.25]
+    """
+    if not 0.0 < rate < 1.0:
+        return (n if rate > 0 else 0), np.ones(1)
+    away = reach * math.sqrt(n * rate * (1 - rate)) + reach**2
+    first, last = max(math.floor(n * rate - away), 0), min(math.ceil(n * rate + away), n)
+    k = np.arange(first, last, dtype=np.float64)
+    steps = np.log((n - k) / (k + 1)) + (math.log(rate) - math.log1p(-rate))
+    middle = min(max(round(n * rate), first), last) - first
+    up = np.concatenate([[0.0], np.cumsum(steps[middle:])])
+    down = np.cumsum(-steps[:middle][::-1])[::-1]
+    with np.errstate(under="ignore"):
+        law = np.exp(np.concatenate([down, up]))
+    return first, law / law.sum()
+
+
+def _noisy_cdf(first: int, law: Floats, epsilon: float, j: Integers) -> Floats:
+    r"""Pr[N + G <= j] for N with this law from ``first`` on, and G two-sided geometric; j sorted or not.
+
+    Pr[G <= z] is e^(eps z)/(1 + b) for z < 0 and 1 - b e^(-eps z)/(1 + b) for z >= 0, with b = e^-eps.
+    """
+    b = math.exp(-epsilon)
+    last = first + len(law) - 1
+    below = signal.lfilter([1.0], [1.0, -b], law)  # sum over N <= j of e^(-eps (j - N))
+    above = signal.lfilter([1.0], [1.0, -b], law[::-1])[::-1]  # sum over N >= j of e^(-eps (N - j))
+    mass = np.cumsum(law)
+    at = np.clip(j - first, 0, len(law) - 1)
+    with np.errstate(under="ignore"):
+        right = np.where(at + 1 < len(law), b * above[np.minimum(at + 1, len(law) - 1)], 0.0)
+        inside = mass[at] - below[at] * (b / (1 + b)) + right / (1 + b)
+        before = above[0] * np.exp(-epsilon * np.maximum(first - j, 0)) / (1 + b)
+        beyond = mass[-1] - below[-1] * np.exp(-epsilon * np.maximum(j - last, 0)) * (b / (1 + b))
+    return np.where(j < first, before, np.where(j > last, beyond, inside))
+
+
+def _noisy_log_pmf(first: int, law: Floats, epsilon: float, j: Integers) -> Floats:
+    """log Pr[N + G = j], but for a constant, with small relative error far out too: no differences are taken."""
+    b = math.exp(-epsilon)
+    last = first + len(law) - 1
+    below = signal.lfilter([1.0], [1.0, -b], law)
+    above = signal.lfilter([1.0], [1.0, -b], law[::-1])[::-1]
+    at = np.clip(j - first, 0, len(law) - 1)
+    # Each count is reached from below, from above, or is already there (once, not twice).
+    inside = np.maximum(below[at] + above[at] - law[at], 1e-300)
+    away = np.maximum(np.maximum(first - j, j - last), 0)
+    return np.asarray(np.log(inside) - epsilon * away)

@@ -1,0 +1,18 @@
+"""Scores: record to integer."""
+
+from privatest.scores.cells import BoundedCells, Cells, DyadicCells, IntegerCells, LabelCells
+from privatest.scores.clamped import clamped_score, realised_clamp, score_with_laws, whole_score
+from privatest.scores.score import Score
+
+__all__ = [
+    "BoundedCells",
+    "Cells",
+    "DyadicCells",
+    "IntegerCells",
+    "LabelCells",
+    "Score",
+    "clamped_score",
+    "realised_clamp",
+    "score_with_laws",
+    "whole_score",
+]

@@ -1,0 +1,130 @@
+"""Labels and run lengths in JSON documents."""
+
+from __future__ import annotations
+
+import base64
+import datetime
+import math
+import re
+from collections.abc import Hashable
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from privatest.errors import InvalidDocument, InvalidInput
+
+__all__ = [
+    "MOST_ENTRIES",
+    "fraction_from_json",
+    "integer_from_json",
+    "integers_from_json",
+    "label_from_json",
+    "label_to_json",
+    "number_from_json",
+    "numbers_from_json",
+    "runs_from_json",
+    "runs_to_json",
+]
+
+MOST_ENTRIES = 1 << 24
+_WHOLE = 2**63
+# Bounded: no document may ask for integers of unbounded size.
+_FRACTION = re.compile(r"-?[0-9]{1,2000}(/[0-9]{1,2000})?")
+_PLAIN = (bool, int, float, str)
+_TAGGED: dict[str, tuple[type, Any, Any]] = {
+    "decimal": (Decimal, str, Decimal),
+    "fraction": (Fraction, str, Fraction),
+    "datetime": (datetime.datetime, datetime.datetime.isoformat, datetime.datetime.fromisoformat),
+    "date": (datetime.date, datetime.date.isoformat, datetime.date.fromisoformat),
+    "bytes": (bytes, lambda b: base64.b64encode(b).decode(), base64.b64decode),
+}
+
+
+def label_to_json(label: Hashable) -> Any:
+    """A label as JSON; plain kinds as themselves, the others as ``{kind: text}``."""
+    if isinstance(label, np.generic):
+        label = label.item()
+    if isinstance(label, tuple):
+        return {"tuple": [label_to_json(part) for part in label]}
+    if isinstance(label, _PLAIN):
+        return label
+    for tag, (kind, write, _) in _TAGGED.items():  # datetime stands before date, its parent class
+        if isinstance(label, kind):
+            return {tag: write(label)}
+    raise InvalidInput(
+        f"A label of type {type(label).__name__} cannot be written to JSON. "
+        "Use text, numbers, dates, bytes or tuples of them as labels."
+    )
+
+
+def label_from_json(document: Any) -> Hashable:
+    """The label that :func:`label_to_json` wrote."""
+    if isinstance(document, _PLAIN):
+        return document
+    if isinstance(document, dict) and len(document) == 1:
+        ((tag, content),) = document.items()
+        if tag == "tuple" and isinstance(content, list):
+            return tuple(label_from_json(part) for part in content)
+        if tag in _TAGGED:
+            try:
+                label: Hashable = _TAGGED[tag][2](content)
+            except Exception:
+                raise InvalidDocument(f"A label of kind {tag!r} cannot be read.") from None
+            return label
+    raise InvalidDocument("A label cannot be read.")
+
+
+def runs_to_json(values: npt.NDArray[np.int64]) -> list[list[int]]:
+    """Run lengths: ``[value, how often]`` for each run of equal values."""
+    starts = np.flatnonzero(np.diff(values, prepend=values[0] - 1))
+    lengths = np.diff(starts, append=len(values))
+    return [[int(values[start]), int(length)] for start, length in zip(starts, lengths, strict=True)]
+
+
+def runs_from_json(runs: list[list[int]]) -> npt.NDArray[np.int64]:
+    """The values that :func:`runs_to_json` wrote."""
+    lengths = [integer_from_json(length, 1, MOST_ENTRIES) for _, length in runs]
+    if sum(lengths) > MOST_ENTRIES:
+        raise InvalidDocument("The table of scores has a run length out of range.")
+    return np.repeat(integers_from_json([value for value, _ in runs]), lengths)
+
+
+def integer_from_json(value: Any, least: int = -_WHOLE, most: int = _WHOLE - 1) -> int:
+    """An integer in [least, most], not a number or a text that could be read as one."""
+    if type(value) is not int or not least <= value <= most:
+        raise InvalidDocument("An integer is missing or out of range.")
+    return value
+
+
+def integers_from_json(values: Any) -> npt.NDArray[np.int64]:
+    """A list of 64-bit integers."""
+    if not isinstance(values, list):
+        raise InvalidDocument("A list of integers is missing.")
+    return np.array([integer_from_json(value) for value in values], dtype=np.int64)
+
+
+def number_from_json(value: Any) -> float:
+    """A finite number."""
+    if type(value) not in (int, float) or not math.isfinite(value):
+        raise InvalidDocument("A number is missing or not finite.")
+    return float(value)
+
+
+def numbers_from_json(values: Any) -> npt.NDArray[np.float64]:
+    """A list of finite numbers."""
+    if not isinstance(values, list):
+        raise InvalidDocument("A list of numbers is missing.")
+    return np.array([number_from_json(value) for value in values], dtype=np.float64)
+
+
+def fraction_from_json(text: Any) -> Fraction:
+    """A rational written as "p" or "p/q"."""
+    try:
+        if isinstance(text, str) and _FRACTION.fullmatch(text):
+            return Fraction(text)
+    except ZeroDivisionError:
+        pass
+    raise InvalidDocument('A rational must be written as "p" or "p/q".')

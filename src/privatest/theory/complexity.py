@@ -1,0 +1,113 @@
+r"""The theorem: how many records a private test needs, up to constants, and what decides it.
+
+.. math:: \mathrm{SC}_\varepsilon = \Theta\left(\frac{1}{\varepsilon\tau + (1-\tau) H^2(P', Q')}\right)
+        = \Theta\left(\frac{1}{\mathrm{adv}_1(\mathrm{scLLR})}\right)
+
+(CKMSU19, theorem 1.1; the first form for epsilon up to about 1, see docs/errata.md).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from privatest import _validate
+from privatest.pairs import DiscretePair, Pair, make_pair
+from privatest.rational import Number
+from privatest.theory.advantage import soft_clamped_advantage
+from privatest.theory.decomposition import decompose_pair
+
+__all__ = ["Regime", "SampleComplexity", "sample_complexity"]
+
+Regime = Literal["tails", "core", "free"]
+
+
+@dataclass(frozen=True)
+class SampleComplexity:
+    """The order of the number of records that epsilon-DP tests need; constants are left out throughout.
+
+    Guarantees: ``value`` is 1/(``tail_term`` + ``core_term``). For numbers to plan with use ``sample_size``, for
+    a number that no test can beat ``lower_bound``.
+
+    Attributes:
+        epsilon: privacy loss.
+        value: 1/(eps tau + (1 - tau) H^2(P', Q')).
+        tail_term: eps tau, what records that privacy must hide contribute.
+        core_term: (1 - tau) H^2(P', Q'), what records contribute on which privacy is for free.
+        regime: "tails" or "core", the larger of the two terms; "free" when nothing is clamped.
+        nonprivate: 1/H^2(P, Q), the order without privacy.
+        sandwich: (1/H^2, 1/(eps H^2)), between which the paper places the value for epsilon < 1.
+        free_epsilon: the epsilon from which on privacy is for free, max |L|; infinite where it never is.
+        by_advantage: 1/adv_1(scLLR), which has the same order at every epsilon.
+        two_point: 1/H^2 + 1/(eps TV) on two-point domains, None on others.
+        local: 1/(eps^2 TV^2), the order in the local model, where every record is randomised on its own.
+    """
+
+    epsilon: float
+    value: float
+    tail_term: float
+    core_term: float
+    regime: Regime
+    nonprivate: float
+    sandwich: tuple[float, float]
+    free_epsilon: float
+    by_advantage: float
+    two_point: float | None
+    local: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON (infinity as the text "inf")."""
+        document = asdict(self)
+        document["sandwich"] = list(self.sandwich)
+        if math.isinf(self.free_epsilon):
+            document["free_epsilon"] = "inf"
+        return document
+
+    def __str__(self) -> str:
+        free = "never" if math.isinf(self.free_epsilon) else f"from epsilon {self.free_epsilon:.6g} on"
+        lines = [
+            f"records, up to a constant: {self.value:.6g} at epsilon {self.epsilon:g} ({self.regime})",
+            f"  tails {self.tail_term:.6g}, core {self.core_term:.6g}, by advantage {self.by_advantage:.6g}",
+            f"  without privacy {self.nonprivate:.6g}; privacy is for free {free}",
+            f"  between {self.sandwich[0]:.6g} and {self.sandwich[1]:.6g}; in the local model {self.local:.6g}",
+        ]
+        if self.two_point is not None:
+            lines.append(f"  two-point formula {self.two_point:.6g}")
+        return "\n".join(lines)
+
+
+def sample_complexity(null: Any, alternative: Any, *, epsilon: Number) -> SampleComplexity:
+    """What the theorem says about P against Q at privacy epsilon.
+
+    >>> found = sample_complexity("bernoulli(0)", "bernoulli(0.1)", epsilon=0.5)
+    >>> round(found.value, 9), found.regime, round(found.by_advantage, 6)
+    (20.0, 'tails', 160.832467)
+    """
+    level = float(_validate.positive(epsilon=epsilon, remedy="Typical values lie between 0.1 and 2."))
+    pair = make_pair(null, alternative)
+    split = decompose_pair(pair, level)
+    tails = level * split.tau
+    core = pair.clamped_hellinger(*split.clamp) if split.core_mass > 0 else 0.0
+    hellinger, variation = pair.hellinger_squared, pair.total_variation
+    free = max(abs(end) for end in pair.ratio_range)
+    regime: Regime = "free" if split.tau == 0 else "tails" if tails >= core else "core"
+    return SampleComplexity(
+        epsilon=level,
+        value=1 / (tails + core),
+        tail_term=tails,
+        core_term=core,
+        regime=regime,
+        nonprivate=1 / hellinger,
+        sandwich=(1 / hellinger, 1 / (level * hellinger)),
+        free_epsilon=free,
+        by_advantage=1 / soft_clamped_advantage(split),
+        two_point=1 / hellinger + 1 / (level * variation) if _two_points(pair) else None,
+        local=1 / (level * variation) ** 2,
+    )
+
+
+def _two_points(pair: Pair) -> bool:
+    return isinstance(pair, DiscretePair) and int(np.sum((pair.p > 0) | (pair.q > 0))) == 2

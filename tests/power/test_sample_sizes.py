@@ -1,0 +1,151 @@
+"""Sample sizes: the table of the design document, the definition, and impossible targets."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import privatest as pt
+from privatest.errors import Infeasible, InvalidInput, NothingToTest
+
+FAIR = ([0.6, 0.4], [0.4, 0.6])
+RARE = ([1.0, 0.0], [0.9, 0.1])
+THREE = ([0.2, 0.3, 0.5], [0.5, 0.3, 0.2])
+NORMAL = (stats.norm(0, 1), stats.norm(0.2, 1))
+
+
+@pytest.mark.parametrize(
+    ("pair", "epsilon", "scllr", "ncllr", "paper", "tuned"),
+    [
+        (FAIR, 1, 54, 44, 29, 29),
+        (FAIR, 2, 54, 44, 25, 25),
+        (RARE, 0.5, None, None, 53, 53),
+        (THREE, 1, 16, 13, 12, 12),
+        (NORMAL, 1, 220, 178, 175, 115),
+    ],
+)
+def test_what_tuning_is_worth(pair, epsilon, scllr, ncllr, paper, tuned, show) -> None:  # type: ignore[no-untyped-def]
+    found = {}
+    for name, wanted in (("scllr", scllr), ("ncllr", ncllr)):
+        if wanted is None:
+            with pytest.raises(Infeasible, match="never reaches"):
+                pt.sample_size(*pair, epsilon=epsilon, test=name)
+        else:
+            found[name] = pt.sample_size(*pair, epsilon=epsilon, test=name)
+            assert found[name] == wanted
+    found["tight, paper's clamp"] = pt.sample_size(*pair, epsilon=epsilon, clamp="paper")
+    found["tight, tuned"] = pt.sample_size(*pair, epsilon=epsilon)
+    show(f"epsilon {epsilon}: {found}")
+    assert found["tight, paper's clamp"] == paper
+    assert found["tight, tuned"] <= tuned
+
+
+@pytest.mark.parametrize("epsilon", [0.3, 1, 3])
+@pytest.mark.parametrize("pair", [FAIR, RARE, THREE, ([0.1, 0.9], [0.3, 0.7])])
+@pytest.mark.parametrize("test", ["tight", "ncllr"])
+def test_it_and_every_larger_n_meet_the_target_and_one_fewer_does_not(pair, epsilon, test) -> None:  # type: ignore[no-untyped-def]
+    if pair is RARE and test == "ncllr":
+        return
+    n = pt.sample_size(*pair, epsilon=epsilon, test=test, clamp="paper")
+
+    def advantage(m: int) -> float:
+        return pt.design(*pair, epsilon=epsilon, n=m, test=test, clamp="paper").advantage
+
+    assert advantage(n - 1) < 2 / 3 if n > 1 else True
+    assert all(advantage(m) >= 2 / 3 for m in range(n, n + 60))
+
+
+def test_the_design_at_the_sample_size_meets_both_error_targets() -> None:
+    test = pt.design(*NORMAL, epsilon=1, alpha=0.05, beta=0.1)
+    assert test.alpha <= 0.05
+    assert test.beta <= 0.1
+    assert test.n == pt.sample_size(*NORMAL, epsilon=1, alpha=0.05, beta=0.1)
+    fewer = pt.design(*NORMAL, epsilon=1, n=test.n - 1, alpha=0.05)
+    assert fewer.beta > 0.1
+
+
+def test_a_given_alpha_is_used_up_but_not_exceeded() -> None:
+    for alpha in (0.2, 0.01, 1e-4):
+        test = pt.design("normal(0, 1)", "normal(1, 1)", epsilon=0.5, n=80, alpha=alpha)
+        assert 0.98 * alpha < test.alpha <= alpha
+
+
+def test_tuning_never_does_worse_than_the_papers_clamp() -> None:
+    rng = np.random.default_rng(5)
+    for _ in range(6):
+        p, q = rng.dirichlet(np.ones(4), size=2)
+        epsilon = round(float(rng.uniform(0.1, 2)), 2)
+        n = int(rng.integers(10, 60))
+        tuned = pt.design(p, q, epsilon=epsilon, n=n)
+        paper = pt.design(p, q, epsilon=epsilon, n=n, clamp="paper")
+        assert (
+            tuned.advantage >= paper.advantage - 1e-4
+        )  # the final lattice differs from the one used for tuning
+
+
+def test_min_epsilon_is_the_inverse_of_sample_size() -> None:
+    epsilon = pt.min_epsilon(*FAIR, n=29)
+    assert pt.sample_size(*FAIR, epsilon=epsilon) <= 29
+    assert pt.sample_size(*FAIR, epsilon=epsilon * 0.999) > 29
+    tight = pt.min_epsilon(*NORMAL, n=200)
+    assert pt.design(*NORMAL, epsilon=tight, n=200).advantage >= 2 / 3
+    assert pt.design(*NORMAL, epsilon=tight * 0.99, n=200).advantage < 2 / 3
+    with pytest.raises(Infeasible, match="n=50"):
+        pt.min_epsilon(*NORMAL, n=50)
+
+
+def test_close_pairs_need_millions_and_still_get_an_answer() -> None:
+    n = pt.sample_size("normal(0, 1)", "normal(0.001, 1)", epsilon=0.01)
+    assert 3.8e6 < n < 4.2e6
+    nonprivate = pt.sample_size("normal(0, 1)", "normal(0.001, 1)", epsilon=0.01, test="llr")
+    assert nonprivate < n
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"advantage": 1.2}, r"advantage=1.2 must lie in \(0, 1\)"),
+        ({"advantage": 0}, r"advantage=0 must lie in \(0, 1\)"),
+        ({"alpha": 0.05}, "beta is missing"),
+        ({"beta": 0.05}, "alpha is missing"),
+        ({"alpha": 0.6, "beta": 0.5}, "add up to less than 1"),
+        ({"alpha": 0.1, "beta": 0.1, "advantage": 0.5}, "one or the other"),
+        ({"test": "tigth"}, "Did you mean 'tight'"),
+        ({"clamp": "papr"}, "Did you mean 'paper'"),
+        ({"clamp": (1, -1)}, "first end below its second"),
+        ({"clamp": (1, 2, 3)}, "must be 'tuned', 'paper' or a pair"),
+        ({"clamp": "paper", "test": "llr"}, "does not apply"),
+        ({"epsilon": 0}, "epsilon=0 must be greater than 0"),
+        ({"epsilon": float("nan")}, "must be finite"),
+        ({"epsilon": float("inf")}, "must be finite"),
+        ({"epsilon": "1"}, "must be a number"),
+        ({"threshold": float("inf")}, "threshold=inf must be finite"),
+    ],
+)
+def test_bad_arguments_name_the_rule(arguments, message) -> None:  # type: ignore[no-untyped-def]
+    with pytest.raises(InvalidInput, match=message):
+        pt.sample_size(*FAIR, **{"epsilon": 1, **arguments})
+
+
+def test_equal_hypotheses_are_refused() -> None:
+    with pytest.raises(NothingToTest):
+        pt.sample_size([0.5, 0.5], [0.5, 0.5], epsilon=1)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"n": 0}, "n=0 must be a whole number"),
+        ({"n": 2.5}, "n=2.5 must be a whole number"),
+        ({"n": True}, "n=True"),
+        ({"n": 10, "beta": 0.1}, "Leave one out"),
+        ({"n": 10, "alpha": 1.5}, r"alpha=1.5 must lie in \(0, 1\)"),
+        ({"n": 10, "alpha": 0.1, "threshold": 0}, "Give one of them"),
+        ({"n": 2**60}, "64 bits"),
+        ({"n": 10, "neighbours": "add"}, "neighbours='add'"),
+    ],
+)
+def test_bad_designs_name_the_rule(arguments, message) -> None:  # type: ignore[no-untyped-def]
+    with pytest.raises(InvalidInput, match=message):
+        pt.design(*FAIR, epsilon=1, **arguments)

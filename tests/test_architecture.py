@@ -1,0 +1,219 @@
+"""The map of the package, enforced: which folder may know which, where randomness enters, how long files get.
+
+`violations(root)` reads the sources with `ast` (it imports nothing) and says what breaks the rules; the same
+function is shown to fail on small trees with one planted mistake each.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).resolve().parents[1] / "src" / "privatest"
+LONGEST_MODULE = 400
+
+# A folder may import the folders before it in this order.
+ORDER = ["pairs", "theory", "scores", "noise", "hypothesis", "power", "fit", "changepoint"]
+MAY_IMPORT: dict[str, set[str]] = {folder: set(ORDER[:i]) for i, folder in enumerate(ORDER)}
+MAY_IMPORT["noise"] -= {"pairs", "theory"}  # noise is calibrated to a width and an epsilon, never to a pair
+MAY_IMPORT["engines"] = {"scores"}  # engines sum integers: no epsilon, no randomness
+for folder in ("hypothesis", "power", "fit", "changepoint"):  # the folders that run on data
+    MAY_IMPORT[folder] |= {"engines"}
+MAY_IMPORT["ledger"] = set()
+PUBLIC_ONLY = {"cli", "studio"}  # `import privatest` and `from privatest import name`, nothing deeper
+FOLDERS = MAY_IMPORT.keys() | PUBLIC_ONLY
+NO_NOUNS = {"utils", "util", "common", "helpers", "misc"}
+
+RANDOMNESS = Path("noise/randomness.py")
+RANDOM_MODULES = {"secrets", "random", "uuid"}
+RANDOM_CALLS_OF_OS = {"os.urandom", "os.getrandom"}
+
+
+def violations(root: Path) -> list[str]:
+    """Everything under `root` (the package's folder) that breaks a rule, one line each."""
+    found = []
+    for path in sorted(root.rglob("*.py")):
+        where = path.relative_to(root)
+        text = path.read_text(encoding="utf-8")
+        tree = ast.parse(text, filename=str(path))
+        for rule in (layout, imports, randomness, names):
+            found += [f"{where}: {problem}" for problem in rule(where, tree, root)]
+        if (lines := len(text.splitlines())) > LONGEST_MODULE:
+            found.append(f"{where}: {lines} lines, more than {LONGEST_MODULE}")
+    return found
+
+
+def layout(where: Path, _tree: ast.Module, _root: Path) -> Iterator[str]:
+    for part in (*where.parts[:-1], where.stem):
+        if part in NO_NOUNS:
+            yield f"{part!r} is not a noun of the theory"
+    if len(where.parts) > 1 and where.parts[0] not in FOLDERS | NO_NOUNS:
+        yield f"unknown folder {where.parts[0]!r}; give it a place in this file's map"
+
+
+def imports(where: Path, tree: ast.Module, root: Path) -> Iterator[str]:
+    own = where.parts[0] if len(where.parts) > 1 else None
+    for module, name in imported(where, tree, root.name):
+        parts = module.split(".")
+        if parts[0] != root.name:
+            continue
+        # `from privatest import pairs` reaches the folder as `import privatest.pairs` does.
+        parts += [name] if len(parts) == 1 and name is not None else []
+        target = parts[1] if len(parts) > 1 and (root / parts[1]).is_dir() else None
+        if own == target and own is not None:
+            continue
+        if own in PUBLIC_ONLY:
+            if target is not None or len(module.split(".")) > 1:
+                yield f"imports {'.'.join(parts)}; {own} knows the public package only"
+        elif own is None:
+            if where.name == "__main__.py" and target == "cli":
+                continue
+            if target is not None and (where.name != "__init__.py" or target in PUBLIC_ONLY):
+                yield f"imports {'.'.join(parts)}; a root module knows root modules only"
+        elif len(parts) == 1:
+            yield "imports the whole package; name the folder or module it needs"
+        elif target is not None and target not in MAY_IMPORT.get(own, set()):
+            yield f"imports {'.'.join(parts)}; {own} may not know {target}"
+        elif target is None and not (root / f"{parts[1]}.py").is_file():
+            yield f"imports {'.'.join(parts)} from the package's face; name the module it needs"
+
+
+def imported(where: Path, tree: ast.Module, package: str) -> Iterator[tuple[str, str | None]]:
+    """All imports as (absolute module, imported name), wherever they stand: also inside functions."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, None) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            module = node.module or ""
+            if node.level:
+                here = [package, *where.parts[:-1]]
+                base = here[: len(here) - node.level + 1]
+                module = ".".join([*base, module] if module else base)
+            yield from ((module, alias.name) for alias in node.names)
+
+
+def randomness(where: Path, tree: ast.Module, root: Path) -> Iterator[str]:
+    if where != RANDOMNESS:
+        for module, name in imported(where, tree, root.name):
+            top = module.split(".")[0]
+            if top in RANDOM_MODULES or f"{module}.{name}" in RANDOM_CALLS_OF_OS:
+                yield f"imports {top}; randomness enters through {RANDOMNESS} alone"
+            if module.startswith("numpy.random") and name not in {"Generator", None}:
+                yield f"imports numpy.random.{name}; pass a numpy.random.Generator instead"
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Call):
+            continue
+        called = dotted(node.func)
+        if called in RANDOM_CALLS_OF_OS and where != RANDOMNESS:
+            yield f"calls {called}; randomness enters through {RANDOMNESS} alone"
+        elif called.startswith(("np.random.", "numpy.random.")):
+            seeded = called.endswith(".default_rng") and (node.args or node.keywords)
+            if not (seeded or called.endswith(".Generator")):
+                yield f"calls {called} without an explicit generator or seed"
+        elif called.endswith(".rvs") and not any(word.arg == "random_state" for word in node.keywords):
+            yield f"calls {called} without random_state, which draws from numpy's hidden global state"
+
+
+def dotted(node: ast.expr) -> str:
+    """`np.random.normal` for the expression of that text; calls and indices on the way become empty parts."""
+    if isinstance(node, ast.Name):
+        return node.id
+    return f"{dotted(node.value)}.{node.attr}" if isinstance(node, ast.Attribute) else ""
+
+
+def names(_where: Path, tree: ast.Module, _root: Path) -> Iterator[str]:
+    for node in ast.walk(tree):
+        defined: list[str] = []
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            defined = [node.name]
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            defined = [node.id]
+        yield from (
+            f"defines {name}, which pytest would collect"
+            for name in defined
+            if name.startswith(("test_", "Test"))
+        )
+
+
+def test_the_package_keeps_its_own_rules() -> None:
+    assert violations(SOURCE) == []
+
+
+def test_the_check_reads_the_real_sources() -> None:
+    found = [
+        module
+        for path in SOURCE.rglob("*.py")
+        for module, _ in imported(path.relative_to(SOURCE), ast.parse(path.read_text()), "privatest")
+    ]
+    assert sum(module.startswith("privatest.") for module in found) > 20
+
+
+PLANTED = {
+    "pairs/a.py": ("from privatest.theory import decompose", "pairs may not know theory"),
+    "theory/a.py": ("def f():\n    import privatest.scores.score", "theory may not know scores"),
+    "noise/a.py": ("from privatest.pairs import Pair", "noise may not know pairs"),
+    "noise/b.py": ("from ..theory import decompose", "noise may not know theory"),
+    "noise/c.py": ("from privatest import pairs", "noise may not know pairs"),
+    "engines/a.py": ("from privatest.noise import Tulap", "engines may not know noise"),
+    "theory/c.py": ("from privatest.engines import total", "theory may not know engines"),
+    "ledger/a.py": ("from privatest.hypothesis import design", "ledger may not know hypothesis"),
+    "scores/a.py": ("import privatest", "imports the whole package"),
+    "scores/b.py": ("from privatest import design", "from the package's face"),
+    "cli/a.py": ("from privatest.hypothesis import design", "cli knows the public package only"),
+    "cli/b.py": ("from privatest.errors import InvalidInput", "cli knows the public package only"),
+    "studio/a.py": ("from privatest import hypothesis", "studio knows the public package only"),
+    "errors.py": ("from privatest.pairs import Pair", "a root module knows root modules only"),
+    "utils.py": ("", "'utils' is not a noun"),
+    "common/a.py": ("", "'common' is not a noun"),
+    "gadgets/a.py": ("", "unknown folder 'gadgets'"),
+    "pairs/long.py": ("\n" * 401, "401 lines"),
+    "hypothesis/a.py": ("class TestStatistic:\n    pass", "defines TestStatistic"),
+    "hypothesis/b.py": ("def test_of_tests():\n    pass", "defines test_of_tests"),
+    "hypothesis/c.py": ("import secrets", "imports secrets"),
+    "hypothesis/d.py": ("from random import randrange", "imports random"),
+    "hypothesis/e.py": ("import os\nx = os.urandom(8)", "calls os.urandom"),
+    "hypothesis/f.py": ("import numpy as np\nx = np.random.normal()", "calls np.random.normal"),
+    "hypothesis/g.py": ("import numpy as np\nx = np.random.default_rng()", "calls np.random.default_rng"),
+    "hypothesis/h.py": ("from numpy.random import default_rng", "imports numpy.random.default_rng"),
+    "hypothesis/i.py": ("def f(law):\n    return law.rvs(3)", "calls law.rvs without random_state"),
+}
+
+
+def plant(root: Path, where: str, text: str) -> None:
+    for folder in FOLDERS:
+        (root / folder).mkdir(parents=True, exist_ok=True)
+    (root / "errors.py").touch()
+    path = root / where
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+
+
+@pytest.mark.parametrize("where", PLANTED)
+def test_a_planted_mistake_is_found(where: str, tmp_path: Path) -> None:
+    text, complaint = PLANTED[where]
+    plant(tmp_path / "privatest", where, text)
+    (line,) = violations(tmp_path / "privatest")
+    assert where in line
+    assert complaint in line
+
+
+ALLOWED = {
+    "theory/a.py": "from privatest.errors import InvalidInput\nfrom privatest.pairs import Pair",
+    "scores/a.py": "from . import cells\nfrom .score import Score\nfrom ..theory import decompose",
+    "hypothesis/a.py": "from privatest.engines import total\nfrom privatest.noise import Tulap",
+    "cli/a.py": "import privatest as pt\nfrom privatest import design\nfrom privatest.cli.tables import row",
+    "__init__.py": "from privatest.hypothesis import design\nfrom privatest.pairs import density",
+    "__main__.py": "from privatest.cli import main",
+    "noise/randomness.py": "import secrets",
+    "pairs/a.py": "import numpy as np\nx = np.random.default_rng(3)",
+    "pairs/b.py": "def f(law, rng):\n    return law.rvs(3, random_state=rng)",
+}
+
+
+@pytest.mark.parametrize("where", ALLOWED)
+def test_what_the_map_allows_passes(where: str, tmp_path: Path) -> None:
+    plant(tmp_path / "privatest", where, ALLOWED[where])
+    assert violations(tmp_path / "privatest") == []
