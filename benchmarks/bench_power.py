@@ -54,4 +54,6 @@ def sample_sizes(repeats: int) -> Comparison:
         "sample_size, shift 0.001, epsilon 0.01": lambda: size(0.001, 0.01),
     }
     seconds = side_by_side(contestants, repeats)
-    return Comparison("Tuned sample sizes of a normal shift", 0, seconds, [f"shift {k}: n = {n}" for k, n in found.items()])
+    return Comparison(
+        "Tuned sample sizes of a normal shift", 0, seconds, [f"shift {k}: n = {n}" for k, n in found.items()]
+    )

@@ -109,10 +109,6 @@ def test_the_checks_own_formulas_agree_with_the_package() -> None:
     for kind, n in itertools.product(PRIVATE, (3, 4)):
         noise = pt.design([0.2, 0.3, 0.5], [0.5, 0.3, 0.2], epsilon=0.7, n=n, test=kind, clamp="paper").noise
         values = 2 * np.arange(-3000, 3000) + int(2 * noise.offset)
-        np.testing.assert_allclose(
-            np.exp(log_pmf(noise, values)).astype(float), noise.pmf(values / 2), rtol=1e-12
-        )
+        np.testing.assert_allclose(np.exp(log_pmf(noise, values)).astype(float), noise.pmf(values / 2), rtol=1e-12)
         between = values + 1
-        np.testing.assert_allclose(
-            np.exp(log_sf(noise, between)).astype(float), noise.sf(between / 2), rtol=1e-12
-        )
+        np.testing.assert_allclose(np.exp(log_sf(noise, between)).astype(float), noise.sf(between / 2), rtol=1e-12)

@@ -49,9 +49,7 @@ def test_tails_near_1e_12_are_accurate_relative_to_themselves(kind: str, show) -
     p, q = np.array([0.2, 0.3, 0.5]), np.array([0.5, 0.3, 0.2])
     test = pt.design(p, q, epsilon=1, n=60, test=kind, clamp="paper", alpha=1e-12)
     alpha, _ = enumerated(test, p, q)  # every term is positive, so the sum is accurate relative to itself
-    show(
-        f"{kind}: alpha {test.alpha:.6e}, by enumeration {alpha:.6e}, ratio - 1 = {test.alpha / alpha - 1:.1e}"
-    )
+    show(f"{kind}: alpha {test.alpha:.6e}, by enumeration {alpha:.6e}, ratio - 1 = {test.alpha / alpha - 1:.1e}")
     assert 1e-13 < test.alpha <= 1e-12
     assert abs(test.alpha / alpha - 1) <= 1e-6
 

@@ -79,9 +79,7 @@ def test_tuning_never_does_worse_than_the_papers_clamp() -> None:
         n = int(rng.integers(10, 60))
         tuned = pt.design(p, q, epsilon=epsilon, n=n)
         paper = pt.design(p, q, epsilon=epsilon, n=n, clamp="paper")
-        assert (
-            tuned.advantage >= paper.advantage - 1e-4
-        )  # the final lattice differs from the one used for tuning
+        assert tuned.advantage >= paper.advantage - 1e-4  # the final lattice differs from the one used for tuning
 
 
 def test_min_epsilon_is_the_inverse_of_sample_size() -> None:

@@ -68,9 +68,7 @@ def calibrated_noise(kind: str, score: Score, epsilon: Fraction, clamp: tuple[Nu
     """The kind's noise, scaled to what it must hide. Scales are in units of the score's lattice."""
     if kind == "tight":
         return Tulap(epsilon, score.width)
-    width = rational(clamp[1], "clamp") - rational(
-        clamp[0], "clamp"
-    )  # the paper's b - a, not the realised one
+    width = rational(clamp[1], "clamp") - rational(clamp[0], "clamp")  # the paper's b - a, not the realised one
     if kind == "ncllr":
         return Laplace(width / epsilon / score.step)
     # The exponent 1/2 of the paper is scale 2, enough while b - a <= 2 epsilon; a wider clamp needs more.

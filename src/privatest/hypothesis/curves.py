@@ -124,9 +124,7 @@ class Curves:
             return self._ordinary[0].reach
         _, _, steps, noise = self._lattice
         null, alternative = self._means
-        spread = max(
-            math.fsum(law * (steps - m) ** 2) for law, m in zip(self._laws, self._means, strict=True)
-        )
+        spread = max(math.fsum(law * (steps - m) ** 2) for law, m in zip(self._laws, self._means, strict=True))
         tail = 24 / noise.decay_rate if math.isfinite(noise.decay_rate) else 0.0
         return self.n * abs(null - alternative) / 2 + 7 * math.sqrt(self.n * spread) + tail + 2
 
@@ -135,9 +133,7 @@ class Curves:
         """Offsets among which the largest advantage lies: where the two laws, and the noise's middle, are."""
         _, _, steps, noise = self._lattice
         null, alternative = self._means
-        spread = max(
-            math.fsum(law * (steps - m) ** 2) for law, m in zip(self._laws, self._means, strict=True)
-        )
+        spread = max(math.fsum(law * (steps - m) ** 2) for law, m in zip(self._laws, self._means, strict=True))
         middle = 3 / noise.decay_rate if math.isfinite(noise.decay_rate) else 0.0
         if isinstance(noise, Tulap):  # its density is flat for half a width on either side of 0, then falls
             middle = min(middle, 2.0 * noise.width)
@@ -151,9 +147,7 @@ class Curves:
         """(Pr_P[T <= c], Pr_Q[T <= c]) at c = base + unit * offset."""
         if self._ordinary is not None:
             inner, *infinite = self._ordinary
-            first, second = (
-                never * f + sure for f, (never, sure) in zip(inner.cdfs(offsets), infinite, strict=True)
-            )
+            first, second = (never * f + sure for f, (never, sure) in zip(inner.cdfs(offsets), infinite, strict=True))
             return first, second
         if self._spectral is not None:
             t, weights, transforms = self._spectral
@@ -171,10 +165,7 @@ class Curves:
         """Nodes, weights over 2 pi sin(t/2), and the transforms about the centre; None if other peaks matter."""
         _, _, steps, noise = self._lattice
         n = self.n
-        spreads = [
-            math.sqrt(math.fsum(law * (steps - m) ** 2))
-            for law, m in zip(self._laws, self._means, strict=True)
-        ]
+        spreads = [math.sqrt(math.fsum(law * (steps - m) ** 2)) for law, m in zip(self._laws, self._means, strict=True)]
         least = min(spreads) * math.sqrt(n)
         if n < 32 or least == 0:
             return None
@@ -184,9 +175,7 @@ class Curves:
             return None
         if n * max(_side_lobe(steps, law, reach) for law in self._laws) > -_NEGLIGIBLE:
             return None
-        scale = min(
-            1.0 / math.sqrt(n * max(spreads) ** 2 + noise.variance), noise.decay_rate, 1.0 / self.reach
-        )
+        scale = min(1.0 / math.sqrt(n * max(spreads) ** 2 + noise.variance), noise.decay_rate, 1.0 / self.reach)
         nodes = _quadrature(scale, reach, 2 * _RESOLVED / self.reach)
         if nodes is None:
             return None
@@ -255,9 +244,7 @@ class Curves:
         if alpha < 1e-9:
             return None
         tabulated = (self._ordinary[0] if self._ordinary else self)._spectral is None
-        edge = math.ceil(
-            (self._ordinary[0]._core if self._ordinary else self._core) if tabulated else self.reach
-        )
+        edge = math.ceil((self._ordinary[0]._core if self._ordinary else self._core) if tabulated else self.reach)
         low, high = -edge, edge
         ends = self.cdfs(np.array([low, high], dtype=np.float64))[0]
         if not ends[0] <= alpha < ends[1]:
@@ -285,9 +272,7 @@ class Curves:
         """The largest cutoff, halfway between two values of T, at which the type I error is at most alpha."""
         null = NoisyTotal(self.support, self.null_law, self.n, self.noise)
         offset = self.offset_for_alpha(alpha)
-        if (
-            offset is None
-        ):  # in the far tail: bisect on probabilities that are accurate relative to themselves
+        if offset is None:  # in the far tail: bisect on probabilities that are accurate relative to themselves
             offset = 0
             step = math.ceil(self.reach)
             while null.cdf(self.cutoff(offset)) > alpha:

@@ -104,9 +104,7 @@ def compare(null: Any, alternative: Any, *, epsilon: Number, advantage: float = 
     ours("sLLR", "sllr", None, "not private at this epsilon")
     for rival in rivals(pair, budget):
         n = _rival_size(rival, target, _PATIENCE * (tight or 1))
-        found.append(
-            (rival.name, n, True, "" if n is not None else f"more than {_PATIENCE} times the default's")
-        )
+        found.append((rival.name, n, True, "" if n is not None else f"more than {_PATIENCE} times the default's"))
     if best is not None:
         found.append(("optimum", best, True, "linear program over all tests"))
     found.sort(key=lambda row: math.inf if row[1] is None else row[1])

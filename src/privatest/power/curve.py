@@ -50,11 +50,7 @@ def power_curve(
     alpha: float | None = None,
 ) -> PowerCurve:
     """alpha and beta of the test at each n; without n, at 25 sizes around the one of advantage 2/3."""
-    goal = (
-        Goal(advantage=ADVANTAGE)
-        if alpha is None
-        else Goal(alpha=_validate.probability(alpha=alpha), beta=0.2)
-    )
+    goal = Goal(advantage=ADVANTAGE) if alpha is None else Goal(alpha=_validate.probability(alpha=alpha), beta=0.2)
     family = make_family(null, alternative, epsilon, test, clamp, threshold, goal)
     if n is None:
         middle = smallest_n(family)

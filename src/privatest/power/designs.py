@@ -53,9 +53,7 @@ def design(
     if threshold is not None and alpha is not None:
         raise InvalidInput(f"threshold={threshold!r} and alpha={alpha!r} were both given. Give one of them.")
     if n is None:
-        family = make_family(
-            null, alternative, epsilon, test, clamp, threshold, make_goal(advantage, alpha, beta)
-        )
+        family = make_family(null, alternative, epsilon, test, clamp, threshold, make_goal(advantage, alpha, beta))
         return family.test(smallest_n(family))
     n = _validate.positive_integer(n=n)
     if beta is not None or advantage is not None:

@@ -62,9 +62,7 @@ class Family:
         if self.kind not in PRIVATE_KINDS:
             return unclamped(self.pair, n, self.kind, threshold=self.threshold, alpha=self.goal.alpha)
         ends = self.clamp_for(n)
-        return clamped(
-            self.pair, self.epsilon, n, self.kind, ends, threshold=self.threshold, alpha=self.goal.alpha
-        )
+        return clamped(self.pair, self.epsilon, n, self.kind, ends, threshold=self.threshold, alpha=self.goal.alpha)
 
     @cached_property
     def profile(self) -> Profile:
@@ -139,8 +137,7 @@ class Family:
         """Mean of one record's ratio under P and under Q, in nats above the threshold 0."""
         score = self.score_for(n)
         null, alternative = (
-            float(score.origin) + float(score.step) * score.mean(law)
-            for law in (score.null_law, score.alternative_law)
+            float(score.origin) + float(score.step) * score.mean(law) for law in (score.null_law, score.alternative_law)
         )
         return null, alternative
 
@@ -160,9 +157,7 @@ def make_family(
     if clamp is None:
         clamp = "tuned" if test == "tight" else "paper"
     elif test not in PRIVATE_KINDS:
-        raise InvalidInput(
-            f"clamp={clamp!r} does not apply to test={test!r}, which does not clamp. Leave clamp out."
-        )
+        raise InvalidInput(f"clamp={clamp!r} does not apply to test={test!r}, which does not clamp. Leave clamp out.")
     if isinstance(clamp, str):
         _validate.choice(("tuned", "paper"), clamp=clamp)
     else:

@@ -318,7 +318,8 @@ class _Evaluation:
                         value = self._hidden_error(k_high, high, S + end)
                         inner += weight * math.exp(count * math.log(affinity)) * float(law.roots @ value)
             total += float(tails.sum()) * math.exp(m * math.log(core / (1 - split.tau))) * inner
-        return min(1.0 - total * (1 - 1e-9), 1.0)
+        # Binomials cut off at six deviations were scaled up by up to 2e-9 each.
+        return min(1.0 - total * (1 - 1e-8), 1.0)
 
     def _trimmed(self, law: RootLaw) -> RootLaw:
         """Without the roots far out, of which there are too few to matter."""

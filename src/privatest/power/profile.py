@@ -51,9 +51,7 @@ class Profile:
         """Difference of means and the two variances of the clamped ratio."""
         values = np.clip(self.ratios, *clamp)
         means = [float(np.sum(mass * values)) for mass in (self.p, self.q)]
-        spreads = [
-            float(np.sum(m * (values - mean) ** 2)) for m, mean in zip((self.p, self.q), means, strict=True)
-        ]
+        spreads = [float(np.sum(m * (values - mean) ** 2)) for m, mean in zip((self.p, self.q), means, strict=True)]
         return means[0] - means[1], spreads[0], spreads[1]
 
 

@@ -71,15 +71,11 @@ def _sample_and_aggregate(pair: Pair, epsilon: Fraction) -> Callable[[int], floa
         return rates[size]
 
     def advantage(n: int) -> float:
-        sizes = {
-            max(round(n / blocks), 1) for blocks in (1, 2, 3, 5, 7, 9, 13, 19, 27, 41, 61, 101, 201, 501)
-        }
+        sizes = {max(round(n / blocks), 1) for blocks in (1, 2, 3, 5, 7, 9, 13, 19, 27, 41, 61, 101, 201, 501)}
         found = []
         for size in sorted(sizes):
             alpha, power = block(size)
-            found.append(
-                _best([0, 64], [1 - alpha, alpha], [1 - power, power], n // size, Tulap(epsilon, 64))
-            )
+            found.append(_best([0, 64], [1 - alpha, alpha], [1 - power, power], n // size, Tulap(epsilon, 64)))
         return max(found)
 
     return advantage

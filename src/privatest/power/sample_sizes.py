@@ -40,9 +40,7 @@ def sample_size(
     >>> sample_size([0.6, 0.4], [0.4, 0.6], epsilon=1)
     29
     """
-    family = make_family(
-        null, alternative, epsilon, test, clamp, threshold, make_goal(advantage, alpha, beta)
-    )
+    family = make_family(null, alternative, epsilon, test, clamp, threshold, make_goal(advantage, alpha, beta))
     return smallest_n(family)
 
 
@@ -57,11 +55,7 @@ def smallest_n(family: Family) -> int:
         ahead = min(ahead, 400)
         # A clamp tuned for each n does at least as well as the one tuned for the crossing.
         fixed = family.with_clamp_for(crossing)
-        dips = [
-            n
-            for n in range(crossing + 1, crossing + ahead + 1)
-            if fixed.margin(n) < 0 and family.margin(n) < 0
-        ]
+        dips = [n for n in range(crossing + 1, crossing + ahead + 1) if fixed.margin(n) < 0 and family.margin(n) < 0]
         if not dips:
             return crossing
         crossing = dips[-1] + 1
@@ -86,9 +80,7 @@ def _guess(family: Family) -> int:
     return n
 
 
-def _crossing(
-    margin: Callable[[int], float], guess: int, never: Callable[[int], int], *, rough: bool = False
-) -> int:
+def _crossing(margin: Callable[[int], float], guess: int, never: Callable[[int], int], *, rough: bool = False) -> int:
     """An n with margin(n) >= 0 > margin(n - 1), near the guess; rough: to within 2%.
 
     Invariant: margin(low) < 0 <= margin(high), where low = 0 stands for no records at all.

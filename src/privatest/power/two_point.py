@@ -36,7 +36,7 @@ REACH = 9.0
 class TwoPoint:
     """n records of a two-point domain: the point that speaks for P has rate x under P and y <= x under Q.
 
-    Counts more than ``reach`` deviations off are left out, which can only make errors smaller.
+    Counts more than ``reach`` deviations off are left out.
     """
 
     n: int

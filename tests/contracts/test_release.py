@@ -1,0 +1,141 @@
+"""What leaves a run: the decision, the noisy statistic, the p-value, and nothing else."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import privatest as pt
+from privatest.errors import InvalidData, InvalidDocument, InvalidInput
+from privatest.noise import Tulap
+
+P, Q = "normal(0, 1)", "normal(1, 1)"
+
+
+def test_wrong_n_and_wrong_type_fail_before_any_draw(monkeypatch: pytest.MonkeyPatch) -> None:
+    test = pt.design(P, Q, epsilon=1, n=3, clamp="paper")
+    monkeypatch.setattr(Tulap, "draw", lambda *_: pytest.fail("drew noise"))
+    for data in ([0.0, 1.0], [], np.zeros(4), np.array(["a", "b", "c"]), np.zeros((3, 1))):
+        with pytest.raises(InvalidData):
+            test.run(data)
+
+
+@pytest.mark.parametrize("kind", ["tight", "scllr", "ncllr"])
+def test_decision_statistic_and_pvalue_tell_one_story(kind: str) -> None:
+    test = pt.design(P, Q, epsilon=1, n=20, test=kind)
+    rng = np.random.default_rng(4)
+    for shift in (0.0, 0.5, 1.0):
+        release = test.run(rng.normal(shift, 1, 20), rng=rng)
+        assert release.statistic is not None
+        assert release.pvalue is not None
+        assert (release.decision == "alternative") == (release.statistic <= test.threshold + 1e-9)
+        assert (release.pvalue <= test.alpha + 1e-12) == (release.decision == "alternative")
+        assert release.simulated
+        assert not release.private
+
+
+def test_seeds_reproduce_and_the_operating_system_does_not() -> None:
+    test = pt.design(P, Q, epsilon=1, n=5, clamp="paper")
+    data = np.zeros(5)
+    assert test.run(data, rng=np.random.default_rng(1)) == test.run(data, rng=np.random.default_rng(1))
+    assert len({test.run(data).statistic for _ in range(40)}) > 30
+
+
+@pytest.mark.parametrize("kind", ["tight", "scllr", "ncllr", "llr", "sllr"])
+def test_measured_error_rates_are_the_exact_ones(kind: str) -> None:
+    test = pt.design([0.2, 0.3, 0.5], [0.5, 0.3, 0.2], epsilon=1, n=9, test=kind)
+    rng = np.random.default_rng(8)
+    runs = 1500
+    for law, wrong, exact in (([0.2, 0.3, 0.5], "alternative", test.alpha), ([0.5, 0.3, 0.2], "null", test.beta)):
+        errors = sum(test.run(rng.choice(3, 9, p=law), rng=rng).decision == wrong for _ in range(runs))
+        assert abs(errors / runs - exact) < 6 * math.sqrt(exact * (1 - exact) / runs) + 1e-3
+
+
+def test_pvalues_are_valid_exactly() -> None:
+    """Pr[p-value <= u] <= u under P, by enumeration of the noisy total."""
+    test = pt.design([0.6, 0.4], [0.4, 0.6], epsilon=1, n=3, clamp="paper")
+    total = test.null_total
+    lattice = [Fraction(k) + test.noise.offset for k in range(-3000, 5000, 97)]
+    for t in lattice:
+        u = total.cdf(t)
+        # the event {p <= u} is {T <= t}
+        assert test.release(t).pvalue == pytest.approx(u, rel=1e-12)
+
+
+def test_tests_without_privacy_say_so() -> None:
+    release = pt.design(P, Q, epsilon=1, n=4, test="llr").run(np.zeros(4))
+    assert release.epsilon == math.inf
+    assert not release.private
+    assert release.statistic is None
+    assert release.to_dict()["epsilon"] == "inf"
+    assert "NOT PRIVATE" in str(release)
+    bounded = pt.design([0.6, 0.4], [0.4, 0.6], epsilon=1, n=4, test="sllr")
+    assert bounded.epsilon == pytest.approx(math.log(1.5), rel=1e-9)
+    assert bounded.run([0, 0, 1, 1]).private
+
+
+def test_nothing_raw_is_in_a_release() -> None:
+    """A total that nobody would produce by chance does not show anywhere in what comes back."""
+    test = pt.design(P, Q, epsilon=1, n=1000, clamp="paper")
+    data = np.full(1000, 0.123456)
+    raw = int(test.score.of_numbers(data).sum())
+    release = test.run(data)
+    for text in (repr(release), str(release), json.dumps(release.to_dict()), repr(test), test.to_json()):
+        assert str(raw) not in text
+        assert "0.123456" not in text
+    assert {f.name for f in dataclasses.fields(release)} == set(release.__dict__)
+
+
+def test_frozen() -> None:
+    test = pt.design(P, Q, epsilon=1, n=3, clamp="paper")
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        test.epsilon = 9  # type: ignore[misc]
+    with pytest.raises(ValueError, match="read-only"):
+        test.score.table[0] = 5
+
+
+@pytest.mark.parametrize("kind", ["tight", "scllr", "ncllr", "llr", "sllr"])
+def test_json_round_trip(kind: str) -> None:
+    labels = {("a", 1): 0.2, b"x": 0.3, 2.5: 0.5}, {("a", 1): 0.5, b"x": 0.3, 2.5: 0.2}
+    for pair in ((P, Q), ("poisson(3)", "poisson(4)"), labels, ("cauchy(0, 1)", "normal(0, 1)")):
+        test = pt.design(*pair, epsilon=0.3, n=7, test=kind)
+        again = pt.PrivateTest.from_json(test.to_json())
+        assert again == test
+        assert (again.alpha, again.beta) == (test.alpha, test.beta)
+
+
+def test_tampered_documents_are_refused() -> None:
+    good = pt.design([0.6, 0.4], [0.4, 0.6], epsilon=1, n=5, clamp="paper").to_dict()
+
+    def tampered(**changes: object) -> str:
+        return json.dumps({**good, **changes})
+
+    width = good["noise"]["width"]
+    bad = [
+        tampered(epsilon=-1),
+        tampered(epsilon=0.5),  # the noise is too small for it
+        tampered(n=0),
+        tampered(n="5"),
+        tampered(format="privatest/test/99"),
+        tampered(noise={**good["noise"], "width": width // 2}),
+        tampered(noise={"kind": "none"}),
+        tampered(score={**good["score"], "null_law": [0.5, 0.6]}),
+        tampered(score={**good["score"], "table": [[0, 1], [10 * width, 1], [3, 1]]}),
+        tampered(score={**good["score"], "step": "0"}),
+        tampered(cutoff="1/0"),
+        tampered(neighbours="anyone"),
+        json.dumps(good)[:-20],
+        "[]",
+        "",
+        "null",
+    ]
+    for text in bad:
+        with pytest.raises(InvalidInput):
+            pt.PrivateTest.from_json(text)
+    with pytest.raises(InvalidDocument):
+        pt.PrivateTest.from_json(b"\xff\xfe")
