@@ -47,9 +47,9 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); exit 1; }
 
 $(PLAIN): pyproject.toml | $(BIN)/python
-	$(PIP) --editable .
+	$(PIP) --editable '.[plot]'
 	@touch $@
 
 $(DEV): pyproject.toml | $(BIN)/python
-	$(PIP) --editable '.[dev]'
+	$(PIP) --editable '.[dev,plot]'
 	@touch $(PLAIN) $@

@@ -12,6 +12,7 @@ from collections.abc import Hashable, Mapping
 from pathlib import Path
 
 import numpy as np
+import pictures
 from rich.console import Console
 from rich.table import Table
 
@@ -99,11 +100,15 @@ def main() -> None:
         console.print(part)
         console.print()
     OUTPUT.mkdir(exist_ok=True)
+    null, alternative = PAIRS["value"]
+    pictures.decomposition(null, alternative, EPSILON, OUTPUT / "decomposition.png")
+    pictures.power(null, alternative, EPSILON, OUTPUT / "power.png")
     target = OUTPUT / "releases.json"
     target.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
     console.print(
         f"Each of these patients was in three tests of epsilon {EPSILON}: "
-        f"privacy loss {len(PAIRS) * EPSILON:g} in all. Saved: {target.relative_to(HERE.parent)}"
+        f"privacy loss {len(PAIRS) * EPSILON:g} in all. Saved: {target.relative_to(HERE.parent)}, "
+        "output/decomposition.png, output/power.png"
     )
 
 

@@ -31,7 +31,7 @@ def score_of(name: str) -> Score:
     return pt.design(*TESTS[name], epsilon=1, n=10, clamp="paper").score
 
 
-def records(name: str, rng: np.random.Generator) -> list[float | None]:
+def records(rng: np.random.Generator) -> list[float | None]:
     plain: list[float | None] = [float(x) for x in np.round(rng.normal(1, 2, 300), 2)]
     plain += [float(k) for k in rng.integers(-1, 12, 100)] + [1e300, -1e300, 5e-324, 2.0**60]
     mixed = plain + ODD
@@ -41,7 +41,7 @@ def records(name: str, rng: np.random.Generator) -> list[float | None]:
 @pytest.mark.parametrize("name", TESTS)
 def test_same_integer_everywhere(name: str) -> None:
     score = score_of(name)
-    column = records(name, np.random.default_rng(11))
+    column = records(np.random.default_rng(11))
     floats = np.array([math.nan if x is None else x for x in column])
     expected = sum(int(s) for s in score.of_numbers(floats))
     frame = pd.DataFrame({"x": floats, "y": 0})

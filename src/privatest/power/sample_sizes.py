@@ -117,8 +117,8 @@ def _refuse_hopeless(family: Family) -> None:
     side, mean = ("null", null) if null <= 1e-12 * size else ("alternative", alternative)
     raise Infeasible(
         f"test={family.kind!r} with threshold {float(family.threshold or 0):g} never reaches {family.goal} for good: "
-        f"one record adds {mean:.3g} on average under the {side}, so however large n is, that side's error stays at 1/2 or "
-        "more. Use test='tight', whose threshold is calibrated, or give another threshold."
+        f"one record adds {mean:.3g} on average under the {side}, so however large n is, that side's error stays at "
+        "1/2 or more. Use test='tight', whose threshold is calibrated, or give another threshold."
     )
 
 

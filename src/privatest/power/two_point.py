@@ -126,7 +126,8 @@ class TwoPoint:
         if self.n == 0:
             return most
         alphas, betas = self.rates
-        up, down = np.exp(ratio / 2), np.exp(-ratio / 2)
+        half = np.clip(ratio, -600.0, 600.0) / 2  # beyond, the smaller weight is nothing anyway
+        up, down = np.exp(half), np.exp(-half)
         found = np.minimum(most, self._gap)
         # Going from j to the next threshold pays while e^l Pr_P < Pr_Q for the counts between.
         place = np.searchsorted(self._turns, -ratio)
