@@ -63,9 +63,7 @@ def normal_in_memory(rows: int, repeats: int) -> Comparison:
         notes.append("OpenDP is not installed: pip install 'privatest[opendp]' adds it as a peer")
     else:
         contestants |= peers
-        notes.append(
-            "OpenDP's safe route: int64, clamp, sum of known size, Laplace; the lattice is made before"
-        )
+        notes.append("OpenDP's safe route: int64, clamp, sum of known size, Laplace; the lattice is made before")
     return Comparison("N(0,1)/N(1,1), float64 in memory", rows, side_by_side(contestants, repeats), notes)
 
 
@@ -109,9 +107,7 @@ def heavy_tails(rows: int, repeats: int) -> Comparison:
         "scipy log densities": lambda: np.clip(null.logpdf(x) - alternative.logpdf(x), low, high).sum(),
     }
     notes = ["scipy's sum is neither exact nor private"]
-    return Comparison(
-        "Student t(3)/N(0,1), float64 in memory", rows, side_by_side(contestants, repeats), notes
-    )
+    return Comparison("Student t(3)/N(0,1), float64 in memory", rows, side_by_side(contestants, repeats), notes)
 
 
 def importing(repeats: int) -> Comparison:

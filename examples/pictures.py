@@ -12,7 +12,7 @@ from privatest.pairs import Reals, as_distribution
 
 mpl.use("Agg")  # files only, no window
 
-from matplotlib import pyplot as plt  # noqa: E402  after the choice of backend
+from matplotlib import pyplot as plt
 
 
 def decomposition(null: str, alternative: str, epsilon: float, target: Path) -> None:

@@ -132,9 +132,7 @@ def names(_where: Path, tree: ast.Module, _root: Path) -> Iterator[str]:
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             defined = [node.id]
         yield from (
-            f"defines {name}, which pytest would collect"
-            for name in defined
-            if name.startswith(("test_", "Test"))
+            f"defines {name}, which pytest would collect" for name in defined if name.startswith(("test_", "Test"))
         )
 
 

@@ -53,7 +53,5 @@ def test_a_broken_document_is_noticed(text: str, tmp_path: Path, run_document: C
 
 def test_a_sound_document_passes(tmp_path: Path, run_document: Callable[[Path], int]) -> None:
     document = tmp_path / "sound.md"
-    document.write_text(
-        "```python\nx = 2\n```\n\nWords.\n\n```python\nprint(x, 'etc.')\n```\n\n```text\n2 ...\n```\n"
-    )
+    document.write_text("```python\nx = 2\n```\n\nWords.\n\n```python\nprint(x, 'etc.')\n```\n\n```text\n2 ...\n```\n")
     assert run_document(document) == 2

@@ -14,8 +14,20 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from privatest.changepoint import ChangePlan as ChangePlan
+    from privatest.changepoint import ChangePoint as ChangePoint
+    from privatest.changepoint import Evaluation as Evaluation
+    from privatest.changepoint import detect_change as detect_change
+    from privatest.changepoint import evaluate_change as evaluate_change
+    from privatest.changepoint import plan_change as plan_change
+    from privatest.fit import FitRelease as FitRelease
+    from privatest.fit import FitTest as FitTest
+    from privatest.fit import fit_design as fit_design
+    from privatest.fit import fit_sample_size as fit_sample_size
+    from privatest.fit import goodness_of_fit as goodness_of_fit
     from privatest.hypothesis import PrivateTest as PrivateTest
     from privatest.hypothesis import Release as Release
+    from privatest.ledger import Ledger as Ledger
     from privatest.pairs import density as density
     from privatest.pairs import mixture as mixture
     from privatest.power import Comparison as Comparison
@@ -38,9 +50,15 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
+    "ChangePlan": "changepoint",
+    "ChangePoint": "changepoint",
     "Comparison": "power",
     "Decomposition": "theory",
+    "Evaluation": "changepoint",
+    "FitRelease": "fit",
+    "FitTest": "fit",
     "HistogramTest": "power",
+    "Ledger": "ledger",
     "Optimum": "power",
     "PowerCurve": "power",
     "PrivateTest": "hypothesis",
@@ -50,11 +68,17 @@ _HOMES = {
     "decompose": "theory",
     "density": "pairs",
     "design": "power",
+    "detect_change": "changepoint",
+    "evaluate_change": "changepoint",
+    "fit_design": "fit",
+    "fit_sample_size": "fit",
+    "goodness_of_fit": "fit",
     "lower_bound": "power",
     "min_epsilon": "power",
     "mixture": "pairs",
     "optimum": "power",
     "optimum_sample_size": "power",
+    "plan_change": "changepoint",
     "power_curve": "power",
     "sample_complexity": "theory",
     "sample_size": "power",

@@ -179,9 +179,7 @@ def test_counting_zero_twice_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not two_sided_is_exact(twice, Fraction(1))
 
 
-@pytest.mark.parametrize(
-    "rate", [Fraction(1, 10**30), Fraction(3, 10**20 + 7), Fraction(10**25, 3), Fraction(10**40)]
-)
+@pytest.mark.parametrize("rate", [Fraction(1, 10**30), Fraction(3, 10**20 + 7), Fraction(10**25, 3), Fraction(10**40)])
 def test_cost_is_bounded_for_extreme_rates(rate: Fraction) -> None:
     """Uniform integers per draw, over 2,000 draws: a handful, from rates of 1e-30 to 1e40."""
     source = CountingSource()

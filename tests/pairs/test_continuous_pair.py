@@ -175,9 +175,7 @@ def test_uniforms_that_overlap() -> None:
     assert pair.regions_above(0.0) == [(0.0, 0.5)]
     assert pair.regions_below(0.0) == [(1.0, 1.5)]
     assert pair.support == (0.0, 1.5)
-    np.testing.assert_array_equal(
-        pair.ratio([0.25, 0.75, 1.25, 2.0, np.nan]), [np.inf, 0, -np.inf, np.nan, np.nan]
-    )
+    np.testing.assert_array_equal(pair.ratio([0.25, 0.75, 1.25, 2.0, np.nan]), [np.inf, 0, -np.inf, np.nan, np.nan])
 
 
 def test_disjoint_supports() -> None:

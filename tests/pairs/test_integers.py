@@ -50,14 +50,10 @@ def test_atoms_hold_all_the_mass_and_cover_the_support(frozen: Any) -> None:
         truth = frozen.cdf(last[some]) - frozen.cdf(first[some] - 1)
         # scipy's log masses lose digits as k log k grows
         exact = float(last[-2]) < 1e8
-        np.testing.assert_allclose(
-            mass[some], truth, rtol=1e-9 if exact else 1e-5, atol=1e-14 if exact else 3e-9
-        )
+        np.testing.assert_allclose(mass[some], truth, rtol=1e-9 if exact else 1e-5, atol=1e-14 if exact else 3e-9)
 
 
-@pytest.mark.parametrize(
-    "frozen", [stats.poisson(3), stats.binom(20, 0.3), stats.geom(0.1), stats.skellam(2, 3)]
-)
+@pytest.mark.parametrize("frozen", [stats.poisson(3), stats.binom(20, 0.3), stats.geom(0.1), stats.skellam(2, 3)])
 def test_quantiles_are_scipys(frozen: Any) -> None:
     law = as_distribution(frozen)
     assert isinstance(law, Integers)

@@ -95,9 +95,7 @@ def test_edges_next_to_zero_and_with_infinities() -> None:
             return np.where(x < 0, -np.inf, np.where(x > 0.25, np.nan, 1.0))
 
     there = np.array([False, True, False])
-    edges = find_edges(
-        function, lambda v: v > 0, 0.0, grid, function(grid), np.array([0, 1]), there[np.array([0, 1])]
-    )
+    edges = find_edges(function, lambda v: v > 0, 0.0, grid, function(grid), np.array([0, 1]), there[np.array([0, 1])])
     assert abs(edges[0]) < 1e-15
     assert edges[1] == pytest.approx(0.25, rel=1e-15)
 

@@ -27,9 +27,7 @@ def test_mass_is_relatively_accurate_in_both_tails() -> None:
     assert law.mass(2.0, 1.0) == 0
 
 
-@pytest.mark.parametrize(
-    "text", ["normal(0, 1)", "cauchy(3, 2)", "gamma(0.3)", "beta(2, 3)", "uniform(-1, 1)"]
-)
+@pytest.mark.parametrize("text", ["normal(0, 1)", "cauchy(3, 2)", "gamma(0.3)", "beta(2, 3)", "uniform(-1, 1)"])
 def test_bisected_quantiles_are_scipys(text: str) -> None:
     law = real(text)
     u = np.array([0.0, 1e-200, 1e-9, 0.1, 0.5, 0.9, 1 - 1e-9, 1.0])

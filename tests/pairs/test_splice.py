@@ -47,9 +47,7 @@ def test_density_cdf_and_complement_agree() -> None:
 
 def test_a_difference_has_no_density_where_it_would_be_negative() -> None:
     tv = 2 * stats.norm.cdf(0.5) - 1
-    law = Splice(
-        real("normal(0, 1)"), real("normal(1, 1)"), [Piece(-math.inf, 0.5, 1 / tv, -1 / tv)], "excess"
-    )
+    law = Splice(real("normal(0, 1)"), real("normal(1, 1)"), [Piece(-math.inf, 0.5, 1 / tv, -1 / tv)], "excess")
     x = np.array([-5.0, 0.0, 0.4999, 0.6, 3.0])
     truth = np.where(x < 0.5, (stats.norm.pdf(x) - stats.norm.pdf(x, 1)) / tv, 0)
     np.testing.assert_allclose(law.pdf(x), truth, rtol=1e-10)

@@ -79,10 +79,7 @@ def test_spec_of_text_and_of_scipy_reads_back(text: str) -> None:
 
 
 def test_every_family_is_covered() -> None:
-    named = {
-        ALIASES.get(text.split("(")[0].lower(), text.split("(")[0].lower())
-        for text in [*CONTINUOUS, *DISCRETE]
-    }
+    named = {ALIASES.get(text.split("(")[0].lower(), text.split("(")[0].lower()) for text in [*CONTINUOUS, *DISCRETE]}
     assert named == set(FAMILIES)
 
 

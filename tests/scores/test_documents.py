@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from fractions import Fraction
 from typing import Any
 
@@ -26,7 +27,7 @@ from privatest.scores.documents import (
 def test_runs_restore_the_values(values: list[int]) -> None:
     array = np.array(values, dtype=np.int64)
     runs = runs_to_json(array)
-    assert all(a[0] != b[0] for a, b in zip(runs[:-1], runs[1:], strict=True))
+    assert all(a[0] != b[0] for a, b in itertools.pairwise(runs))
     np.testing.assert_array_equal(runs_from_json(runs), array)
 
 

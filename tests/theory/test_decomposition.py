@@ -50,9 +50,7 @@ def check_identities(split: Decomposition) -> None:
     a, b = split.clamp
     assert 0 <= tau <= 1
     assert 0 <= split.epsilon_prime <= split.epsilon
-    assert (a, b) == (
-        (-split.epsilon, split.epsilon_prime) if split.swapped else (-split.epsilon_prime, split.epsilon)
-    )
+    assert (a, b) == ((-split.epsilon, split.epsilon_prime) if split.swapped else (-split.epsilon_prime, split.epsilon))
     core, tails = split.core, split.tails
     p, q = np.zeros_like(pair.p), np.zeros_like(pair.q)
     if core is not None:
@@ -109,9 +107,7 @@ def test_bernoulli_has_the_numbers_of_the_issue(label: int, reverse: bool) -> No
     assert split.swapped is not reverse
     with mp.workdps(30):
         tau = mp.mpf("0.1") - mp.exp(mp.mpf("0.5")) * mp.mpf("0.05")
-        assert split.epsilon_prime == pytest.approx(
-            float(mp.log((mp.mpf("0.95") - tau) / mp.mpf("0.9"))), rel=1e-13
-        )
+        assert split.epsilon_prime == pytest.approx(float(mp.log((mp.mpf("0.95") - tau) / mp.mpf("0.9"))), rel=1e-13)
 
 
 def test_bernoulli_as_text_is_the_same() -> None:
@@ -233,9 +229,7 @@ def test_continuous_core_and_tails_make_up_P_and_Q(null: Any, alternative: Any, 
         low, high = split.core.ratio_range
         assert a - 1e-12 <= low
         assert high <= b + 1e-12
-        assert split.core.hellinger_squared == pytest.approx(
-            split.core_hellinger_squared, rel=1e-8, abs=1e-14
-        )
+        assert split.core.hellinger_squared == pytest.approx(split.core_hellinger_squared, rel=1e-8, abs=1e-14)
     if split.tails is not None:
         assert split.tails.total_variation == pytest.approx(1, abs=1e-12)
     other = pair.hockey_stick(split.epsilon_prime, reverse=not split.swapped)
@@ -328,9 +322,7 @@ def test_pairs_too_far_apart_for_floats_count_as_disjoint() -> None:
 
 
 def test_sets_are_labels_integer_ranges_or_intervals() -> None:
-    split = decompose(
-        {"a": 0.5, "b": 0.3, "c": 0.2, "d": 0}, {"a": 0.2, "b": 0.3, "c": 0.5, "d": 0}, epsilon=0.3
-    )
+    split = decompose({"a": 0.5, "b": 0.3, "c": 0.2, "d": 0}, {"a": 0.2, "b": 0.3, "c": 0.5, "d": 0}, epsilon=0.3)
     assert (split.sets.S, split.sets.T, split.sets.A) == (("a",), ("c",), ("b",))
     split = decompose("poisson(3)", "poisson(4)", epsilon=0.5)
     assert split.sets.S == ((0, 2),)
@@ -351,8 +343,7 @@ def test_epsilon_must_be_a_positive_number(epsilon: Any) -> None:
 
 def test_epsilon_of_any_numeric_kind() -> None:
     splits = [
-        decompose([0.5, 0.5], [0.2, 0.8], epsilon=e)
-        for e in (0.5, Fraction(1, 2), Decimal("0.5"), np.float64(0.5))
+        decompose([0.5, 0.5], [0.2, 0.8], epsilon=e) for e in (0.5, Fraction(1, 2), Decimal("0.5"), np.float64(0.5))
     ]
     assert {split.epsilon for split in splits} == {0.5}
 

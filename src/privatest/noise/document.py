@@ -36,9 +36,7 @@ def noise_from_dict(document: Mapping[str, object]) -> Noise:
     kind = document.get("kind")
     if not isinstance(kind, str) or kind not in _KINDS:
         listed = ", ".join(repr(known) for known in _KINDS)
-        raise InvalidDocument(
-            f"Noise kind={kind!r} must be one of {listed}.{_validate.suggestion(str(kind), _KINDS)}"
-        )
+        raise InvalidDocument(f"Noise kind={kind!r} must be one of {listed}.{_validate.suggestion(str(kind), _KINDS)}")
     # Typed Any: mypy knows no common constructor of the four.
     noise_class: Any = _KINDS[kind]
     fields = {field.name: field.type for field in dataclasses.fields(noise_class)}
@@ -69,7 +67,5 @@ def _rational(name: str, value: object) -> Fraction:
     match = _RATIONAL.fullmatch(value) if isinstance(value, str) else None
     fraction = Fraction(int(match[1]), int(match[2])) if match else None
     if fraction is None or f"{fraction.numerator}/{fraction.denominator}" != value:
-        raise InvalidDocument(
-            f'Noise {name}={value!r} must be a positive "p/q" in lowest terms, such as "1/2".'
-        )
+        raise InvalidDocument(f'Noise {name}={value!r} must be a positive "p/q" in lowest terms, such as "1/2".')
     return fraction

@@ -191,7 +191,5 @@ def positive_within_double(**arguments: Number) -> Fraction:
     value = _validate.positive("", **arguments)
     if not Fraction(1, 10**100) <= value <= 10**100:
         ((name, given),) = arguments.items()
-        raise InvalidInput(
-            f"{name}={given!r} must lie between 1e-100 and 1e100: its probabilities are not doubles."
-        )
+        raise InvalidInput(f"{name}={given!r} must lie between 1e-100 and 1e100: its probabilities are not doubles.")
     return value

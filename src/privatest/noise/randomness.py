@@ -110,7 +110,5 @@ def seeded_source(rng: np.random.Generator) -> SeededSource:
     (True, True)
     """
     if not isinstance(rng, np.random.Generator):
-        raise InvalidInput(
-            f"rng={rng!r} must be a numpy.random.Generator: pass numpy.random.default_rng(seed)."
-        )
+        raise InvalidInput(f"rng={rng!r} must be a numpy.random.Generator: pass numpy.random.default_rng(seed).")
     return SeededSource(rng)

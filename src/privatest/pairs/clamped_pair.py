@@ -19,9 +19,7 @@ class ClampedPair(ContinuousPair):
     Guarantees: the ratio lies in [a, b] exactly; taken from the densities it would be off by their rounding.
     """
 
-    def __init__(
-        self, base: ContinuousPair, clamp: tuple[float, float], null: Reals, alternative: Reals
-    ) -> None:
+    def __init__(self, base: ContinuousPair, clamp: tuple[float, float], null: Reals, alternative: Reals) -> None:
         super().__init__(null, alternative)
         self._base, self._clamp = base, clamp
 

@@ -37,8 +37,7 @@ def make_pair(null: Any, alternative: Any) -> Pair:
     pair = _match(p, q)
     if pair.total_variation < SAME:
         raise NothingToTest(
-            f"null {p.describe()} and alternative {q.describe()} are the same distribution: "
-            "there is nothing to test."
+            f"null {p.describe()} and alternative {q.describe()} are the same distribution: there is nothing to test."
         )
     return pair
 
@@ -79,8 +78,7 @@ def _check_same_labels(p: Labels, q: Labels) -> None:
             listed = ", ".join(shown[:5]) + (f" and {len(shown) - 5} more" if len(shown) > 5 else "")
             sides.append(f"{name} lacks {listed}")
     raise InvalidDistribution(
-        f"null and alternative have different domains: {'; '.join(sides)}. "
-        "Give a missing label probability 0."
+        f"null and alternative have different domains: {'; '.join(sides)}. Give a missing label probability 0."
     )
 
 
@@ -114,11 +112,7 @@ def as_distribution(given: Any, name: str = "distribution") -> Distribution:
 
 def _from_scipy(given: Any, name: str) -> Distribution | None:
     """A scipy distribution as ours; None if ``given`` is none of scipy's."""
-    if (
-        not type(given).__module__.startswith("scipy.")
-        and not hasattr(given, "dist")
-        and not hasattr(given, "rvs")
-    ):
+    if not type(given).__module__.startswith("scipy.") and not hasattr(given, "dist") and not hasattr(given, "rvs"):
         return None
     from scipy import stats
 
@@ -130,16 +124,13 @@ def _from_scipy(given: Any, name: str) -> Distribution | None:
         else:
             example = "stats.norm(0, 1)" if isinstance(given, stats.rv_continuous) else "stats.poisson(3)"
             raise InvalidDistribution(
-                f"{name} is the scipy family {given.name!r} without parameters: "
-                f"freeze it, for example {example}."
+                f"{name} is the scipy family {given.name!r} without parameters: freeze it, for example {example}."
             )
     family = getattr(given, "dist", None)
     if isinstance(family, stats.rv_continuous):
         _check_scalar(given, name)
         if family.name == "vonmises":
-            raise InvalidDistribution(
-                f"{name}: scipy's vonmises goes round for ever: use stats.vonmises_line instead."
-            )
+            raise InvalidDistribution(f"{name}: scipy's vonmises goes round for ever: use stats.vonmises_line instead.")
         return ScipyReals(given, name=name)
     if isinstance(family, stats.rv_discrete):
         _check_scalar(given, name)
@@ -148,21 +139,15 @@ def _from_scipy(given: Any, name: str) -> Distribution | None:
         return _new_style(given, name)
     if type(given).__module__.startswith("scipy.") or hasattr(given, "rvs"):
         raise InvalidDistribution(
-            f"{name} is a {type(given).__name__}, which is no univariate frozen scipy distribution. "
-            f"{ACCEPTED}"
+            f"{name} is a {type(given).__name__}, which is no univariate frozen scipy distribution. {ACCEPTED}"
         )
     return None
 
 
 def _check_scalar(frozen: Any, name: str) -> None:
     values = [*frozen.args, *frozen.kwds.values()]
-    if (
-        any(np.ndim(value) > 0 and np.size(value) > 1 for value in values)
-        and frozen.dist.name != "poisson_binom"
-    ):
-        raise InvalidDistribution(
-            f"{name} holds an array of parameters: give one distribution with scalar parameters."
-        )
+    if any(np.ndim(value) > 0 and np.size(value) > 1 for value in values) and frozen.dist.name != "poisson_binom":
+        raise InvalidDistribution(f"{name} holds an array of parameters: give one distribution with scalar parameters.")
 
 
 def _new_style(given: Any, name: str) -> Distribution:
@@ -171,7 +156,6 @@ def _new_style(given: Any, name: str) -> Distribution:
 
     if "Discrete" in "".join(base.__name__ for base in type(given).__mro__):
         raise InvalidDistribution(
-            f"{name} is a new-style discrete scipy distribution: "
-            "use the classic one, such as stats.binom(10, 0.5)."
+            f"{name} is a new-style discrete scipy distribution: use the classic one, such as stats.binom(10, 0.5)."
         )
     return NewScipyReals(given, name)

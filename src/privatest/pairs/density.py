@@ -97,9 +97,7 @@ class Density(Reals):
                         f"{self._name}: logpdf returned {log.dtype.name} values; it must return real numbers."
                     )
                 log = np.broadcast_to(log.astype(float), x.shape)
-        return np.where(
-            (x == self._support[0]) | (x == self._support[1]), np.where(np.isnan(log), -np.inf, log), log
-        )
+        return np.where((x == self._support[0]) | (x == self._support[1]), np.where(np.isnan(log), -np.inf, log), log)
 
     def _at(self, x: float) -> float:
         try:

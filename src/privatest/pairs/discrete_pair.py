@@ -58,9 +58,7 @@ class DiscretePair(Pair):
         """Both on the same labels, in the null's order."""
         place = {label: index for index, label in enumerate(alternative.labels)}
         order = [place[label] for label in null.labels]
-        return cls(
-            null, alternative, null.probabilities, alternative.probabilities[order], labels=null.labels
-        )
+        return cls(null, alternative, null.probabilities, alternative.probabilities[order], labels=null.labels)
 
     @classmethod
     def from_integers(cls, null: Integers, alternative: Integers) -> DiscretePair:
@@ -83,8 +81,7 @@ class DiscretePair(Pair):
             return DiscretePair(Labels(names, p), Labels(names, q), p, q, logs=(log_p, log_q), labels=names)
         first, last = self._blocks
         laws = [
-            IntegerBlocks(first, last, mass, f"{word} of {text}")
-            for mass, word in ((p, "null"), (q, "alternative"))
+            IntegerBlocks(first, last, mass, f"{word} of {text}") for mass, word in ((p, "null"), (q, "alternative"))
         ]
         return DiscretePair(laws[0], laws[1], p, q, logs=(log_p, log_q), blocks=self._blocks)
 
@@ -158,9 +155,7 @@ class DiscretePair(Pair):
             end = (max if side else min)(ends)
             if math.isfinite(end):
                 with np.errstate(invalid="ignore"):
-                    at_end = float(
-                        np.subtract(*(law.logpmf(end) for law in laws if isinstance(law, Integers)))
-                    )
+                    at_end = float(np.subtract(*(law.logpmf(end) for law in laws if isinstance(law, Integers))))
                 found += [] if math.isnan(at_end) else [at_end]
             elif np.isfinite(outer) and np.isfinite(inner) and abs(outer - inner) > 1e-9 * (1 + abs(outer)):
                 found.append(math.copysign(math.inf, outer - inner))

@@ -55,15 +55,12 @@ class Labels(Distribution):
 
     kind = "labels"
 
-    def __init__(
-        self, labels: Sequence[Hashable], probabilities: ArrayLike, name: str = "distribution"
-    ) -> None:
+    def __init__(self, labels: Sequence[Hashable], probabilities: ArrayLike, name: str = "distribution") -> None:
         self.labels: tuple[Hashable, ...] = tuple(labels)
         self.probabilities: Floats = check_probabilities(probabilities, name)
         if len(self.labels) != self.probabilities.size:
             raise InvalidDistribution(
-                f"{name} has {len(self.labels)} labels but {self.probabilities.size} probabilities: "
-                "give one for each."
+                f"{name} has {len(self.labels)} labels but {self.probabilities.size} probabilities: give one for each."
             )
         if len(set(self.labels)) != len(self.labels):
             raise InvalidDistribution(f"{name} names a label twice: {_first_repeated(self.labels)!r}.")
@@ -71,9 +68,7 @@ class Labels(Distribution):
     @classmethod
     def from_mapping(cls, mapping: Mapping[Hashable, Any], name: str = "distribution") -> Labels:
         if not mapping:
-            raise InvalidDistribution(
-                f"{name} is an empty mapping: it needs at least one label with its probability."
-            )
+            raise InvalidDistribution(f"{name} is an empty mapping: it needs at least one label with its probability.")
         return cls(tuple(mapping), list(mapping.values()), name)
 
     @classmethod
@@ -85,16 +80,12 @@ class Labels(Distribution):
     @property
     def spec(self) -> str | None:
         values = [repr(float(value)) for value in self.probabilities]
-        if self.labels == tuple(range(len(self.labels))) and not any(
-            isinstance(x, bool) for x in self.labels
-        ):
+        if self.labels == tuple(range(len(self.labels))) and not any(isinstance(x, bool) for x in self.labels):
             return f"categorical({', '.join(values)})"
         words = [_label_text(label) for label in self.labels]
         if any(word is None for word in words):
             return None
-        return (
-            f"categorical({', '.join(f'{word}={value}' for word, value in zip(words, values, strict=True))})"
-        )
+        return f"categorical({', '.join(f'{word}={value}' for word, value in zip(words, values, strict=True))})"
 
     def describe(self) -> str:
         text = self.spec
@@ -127,27 +118,20 @@ def check_probabilities(values: ArrayLike, name: str) -> Floats:
         raise InvalidDistribution(f"{name} must be a flat list of probabilities.") from error
     if raw.ndim != 1:
         raise InvalidDistribution(
-            f"{name} has {raw.ndim} dimensions: "
-            "probabilities must be one-dimensional, one number for each outcome."
+            f"{name} has {raw.ndim} dimensions: probabilities must be one-dimensional, one number for each outcome."
         )
     if raw.size == 0:
         raise InvalidDistribution(f"{name} is empty: it needs at least one probability.")
     if raw.dtype == object:
         raw = _numbers(raw, name)
     if raw.dtype.kind not in "iuf":
-        raise InvalidDistribution(
-            f"{name} holds {raw.dtype.name} values: probabilities must be real numbers."
-        )
+        raise InvalidDistribution(f"{name} holds {raw.dtype.name} values: probabilities must be real numbers.")
     p = raw.astype(np.float64)
     if np.isnan(p).any():
-        raise InvalidDistribution(
-            f"{name} has a probability that is NaN (at position {int(np.argmax(np.isnan(p)))})."
-        )
+        raise InvalidDistribution(f"{name} has a probability that is NaN (at position {int(np.argmax(np.isnan(p)))}).")
     if (p < 0).any():
         place = int(np.argmax(p < 0))
-        raise InvalidDistribution(
-            f"{name} has the negative probability {float(p[place])!r} (at position {place})."
-        )
+        raise InvalidDistribution(f"{name} has the negative probability {float(p[place])!r} (at position {place}).")
     total = math.fsum(p.tolist()) if np.isfinite(p).all() else math.inf
     if not abs(total - 1) <= SUM_TOLERANCE:
         raise InvalidDistribution(f"{name} has probabilities that sum to {total!r}: they must sum to 1.")
@@ -162,9 +146,7 @@ def _numbers(raw: NDArray[Any], name: str) -> NDArray[Any]:
         return np.array([float(value) for value in raw])
     except (TypeError, ValueError) as error:
         kinds = ", ".join(sorted({type(value).__name__ for value in raw}))
-        raise InvalidDistribution(
-            f"{name} holds {kinds} values: probabilities must be real numbers."
-        ) from error
+        raise InvalidDistribution(f"{name} holds {kinds} values: probabilities must be real numbers.") from error
 
 
 def _first_repeated(labels: Iterable[Hashable]) -> Hashable:

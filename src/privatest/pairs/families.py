@@ -51,9 +51,7 @@ class Family:
     discrete: bool = False
 
     def signature(self) -> str:
-        words = (
-            p.name if p.default is None else f"{p.name}={number_text(p.default)}" for p in self.parameters
-        )
+        words = (p.name if p.default is None else f"{p.name}={number_text(p.default)}" for p in self.parameters)
         return f"{self.name}({', '.join(words)})"
 
     def check(self, values: tuple[float, ...]) -> None:
@@ -62,8 +60,7 @@ class Family:
             rule, holds = parameter.rule
             if not holds(value):
                 raise InvalidDistribution(
-                    f"{self.name}: {parameter.name}={number_text(value)} must be {rule}, "
-                    f"in {self.signature()}."
+                    f"{self.name}: {parameter.name}={number_text(value)} must be {rule}, in {self.signature()}."
                 )
         if self.name == "uniform" and not values[0] < values[1]:
             raise InvalidDistribution(

@@ -112,8 +112,7 @@ class ScipyIntegers(Integers):
         points = getattr(getattr(frozen, "dist", None), "xk", None)
         if points is not None and bool(np.any(np.asarray(points, dtype=float) % 1 != 0)):
             raise InvalidDistribution(
-                f"{name}={self.describe()} has mass off the integers: "
-                "give a mapping from label to probability instead."
+                f"{name}={self.describe()} has mass off the integers: give a mapping from label to probability instead."
             )
         self._support = (lo, hi)
         ends = self.edges[[0, self.edges.size // 2, -2]].astype(float)
@@ -311,9 +310,7 @@ def _block_log_masses(law: Integers, first: Ints, last: Ints) -> Floats:
     if wide.size == 0:
         return log
     a, b = first[wide], last[wide]
-    odd_end = np.where(
-        (b - a) % 2 == 0, b, b - 1
-    )  # an odd number of integers a..odd_end, and perhaps b besides
+    odd_end = np.where((b - a) % 2 == 0, b, b - 1)  # an odd number of integers a..odd_end, and perhaps b besides
     half = (odd_end - a) // 2
     lows = log[wide]
     mids, highs = law.logpmf((a + half).astype(float)), law.logpmf(odd_end.astype(float))
@@ -340,10 +337,6 @@ def _growing_steps(spread: int, reach: int, visible: int) -> Ints:
     flat = max(0, min(reach, max(2 * FINENESS * base - spread, visible if few else 0)))
     steps = np.arange(0, flat + 1, base, dtype=np.int64)
     start = float(flat + spread)
-    count = (
-        max(0, math.ceil(math.log((reach + spread + 1.0) / start) / math.log1p(1 / FINENESS)))
-        if start > 0
-        else 0
-    )
+    count = max(0, math.ceil(math.log((reach + spread + 1.0) / start) / math.log1p(1 / FINENESS))) if start > 0 else 0
     grown = start * np.exp(np.arange(1, count + 1) * math.log1p(1 / FINENESS)) - spread
     return np.unique(np.concatenate([steps, np.minimum(grown, reach).astype(np.int64)]))

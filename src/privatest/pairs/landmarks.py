@@ -69,9 +69,7 @@ def subdivide(points: Floats, parts: int) -> Floats:
     return np.unique(np.append(inner.ravel(), points[-1]))
 
 
-def refine_extrema(
-    grid: Floats, ratio: Floats, noise: Floats, function: Callable[[Floats], Floats]
-) -> Floats:
+def refine_extrema(grid: Floats, ratio: Floats, noise: Floats, function: Callable[[Floats], Floats]) -> Floats:
     """Local extrema of L, all refined at once, so that a thin bump over a level is not missed."""
     finite = np.where(np.isfinite(ratio), ratio, np.nan)
     with np.errstate(invalid="ignore"):
@@ -92,24 +90,18 @@ def refine_extrema(
         top = np.argmax(np.where(np.isnan(values), -np.inf, values), axis=1)
         best = x[rows, top]
         low, high = x[rows, np.maximum(top - 1, 0)], x[rows, np.minimum(top + 1, 32)]
-        if np.all(
-            high - low <= 1e-9 * np.maximum(np.abs(low), np.abs(high))
-        ):  # flat at an extremum: no more to see
+        if np.all(high - low <= 1e-9 * np.maximum(np.abs(low), np.abs(high))):  # flat at an extremum: no more to see
             break
     return best
 
 
-def limits(
-    function: Callable[[Floats], tuple[Floats, Floats]], support: tuple[float, float], breaks: Floats
-) -> Floats:
+def limits(function: Callable[[Floats], tuple[Floats, Floats]], support: tuple[float, float], breaks: Floats) -> Floats:
     """Limits of L at both ends of the support, infinite where it still moves at the last point seen."""
     found: list[float] = []
     centre = float(np.median(breaks))
     for side, end in ((-1, support[0]), (1, support[1])):
         if math.isinf(end):
-            scale = max(
-                abs(centre), float(np.ptp(breaks[(breaks > -1e100) & (breaks < 1e100)])) * 1e-3, 1e-300
-            )
+            scale = max(abs(centre), float(np.ptp(breaks[(breaks > -1e100) & (breaks < 1e100)])) * 1e-3, 1e-300)
             x = centre + side * scale * 2.0 ** np.arange(0, 470)
         else:
             width = max(abs(end - centre), 1e-300)
@@ -122,9 +114,7 @@ def limits(
             continue
         last, before = values[-1], values[-2]
         if math.isinf(last) or abs(last - before) <= 1e-6 + 2 * noise[-1]:
-            sharp = np.flatnonzero(
-                noise <= max(1e-11, float(noise.min()))
-            )  # it has settled: read it where it is sharp
+            sharp = np.flatnonzero(noise <= max(1e-11, float(noise.min())))  # it has settled: read it where it is sharp
             found.append(float(values[sharp[-1]]))
         else:
             found.append(math.copysign(math.inf, last - before))

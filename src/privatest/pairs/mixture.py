@@ -32,9 +32,7 @@ def mixture(weights: ArrayLike, parts: Sequence[Any], name: str = "mixture") -> 
     w = check_probabilities(weights, f"{name} weights")
     given = [parts] if isinstance(parts, (str, bytes)) else list(parts)
     if len(given) != w.size:
-        raise InvalidDistribution(
-            f"{name} has {w.size} weights for {len(given)} parts: give one part for each weight."
-        )
+        raise InvalidDistribution(f"{name} has {w.size} weights for {len(given)} parts: give one part for each weight.")
     laws = [as_distribution(part, f"{name} part {index + 1}") for index, part in enumerate(given)]
     kept = [(float(weight), law) for weight, law in zip(w, laws, strict=True) if weight > 0]
     w = np.array([weight for weight, _ in kept])
@@ -52,9 +50,7 @@ def mixture(weights: ArrayLike, parts: Sequence[Any], name: str = "mixture") -> 
     for law in laws:
         found = IntegerBlocks.from_labels(law) if isinstance(law, Labels) else law
         if not isinstance(found, Integers):
-            raise InvalidDistribution(
-                f"{name} mixes {law.describe()} with integer parts: its labels must be integers."
-            )
+            raise InvalidDistribution(f"{name} mixes {law.describe()} with integer parts: its labels must be integers.")
         integers.append(found)
     return MixedIntegers(w, integers)
 
@@ -155,9 +151,7 @@ class MixedIntegers(Integers):
         return _sample(self.weights, self.parts, rng, size).astype(np.int64)
 
 
-def _sample(
-    weights: Floats, parts: Sequence[Distribution], rng: np.random.Generator, size: int
-) -> NDArray[Any]:
+def _sample(weights: Floats, parts: Sequence[Distribution], rng: np.random.Generator, size: int) -> NDArray[Any]:
     counts = rng.multinomial(size, weights)
     drawn = np.concatenate([part.sample(rng, int(count)) for part, count in zip(parts, counts, strict=True)])
     return rng.permutation(drawn)

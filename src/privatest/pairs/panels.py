@@ -36,9 +36,7 @@ def find_breaks(logpdf: Function, support: tuple[float, float], points: Floats |
     lo, hi = support
     coarse = _coarse_grid(lo, hi, points)
     modes = _modes(logpdf, coarse)
-    steps = np.concatenate(
-        [np.arange(0, 10, 0.5), 10 * 1.5 ** np.arange(0, math.log(FARTHEST) / math.log(1.5))]
-    )
+    steps = np.concatenate([np.arange(0, 10, 0.5), 10 * 1.5 ** np.arange(0, math.log(FARTHEST) / math.log(1.5))])
     pieces = [np.array([x for x in (lo, hi) if math.isfinite(x)])]
     if points is not None:
         pieces.append(points)
@@ -47,13 +45,9 @@ def find_breaks(logpdf: Function, support: tuple[float, float], points: Floats |
         pieces += [mode + width * steps, mode - width * steps]
     for end, other, side in ((lo, hi, 1.0), (hi, lo, -1.0)):
         if math.isfinite(end):
-            reach = (
-                abs(other - end) if math.isfinite(other) else float(np.max(np.abs(modes - end), initial=1.0))
-            )
+            reach = abs(other - end) if math.isfinite(other) else float(np.max(np.abs(modes - end), initial=1.0))
             # towards 0 floats go on for ever; towards any other number they end after 52 halvings
-            halvings = (
-                np.concatenate([np.arange(1, 60), np.arange(60, 900, 3)]) if end == 0 else np.arange(1, 50)
-            )
+            halvings = np.concatenate([np.arange(1, 60), np.arange(60, 900, 3)]) if end == 0 else np.arange(1, 50)
             pieces.append(end + side * reach * 2.0 ** -halvings.astype(float))
     everything = np.unique(np.concatenate(pieces))
     return np.asarray(everything[(everything >= lo) & (everything <= hi) & np.isfinite(everything)])

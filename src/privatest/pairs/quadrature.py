@@ -108,10 +108,7 @@ def split_panels(
     keep = np.ones(lower.size, dtype=bool)
     keep[touched] = False
     sides = [
-        tuple(
-            np.concatenate([old[keep], new])
-            for old, new in zip(_part(halves, i), _part(new_halves, i), strict=True)
-        )
+        tuple(np.concatenate([old[keep], new]) for old, new in zip(_part(halves, i), _part(new_halves, i), strict=True))
         for i in (0, 1)
     ]
     return (

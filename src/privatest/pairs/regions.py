@@ -54,9 +54,7 @@ def find_edges(
         with np.errstate(all="ignore"):
             crossing = (level - at_inner) / (at_outer - at_inner)
         crossing = np.where((crossing > 0) & (crossing < 1), crossing, 0.5)
-        share = np.sort(
-            np.clip(np.concatenate([crossing[:, None] + LADDER, spread], axis=1), 0.0, 1.0), axis=1
-        )
+        share = np.sort(np.clip(np.concatenate([crossing[:, None] + LADDER, spread], axis=1), 0.0, 1.0), axis=1)
         x = inner[:, None] + (outer - inner)[:, None] * share
         x[:, 0], x[:, -1] = inner, outer
         seen = function(x)

@@ -79,9 +79,7 @@ class Splice(Reals):
         with np.errstate(all="ignore"):
             log_first = np.log(np.abs(a)) + self._first.logpdf(values)
             log_second = np.log(np.abs(b)) + self._second.logpdf(values)
-            top = np.where(
-                a * b < 0, np.where(a > 0, log_first, log_second), np.maximum(log_first, log_second)
-            )
+            top = np.where(a * b < 0, np.where(a > 0, log_first, log_second), np.maximum(log_first, log_second))
             gap = np.where(top == log_first, log_second, log_first) - top
             # sum, or what is left of the positive part when the other is taken away (NaN if less than
             # nothing)

@@ -66,9 +66,7 @@ def parse(text: str, name: str = "distribution") -> Distribution:
     if not isinstance(text, str):
         raise InvalidDistribution(f"{name} must be text to be parsed, not {type(text).__name__}.")
     if not text.strip():
-        raise InvalidDistribution(
-            f"{name} is empty text: write for example 'normal(0, 1)' or 'bernoulli(0.3)'."
-        )
+        raise InvalidDistribution(f"{name} is empty text: write for example 'normal(0, 1)' or 'bernoulli(0.3)'.")
     if len(text) > LONGEST:
         raise InvalidDistribution(f"{name} is {len(text)} characters long; at most {LONGEST} are read.")
     reader = _Reader(text, name)
@@ -95,9 +93,7 @@ class _Reader:
                 if not rest:
                     return [*tokens, _Token("end", "", len(self._text))]
                 at = len(self._text) - len(rest)
-                what = (
-                    "a quotation that is never closed" if rest[0] in "\"'" else f"the character {rest[0]!r}"
-                )
+                what = "a quotation that is never closed" if rest[0] in "\"'" else f"the character {rest[0]!r}"
                 raise self.error(f"cannot read {what}", at)
             kind = match.lastgroup or ""
             tokens.append(_Token(kind, match.group(kind), match.start(kind)))
@@ -139,10 +135,7 @@ class _Reader:
         word = ALIASES.get(token.text.lower(), token.text.lower())
         if word not in FAMILIES and word not in ("categorical", "mixture"):
             known = [*FAMILIES, *ALIASES, "categorical", "mixture"]
-            hint = (
-                suggestion(token.text, known)
-                or f" Known: {', '.join([*FAMILIES, 'categorical', 'mixture'])}."
-            )
+            hint = suggestion(token.text, known) or f" Known: {', '.join([*FAMILIES, 'categorical', 'mixture'])}."
             raise InvalidDistribution(f"{self._name}: no distribution is called {token.text!r}.{hint}")
         self._take()
         if not self._accept("("):
@@ -188,9 +181,7 @@ class _Reader:
     def _label(self, token: _Token, negative: bool) -> Hashable:
         if token.kind == "number":
             if not token.text.isdigit():
-                raise self.error(
-                    f"the label {token.text} must be a whole number, a word or quoted text", token.place
-                )
+                raise self.error(f"the label {token.text} must be a whole number, a word or quoted text", token.place)
             return -int(token.text) if negative else int(token.text)
         if token.kind == "quoted":
             return re.sub(r"\\(.)", r"\1", token.text[1:-1])
@@ -238,9 +229,7 @@ class _Reader:
                 key = str(argument.label)
                 if family.name == "exponential" and key in ("rate", "mean"):
                     if key == "rate" and value <= 0:
-                        raise InvalidDistribution(
-                            f"exponential: rate={number_text(value)} must be greater than 0."
-                        )
+                        raise InvalidDistribution(f"exponential: rate={number_text(value)} must be greater than 0.")
                     key, value = "scale", 1 / value if key == "rate" else value
                 if key not in names:
                     raise InvalidDistribution(
@@ -256,9 +245,7 @@ class _Reader:
                 f"{self._name}: {family.name} needs {' and '.join(repr(word) for word in missing)}: "
                 f"write {family.signature()}."
             )
-        values = tuple(
-            given.get(p.name, p.default if p.default is not None else 0.0) for p in family.parameters
-        )
+        values = tuple(given.get(p.name, p.default if p.default is not None else 0.0) for p in family.parameters)
         family.check(values)
         kind = ScipyIntegers if family.discrete else ScipyReals
         return kind(family.freeze(values), family.text(values), self._name)

@@ -155,8 +155,8 @@ class Shape:
     Attributes:
         top: level > 0 of the clamp beyond which mass becomes tails; None for the whole range of the ratio and no tails.
         open_side: 0 for the paper's clamp of epsilon = top: [-s, top] or [-top, s] with s such that both tails have
-            the same mass. 1 or -1: the upper or lower end is infinite, its tails are taken from the mass that only P or only Q
-            has, and top is the other end.
+            the same mass. 1 or -1: the upper or lower end is infinite, its tails are taken from the mass that
+            only P or only Q has, and top is the other end.
         cuts: where the rest ends, as fractions of the clamp's upper and lower end.
     """
 
@@ -251,17 +251,22 @@ class RootLaw:
         place = below.astype(np.int64)
         first = int(place.min())
         size = int(place.max()) - first + 2
-        masses = np.bincount(place - first, weights=roots * lower, minlength=size)
-        masses += np.bincount(place - first + 1, weights=roots * upper, minlength=size)
+        masses = np.zeros(size)
+        for shift, share in ((0, lower), (1, upper)):
+            masses += np.bincount(place - first + shift, weights=roots * share, minlength=size)
         kept = np.flatnonzero(masses)
         return cls(step, first + int(kept[0]), masses[kept[0] : kept[-1] + 1])
+
+    @property
+    def levels(self) -> Floats:
+        """The lattice."""
+        return np.arange(self.first, self.first + len(self.roots), dtype=np.float64) * self.step
 
     @property
     def deviation(self) -> float:
         """Standard deviation of the level under the normalised roots."""
         law = self.roots / self.roots.sum()
-        levels = self.step * np.arange(len(law))
-        return math.sqrt(max(float(law @ (levels - law @ levels) ** 2), 0.0))
+        return math.sqrt(max(float(law @ (self.levels - law @ self.levels) ** 2), 0.0))
 
     def power(self, n: int) -> RootLaw:
         """The roots of n records together, on a window that leaves out under 1e-18 of them."""
@@ -282,8 +287,8 @@ class RootLaw:
 
     def coarser(self, step: float) -> RootLaw:
         """A law on a coarser lattice that dominates this one."""
-        kept = np.flatnonzero(self.roots > 0)
-        return RootLaw.from_levels((self.first + kept) * self.step, self.roots[kept], step)
+        kept = self.roots > 0
+        return RootLaw.from_levels(self.levels[kept], self.roots[kept], step)
 
 
 def _window(steps: Floats, law: Floats, n: int) -> tuple[int, int]:

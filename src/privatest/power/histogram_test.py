@@ -22,6 +22,7 @@ import numpy.typing as npt
 from privatest import _validate, engines
 from privatest.errors import InvalidData, InvalidDocument, InvalidInput
 from privatest.hypothesis import Release
+from privatest.hypothesis.release import Decision
 from privatest.noise import seeded_source, system_source
 from privatest.noise.coins import bernoulli
 from privatest.pairs import DiscretePair, Pair
@@ -224,7 +225,7 @@ class HistogramTest:
         numerator = int(self.numerators[self.histograms.rank(self._count(records)[None, :])[0]])
         source = system_source if rng is None else seeded_source(rng)
         null = bernoulli(numerator, DENOMINATOR, source)
-        decision = "null" if null else "alternative"
+        decision: Decision = "null" if null else "alternative"
         return Release(
             decision, None, None, self.epsilon, self.n, self.name, self.neighbours, simulated=rng is not None
         )

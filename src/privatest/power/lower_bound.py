@@ -1,76 +1,34 @@
-r"""How many records every private test needs: a certificate, with constants, for any pair.
+"""How many records every private test needs: a certificate, with constants, for any pair.
 
-The pair is first replaced by one that dominates it (``power/domination.py``), in which a record is one of
-
-- *tails*, with probability tau: p under P and q under Q;
-- *movers*: "+" or "-", at rates x under P and y under Q;
-- *the rest*, with some ratio.
-
-Tell the tester, for nothing, which records are which and what the rest is. Of all eps-DP tests g on what remains hidden,
-k tails and K movers, the least weighted error with weights u on P and v on Q is at least
-
-.. math:: \Phi_{k,K}(u, v) \ge \max_j \Phi_K(u e^{-\varepsilon j}, v e^{-\varepsilon (k - j)}),
-
-because turning j of the tails from p into q costs 1 - g at most a factor e^(eps j), and turning the other k - j from q into p
-costs g at most e^(eps (k - j)); Phi_K is known in closed form (``power/two_point.py``). With S the rest's log-likelihood ratio, every
-eps-DP test on n records has
-
-.. math:: \text{advantage} \le 1 - \sum_{k, K} \int \Phi_{k,K}(dP, dQ)
-        = 1 - \sum_{k,K} \Pr[k, K]\, A^{n}\, E\, e^{-\varepsilon k / 2} \varphi_{k,K}(S),
-
-where A is the Hellinger affinity and the mean is under the law proportional to sqrt(PQ). This contains the paper's
-coupling (no movers, the weights' smaller one in place of Phi) and the bound without privacy (movers not hidden), and
-is exact on two-point domains. Every approximation errs on the safe side: what is dropped has Phi >= 0,
-counts are rounded up (more records never hurt the tester), ratios are split (domination).
+The pair is replaced by pairs that dominate it and are split into tails, movers and a rest (``power/domination.py``);
+what no private test can exceed on those is known (``power/certificate.py``). Every shape of the split gives a valid
+bound; the search below looks for a good one.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from privatest import _validate
 from privatest.pairs import Pair, make_pair
-from privatest.power.domination import NOTHING, Atoms, RootLaw, Shape, Split, atoms_of, shares, split_atoms
-from privatest.power.two_point import TwoPoint, binomial
+from privatest.power.certificate import Certificate, Effort
+from privatest.power.domination import NOTHING, Atoms, Shape, atoms_of, split_atoms
+from privatest.power.two_point import TwoPoint
 from privatest.rational import Number
 
 __all__ = ["advantage_bound", "lower_bound"]
 
-Floats = npt.NDArray[np.float64]
-
 MOST_RECORDS = 10**12
-# Sums beyond this many records are taken over blocks of records: of counts of blocks, one more or less is nothing.
-MOST_BLOCKS = 1024
 CUTS = (0.0, 0.02, 0.06, 0.12, 0.2, 0.3, 0.4, 0.55, 0.75, 1.0)
 TAILS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
 """Numbers of tails among n records, from which levels of the clamp follow."""
 FEW_LEVELS = 12
-
-
-@dataclass(frozen=True)
-class Effort:
-    """How finely to compute; every setting is safe.
-
-    Attributes:
-        steps: lattice steps to a standard deviation of the rest.
-        groups: most groups of counts of tails and of movers.
-        coarse: relative size of a group of counts that does no harm.
-        dropped: share of the error that may be left out.
-    """
-
-    steps: int
-    groups: tuple[int, int]
-    coarse: float
-    dropped: float
-
-
 QUICK, CAREFUL = Effort(6, (4, 12), 0.02, 1e-3), Effort(12, (12, 72), 0.002, 1e-5)
 
 
@@ -91,11 +49,12 @@ def lower_bound(null: Any, alternative: Any, *, epsilon: Number, advantage: floa
         return _last(lambda n: two_points(n).best()[0] + 1e-12, target, _guess(atoms, level, target)) + 1
     n = _guess(atoms, level, target)
     search = _Search(atoms, level, 1 - target, n)
-    before = 0
     shapes: list[Shape] = []
-    while abs(n - before) > 0.02 * n:
+    for _ in range(5):
         before, shapes = n, search.best_shapes(n, shapes[0] if shapes else None)
         n = max(_last(search.at(shapes[0], QUICK), target, n, slack=0.01), 1)
+        if abs(n - before) <= 0.02 * n:
+            break
     # The quick bound ranks roughly.
     shape = min(shapes, key=lambda shape: search.at(shape, CAREFUL)(n))
     return _last(search.at(shape, CAREFUL), target, n, slack=5e-4) + 1
@@ -116,8 +75,13 @@ def advantage_bound(pair: Pair, epsilon: float, n: int) -> float:
 
 def _two_points(atoms: Atoms, epsilon: float) -> Callable[[int], TwoPoint] | None:
     """The two-point problem of n records where there are only two ratios, infinite ones included."""
-    levels = np.unique(atoms.levels)
-    p, q = ([float(mass[atoms.levels == level].sum()) for level in levels] for mass in (atoms.p, atoms.q))
+    order = np.argsort(atoms.levels)
+    levels = atoms.levels[order]
+    # Levels as close as rounding are one.
+    starts = np.flatnonzero(np.diff(levels, prepend=-np.inf) > 1e-13 * np.maximum(1.0, np.abs(levels)))
+    if len(starts) > 2:
+        return None
+    p, q = (np.add.reduceat(mass[order], starts).tolist() if len(starts) else [] for mass in (atoms.p, atoms.q))
     if atoms.p_only > 0:
         p, q = [*p, atoms.p_only], [*q, 0.0]
     if atoms.q_only > 0:
@@ -178,13 +142,13 @@ class _Search:
     epsilon: float
     error: float
     n: int
-    _known: dict[tuple[Shape, Effort], _Evaluation] = field(default_factory=dict)
+    _known: dict[tuple[Shape, Effort], Certificate] = field(default_factory=dict)
 
     def at(self, shape: Shape, effort: Effort) -> Callable[[int], float]:
         """The bound as a function of n."""
         if (shape, effort) not in self._known:
             split = split_atoms(self.atoms, shape)
-            self._known[shape, effort] = _Evaluation(split, self.epsilon, effort, self.error)
+            self._known[shape, effort] = Certificate(split, self.epsilon, effort, self.error)
         return self._known[shape, effort].bound
 
     def best_shapes(self, n: int, start: Shape | None = None) -> list[Shape]:
@@ -270,127 +234,3 @@ class _Search:
             middle = (left + right) / 2
             left, right = (middle, right) if excess(middle) > count else (left, middle)
         return right
-
-
-@dataclass(frozen=True, eq=False)
-class _Evaluation:
-    """The bound for one dominating pair; laws that do not depend on n are kept."""
-
-    split: Split
-    epsilon: float
-    effort: Effort
-    error: float
-    _powers: dict[tuple[int, int], RootLaw] = field(default_factory=dict)
-    _hidden: dict[int, tuple[TwoPoint, float, float]] = field(default_factory=dict)
-
-    def bound(self, n: int) -> float:
-        """What no private test on n records exceeds."""
-        split = self.split
-        rest = split.roots
-        r_p, r_q = (float((rest * np.exp(sign * split.levels / 2)).sum()) for sign in (1, -1))
-        movers, others = math.sqrt(split.p_movers * split.q_movers), math.sqrt(r_p * r_q)
-        core = movers + others
-        if core == 0:
-            return self._only_tails(n)
-        # Log ratios of being a mover and of being of the rest, and the affinity of the rest's two laws.
-        flag = math.log(split.p_movers / split.q_movers) if movers > 0 else 0.0
-        other = math.log(r_p / r_q) if others > 0 else 0.0
-        affinity = float(rest.sum()) / others if others > 0 else 1.0
-        block, size = self._block(n)
-        total = 0.0
-        apart = abs(flag - other)
-        for k_low, k_high, tails in self._groups(n, split.tau, 0, self.epsilon):
-            m = n - k_low
-            inner = 0.0
-            for low, high, roots in self._groups(m, movers / core, 1, apart):
-                blocks = -(-(m - low) // size) if others > 0 else 0
-                count = blocks * size
-                if (size, blocks) not in self._powers:
-                    self._powers[size, blocks] = self._trimmed(block.power(blocks))
-                law = self._powers[size, blocks]
-                S = (law.first + np.arange(len(law.roots))) * law.step - count * other
-                # The counts low, ..., high come with different prior ratios: split between the outermost two.
-                offsets = np.arange(low, high + 1) * flag + (m - np.arange(low, high + 1)) * other
-                ends = float(offsets.min()), float(offsets.max())
-                for end, share in zip(ends, shares(offsets, *ends), strict=True):
-                    weight = float(roots @ share)
-                    if weight > 0:
-                        value = self._hidden_error(k_high, high, S + end)
-                        inner += weight * math.exp(count * math.log(affinity)) * float(law.roots @ value)
-            total += float(tails.sum()) * math.exp(m * math.log(core / (1 - split.tau))) * inner
-        # Binomials cut off at six deviations were scaled up by up to 2e-9 each.
-        return min(1.0 - total * (1 - 1e-8), 1.0)
-
-    def _trimmed(self, law: RootLaw) -> RootLaw:
-        """Without the roots far out, of which there are too few to matter."""
-        kept = np.flatnonzero(law.roots > 0.01 * self.effort.dropped * self.error * law.roots.max())
-        return RootLaw(law.step, law.first + int(kept[0]), law.roots[kept[0] : kept[-1] + 1])
-
-    def _only_tails(self, n: int) -> float:
-        return 1.0 - float(self._hidden_error(n, 0, np.zeros(1))[0]) if self.split.tau >= 1 else 1.0
-
-    def _groups(self, n: int, rate: float, kind: int, weight: float) -> Iterator[tuple[int, int, Floats]]:
-        """Groups of counts (first, last, probabilities) of a binomial, but for improbable ones.
-
-        A group does no harm where it is small relative to the counts, or counts have little ``weight`` (in nats).
-        """
-        first, law = binomial(n, min(max(rate, 0.0), 1.0), 6.0)
-        kept = np.flatnonzero(law > self.effort.dropped * self.error / 20 * law.max())
-        first, law = first + int(kept[0]), law[kept[0] : kept[-1] + 1]
-        fine = max(1.0, self.effort.coarse * first)
-        if weight > 0:
-            fine = min(fine, max(1.0, 10 * self.effort.coarse / weight)) if kind == 1 else max(fine, self.effort.coarse / weight)
-        number = min(math.ceil(len(law) / fine), self.effort.groups[kind])
-        edges = np.unique(np.rint(np.linspace(0, len(law), number + 1)).astype(np.int64)).tolist()
-        for low, after in zip(edges[:-1], edges[1:], strict=True):
-            yield first + low, first + after - 1, law[low:after]
-
-    def _block(self, n: int) -> tuple[RootLaw, int]:
-        """The rest's roots, normalised, of a block of records, and how many records that is."""
-        levels, roots = self.split.levels, self.split.roots
-        if len(levels) == 0:
-            return RootLaw(1.0, 0, np.ones(1)), 1
-        roots = roots / roots.sum()
-        spread = math.sqrt(max(float(roots @ (levels - roots @ levels) ** 2), 0.0))
-        largest = float(np.abs(levels).max())
-        if spread <= 1e-12 * largest or largest == 0:  # one level: the lattice of its multiples is exact
-            return RootLaw.from_levels(levels, roots, largest or 1.0), 1
-        step = max(spread / self.effort.steps, largest / 4000)
-        law = RootLaw.from_levels(levels, roots, largest / max(round(largest / step), 1))
-        size = max(n // MOST_BLOCKS, 1)
-        if size == 1:
-            return law, 1
-        together = law.power(size)
-        return together.coarser(max(together.deviation / self.effort.steps, together.step)), size
-
-    def _hidden_error(self, k: int, K: int, ratio: Floats) -> Floats:
-        r"""e^(-eps k/2) phi_{k,K}: the least error over tests on k tails and K movers, for prior ratios e^l.
-
-        With i of the k tails at p, prior ratios are moved by eps (2i - k). Spreading over i and i + 1, a share f
-        of Q and e^g f of P to i, brings both prior ratios to one target, where phi_K is largest.
-        """
-        two_point, target, peak = self._movers(K)
-        if k == 0:
-            return two_point.balanced(ratio)
-        epsilon = min(self.epsilon, 300.0)
-        i = np.clip(np.floor((target - ratio + epsilon * k) / (2 * epsilon)), 0, k)
-        at = ratio - epsilon * (k - 2 * i)
-        between = (i < k) & (at <= target)
-        found = two_point.balanced(at)
-        if between.any():
-            near = at[between]
-            g = np.minimum(target - near, 2 * epsilon)
-            f = np.exp(-g) * np.expm1(g - 2 * epsilon) / math.expm1(-2 * epsilon)
-            spread = (np.exp(g / 2) * f + np.exp(g / 2 - epsilon) * (1 - f)) * peak
-            found[between] = np.maximum.reduce([found[between], two_point.balanced(near + 2 * epsilon), spread])
-        return found * math.exp(-epsilon * k / 2)
-
-    def _movers(self, K: int) -> tuple[TwoPoint, float, float]:
-        """The movers' two-point problem, and where and how large phi_K is at its peak."""
-        if K not in self._hidden:
-            problem = TwoPoint(K, self.split.x, self.split.y, self.epsilon, reach=6.0)
-            grid = np.linspace(-4.0, 4.0, 81)
-            values = problem.balanced(grid)
-            top = int(np.argmax(values))
-            self._hidden[K] = problem, float(grid[top]), float(values[top])
-        return self._hidden[K]

@@ -7,11 +7,12 @@ classes of labels and histograms lose nothing). The best one solves
           g(h) \le e^\varepsilon g(h'), \quad 1 - g(h') \le e^\varepsilon (1 - g(h))
 
 over all neighbours h, h'. One of the best is *monotone*: moving a record to a class of larger ratio never lowers g.
-For split the classes into equal slivers of Q-mass, ordered by ratio, and sort g along one record after the other: P gains at
-least as much as Q loses, sorting keeps every inequality between neighbours (both sides are sorted alike), and
-averaging over the slivers of each class gives a monotone test on the classes again. With the monotone
-inequalities added, of each set of mutual neighbours r + e_1, ..., r + e_k only the outermost two need the privacy
-inequalities. That is k + 1 inequalities for each r instead of 2k(k - 1), which HiGHS solves many times faster.
+For split the classes into slivers of equal Q-mass, ordered by ratio, and sort g along one record after the other. Under
+Q the mean of g stays, under P it can only grow; sorting keeps every inequality between neighbours, for both sides are
+sorted alike; and averaging over the slivers of each class makes a monotone test on the classes again. With
+the monotone inequalities added, of each set of mutual neighbours r + e_1, ..., r + e_k only the outermost two need the
+privacy inequalities: k + 1 inequalities for each r instead of 2k(k - 1), which HiGHS solves many times faster.
+(Where Q has no mass but P has, the class has infinite ratio and is the top of the order already.)
 
 Two classes need no program: ``power/two_point.py``.
 """
@@ -102,9 +103,7 @@ def optimum(null: Any, alternative: Any, *, epsilon: Number, n: int) -> Optimum:
     return Optimum(test, test.advantage, bound, n, float(budget), method)
 
 
-def optimum_sample_size(
-    null: Any, alternative: Any, *, epsilon: Number, advantage: float = 2 / 3
-) -> int:
+def optimum_sample_size(null: Any, alternative: Any, *, epsilon: Number, advantage: float = 2 / 3) -> int:
     """The smallest n at which some epsilon-DP test has the advantage (more records never hurt the best test).
 
     >>> optimum_sample_size([0.6, 0.4], [0.4, 0.6], epsilon=1)
@@ -202,9 +201,7 @@ def _constraints(histograms: Histograms, factor: float) -> tuple[Any, Floats]:
     index = np.arange(len(rows))
     lines = [np.tile(index + i * len(rows), 2) for i in range(len(blocks))]
     columns = [np.concatenate([left, right]) for left, _, right, _, _ in blocks]
-    entries = [
-        np.repeat([a / max(abs(a), abs(b)), b / max(abs(a), abs(b))], len(rows)) for _, a, _, b, _ in blocks
-    ]
+    entries = [np.repeat([a / max(abs(a), abs(b)), b / max(abs(a), abs(b))], len(rows)) for _, a, _, b, _ in blocks]
     limit = np.repeat([c / max(abs(a), abs(b)) for _, a, _, b, c in blocks], len(rows))
     shape = (len(blocks) * len(rows), histograms.count)
     parts = (np.concatenate(entries), (np.concatenate(lines), np.concatenate(columns)))

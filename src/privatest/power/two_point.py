@@ -72,8 +72,8 @@ class TwoPoint:
     def _gap(self) -> float:
         r"""Thresholds strictly between the counts of Q and those of P: the least of A e^(eps j) + B e^(-eps j).
 
-        There the errors are exactly A e^(eps j) and B e^(-eps j); over all real j the least of u A e^(eps j) + v B e^(-eps j)
-        is :math:`2 \sqrt{AB}\sqrt{uv}`, which this is for u = v = 1. Infinite where there is no such gap.
+        There the errors are exactly A e^(eps j) and B e^(-eps j); over all real j the least of u A e^(eps j) +
+        v B e^(-eps j) is :math:`2 \sqrt{AB}\sqrt{uv}`, which this is for u = v = 1. Infinite where there is no gap.
         """
         (first_p, _), (first_q, q) = self._windows
         if first_p - (first_q + len(q)) < 3:
@@ -140,8 +140,8 @@ class TwoPoint:
 def binomial(n: int, rate: float, reach: float = REACH) -> tuple[int, Floats]:
     """First count and probabilities of a binomial, but for counts ``reach`` deviations (and reach^2) off.
 
-    Ratios of neighbouring probabilities are exact; summed from the mean outwards and normalised they lose no more than a
-    few digits, however large n is.
+    Ratios of neighbouring probabilities are exact; multiplied up from the mean outwards and normalised they lose no
+    more than a few digits, however large n is.
 
     >>> binomial(2, 0.5)[1].tolist()
     [0.25, 0.5, 0.25]

@@ -108,6 +108,8 @@ class LabelCells(Cells):
     def index_of(self, record: object) -> int:
         """The cell of one record of any type; an unhashable one is odd."""
         try:
+            if isinstance(record, np.floating):  # of any length, as a column of them would be read
+                record = float(record)
             return self.position.get(record, self.count)  # type: ignore[call-overload, no-any-return, unused-ignore]
         except Exception:  # a record's own __hash__ or __eq__ may raise anything: that record is odd
             return self.count

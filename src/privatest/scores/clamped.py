@@ -44,10 +44,10 @@ def clamped_score(pair: Pair, clamp: tuple[Number, Number], units: int | None = 
     a, b = _checked_clamp(clamp)
     low, high = realised_clamp(pair, a, b)
     grid = _grid(pair, low, high, units)
-    # Exactly the ends that were asked for, where floats between them would round to just outside.
-    first, last = (rational(end, "clamp") for end in (low, high))
-    first = max(first, rational(clamp[0], "clamp")) if math.isfinite(a) else first
-    last = min(last, rational(clamp[1], "clamp")) if math.isfinite(b) else last
+    # Where the clamp cuts the ratio off, its ends are exactly those asked for, which floats may round to outside.
+    first, last = (
+        rational(asked if end == cut else end, "clamp") for end, cut, asked in ((low, a, clamp[0]), (high, b, clamp[1]))
+    )
     return score_with_laws(grid.cells, grid.table(low, high), *lattice(first, last, grid.units), grid.p, grid.q)
 
 

@@ -6,9 +6,9 @@ afresh (X from P'', Y from Q''); the core as a whole, m records, is coupled so t
 .. math:: \Pr[X = Y = x] = \min\{P'^m(x), Q'^m(x)\}, \qquad
           \Pr[X = x, Y = y] = \frac{(P'^m - Q'^m)_+(x)\,(Q'^m - P'^m)_+(y)}{TV(P'^m, Q'^m)} \quad (x \ne y).
 
-X has law P^n and Y law Q^n (CKMSU19, proof of theorem 3.5; symmetric in P and Q, so swapped roles need nothing special). For an
-epsilon-DP test g, changing d records one after the other gives g(x) - g(y) <= :func:`largest_gain` (d), so that the
-advantage is at most the mean of that over the coupling.
+X has law P^n and Y law Q^n (CKMSU19, proof of the lower bound, section 3; the core and the tails are all it needs to
+know, so swapped roles are nothing special). For an epsilon-DP test g, changing d records one after the other gives
+g(x) - g(y) <= :func:`largest_gain` (d), so that the advantage is at most the mean of that over the coupling.
 """
 
 from __future__ import annotations
@@ -97,7 +97,8 @@ class Coupling:
         """Sum of the core's log ratios in each row."""
         ratios = np.zeros(X.shape)
         ratios[there] = core.ratio(X[there])
-        return ratios.sum(axis=1)
+        total: Floats = ratios.sum(axis=1)
+        return total
 
     def _positive_part(self, core: Pair, rng: np.random.Generator, m: int) -> npt.NDArray[Any]:
         """A draw from (Q'^m - P'^m)_+, normalised, by rejection from Q'^m.
@@ -122,7 +123,10 @@ class Coupling:
         k = len(pair.labels)
         size = k**self.n
         if size * size > MOST_PAIRS:
-            raise InvalidInput(f"n={self.n} records of {k} labels have {size * size} pairs; at most {MOST_PAIRS} are listed.")
+            raise InvalidInput(
+                f"n={self.n} records of {k} labels have {size * size} pairs of data sets; at most {MOST_PAIRS} "
+                "are listed. Use sample() instead."
+            )
         joint = np.zeros((k,) * (2 * self.n))
         for tail in itertools.product((False, True), repeat=self.n):
             joint += self._pattern(tail, k)

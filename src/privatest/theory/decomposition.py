@@ -236,9 +236,7 @@ def _complement_mass(pair: Pair, level: float, *, below: bool) -> tuple[float, f
     )
 
 
-def _complement(
-    regions: list[tuple[float, float]], support: tuple[float, float]
-) -> list[tuple[float, float]]:
+def _complement(regions: list[tuple[float, float]], support: tuple[float, float]) -> list[tuple[float, float]]:
     """The support without the regions."""
     gaps, at = [], support[0]
     for lower, upper in sorted(regions):

@@ -8,8 +8,8 @@ graph of neighbours, so being 1-Lipschitz means moving by at most eps along an e
 with probability (1 + f)/4 is eps-DP and has advantage exactly W/4; no eps-DP test has more than W (CKMSU19, section 3
 and appendix E). The paper takes f up to 2; as f needs to reach only 1, (1 + f)/3 is private too, for W/3.
 
-Histograms of classes stand for data sets (``theory/histograms.py``). Some best f rises with the class, by the
-sorting argument of ``power/optimum.py``; so one inequality for the outermost two of each set of mutual neighbours is enough.
+Histograms of classes stand for data sets (``theory/histograms.py``). Some best f rises with the class, by the sorting
+argument of ``power/optimum.py``; so one inequality for the outermost two of each set of mutual neighbours is enough.
 """
 
 from __future__ import annotations
@@ -73,8 +73,8 @@ class Wasserstein:
     def probabilities(self) -> list[Fraction]:
         """(1 + f)/4 for each histogram: the probability with which the paper's mechanism says P.
 
-        Guarantees: epsilon-DP, because neighbours have (1 + f)/(1 + f') <= 1 + eps <= e^eps and, for the other decision,
-        (3 - f')/(3 - f) <= 1 + eps/2 <= e^eps.
+        Guarantees: epsilon-DP, because neighbours have (1 + f)/(1 + f') <= 1 + eps <= e^eps and, for the other
+        decision, (3 - f')/(3 - f) <= 1 + eps/2 <= e^eps.
         """
         return [Fraction(UNITS + int(f), 4 * UNITS) for f in self.dual]
 
@@ -82,7 +82,7 @@ class Wasserstein:
         """Whether f lies in [0, 1] and neighbours differ by at most epsilon, in exact arithmetic."""
         among = self.dual[self.histograms.rows]
         steepest = int((among.max(axis=1) - among.min(axis=1)).max())
-        inside = 0 <= int(self.dual.min()) and int(self.dual.max()) <= UNITS
+        inside = int(self.dual.min()) >= 0 and int(self.dual.max()) <= UNITS
         return inside and Fraction(steepest, UNITS) <= self.epsilon
 
     def __repr__(self) -> str:
@@ -102,8 +102,8 @@ def wasserstein(null: Any, alternative: Any, *, epsilon: Number, n: int) -> Wass
     histograms = Histograms(classes.count, n)
     if histograms.count > MOST_VARIABLES:
         raise InvalidInput(
-            f"n={n} records of {classes.count} classes have {histograms.count} histograms; at most {MOST_VARIABLES} are "
-            f"handled. {_REMEDY}"
+            f"n={n} records of {classes.count} classes have {histograms.count} histograms; at most "
+            f"{MOST_VARIABLES} are handled. {_REMEDY}"
         )
     found, bound = _solve(classes, histograms, float(budget))
     return Wasserstein(pair, classes, budget, n, bound, _repaired(found, histograms, budget))
@@ -118,10 +118,17 @@ def _solve(classes: Classes, histograms: Histograms, epsilon: float) -> tuple[Fl
     lines = np.concatenate([np.tile(np.arange(size) + i * size, 2) for i in range(len(edges))])
     columns = np.concatenate([np.concatenate([left, right]) for left, right, _ in edges])
     signs = np.tile(np.repeat([1.0, -1.0], size), len(edges))
-    matrix = sparse.csr_matrix((signs, (lines, columns)), shape=(len(edges) * size, histograms.count))
+    # Typed Any: the stubs of linprog know dense matrices only.
+    matrix: Any = sparse.csr_matrix((signs, (lines, columns)), shape=(len(edges) * size, histograms.count))
     limit = np.repeat([most for _, _, most in edges], size)
-    options = {"primal_feasibility_tolerance": TOLERANCE, "dual_feasibility_tolerance": TOLERANCE}
-    found = optimize.linprog(-gain, A_ub=matrix, b_ub=limit, bounds=(0, 1), method="highs-ds", options=options)
+    found = optimize.linprog(
+        -gain,
+        A_ub=matrix,
+        b_ub=limit,
+        bounds=(0, 1),
+        method="highs-ds",
+        options={"primal_feasibility_tolerance": TOLERANCE, "dual_feasibility_tolerance": TOLERANCE},
+    )
     if found.x is None:
         raise PrivatestError(f"The linear program was not solved: {found.message}")
     flow = np.maximum(-found.ineqlin.marginals, 0.0)  # weak duality, as in power/optimum.py
@@ -157,9 +164,9 @@ def transport_cost(null: Any, alternative: Any, *, epsilon: Number, n: int) -> f
     from_p = sparse.kron(sparse.eye(size), np.ones((1, size)))
     to_q = sparse.kron(np.ones((1, size)), sparse.eye(size))
     laws = np.concatenate([histograms.law(classes.p), histograms.law(classes.q)])
-    matrix = sparse.csr_matrix(sparse.vstack([from_p, to_q]))
+    matrix: Any = sparse.csr_matrix(sparse.vstack([from_p, to_q]))
     # One equation follows from the others; without it rounding cannot make them contradict one another.
     found = optimize.linprog(cost, A_eq=matrix[:-1], b_eq=laws[:-1], bounds=(0, None), method="highs-ds")
     if found.x is None:
         raise PrivatestError(f"The transport problem was not solved: {found.message}")
-    return float(found.fun)
+    return float(cost @ found.x)

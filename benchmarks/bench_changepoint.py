@@ -1,0 +1,158 @@
+"""Private change points beside their rivals: errors, coverage of the stated accuracy, false alarms, speed.
+
+python benchmarks/bench_changepoint.py                 # all tables, some minutes
+python benchmarks/bench_changepoint.py errors speed    # some of them
+python benchmarks/bench_changepoint.py --runs 500      # fewer simulations
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import math
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from scipy import stats
+
+from privatest.changepoint import plan_change
+from privatest.changepoint.evaluate import RIVALS, evaluate_change
+
+COINS = ("bernoulli(0.2)", "bernoulli(0.8)")
+NORMALS = ("normal(0, 1)", "normal(1, 1)")
+BARS = {(COINS, 0.5): 7.6, (COINS, 1.0): 4.4, (NORMALS, 0.5): 13.0, (NORMALS, 1.0): 8.0}
+COVERED: dict[str, tuple[Any, Any]] = {
+    "Ber .2 -> .8": COINS,
+    "Ber .2 -> .4": ("bernoulli(0.2)", "bernoulli(0.4)"),
+    "N(0,1) -> N(1,1)": NORMALS,
+    "N(0,1) -> N(0,3)": (stats.norm(0, 1), stats.norm(0, 3)),
+    "(.2,.3,.5) -> (.5,.3,.2)": ([0.2, 0.3, 0.5], [0.5, 0.3, 0.2]),
+    "Ber 0 -> .1": ("bernoulli(0)", "bernoulli(0.1)"),
+}
+EPSILONS = (0.3, 1.0, 3.0)
+
+
+def errors(runs: int) -> None:
+    """Mean distance from the true change point, all detectors on the same series."""
+    print(f"errors: n = 200, k* uniform on the middle three fifths, {runs} runs")
+    for (pair, epsilon), bar in BARS.items():
+        rows = evaluate_change(
+            *pair, epsilon=epsilon, n=200, runs=runs, rng=np.random.default_rng(1),
+            methods=("auto", "direct", "blocks", "paper", *RIVALS),
+        )  # fmt: skip
+        verdict = "ok" if rows[0].mean <= bar else "MISSED"
+        print(f"  {pair[0]} -> {pair[1]}, epsilon {epsilon:g}: at most {bar:g} asked of auto: {verdict}")
+        for row in rows:
+            print(f"    {row}")
+
+
+def coverage(runs: int) -> None:
+    """Pr[abs(index - k*) > accuracy] at three positions, and accuracy over the measured 90% quantile."""
+    print(f"coverage: beta = 0.1, {runs} runs a cell; share outside at k* = accuracy, n/2, n - accuracy")
+    worst_share, worst_ratio = 0.0, 0.0
+    for name, pair in COVERED.items():
+        for epsilon in EPSILONS:
+            accuracy = plan_change(*pair, epsilon=epsilon).accuracy
+            n = max(200, 6 * accuracy)
+            plan = plan_change(*pair, epsilon=epsilon, n=n)
+            rng = np.random.default_rng(2)
+            rows = [
+                evaluate_change(*pair, epsilon=epsilon, n=n, runs=runs, rng=rng, change=change, methods=["auto"])[0]
+                for change in (plan.accuracy, n // 2, n - plan.accuracy)
+            ]
+            shares = [row.outside or 0.0 for row in rows]
+            ratio = max(plan.accuracy / max(row.q90, 1.0) for row in rows)
+            worst_share, worst_ratio = max(worst_share, *shares), max(worst_ratio, ratio)
+            listed = " ".join(f"{share:.4f}" for share in shares)
+            quantiles = " ".join(f"{row.q90:.0f}" for row in rows)
+            print(
+                f"  {name:26s} epsilon {epsilon:<4g} {plan.method:7s} n {n:5d}  accuracy {plan.accuracy:4d}"
+                f"  outside {listed}  q90 {quantiles}  ratio {ratio:.2f}"
+            )
+    error = math.sqrt(0.1 * 0.9 / runs)
+    print(f"  largest share outside {worst_share:.4f} (0.1 allowed, standard error {error:.4f})")
+    print(f"  largest accuracy over measured 90% quantile {worst_ratio:.2f} (3 allowed)")
+
+
+def alarms(runs: int) -> None:
+    """False alarms on data that do not change, and power on data that change as late as promised."""
+    print(f"false alarms: n = 400, {runs} runs, fresh series in every row")
+    rng = np.random.default_rng(3)
+    for pair in (COINS, NORMALS):
+        for epsilon in (0.5, 1.0):
+            for target in (0.1, 0.01):
+                for method in ("auto", "direct", "paper"):
+                    settings: dict[str, Any] = {"epsilon": epsilon, "n": 400, "false_alarm": target}
+                    plan = plan_change(*pair, method=method, **settings)
+                    quiet, late = (
+                        evaluate_change(*pair, runs=runs, rng=rng, change=change, methods=[method], **settings)[0]
+                        for change in (400, 400 - plan.accuracy)
+                    )
+                    print(
+                        f"  {pair[0]:15s} epsilon {epsilon:<4g} {plan.method:7s} asked {target:<5g} "
+                        f"stated {plan.false_alarm:.4f}  measured {quiet.alarms:.4f}   "
+                        f"power stated {plan.power:.3f} measured {late.alarms:.3f}"
+                        f"   accuracy {plan.accuracy} outside {late.outside:.3f}"
+                    )
+
+
+def best_of(function: Callable[[], object], times: int = 5) -> float:
+    """The shortest of some calls."""
+    seconds = []
+    for _ in range(times):
+        start = time.perf_counter()
+        function()
+        seconds.append(time.perf_counter() - start)
+    return min(seconds)
+
+
+def speed(_: int) -> None:
+    """Detection on long series over numpy.cumsum of the same array, and ruptures where it is installed."""
+    print("speed: N(0,1) -> N(1,1), epsilon 1, the plan made beforehand (its time is shown once)")
+    start = time.perf_counter()
+    plan_change(stats.norm(0, 1.0001), stats.norm(1, 1), epsilon=1)
+    print(f"  plan_change {time.perf_counter() - start:.2f} s")
+    rng = np.random.default_rng(4)
+    for n in (10**6, 10**7):
+        data = rng.standard_normal(n)
+        data[n // 3 :] += 1
+        base = best_of(lambda data=data: np.cumsum(data))
+        print(f"  n = {n:.0e}: numpy.cumsum {base:.4f} s")
+        for method in ("direct", "blocks", "paper"):
+            plan = plan_change(*NORMALS, epsilon=1, method=method)
+            taken = best_of(lambda plan=plan, data=data: plan.detect(data), 3)
+            rate = n / taken / 1e6
+            print(
+                f"    {method:7s} {taken:.3f} s, {taken / base:5.1f} times cumsum; {rate:.0f} million records a second"
+            )
+    n = 10**5
+    data = rng.standard_normal(n)
+    data[n // 3 :] += 1
+    plan = plan_change(*NORMALS, epsilon=1)
+    ours = best_of(lambda: plan.detect(data))
+    print(f"  n = 1e5: ours ({plan.method}) {ours:.4f} s")
+    if importlib.util.find_spec("ruptures") is None:
+        print("    ruptures is not installed; pip install ruptures to compare")
+        return
+    import ruptures
+
+    theirs = best_of(lambda: ruptures.Binseg(model="l2", jump=5).fit(data).predict(n_bkps=1), 1)
+    print(f"    ruptures Binseg (one break, jump 5, not private) {theirs:.2f} s: {theirs / ours:.0f} times as long")
+
+
+def main() -> None:
+    """Print the tables that were asked for."""
+    tables = {"errors": (errors, 4000), "coverage": (coverage, 1000), "alarms": (alarms, 2000), "speed": (speed, 0)}
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("tables", nargs="*", choices=[*tables, []], help="which tables; all by default")
+    parser.add_argument("--runs", type=int, help="simulations a cell, in place of each table's own number")
+    chosen = parser.parse_args()
+    for name in chosen.tables or tables:
+        table, runs = tables[name]
+        table(chosen.runs or runs)
+
+
+if __name__ == "__main__":
+    main()

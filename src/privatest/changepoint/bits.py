@@ -1,0 +1,178 @@
+r"""The paper's reduction: a private test on each block, bits z_j = +-1, and the argmin of their suffix sums.
+
+.. math:: \hat k = (\arg\min_{1 \le t \le m} \sum_{j=t}^{m} z_j - 1) \cdot B
+
+The answer's law is computed exactly, for any test with known error rates: z is a random walk that falls after the
+change and rises before it, and the argmin is t exactly when the walk stays above on one side and at or above on the
+other (Lemma "Solving Bernoulli Change-Point Detection", with constants).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from privatest.changepoint.alarm import Alarm
+from privatest.changepoint.confidence import FailureCurve
+from privatest.changepoint.draws import draw_many
+from privatest.engines.series import block_totals
+from privatest.hypothesis import PrivateTest
+from privatest.noise import Source, Tulap
+
+__all__ = ["BitDesign", "BitDetector", "pair_bits"]
+
+Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+
+# Blocks on either side whose probabilities are computed one by one; the rest is bounded by what is missing from 1.
+_MOST_BLOCKS = 1_500
+_MISSING = 1e-12
+
+Bits = Callable[[Any, int, Source], Integers]
+"""(records, number of records, source) -> z_j, +1 where the block's test says "old"."""
+
+
+@dataclass(frozen=True)
+class BitDesign:
+    """Blocks whose bits are wrong with probability at most ``alpha`` (old blocks) and ``beta`` (new blocks)."""
+
+    block: int
+    alpha: float
+    beta: float
+
+    @cached_property
+    def _argmin(self) -> tuple[int, list[Floats]]:
+        """T, and for each value of the mixed block's bit the probabilities of argmin - (mixed block) = -T, ..., T.
+
+        With g = -z: t is the first argmin when every sum of g from t rightwards is at least 0 and every sum
+        leftwards from t - 1 is below 0. Right of all old blocks the walk has gone up with probability 1 - beta.
+        """
+        a, b = self.alpha, self.beta
+        reach = 8
+        while True:
+            laws = [_argmin_law(a, b, mixed, reach) for mixed in (1, -1)]
+            if min(float(law.sum()) for law in laws) > 1 - _MISSING or reach >= _MOST_BLOCKS:
+                return reach, laws
+            reach *= 2
+
+    def failures(self) -> FailureCurve:
+        """Exact bounds on how far off the index is: worst over where in a block k* lies and over the mixed block's bit.
+
+        The window is [k* - a, k* + a - B]: its blocks lie within the series whenever k* is at least a from both ends.
+        """
+        reach, laws = self._argmin
+        distances = np.arange(0, reach * self.block, max(self.block // 8, 1), dtype=np.int64)
+        offsets = np.unique(np.linspace(0, self.block - 1, min(self.block, 33)).astype(np.int64))
+        worst = np.zeros(len(distances))
+        for law in laws:
+            upto = np.concatenate([[0.0], np.cumsum(law)])  # upto[i] = Pr[t < i - reach]
+            for r in offsets:
+                first = -((distances - r) // self.block)  # ceil((r - a)/B)
+                last = (distances - self.block + r) // self.block
+                low, high = (np.clip(t + reach, 0, len(law)) for t in (first, last + 1))
+                inside = np.maximum(upto[high] - upto[low], 0.0)
+                worst = np.maximum(worst, 1.0 - inside)
+        return FailureCurve(distances, np.minimum(worst, 1.0))
+
+    def alarm(self, target: float, blocks: int | None) -> Alarm:
+        """The no-change decision: the most that "new" leads "old" in any suffix of the bits."""
+        old, new = np.array([self.alpha, 1 - self.alpha]), np.array([1 - self.beta, self.beta])
+        return Alarm.calibrated(np.array([1, -1], dtype=np.int64), old, new, target, blocks)
+
+    def missed(self, alarm: Alarm, distances: Integers) -> Floats:
+        """Bound on Pr["no change"] for changes at least this far from the end of the series."""
+        return alarm.missed(np.maximum(distances // self.block - 1, 0))  # the tail may hold almost a block
+
+    def locate(self, bits: Integers) -> int:
+        """(argmin - 1) * block, the first argmin."""
+        suffix_sums = np.cumsum(bits[::-1])[::-1]
+        return int(np.argmin(suffix_sums)) * self.block
+
+
+@dataclass(frozen=True, eq=False)
+class BitDetector:
+    """A private test for each block, and what is made of their bits.
+
+    Guarantees: a record lies in one block, so all bits together are epsilon-DP, and so is the answer.
+    """
+
+    design: BitDesign
+    epsilon: Fraction
+    bits: Bits
+    alarm: Alarm | None = None
+
+    def locate(self, records: Any, n: int, source: Source) -> int | None:
+        """The index, or None for "no change"."""
+        bits = self.bits(records, n, source)
+        if self.alarm is not None and not self.alarm.fires(np.where(bits < 0, 0, 1)):
+            return None
+        return self.design.locate(bits)
+
+
+def pair_bits(test: PrivateTest) -> Bits:
+    """The bits of a test of P against Q on blocks of test.n records."""
+    noise = test.noise
+    assert isinstance(noise, Tulap)
+
+    def bits(records: Any, n: int, source: Source) -> Integers:  # noqa: ARG001 - the length is the records' own
+        totals = np.array(block_totals(test.score, records, test.n), dtype=np.int64)
+        floors = totals + (draw_many(noise, len(totals), source) >> 1)
+        # T > cutoff, T = floor + offset, all exact: floor > cutoff - offset
+        limit = (test.cutoff - noise.offset).__floor__()
+        return np.where(floors > limit, 1, -1).astype(np.int64)
+
+    return bits
+
+
+def _argmin_law(a: float, b: float, mixed: int, reach: int) -> Floats:
+    """Pr[argmin = t] for t = -reach, ..., reach, with block 0 the mixed one, of step g = ``mixed``."""
+    law = np.zeros(2 * reach + 1)
+    up, down = 1 - b, b  # steps of g in new blocks
+    ruin_new, ruin_old = _ratio(b), _ratio(a)
+    # t >= 1: to the right only new blocks, never below 0: 1 - b/(1-b). To the left t - 1 new blocks, the mixed
+    # one, old ones for ever. state[x] is the probability of standing at -x, below 0 since the first step.
+    state = np.zeros(reach + 3)
+    state[0] = 1.0
+    for t in range(1, reach + 1):
+        after = _step(state, np.array([mixed == 1, mixed == -1], dtype=float))
+        stays = 1.0 - ruin_old ** np.arange(len(after))  # from -x, never back to 0
+        stays[0] = 0.0
+        law[reach + t] = (1 - ruin_new) * float(after @ stays)
+        state = _step(state, np.array([up, down]))
+    # t <= 0: to the left only old blocks, below 0 from the first step: 1 - 2a. To the right -t old blocks, the
+    # mixed one, new ones for ever. state[x] is the probability of standing at x and never having been below 0.
+    state = np.zeros(reach + 3)
+    state[0] = 1.0
+    for t in range(0, -reach - 1, -1):
+        after = _step_up(state, float(mixed == 1))
+        stays = 1.0 - ruin_new ** (np.arange(len(after)) + 1)
+        law[reach + t] = max(1 - 2 * a, 0.0) * float(after @ stays)
+        state = _step_up(state, a)
+    return law
+
+
+def _ratio(error: float) -> float:
+    """Probability that the walk ever falls one below its start, for steps down of this probability."""
+    return min(error / (1 - error), 1.0)
+
+
+def _step(state: Floats, moves: Floats) -> Floats:
+    """One step leftwards, killed at 0: standing at -x, a step g moves to -x + g, which must be below 0."""
+    after = np.zeros_like(state)
+    after[1:-1] += state[2:] * moves[0]  # g = +1: from -(x+1) to -x
+    after[1:] += state[:-1] * moves[1]  # g = -1: from -(x-1) to -x
+    return after
+
+
+def _step_up(state: Floats, up: float) -> Floats:
+    """One step rightwards, killed below 0."""
+    after = np.zeros_like(state)
+    after[1:] += state[:-1] * up
+    after[:-1] += state[1:] * (1 - up)
+    return after

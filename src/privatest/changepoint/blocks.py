@@ -1,0 +1,278 @@
+r"""Blocks that release noisy sums: where did the change happen, by the likelihood of what was released.
+
+Each block of B records releases T_j, the total of its scores plus Tulap noise. A record lies in one block, so all
+of them together cost epsilon once, and whatever is computed from them is free. If the first r records of block t are
+old and the rest new, the released sums have log-likelihood
+
+.. math:: \sum_{j < t} \log f_B(T_j) + \log f_r(T_t) + \sum_{j > t} \log f_0(T_j)
+
+with f_r the exact law of the noisy total of r old and B - r new records. The index is the median of the
+posterior with a uniform prior over positions: it errs less than the most likely position does.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from privatest.changepoint.alarm import Alarm
+from privatest.changepoint.confidence import CONFIDENCE, FailureCurve, upper_bounds, worst_of
+from privatest.changepoint.draws import draw_many
+from privatest.changepoint.laws import BlockLaws, ScoreLaw
+from privatest.engines.series import block_totals
+from privatest.noise import Source, Tulap
+from privatest.scores import Score
+
+__all__ = ["BlockDesign", "BlockDetector"]
+
+Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+
+# Positions within a block that the posterior tells apart.
+_SUBDIVISIONS = 12
+# A side's mass must stay under this share of the window's: the rest is left for what lies beyond the simulated blocks.
+_SHARE = 0.99
+# Steps of the alarm, in nats.
+_STEP = 1 / 16
+_LARGEST_STEP = 40.0
+_ROWS = 1_000
+# Places of k* within a block that are simulated, and blocks on either side in a rough look.
+_PHASES = 6
+_ROUGH_SIDE = 12
+# A simulation tells little of failures it expects fewer of than this.
+_FEWEST_EXPECTED = 15
+_SEED = 20_181_128
+
+
+@dataclass(frozen=True, eq=False)
+class BlockDesign:
+    """A law of scores, a noise and a block length: all that accuracy depends on."""
+
+    law: ScoreLaw
+    noise: Tulap
+    block: int
+
+    @cached_property
+    def olds(self) -> tuple[int, ...]:
+        """Numbers r of old records in a block that are told apart, from 0 to the whole block."""
+        parts = min(self.block, _SUBDIVISIONS)
+        return tuple(sorted({round(c * self.block / parts) for c in range(parts + 1)}))
+
+    @cached_property
+    def laws(self) -> BlockLaws:
+        """Laws of the noisy total for each of ``olds``."""
+        return BlockLaws.of(self.law, self.noise, self.block, self.olds)
+
+    @cached_property
+    def _truths(self) -> BlockLaws:
+        """The laws for numbers of old records that k* may call for: some of ``olds``, and middles between them."""
+        between = {(a + b) // 2 for a, b in zip(self.olds, self.olds[1:], strict=False)}
+        known = {*self.olds[:-1], *between}
+        chosen = sorted(known)[:: max(len(known) // _PHASES, 1)]
+        return BlockLaws.of(self.law, self.noise, self.block, chosen)
+
+    @cached_property
+    def log_odds(self) -> Floats:
+        """log f_B/f_0 of each outcome: how much a block speaks for being old."""
+        odds: Floats = self.laws.log_laws[-1] - self.laws.log_laws[0]
+        return odds
+
+    @cached_property
+    def partial(self) -> Floats:
+        """log f_r/f_0 of each outcome, for the r < B of ``olds``."""
+        odds: Floats = self.laws.log_laws[:-1] - self.laws.log_laws[0]
+        return odds
+
+    @property
+    def slack(self) -> int:
+        """The most records at either end that no block holds."""
+        return self.block // 2
+
+    @cached_property
+    def alarm_steps(self) -> Integers:
+        """The blocks' votes for the alarm: their log-odds in sixteenths of a nat."""
+        nats = np.clip(-self.log_odds, -_LARGEST_STEP, _LARGEST_STEP)
+        return np.rint(nats / _STEP).astype(np.int64)
+
+    def alarm(self, target: float, blocks: int | None) -> Alarm:
+        """The no-change decision from the same noisy sums."""
+        rows = self.laws.laws
+        return Alarm.calibrated(self.alarm_steps, rows[-1], rows[0], target, blocks)
+
+    def missed(self, alarm: Alarm, distances: Integers) -> Floats:
+        """Bound on Pr["no change"] for changes at least this far from the end of the series."""
+        return alarm.missed(np.maximum(distances - self.slack, 0) // self.block)
+
+    def failures(self, beta: float, runs: int, seed: int = _SEED) -> FailureCurve:
+        """Bounds on how far off the index is, worst over where in a block k* lies.
+
+        From simulations of the blocks' laws and, where these are too few to tell, from affinities. In a simulation a
+        distance a counts as exceeded unless the window around k* outweighs either side even when ``slack`` of
+        its records are missing: so the bound holds for series of any length with k* at least a from both ends.
+        """
+        side = self._side(beta)
+        distances = self._distances(side)
+        certain = self._by_affinity(distances)
+        if runs * beta < _FEWEST_EXPECTED:
+            return FailureCurve(distances, certain)
+        rng = np.random.default_rng(seed)
+        rows = range(len(self._truths.olds))
+        rough = {row: self._simulate(self._truths, row, side, distances, max(runs // 10, 200), rng) for row in rows}
+        # The worst places by a first look get the runs.
+        worst = sorted(rows, key=lambda row: -float(np.sum(rough[row])))[:2]
+        curves = []
+        for row in worst:
+            means = self._simulate(self._truths, row, side, distances, runs, rng)
+            confidence = 1 - (1 - CONFIDENCE) / len(rows)
+            bounds = upper_bounds(means, runs, confidence) + beta / 1000
+            curves.append(FailureCurve(distances, np.minimum(bounds, certain), runs))
+        return worst_of(curves)
+
+    def _by_affinity(self, distances: Integers) -> Floats:
+        r"""A bound without simulation: a side outweighs the window only if the sum of its
+        :math:`\sqrt{w_k/w_{k_0}}` exceeds :math:`\sqrt{0.99}`, k_0 the candidate next to k*.
+
+        Their means are products: the affinity for each whole block in between, and a factor for the block of k*.
+        """
+        laws, truths, places = self.laws, self._truths, np.array(self.olds)
+        factor = 1.0
+        for row, old in enumerate(truths.olds):
+            nearest = int(np.argmin(np.abs(places - old)))
+            for end in (0, len(places) - 1):
+                factor = max(
+                    factor, float(truths.laws[row] @ np.exp((laws.log_laws[end] - laws.log_laws[nearest]) / 2))
+                )
+        between = np.maximum((distances - self.slack) // self.block - 1, 0)
+        sums = len(places) * self._affinity**between / (1 - self._affinity)
+        bounds: Floats = np.minimum(2 * factor * sums / math.sqrt(_SHARE), 1.0)
+        return bounds
+
+    def rough(self, beta: float, runs: int = 1_000, seed: int = _SEED) -> FailureCurve:
+        """About :meth:`failures`, without its bounds: for comparing designs. A k* amid a block is the hardest."""
+        side = min(self._side(beta), _ROUGH_SIDE)
+        distances = self._distances(side)
+        rng = np.random.default_rng(seed)
+        means = self._simulate(self.laws, len(self.olds) // 2, side, distances, runs, rng)
+        return FailureCurve(distances, means, runs)
+
+    @cached_property
+    def _affinity(self) -> float:
+        return min(max(self.laws.affinity(0, len(self.olds) - 1), 1e-12), 1 - 1e-9)
+
+    def _side(self, beta: float) -> int:
+        r"""Blocks to simulate on either side, so that what lies beyond changes the failure by under beta/1000.
+
+        Pr[mass beyond > 1% of k*'s] <= 10 sum of E sqrt(w_k/w_k*), geometric with the affinity of a block's two laws.
+        """
+        goal = 1e4 * 2 * len(self.olds) / (beta * (1 - self._affinity))
+        return min(max(math.ceil(math.log(goal) / -math.log(self._affinity)), 4), 400)
+
+    def _distances(self, side: int) -> Integers:
+        """Multiples of 1/16 of a block, as far as the simulated blocks reach; sparser far out."""
+        step = max(self.block // 16, 1)
+        grid, reach = [0], side * self.block
+        while grid[-1] < reach:
+            grid.append(grid[-1] + max(step, grid[-1] // (20 * step) * step))
+        return np.array(grid, dtype=np.int64)
+
+    def _simulate(
+        self, truths: BlockLaws, row: int, side: int, distances: Integers, runs: int, rng: np.random.Generator
+    ) -> Floats:
+        """Share of runs whose answer may be off by more than each distance; k* lies truths.olds[row] into its block."""
+        old = len(self.olds) - 1
+        place = self._positions(2 * side + 1) - (side * self.block + truths.olds[row])
+
+        def upto(x: Integers) -> Integers:
+            return np.searchsorted(place, x, side="right")
+
+        # Masses of x < -a, x < -a + slack, x <= a - slack, x <= a are columns of the cumulated posterior.
+        columns = [
+            upto(edge) for edge in (-distances - 1, -distances + self.slack - 1, distances - self.slack, distances)
+        ]
+        failed, done = np.zeros(len(distances)), 0
+        while done < runs:
+            count = min(_ROWS, runs - done)
+            outcomes = np.empty((count, 2 * side + 1), dtype=np.int64)
+            outcomes[:, :side] = self.laws.sample(old, (count, side), rng)
+            outcomes[:, side] = truths.sample(row, (count,), rng)
+            outcomes[:, side + 1 :] = self.laws.sample(0, (count, side), rng)
+            mass = np.zeros((count, len(place) + 1))
+            np.cumsum(self._posterior(outcomes), axis=1, out=mass[:, 1:])
+            left, cut_left, cut_right, right = (mass[:, c] for c in columns)
+            beyond = mass[:, -1:] - right
+            bad = left >= _SHARE * (cut_right - left)
+            bad |= beyond >= _SHARE * (right - cut_left)
+            failed += bad.sum(axis=0)
+            done += count
+        return failed / runs
+
+    def _positions(self, blocks: int) -> Integers:
+        """Candidate positions, counted from the first block's first record."""
+        inner = np.arange(blocks, dtype=np.int64)[:, None] * self.block + np.array(self.olds[:-1], dtype=np.int64)
+        return np.append(inner.ravel(), blocks * self.block)
+
+    def _posterior(self, outcomes: Integers) -> Floats:
+        """Posterior weights of the candidate positions, the largest 1; rows of ``outcomes`` are series of blocks."""
+        before = np.zeros((outcomes.shape[0], outcomes.shape[1] + 1))
+        np.cumsum(self.log_odds[outcomes], axis=1, out=before[:, 1:])
+        inner = before[:, :-1, None] + self.partial.T[outcomes]
+        logs = np.concatenate([inner.reshape(len(outcomes), -1), before[:, -1:]], axis=1)
+        logs -= logs.max(axis=1, keepdims=True)
+        weights: Floats = np.exp(logs, out=logs)
+        return weights
+
+    def locate(self, outcomes: Integers) -> int:
+        """The median of the posterior, counted from the first block's first record."""
+        before = np.zeros(len(outcomes) + 1)
+        np.cumsum(self.log_odds[outcomes], out=before[1:])
+        # Blocks more than 60 nats below the best cannot move the median, even ten million of them.
+        near = np.flatnonzero(before[:-1] >= before.max() - 60 - float(self.partial.max()))
+        logs = before[near, None] + self.partial.T[outcomes[near]]
+        place = np.append(near[:, None] * self.block + np.array(self.olds[:-1]), len(outcomes) * self.block)
+        logs = np.append(logs, before[-1])
+        mass = np.cumsum(np.exp(logs - logs.max()))
+        return int(place[np.searchsorted(mass, mass[-1] / 2, side="left")])
+
+
+@dataclass(frozen=True, eq=False)
+class BlockDetector:
+    """A score and a design, ready to run.
+
+    Guarantees: the noisy sums of all blocks together, hence the answer, are epsilon-DP.
+    """
+
+    score: Score
+    design: BlockDesign
+    alarm: Alarm | None = None
+
+    def __post_init__(self) -> None:
+        if self.design.noise.privacy_loss(self.score.width) > float(self.design.noise.epsilon) * (1 + 1e-12):
+            raise AssertionError("the noise is narrower than the score")  # a slip of ours, never the user's
+
+    @property
+    def epsilon(self) -> Fraction:
+        """Privacy loss."""
+        return self.design.noise.epsilon
+
+    def release(self, records: Any, n: int, source: Source) -> Integers:
+        """The blocks' noisy sums, binned: epsilon-DP, and all that leaves the data."""
+        block = self.design.block
+        totals = np.array(block_totals(self.score, records, block, start=self.start(n)), dtype=np.int64)
+        return self.design.laws.bins(totals, draw_many(self.design.noise, len(totals), source))
+
+    def start(self, n: int) -> int:
+        """Where the first block starts: what the blocks do not hold is shared between both ends."""
+        return n % self.design.block // 2
+
+    def locate(self, records: Any, n: int, source: Source) -> int | None:
+        """The index, or None for "no change"."""
+        outcomes = self.release(records, n, source)
+        if self.alarm is not None and not self.alarm.fires(outcomes):
+            return None
+        return self.start(n) + self.design.locate(outcomes)

@@ -1,0 +1,61 @@
+"""When did it change? The whole of offline detection in one call."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from privatest.changepoint.plan import plan_change
+from privatest.changepoint.point import ChangePoint
+from privatest.engines.series import as_records
+from privatest.errors import InvalidData
+from privatest.rational import Number
+
+__all__ = ["detect_change"]
+
+
+def detect_change(
+    data: Any,
+    null: Any,
+    alternative: Any = None,
+    *,
+    distance: float | None = None,
+    epsilon: Number,
+    beta: float = 0.1,
+    method: str = "auto",
+    false_alarm: float | None = None,
+    column: str | None = None,
+    rng: np.random.Generator | None = None,
+) -> ChangePoint:
+    """Where data in order of time changed from P (``null``) to Q (``alternative``), with epsilon-privacy.
+
+    The index is that of the first record of the new regime, counted from 0. What is guaranteed: :class:`ChangePoint`.
+
+    Args:
+        data: array, list, pandas/polars/pyarrow column, or a data frame together with ``column``; in order of time.
+        null, alternative, distance, epsilon, beta, method, false_alarm: as for :func:`plan_change`.
+        column: which column of a data frame holds the records.
+        rng: only for simulations: a seeded generator in place of the operating system's randomness. The answer
+            then says that it is simulated, and is not private.
+
+    >>> data = [0, 0, 1, 0, 0] * 30 + [1, 1, 1, 0, 1] * 30
+    >>> found = detect_change(data, "bernoulli(0.2)", "bernoulli(0.8)", epsilon=2, rng=np.random.default_rng(2))
+    >>> abs(found.index - 150) <= found.accuracy, found.changed, found.simulated
+    (True, None, True)
+    """
+    records = as_records(data, column)
+    n = records.count()
+    if n == 0:
+        raise InvalidData("The data have no records. Pass at least one block of them.")
+    plan = plan_change(
+        null,
+        alternative,
+        distance=distance,
+        epsilon=epsilon,
+        n=n,
+        beta=beta,
+        method=method,
+        false_alarm=false_alarm,
+    )
+    return plan.detect(records, rng=rng)

@@ -1,0 +1,195 @@
+r"""Direct: the exponential mechanism over suffix sums of the clamped score.
+
+.. math:: q_k = -\sum_{i \ge k} (s(x_i) - \kappa), \qquad \Pr[k] \propto \exp(\epsilon q_k / \Delta)
+
+Replacing record i moves every q_k with k <= i by the same amount, at most Delta, and no other: so the exponent is
+epsilon/Delta, not epsilon/(2 Delta) (proof.md). kappa, a fraction, is public and makes the sums fall on both
+sides of the change. Candidates are the multiples of a public stride, far finer than the accuracy.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from privatest.changepoint.confidence import CONFIDENCE, FailureCurve, upper_bounds, worst_of
+from privatest.changepoint.exponential import draw_exponential
+from privatest.changepoint.laws import BlockLaws, ScoreLaw
+from privatest.engines.series import score_series
+from privatest.errors import InvalidInput
+from privatest.noise import Source
+from privatest.scores import Score
+
+__all__ = ["DirectDesign", "DirectDetector", "best_level"]
+
+Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+
+# Candidates within the accuracy's distance of k*, on either side.
+_FINENESS = 24
+_ROWS = 1_000
+# Levels kappa tried between the two means.
+_LEVELS = 32
+# A simulation tells little of failures it expects fewer of than this.
+_FEWEST_EXPECTED = 15
+_SEED = 20_181_128
+
+
+def best_level(law: ScoreLaw, rate: float) -> tuple[Fraction, float]:
+    r"""kappa, and how fast the probability of an index d records off decays: e^(-decay d) or so.
+
+    E min(1, e^(rate (q_k - q_k*))) <= E e^(theta (q_k - q_k*)) for theta in [0, rate], so each side decays with
+    max over theta of -log E e^(theta (s - kappa)) under Q, or of -log E e^(-theta (s - kappa)) under P. kappa makes
+    the slower side as fast as can be.
+    """
+    theta = rate * np.geomspace(1e-6, 1.0, 120)
+    base = int(law.support[0])
+    exponents = theta[:, None] * (law.support - base)
+    top = float(exponents.max())
+    with np.errstate(under="ignore"):
+        new = np.log(np.exp(exponents - top) @ law.q) + top
+        old = np.log(np.exp(-exponents) @ law.p)
+    # A denominator that leaves as many levels between the two means.
+    between = max(law.means[0] - law.means[1], 1e-9 * law.width)
+    denominator = 1 << max(math.ceil(math.log2(_LEVELS / between)), 0)
+    low, high = (math.floor((mean - base) * denominator) for mean in (law.means[1], law.means[0]))
+    numerators = np.unique(np.linspace(low, high + 1, _LEVELS + 1).astype(np.int64))
+    levels = numerators / denominator
+    right = np.max(theta[:, None] * levels - new[:, None], axis=0)
+    left = np.max(-theta[:, None] * levels - old[:, None], axis=0)
+    slower = np.minimum(left, right)
+    best = int(np.argmax(slower))
+    return Fraction(int(numerators[best]), denominator) + base, float(slower[best])
+
+
+@dataclass(frozen=True, eq=False)
+class DirectDesign:
+    """A law of scores, an epsilon, kappa and a stride: all that accuracy depends on."""
+
+    law: ScoreLaw
+    epsilon: Fraction
+    level: Fraction
+    decay: float
+    stride: int
+
+    @classmethod
+    def of(cls, law: ScoreLaw, epsilon: Fraction, beta: float) -> DirectDesign:
+        """With the best level, and a stride of about a twentieth of the accuracy."""
+        level, decay = best_level(law, float(epsilon) / law.width)
+        stride = int(math.log(2 / beta) / decay / _FINENESS) if decay > 0 else 1
+        return cls(law, epsilon, level, decay, max(stride, 1))
+
+    @property
+    def rate(self) -> Fraction:
+        """epsilon / Delta: what one lattice step weighs."""
+        return self.epsilon / self.law.width
+
+    @cached_property
+    def _phases(self) -> tuple[int, ...]:
+        return tuple(sorted({0, self.stride // 4, self.stride // 2, 3 * self.stride // 4}))
+
+    @cached_property
+    def _laws(self) -> BlockLaws:
+        """Totals between two candidates: all old, all new, then r old for each phase."""
+        return BlockLaws.of(self.law, None, self.stride, (self.stride, 0, *self._phases))
+
+    def failures(self, beta: float, runs: int, seed: int = _SEED) -> FailureCurve:
+        """Bounds on how far off the index is, worst over where between two candidates k* lies.
+
+        The index's law given the scores is known exactly and averaged over simulated scores; where there are too few of
+        them to tell, Chernoff's bound stands in. Valid for series of any length in which k* is at least a from
+        both ends: fewer candidates outside the window are fewer to err to.
+        """
+        if not self.decay > 0:
+            return FailureCurve(np.array([0]), np.array([1.0]), runs)
+        cell = self.decay * self.stride
+        cells = max(math.ceil(math.log(1e5 / (beta * -math.expm1(-cell))) / cell), 4)
+        distances = np.arange(cells, dtype=np.int64) * self.stride
+        # Pr[k] <= E min(1, e^(rate (q_k - q_k0))), k0 the candidate next to k*, summed over both sides.
+        certain = np.minimum(2 * np.exp(-self.decay * (distances - self.stride)) / -math.expm1(-cell), 1.0)
+        if runs * beta < _FEWEST_EXPECTED:
+            return FailureCurve(distances, certain)
+        rng = np.random.default_rng(seed)
+        confidence = 1 - (1 - CONFIDENCE) / len(self._phases)
+        beyond = 2 * math.exp(-cell * (cells - 1)) / -math.expm1(-cell)
+        curves = []
+        for phase in self._phases:
+            bounds = upper_bounds(self._simulate(phase, cells, distances, runs, rng), runs, confidence) + beyond
+            curves.append(FailureCurve(distances, np.minimum(bounds, certain), runs))
+        return worst_of(curves)
+
+    def rough(self, beta: float, runs: int = 1_000, seed: int = _SEED) -> FailureCurve:
+        """About :meth:`failures`, without its bounds: for comparing designs."""
+        cells = max(math.ceil(math.log(1e3 / beta) / (self.decay * self.stride)), 4)
+        distances = np.arange(cells, dtype=np.int64) * self.stride
+        means = self._simulate(self.stride // 2, cells, distances, runs, np.random.default_rng(seed))
+        return FailureCurve(distances, means, runs)
+
+    def _simulate(self, phase: int, cells: int, distances: Integers, runs: int, rng: np.random.Generator) -> Floats:
+        """Mean probability, over simulated scores, of an index more than each distance from k*."""
+        laws = self._laws
+        steps = (laws.values - self.stride * float(self.level)) * float(self.rate)
+        row = 2 + self._phases.index(phase)
+        place = np.arange(-cells, cells + 1) * self.stride - phase
+        lefts = np.searchsorted(place, -distances, side="left")
+        rights = np.searchsorted(place, distances, side="right")
+        failed, done = np.zeros(len(distances)), 0
+        while done < runs:
+            count = min(_ROWS, runs - done)
+            logs = np.zeros((count, 2 * cells + 1))
+            # q_k - q_k' is the sum of s - kappa over k' <= i < k: added to the right, taken off to the left.
+            left = steps[laws.sample(0, (count, cells), rng)]
+            right = steps[laws.sample(1, (count, cells), rng)]
+            right[:, 0] = steps[laws.sample(row, (count,), rng)]
+            logs[:, cells + 1 :] = np.cumsum(right, axis=1)
+            logs[:, :cells] = -np.cumsum(left, axis=1)[:, ::-1]
+            logs -= logs.max(axis=1, keepdims=True)
+            mass = np.zeros((count, 2 * cells + 2))
+            np.cumsum(np.exp(logs), axis=1, out=mass[:, 1:])
+            inside = (mass[:, rights] - mass[:, lefts]) / mass[:, -1:]
+            failed += np.clip(1 - inside, 0.0, 1.0).sum(axis=0)
+            done += count
+        return failed / runs
+
+
+@dataclass(frozen=True, eq=False)
+class DirectDetector:
+    """A score and a design, ready to run.
+
+    Guarantees: the index is epsilon-DP, and drawn exactly.
+    """
+
+    score: Score
+    design: DirectDesign
+
+    @property
+    def epsilon(self) -> Fraction:
+        """Privacy loss."""
+        return self.design.epsilon
+
+    def locate(self, records: Any, n: int, source: Source) -> int:
+        """The index, a multiple of the stride."""
+        rate = self.design.rate / self.design.level.denominator
+        return draw_exponential(self.utilities(records, n), rate, source) * self.design.stride
+
+    def utilities(self, records: Any, n: int) -> Integers:
+        """q_k - q_0 at the candidates k, times kappa's denominator: raw, for the mechanism only."""
+        level, scale = self.design.level.numerator, self.design.level.denominator
+        reach = max(abs(self.score.low * scale - level), abs(self.score.high * scale - level), 1)
+        if n > (2**62 - 1) // reach:
+            raise InvalidInput(f"n={n} is too large for scores up to {reach}: a sum could leave 64 bits.")
+        steps = score_series(self.score, records)
+        steps *= scale
+        steps -= level
+        stride = self.design.stride
+        if stride > 1:
+            steps = steps[: n // stride * stride].reshape(-1, stride).sum(axis=1)
+        utilities = np.zeros(len(steps) + 1, dtype=np.int64)
+        np.cumsum(steps, out=utilities[1:])
+        return utilities

@@ -1,0 +1,213 @@
+"""How well a change can be located, before any data are seen: the method, its settings and its accuracy."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from privatest import _validate
+from privatest.changepoint.designs import Design, auto_designs, design
+from privatest.changepoint.point import ChangePoint
+from privatest.changepoint.refusals import check_accuracy, check_length
+from privatest.changepoint.unknown import unknown_design
+from privatest.engines.series import as_records
+from privatest.errors import InvalidData, InvalidInput
+from privatest.noise import seeded_source, system_source
+from privatest.pairs import make_pair
+from privatest.rational import Number
+
+__all__ = ["METHODS", "ChangePlan", "plan_change"]
+
+METHODS = ("auto", "direct", "blocks", "paper")
+
+
+@dataclass(frozen=True)
+class ChangePlan:
+    """A detector, designed: ``detect(data)`` runs it.
+
+    Guarantees: as stated for :class:`ChangePoint`, for data of any length (or of ``n`` records where given).
+
+    Attributes:
+        method: "direct", "blocks" or "paper" ("fit" for an unknown alternative).
+        accuracy: abs(index - k*) <= accuracy with probability at least 1 - beta, for k* at least ``accuracy`` from
+            both ends.
+        epsilon, beta: as asked.
+        n: number of records, or None for any.
+        block: records in a block (a block's sum or bit is released), or between two candidates of "direct".
+        clamp: the least and the most that one record's log-likelihood ratio counts.
+        false_alarm: bound on the probability of "changed" when nothing changed, or None if "no change" is no answer.
+        threshold: what the largest suffix sum of the blocks' votes must exceed for "changed", in their units.
+        power: bound from below on the probability of "changed" for changes at least ``accuracy`` from the end.
+        runs: simulations (of the laws of scores, seeded) behind the accuracy; 0: computed exactly.
+        compared: the accuracies of all methods that were looked at.
+        null, alternative: short descriptions.
+    """
+
+    method: str
+    accuracy: int
+    epsilon: float
+    beta: float
+    n: int | None
+    block: int
+    clamp: tuple[float, float] | None
+    false_alarm: float | None
+    threshold: int | None
+    power: float | None
+    runs: int
+    compared: dict[str, int]
+    null: str
+    alternative: str
+    _design: Design = field(repr=False, compare=False)
+
+    @property
+    def informative(self) -> bool | None:
+        """Whether the accuracy says more than that the change lies somewhere in the series; None without n."""
+        return None if self.n is None else 2 * self.accuracy < self.n
+
+    def power_after(self, records: int) -> float:
+        """Bound from below on the probability of "changed" when this many records follow the change."""
+        missed = self._design.missed(np.array([records], dtype=np.int64))
+        if missed is None:
+            raise InvalidInput("This plan always names an index. Plan with false_alarm= to let it say 'no change'.")
+        return 1.0 - float(missed[0])
+
+    def detect(self, data: Any, *, column: str | None = None, rng: np.random.Generator | None = None) -> ChangePoint:
+        """Run the detector once on data in order of time.
+
+        Args:
+            data: array, list, pandas/polars/pyarrow column, or a data frame together with ``column``.
+            column: which column of a data frame holds the records.
+            rng: only for simulations: a seeded generator in place of the operating system's randomness. The
+                answer then says that it is simulated, and is not private.
+        """
+        source = system_source if rng is None else seeded_source(rng)
+        records = as_records(data, column)
+        n = records.count()
+        if self.n is not None and n != self.n:
+            raise InvalidData(f"The data have {n} records, the plan is for n={self.n}. Plan with n={n}, or without n.")
+        check_length(self._design, n)
+        index = self._design.detector.locate(records, n, source)
+        changed = None if self.false_alarm is None else index is not None
+        return ChangePoint(
+            index=index,
+            accuracy=self.accuracy,
+            beta=self.beta,
+            changed=changed,
+            epsilon=self.epsilon,
+            method=self.method,
+            n=n,
+            false_alarm=self.false_alarm,
+            power=self.power,
+            simulated=rng is not None,
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        values = {name: getattr(self, name) for name in self.__dataclass_fields__ if not name.startswith("_")}
+        return {**values, "clamp": None if self.clamp is None else list(self.clamp), "compared": dict(self.compared)}
+
+    def __str__(self) -> str:
+        length = "any length" if self.n is None else f"{self.n} records"
+        lines = [
+            f"{self.null} to {self.alternative}, epsilon {self.epsilon:g}, {length}: within {self.accuracy} records "
+            f"with probability {1 - self.beta:g} (method {self.method}, blocks of {self.block})"
+        ]
+        if self.false_alarm is not None:
+            lines.append(
+                f"false alarms with probability at most {self.false_alarm:.3g}; changes at least {self.accuracy} "
+                f"records from the end are found with probability at least {self.power:.3g}"
+            )
+        return "\n".join(lines)
+
+
+def plan_change(
+    null: Any,
+    alternative: Any = None,
+    *,
+    distance: float | None = None,
+    epsilon: Number,
+    n: int | None = None,
+    beta: float = 0.1,
+    method: str = "auto",
+    false_alarm: float | None = None,
+) -> ChangePlan:
+    """The detector that :func:`detect_change` would run, and how well it does. No data are needed.
+
+    Args:
+        null, alternative: the old and the new regime, in any of the forms that :func:`privatest.design` takes.
+        distance: in place of an alternative: the total variation by which it differs from the null at least.
+        epsilon: privacy loss of the whole answer; a float is read as its shortest decimal.
+        n: number of records. None: the accuracy holds for any number; refusals wait for the data.
+        beta: probability with which the index may be further off than ``accuracy``.
+        method: "direct" (exponential mechanism over suffix sums of the clamped score), "blocks" (noisy block sums, and
+            the median of the posterior given them), "paper" (the paper's reduction: a test on each block, and the
+            argmin of suffix sums of bits), or "auto": of the first two, whichever has the smaller computed accuracy.
+        false_alarm: allow the answer "no change", and say "changed" of unchanged data with at most this probability.
+            Blocks decide that from the sums they release anyway; "direct" has to spend half of epsilon on it, so
+            "auto" is then "blocks".
+
+    >>> plan = plan_change("bernoulli(0.2)", "bernoulli(0.8)", epsilon=1)
+    >>> plan.method, plan.accuracy <= 10
+    ('blocks', True)
+    """
+    budget = _validate.positive(epsilon=epsilon, remedy="Typical values lie between 0.1 and 2.")
+    beta = _validate.probability(beta=beta)
+    _validate.choice(METHODS, method=method)
+    if false_alarm is not None:
+        false_alarm = _validate.probability(false_alarm=false_alarm)
+    if n is not None:
+        n = _validate.positive_integer(n=n)
+    if (alternative is None) == (distance is None):
+        raise InvalidInput(
+            "Give either the alternative Q or, when it is unknown, distance=, the total variation by which it differs "
+            "from P at least."
+        )
+    make = _maker(null, alternative, distance, beta, method, false_alarm)
+    found = make(budget)
+    best = min(found, key=_size)
+    check_accuracy(best, n, beta, false_alarm, lambda other: min(make(other), key=_size))
+    if n is not None:
+        check_length(best, n)
+    assert best.accuracy is not None
+    power = best.missed(np.array([best.accuracy], dtype=np.int64))
+    return ChangePlan(
+        method=best.method,
+        accuracy=best.accuracy,
+        epsilon=float(budget),
+        beta=beta,
+        n=n,
+        block=best.block,
+        clamp=best.clamp,
+        false_alarm=None if best.alarm is None else best.alarm.false_alarm,
+        threshold=None if best.alarm is None else best.alarm.threshold,
+        power=None if power is None else 1.0 - float(power[0]),
+        runs=best.curve.runs,
+        compared={d.method: d.accuracy for d in found if d.accuracy is not None},
+        null=best.null,
+        alternative=best.alternative,
+        _design=best,
+    )
+
+
+def _maker(
+    null: Any, alternative: Any, distance: float | None, beta: float, method: str, false_alarm: float | None
+) -> Callable[[Fraction], list[Design]]:
+    """The designs to compare, as a function of epsilon."""
+    if distance is None:
+        pair = make_pair(null, alternative)
+        if method == "auto":
+            return lambda epsilon: auto_designs(pair, epsilon, beta, false_alarm)
+        return lambda epsilon: [design(pair, epsilon, beta, method, false_alarm)]
+    gap = _validate.probability(distance=distance)
+    if method not in ("auto", "paper"):
+        raise InvalidInput(f"method={method!r} needs the alternative Q. With distance= leave method out.")
+    return lambda epsilon: [unknown_design(null, gap, epsilon, beta, false_alarm)]
+
+
+def _size(one: Design) -> float:
+    return math.inf if one.accuracy is None else one.accuracy

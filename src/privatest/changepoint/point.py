@@ -1,0 +1,75 @@
+"""What a change-point detector gives back. Nothing else leaves the data."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+__all__ = ["ChangePoint"]
+
+
+@dataclass(frozen=True)
+class ChangePoint:
+    """Where the data changed from P to Q, or that they did not.
+
+    The index is that of the first record of the new regime, counted from 0: ``data[:index]`` are old and
+    ``data[index:]`` are new. 0 means that all records are new, n that none is.
+
+    Guarantees: ``index`` and ``changed`` together are epsilon-differentially private (replace one record, n public). If
+    the data changed at k*, at least ``accuracy`` records from both ends, then abs(index - k*) <= accuracy with
+    probability at least 1 - beta; where "no change" may be answered, a missed change counts as a failure too.
+
+    Attributes:
+        index: see above; None when the answer is "no change".
+        accuracy: see above, in records; computed from P, Q and epsilon, never from the data.
+        beta: see above.
+        changed: False for "no change"; None where that was not asked (``false_alarm`` not given).
+        epsilon: privacy loss of this answer, all of it.
+        method: "direct", "blocks", "paper", or "fit" for an unknown alternative.
+        n: number of records, which is public.
+        false_alarm: bound on the probability of changed=True when nothing changed; None where not asked.
+        power: bound from below on the probability of changed=True when the data changed at least ``accuracy`` records
+            from the end; None where not asked.
+        neighbours: which pairs of data sets the guarantee compares.
+        simulated: True when the randomness came from a generator of the caller's: such an answer is not private.
+    """
+
+    index: int | None
+    accuracy: int
+    beta: float
+    changed: bool | None
+    epsilon: float
+    method: str
+    n: int
+    false_alarm: float | None = None
+    power: float | None = None
+    neighbours: str = "replace"
+    simulated: bool = False
+
+    @property
+    def private(self) -> bool:
+        """Whether the guarantee holds: randomness from the operating system."""
+        return not self.simulated
+
+    @property
+    def informative(self) -> bool:
+        """Whether the accuracy says more than that the change lies somewhere in the series."""
+        return 2 * self.accuracy < self.n
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        return {**asdict(self), "private": self.private, "informative": self.informative}
+
+    def __str__(self) -> str:
+        if self.changed is False:
+            sure = 1 - (self.false_alarm or 0)
+            found = f"no change in {self.n} records (said of unchanged data with probability at least {sure:.4g})"
+        else:
+            sure = 1 - self.beta
+            found = f"change at index {self.index} of {self.n}, give or take {self.accuracy} with probability {sure:g}"
+        if not self.informative:
+            found += ", which is no better than naming the middle"
+        kept = "SIMULATED, not private"
+        if self.private:
+            kept = f"{self.epsilon:g}-differentially private ({self.neighbours})"
+        return f"{found}; method {self.method}; {kept}"

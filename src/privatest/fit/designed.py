@@ -1,0 +1,251 @@
+"""A designed goodness-of-fit test: statistic, noise and threshold, frozen, printable, serialisable, ready to run."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from privatest import engines
+from privatest.errors import InvalidData, InvalidDocument, InvalidInput
+from privatest.fit.candidates import Candidate, Target
+from privatest.fit.domain import Domain, domain_cells_from_dict
+from privatest.fit.excess import Excess
+from privatest.fit.grains import Grains
+from privatest.fit.histogram import histogram
+from privatest.fit.law import ACCURACY, ExcessLaw
+from privatest.fit.release import FitRelease
+from privatest.fit.unfavourable import Alternative
+from privatest.noise import Tulap, noise_from_dict, seeded_source, system_source
+
+__all__ = ["FORMAT", "FitTest"]
+
+Floats = npt.NDArray[np.float64]
+
+FORMAT = "privatest/fit/1"
+# How many of the alternatives that the normal approximation calls hardest are looked at exactly: it is a good guide
+# with many symbols, where a look costs more.
+MANY_SYMBOLS = 100
+LOOKED_AT = {False: 5, True: 2}
+
+
+@dataclass(frozen=True, eq=False)
+class FitTest:
+    r"""Decide "alternative" when :math:`T(N) + \text{noise} > \kappa`, else "null", for the histogram N of the data.
+
+    Guarantees: running it on data is epsilon-differentially private (replace one record, n public): the noise
+    hides any change of T up to its width at a cost of at most epsilon, which is checked when the object is made,
+    however it is made. Type I error at most ``alpha`` and type II error at most ``beta`` as stated there.
+
+    Attributes:
+        candidate: the statistic, and Goldreich's map where it is used.
+        domain: symbols and P.
+        noise: what is added to T.
+        cutoff: kappa.
+        distance: the total variation distance from P (after binning) that the test is to detect.
+        n: number of records.
+    """
+
+    candidate: Candidate
+    domain: Domain
+    noise: Tulap
+    cutoff: Fraction
+    distance: float
+    n: int
+
+    def __post_init__(self) -> None:
+        excess, grains = self.candidate.excess, self.candidate.grains
+        symbols = len(self.domain.probabilities) if grains is None else grains.count
+        if excess.symbols != symbols or self.domain.cells.count != len(self.domain.probabilities):
+            raise InvalidInput(
+                f"The statistic has {excess.symbols} symbols, the data {symbols}, in {self.domain.cells.count} cells."
+            )
+        excess.check_total(self.n)
+        if not self.noise.privacy_loss(excess.width) <= self.epsilon * (1 + 1e-12):
+            raise InvalidInput(
+                f"The noise of width {self.noise.width} does not hide a statistic of width {excess.width} "
+                f"at epsilon={self.epsilon:g}."
+            )
+
+    @property
+    def epsilon(self) -> float:
+        """Privacy loss of one run."""
+        return float(self.noise.epsilon)
+
+    @property
+    def method(self) -> str:
+        """ "binomial", "direct", "uniformity" or "grains"."""
+        return self.candidate.method
+
+    @property
+    def odd_symbol(self) -> int:
+        """The symbol, the most likely one, that a record counts as if it makes no sense."""
+        return int(np.argmax(self.domain.probabilities))
+
+    @cached_property
+    def null_law(self) -> ExcessLaw:
+        """Law of T under P."""
+        return self.candidate.law(self.domain.probabilities, self.n)
+
+    @cached_property
+    def alpha(self) -> float:
+        """Type I error: probability of "alternative" under P, from the exact law of T (error below 1e-8)."""
+        return self.null_law.above(self.cutoff, self.noise)
+
+    @cached_property
+    def _hardest(self) -> tuple[float, Alternative]:
+        p = self.domain.probabilities
+        target = Target(p, self.n, self.distance, self.noise.epsilon, min(max(self.alpha, 1e-9), 1 - 1e-9))
+        found = []
+        for _, alternative in self.candidate.hardest(target)[: LOOKED_AT[len(p) > MANY_SYMBOLS]]:
+            law = self.candidate.law(alternative.q, self.n)
+            found.append((law.below(self.cutoff, self.noise), alternative))
+        return max(found, key=lambda pair: pair[0])
+
+    @property
+    def beta(self) -> float:
+        """Type II error: the largest probability of "null" over the hardest alternatives at the distance.
+
+        The alternatives are those at which the mean of T is least for many ways to choose who gains and who
+        loses (:mod:`privatest.fit.unfavourable`); the probability is from the exact law of T (error below 1e-8).
+        """
+        return self._hardest[0]
+
+    @property
+    def hardest_alternative(self) -> str:
+        """How the alternative that attains ``beta`` was found."""
+        return self._hardest[1].kind
+
+    @property
+    def hardest_law(self) -> Floats:
+        """The alternative that attains ``beta``, one probability for each symbol."""
+        return self._hardest[1].q
+
+    @property
+    def guarantee(self) -> str:
+        """What is promised, and how it was obtained."""
+        where = f" between binned laws ({self.domain.bins})" if self.domain.bins else ""
+        return (
+            f"type I error {self.alpha:.4g}; type II error {self.beta:.4g} at total variation distance "
+            f"{self.distance:g}{where}, hardest alternative: {self.hardest_alternative}; "
+            f"both from the exact law of the statistic, error below {ACCURACY:g}"
+        )
+
+    def run(self, data: Any, *, column: str | None = None, rng: np.random.Generator | None = None) -> FitRelease:
+        """Run the test once on data of exactly n records.
+
+        Args:
+            data: array, list, pandas/polars/pyarrow column, or a data frame together with ``column``.
+            column: which column of a data frame holds the records.
+            rng: only for simulations: a seeded generator in place of the operating system's randomness. The
+                release then says that it is simulated, and is not private.
+        """
+        return self.run_on(engines.open_source(data, column=column), rng=rng)
+
+    def run_on(self, records: engines.Records, *, rng: np.random.Generator | None = None) -> FitRelease:
+        """:meth:`run` on records that are open already."""
+        count = records.count()
+        if count != self.n:
+            raise InvalidData(
+                f"The data have {count} records, the test was designed for n={self.n}. "
+                f"Design it with n={count}, or pass exactly {self.n} records."
+            )
+        counts = histogram(records, self.domain.cells, self.odd_symbol)
+        source = system_source if rng is None else seeded_source(rng)
+        if self.candidate.grains is not None:
+            counts = self.candidate.grains.draw(counts, source)
+        noisy = self.candidate.excess.of(counts) + self.noise.draw(source)
+        return self.release(noisy, simulated=rng is not None)
+
+    def release(self, noisy: Fraction, *, simulated: bool = False) -> FitRelease:
+        """Decision, statistic and p-value from a noisy T: post-processing, which costs no privacy."""
+        return FitRelease(
+            decision="alternative" if noisy > self.cutoff else "null",
+            statistic=(float(noisy) - self.null_law.mean) / (self.candidate.excess.width * self.n),
+            # A value of T + N as large as this one or larger: just above the lattice value below it.
+            pvalue=self.null_law.above(noisy - Fraction(1, 2), self.noise),
+            epsilon=self.epsilon,
+            n=self.n,
+            test=self.method,
+            simulated=simulated,
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """A JSON document from which :meth:`from_dict` restores the test exactly."""
+        return {
+            "format": FORMAT,
+            "method": self.method,
+            "null": self.domain.null,
+            "bins": self.domain.bins,
+            "cells": self.domain.cells.to_dict(),
+            "probabilities": self.domain.probabilities.tolist(),
+            "distance": self.distance,
+            "n": self.n,
+            "noise": self.noise.to_dict(),
+            "cutoff": str(self.cutoff),
+            "statistic": self.candidate.excess.to_dict(),
+        }
+
+    @classmethod
+    def from_dict(cls, document: dict[str, Any]) -> FitTest:
+        """The test that :meth:`to_dict` wrote; refuses one that is not private at its declared epsilon."""
+        if not isinstance(document, dict) or document.get("format") != FORMAT:
+            found = document.get("format") if isinstance(document, dict) else type(document).__name__
+            raise InvalidDocument(f"Not a fit test this version can read: format {found!r}, expected {FORMAT!r}.")
+        try:
+            method, bins = str(document["method"]), document["bins"]
+            n, distance = document["n"], float(document["distance"])
+            p = np.array(document["probabilities"], dtype=np.float64)
+            if p.ndim != 1 or not np.all(p >= 0) or not abs(math.fsum(p.tolist()) - 1) < 1e-9:
+                raise InvalidDocument("The probabilities of the null do not sum to 1.")
+            if type(n) is not int or n < 1 or not 0 < distance < 1:
+                raise InvalidDocument(f"n={n!r} must be at least 1 and distance={distance!r} lie in (0, 1).")
+            if method not in ("binomial", "direct", "uniformity", "grains"):
+                raise InvalidDocument(f"Unknown method {method!r}.")
+            noise = noise_from_dict(document["noise"])
+            if not isinstance(noise, Tulap):
+                raise InvalidDocument("The noise of a goodness-of-fit test must be of kind 'tulap'.")
+            excess = Excess.from_dict(document["statistic"])
+            candidate = Candidate(method, excess, Grains.of(p) if method == "grains" else None)
+            cells = domain_cells_from_dict(document["cells"])
+            domain = Domain(cells, p, str(document["null"]), None if bins is None else str(bins))
+            return cls(candidate, domain, noise, Fraction(document["cutoff"]), distance, n)
+        except (KeyError, TypeError, ValueError, ZeroDivisionError) as error:
+            if isinstance(error, InvalidDocument):
+                raise
+            raise InvalidDocument(f"The test cannot be read: {error}") from None
+
+    def to_json(self) -> str:
+        """JSON text from which :meth:`from_json` restores the test exactly."""
+        return json.dumps(self.to_dict(), allow_nan=False)
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> FitTest:
+        """The test that :meth:`to_json` wrote."""
+        try:
+            document = json.loads(text)
+        except (TypeError, ValueError, RecursionError):
+            raise InvalidDocument("The text is not JSON; is it cut short?") from None
+        return cls.from_dict(document)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, FitTest):
+            return NotImplemented
+        return self.to_dict() == other.to_dict()
+
+    def __hash__(self) -> int:
+        return hash((self.method, self.cutoff, self.noise, self.distance, self.n))
+
+    def __repr__(self) -> str:
+        bins = f" ({self.domain.bins})" if self.domain.bins else ""
+        return (
+            f"FitTest({self.method!r}, null={self.domain.null}{bins}, symbols={len(self.domain.probabilities)}, "
+            f"distance={self.distance:g}, epsilon={self.epsilon:g}, n={self.n}, width={self.candidate.excess.width}, "
+            f"cutoff={float(self.cutoff):g}, neighbours='replace')"
+        )

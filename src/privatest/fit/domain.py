@@ -1,0 +1,155 @@
+"""The domain of P: finite as given, or cut into bins."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from privatest import _validate
+from privatest.errors import InvalidDistribution, InvalidDocument, InvalidInput
+from privatest.pairs import Distribution, Integers, Labels, Reals, as_distribution
+from privatest.scores import Cells, IntegerCells, LabelCells
+from privatest.scores.cells import cells_from_dict
+
+__all__ = ["Domain", "EdgeCells", "domain_cells_from_dict", "read_domain"]
+
+Floats = npt.NDArray[np.float64]
+Indices = npt.NDArray[np.intp]
+
+MOST_SYMBOLS = 1 << 20
+# A finite set of integers up to this size is taken as it is.
+MOST_INTEGERS = 1 << 12
+MOST_BINS = 1 << 16
+
+
+@dataclass(frozen=True)
+class EdgeCells(Cells):
+    """Intervals (-inf, e_1), [e_1, e_2), ..., [e_m, inf) within the support: comparisons only, so exact everywhere."""
+
+    kind: ClassVar[str] = "edges"
+    edges: tuple[float, ...]
+    low: float = -math.inf
+    high: float = math.inf
+
+    @property
+    def count(self) -> int:
+        return len(self.edges) + 1
+
+    @cached_property
+    def _sorted(self) -> Floats:
+        return np.array(self.edges)
+
+    def index(self, numbers: Floats) -> Indices:
+        sane = np.isfinite(numbers) & (numbers >= self.low) & (numbers <= self.high)
+        return np.where(sane, np.searchsorted(self._sorted, numbers, side="right"), self.count)
+
+    def to_dict(self) -> dict[str, Any]:
+        support = [end if math.isfinite(end) else None for end in (self.low, self.high)]
+        return {"kind": self.kind, "edges": list(self.edges), "support": support}
+
+
+def domain_cells_from_dict(document: dict[str, Any]) -> Cells:
+    """The cells that ``to_dict`` wrote."""
+    if not isinstance(document, dict) or document.get("kind") != EdgeCells.kind:
+        return cells_from_dict(document)
+    try:
+        edges = tuple(float(edge) for edge in document["edges"])
+        low, high = document["support"]
+        ends = (-math.inf if low is None else float(low), math.inf if high is None else float(high))
+    except (KeyError, TypeError, ValueError) as error:
+        raise InvalidDocument(f"The bins cannot be read: {error!r}.") from None
+    if not edges or not all(a < b for a, b in zip((ends[0], *edges), (*edges, ends[1]), strict=True)):
+        raise InvalidDocument("The edges of the bins are not in increasing order.")
+    return EdgeCells(edges, *ends)
+
+
+@dataclass(frozen=True, eq=False)
+class Domain:
+    """Symbols with their probabilities under P.
+
+    Attributes:
+        cells: which symbol a record is; what makes no sense is counted as the most likely symbol.
+        probabilities: P, one number for each symbol.
+        null: short description of P.
+        bins: how P was cut, or None for a domain that is finite as given.
+    """
+
+    cells: Cells
+    probabilities: Floats
+    null: str
+    bins: str | None = None
+
+
+def read_domain(null: Any, distance: float, bins: int | None = None) -> Domain:
+    """P over a finite set of symbols.
+
+    Continuous and infinite P are cut into about ``bins`` bins of equal probability, by default 4/distance: where a
+    density crosses that of P inside a bin, at most the bin's mass, a quarter of the distance, is lost.
+    """
+    law = as_distribution(null, "null")
+    if bins is not None:
+        bins = _validate.positive_integer(bins=bins)
+        if not 2 <= bins <= MOST_BINS:
+            raise InvalidInput(f"bins={bins} must lie between 2 and {MOST_BINS}.")
+    domain = _of(law, distance, bins)
+    k = len(domain.probabilities)
+    if k > MOST_SYMBOLS:
+        raise InvalidDistribution(f"null {domain.null} has {k} outcomes, more than {MOST_SYMBOLS}. Pool some.")
+    if k < 2:
+        raise InvalidDistribution(f"null {domain.null} has a single outcome: there is nothing to test.")
+    return domain
+
+
+def _of(law: Distribution, distance: float, bins: int | None) -> Domain:
+    wanted = bins if bins is not None else min(math.ceil(4 / distance), MOST_BINS)
+    if isinstance(law, Reals):
+        return _equal_bins(law, wanted)
+    if isinstance(law, Integers):
+        lo, hi = law.support
+        if bins is None and hi - lo < MOST_INTEGERS:
+            numbers = np.arange(int(lo), int(hi) + 1, dtype=np.int64)
+            p = _normalised(law.pmf(numbers.astype(np.float64)))
+            return Domain(IntegerCells(numbers, int(hi)), p, law.describe())
+        return _integer_bins(law, wanted)
+    assert isinstance(law, Labels)
+    if bins is not None:
+        raise InvalidInput(
+            f"bins={bins} does not apply to null {law.describe()}: its domain is finite. Leave bins out."
+        )
+    return Domain(LabelCells(law.labels), _normalised(law.probabilities), law.describe())
+
+
+def _equal_bins(law: Reals, bins: int) -> Domain:
+    edges = np.unique(law.ppf(np.arange(1, bins) / bins))
+    low, high = law.support
+    edges = edges[np.isfinite(edges) & (edges > low) & (edges < high)]
+    masses = law.mass(np.append(low, edges), np.append(edges, high))
+    text = f"{len(masses)} bins of equal probability"
+    if len(masses) < 2:
+        raise InvalidDistribution(f"null {law.describe()} cannot be cut into {bins} bins: its quantiles coincide.")
+    return Domain(EdgeCells(tuple(edges.tolist()), low, high), _normalised(masses), law.describe(), text)
+
+
+def _integer_bins(law: Integers, bins: int) -> Domain:
+    lo, hi = law.support
+    limits = np.iinfo(np.int64)
+    ends = np.unique(law.ppf(np.arange(1, bins) / bins)).astype(np.int64)
+    ends = ends[ends < hi]
+    first = np.append(limits.min if math.isinf(lo) else int(lo), ends + 1).astype(np.int64)
+    last = limits.max if math.isinf(hi) else int(hi)
+    below = np.append(law.cdf(ends.astype(np.float64)), 1.0)
+    p = _normalised(np.diff(below, prepend=0.0))
+    return Domain(IntegerCells(first, int(last)), p, law.describe(), f"{len(p)} runs of integers, the tails pooled")
+
+
+def _normalised(masses: Floats) -> Floats:
+    """Probabilities that sum to 1; equal floats where they differ by rounding from a common value."""
+    p = np.asarray(masses, dtype=np.float64) / math.fsum(masses.tolist())
+    if np.all(np.abs(p * len(p) - 1) < 1e-9):
+        return np.full(len(p), 1 / len(p))
+    return p

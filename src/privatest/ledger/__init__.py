@@ -1,0 +1,9 @@
+"""Ledger: who has spent how much epsilon on which data set; charged before anything is released.
+
+Importing this folder does not import SQLAlchemy: that happens when a :class:`Ledger` is made.
+"""
+
+from privatest.ledger.ledger import Ledger
+from privatest.ledger.rows import Entry
+
+__all__ = ["Entry", "Ledger"]

@@ -1,0 +1,77 @@
+"""Where a ledger lies: a SQLite file or a PostgreSQL database."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from sqlalchemy import URL, make_url
+from sqlalchemy.exc import ArgumentError
+
+from privatest.errors import InvalidInput, LedgerUnavailable
+
+__all__ = ["Address", "Target"]
+
+Target = str | os.PathLike[str] | URL
+
+POSTGRESQL = {"postgresql", "postgres", "postgresql+psycopg"}
+
+
+@dataclass(frozen=True)
+class Address:
+    """Exactly one of the two is set."""
+
+    path: Path | None = None
+    url: URL | None = None
+
+    @classmethod
+    def of(cls, target: Target) -> Address:
+        """Read what a user wrote. A relative path is taken from the folder that is current now."""
+        if isinstance(target, str) and "://" not in target:
+            return cls(path=absolute(target))
+        if isinstance(target, os.PathLike):
+            return cls(path=absolute(os.fspath(target)))
+        if not isinstance(target, str | URL):
+            raise InvalidInput(f"A ledger lies at a path or at a URL, not at a {type(target).__name__}.")
+        try:
+            # psycopg reads postgres:// as well; SQLAlchemy does not.
+            url = make_url(target)
+        except (ArgumentError, ValueError):
+            # The text is not repeated: it may hold a password.
+            raise InvalidInput("The ledger's URL cannot be read. Write postgresql://user@host/database.") from None
+        if url.drivername in POSTGRESQL:
+            return cls(url=url.set(drivername="postgresql+psycopg"))
+        if url.drivername in {"sqlite", "sqlite+pysqlite"}:
+            if url.query:
+                raise InvalidInput("The URL of a SQLite ledger takes no options. Write sqlite:///path, or the path.")
+            return cls(path=absolute(url.database or ""))
+        raise InvalidInput(
+            f"A ledger cannot lie in {url.drivername!r}. Give the path of a SQLite file, or postgresql://user@host/database."
+        )
+
+    @property
+    def name(self) -> str:
+        """For messages; hides the password."""
+        if self.url is not None:
+            return repr(self.url.render_as_string(hide_password=True).replace("+psycopg", "", 1))
+        return repr(str(self.path))
+
+    def check_folder(self, *, create: bool) -> None:
+        """Say plainly what SQLite would call "unable to open database file"."""
+        if self.path is None:
+            return
+        if not self.path.parent.is_dir():
+            raise LedgerUnavailable(
+                f"No folder {str(self.path.parent)!r} for the ledger {self.path.name!r}. Make it first."
+            )
+        if self.path.is_dir():
+            raise LedgerUnavailable(f"{self.name} is a folder; a ledger is a file.")
+        if not create and not self.path.exists():
+            raise LedgerUnavailable(f"No ledger at {self.name}.")
+
+
+def absolute(text: str) -> Path:
+    if not text or text == ":memory:" or "\0" in text:
+        raise InvalidInput(f"ledger={text!r} must be the path of a file: a ledger outlives the process that writes it.")
+    return Path(text).expanduser().absolute()

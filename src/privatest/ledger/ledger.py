@@ -1,0 +1,321 @@
+"""The ledger of privacy budgets, as users see it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from privatest import _validate
+from privatest.errors import BudgetExceeded, InvalidInput, LedgerTampered, MissingExtra, RequestConflict
+from privatest.ledger.amounts import shown, stored, unstored
+from privatest.ledger.chain import Chain
+from privatest.ledger.rows import Entry, Row
+from privatest.ledger.texts import check_name, read_fingerprint, release_text
+from privatest.rational import Number
+
+if TYPE_CHECKING:
+    from privatest.ledger.address import Target
+    from privatest.ledger.book import Book
+
+__all__ = ["Ledger"]
+
+ROWS_AT_A_TIME = 2000
+LONGEST_TIMEOUT = 86_400  # a day; PostgreSQL takes no more than 24
+
+
+class Ledger:
+    r"""Budgets of epsilon per data set, in a SQLite file or a PostgreSQL database.
+
+    The privacy loss of all requests on a data set together is at most the sum of their epsilons, so
+
+    .. math:: \sum_{\text{requests}} \varepsilon_i \le \text{granted}
+
+    is kept at every instant, in exact rationals: 0.1 ten times fits in 1 exactly.
+
+    Guarantees:
+        - Charged before released: no release is recorded or returned whose charge is not on disk.
+        - Once: a request of one name on one data set is charged once, and only ever has one release.
+        - All or nothing: what ends with an error of the ledger left it as it was; a computation that fails or
+          is killed after the charge stays charged, and the same request again completes it, free of charge.
+        - Evident: :meth:`verify` finds every edit short of a consistent forgery (see ``ledger/chain.py``).
+
+    Safe to use from many threads and processes at once and after a fork. Nothing that was computed from data
+    is stored except the releases; names are stored as they are, so put nothing secret in them.
+
+    Args:
+        target: path of the SQLite file, or ``postgresql://user@host/database``.
+        create: False: do not start an empty ledger where there is none.
+        timeout: seconds to wait for others before giving up with ``LedgerLocked``.
+
+    >>> import tempfile, pathlib
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> ledger = Ledger(pathlib.Path(folder.name) / "ledger.db")
+    >>> ledger.grant("claims", epsilon=1)
+    >>> ask = {"dataset": "claims", "design": "sha256:5f2d", "compute": lambda: {"decision": "null"}}
+    >>> ledger.perform(request="q3", epsilon=0.8, **ask)
+    {'decision': 'null'}
+    >>> ledger.left("claims")
+    Fraction(1, 5)
+    >>> ledger.perform(request="q4", epsilon=0.3, **ask)
+    Traceback (most recent call last):
+    ...
+    privatest.errors.BudgetExceeded: epsilon=0.3 asked, 0.2 left of 1.0 for data set 'claims'. ...
+    >>> ledger.verify()
+    3
+    >>> folder.cleanup()
+    """
+
+    def __init__(self, target: Target, *, create: bool = True, timeout: float = 30.0) -> None:
+        try:
+            from privatest.ledger.address import Address
+            from privatest.ledger.store import Store
+        except ModuleNotFoundError as error:
+            if (error.name or "").partition(".")[0] != "sqlalchemy":
+                raise
+            raise MissingExtra("A ledger needs SQLAlchemy. Install it: pip install privatest[ledger]") from None
+        if (seconds := _validate.positive(timeout=timeout)) > LONGEST_TIMEOUT:
+            raise InvalidInput(f"timeout={timeout!r} must be at most {LONGEST_TIMEOUT} seconds.")
+        self._timeout = float(seconds)
+        self._address = Address.of(target)
+        self._store = Store(self._address, self._timeout, create=create)
+
+    def grant(self, dataset: str, *, epsilon: Number) -> None:
+        """Set the total budget of a data set.
+
+        A later call may raise it, or lower it to no less than what is spent. Granting the budget it already
+        has changes nothing.
+        """
+        check_name(dataset=dataset)
+        budget = _validate.positive("A budget is the total that all requests may spend together.", epsilon=epsilon)
+        stored(budget)
+        with self._store.write() as book:
+            head = book.tail()
+            newest = book.newest_of(dataset)
+            spent = Fraction(0) if newest is None else unstored(newest.spent)
+            if budget < spent:
+                raise InvalidInput(
+                    f"epsilon={shown(budget)} is less than the {shown(spent)} already spent on data set "
+                    f"{dataset!r}. Grant at least {shown(spent)}."
+                )
+            if newest is None or unstored(newest.granted) != budget:
+                book.append(head, "grant", dataset, epsilon=budget, granted=budget, spent=spent)
+
+    def granted(self, dataset: str) -> Fraction:
+        """The total budget of a data set."""
+        return self._totals(dataset)[0]
+
+    def spent(self, dataset: str) -> Fraction:
+        """Sum of the epsilons of all requests charged to a data set, whether completed or not."""
+        return self._totals(dataset)[1]
+
+    def left(self, dataset: str) -> Fraction:
+        """Budget that is left: granted minus spent."""
+        granted, spent = self._totals(dataset)
+        return granted - spent
+
+    def datasets(self) -> list[str]:
+        """Names of all data sets that have a budget."""
+        with self._store.read() as book:
+            book.tail()
+            return book.datasets()
+
+    def perform(
+        self,
+        *,
+        dataset: str,
+        request: str,
+        epsilon: Number,
+        design: str,
+        compute: Callable[[], Mapping[str, Any]],
+    ) -> dict[str, Any]:
+        """Charge, then compute, then record the release and return it.
+
+        The same request again returns the recorded release: no new charge, ``compute`` is not called. A
+        request that was charged and never completed is computed again, without a new charge. If several
+        processes complete one request at the same time, all return the first release that was recorded.
+
+        Args:
+            dataset: whose budget pays.
+            request: name of this request, unique within the data set.
+            epsilon: privacy loss of the release; a float is read as its shortest decimal.
+            design: fingerprint of everything the release depends on besides the data.
+            compute: called without arguments, outside any transaction; returns the release, a dict that JSON
+                can hold. If it raises, the exception passes through and the charge stays.
+
+        Returns:
+            The release as JSON reads it back (tuples have become lists).
+        """
+        check_name(dataset=dataset)
+        check_name(request=request)
+        check_name(design=design)
+        asked = _validate.positive("Nothing private is free.", epsilon=epsilon)
+        stored(asked)
+        if not callable(compute):
+            raise InvalidInput(f"compute must be a function without arguments, not a {type(compute).__name__}.")
+        done = self._charge(dataset, request, asked, design)
+        if done is None:
+            done = self._record(dataset, request, release_text(compute()))
+        release: dict[str, Any] = json.loads(done)
+        return release
+
+    def history(self, dataset: str | None = None) -> list[Entry]:
+        """Every grant, charge and release, oldest first; of all data sets or of one."""
+        if dataset is not None:
+            check_name(dataset=dataset)
+        with self._store.read() as book:
+            book.tail()
+            if dataset is not None:
+                self._newest(book, dataset)
+            return [row.entry() for row in book.history(dataset)]
+
+    def fingerprint(self) -> str:
+        """``count:hash`` of the rows and the newest of them. Noted elsewhere, it pins all up to now."""
+        with self._store.read() as book:
+            head = book.tail()
+            return f"{head.rows}:{head.hash}"
+
+    def verify(self, since: str | None = None) -> int:
+        """Read everything again: every hash, every link, every sum. Returns the number of rows.
+
+        Args:
+            since: a fingerprint noted earlier; the rows up to it must still be the same.
+
+        Raises:
+            LedgerTampered: naming the first bad row.
+        """
+        pin = None if since is None else read_fingerprint(since)
+        chain = Chain(self._address.name)
+        after = -(2**62)  # below any number a row can have: one that was inserted before row 1 is found too
+        while True:
+            # In portions, so that writers need not wait; rows never change, so the portions fit together.
+            with self._store.read() as book:
+                rows, head = book.rows(after, ROWS_AT_A_TIME), book.head()
+            for row in rows:
+                chain.extend(row)
+                if pin is not None and pin.rows == chain.head.rows and pin.hash != chain.head.hash:
+                    raise chain.broken(pin.rows, f"is not the one that the fingerprint {since!r} pins")
+            if not rows:
+                chain.finish(head)
+                break
+            after = rows[-1].sequence
+        if pin is not None and chain.head.rows < pin.rows:
+            raise chain.broken(chain.head.rows + 1, f"is missing: the fingerprint {since!r} pins {pin.rows} rows")
+        return chain.head.rows
+
+    def close(self) -> None:
+        """Close idle connections (SQLite has none). The ledger may be used again afterwards."""
+        self._store.close()
+
+    def _charge(self, dataset: str, request: str, asked: Fraction, design: str) -> str | None:
+        """Make sure the request is charged; the text of its release if it has one."""
+        with self._store.write() as book:
+            head = book.tail()
+            newest = self._newest(book, dataset)
+            earlier = book.request(dataset, request)
+            if charge := earlier.get("charge"):
+                check_same(charge, asked, design)
+                release = earlier.get("release")
+                return None if release is None else release.release
+            granted, spent = unstored(newest.granted), unstored(newest.spent)
+            left = granted - spent
+            if asked > left:
+                raise BudgetExceeded(
+                    f"epsilon={shown(asked)} asked, {shown(left)} left of {shown(granted)} for data set "
+                    f"{dataset!r}. Ask for less, or have the budget raised with ledger.grant().",
+                    dataset,
+                    asked,
+                    spent,
+                    left,
+                )
+            book.append(
+                head,
+                "charge",
+                dataset,
+                request=request,
+                design=design,
+                epsilon=asked,
+                granted=granted,
+                spent=spent + asked,
+            )
+        return None
+
+    def _record(self, dataset: str, request: str, text: str) -> str:
+        """Record the release unless somebody was faster; the text of the one that is recorded."""
+        with self._store.write() as book:
+            head = book.tail()
+            newest = self._newest(book, dataset)
+            earlier = book.request(dataset, request)
+            charge, release = earlier.get("charge"), earlier.get("release")
+            if charge is None:
+                raise LedgerTampered(
+                    f"The charge of request {request!r} on data set {dataset!r} is gone from the ledger "
+                    f"{book.ledger}. Its release is not given out."
+                )
+            if release is not None and release.release is not None:
+                return release.release
+            book.append(
+                head,
+                "release",
+                dataset,
+                request=request,
+                design=charge.design,
+                epsilon=unstored(charge.epsilon),
+                granted=unstored(newest.granted),
+                spent=unstored(newest.spent),
+                release=text,
+            )
+        return text
+
+    def _totals(self, dataset: str) -> tuple[Fraction, Fraction]:
+        check_name(dataset=dataset)
+        with self._store.read() as book:
+            book.tail()
+            newest = self._newest(book, dataset)
+            return unstored(newest.granted), unstored(newest.spent)
+
+    def _newest(self, book: Book, dataset: str) -> Row:
+        newest = book.newest_of(dataset)
+        if newest is None:
+            hint = _validate.suggestion(dataset, book.datasets())
+            raise InvalidInput(
+                f"No data set {dataset!r} in the ledger {book.ledger}.{hint} "
+                "A data set gets its budget with ledger.grant(dataset, epsilon=...)."
+            )
+        return newest
+
+    def __enter__(self) -> Ledger:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __reduce__(self) -> tuple[Callable[..., Ledger], tuple[Any, ...]]:
+        where = self._address.path or self._address.url
+        return _restore, (where, self._timeout)
+
+    def __repr__(self) -> str:
+        return f"Ledger({self._address.name})"
+
+
+def _restore(target: Target, timeout: float) -> Ledger:
+    return Ledger(target, create=False, timeout=timeout)
+
+
+def check_same(charge: Row, asked: Fraction, design: str) -> None:
+    """Refuse a request whose name stands for something else."""
+    before = unstored(charge.epsilon)
+    where = f"Request {charge.request!r} on data set {charge.dataset!r}"
+    remedy = "Give this request another name, or repeat the earlier one unchanged."
+    if before != asked:
+        raise RequestConflict(
+            f"{where} was charged before with epsilon={shown(before)}, now asked with epsilon={shown(asked)}. {remedy}"
+        )
+    if charge.design != design:
+        raise RequestConflict(
+            f"{where} was charged before for the design {charge.design!r}, now asked for {design!r}. {remedy}"
+        )

@@ -1,0 +1,124 @@
+"""One row of the ledger, as stored (:class:`Row`) and as read by people (:class:`Entry`)."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from datetime import datetime
+from fractions import Fraction
+from typing import Any, Literal, NamedTuple
+
+from privatest.errors import LedgerTampered
+from privatest.ledger.amounts import unstored
+
+__all__ = ["EMPTY", "FORMAT", "Entry", "Head", "Kind", "Row"]
+
+Kind = Literal["grant", "charge", "release"]
+
+FORMAT = 1  # goes into every hash and into the head record
+
+
+class Head(NamedTuple):
+    """What the head record says: how many rows there are, and the hash of the newest."""
+
+    rows: int
+    hash: str
+
+
+EMPTY = Head(0, "0" * 64)
+
+
+class Row(NamedTuple):
+    """A row as it lies in the database, amounts and time as text, so that the hash covers every character."""
+
+    sequence: int
+    time: str
+    kind: str
+    dataset: str
+    request: str | None
+    epsilon: str
+    design: str | None
+    granted: str
+    spent: str
+    release: str | None
+    previous: str
+    hash: str = ""
+
+    def digest(self) -> str:
+        """sha256 over every column but the hash itself, hence also over the previous row's hash."""
+        content = json.dumps(["privatest/ledger", FORMAT, *self[:-1]], ensure_ascii=True, separators=(",", ":"))
+        return hashlib.sha256(content.encode("ascii")).hexdigest()
+
+    def sealed(self) -> Row:
+        """This row with its hash."""
+        return self._replace(hash=self.digest())
+
+    def intact(self) -> bool:
+        """Whether the hash is that of the content (a column edited to another type counts as edited)."""
+        try:
+            return self.hash == self.digest()
+        except TypeError:
+            return False
+
+    def checked(self, ledger: str) -> Row:
+        """This row, or the error that it was edited."""
+        if not self.intact():
+            raise LedgerTampered(
+                f"Row {self.sequence} of the ledger {ledger} was edited: its content does not match its "
+                "hash. Restore the ledger from a backup; nothing is charged or released until then.",
+                self.sequence,
+            )
+        return self
+
+    def entry(self) -> Entry:
+        """The same, for people. Call it on checked rows."""
+        return Entry(
+            sequence=self.sequence,
+            time=datetime.fromisoformat(self.time),
+            kind=self.kind,  # type: ignore[arg-type]  # the hash is right, so it is one of the three
+            dataset=self.dataset,
+            request=self.request,
+            epsilon=unstored(self.epsilon),
+            design=self.design,
+            granted=unstored(self.granted),
+            spent=unstored(self.spent),
+            release=None if self.release is None else json.loads(self.release),
+            hash=self.hash,
+        )
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One thing that happened.
+
+    Attributes:
+        sequence: 1, 2, 3, ... over all data sets.
+        time: when the row was written, by the clock of the machine that wrote it, in UTC.
+        kind: "grant" (a budget was set), "charge" (epsilon was spent) or "release" (its result was recorded).
+        dataset: whose budget.
+        request: name of the request; None for a grant.
+        epsilon: the new budget (grant), or what the request cost.
+        design: fingerprint of what was asked; None for a grant.
+        granted: budget of the data set after this row.
+        spent: epsilon spent on the data set after this row.
+        release: the recorded release, for rows of that kind.
+        hash: sha256 over this row and the hash of the one before.
+    """
+
+    sequence: int
+    time: datetime
+    kind: Kind
+    dataset: str
+    request: str | None
+    epsilon: Fraction
+    design: str | None
+    granted: Fraction
+    spent: Fraction
+    release: dict[str, Any] | None
+    hash: str
+
+    @property
+    def left(self) -> Fraction:
+        """Budget left after this row."""
+        return self.granted - self.spent

@@ -1,0 +1,246 @@
+"""Connections and transactions: one writer at a time, across threads and processes; durable on return."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import os
+import sqlite3
+import threading
+import time
+import weakref
+from collections.abc import Iterator
+
+from sqlalchemy import Connection, Engine, create_engine
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.pool import NullPool
+
+from privatest.errors import LedgerLocked, LedgerUnreadable, MissingExtra
+from privatest.ledger.address import Address
+from privatest.ledger.book import Book
+from privatest.ledger.failures import DAMAGED, LOCKED, failure
+
+__all__ = ["Store"]
+
+BEGIN = {
+    ("sqlite", False): "BEGIN",
+    ("sqlite", True): "BEGIN IMMEDIATE",
+    # One snapshot for all that is read; nothing is locked.
+    ("postgresql", False): "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
+    # After the head record is locked, later statements must see what the previous holder committed.
+    ("postgresql", True): "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE",
+}
+# A charge must be on disk when COMMIT returns, also where the server's default is looser.
+POSTGRESQL_SETTINGS = (
+    "SELECT set_config('lock_timeout', '{milliseconds}ms', true), set_config('synchronous_commit', "
+    "CASE current_setting('synchronous_commit') WHEN 'off' THEN 'on' "
+    "ELSE current_setting('synchronous_commit') END, true)"
+)
+PATIENCE = 0.02  # seconds: SQLite looks after 1, 3, 8 and 18 milliseconds
+
+
+class Store:
+    """The database of one ledger.
+
+    Guarantees: a transaction that ends without an error is durable; one that ends with an error changed
+    nothing (where the connection breaks during COMMIT nobody can know; repeating the request settles it); the
+    object may be used from many threads, and in a child process after a fork.
+    """
+
+    def __init__(self, address: Address, timeout: float, *, create: bool) -> None:
+        self.address = address
+        self.timeout = timeout
+        self.turn = threading.RLock()
+        self._engines: dict[int, Engine] = {}
+        self._mode = "rwc" if create else "rw"
+        address.check_folder(create=create)
+        with forking:
+            stores.add(self)
+        self._open(create)
+        # From here on a file that vanished is an error, not an invitation to start an empty ledger.
+        self._mode = "rw"
+
+    @contextlib.contextmanager
+    def read(self) -> Iterator[Book]:
+        """A transaction that sees one state of the ledger."""
+        with self._transaction(writing=False) as connection:
+            yield Book(connection, self.address.name, writing=False)
+
+    @contextlib.contextmanager
+    def write(self) -> Iterator[Book]:
+        """A transaction that may append; all or nothing."""
+        with self._transaction(writing=True) as connection:
+            yield Book(connection, self.address.name, writing=True)
+
+    def close(self) -> None:
+        """Close idle connections; the next use opens new ones."""
+        engine = self._engines.pop(os.getpid(), None)
+        if engine is not None:
+            engine.dispose()
+
+    def _open(self, create: bool) -> None:
+        with self.read() as book:
+            if book.exists():
+                book.head()  # of this version; whether the rows are in order is asked by whoever uses them
+                return
+        if not create:
+            raise LedgerUnreadable(f"{self.address.name} holds no ledger.")
+        with self.write() as book:
+            book.create()
+
+    @contextlib.contextmanager
+    def _transaction(self, *, writing: bool) -> Iterator[Connection]:
+        with self._own_turn():
+            try:
+                with self._begun(writing) as connection:
+                    try:
+                        yield connection
+                        connection.exec_driver_sql("COMMIT")
+                    except BaseException:
+                        abandon(connection)
+                        raise
+            except SQLAlchemyError as error:
+                raise failure(error, self.address.name) from getattr(error, "orig", None)
+            except UnicodeDecodeError:
+                # sqlite3 cannot even word its complaint when that quotes the bytes of a damaged schema.
+                detail = DAMAGED.format(detail="its schema is not text")
+                raise LedgerUnreadable(f"The ledger {self.address.name} {detail}.") from None
+
+    def _begun(self, writing: bool) -> Connection:
+        """A connection inside a new transaction, having waited for the locks it needs.
+
+        SQLite's own waiting looks ever more rarely, in the end ten times a second, and a process that came
+        late may never hit a gap between those who are busy. So it is made to start afresh after PATIENCE.
+        """
+        deadline = time.monotonic() + self.timeout
+        while True:
+            connection = None
+            try:
+                # SQLAlchemy is told AUTOCOMMIT and begins nothing by itself: these words are what is sent.
+                connection = self._engine().connect()
+                connection.exec_driver_sql(BEGIN[connection.dialect.name, writing])
+                for statement in self._settings(connection.dialect.name, writing):
+                    connection.exec_driver_sql(statement)
+                return connection
+            except BaseException as error:
+                if connection is not None:
+                    abandon(connection)
+                    connection.close()
+                name = getattr(getattr(error, "orig", None), "sqlite_errorname", "")
+                if not name.startswith("SQLITE_BUSY") or time.monotonic() > deadline:
+                    raise
+            time.sleep(0.001)  # in the rare cases in which SQLite did not wait at all
+
+    def _settings(self, database: str, writing: bool) -> list[str]:
+        milliseconds = math.ceil(1000 * self.timeout)
+        if database == "postgresql":
+            return [POSTGRESQL_SETTINGS.format(milliseconds=milliseconds)] if writing else []
+        # A reader's lock is taken with the first thing that is read. After that only COMMIT waits, for
+        # readers that are inside, and new ones are held off: that wait may be left to SQLite.
+        lock = [] if writing else ["SELECT count(*) FROM sqlite_master"]
+        return [*lock, f"PRAGMA busy_timeout = {milliseconds}"]
+
+    @contextlib.contextmanager
+    def _own_turn(self) -> Iterator[None]:
+        """Threads of one process take turns at a SQLite file, and a fork waits until none is inside."""
+        if self.address.path is None:
+            yield
+            return
+        if not self.turn.acquire(timeout=self.timeout):
+            raise LedgerLocked(f"The ledger {self.address.name} {LOCKED}.")
+        try:
+            yield
+        finally:
+            self.turn.release()
+
+    def _engine(self) -> Engine:
+        """The engine of this process.
+
+        One inherited through a fork is kept and not touched: its connections are the parent's, and closing
+        them here would end them there.
+        """
+        process = os.getpid()
+        engine = self._engines.get(process)
+        if engine is None:
+            engine = self._engines.setdefault(process, self._connectable())
+            weakref.finalize(self, dispose, engine, process)
+        return engine
+
+    def _connectable(self) -> Engine:
+        if self.address.url is None:
+            # No pool: opening a file is cheap, and no idle connection is left to be inherited by a fork.
+            # SQLite's write-ahead log would save four of five fsyncs, but then the file alone would not be
+            # the ledger (a copy of it could lack the newest charges), and two hosts could not share it.
+            return create_engine(
+                "sqlite://",
+                creator=self._sqlite,
+                poolclass=NullPool,
+                isolation_level="AUTOCOMMIT",
+                hide_parameters=True,
+            )
+        try:
+            return create_engine(
+                self.address.url,
+                isolation_level="AUTOCOMMIT",
+                hide_parameters=True,
+                pool_pre_ping=True,  # a server that was restarted costs one new connection, not an error
+                pool_timeout=self.timeout,
+                connect_args={"connect_timeout": max(2, math.ceil(self.timeout))},
+            )
+        except ImportError:
+            raise MissingExtra(
+                "A ledger in PostgreSQL needs psycopg. Install it: pip install privatest[ledger]"
+            ) from None
+
+    def _sqlite(self) -> sqlite3.Connection:
+        path = self.address.path
+        assert path is not None
+        uri = f"{path.as_uri()}?mode={self._mode}"
+        connection = sqlite3.connect(uri, uri=True, timeout=PATIENCE, isolation_level=None)
+        try:
+            # EXTRA: the removal of the journal, too, is on disk when COMMIT returns; else a power cut could
+            # undo a charge whose release is out.
+            connection.execute("PRAGMA synchronous = EXTRA")
+        except BaseException:
+            connection.close()
+            raise
+        # A row edited into broken UTF-8 is to be found by its hash, by number, not to stop the reading.
+        connection.text_factory = lambda raw: raw.decode("utf-8", "surrogateescape")
+        return connection
+
+
+def abandon(connection: Connection) -> None:
+    """Roll back; if even that fails, drop the connection, which rolls back too."""
+    try:
+        connection.rollback()
+    except SQLAlchemyError:
+        connection.invalidate()
+
+
+def dispose(engine: Engine, process: int) -> None:
+    if os.getpid() == process:
+        engine.dispose()
+
+
+# SQLite keeps its locks in memory too: a fork in one thread while another is inside a transaction would hand
+# the child a library that believes in locks which nobody will ever release. So a fork waits its turn.
+stores: weakref.WeakSet[Store] = weakref.WeakSet()
+forking = threading.RLock()
+waiting: list[Store] = []
+
+
+def before_fork() -> None:
+    forking.acquire()
+    waiting[:] = sorted(stores, key=id)  # one order for all
+    for store in waiting:
+        store.turn.acquire()
+
+
+def after_fork() -> None:
+    while waiting:
+        waiting.pop().turn.release()
+    forking.release()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=before_fork, after_in_parent=after_fork, after_in_child=after_fork)

@@ -1,0 +1,120 @@
+"""Many draws of Tulap at once: the table is exact, ambiguous words are resolved exactly, the law is the noise's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+
+import mpmath
+import numpy as np
+import pytest
+from scipy import stats
+
+from privatest.changepoint import draws
+from privatest.changepoint.draws import _below, _floor_cdf, _reach, _resolve, _table, _two_sided, draw_many
+from privatest.noise import Tulap, seeded_source
+
+BAR = 1e-9
+
+
+class Scripted:
+    simulated = True
+
+    def __init__(self, answers: Iterator[int]) -> None:
+        self.answers = answers
+
+    def bits(self, k: int) -> int:
+        answer = next(self.answers)
+        assert 0 <= answer < 1 << k
+        return answer
+
+    def below(self, n: int) -> int:
+        raise AssertionError(n)
+
+
+def cdf(epsilon: Fraction, g: int) -> mpmath.mpf:
+    b = mpmath.exp(-mpmath.mpf(epsilon.numerator) / epsilon.denominator)
+    return b ** (-g) / (1 + b) if g <= 0 else 1 - b ** (g + 1) / (1 + b)
+
+
+@pytest.mark.parametrize("epsilon", [Fraction(1, 10), Fraction(1), Fraction(7, 3), Fraction(20)])
+def test_the_table_is_the_rounded_cdf(epsilon: Fraction) -> None:
+    reach = _reach(epsilon)
+    with mpmath.workdps(80):
+        expected = [int(mpmath.floor(cdf(epsilon, g) * mpmath.power(2, 64))) for g in range(-reach, reach + 1)]
+        assert _table(epsilon).tolist() == expected
+        assert _floor_cdf(epsilon, 3, 200) == int(mpmath.floor(cdf(epsilon, 3) * mpmath.power(2, 200)))
+    assert expected[0] == 0
+    assert expected[-1] == (1 << 64) - 1
+
+
+@pytest.mark.parametrize("g", [-40, -3, -1, 0, 1, 2, 25])
+@pytest.mark.parametrize("up", [False, True])
+def test_a_word_in_a_thresholds_cell_is_settled_by_more_bits(g: int, up: bool) -> None:
+    """U just below Pr[G <= g] means g, just above means g + 1."""
+    epsilon = Fraction(1)
+    word, more = divmod(_floor_cdf(epsilon, g, 128), 1 << 64)
+    more += 1 if up else -1
+    assert _resolve(epsilon, word, Scripted(iter([more]))) == (g + 1 if up else g)
+    assert _resolve(epsilon, word, Scripted(iter([more - (1 if up else -1), (1 << 64) - 1 if up else 0]))) == (
+        g + 1 if up else g
+    )
+
+
+def test_the_lookup_sends_exactly_the_ambiguous_words_to_be_resolved(monkeypatch: pytest.MonkeyPatch) -> None:
+    epsilon = Fraction(1)
+    table = _table(epsilon)
+    reach = _reach(epsilon)
+    words = np.concatenate(
+        [table[reach - 3 : reach + 4], table[reach - 3 : reach + 4] + 1, table[reach - 3 : reach + 4] - 1]
+    )
+    monkeypatch.setattr(draws, "_words", lambda *_: words)
+    sent = []
+    monkeypatch.setattr(draws, "_resolve", lambda _, word, __: sent.append(word) or 99)
+    found = _two_sided(epsilon, len(words), Scripted(iter(())))
+    assert sent == table[reach - 3 : reach + 4].tolist()
+    assert found[7:14].tolist() == [-2, -1, 0, 1, 2, 3, 4]  # just above the threshold of -3: -2, and so on
+    assert found[14:].tolist() == [-3, -2, -1, 0, 1, 2, 3]
+
+
+def test_uniform_below_rejects_the_incomplete_stretch(monkeypatch: pytest.MonkeyPatch) -> None:
+    n, limit = 1000, (1 << 64) // 1000 * 1000
+    batches = iter(
+        [
+            np.array([5, limit, limit - 1, (1 << 64) - 1], dtype=np.uint64),
+            np.array([limit + 1, 1007], dtype=np.uint64),
+            np.array([2001], dtype=np.uint64),
+        ]
+    )
+    monkeypatch.setattr(draws, "_words", lambda *_: next(batches))
+    assert _below(n, 4, Scripted(iter(()))).tolist() == [5, 1, 999, 7]
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize(("epsilon", "width"), [(Fraction(1), 1), (Fraction(1, 3), 12), (Fraction(2), 7)])
+def test_many_draws_follow_the_law(epsilon: Fraction, width: int) -> None:
+    noise = Tulap(epsilon, width)
+    assert fit(noise, draw_many(noise, 300_000, seeded_source(np.random.default_rng(2)))) > BAR
+
+
+@pytest.mark.statistical
+def test_an_epsilon_that_is_five_percent_off_is_rejected() -> None:
+    drawn = draw_many(Tulap(Fraction(105, 100), 5), 300_000, seeded_source(np.random.default_rng(2)))
+    assert fit(Tulap(Fraction(1), 5), drawn) < BAR
+
+
+def fit(noise: Tulap, doubled: np.ndarray) -> float:
+    assert np.all(doubled % 2 == (noise.width - 1) % 2)
+    values = doubled / 2
+    reach = int(12 * noise.width / float(noise.epsilon))
+    body = np.arange(-reach, reach + 1) + float(noise.offset)
+    body = body[len(values) * noise.pmf(body) > 50]
+    observed = [np.sum(values < body[0]), *(np.sum(values == v) for v in body), np.sum(values > body[-1])]
+    expected = len(values) * np.array([noise.cdf(body[0] - 0.5), *noise.pmf(body), noise.sf(body[-1])])
+    return float(stats.chisquare(observed, expected * len(values) / expected.sum()).pvalue)
+
+
+def test_few_draws_are_those_of_the_noise_itself() -> None:
+    noise = Tulap(Fraction(1, 1000), 3)
+    one, other = (seeded_source(np.random.default_rng(9)) for _ in range(2))
+    assert draw_many(noise, 50, one).tolist() == [int(2 * noise.draw(other)) for _ in range(50)]

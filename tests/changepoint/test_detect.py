@@ -1,0 +1,134 @@
+"""Running on data: the index convention, what comes back, and what must not stop it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import fields
+
+import numpy as np
+import pytest
+
+from privatest.changepoint import ChangePoint, detect_change, plan_change
+from privatest.errors import Infeasible, InvalidData, InvalidInput
+
+COINS = ("bernoulli(0.2)", "bernoulli(0.8)")
+METHODS = ("direct", "blocks", "paper")
+
+
+def series(n: int, change: int) -> np.ndarray:
+    """The cleanest series there is: zeros, then ones."""
+    return (np.arange(n) >= change).astype(np.int64)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("change", [40, 100, 133])
+def test_the_index_is_that_of_the_first_new_record(method: str, change: int) -> None:
+    """At a large epsilon a clean series leaves no doubt, but for the bits, which know blocks only."""
+    plan = plan_change(*COINS, epsilon=30, method=method)
+    rng = np.random.default_rng(1)
+    found = [plan.detect(series(200, change), rng=rng).index for _ in range(5)]
+    assert found == [change // plan.block * plan.block if method == "paper" else change] * 5
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_all_new_is_0_and_none_new_is_n(method: str) -> None:
+    plan = plan_change(*COINS, epsilon=30, method=method)
+    rng = np.random.default_rng(2)
+    assert plan.detect(series(60, 0), rng=rng).index == 0
+    last = plan.detect(series(60, 60), rng=rng).index
+    # The paper's argmin runs over blocks only: the last block is as late as it can say.
+    assert last == (60 // plan.block - 1) * plan.block if method == "paper" else last == 60
+
+
+@pytest.mark.parametrize("method", ["auto", *METHODS])
+def test_what_comes_back(method: str) -> None:
+    point = detect_change(series(300, 150), *COINS, epsilon=1, beta=0.2, method=method, rng=np.random.default_rng(3))
+    assert isinstance(point, ChangePoint)
+    assert isinstance(point.index, int)
+    assert 0 <= point.index <= 300
+    assert (point.epsilon, point.beta, point.n, point.changed) == (1.0, 0.2, 300, None)
+    assert point.method == method or method == "auto"
+    assert point.simulated
+    assert not point.private
+    document = json.loads(json.dumps(point.to_dict()))
+    assert document["index"] == point.index
+    assert document["private"] is False
+    known = "index accuracy beta changed epsilon method n false_alarm power neighbours simulated"
+    assert {field.name for field in fields(point)} == set(known.split())
+    assert "SIMULATED" in str(point)
+
+
+def test_without_a_generator_the_answer_is_private() -> None:
+    point = detect_change(series(300, 150), *COINS, epsilon=1)
+    assert point.private
+    assert point.to_dict()["simulated"] is False
+    assert "1-differentially private" in str(point)
+    doubtful = np.random.default_rng(9).integers(0, 2, size=300)
+    indices = {detect_change(doubtful, *COINS, epsilon=0.3).index for _ in range(20)}
+    assert len(indices) > 1  # the system's randomness, afresh each time
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_no_change(method: str) -> None:
+    rng = np.random.default_rng(4)
+    plan = plan_change(*COINS, epsilon=1, n=400, method=method, false_alarm=0.05)
+    quiet = plan.detect(series(400, 400), rng=rng)
+    assert (quiet.changed, quiet.index) == (False, None)
+    assert quiet.false_alarm is not None
+    assert quiet.false_alarm <= 0.05
+    assert "no change in 400 records" in str(quiet)
+    loud = plan.detect(series(400, 200), rng=rng)
+    assert loud.changed is True
+    assert loud.index is not None
+    assert loud.epsilon == 1.0
+
+
+@pytest.mark.parametrize("kind", ["list", "pandas", "polars", "pyarrow", "floats", "booleans"])
+def test_data_of_many_kinds_give_the_same_answer(kind: str) -> None:
+    values = series(200, 90)
+    if kind in ("pandas", "polars", "pyarrow"):
+        module = pytest.importorskip(kind)
+        make = module.table if kind == "pyarrow" else module.DataFrame
+        data, column = make({"t": np.arange(200), "x": values}), "x"
+    else:
+        data = {"list": values.tolist(), "floats": values.astype(float), "booleans": values.astype(bool)}[kind]
+        column = None
+    point = detect_change(data, *COINS, epsilon=1, column=column, rng=np.random.default_rng(5))
+    assert point == detect_change(values, *COINS, epsilon=1, rng=np.random.default_rng(5))
+
+
+def test_labels() -> None:
+    old, new = {"ok": 0.9, "fault": 0.1}, {"ok": 0.4, "fault": 0.6}
+    data = ["ok"] * 80 + ["fault"] * 80
+    point = detect_change(data, old, new, epsilon=3, rng=np.random.default_rng(6))
+    assert point.index is not None
+    assert abs(point.index - 80) <= point.accuracy
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_records_that_make_no_sense_neither_raise_nor_show(method: str) -> None:
+    values = [None, float("nan"), "text", float("inf"), [1], 2.5, *series(194, 94).tolist()]
+    point = detect_change(values, *COINS, epsilon=1, method=method, rng=np.random.default_rng(7))
+    assert point.n == 200
+
+
+def test_structure_may_raise() -> None:
+    with pytest.raises(InvalidData, match="no records"):
+        detect_change([], *COINS, epsilon=1)
+    with pytest.raises(InvalidData, match="single text"):
+        detect_change("0101", *COINS, epsilon=1)
+    with pytest.raises(InvalidData, match="no order"):
+        detect_change({0, 1}, *COINS, epsilon=1)
+    with pytest.raises(InvalidData, match="fewer than one block"):
+        detect_change([0, 1], *COINS, epsilon=0.1)
+    with pytest.raises((Infeasible, InvalidData)):
+        detect_change(series(50, 25), "normal(0, 1)", "normal(0.2, 1)", epsilon=1)
+    with pytest.raises(InvalidData, match="plan is for n=100"):
+        plan_change(*COINS, epsilon=1, n=100).detect(series(99, 50))
+    with pytest.raises(InvalidInput, match="rng="):
+        detect_change(series(100, 50), *COINS, epsilon=1, rng=5)  # type: ignore[arg-type]
+
+
+def test_a_seed_makes_it_reproducible() -> None:
+    one, other = (detect_change(series(200, 90), *COINS, epsilon=0.5, rng=np.random.default_rng(8)) for _ in range(2))
+    assert one == other

@@ -1,0 +1,313 @@
+"""The same integer from every container, whatever odd records are among them; and clear errors for wrong structure."""
+
+from __future__ import annotations
+
+import datetime
+import math
+import sys
+from collections import UserList
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from privatest.engines import open_source, total
+from privatest.errors import InvalidData, MissingExtra
+from tests.engines.catalogue import HOSTILE, NUMERIC, SCORES, STRANGE, TEXT, by_hand, containers
+
+
+def data_sets(name: str) -> list[list[Any]]:
+    case = SCORES[name]
+    if case.texts:
+        return [list(case.texts) * 5, [*case.texts, None, "foreign", "a ", None]]
+    numbers = list(case.numbers)
+    return [
+        numbers * 3,
+        [0, 1, 1, 0, 1],
+        [0, 1, None, 1],
+        [*numbers, None],
+        [3, 2**53, -4, 2],
+        [*numbers, *STRANGE, None],
+    ]
+
+
+@pytest.mark.parametrize("name", SCORES)
+def test_every_container_gives_the_same_integer(name: str) -> None:
+    case = SCORES[name]
+    for records in data_sets(name):
+        expected = by_hand(case.score, records)
+        found = {kind: total(case.score, make()) for kind, make in containers(records, text=bool(case.texts))}
+        assert found == dict.fromkeys(found, expected)
+        assert len(found) >= 20
+
+
+def test_the_catalogue_is_complete() -> None:
+    """What the contract names is there: a container that was lost would otherwise go unnoticed."""
+    kinds = {name: type(case.score.cells).__name__ for name, case in SCORES.items()}
+    assert set(kinds.values()) == {"LabelCells", "IntegerCells", "DyadicCells", "BoundedCells"}
+    assert kinds["bounded"] == "BoundedCells"
+    assert SCORES["line"].score.line is not None
+    assert SCORES["dyadic"].score.line is None
+    names = {kind for records in data_sets("integers") for kind, _ in containers(records, text=False)}
+    names |= {kind for kind, _ in containers(["a", "b", "a", "b"], text=True)}
+    assert {"float64", "float32", "int64", "bool", "every other", "big-endian", "read-only", "list", "tuple"} <= names
+    assert {"generator", "object array", "masked floats", "pandas float64", "pandas Int64", "pandas object"} <= names
+    assert {"pandas category", "pandas string", "polars Float64", "polars String", "arrow double"} <= names
+    assert {"arrow chunked", "arrow string", "arrow dictionary", "pandas boolean", "polars Boolean"} <= names
+
+
+def test_ranges_memory_maps_and_other_arrays(tmp_path: Path) -> None:
+    score = SCORES["integers"].score
+    values = np.arange(12, dtype=np.float64)
+    expected = by_hand(score, list(range(12)))
+    mapped = np.memmap(tmp_path / "records", dtype=np.float64, mode="w+", shape=12)
+    mapped[:] = values
+
+    class Exotic:
+        def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+            del dtype, copy
+            return values
+
+    class Capsule:
+        def __arrow_c_array__(self, requested_schema: Any = None) -> Any:
+            return pa.array(values).__arrow_c_array__(requested_schema)
+
+    class Stream:
+        def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+            return pa.chunked_array([values[:5], values[5:]]).__arrow_c_stream__(requested_schema)
+
+    sources = [range(12), mapped, mapped[::-1], Exotic(), Capsule(), Stream(), memoryview(values), UserList(range(12))]
+    sources += [dict.fromkeys(range(12)).keys(), set(range(12)), values.astype(np.uint8), values.astype(np.int16)]
+    for source in sources:
+        assert total(score, source) == expected, type(source)
+
+
+@pytest.mark.parametrize("kind", [np.int8, np.uint8, np.int32, np.uint64, np.float16, np.float32, np.longdouble])
+@pytest.mark.parametrize("name", NUMERIC)
+def test_numbers_of_every_size(name: str, kind: Any) -> None:
+    score = SCORES[name].score
+    values = np.array([0, 1, 2, 3, 100], dtype=kind)
+    assert total(score, values) == by_hand(score, [0, 1, 2, 3, 100])
+
+
+def test_integers_beyond_exact_doubles_are_rounded_alike() -> None:
+    score = SCORES["integers"].score
+    for values in ([2**53 + 1, 2**62 + 1, -(2**61) - 1], [2**63 - 1, -(2**63), 0]):
+        found = {
+            total(score, values),
+            total(score, np.array(values, dtype=np.int64)),
+            total(score, pa.array(values, type=pa.int64())),
+            total(score, pa.array([*values, None], type=pa.int64())) - score.odd_score,
+            total(score, pl.Series(values)),
+            total(score, pl.Series([*values, None])) - score.odd_score,
+            total(score, pd.Series(values, dtype="Int64")),
+        }
+        assert len(found) == 1
+
+
+class TestOddRecords:
+    """They never raise, never warn (warnings are errors here), and all have the one score."""
+
+    @pytest.mark.parametrize("name", SCORES)
+    def test_hostile_records_have_the_odd_score(self, name: str) -> None:
+        score = SCORES[name].score
+        array = np.empty(len(HOSTILE), dtype=object)
+        array[:] = [*HOSTILE[:-1], None]
+        for index, record in enumerate(HOSTILE):
+            assert total(score, [record]) == score.odd_score, index
+        assert total(score, list(HOSTILE)) == len(HOSTILE) * score.odd_score
+        assert total(score, array) == len(HOSTILE) * score.odd_score
+        assert total(score, pd.Series(array, dtype=object)) == len(HOSTILE) * score.odd_score
+        assert total(score, pl.Series(array, dtype=pl.Object)) == len(HOSTILE) * score.odd_score
+
+    def test_a_record_that_warns_is_not_heard(self) -> None:
+        from tests.engines.catalogue import Shouting
+
+        for name in NUMERIC:
+            score = SCORES[name].score
+            assert isinstance(total(score, [Shouting(1.0), 0]), int)
+
+    def test_text_that_is_no_text_is_odd(self) -> None:
+        """Files can hold strings that are not valid UTF-8; converting such a column would raise for one record."""
+        score = SCORES["text labels"].score
+        offsets, data = np.array([0, 1, 3, 4], dtype=np.int32), b"a\xff\xfeb"
+        broken = pa.StringArray.from_buffers(3, pa.py_buffer(offsets), pa.py_buffer(data))
+        with pytest.raises(UnicodeDecodeError):
+            broken.to_pylist()
+        expected = by_hand(score, ["a", None, "b"])
+        assert total(score, broken) == expected
+        assert total(score, pa.chunked_array([broken])) == expected
+        assert total(score, pd.Series(broken, dtype=pd.ArrowDtype(pa.string()))) == expected
+
+    def test_code_points_that_do_not_exist_are_odd(self) -> None:
+        score = SCORES["text labels"].score
+        values = np.array([ord("a"), 0x7FFFFFFF, ord("b")], dtype=np.uint32).view("U1")
+        assert total(score, values) == by_hand(score, ["a", None, "b"])
+
+    def test_long_doubles_too_large_for_doubles_are_odd(self) -> None:
+        for name in NUMERIC:
+            score = SCORES[name].score
+            values = np.array(["1e4000", "-1e4000", "nan"], dtype=np.longdouble)
+            assert total(score, values) == 3 * score.odd_score
+            assert total(score, np.ma.masked_array(values, [False, False, True])) == 3 * score.odd_score
+
+    def test_signalling_nans_are_odd(self) -> None:
+        score = SCORES["line"].score
+        quiet = np.array([0x7F800001], dtype=np.uint32).view(np.float32)
+        assert total(score, quiet) == score.odd_score
+
+
+NUMBERS = np.array([0.0, 1.0])
+STRUCTURE: dict[str, tuple[Any, str]] = {
+    "two dimensions": (np.zeros((3, 2)), "2 dimensions"),
+    "no dimension": (np.float64(3.0), "0 dimensions"),
+    "dates in numpy": (np.array(["2024-01-01"], dtype="datetime64[D]"), "datetime64"),
+    "durations in numpy": (np.array([1], dtype="timedelta64[s]"), "timedelta64"),
+    "masked dates": (np.ma.masked_array(np.array(["2024-01-01"], dtype="datetime64[D]"), [True]), "datetime64"),
+    "complex": (np.array([1j]), "complex128"),
+    "records with fields": (np.zeros(2, dtype=[("a", "f8")]), "Pass numbers"),
+    "dates in pandas": (pd.Series(pd.to_datetime(["2024-01-01"])), "datetime64"),
+    "zoned dates in pandas": (pd.Series(pd.to_datetime(["2024-01-01"], utc=True)), "datetime64"),
+    "periods in pandas": (pd.Series(pd.period_range("2024", periods=2, freq="M")), "period"),
+    "intervals in pandas": (pd.Series(pd.interval_range(0, 2)), "interval"),
+    "categories with frames": (pd.DataFrame({"a": [1], "b": [2]}), "2 columns"),
+    "dates in arrow": (pa.array([datetime.date(2024, 1, 1)]), "date32"),
+    "dates of a dictionary in arrow": (pa.array([datetime.date(2024, 1, 1)]).dictionary_encode(), "date32"),
+    "dates in pandas by arrow": (
+        pd.Series([datetime.date(2024, 1, 1)], dtype=pd.ArrowDtype(pa.date32())),
+        "date32",
+    ),
+    "lists in arrow": (pa.array([[1, 2]]), "list"),
+    "a scalar of arrow": (pa.scalar(3), "pyarrow"),
+    "dates in polars": (pl.Series([datetime.date(2024, 1, 1)]), "Date"),
+    "lists in polars": (pl.Series([[1, 2]]), "List"),
+    "a lazy frame": (pl.DataFrame({"x": [1]}).lazy().select("x").group_by("x"), "Pass"),
+    "a text": ("0.5", "single text"),
+    "bytes": (b"0.5", "single text"),
+    "a mapping": ({"x": [1.0]}, "dict"),
+    "an integer": (5, "type int"),
+    "nothing": (None, "NoneType"),
+    "a path": (Path("data.csv"), "Path"),
+}
+
+
+@pytest.mark.parametrize("name", STRUCTURE)
+def test_wrong_structure_is_an_error_that_says_so(name: str) -> None:
+    source, words = STRUCTURE[name]
+    with pytest.raises(InvalidData, match=words):
+        total(SCORES["line"].score, source)
+
+
+class TestColumns:
+    tables = (
+        pd.DataFrame({"amount": [0.5, 1.5], "age": [3, 4]}),
+        pl.DataFrame({"amount": [0.5, 1.5], "age": [3, 4]}),
+        pa.table({"amount": [0.5, 1.5], "age": [3, 4]}),
+        pa.record_batch({"amount": pa.array([0.5, 1.5]), "age": pa.array([3, 4])}),
+    )
+
+    @pytest.mark.parametrize("table", tables, ids=lambda table: type(table).__name__)
+    def test_a_column_is_taken_by_name(self, table: Any) -> None:
+        score = SCORES["line"].score
+        assert total(score, table, column="amount") == by_hand(score, [0.5, 1.5])
+        with pytest.raises(InvalidData, match=r"No column 'amout' in the data\. Did you mean 'amount'\?"):
+            total(score, table, column="amout")
+        with pytest.raises(InvalidData, match="2 columns"):
+            total(score, table)
+
+    def test_column_names_that_are_no_text(self) -> None:
+        score = SCORES["line"].score
+        frame = pd.DataFrame({0: [0.5], 1: [1.5]})
+        assert total(score, frame, column="1") == by_hand(score, [1.5])
+        assert total(score, frame, column=1) == by_hand(score, [1.5])  # type: ignore[arg-type]
+        with pytest.raises(InvalidData, match="No column 7"):
+            total(score, frame, column=7)  # type: ignore[arg-type]
+
+    def test_a_name_for_a_single_column_is_refused(self) -> None:
+        for source in (NUMBERS, [1.0], pd.Series(NUMBERS), pa.array(NUMBERS)):
+            with pytest.raises(InvalidData, match="single column"):
+                open_source(source, column="x")
+
+    def test_an_index_that_looks_like_an_attribute_is_only_an_index(self) -> None:
+        series = pd.Series([0.5, 1.5, 2.5], index=["columns", "column_names", "iloc"])
+        assert total(SCORES["line"].score, series) == by_hand(SCORES["line"].score, [0.5, 1.5, 2.5])
+
+
+class TestTypesThatDoNotFit:
+    @pytest.mark.parametrize("name", TEXT)
+    def test_numbers_where_text_is_due(self, name: str) -> None:
+        for source in (NUMBERS, pd.Series(NUMBERS), pl.Series(NUMBERS), pa.array(NUMBERS), np.array([True])):
+            with pytest.raises(InvalidData, match="The data are numbers"):
+                total(SCORES[name].score, source)
+
+    @pytest.mark.parametrize("name", NUMERIC)
+    def test_text_where_numbers_are_due(self, name: str) -> None:
+        texts = ["1", "2"]
+        sources = [np.array(texts), np.array([b"1"]), pd.Series(texts), pd.Series(texts, dtype="string")]
+        sources += [pl.Series(texts), pl.Series(texts, dtype=pl.Categorical), pl.Series(texts, dtype=pl.Enum(texts))]
+        sources += [pa.array(texts), pa.chunked_array([texts]), pa.array(texts).dictionary_encode()]
+        sources += [np.array(texts, dtype=np.dtypes.StringDType()), np.ma.masked_array(texts, [True, False])]
+        sources += [pd.Series(texts, dtype=pd.ArrowDtype(pa.string()))]
+        for source in sources:
+            with pytest.raises(InvalidData, match="The data are text"):
+                total(SCORES[name].score, source)
+
+    @pytest.mark.parametrize("name", NUMERIC)
+    def test_in_a_list_text_is_odd_and_no_error(self, name: str) -> None:
+        """A list has no type of its own, so an error would be about one record."""
+        score = SCORES[name].score
+        assert total(score, ["1", "2", "nan"]) == 3 * score.odd_score
+
+
+SECRET = 4711.25
+SECRETS: list[Any] = [
+    np.full((2, 2), SECRET),
+    np.array([SECRET + 0j]),
+    {"x": SECRET},
+    str(SECRET),
+    SECRET,
+    pd.DataFrame({"a": [SECRET], "b": [SECRET]}),
+    pa.array([[SECRET]]),
+    pl.Series([[SECRET]]),
+    np.array([str(SECRET)]),
+]
+
+
+@pytest.mark.parametrize("source", SECRETS, ids=lambda source: type(source).__name__)
+def test_the_message_of_an_error_never_holds_a_record(source: Any) -> None:
+    with pytest.raises(InvalidData) as caught:
+        total(SCORES["line"].score, source)
+    assert "4711" not in str(caught.value) + repr(caught.value.args)
+
+
+def test_without_pyarrow_a_capsule_is_a_missing_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Capsule:
+        def __arrow_c_array__(self, requested_schema: Any = None) -> Any:
+            raise AssertionError
+
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(MissingExtra, match="pyarrow"):
+        open_source(Capsule())
+
+
+def test_empty_sources_have_no_records_and_no_total() -> None:
+    for source in (
+        [],
+        (),
+        np.array([]),
+        pd.Series([], dtype=float),
+        pl.Series([], dtype=pl.Float64),
+        pa.array([], pa.int64()),
+    ):
+        records = open_source(source)
+        assert records.count() == 0
+        assert records.total(SCORES["line"].score) == 0
+
+
+def test_counts_are_lengths() -> None:
+    for source in ([1, math.nan, None], np.arange(3), pd.Series([1, 2, None]), pa.array([1, None, 3]), iter([1, 2, 3])):
+        assert open_source(source).count() == 3

@@ -1,0 +1,226 @@
+"""Designing, planning, running and storing goodness-of-fit tests."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import pytest
+
+from privatest.errors import Infeasible, InvalidData, InvalidDistribution, InvalidDocument, InvalidInput
+from privatest.fit import FitTest, fit_design, fit_sample_size, goodness_of_fit
+from tests.fit.brute_force import simulated_noise, simulated_values
+
+Floats = npt.NDArray[np.float64]
+SKEWED = {"a": 0.5, "b": 0.25, "c": 0.15, "d": 0.1}
+
+
+def fit(**changes: Any) -> Any:
+    arguments: dict[str, Any] = {"null": SKEWED, "distance": 0.2, "epsilon": 1, "n": 80} | changes
+    return fit_design(arguments.pop("null"), **arguments)
+
+
+@pytest.mark.parametrize(
+    ("changes", "error", "message"),
+    [
+        ({"distance": 0}, InvalidInput, "distance=0 must lie in"),
+        ({"distance": 1}, InvalidInput, "distance=1 must lie in"),
+        ({"distance": float("nan")}, InvalidInput, "distance"),
+        ({"distance": 0.95}, InvalidInput, "larger than 0.9, the largest total variation distance"),
+        ({"epsilon": 0}, InvalidInput, "epsilon=0 must be greater than 0"),
+        ({"epsilon": -1}, InvalidInput, "epsilon=-1"),
+        ({"epsilon": float("inf")}, InvalidInput, "epsilon"),
+        ({"epsilon": "1"}, InvalidInput, "epsilon"),
+        ({"alpha": 0.0}, InvalidInput, "alpha"),
+        ({"alpha": 1.5}, InvalidInput, "alpha=1.5"),
+        ({"beta": 0}, InvalidInput, "beta"),
+        ({"alpha": 1e-9}, InvalidInput, "alpha=1e-09 must be at least 1e-06"),
+        ({"alpha": 0.6, "beta": 0.4}, InvalidInput, "must sum to less than 1"),
+        ({"n": 0}, InvalidInput, "n=0"),
+        ({"n": 2.5}, InvalidInput, "n=2.5"),
+        ({"method": "grain"}, InvalidInput, "Did you mean 'grains'"),
+        ({"method": "uniformity"}, InvalidInput, "needs a uniform null"),
+        ({"bins": 5}, InvalidInput, "Leave bins out"),
+        ({"null": {"a": 0.5, "b": 0.4}}, InvalidDistribution, "sum to"),
+        ({"null": {}}, InvalidDistribution, "empty"),
+        ({"null": [1.0]}, InvalidDistribution, "single outcome"),
+    ],
+)
+def test_bad_input(changes: dict[str, Any], error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        fit(**changes)
+
+
+def test_a_domain_too_large_for_the_data_is_refused_with_numbers() -> None:
+    with pytest.raises(
+        Infeasible, match=r"n=50 records give a type II error of 0\.\d+.*1000 outcomes: about \d+ records"
+    ):
+        goodness_of_fit(np.zeros(50, dtype=int), np.full(1000, 0.001), distance=0.2, epsilon=1)
+    with pytest.raises(Infeasible, match="more than 1000000000 records"):
+        fit_sample_size([0.5, 0.5], distance=1e-6, epsilon=1)
+    release = goodness_of_fit(
+        np.zeros(50, dtype=int), np.full(100, 0.01), distance=0.2, epsilon=1, beta=None, rng=np.random.default_rng(1)
+    )
+    assert release.n == 50
+
+
+def test_wrong_number_of_records() -> None:
+    test = fit()
+    with pytest.raises(InvalidData, match="79 records, the test was designed for n=80"):
+        test.run(["a"] * 79)
+    with pytest.raises(InvalidData, match="No column 'y'"):
+        test.run(pd.DataFrame({"x": ["a"] * 80, "z": 1}), column="y")
+
+
+def test_data_may_be_read_once_only() -> None:
+    release = goodness_of_fit((x for x in "abcd" * 40), SKEWED, distance=0.3, epsilon=1, rng=np.random.default_rng(2))
+    assert release.n == 160
+
+
+def test_release() -> None:
+    test = fit()
+    data = ["a"] * 40 + ["b"] * 20 + ["c"] * 12 + ["d"] * 8
+    release = test.run(data, rng=np.random.default_rng(0))
+    assert release.simulated
+    assert not release.private
+    assert "SIMULATED" in str(release)
+    assert release == test.run(data, rng=np.random.default_rng(0))
+    private = test.run(data)
+    assert private.private
+    assert "1-differentially private (replace)" in str(private)
+    assert json.loads(json.dumps(private.to_dict()))["epsilon"] == 1.0
+    far = test.run(["d"] * 80, rng=np.random.default_rng(0))
+    assert far.decision == "alternative"
+    assert far.pvalue < 1e-6
+    assert far.statistic > 0.3
+    # The decision is the p-value's: at most alpha means rejected.
+    for release in (test.run(data, rng=np.random.default_rng(seed)) for seed in range(200)):
+        assert (release.decision == "alternative") == (release.pvalue <= test.alpha + 1e-12)
+
+
+@pytest.mark.parametrize(
+    ("null", "settings"),
+    [
+        (SKEWED, {}),
+        ([0.5, 0.5], {}),
+        ([0.2] * 5, {"method": "uniformity"}),
+        (SKEWED, {"method": "grains"}),
+        ("normal(0, 1)", {"bins": 6}),
+        ("poisson(3)", {}),
+    ],
+)
+def test_serialisation(null: Any, settings: dict[str, Any]) -> None:
+    test = fit_design(null, distance=0.2, epsilon=0.1, n=60, **settings)
+    again = FitTest.from_json(test.to_json())
+    assert again == test
+    assert hash(again) == hash(test)
+    assert repr(again) == repr(test)
+    assert (again.alpha, again.beta) == pytest.approx((test.alpha, test.beta), abs=1e-9)
+    assert again.noise.epsilon == Fraction(1, 10)
+
+
+def test_broken_documents() -> None:
+    test = fit()
+    text = test.to_json()
+    with pytest.raises(InvalidDocument, match="not JSON"):
+        FitTest.from_json(text[:-10])
+    with pytest.raises(InvalidDocument, match="format"):
+        FitTest.from_dict({**test.to_dict(), "format": "privatest/fit/9"})
+    for key in test.to_dict():
+        document = test.to_dict()
+        del document[key]
+        with pytest.raises(InvalidDocument):
+            FitTest.from_dict(document)
+    for changes in (
+        {"n": 0},
+        {"n": True},
+        {"distance": 2},
+        {"method": "magic"},
+        {"probabilities": [0.5, 0.6]},
+        {"probabilities": [0.25, 0.75]},
+        {"cutoff": "1/0"},
+        {"noise": {"kind": "laplace", "scale": "5/2"}},
+        {"statistic": {"knots": [[-1]], "weights": [1], "symbols": 4}},
+        {"cells": {"kind": "labels", "labels": ["a", "b"]}},
+    ):
+        with pytest.raises(InvalidDocument):
+            FitTest.from_dict({**test.to_dict(), **changes})
+
+
+def test_guarantee_and_alpha() -> None:
+    test = fit(alpha=0.05)
+    assert 0.045 < test.alpha <= 0.05
+    assert "type I error 0.0" in test.guarantee
+    assert "hardest alternative" in test.guarantee
+    assert test.epsilon == 1.0
+
+
+def test_auto_is_never_worse_than_the_others() -> None:
+    flat = [0.1] * 10
+    best = fit_design(flat, distance=0.2, epsilon=0.5, n=100).beta
+    assert best <= fit_design(flat, distance=0.2, epsilon=0.5, n=100, method="uniformity").beta + 0.003
+    auto = fit(n=50)
+    assert auto.method == "direct"
+    assert auto.beta < 0.5 * fit(n=50, method="grains").beta
+
+
+@pytest.mark.parametrize(
+    ("null", "distance", "epsilon"),
+    [(SKEWED, 0.2, 1), ([0.1] * 10, 0.3, 0.3), (np.full(1000, 0.001), 0.3, 1)],
+)
+def test_sample_size_meets_both_targets_and_a_little_less_does_not(null: Any, distance: float, epsilon: float) -> None:
+    n = fit_sample_size(null, distance=distance, epsilon=epsilon, alpha=0.1, beta=0.2)
+    test = fit_design(null, distance=distance, epsilon=epsilon, n=n, alpha=0.1, beta=0.2)
+    assert test.alpha <= 0.1
+    assert test.beta <= 0.2
+    assert fit_design(null, distance=distance, epsilon=epsilon, n=round(0.95 * n) - 1, alpha=0.1).beta > 0.2
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize(
+    ("k", "exponent", "distance", "epsilon", "n"),
+    [(2, 1, 0.3, 0.3, 38), (10, 0, 0.1, 1, 294), (10, 1, 0.3, 1, 38), (100, 1, 0.3, 0.3, 130), (1000, 0, 0.3, 1, 276)],
+)
+def test_measured_error_rates(
+    k: int, exponent: float, distance: float, epsilon: float, n: int, show: Callable[[str], None]
+) -> None:
+    p = np.arange(1, k + 1) ** -float(exponent)
+    p /= p.sum()
+    test = fit_design(p, distance=distance, epsilon=epsilon, n=n)
+    rates = measured(test, p, np.random.default_rng(k), runs=4000)
+    show(
+        f"k={k} exponent {exponent} distance {distance} epsilon {epsilon} n={n}: "
+        f"type I {rates[0]:.4f} (stated {test.alpha:.4f}), type II {rates[1]:.4f} (stated {test.beta:.4f})"
+    )
+    assert test.beta < 0.175
+    # Six standard errors: the chance of a false alarm is below 1e-8.
+    assert rates[0] == pytest.approx(test.alpha, abs=6 * np.sqrt(test.alpha / 4000))
+    assert rates[1] == pytest.approx(test.beta, abs=6 * np.sqrt(test.beta / 4000))
+
+
+def measured(test: FitTest, p: Floats, rng: np.random.Generator, runs: int) -> tuple[float, float]:
+    """Type I error, and type II error at the hardest alternative, from simulated histograms and noise."""
+    excess, rejected = test.candidate.excess, []
+    for q in (p, test.hardest_law):
+        noise = simulated_noise(test.epsilon, excess.width, runs, rng)
+        values = simulated_values(excess, test.n, q, runs, rng)
+        rejected.append(float(np.mean(values + noise > float(test.cutoff))))
+    return rejected[0], 1 - rejected[1]
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("method", ["auto", "grains"])
+def test_measured_error_rates_of_whole_runs(method: str) -> None:
+    p = np.array([0.5, 0.25, 0.15, 0.1])
+    test = fit_design(SKEWED, distance=0.3, epsilon=1, n=60, method=method)
+    rng = np.random.default_rng(8)
+    runs = 400
+    rejected = sum(
+        test.run(rng.choice(list(SKEWED), p=p, size=60), rng=rng).decision == "alternative" for _ in range(runs)
+    )
+    assert rejected / runs == pytest.approx(test.alpha, abs=6 * np.sqrt(test.alpha / runs))

@@ -1,0 +1,105 @@
+"""Many processes race for one budget. Run it: python -m tests.ledger.race [path or URL] [--same]
+
+Every process asks 100 requests of 1/500 each, from a budget of 1. With --same all of them ask the same 100;
+--requests 20 makes it 20 requests of 1/100, and so on.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import tempfile
+import time
+from fractions import Fraction
+from pathlib import Path
+
+from privatest.errors import BudgetExceeded
+from privatest.ledger import Ledger
+from privatest.ledger.amounts import unstored
+
+PROCESSES = 16
+
+
+class Unlocked(Ledger):
+    """Broken on purpose: looks at the balance in one transaction and charges in another."""
+
+    def _charge(self, dataset: str, request: str, asked: Fraction, design: str) -> str | None:
+        left = self.left(dataset)
+        if asked > left:
+            raise BudgetExceeded("", dataset, asked, left, left)
+        with self._store.write() as book:
+            head, newest = book.tail(), self._newest(book, dataset)
+            granted, spent = unstored(newest.granted), unstored(newest.spent) + asked
+            amounts = {"epsilon": asked, "granted": granted, "spent": spent}
+            book.append(head, "charge", dataset, request=request, design=design, **amounts)
+        return None
+
+
+def race(target: str, requests: int, same: bool, kind: type[Ledger]) -> dict[str, object]:
+    """Fork, wait for everybody, count. The children inherit a ledger in use; that must do no harm."""
+    ledger = kind(target, timeout=120)
+    ledger.grant("claims", epsilon=1)
+    began = time.monotonic()
+    pipes = [child(ledger, "all" if same else str(number), requests) for number in range(PROCESSES)]
+    answers = [json.loads(os.fdopen(pipe).read() or "{}") for pipe in pipes]
+    seconds = time.monotonic() - began
+    codes = [os.waitstatus_to_exitcode(os.wait()[1]) for _ in pipes]
+    assert codes == [0] * PROCESSES, codes
+    releases = {entry.request: entry.release for entry in ledger.history() if entry.kind == "release"}
+    charges = [entry.epsilon for entry in ledger.history() if entry.kind == "charge"]
+    for answer in answers:
+        for request, release in answer["releases"].items():
+            assert releases[request] == release, "somebody was given a release that is not on record"
+    assert sum(charges) == ledger.spent("claims")
+    if kind is Ledger:
+        assert ledger.verify() == 1 + len(charges) + len(releases)
+    return {
+        "returned": sum(len(answer["releases"]) for answer in answers),
+        "refused": sum(answer["refused"] for answer in answers),
+        "releases": len(releases),
+        "spent": str(ledger.spent("claims")),
+        "seconds": round(seconds, 2),
+    }
+
+
+def child(ledger: Ledger, name: str, requests: int) -> int:
+    """Start one process; the pipe on which it answers."""
+    ours, theirs = os.pipe()
+    if os.fork() > 0:
+        os.close(theirs)
+        return ours
+    try:
+        releases: dict[str, object] = {}
+        refused = 0
+        epsilon = Fraction(1, 5 * requests)
+        for k in range(requests):
+            request = {"dataset": "claims", "request": f"{name}-{k}", "epsilon": epsilon, "design": "race"}
+            try:
+                releases[f"{name}-{k}"] = ledger.perform(**request, compute=lambda: {"noise": os.urandom(8).hex()})
+            except BudgetExceeded:
+                refused += 1
+        with open(theirs, "w") as pipe:
+            pipe.write(json.dumps({"releases": releases, "refused": refused}))
+        os._exit(0)
+    except BaseException as error:
+        print(f"{name}: {error!r}", file=sys.stderr, flush=True)
+        os._exit(1)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("target", nargs="?")
+    parser.add_argument("--requests", type=int, default=100)
+    parser.add_argument("--same", action="store_true")
+    parser.add_argument("--broken", action="store_true")
+    options = parser.parse_args()
+    kind = Unlocked if options.broken else Ledger
+    with tempfile.TemporaryDirectory() as folder:
+        target = options.target or str(Path(folder) / "ledger.db")
+        print(json.dumps(race(target, options.requests, options.same, kind)))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,579 @@
+"""Bad input and bad states: a clear error, nothing half done."""
+
+from __future__ import annotations
+
+import math
+import os
+import random
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from sqlalchemy import Engine, event
+
+from privatest.errors import (
+    InvalidInput,
+    LedgerError,
+    LedgerLocked,
+    LedgerTampered,
+    LedgerUnavailable,
+    LedgerUnreadable,
+)
+from privatest.ledger import Ledger
+from tests.ledger.server import Server
+
+Ask = Callable[..., dict[str, Any]]
+SOURCE = str(Path(__file__).resolve().parents[2] / "src")
+ROWS, HEAD = "privatest_ledger_rows", "privatest_ledger_head"
+
+
+def never() -> dict[str, Any]:
+    raise AssertionError("compute was called")
+
+
+@pytest.fixture
+def on_file(path: Path) -> Ledger:
+    """A ledger in a SQLite file, with a budget and one request, that does not wait long for others."""
+    ledger = Ledger(path, timeout=0.3)
+    ledger.grant("claims", epsilon=1)
+    request(ledger, "q0")
+    return ledger
+
+
+def request(ledger: Ledger, name: str, compute: Callable[[], dict[str, Any]] = dict) -> dict[str, Any]:
+    return ledger.perform(dataset="claims", request=name, epsilon=0.1, design="d", compute=compute)
+
+
+NUMBERS: list[Any] = [0, -1, -0.1, math.nan, math.inf, -math.inf, True, "1", None, 1j, Fraction(-1, 3), [1]]
+NAMES: list[Any] = [
+    "",
+    " ",
+    "claims ",
+    "\tclaims",
+    "cla\nims",
+    "a\0b",
+    "\ud800",
+    None,
+    3,
+    b"claims",
+    "x" * 201,
+]
+
+
+def test_bad_arguments_charge_nothing(ledger: Ledger, ask: Ask) -> None:
+    ledger.grant("claims", epsilon=1)
+    for value in NUMBERS:
+        for attempt in (
+            lambda value=value: ledger.grant("claims", epsilon=value),
+            lambda value=value: ask("q", epsilon=value, compute=never),
+        ):
+            with pytest.raises(InvalidInput, match="epsilon="):
+                attempt()
+    for value in NAMES:
+        for argument, attempt in (
+            ("dataset", lambda value=value: ledger.grant(value, epsilon=1)),
+            ("dataset", lambda value=value: ask("q", dataset=value, compute=never)),
+            ("dataset", lambda value=value: ledger.left(value)),
+            ("request", lambda value=value: ask(value, compute=never)),
+            ("design", lambda value=value: ask("q", design=value, compute=never)),
+        ):
+            with pytest.raises(InvalidInput, match=f"{argument}="):
+                attempt()
+    with pytest.raises(InvalidInput, match="compute must be a function"):
+        ask("q", compute={"x": 1})
+    assert ledger.verify() == 1
+
+
+def test_names_of_every_alphabet_at_full_length(ledger: Ledger, ask: Ask) -> None:
+    name = "\U0001f600" * 200
+    ledger.grant(name, epsilon=1)
+    assert ask("數" * 200, dataset=name, design="д" * 200, compute=lambda: {"x": 1}) == {"x": 1}
+    assert ledger.datasets() == [name]
+    assert ledger.verify() == 3
+
+
+def test_an_unknown_data_set(ledger: Ledger, ask: Ask) -> None:
+    with pytest.raises(InvalidInput, match=r"No data set 'claims' in the ledger .* gets its budget with ledger.grant"):
+        ask("q", compute=never)
+    ledger.grant("claims", epsilon=1)
+    for attempt in (
+        lambda: ledger.left("clams"),
+        lambda: ledger.history("clams"),
+        lambda: ask("q", dataset="clams", compute=never),
+    ):
+        with pytest.raises(InvalidInput, match=r"No data set 'clams' .* Did you mean 'claims'\?"):
+            attempt()
+    assert ledger.verify() == 1
+
+
+class Secret:
+    def __repr__(self) -> str:
+        return "record 4711"
+
+
+loop: dict[str, Any] = {}
+loop["self"] = loop
+
+
+@pytest.mark.parametrize(
+    "release",
+    [
+        None,
+        [1],
+        "text",
+        {"p": math.nan},
+        {"p": math.inf},
+        {"x": Secret()},
+        {(1, 2): 3},
+        loop,
+        {"n": 10**5000},
+    ],
+)
+def test_a_release_that_cannot_be_kept_stays_charged(on_file: Ledger, release: Any) -> None:
+    with pytest.raises(InvalidInput, match="The charge stays") as caught:
+        request(on_file, "q", lambda: release)
+    assert "4711" not in str(caught.value)
+    assert caught.value.__cause__ is None
+    assert on_file.spent("claims") == Fraction(2, 10)
+    assert request(on_file, "q", lambda: {"x": 1}) == {"x": 1}
+    assert on_file.spent("claims") == Fraction(2, 10)
+
+
+def test_epsilons_that_do_not_add_up_to_a_number_of_reasonable_length(on_file: Ledger) -> None:
+    with pytest.raises(InvalidInput, match="few decimal digits"):
+        on_file.grant("claims", epsilon=Fraction(2**4000 + 1, 2**4000))
+    on_file.perform(dataset="claims", request="tiny", epsilon=5e-324, design="d", compute=dict)
+    primes = [p for p in range(10**6, 10**6 + 5000) if all(p % d for d in range(2, 1010))]
+
+    def spend_all() -> None:
+        for p in primes:
+            on_file.perform(dataset="claims", request=f"p{p}", epsilon=Fraction(1, p), design="d", compute=dict)
+
+    with pytest.raises(InvalidInput, match="few decimal digits"):
+        spend_all()
+    assert on_file.spent("claims") > Fraction(1, 10)
+    on_file.verify()
+
+
+@pytest.mark.parametrize("target", ["", ":memory:", "sqlite://", "sqlite:///:memory:", "a\0b", 7, None, b"x.db"])
+def test_a_target_that_is_no_place_for_a_ledger(target: Any) -> None:
+    with pytest.raises(InvalidInput, match="path"):
+        Ledger(target)
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        "mysql://joe:s3cret@host/db",
+        "postgresql+asyncpg://joe:s3cret@host/db",
+        "postgresql://joe:s3cret@host:port/db",
+    ],
+)
+def test_a_url_that_cannot_be_used_is_not_repeated(target: str) -> None:
+    with pytest.raises(InvalidInput, match="postgresql://user@host/database") as caught:
+        Ledger(target)
+    assert "s3cret" not in str(caught.value)
+
+
+def test_the_url_of_a_sqlite_file_takes_no_options(path: Path) -> None:
+    with pytest.raises(InvalidInput, match="takes no options"):
+        Ledger(f"sqlite:///{path}?mode=memory")
+
+
+@pytest.mark.parametrize("timeout", [0, -1, math.nan, math.inf, "3", 86_401])
+def test_a_bad_timeout(path: Path, timeout: Any) -> None:
+    with pytest.raises(InvalidInput, match="timeout="):
+        Ledger(path, timeout=timeout)
+    assert not path.exists()
+
+
+@pytest.mark.parametrize("since", ["", "9", "x:" + "0" * 64, "9:00", "-1:" + "0" * 64])
+def test_a_bad_fingerprint(on_file: Ledger, since: str) -> None:
+    with pytest.raises(InvalidInput, match="since="):
+        on_file.verify(since=since)
+
+
+def test_a_missing_folder(tmp_path: Path) -> None:
+    with pytest.raises(LedgerUnavailable, match=r"No folder '.*nowhere' for the ledger 'ledger.db'"):
+        Ledger(tmp_path / "nowhere" / "ledger.db")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_in_place_of_the_file(tmp_path: Path) -> None:
+    with pytest.raises(LedgerUnavailable, match="is a folder"):
+        Ledger(tmp_path)
+
+
+def test_no_ledger_is_made_where_none_is_wanted(path: Path) -> None:
+    with pytest.raises(LedgerUnavailable, match="No ledger at"):
+        Ledger(path, create=False)
+    assert not path.exists()
+    path.touch()
+    with pytest.raises(LedgerUnreadable, match="holds no ledger"):
+        Ledger(path, create=False)
+    Ledger(path)
+    assert Ledger(path, create=False).verify() == 0
+
+
+def test_a_file_that_is_not_sqlite_is_left_alone(path: Path) -> None:
+    text = "amount,region\n12,north\n" * 100
+    path.write_text(text)
+    with pytest.raises(LedgerUnreadable, match="is no ledger: file is not a database"):
+        Ledger(path)
+    assert path.read_text() == text
+
+
+def test_a_ledger_beside_other_tables(path: Path) -> None:
+    with sqlite3.connect(path) as other:
+        other.execute("CREATE TABLE mine (x)")
+    other.close()
+    ledger = Ledger(path)
+    ledger.grant("claims", epsilon=1)
+    assert ledger.verify() == 1
+
+
+def test_tables_of_that_name_with_other_columns(path: Path) -> None:
+    with sqlite3.connect(path) as other:
+        other.execute(f"CREATE TABLE {ROWS} (x)")
+        other.execute(f"CREATE TABLE {HEAD} (x)")
+    other.close()
+    with pytest.raises(LedgerUnreadable, match="another version of privatest"):
+        Ledger(path)
+
+
+@pytest.mark.parametrize("lock", ["BEGIN IMMEDIATE", "BEGIN EXCLUSIVE"])
+def test_a_locked_file(on_file: Ledger, path: Path, lock: str) -> None:
+    other = sqlite3.connect(path, isolation_level=None)
+    other.execute(lock)
+    began = time.monotonic()
+    with pytest.raises(LedgerLocked, match=r"is locked by somebody else\. Try again, or wait longer"):
+        request(on_file, "q1", never)
+    assert 0.25 < time.monotonic() - began < 20
+    other.execute("ROLLBACK")
+    other.close()
+    assert on_file.spent("claims") == Fraction(1, 10)
+    assert request(on_file, "q1") == {}
+
+
+def test_a_reader_that_stays_inside(on_file: Ledger, path: Path) -> None:
+    other = sqlite3.connect(path, isolation_level=None)
+    other.execute("BEGIN")
+    other.execute(f"SELECT * FROM {ROWS}").fetchone()
+    with pytest.raises(LedgerLocked):
+        request(on_file, "q1", never)
+    other.execute("ROLLBACK")
+    other.close()
+    assert on_file.spent("claims") == Fraction(1, 10)
+    assert on_file.verify() == 3
+
+
+def test_a_lock_that_comes_before_the_release_is_recorded(on_file: Ledger, path: Path) -> None:
+    other = sqlite3.connect(path, isolation_level=None)
+
+    def compute() -> dict[str, Any]:
+        other.execute("BEGIN IMMEDIATE")
+        return {"lost": True}
+
+    with pytest.raises(LedgerLocked):
+        request(on_file, "q1", compute)
+    other.execute("ROLLBACK")
+    other.close()
+    assert on_file.spent("claims") == Fraction(2, 10), "charged, not released"
+    assert request(on_file, "q1", lambda: {"lost": False}) == {"lost": False}
+    assert on_file.spent("claims") == Fraction(2, 10)
+
+
+READ_ONLY = """
+import os, sys
+import privatest.ledger.store, sqlalchemy.dialects.sqlite.pysqlite
+from privatest.errors import LedgerUnavailable
+from privatest.ledger import Ledger
+if os.getuid() == 0:  # whom no permission stops: become nobody
+    os.setgroups([]), os.setgid(65534), os.setuid(65534)
+ledger = Ledger(sys.argv[1], timeout=1)
+print(ledger.left("claims"), ledger.verify(), len(ledger.history()))
+for attempt in (
+    lambda: ledger.grant("claims", epsilon=7),
+    lambda: ledger.perform(dataset="claims", request="q9", epsilon=0.1, design="d", compute=lambda: 1 / 0),
+):
+    try:
+        attempt()
+    except LedgerUnavailable as error:
+        print(error)
+"""
+
+
+@pytest.mark.parametrize("what", ["file", "folder"])
+def test_a_file_or_folder_that_may_only_be_read(on_file: Ledger, path: Path, what: str) -> None:
+    path.chmod(0o444 if what == "file" else 0o666)
+    path.parent.chmod(0o555 if what == "folder" else 0o777)
+    command = [sys.executable, "-B", "-c", READ_ONLY, str(path)]
+    environment = {**os.environ, "PYTHONPATH": SOURCE}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
+    path.parent.chmod(0o755)
+    balance, *refusals = done.stdout.splitlines()
+    assert balance == "9/10 3 3", done.stderr
+    assert len(refusals) == 2
+    complaint = "cannot be written: attempt to write a readonly database. Give this user the right to write to it"
+    assert all(complaint in line for line in refusals), refusals
+    assert on_file.verify() == 3
+
+
+@pytest.fixture
+def small_disk() -> Iterator[Callable[[int], None]]:
+    """Call small_disk(pages): SQLite then finds its disk full when a file would grow over that."""
+    limit = [2**30]
+
+    def shrink(connection: Any, _record: Any) -> None:
+        connection.execute(f"PRAGMA max_page_count = {limit[0]}")
+
+    event.listen(Engine, "connect", shrink)
+    yield lambda pages: limit.__setitem__(0, pages)
+    event.remove(Engine, "connect", shrink)
+
+
+def test_a_full_disk_before_the_charge(on_file: Ledger, small_disk: Callable[[int], None]) -> None:
+    small_disk(1)  # SQLite lets the file keep the size it has
+    done = 0
+
+    def fill() -> None:
+        nonlocal done
+        for done in range(100):
+            request(on_file, f"fill-{done}", lambda: {"text": "x" * 500})
+
+    with pytest.raises(LedgerUnavailable, match=r"cannot grow: database or disk is full\. Make room"):
+        fill()
+    small_disk(2**30)
+    assert on_file.verify() in {3 + 2 * done, 4 + 2 * done}
+    assert request(on_file, f"fill-{done}", lambda: {"text": "y"})["text"] == "y"
+    assert on_file.verify() == 5 + 2 * done
+
+
+def test_a_full_disk_after_the_charge(on_file: Ledger, small_disk: Callable[[int], None]) -> None:
+    small_disk(1)
+    with pytest.raises(LedgerUnavailable, match="cannot grow"):
+        request(on_file, "q1", lambda: {"text": "x" * 10**6})
+    assert on_file.spent("claims") == Fraction(2, 10)
+    assert on_file.verify() == 4
+    small_disk(2**30)
+    assert request(on_file, "q1", lambda: {"text": "short"}) == {"text": "short"}
+    assert on_file.spent("claims") == Fraction(2, 10)
+
+
+TOO_LONG = """
+import resource, signal, sys
+from privatest.errors import LedgerUnavailable
+from privatest.ledger import Ledger
+ledger = Ledger(sys.argv[1])
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (2**16, 2**16))
+try:
+    long = {"text": "x" * 10**6}
+    ledger.perform(dataset="claims", request="q1", epsilon=0.1, design="d", compute=lambda: long)
+except LedgerUnavailable as error:
+    print(error)
+"""
+
+
+def test_a_file_that_the_system_does_not_let_grow(on_file: Ledger, path: Path) -> None:
+    command = [sys.executable, "-c", TOO_LONG, str(path)]
+    environment = {**os.environ, "PYTHONPATH": SOURCE}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
+    assert "could not be read or written: disk I/O error" in done.stdout, done.stderr
+    assert on_file.spent("claims") == Fraction(2, 10)
+    assert on_file.verify() == 4
+
+
+def test_a_file_that_vanished_is_not_replaced_by_an_empty_ledger(on_file: Ledger, path: Path) -> None:
+    path.unlink()
+    with pytest.raises(LedgerUnavailable, match="cannot be opened: unable to open database file"):
+        request(on_file, "q1", never)
+    with pytest.raises(LedgerUnavailable):
+        on_file.left("claims")
+    assert not path.exists()
+
+
+def test_a_file_damaged_anywhere_never_tells_another_story(on_file: Ledger, path: Path) -> None:
+    for k in range(1, 9):
+        request(on_file, f"q{k}", lambda: {"text": "x" * 300})
+    whole, story = path.read_bytes(), on_file.history()
+    chance = random.Random(5)
+    refused = 0
+    for _ in range(60):
+        damaged = bytearray(whole)
+        for place in chance.sample(range(len(whole)), 8):
+            damaged[place] = chance.randrange(256)
+        path.write_bytes(damaged)
+        try:
+            assert on_file.verify() == len(story)
+            assert on_file.history() == story
+        except LedgerError:
+            refused += 1
+    assert refused > 30
+    path.write_bytes(whole)
+    assert on_file.verify() == len(story)
+
+
+@pytest.mark.parametrize("cut", [0.5, 0.9])
+def test_a_file_cut_short(on_file: Ledger, path: Path, cut: float) -> None:
+    for k in range(1, 9):
+        request(on_file, f"q{k}", lambda: {"text": "x" * 3000})
+    os.truncate(path, int(path.stat().st_size * cut))
+    with pytest.raises((LedgerUnreadable, LedgerTampered)):
+        on_file.verify()
+
+
+@pytest.mark.parametrize(
+    "edit", ["release = X'ff00fe'", "release = CAST(X'7bff7d' AS TEXT)", "spent = 3", "time = NULL"]
+)
+def test_values_of_types_that_a_ledger_never_holds(on_file: Ledger, path: Path, edit: str) -> None:
+    with sqlite3.connect(path) as other:
+        if "NULL" in edit:  # the column forbids it, so whoever wants this rewrites the table's definition
+            other.execute("PRAGMA writable_schema = ON")
+            other.execute("UPDATE sqlite_master SET sql = replace(sql, 'time TEXT NOT NULL', 'time TEXT')")
+            other.execute("PRAGMA writable_schema = RESET")
+        other.execute(f"UPDATE {ROWS} SET {edit} WHERE sequence = 2")
+    other.close()
+    with pytest.raises(LedgerTampered, match="Row 2"):
+        on_file.verify()
+    with pytest.raises(LedgerTampered, match="Row 2"):
+        on_file.history()
+
+
+def test_an_unreachable_server(server: Server, tmp_path: Path) -> None:
+    began = time.monotonic()
+    for url in (f"postgresql://joe:s3cret@/db?host={tmp_path}", "postgresql://joe:s3cret@127.0.0.1:9/db"):
+        with pytest.raises(LedgerUnavailable, match=r"cannot be reached: connection .* Check the address") as caught:
+            Ledger(url, timeout=2)
+        assert "s3cret" not in str(caught.value)
+        assert "joe:***@" in str(caught.value)
+    assert time.monotonic() - began < 20
+    with pytest.raises(LedgerUnavailable, match='database "nowhere" does not exist'):
+        Ledger(server.url().replace("/postgres?", "/nowhere?"))
+    with pytest.raises(LedgerUnavailable, match='role "nobody" does not exist'):
+        Ledger(server.url(user="nobody"))
+
+
+def test_a_server_that_is_stopped_and_started(server: Server) -> None:
+    with Ledger(server.new_schema(), timeout=5) as ledger:
+        ledger.grant("claims", epsilon=1)
+        request(ledger, "q0")
+        server.stop()
+        try:
+            with pytest.raises(LedgerUnavailable, match="cannot be reached"):
+                request(ledger, "q1", never)
+        finally:
+            server.start()
+        assert ledger.spent("claims") == Fraction(1, 10)
+        assert request(ledger, "q1") == {}
+
+        def compute() -> dict[str, Any]:
+            server.stop()
+            server.start()
+            return {"x": 1}
+
+        assert request(ledger, "q2", compute) == {"x": 1}, "a restart during the computation goes unnoticed"
+        assert ledger.verify() == 7
+
+
+def test_a_locked_head_record(server: Server) -> None:
+    url = server.new_schema()
+    with Ledger(url, timeout=0.3) as ledger, psycopg.connect(url) as other:
+        ledger.grant("claims", epsilon=1)
+        other.execute(f"SELECT * FROM {HEAD} FOR UPDATE")
+        with pytest.raises(LedgerLocked, match="is locked by somebody else"):
+            request(ledger, "q1", never)
+        assert ledger.left("claims") == 1, "reading does not wait"
+        other.rollback()
+        assert request(ledger, "q1") == {}
+
+
+def test_a_role_that_can_add_and_neither_edit_nor_delete(server: Server) -> None:
+    url = server.new_schema()
+    schema = url.rpartition("%3D")[2]
+    for statement in (
+        "DROP ROLE IF EXISTS clerk",
+        "DROP ROLE IF EXISTS auditor",
+        "CREATE ROLE clerk LOGIN",
+        "CREATE ROLE auditor LOGIN",
+    ):
+        server.execute(statement)
+    with Ledger(url) as owner:
+        owner.grant("claims", epsilon=1)
+        server.execute(f"GRANT USAGE ON SCHEMA {schema} TO clerk, auditor")
+        server.execute(f"GRANT SELECT ON {ROWS}, {HEAD} TO clerk, auditor", url)
+        server.execute(f"GRANT INSERT ON {ROWS} TO clerk", url)
+        server.execute(f"GRANT UPDATE ON {HEAD} TO clerk", url)
+        with Ledger(url.replace("postgres@", "clerk@")) as clerk:
+            assert request(clerk, "q1") == {}
+            assert clerk.verify() == 3
+        for statement in (f"UPDATE {ROWS} SET spent = '0/1'", f"DELETE FROM {ROWS}"):
+            with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                server.execute(statement, url.replace("postgres@", "clerk@"))
+        with Ledger(url.replace("postgres@", "auditor@")) as auditor:
+            assert auditor.left("claims") == Fraction(9, 10)
+            assert auditor.verify() == 3
+            with pytest.raises(LedgerUnavailable, match=r"cannot be written: permission denied .* right to write"):
+                request(auditor, "q2", never)
+        assert owner.verify() == 3
+    server.execute(f"DROP SCHEMA {schema} CASCADE; DROP ROLE clerk; DROP ROLE auditor")
+
+
+def test_a_server_whose_default_is_to_read_only_or_to_lose_commits(server: Server) -> None:
+    url = server.new_schema()
+    options = "%20-cdefault_transaction_read_only%3Don%20-csynchronous_commit%3Doff"
+    options += "%20-cdefault_transaction_isolation%3Dserializable"
+    with Ledger(url + options) as ledger:
+        ledger.grant("claims", epsilon=1)
+        with ledger._store.write() as book:
+            shown = [
+                book.connection.exec_driver_sql(f"SHOW {name}").scalar()
+                for name in ("synchronous_commit", "transaction_isolation")
+            ]
+        assert shown == ["on", "read committed"]
+
+
+MISSING = """
+import sys
+for name in sys.argv[2:]: sys.modules[name] = None
+import privatest.ledger
+from privatest.errors import MissingExtra
+try:
+    privatest.ledger.Ledger(sys.argv[1])
+except MissingExtra as error:
+    print(error)
+"""
+
+
+@pytest.mark.parametrize(
+    ("target", "missing", "said"),
+    [
+        ("ledger.db", "sqlalchemy", "A ledger needs SQLAlchemy. Install it: pip install privatest[ledger]"),
+        (
+            "postgresql:///db",
+            "psycopg",
+            "A ledger in PostgreSQL needs psycopg. Install it: pip install privatest[ledger]",
+        ),
+    ],
+)
+def test_a_missing_extra_is_named(target: str, missing: str, said: str, tmp_path: Path) -> None:
+    command = [sys.executable, "-c", MISSING, target, missing]
+    environment = {**os.environ, "PYTHONPATH": SOURCE}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, cwd=tmp_path)
+    assert done.stdout.strip() == said, done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_importing_the_ledger_imports_no_database() -> None:
+    names = ["sqlalchemy", "psycopg", "sqlite3"]
+    code = f"import sys, privatest.ledger; print([name for name in {names} if name in sys.modules])"
+    environment = {**os.environ, "PYTHONPATH": SOURCE}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=60)
+    assert done.stdout.strip() == "[]", done.stderr

@@ -1,0 +1,100 @@
+"""Sixteen processes and one budget; kill -9 at random instants. The work is done by race.py and kills.py."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from privatest.ledger import Ledger
+
+ROOT = Path(__file__).resolve().parents[2]
+INSTANTS = int(os.environ.get("PRIVATEST_KILLS", "40"))
+
+
+def run(module: str, *arguments: str) -> dict[str, Any]:
+    environment = {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}"}
+    command = [sys.executable, "-m", f"tests.ledger.{module}", *arguments]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600)
+    if done.returncode:
+        raise AssertionError(done.stderr)
+    answer: dict[str, Any] = json.loads(done.stdout)
+    return answer
+
+
+def test_a_race_for_a_budget_that_fits_500(target: str, show: Callable[[str], None]) -> None:
+    answer = run("race", target)
+    seconds = answer.pop("seconds")
+    assert answer == {"returned": 500, "refused": 1100, "releases": 500, "spent": "1"}
+    show(f"{kind(target)}: 16 processes x 100 requests, budget for 500: {answer} in {seconds} s")
+
+
+def test_a_race_for_the_same_requests(target: str) -> None:
+    answer = run("race", target, "--same", "--requests", "20")
+    del answer["seconds"]
+    assert answer == {"returned": 320, "refused": 0, "releases": 20, "spent": "1/5"}
+
+
+def test_kill_minus_nine_at_random_instants(target: str, show: Callable[[str], None]) -> None:
+    answer = run("kills", target, "--instants", str(INSTANTS))
+    assert answer["charged"] > 0
+    assert set(answer["killed while"]) >= {"charging", "recording"}, "the instants were spread over the requests"
+    show(f"{kind(target)}: {answer}")
+
+
+def test_the_race_is_lost_by_a_ledger_that_does_not_lock(target: str) -> None:
+    answer = run("race", target, "--requests", "10", "--broken")
+    assert answer["releases"] > 50, "the race must be able to find an overspent budget"
+
+
+def test_the_kills_find_a_ledger_that_gives_out_what_is_not_on_record(target: str) -> None:
+    with pytest.raises(AssertionError, match="given out, and not what is on record"):
+        run("kills", target, "--instants", "10", "--broken")
+
+
+MAKE = """
+import sys, time
+from privatest.ledger import Ledger
+while time.time() < float(sys.argv[2]): pass
+with Ledger(sys.argv[1], timeout=60) as ledger:
+    ledger.grant("claims", epsilon=1)
+"""
+
+
+def test_many_processes_may_make_the_ledger_at_once(target: str) -> None:
+    command = [sys.executable, "-c", MAKE, target, str(time.time() + 1)]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
+    makers = [subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True) for _ in range(4)]
+    complaints = [maker.communicate(timeout=60)[1] for maker in makers]
+    assert [maker.returncode for maker in makers] == [0] * 4, complaints
+    with Ledger(target) as ledger:
+        assert ledger.verify() == 1
+
+
+def test_requests_per_second(tmp_path: Path, show: Callable[[str], None]) -> None:
+    ledger = Ledger(tmp_path / "ledger.db")
+    ledger.grant("claims", epsilon=1000)
+    began = time.perf_counter()
+    for k in range(50):
+        ledger.perform(dataset="claims", request=f"q{k}", epsilon=0.1, design="d", compute=dict)
+    rate = 50 / (time.perf_counter() - began)
+    probe = os.open(tmp_path / "probe", os.O_WRONLY | os.O_CREAT)
+    began = time.perf_counter()
+    for _ in range(20):
+        os.write(probe, b"x" * 4096)
+        os.fsync(probe)
+    sync = (time.perf_counter() - began) / 20
+    os.close(probe)
+    # Shown, not asserted: it is the disk's figure. A request syncs ten times.
+    show(f"SQLite: {rate:.0f} requests/s where one fsync takes {1000 * sync:.1f} ms")
+
+
+def kind(target: str) -> str:
+    return "PostgreSQL" if target.startswith("postgresql") else "SQLite"

@@ -1,0 +1,184 @@
+"""The coupling: marginals by enumeration, sampler against joint law, distances against the formula."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from scipy import optimize, stats
+
+from privatest.errors import InvalidInput
+from privatest.pairs import DiscretePair
+from privatest.theory.coupling import Coupling, coupling, largest_gain
+
+Floats = npt.NDArray[np.float64]
+
+CASES: list[tuple[list[float], list[float], float]] = [
+    ([0.6, 0.4], [0.4, 0.6], 0.2),
+    ([0.6, 0.4], [0.4, 0.6], 1.0),  # nothing clamped
+    ([0.9, 0.1], [0.3, 0.7], 0.4),  # swapped
+    ([0.3, 0.7], [0.9, 0.1], 0.4),  # and the other way round
+    ([0.0, 1.0], [0.1, 0.9], 0.5),  # eps' = 0
+    ([1.0, 0.0], [0.0, 1.0], 0.3),  # no core
+    ([0.2, 0.3, 0.5], [0.5, 0.3, 0.2], 0.5),
+    ([0.5, 0.5, 0.0], [0.0, 0.5, 0.5], 1.0),
+]
+
+
+def product_law(p: list[float], n: int) -> Floats:
+    return np.array([math.prod(x) for x in itertools.product(p, repeat=n)])
+
+
+def distances(sets: list[tuple[Any, ...]]) -> npt.NDArray[np.int64]:
+    return np.array([[sum(a != b for a, b in zip(x, y, strict=True)) for y in sets] for x in sets])
+
+
+def core_variations(pairs: Coupling) -> Floats:
+    """TV(P'^m, Q'^m) for m = 0..n by enumeration."""
+    core = pairs.split.core
+    if core is None:
+        return np.ones(pairs.n + 1)
+    assert isinstance(core, DiscretePair)
+    return np.array(
+        [
+            np.abs(product_law(core.p.tolist(), m) - product_law(core.q.tolist(), m)).sum() / 2
+            for m in range(pairs.n + 1)
+        ]
+    )
+
+
+@pytest.mark.parametrize(("null", "alternative", "epsilon"), CASES)
+def test_marginals_are_the_two_products(null: list[float], alternative: list[float], epsilon: float) -> None:
+    worst = 0.0
+    for n in (1, 2, 3, 4):
+        _, joint = coupling(null, alternative, epsilon=epsilon, n=n).joint_law()
+        assert joint.min() >= 0
+        worst = max(worst, float(np.abs(joint.sum(axis=1) - product_law(null, n)).max()))
+        worst = max(worst, float(np.abs(joint.sum(axis=0) - product_law(alternative, n)).max()))
+    assert worst <= 1e-14
+
+
+def test_both_orientations_occur() -> None:
+    assert (
+        coupling(*CASES[2][:2], epsilon=0.4, n=2).split.swapped
+        != coupling(*CASES[3][:2], epsilon=0.4, n=2).split.swapped
+    )
+
+
+@pytest.mark.parametrize(("null", "alternative", "epsilon"), CASES)
+def test_distances_of_the_coupling(null: list[float], alternative: list[float], epsilon: float) -> None:
+    n = 3
+    pairs = coupling(null, alternative, epsilon=epsilon, n=n)
+    sets, joint = pairs.joint_law()
+    apart = distances(sets)
+    variations = core_variations(pairs)
+    # The probability of any difference is exact: tails always differ, the core as a whole with probability TV.
+    some = np.minimum(np.arange(n + 1), 1).astype(float)
+    assert pairs.expected(some, variations) == pytest.approx(float((joint * (apart > 0)).sum()), abs=1e-13)
+    # Any other gain is bounded: a core that differs at all is taken to differ everywhere.
+    for gain in (largest_gain(np.arange(n + 1), epsilon), np.tanh(epsilon * np.arange(n + 1) / 2)):
+        mean = float((joint * gain[apart]).sum())
+        assert mean <= pairs.expected(gain, variations) + 1e-13
+
+
+def goodness(pairs: Coupling, X: npt.NDArray[Any], Y: npt.NDArray[Any]) -> float:
+    """p-value of the counts of all (x, y) against the joint law."""
+    sets, joint = pairs.joint_law()
+    place = {x: i for i, x in enumerate(sets)}
+    law = joint.ravel()
+    found = np.bincount(
+        [place[tuple(x)] * len(sets) + place[tuple(y)] for x, y in zip(X.tolist(), Y.tolist(), strict=True)],
+        minlength=len(law),
+    )
+    common = law * len(X) > 8
+    if found[law <= 1e-15].any():
+        return 0.0
+    observed = np.append(found[common], found[~common].sum())
+    expected = np.append(law[common], law[~common].sum()) * len(X)
+    kept = expected > 1e-9
+    return float(stats.chisquare(observed[kept], expected[kept] * observed[kept].sum() / expected[kept].sum()).pvalue)
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize(("null", "alternative", "epsilon"), CASES)
+def test_the_sampler_has_the_joint_law(null: list[float], alternative: list[float], epsilon: float) -> None:
+    pairs = coupling(null, alternative, epsilon=epsilon, n=2)
+    X, Y = pairs.sample(np.random.default_rng(11), 8000)
+    if len(null) == 2 and null[0] == 1.0:
+        assert (X == 0).all()
+        assert (Y == 1).all()
+        return
+    assert goodness(pairs, X, Y) > 1e-9
+
+
+@pytest.mark.statistical
+def test_that_check_fails_for_independent_draws() -> None:
+    pairs = coupling([0.6, 0.4], [0.4, 0.6], epsilon=0.2, n=2)
+    rng = np.random.default_rng(11)
+    X, Y = pairs.sample(rng, 8000)
+    assert goodness(pairs, X, Y[rng.permutation(8000)]) < 1e-12
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize(
+    ("null", "alternative"), [("normal(0, 1)", "normal(1, 1)"), ("exponential(1)", "exponential(2)")]
+)
+def test_the_sampler_on_the_line(null: str, alternative: str) -> None:
+    pairs = coupling(null, alternative, epsilon=0.5, n=3)
+    X, Y = pairs.sample(np.random.default_rng(5), 3000)
+    pair = pairs.split.pair
+    assert stats.kstest(X.ravel(), lambda x: pair.null.cdf(x)).pvalue > 1e-9  # type: ignore[attr-defined]
+    assert stats.kstest(Y.ravel(), lambda x: pair.alternative.cdf(x)).pvalue > 1e-9  # type: ignore[attr-defined]
+    # One record: the coupling differs with probability tau + (1 - tau) TV(P', Q').
+    single = coupling(null, alternative, epsilon=0.5, n=1)
+    X, Y = single.sample(np.random.default_rng(6), 20_000)
+    assert single.split.core is not None
+    share = single.split.tau + (1 - single.split.tau) * single.split.core.total_variation
+    assert abs(float((X != Y).mean()) - share) < 6 * math.sqrt(share * (1 - share) / 20_000)
+
+
+@pytest.mark.statistical
+def test_the_sampler_on_counts() -> None:
+    pairs = coupling("poisson(3)", "poisson(5)", epsilon=0.4, n=4)
+    X, Y = pairs.sample(np.random.default_rng(7), 5000)
+    assert X.dtype == np.int64
+    assert abs(float(X.mean()) - 3) < 6 * math.sqrt(3 / 20_000)
+    assert abs(float(Y.mean()) - 5) < 6 * math.sqrt(5 / 20_000)
+    x, y = pairs.draw(np.random.default_rng(8))
+    assert x.shape == y.shape == (4,)
+
+
+@pytest.mark.parametrize("epsilon", [0.05, 0.7, 3.0])
+def test_largest_gain_is_what_a_path_of_neighbours_allows(epsilon: float) -> None:
+    """Against the linear program over all private tests of d + 1 data sets in a row; below tanh beyond d = 1."""
+    factor = math.exp(epsilon)
+    for d in range(1, 8):
+        rows, limits = [], []
+        for i, j in [*itertools.pairwise(range(d + 1)), *((j, i) for i, j in itertools.pairwise(range(d + 1)))]:
+            first, second = np.zeros(d + 1), np.zeros(d + 1)
+            first[i], first[j] = 1, -factor
+            second[i], second[j] = factor, -1
+            rows += [first, second]
+            limits += [0.0, factor - 1]
+        objective = np.zeros(d + 1)
+        objective[0], objective[-1] = -1, 1
+        found = optimize.linprog(objective, A_ub=np.array(rows), b_ub=np.array(limits), bounds=(0, 1))
+        gain = float(largest_gain(d, epsilon))
+        assert gain == pytest.approx(-found.fun, abs=1e-9)
+        assert gain <= math.tanh(epsilon * d / 2) + 1e-15
+        assert (d == 1) == math.isclose(gain, math.tanh(epsilon * d / 2), rel_tol=1e-12)
+
+
+def test_refusals() -> None:
+    with pytest.raises(InvalidInput, match="numpy.random.Generator"):
+        coupling([0.5, 0.5], [0.4, 0.6], epsilon=1, n=2).sample(7, 1)  # type: ignore[arg-type]
+    with pytest.raises(InvalidInput, match="labels"):
+        coupling("normal(0, 1)", "normal(1, 1)", epsilon=1, n=2).joint_law()
+    with pytest.raises(InvalidInput, match="pairs of data sets"):
+        coupling([0.5, 0.5], [0.4, 0.6], epsilon=1, n=20).joint_law()
+    with pytest.raises(InvalidInput, match="n=0"):
+        coupling([0.5, 0.5], [0.4, 0.6], epsilon=1, n=0)
