@@ -146,7 +146,7 @@ def _staircase(n: int, threshold: int, factor: Fraction) -> Integers:
     """
     top, bottom = factor.numerator, factor.denominator
     stairs = [-(-DENOMINATOR * bottom // (top + bottom))]  # 1/(1 + E)
-    while len(stairs) <= n:
+    while len(stairs) <= max(n - threshold, threshold):
         smaller = -(-stairs[-1] * bottom // top)
         if smaller == stairs[-1]:  # the smallest private number stays
             break
@@ -216,7 +216,7 @@ def _repaired(found: Floats, histograms: Histograms, factor: Fraction) -> Intege
     """
     among = found[histograms.rows]
     low, high = among.min(axis=1), among.max(axis=1)
-    e = float(factor)
+    e = float(min(factor, Fraction(10**30)))  # more would overflow one day, and changes nothing
     violation = max(float(np.max(high - e * low)), float(np.max(e * high - low)) - (e - 1), 0.0)
     # Rounding to the lattice and the doubles above move each side by at most this.
     violation += (1 + e) * (1.0 / DENOMINATOR + 4e-16)

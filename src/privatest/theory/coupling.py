@@ -33,6 +33,8 @@ __all__ = ["Coupling", "coupling", "largest_gain"]
 Floats = npt.NDArray[np.float64]
 
 MOST_PAIRS = 4_000_000
+BATCH = 1 << 14
+"""Records that rejection draws at a time."""
 
 
 def largest_gain(distance: npt.ArrayLike, epsilon: float) -> Floats:
@@ -85,8 +87,7 @@ class Coupling:
             ratio = self._core_ratio(self.split.core, X, ~tail)
             with np.errstate(over="ignore", under="ignore"):
                 refused = np.flatnonzero(rng.random(size) >= np.exp(np.minimum(-ratio, 0.0)))
-            for row in refused:
-                Y[row, ~tail[row]] = self._positive_part(self.split.core, rng, int((~tail[row]).sum()))
+            self._redraw(self.split.core, rng, Y, ~tail, refused)
         return X, Y
 
     @property
@@ -100,17 +101,33 @@ class Coupling:
         total: Floats = ratios.sum(axis=1)
         return total
 
-    def _positive_part(self, core: Pair, rng: np.random.Generator, m: int) -> npt.NDArray[Any]:
-        """A draw from (Q'^m - P'^m)_+, normalised, by rejection from Q'^m.
+    def _redraw(
+        self,
+        core: Pair,
+        rng: np.random.Generator,
+        Y: npt.NDArray[Any],
+        there: npt.NDArray[np.bool_],
+        rows: npt.NDArray[np.intp],
+    ) -> None:
+        """Draws from (Q'^m - P'^m)_+, normalised, into the core of each of the rows: by rejection from Q'^m.
 
         A try succeeds with probability TV(P'^m, Q'^m), and so often is a draw wanted: one try a pair, on average.
         """
-        # Invariant: a refused Y leaves no trace.
-        while True:
-            Y = core.alternative.sample(rng, m)
-            ratio = float(np.sum(core.ratio(Y)))
-            if rng.random() < -math.expm1(min(ratio, 0.0)):
-                return Y
+        # Invariant: rows that are not pending have their draw; refused tries leave no trace.
+        pending = rows
+        while len(pending):
+            tries = max(BATCH // (len(pending) * self.n), 1)
+            wanted = np.repeat(there[pending], tries, axis=0)
+            candidates = np.empty(wanted.shape, dtype=self._dtype)
+            candidates[wanted] = core.alternative.sample(rng, int(wanted.sum()))
+            ratio = self._core_ratio(core, candidates, wanted)
+            accepted = rng.random(len(ratio)) < -np.expm1(np.minimum(ratio, 0.0))
+            accepted = accepted.reshape(len(pending), tries)
+            done = accepted.any(axis=1)
+            first = np.arange(len(pending)) * tries + accepted.argmax(axis=1)
+            for row, candidate in zip(pending[done], first[done], strict=True):
+                Y[row, there[row]] = candidates[candidate, there[row]]
+            pending = pending[~done]
 
     def joint_law(self) -> tuple[list[tuple[Any, ...]], Floats]:
         """All data sets over a finite domain and the matrix of Pr[X = x, Y = y], by enumeration.
