@@ -129,6 +129,16 @@ class Curves:
         return self.n * abs(null - alternative) / 2 + 7 * math.sqrt(self.n * spread) + tail + 2
 
     @cached_property
+    def _apart(self) -> bool:
+        """Whether the two laws are so far apart that halfway between them both errors are below 1e-16."""
+        _, _, steps, noise = self._lattice
+        null, alternative = self._means
+        spread = max(math.fsum(law * (steps - m) ** 2) for law, m in zip(self._laws, self._means, strict=True))
+        tail = 40 / noise.decay_rate if math.isfinite(noise.decay_rate) else 0.0
+        skew = 60 * float(steps[-1])  # Bernstein: tails of bounded steps are Gaussian up to this
+        return self.n * (null - alternative) / 2 > 10 * math.sqrt(self.n * spread) + tail + skew
+
+    @cached_property
     def _core(self) -> float:
         """Offsets among which the largest advantage lies: where the two laws, and the noise's middle, are."""
         _, _, steps, noise = self._lattice
@@ -219,6 +229,8 @@ class Curves:
 
     def best_offset(self) -> tuple[int, float]:
         """The whole offset of the largest advantage, and that advantage."""
+        if self._ordinary is None and self._apart:
+            return 0, 1.0
 
         def advantage(offsets: Floats) -> Floats:
             null, alternative = self.cdfs(offsets)
