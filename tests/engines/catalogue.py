@@ -196,7 +196,8 @@ def containers(records: list[Any], *, text: bool) -> Iterator[tuple[str, Callabl
     if text:
         arrow = pa.array(records, type=pa.string())
         yield "pandas string", lambda: pd.Series(records, dtype="string")
-        yield "pandas str", lambda: pd.Series(records, dtype="str")
+        if pd.__version__ >= "3":  # before, this turned None into text
+            yield "pandas str", lambda: pd.Series(records, dtype="str")
         yield "polars String", lambda: pl.Series("x", records, dtype=pl.String)
         yield "polars Categorical", lambda: pl.Series("x", records, dtype=pl.Categorical)
         yield "arrow string", lambda: arrow
@@ -208,7 +209,8 @@ def containers(records: list[Any], *, text: bool) -> Iterator[tuple[str, Callabl
         yield "pandas arrow string", lambda: pd.Series(arrow, dtype=pd.ArrowDtype(pa.string()))
         if not missing:
             yield "array of text", lambda: np.array(records)
-            yield "array of variable-width text", lambda: np.array(records, dtype=np.dtypes.StringDType())
+            if hasattr(np.dtypes, "StringDType"):  # numpy 2
+                yield "array of variable-width text", lambda: np.array(records, dtype=np.dtypes.StringDType())
         return
     assert floats is not None
     yield "float64", lambda: floats
@@ -250,7 +252,8 @@ def containers(records: list[Any], *, text: bool) -> Iterator[tuple[str, Callabl
         yield "fractions", lambda: [Fraction(int(x)) for x in floats]
         yield "arrow int64", lambda: pa.array(floats.astype(np.int64))
         yield "polars Int64", lambda: pl.Series("x", floats.astype(np.int64))
-        yield "polars Int128", lambda: pl.Series("x", floats.astype(np.int64)).cast(pl.Int128)
+        if hasattr(pl, "Int128"):
+            yield "polars Int128", lambda: pl.Series("x", floats.astype(np.int64)).cast(pl.Int128)
         yield "arrow decimal", lambda: pa.array([Decimal(int(x)) for x in floats], type=pa.decimal128(30, 0))
         yield "polars Decimal", lambda: pl.Series("x", [Decimal(int(x)) for x in floats])
     if not text and all(r is None or float(r).is_integer() for r in records if r == r):

@@ -31,6 +31,8 @@ def total(score: Score, source: Any, *, column: str | None = None) -> int:
 
 def open_source(source: Any, *, column: str | None = None) -> Records:
     """The records of a source: array, list, or pandas, polars or pyarrow column or table."""
+    if type(source).__name__ == "LazyFrame":
+        raise InvalidData("The data are a LazyFrame, which holds no records yet. Call its collect() first.")
     # Of the type, not of the object: a pandas column shows its index as attributes.
     if hasattr(type(source), "columns") or hasattr(type(source), "column_names"):
         source = _column(source, column)
@@ -160,7 +162,7 @@ def _from_arrow(values: Any) -> Records:
         raise _unfit(f"type {kind}")
     if types.is_dictionary(kind):
         values = values.cast(content)
-    if types.is_string(content) or types.is_large_string(content) or types.is_string_view(content):
+    if str(content) in ("string", "large_string", "string_view"):
         # By way of bytes: text that is not valid UTF-8 (files may hold it) would raise, for one record.
         entries = values.cast(pa.large_binary()).to_pylist()
         return SequenceRecords([_decoded(entry) for entry in entries], text=str(kind))

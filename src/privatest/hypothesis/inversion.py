@@ -21,7 +21,7 @@ _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(24)
 _RESOLVED = 12.0
 # exp(-46) = 1e-20: parts of the integrand that are left out.
 _NEGLIGIBLE = 46.0
-_MOST_PANELS = 2_000
+_MOST_PANELS = 1 << 16
 _ROUNDING = 2.3e-16
 
 
@@ -54,7 +54,7 @@ def upper_tail_by_inversion(
     spread = math.sqrt(n * math.fsum(law * (steps - mean) ** 2) + noise.variance)
     # Away from the pole at 0 by about one standard deviation's worth, well inside the strip.
     theta = min(max(theta, 1.0 / spread), 0.9 * noise.decay_rate)
-    if theta * float(steps[-1] - steps[0]) > 500:  # beyond what exponentials can hold
+    if theta * float(steps[-1] - mean) > 500:  # beyond what exponentials can hold
         return None
     tilted, _ = tilt(steps, law, theta)
     reach = central_reach(steps, tilted, n, _NEGLIGIBLE)
@@ -97,7 +97,8 @@ def _integral(
     rounding[1:] += np.where(t > reach, n * (1 + t * float(steps[-1] - steps[0])), 0.0)
     sizes = np.abs(factors) * highest / math.pi
     error = _ROUNDING * math.fsum(weights * (rounding * sizes)[1:])
-    outside = math.exp(-_NEGLIGIBLE) * float(sizes[0]) * math.pi
+    # Beyond the reach |sinh(z/2)| is at least sin(reach/2).
+    outside = math.exp(-_NEGLIGIBLE) * float(sizes[0]) * math.pi * math.sinh(theta / 2) / math.sin(reach / 2)
     return min(max(value, 0.0), 1.0), min(error + outside, 1.0)
 
 

@@ -57,7 +57,7 @@ class PrivateTest:
     def __post_init__(self) -> None:
         if self.neighbours not in NEIGHBOURS:
             raise InvalidInput(f"neighbours={self.neighbours!r} must be one of {', '.join(map(repr, NEIGHBOURS))}.")
-        _validate.positive_integer(n=self.n)
+        object.__setattr__(self, "n", _validate.positive_integer(n=self.n))
         self.score.check_total(self.n)
         loss = self.noise.privacy_loss(self.score.width)
         if not loss <= self.epsilon * (1 + 1e-12):

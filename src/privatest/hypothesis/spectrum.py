@@ -29,7 +29,7 @@ def log_transform(steps: Floats, law: Floats, z: Complexes) -> tuple[float, Comp
     :math:`e^w` adds to 1 + w, which loses nothing: :math:`\log(1 + E[w] + E[e^w - 1 - w])`, w = z(s - mu).
     Near zero the expectation is the series of the central moments.
 
-    Guarantees: relative error of order 1e-15, for a law that sums to 1 up to rounding.
+    Guarantees: relative error of order 1e-15, besides that of the mean; the law counts as one that sums to 1.
     """
     mu = math.fsum(law * steps)
     away = steps - mu
@@ -42,7 +42,7 @@ def log_transform(steps: Floats, law: Floats, z: Complexes) -> tuple[float, Comp
     coefficients = [left / reach]
     for j in range(2, _MOMENTS + 1):
         power = power * away
-        coefficients.append(math.fsum(law * power) / math.factorial(j))
+        coefficients.append(float(law @ power) / math.factorial(j))
     scaled = z * reach
     series = np.zeros_like(scaled)
     for coefficient in reversed(coefficients):

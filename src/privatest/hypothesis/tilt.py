@@ -13,6 +13,8 @@ Floats = npt.NDArray[np.float64]
 
 # exp(-42) < 1e-18: what windows may leave out.
 NEGLIGIBLE_EXPONENT = 42.0
+# Half of that, for steps that windows need not make room for.
+NEVER = 3e-19
 
 
 def tilt(steps: Floats, law: Floats, theta: float) -> tuple[Floats, float]:
@@ -21,7 +23,7 @@ def tilt(steps: Floats, law: Floats, theta: float) -> tuple[Floats, float]:
     shift = float(exponents.max())
     with np.errstate(under="ignore"):
         weights = law * np.exp(exponents - shift)
-    mass = math.fsum(weights)
+    mass = float(weights.sum())
     return weights / mass, shift + math.log(mass)
 
 
@@ -34,7 +36,7 @@ def saddle(steps: Floats, law: Floats, n: int, level: float, most: float) -> flo
     Invariant of the bisection: the tilted mean is below level/n at `left` and not below at `right`.
     """
     goal = level / n
-    if math.fsum(law * steps) >= goal:
+    if float(law @ steps) >= goal:
         return 0.0
     limit = most * (1 - 1e-9)
     if math.isinf(limit):
@@ -58,7 +60,12 @@ def saddle(steps: Floats, law: Floats, n: int, level: float, most: float) -> flo
 
 
 def window_ends(steps: Floats, law: Floats, n: int) -> tuple[int, int]:
-    """Ends of a window that the sum of n steps leaves with probability under 2e-18, by Chernoff's bound."""
+    """Ends of a window that the sum of n steps leaves with probability under 2e-18, by Chernoff's bound.
+
+    Steps at either end that n records all but never take are left out of the bound: one that is far would spoil it.
+    """
+    inner = (n * np.cumsum(law) > NEVER) & (n * np.cumsum(law[::-1])[::-1] > NEVER)
+    steps, law = steps[inner], law[inner]
     mean = float(law @ steps)
     spread = math.sqrt(max(float(law @ (steps - mean) ** 2), 1e-300))
     u = np.geomspace(1e-2, 50.0, 40) / (spread * math.sqrt(n))
@@ -70,5 +77,5 @@ def window_ends(steps: Floats, law: Floats, n: int) -> tuple[int, int]:
             cumulants = np.log(np.exp(np.minimum(exponents, 600.0)) @ law)
         cumulants[exponents.max(axis=1) > 600.0] = math.inf
         ends.append(float(np.min((n * cumulants + NEGLIGIBLE_EXPONENT) / u)))
-    first, last = max(n * mean - ends[1], 0.0), min(n * mean + ends[0], n * float(steps[-1]))
+    first, last = max(n * mean - ends[1], n * float(steps[0])), min(n * mean + ends[0], n * float(steps[-1]))
     return math.floor(first), math.ceil(last)

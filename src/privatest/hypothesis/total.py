@@ -20,11 +20,10 @@ from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
-from scipy import fft
 
 from privatest.errors import InvalidInput
+from privatest.hypothesis.convolution import Window, convolve
 from privatest.hypothesis.inversion import upper_tail_by_inversion
-from privatest.hypothesis.spectrum import central_reach, log_transform, side_lobes
 from privatest.hypothesis.tilt import NEGLIGIBLE_EXPONENT, saddle, tilt, window_ends
 from privatest.noise import Noise, Tulap
 
@@ -37,13 +36,10 @@ Integers = npt.NDArray[np.int64]
 SMALLEST_WINDOW = 1 << 11
 # Below this many points a convolution is cheaper than the integral.
 SMALL_WINDOW = 1 << 13
-# Beyond this n the FFT's rounding, n times 1e-16, starts to show.
-MOST_CONVOLVED = 1_000
 # What one point of a window costs, in nodes times steps of the integral.
 INVERSION_PER_POINT = 64
 # Beyond this many points an integral over many peaks is cheaper than a convolution.
 LARGE_WINDOW = 1 << 22
-LARGEST_WINDOW = 1 << 24
 MOST_LOBES = 1 << 15
 # Windows kept for the next probability, in numbers: 32 MB.
 MOST_KEPT = 1 << 22
@@ -51,6 +47,10 @@ MOST_KEPT = 1 << 22
 NEVER = 1e-17
 # An error this large, relatively, makes it worth while to look for a better tilt.
 POOR = 1e-9
+# Scores rarer than this are left out: no probability that a double can tell from 0 depends on them.
+RAREST = 1e-290
+# e^-740 is all but the least positive double.
+LEAST_EXPONENT = -740.0
 _ROUNDING = 2.3e-16
 
 
@@ -111,8 +111,8 @@ class NoisyTotal:
 
     @cached_property
     def _atoms(self) -> tuple[int, int, Floats, Floats]:
-        """Scores with positive probability as low + spacing * steps, spacing the largest possible."""
-        visited = self.law > 0
+        """Scores that ever occur as low + spacing * steps, spacing the largest possible."""
+        visited = self.law > RAREST
         scores, law = self.support[visited], self.law[visited]
         low = int(scores[0])
         spacing = int(np.gcd.reduce(scores - low)) or 1
@@ -123,8 +123,9 @@ class NoisyTotal:
         low, spacing, steps, law = self._atoms
         y = x - self.n * low  # Pr[spacing * J + N > y], J the sum of n steps
         if len(steps) == 1:
-            value = float(self.noise.sf(float(y)))
-            return Bounded(value, _ROUNDING * (8 + 2 * self.noise.decay_rate * abs(float(y))) * value if value else 0.0)
+            value, rest = float(self.noise.sf(float(y))), float(self.noise.cdf(float(y)))
+            digits = 8 + 2 * min(self.noise.decay_rate * abs(float(y)), 800.0)
+            return Bounded(value, _ROUNDING * (digits * min(value, rest) + (value > 0.5)))
         if self._is_long and (found := self._tail_with_far_step(x)) is not None:
             return found
         try:
@@ -136,15 +137,16 @@ class NoisyTotal:
             ends = self._negligible_ends
             if ends is None:
                 raise
-            inner, missed = ends
-            found = inner._tail(x)
-            return Bounded(found.value, found.error + missed)
+            inner, missed = ends[0]._tail(x), ends[1]
+            return Bounded(inner.value, inner.error + missed)
 
     def _upper(self, x: Fraction) -> Bounded:
         """Pr[T > x] for x between two values of T, not below the mean."""
         low, spacing, steps, law = self._atoms
         y = x - self.n * low
         theta = saddle(steps, law, self.n, float(y / spacing), self.noise.decay_rate * spacing)
+        if self._log_bound(y, theta / spacing) < LEAST_EXPONENT:
+            return Bounded(0.0, math.exp(LEAST_EXPONENT))
         arguments = (steps, law, self.n, self.noise, y, spacing, theta / spacing)
         window = self._deviation * 19
         if window > SMALL_WINDOW:
@@ -162,9 +164,22 @@ class NoisyTotal:
             best = min([best, *others], key=lambda found: found.error)
         return best
 
+    def _log_bound(self, y: Fraction, theta: float) -> float:
+        """log E e^(theta (J + N - y)), Chernoff's bound on the probability."""
+        _, spacing, steps, law = self._atoms
+        theta = min(theta, 0.9 * self.noise.decay_rate)
+        if theta == 0:
+            return 0.0
+        mean = math.fsum(law * steps)
+        _, log_mass = tilt(steps - mean, law, theta * spacing)
+        away = float(y - self.n * spacing * Fraction(mean))
+        noise = abs(complex(self.noise.characteristic(np.array([-1j * theta]))[0]))
+        return self.n * log_mass - theta * away + math.log(noise)
+
     def _upper_by_convolution(self, y: Fraction, theta: float) -> Bounded:
         spacing = self._atoms[1]
-        start, weights, log_mass, accuracy = self._window(theta)
+        window = self._window(theta)
+        start, weights, log_mass = window.start, window.weights, window.log_mass
         places = np.arange(len(weights), dtype=np.float64)
         tails = self.noise.logsf(float(y - spacing * start) - spacing * places)
         # The tilt is undone inside the exponential, relative to the largest term, so that nothing overflows.
@@ -179,7 +194,7 @@ class NoisyTotal:
             terms = np.exp(exponents - top)
             value = float(weights @ terms)
             # Rounding of the transforms is spread evenly over the window: Cauchy and Schwarz.
-            error = accuracy * math.sqrt(float(weights @ weights)) * math.sqrt(float(terms @ terms))
+            error = window.accuracy * math.sqrt(float(weights @ weights)) * math.sqrt(float(terms @ terms))
             # Every term is positive, so that beyond this only the exponents' own rounding counts, term by term.
             sizes = np.where(np.isinf(tails), 0.0, np.abs(tails)) + theta * places
             digits = float((weights * terms) @ sizes) + value * (abs(log_mass) + 8)
@@ -258,65 +273,20 @@ class NoisyTotal:
 
     def window(self) -> tuple[int, Floats]:
         """Where the law of J starts and its probabilities, J the sum of the scores in coarsest steps."""
-        start, weights, _, _ = self._window(0.0)
-        return start, weights
+        window = self._window(0.0)
+        return window.start, window.weights
 
     @cached_property
-    def _windows(self) -> dict[float, tuple[int, Floats, float, float]]:
+    def _windows(self) -> dict[float, Window]:
         """Windows by tilt. They describe the design, never the data."""
         return {}
 
-    def _window(self, theta: float) -> tuple[int, Floats, float, float]:
-        """Start and probabilities of the tilted law of J on its window, log E e^(theta (J - start)), accuracy."""
+    def _window(self, theta: float) -> Window:
+        """The law of J tilted by theta."""
         if theta not in self._windows:
-            found = self._convolve(theta)
-            if sum(len(weights) for _, weights, _, _ in self._windows.values()) + len(found[1]) > MOST_KEPT:
+            _, _, steps, law = self._atoms
+            found = convolve(steps, law, self.n, theta)
+            if sum(len(window.weights) for window in self._windows.values()) + len(found.weights) > MOST_KEPT:
                 self._windows.clear()
             self._windows[theta] = found
         return self._windows[theta]
-
-    def _convolve(self, theta: float) -> tuple[int, Floats, float, float]:
-        _, _, steps, law = self._atoms
-        tilted, log_mass = tilt(steps, law, theta)
-        first, last = window_ends(steps, tilted, self.n)
-        size = fft.next_fast_len(last - first + 1, real=True)
-        if size > LARGEST_WINDOW:
-            raise InvalidInput(
-                f"n={self.n} is too large for exact error rates on this lattice. Use a clamp nearer to the "
-                "ratio's spread, or fewer records."
-            )
-        # Centred on the rounded mean, so that phases near the main lobe stay small and exact.
-        centre = round(float(tilted @ steps))
-        places = steps.astype(np.int64) - centre
-        dense: Floats = np.bincount(places % size, weights=tilted, minlength=size).astype(np.float64)
-        power, accuracy = _spectrum(dense, places.astype(np.float64), tilted, self.n)
-        weights = np.maximum(fft.irfft(power, size), 0.0)
-        weights = np.roll(weights, self.n * centre % size - first % size)
-        # An error of 1e-16 in log M(theta) would be multiplied by n.
-        if theta * steps[-1] < 500:
-            mean, logs = log_transform(steps, law, np.array([theta + 0j]))
-            log_mass = self.n * float(logs[0].real) + theta * float(self.n * Fraction(mean) - first)
-        else:
-            log_mass = self.n * log_mass - theta * first
-        return first, weights[: last - first + 1], log_mass, accuracy
-
-
-def _spectrum(dense: Floats, steps: Floats, law: Floats, n: int) -> tuple[npt.NDArray[np.complex128], float]:
-    """The transform of the law of n steps at the FFT's frequencies, and its accuracy relative to its norm."""
-    rounding = _ROUNDING * math.log2(len(dense) + 1)
-    if n > MOST_CONVOLVED:
-        reach = central_reach(steps, law, n, NEGLIGIBLE_EXPONENT)
-        lobes = None if reach is None else side_lobes(steps, law, n, reach, NEGLIGIBLE_EXPONENT)
-        if reach is not None and lobes is not None and len(lobes) == 0:
-            near = math.ceil(reach * len(dense) / (2 * math.pi)) + 1
-            t = 2 * math.pi * np.arange(min(near, len(dense) // 2 + 1)) / len(dense)
-            mean, logs = log_transform(steps, law, (-1j * t).astype(np.complex128))
-            power = np.zeros(len(dense) // 2 + 1, dtype=np.complex128)
-            # The mean is at most half a step, and its multiple is taken modulo the window.
-            turns = math.fmod(n * mean, len(dense)) if abs(mean) < 2**-20 else n * mean
-            power[: len(t)] = np.exp(n * logs - 1j * t * turns)
-            exponent = NEGLIGIBLE_EXPONENT * 8 + 4 * abs(n * mean) * reach
-            return power, rounding + _ROUNDING * exponent
-    spectrum = fft.rfft(dense)
-    power = np.exp(n * np.log(np.where(spectrum == 0, 1e-300, spectrum)))
-    return power, (n + 1) * rounding
