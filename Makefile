@@ -6,6 +6,7 @@ PIP   := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 # The newest stamp of the two covers `make run`: the development set contains the plain package.
 PLAIN := $(VENV)/.installed-plain
 DEV   := $(VENV)/.installed-dev
+BENCH := $(VENV)/.installed-bench
 
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
@@ -22,19 +23,24 @@ run: $(PLAIN) ## do the main job on the example data set; results go to output/
 test: $(DEV) system ## run every test, the doctests and the documents' examples
 	@$(BIN)/python -m pytest --numprocesses=auto
 
-# The ledger's tests start a PostgreSQL server of their own; as root we fetch it from Debian's packages.
+# Some tests drive a real PostgreSQL server, a real JVM (Spark) and a real Chromium. As root we fetch what is missing
+# from Debian's packages; otherwise those tests are skipped, and say so.
 system:
-	@ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || command -v initdb >/dev/null 2>&1 || \
+	@missing=""; \
+	ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || command -v initdb >/dev/null 2>&1 || missing="$$missing postgresql"; \
+	command -v java >/dev/null 2>&1 || missing="$$missing default-jre-headless"; \
+	command -v chromium >/dev/null 2>&1 || missing="$$missing chromium"; \
+	if [ -z "$$missing" ]; then exit 0; fi; \
 	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then \
-		{ apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq postgresql; } >/dev/null; \
-	else echo "PostgreSQL not found: its tests are skipped. As root: apt-get install postgresql"; fi
+		{ apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq $$missing; } >/dev/null; \
+	else echo "Not found:$$missing. The tests that need them are skipped. As root: apt-get install$$missing"; fi
 
 lint: $(DEV) ## ruff (rules and format) and mypy, strict
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 
-bench: $(PLAIN) ## time the package beside its peers; ROWS=1000000 scales it down
+bench: $(BENCH) ## time the package beside its peers; ROWS=1000000 scales it down
 	@$(BIN)/python benchmarks/run_bench.py $(if $(ROWS),--rows $(ROWS))
 
 clean: ## remove .venv, results and caches
@@ -51,5 +57,9 @@ $(PLAIN): pyproject.toml | $(BIN)/python
 	@touch $@
 
 $(DEV): pyproject.toml | $(BIN)/python
-	$(PIP) --editable '.[dev,plot]'
+	$(PIP) --editable '.[dev]'
 	@touch $(PLAIN) $@
+
+$(BENCH): pyproject.toml | $(BIN)/python
+	$(PIP) --editable '.[dev,bench]'
+	@touch $(PLAIN) $(DEV) $@

@@ -12,6 +12,7 @@ import pytest
 from sqlalchemy import NullPool, create_engine
 
 from privatest.ledger import Ledger
+from tests import needs
 from tests.ledger import server as postgresql
 from tests.ledger.server import Server
 
@@ -19,14 +20,12 @@ from tests.ledger.server import Server
 @pytest.fixture(scope="session")
 def server() -> Iterator[Server]:
     """One PostgreSQL server for all tests of this process."""
-    checking = os.environ.get("CI") == "true"
-    if checking and postgresql.binaries() is None and os.getuid() == 0:
+    if needs.required() and postgresql.binaries() is None and os.getuid() == 0:
         postgresql.install()
     programs = postgresql.binaries()
     if programs is None:
-        if checking:
-            pytest.fail(postgresql.HOW_TO_GET_IT)
-        pytest.skip(postgresql.HOW_TO_GET_IT)
+        needs.missing(postgresql.HOW_TO_GET_IT)
+        return
     with postgresql.serving(programs) as running:
         yield running
 
