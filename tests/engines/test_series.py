@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from privatest import engines
-from privatest.engines import series
+from privatest.engines import arrays, columns
 from privatest.engines.series import block_totals, score_series
 from privatest.errors import InvalidData, InvalidInput
 from privatest.pairs import make_pair
@@ -50,8 +50,9 @@ def test_every_record_gets_the_score_of_its_cell(name: str, units: int | None) -
 
 @pytest.mark.parametrize("name", ["line", "heavy", "labels"])
 def test_long_series_go_through_threads_and_chunks_unharmed(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(series, "FEW", 1000)
-    monkeypatch.setattr(series, "CHUNK", 333)
+    monkeypatch.setattr(arrays, "FEW", 1000)
+    monkeypatch.setattr(arrays, "CHUNK", 333)
+    monkeypatch.setattr(columns, "CHUNK", 333)
     score, values = score_of(name), numbers(name, 10_007)
     np.testing.assert_array_equal(score_series(score, values), score.of_numbers(values))
     np.testing.assert_array_equal(

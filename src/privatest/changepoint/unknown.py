@@ -10,10 +10,9 @@ import numpy.typing as npt
 
 from privatest.changepoint.bits import BitDesign, Bits
 from privatest.changepoint.designs import Design, bit_design
-from privatest.engines.arrays import ArrayRecords
-from privatest.engines.sequences import SequenceRecords
+from privatest.engines.protocol import counter, indexer
 from privatest.fit import FitTest, fit_design, fit_sample_size
-from privatest.fit.histogram import histogram
+from privatest.fit.histogram import symbols
 from privatest.noise import Source
 
 __all__ = ["unknown_design"]
@@ -45,10 +44,12 @@ def fit_bits(test: FitTest) -> Bits:
 
     def bits(records: Any, n: int, source: Source) -> Integers:
         votes = []
+        cells = test.domain.cells
+        records.check(counter(cells))
+        found = records.series(indexer(cells))
         for first in range(0, n - test.n + 1, test.n):
-            part = records.values[first : first + test.n]
-            block = ArrayRecords(part) if isinstance(records, ArrayRecords) else SequenceRecords(part, records.text)
-            counts = histogram(block, test.domain.cells, test.odd_symbol)
+            counts = np.bincount(found[first : first + test.n], minlength=cells.count + 1)
+            counts = symbols(counts, test.odd_symbol)
             if test.candidate.grains is not None:
                 counts = test.candidate.grains.draw(counts, source)
             noisy = test.candidate.excess.of(counts) + test.noise.draw(source)

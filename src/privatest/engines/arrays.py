@@ -7,23 +7,26 @@ import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+from privatest.engines.columns import CHUNK, Column
 from privatest.engines.fit import check_numbers
-from privatest.scores import BoundedCells, DyadicCells, Score
+from privatest.engines.single import Integers, single_scores
+from privatest.scores import BoundedCells, Cells, DyadicCells, Score
 
 __all__ = ["ArrayRecords"]
 
-CHUNK = 1 << 16
 # Below this many records the threads cost more than they save.
 FEW = 1 << 20
 
+Result = TypeVar("Result")
+
 
 @dataclass(frozen=True, eq=False)
-class ArrayRecords:
+class ArrayRecords(Column):
     """A one-dimensional array of booleans, integers or floats."""
 
     values: npt.NDArray[Any]
@@ -34,14 +37,39 @@ class ArrayRecords:
     def check(self, score: Score) -> None:
         check_numbers(score, str(self.values.dtype))
 
+    def index(self, cells: Cells) -> npt.NDArray[np.intp]:
+        return cells.index(as_floats(self.values))
+
+    def part(self, first: int, last: int) -> ArrayRecords:
+        return ArrayRecords(self.values[first:last])
+
     def total(self, score: Score) -> int:
         if len(self.values) <= FEW:
             return _sum_chunks(self.values, score)
-        threads = min(os.cpu_count() or 1, 16)
-        bounds = np.linspace(0, len(self.values), threads + 1).astype(np.int64)
-        parts = [self.values[a:b] for a, b in itertools.pairwise(bounds)]
-        with ThreadPoolExecutor(threads) as pool:
-            return sum(pool.map(lambda part: _sum_chunks(part, score), parts))
+        return sum(_in_threads(lambda a, b: _sum_chunks(self.values[a:b], score), len(self.values)))
+
+    def series(self, score: Score) -> Integers:
+        scores = np.empty(len(self.values), dtype=np.int64)
+
+        def fill(begin: int, end: int) -> None:
+            write = single_scores(score)
+            for first in range(begin, end, CHUNK):
+                last = min(first + CHUNK, end)
+                write(as_floats(self.values[first:last]), scores[first:last])
+
+        if len(scores) <= FEW:
+            fill(0, len(scores))
+        else:
+            _in_threads(fill, len(scores))
+        return scores
+
+
+def _in_threads(work: Callable[[int, int], Result], count: int) -> list[Result]:
+    """The work on as many equal ranges of 0 .. count - 1 as there are processors."""
+    threads = min(os.cpu_count() or 1, 16)
+    bounds = np.linspace(0, count, threads + 1).astype(np.int64).tolist()
+    with ThreadPoolExecutor(threads) as pool:
+        return list(pool.map(lambda ends: work(*ends), itertools.pairwise(bounds)))
 
 
 def _sum_chunks(values: npt.NDArray[Any], score: Score) -> int:

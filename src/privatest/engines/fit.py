@@ -6,7 +6,7 @@ from privatest.errors import InvalidData
 from privatest.scores import LabelCells, Score
 from privatest.scores.cells import is_number
 
-__all__ = ["check_numbers", "check_text"]
+__all__ = ["check_numbers", "check_text", "unfit"]
 
 
 def check_numbers(score: Score, dtype: str) -> None:
@@ -29,3 +29,8 @@ def check_text(score: Score, dtype: str) -> None:
             f"The data are text ({dtype}), but no label of the distributions is text. "
             "Convert them to numbers, or give the distributions text labels."
         )
+
+
+def unfit(what: str, remedy: str = "Pass numbers, or the labels of the distributions") -> InvalidData:
+    """The error for a type that no rule reads."""
+    return InvalidData(f"The data have {what}. {remedy}.")

@@ -12,16 +12,18 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from privatest.engines.arrays import ArrayRecords
+from privatest.engines.columns import Column
 from privatest.engines.fit import check_text
-from privatest.scores import LabelCells, Score
+from privatest.scores import Cells, LabelCells, Score
 
 __all__ = ["SequenceRecords"]
 
 
 @dataclass(frozen=True, eq=False)
-class SequenceRecords:
+class SequenceRecords(Column):
     """Python objects of any kind; ``text`` names the column's type when it can hold text only."""
 
     values: Sequence[Any]
@@ -34,14 +36,21 @@ class SequenceRecords:
         if self.text is not None:
             check_text(score, self.text)
 
-    def total(self, score: Score) -> int:
-        cells = score.cells
+    def index(self, cells: Cells) -> npt.NDArray[np.intp]:
         if isinstance(cells, LabelCells):
-            table = score.table.tolist()
             with _quiet():
-                return sum(table[cells.index_of(record)] for record in self.values)
-        numbers = np.fromiter(self._numbers(), dtype=np.float64, count=len(self.values))
-        return ArrayRecords(numbers).total(score)
+                found = (cells.index_of(record) for record in self.values)
+                return np.fromiter(found, dtype=np.intp, count=len(self.values))
+        return self._floats().index(cells)
+
+    def part(self, first: int, last: int) -> SequenceRecords:
+        return SequenceRecords(self.values[first:last], self.text)
+
+    def total(self, score: Score) -> int:
+        return super().total(score) if isinstance(score.cells, LabelCells) else self._floats().total(score)
+
+    def _floats(self) -> ArrayRecords:
+        return ArrayRecords(np.fromiter(self._numbers(), dtype=np.float64, count=len(self.values)))
 
     def _numbers(self) -> Iterator[float]:
         with _quiet():

@@ -2,179 +2,192 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterable, Mapping, Sequence
+import os
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from privatest._validate import suggestion
-from privatest.engines.arrays import ArrayRecords
+from privatest import _validate
+from privatest.engines.arrow import import_arrow, stream_of_arrow
+from privatest.engines.columns import Column
+from privatest.engines.cuts import OrderedRecords, UnitRecords
+from privatest.engines.frames import column_keys, from_array, from_pandas, from_polars
+from privatest.engines.keys import Keys
+from privatest.engines.names import choose
 from privatest.engines.protocol import Records
 from privatest.engines.sequences import SequenceRecords
-from privatest.errors import InvalidData, MissingExtra
+from privatest.engines.streams import Part, Piece, Progress, Stream, StreamRecords
+from privatest.errors import InvalidData, InvalidInput
 from privatest.scores import Score
 
 __all__ = ["open_source", "total"]
 
 
-def total(score: Score, source: Any, *, column: str | None = None) -> int:
-    """The exact sum of the scores of all records of a source.
+def total(
+    score: Score,
+    source: Any,
+    *,
+    column: str | None = None,
+    unit: str | None = None,
+    max_rows_per_unit: int | None = None,
+    order: str | None = None,
+) -> int:
+    """The exact sum of the scores of all records of a source, or of those that each unit may contribute.
 
     The integer is raw: it must not leave the process except through a test's noise.
     """
-    records = open_source(source, column=column)
+    records = open_source(source, column=column, unit=unit, max_rows_per_unit=max_rows_per_unit, order=order)
     records.check(score)
     return records.total(score)
 
 
-def open_source(source: Any, *, column: str | None = None) -> Records:
-    """The records of a source: array, list, or pandas, polars or pyarrow column or table."""
+def open_source(
+    source: Any,
+    *,
+    column: str | None = None,
+    unit: str | None = None,
+    max_rows_per_unit: int | None = None,
+    order: str | None = None,
+) -> Records:
+    """The records of a source, wherever it lies; nothing is read yet but its structure.
+
+    Args:
+        source: array or list; pandas, polars or pyarrow column or table, or anything that speaks Arrow; path, glob or
+            folder of Parquet, CSV or Feather files; Ibis table, DuckDB relation, ``"postgresql://...::table"``; Spark
+            DataFrame; or records that are open already.
+        column: which column holds the records; may be left out where there is one only.
+        unit: the column that says whose a row is; rows without a unit are not counted.
+        max_rows_per_unit: the most rows of one unit that count, 1 if only ``unit`` is given.
+        order: the column that gives the order; left out: the order the records lie in.
+    """
+    if unit is None and max_rows_per_unit is not None:
+        raise InvalidInput(f"max_rows_per_unit={max_rows_per_unit!r} needs a unit. Name the column: unit=...")
+    most = None if unit is None else _validate.positive_integer(max_rows_per_unit=max_rows_per_unit or 1)
+    words = {"column": column, "unit": unit, "order": order}
+    if isinstance(source, Records):
+        if any(word is not None for word in words.values()):
+            raise InvalidInput("The records are open already. Name column, unit and order when opening them.")
+        return source
+    elsewhere = _open_elsewhere(source, column=column, unit=unit, max_rows_per_unit=most, order=order)
+    return elsewhere if elsewhere is not None else _in_memory(source, column, unit, most, order)
+
+
+def _open_elsewhere(source: Any, **words: Any) -> Records | None:
+    """Records in a database, on a cluster or in files; None for what lies in memory."""
+    library = type(source).__module__.partition(".")[0]
+    if library == "ibis":
+        from privatest.engines.sql import open_table
+
+        return open_table(source, **words)
+    if library == "pyspark":
+        from privatest.engines.spark import open_frame
+
+        return open_frame(source, **words)
+    if type(source).__name__ == "DuckDBPyRelation":
+        from privatest.engines.sql import open_relation
+
+        return open_relation(source, **words)
+    if isinstance(source, str) and "://" in source:
+        from privatest.engines.sql import open_address
+
+        return open_address(source, **words)
+    return None
+
+
+def _in_memory(source: Any, column: str | None, unit: str | None, most: int | None, order: str | None) -> Records:
     if type(source).__name__ == "LazyFrame":
         raise InvalidData("The data are a LazyFrame, which holds no records yet. Call its collect() first.")
+    library = type(source).__module__.partition(".")[0]
     # Of the type, not of the object: a pandas column shows its index as attributes.
-    if hasattr(type(source), "columns") or hasattr(type(source), "column_names"):
-        source = _column(source, column)
-    elif column is not None:
-        raise InvalidData(f"column={column!r} was given, but the data are a single column. Leave column out.")
+    table = hasattr(type(source), "columns") or hasattr(type(source), "column_names")
+    if not table and (library == "pyarrow" or (library not in ("pandas", "polars", "numpy") and _speaks_arrow(source))):
+        source = _from_capsule(source)
+        library, table = "pyarrow", hasattr(type(source), "column_names")
+    if not table:
+        for word, value in {"column": column, "unit": unit, "order": order}.items():
+            if value is not None:
+                raise InvalidData(f"{word}={value!r} was given, but the data are a single column. Leave {word} out.")
+        return _single(source)
+    names = [str(name) for name in (source.column_names if hasattr(source, "column_names") else source.columns)]
+    record_name, unit_name, order_name = choose(names, column, unit, order, "the data")
+    if library == "pyarrow":
+        pa = import_arrow("An Arrow table")
+        whole = pa.Table.from_batches([source]) if isinstance(source, pa.RecordBatch) else source
+        chosen = [None if name is None else whole.column(name) for name in (record_name, unit_name, order_name)]
+        stream = stream_of_arrow(*chosen)
+    else:
+        found = _single(_pick(source, names, record_name))
+        if unit_name is None and order_name is None:
+            return found
+        keys = [None if n is None else column_keys(_pick(source, names, n)) for n in (unit_name, order_name)]
+        stream = _with_keys(found, *keys)
+    if most is not None:
+        return UnitRecords(stream, most, order)
+    return StreamRecords(stream) if order is None else OrderedRecords(stream, order)
+
+
+def _with_keys(records: Column | StreamRecords, unit: Keys | None, order: Keys | None) -> Stream:
+    """The rows of a column together with their keys, as one piece."""
+
+    def read(progress: Progress) -> Iterator[Part]:
+        columns = [records] if isinstance(records, Column) else (part.records for part in records.stream.parts())
+        first = 0
+        for found in columns:
+            rows = slice(first, first + found.count())
+            yield Part(found, *(None if keys is None else keys.at(rows) for keys in (unit, order)))
+            progress(found.count())
+            first += found.count()
+
+    sample = records.part(0, 0) if isinstance(records, Column) else records.stream.sample
+    return Stream([Piece(read)], sample, rows=records.count())
+
+
+def _pick(table: Any, names: list[str], name: str) -> Any:
+    if hasattr(table, "iloc"):  # pandas: by position, so that labels that are not text work too
+        return table.iloc[:, names.index(name)]
+    return table[name]
+
+
+def _speaks_arrow(source: Any) -> bool:
+    return hasattr(source, "__arrow_c_stream__") or hasattr(source, "__arrow_c_array__")
+
+
+def _single(source: Any) -> Column | StreamRecords:
+    """The records of a single column."""
     if isinstance(source, (str, bytes, bytearray)):
         raise InvalidData("The data are a single text. Pass a list, an array or a column of records.")
     if isinstance(source, np.ndarray):
-        return _from_array(source)
+        return from_array(source)
     library = type(source).__module__.partition(".")[0]
     if library == "pyarrow":
         return _from_arrow(source)
     if library == "polars":
-        return _from_polars(source)
+        return from_polars(source)
     if library == "pandas":
-        return _from_pandas(source)
-    if hasattr(source, "__arrow_c_stream__") or hasattr(source, "__arrow_c_array__"):
-        return _from_capsule(source)
+        return from_pandas(source)
     if hasattr(source, "__array__"):
-        return _from_array(np.asarray(source))
-    if isinstance(source, Mapping) or not isinstance(source, Iterable):
+        return from_array(np.asarray(source))
+    if isinstance(source, Mapping) or not isinstance(source, Iterable) or isinstance(source, os.PathLike):
         raise InvalidData(f"The data are of type {type(source).__name__}. Pass an array, a list or a column.")
-    return SequenceRecords(source if isinstance(source, Sequence) else list(source))
+    return SequenceRecords(source if isinstance(source, (list, tuple, range)) else list(source))
 
 
-def _column(table: Any, column: str | None) -> Any:
-    names = [str(name) for name in (table.column_names if hasattr(table, "column_names") else table.columns)]
-    if column is None:
-        if len(names) != 1:
-            raise InvalidData(f"The data have {len(names)} columns. Say which one holds the records: column=...")
-        column = names[0]
-    if str(column) not in names:
-        raise InvalidData(f"No column {column!r} in the data.{suggestion(str(column), names)}")
-    if hasattr(table, "iloc"):  # pandas: by position, so that labels that are not text work too
-        return table.iloc[:, names.index(str(column))]
-    return table[str(column)]
+def _from_capsule(source: Any) -> Any:
+    """What an object that speaks Arrow hands over: a table, or a chunked column. Nothing is copied."""
+    pa = import_arrow(f"The data are a {type(source).__name__}, which")
+    if type(source).__module__.partition(".")[0] == "pyarrow" and not isinstance(source, pa.RecordBatchReader):
+        return source
+    if not hasattr(source, "__arrow_c_stream__"):
+        found = pa.array(source)
+        return pa.table(pa.RecordBatch.from_struct_array(found)) if pa.types.is_struct(found.type) else found
+    found = pa.chunked_array(source)
+    return pa.Table.from_struct_array(found) if pa.types.is_struct(found.type) else found
 
 
-def _from_array(values: npt.NDArray[Any]) -> Records:
-    if values.ndim != 1:
-        raise InvalidData(f"The data are an array of {values.ndim} dimensions. Pass one dimension: one entry a record.")
-    kind = values.dtype.kind
-    text = f"dtype {values.dtype}" if kind in "UST" else None
-    if kind not in "biufOUST":
-        raise _unfit(f"dtype {values.dtype}")
-    if isinstance(values, np.ma.MaskedArray):
-        return _from_masked(values, text)
-    return ArrayRecords(values) if kind in "biuf" else SequenceRecords(_listed(values), text=text)
-
-
-def _from_masked(values: Any, text: str | None) -> Records:
-    if values.dtype.kind not in "biuf":
-        return SequenceRecords(values.astype(object).filled(None).tolist(), text=text)
-    with np.errstate(all="ignore"):
-        return ArrayRecords(values.astype(np.float64).filled(np.nan))
-
-
-def _listed(values: npt.NDArray[Any]) -> list[Any]:
-    """The entries as Python objects, one by one where some are no text at all: those are odd."""
-    try:
-        return list(values.tolist())
-    except Exception:
-        return [_entry(values, index) for index in range(len(values))]
-
-
-def _entry(values: npt.NDArray[Any], index: int) -> Any:
-    try:
-        return values[index].item() if hasattr(values[index], "item") else values[index]
-    except Exception:
-        return None
-
-
-def _from_pandas(values: Any) -> Records:
-    if not hasattr(values, "to_numpy") or getattr(values, "ndim", 1) != 1:
-        raise InvalidData(f"The data are a pandas {type(values).__name__}. Pass one column: a Series.")
-    dtype = values.dtype
-    kind = getattr(dtype, "kind", "O")
-    if isinstance(dtype, np.dtype):
-        return _from_array(values.to_numpy())
-    if kind in "mMc" or type(dtype).__name__ in ("PeriodDtype", "IntervalDtype"):
-        raise _unfit(f"dtype {dtype}")
-    if kind in "biuf":  # nullable numbers
-        return _from_array(values.to_numpy(dtype=np.float64, na_value=np.nan))
-    array = getattr(values, "array", values)
-    if hasattr(dtype, "pyarrow_dtype") or getattr(dtype, "storage", "") == "pyarrow":
-        return _from_arrow(array.__arrow_array__())
-    text = "string" if str(dtype).startswith("str") else None
-    return SequenceRecords(array.astype(object).tolist(), text=text)
-
-
-def _from_polars(values: Any) -> Records:
-    if not hasattr(values, "dtype"):
-        raise InvalidData(f"The data are a polars {type(values).__name__}. Pass one column: a Series.")
-    dtype, name = values.dtype, str(values.dtype)
-    if dtype.is_temporal() or dtype.is_nested():
-        raise _unfit(f"type {name}")
-    if name == "Boolean" or (dtype.is_numeric() and not dtype.is_decimal()):
-        if values.null_count() or name == "Boolean" or name.endswith("128"):
-            values = values.cast(sys.modules["polars"].Float64)
-        return _from_array(values.to_numpy())
-    return SequenceRecords(values.to_list(), text=name if name.startswith(("String", "Categorical", "Enum")) else None)
-
-
-def _from_capsule(source: Any) -> Records:
-    """A column of a library that speaks Arrow."""
-    try:
-        import pyarrow as pa
-    except ImportError:
-        raise MissingExtra(
-            f"The data are a {type(source).__name__}, which is read by way of pyarrow. Install it: pip install pyarrow"
-        ) from None
-    return _from_arrow(pa.chunked_array(source) if hasattr(source, "__arrow_c_stream__") else pa.array(source))
-
-
-def _from_arrow(values: Any) -> Records:
-    pa = sys.modules["pyarrow"]
+def _from_arrow(values: Any) -> StreamRecords:
+    pa = import_arrow("An Arrow column")
     if not isinstance(values, (pa.Array, pa.ChunkedArray)):
         raise InvalidData(f"The data are a pyarrow {type(values).__name__}. Pass one column of it.")
-    types, kind = pa.types, values.type
-    if types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind):
-        if values.null_count or types.is_boolean(kind):
-            values = values.cast(pa.float64(), safe=False)
-        copying = {} if isinstance(values, pa.ChunkedArray) else {"zero_copy_only": False}
-        return _from_array(np.asarray(values.to_numpy(**copying)))
-    content = kind.value_type if types.is_dictionary(kind) else kind
-    if types.is_temporal(content) or types.is_nested(content):
-        raise _unfit(f"type {kind}")
-    if types.is_dictionary(kind):
-        values = values.cast(content)
-    if str(content) in ("string", "large_string", "string_view"):
-        # By way of bytes: text that is not valid UTF-8 (files may hold it) would raise, for one record.
-        entries = values.cast(pa.large_binary()).to_pylist()
-        return SequenceRecords([_decoded(entry) for entry in entries], text=str(kind))
-    return SequenceRecords(values.to_pylist())
-
-
-def _decoded(entry: bytes | None) -> str | None:
-    try:
-        return None if entry is None else entry.decode()
-    except UnicodeDecodeError:
-        return None
-
-
-def _unfit(what: str) -> InvalidData:
-    return InvalidData(f"The data have {what}. Pass numbers, or the labels of the distributions.")
+    chunked = values if isinstance(values, pa.ChunkedArray) else pa.chunked_array([values])
+    return StreamRecords(stream_of_arrow(chunked))

@@ -1,0 +1,170 @@
+"""Arrow columns, slice by slice and without a copy of the whole: pyarrow, and all that speak its C interface."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from privatest.engines.arrays import ArrayRecords
+from privatest.engines.columns import Column
+from privatest.engines.fit import check_text, unfit
+from privatest.engines.keys import Keys, keys_of_array, keys_of_objects
+from privatest.engines.sequences import SequenceRecords
+from privatest.engines.streams import Part, Piece, Progress, Stream
+from privatest.errors import MissingExtra
+from privatest.scores import Cells, Score
+
+__all__ = ["DictionaryRecords", "arrow_kind", "column_of", "import_arrow", "key_kind", "keys_of", "stream_of_arrow"]
+
+# Rows of one slice: small enough for several of them to stay in cache, large enough for the calls not to count.
+SLICE = 1 << 18
+
+
+def import_arrow(what: str) -> Any:
+    """The module pyarrow, or an error that names the extra."""
+    try:
+        import pyarrow as pa
+    except ImportError:
+        raise MissingExtra(f"{what} is read by way of pyarrow. Install it: pip install privatest[files]") from None
+    return pa
+
+
+@dataclass(frozen=True, eq=False)
+class DictionaryRecords(Column):
+    """Text (or other objects) as positions in a list of the distinct ones; -1 for a missing record."""
+
+    codes: npt.NDArray[np.int64]
+    distinct: tuple[Any, ...]
+    text: str | None = None
+
+    def count(self) -> int:
+        return len(self.codes)
+
+    def check(self, score: Score) -> None:
+        if self.text is not None:
+            check_text(score, self.text)
+
+    def index(self, cells: Cells) -> npt.NDArray[np.intp]:
+        known = SequenceRecords((*self.distinct, None)).index(cells)
+        return known[self.codes]
+
+    def part(self, first: int, last: int) -> DictionaryRecords:
+        return DictionaryRecords(self.codes[first:last], self.distinct, self.text)
+
+
+def arrow_kind(kind: Any) -> str:
+    """What a column of this Arrow type is read as: "number", "decimal", "text", "other"; refuses what has no rule."""
+    types = import_arrow("An Arrow column").types
+    content = kind.value_type if types.is_dictionary(kind) else kind
+    if types.is_temporal(content) or types.is_nested(content):
+        raise unfit(f"type {kind}")
+    if types.is_integer(content) or types.is_floating(content) or types.is_boolean(content):
+        return "number"
+    if types.is_decimal(content):
+        return "decimal"
+    return "text" if str(content) in ("string", "large_string", "string_view") else "other"
+
+
+def column_of(array: Any) -> Column:
+    """The records of one Arrow array (not chunked)."""
+    pa = import_arrow("An Arrow column")
+    kind = arrow_kind(array.type)
+    name = str(array.type)
+    if pa.types.is_dictionary(array.type):
+        if kind == "text":
+            return _dictionary(array, name)
+        array = array.cast(array.type.value_type)
+    if kind == "number":
+        if array.null_count or pa.types.is_boolean(array.type):
+            array = array.cast(pa.float64(), safe=False)
+        return ArrayRecords(np.asarray(array.to_numpy(zero_copy_only=False)))
+    if kind == "decimal":
+        # By way of text, which is rounded once; Arrow's own conversion of long decimals is not the nearest double.
+        return ArrayRecords(np.asarray(array.cast(pa.string()).cast(pa.float64()).to_numpy(zero_copy_only=False)))
+    if kind == "text":
+        return _dictionary(array.cast(pa.large_binary()).dictionary_encode(), name)
+    return SequenceRecords(array.to_pylist())
+
+
+def _dictionary(array: Any, name: str) -> DictionaryRecords:
+    pa = import_arrow("An Arrow column")
+    # By way of bytes: text that is not valid UTF-8 (files may hold it) would raise, for one record.
+    distinct = tuple(_decoded(entry) for entry in array.dictionary.cast(pa.large_binary()).to_pylist())
+    codes = array.indices.cast(pa.int64())
+    if codes.null_count:
+        codes = codes.fill_null(-1)
+    return DictionaryRecords(codes.to_numpy(zero_copy_only=False), distinct, text=name)
+
+
+def _decoded(entry: bytes | None) -> str | None:
+    try:
+        return None if entry is None else entry.decode()
+    except UnicodeDecodeError:
+        return None
+
+
+def key_kind(kind: Any, role: str) -> None:
+    """Refuse a type that cannot say whose a row is, or when it happened."""
+    types = import_arrow("An Arrow column").types
+    content = kind.value_type if types.is_dictionary(kind) else kind
+    if types.is_nested(content) or types.is_null(content):
+        raise unfit(f"{role} of type {kind}", "Name a column of numbers, texts or times")
+
+
+def keys_of(array: Any) -> Keys:
+    """One Arrow array (not chunked) as keys."""
+    pa = import_arrow("An Arrow column")
+    types = pa.types
+    if types.is_dictionary(array.type):
+        array = array.cast(array.type.value_type)
+    missing = np.asarray(array.is_null().to_numpy(zero_copy_only=False)) if array.null_count else None
+    if types.is_date32(array.type) or types.is_time32(array.type):
+        array = array.cast(pa.int32())
+    elif types.is_temporal(array.type) and not types.is_interval(array.type):
+        array = array.cast(pa.int64())
+    if types.is_integer(array.type) or types.is_floating(array.type) or types.is_boolean(array.type):
+        filled = array.fill_null(False if types.is_boolean(array.type) else 0) if missing is not None else array
+        return keys_of_array(np.asarray(filled.to_numpy(zero_copy_only=False)), missing)
+    text = str(array.type) in ("string", "large_string", "string_view")
+    if not (text or types.is_binary(array.type) or types.is_large_binary(array.type)):
+        return keys_of_objects(array.to_pylist())
+    encoded = array.cast(pa.large_binary()).dictionary_encode()
+    codes = encoded.indices.cast(pa.int64()).fill_null(0).to_numpy(zero_copy_only=False)
+    present = np.ones(len(codes), dtype=np.bool_) if missing is None else ~missing
+    return Keys(codes, present, encoded.dictionary.to_pylist())
+
+
+def stream_of_arrow(values: Any, unit: Any = None, order: Any = None) -> Stream:
+    """The rows of chunked columns of equal length, slice by slice."""
+    pa = import_arrow("An Arrow column")
+    arrow_kind(values.type)
+    for role, keys in (("unit", unit), ("order", order)):
+        if keys is not None:
+            key_kind(keys.type, f"a column {role}")
+
+    def piece(start: int, size: int, chunk: Any) -> Piece:
+        def read(progress: Progress) -> Iterator[Part]:
+            records = column_of(chunk.slice(start - base, size))
+            keys = [None if column is None else keys_of(_joined(column.slice(start, size))) for column in (unit, order)]
+            progress(size)
+            yield Part(records, *keys)
+
+        base = offset
+        return Piece(read)
+
+    pieces, offset = [], 0
+    for chunk in values.chunks:
+        for first in range(0, len(chunk), SLICE):
+            pieces.append(piece(offset + first, min(SLICE, len(chunk) - first), chunk))
+        offset += len(chunk)
+    return Stream(pieces, column_of(pa.array([], type=values.type)), rows=len(values))
+
+
+def _joined(column: Any) -> Any:
+    joined = column.combine_chunks()
+    pa = import_arrow("An Arrow column")
+    return pa.concat_arrays(joined.chunks) if isinstance(joined, pa.ChunkedArray) else joined

@@ -1,0 +1,187 @@
+"""Rows that belong to units, of which each may count a few times only; and rows in the order of a column.
+
+Of a unit with m rows, k are kept: its scores in ascending order, and of their ranks 0 .. m - 1 the evenly spaced ones.
+The rule sees the unit's own scores alone, so what one unit holds never decides what is kept of another; and since it
+sees scores and not places, every engine keeps the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from privatest.engines.columns import Column, whole_blocks
+from privatest.engines.keys import Coder, ranks
+from privatest.engines.protocol import indexer
+from privatest.engines.streams import Stream, StreamRecords
+from privatest.errors import InvalidData
+from privatest.scores import Cells, Score
+
+__all__ = ["OrderedRecords", "UnitRecords", "kept_below"]
+
+Integers = npt.NDArray[np.int64]
+
+# So many pairs of unit and score are gathered before they are counted and merged.
+GATHER = 1 << 21
+
+
+@dataclass(frozen=True, eq=False)
+class OrderedRecords(StreamRecords):
+    """All rows of a stream, in the order of a column; the ordered ones are read into memory, at 16 bytes a row."""
+
+    order: str
+
+    def series(self, score: Score) -> Integers:
+        return self._sorted(score)[0]
+
+    def block_totals(self, score: Score, block: int, start: int = 0) -> list[int]:
+        scores, places = self._sorted(score)
+        return _blocks(scores[start:], places[start:], block, self.order)
+
+    def _sorted(self, score: Score) -> tuple[Integers, Integers]:
+        scores, keys = [], []
+        for part in self.stream.parts():
+            assert part.order is not None
+            scores.append(part.records.series(score))
+            keys.append(part.order)
+        joined, places = np.concatenate([np.empty(0, np.int64), *scores]), ranks(keys)
+        by_order = np.lexsort((joined, places))
+        return joined[by_order], places[by_order]
+
+
+def _blocks(scores: Integers, places: Integers, block: int, order: str) -> list[int]:
+    ends = np.arange(block, len(scores) // block * block, block)
+    if np.any(places[ends - 1] == places[ends]):
+        raise InvalidData(
+            f"Column {order!r} does not order the records: equal values lie on both sides of a block's end. "
+            "Order by a column without ties, or sort the rows yourself and leave order out."
+        )
+    return whole_blocks(scores, block)
+
+
+@dataclass(frozen=True, eq=False)
+class UnitRecords:
+    """The rows of a stream, at most ``most`` of each unit; rows without a unit are not counted.
+
+    Sums need memory for each distinct pair of unit and score, at 24 bytes (texts as units: a table of them besides).
+    """
+
+    stream: Stream
+    most: int
+    order: str | None = None
+
+    def count(self) -> int:
+        return self._count
+
+    @cached_property
+    def _count(self) -> int:
+        _, _, counts = self._tally(lambda records: np.zeros(records.count(), dtype=np.int64))
+        return int(np.minimum(counts, self.most).sum())
+
+    def check(self, score: Score) -> None:
+        self.stream.sample.check(score)
+
+    def total(self, score: Score) -> int:
+        _, scores, kept = self._kept(lambda records: records.series(score))
+        if max(abs(score.low), abs(score.high)) * int(kept.sum()) < 1 << 63:
+            return int(np.dot(scores, kept))
+        return sum(one * times for one, times in zip(scores.tolist(), kept.tolist(), strict=True))
+
+    def histogram(self, cells: Cells) -> list[int]:
+        score = indexer(cells)
+        _, found, kept = self._kept(lambda records: records.series(score))
+        counts = np.zeros(cells.count + 1, dtype=np.int64)
+        np.add.at(counts, found, kept)
+        return [int(count) for count in counts]
+
+    def series(self, score: Score) -> Integers:
+        return self._sorted(score)[0]
+
+    def block_totals(self, score: Score, block: int, start: int = 0) -> list[int]:
+        scores, places = self._sorted(score)
+        return _blocks(scores[start:], places[start:], block, self.order or "order")
+
+    def _kept(self, scores_of: Callable[[Column], Integers]) -> tuple[Integers, Integers, Integers]:
+        """Units, scores, and how often each pair is kept."""
+        units, scores, counts = self._tally(scores_of)
+        ends = np.cumsum(counts)
+        first = np.flatnonzero(np.append(True, units[1:] != units[:-1])[: len(units)])
+        run = np.repeat(np.arange(len(first)), np.diff(np.append(first, len(units))))
+        before = (ends - counts)[first][run]  # rows of the units before this one
+        rows = np.add.reduceat(counts, first)[run] if len(first) else counts
+        above, below = ends - before, ends - counts - before
+        return units, scores, kept_below(above, rows, self.most) - kept_below(below, rows, self.most)
+
+    def _tally(self, scores_of: Callable[[Column], Integers]) -> tuple[Integers, Integers, Integers]:
+        """Every pair of unit and score, in order, with the number of rows that have it."""
+        coder = Coder()
+        tally = _Tally()
+        for part in self.stream.parts():
+            assert part.unit is not None
+            tally.add(coder.codes(part.unit), scores_of(part.records)[part.unit.present])
+        return tally.merged()
+
+    def _sorted(self, score: Score) -> tuple[Integers, Integers]:
+        coder = Coder()
+        units, scores, keys = [], [], []
+        for part in self.stream.parts():
+            assert part.unit is not None
+            units.append(coder.codes(part.unit))
+            scores.append(part.records.series(score)[part.unit.present])
+            if part.order is not None:
+                keys.append(part.order.at(part.unit.present))
+        empty = np.empty(0, dtype=np.int64)
+        unit, joined = np.concatenate([empty, *units]), np.concatenate([empty, *scores])
+        places = ranks(keys) if self.order is not None else np.arange(len(unit))
+        within = np.lexsort((places, joined, unit))
+        sorted_units = unit[within]
+        first = np.flatnonzero(np.append(True, sorted_units[1:] != sorted_units[:-1])[: len(unit)])
+        sizes = np.diff(np.append(first, len(unit)))
+        rows = np.repeat(sizes, sizes)
+        rank = np.arange(len(unit)) - np.repeat(first, sizes)
+        keep = within[kept_below(rank + 1, rows, self.most) > kept_below(rank, rows, self.most)]
+        by_order = keep[np.lexsort((joined[keep], places[keep]))]
+        return joined[by_order], places[by_order]
+
+
+def kept_below(rank: Integers, rows: Integers, most: int) -> Integers:
+    """How many of the ranks below ``rank`` are kept of a unit with so many rows: evenly spaced ones, all if few.
+
+    >>> rows = np.full(8, 7)
+    >>> np.diff(kept_below(np.arange(8), rows, 3)).tolist()
+    [0, 1, 0, 1, 0, 1, 0]
+    """
+    if len(rows) and 2 * (int(rows.max()) + 1) * min(most, int(rows.max())) >= 1 << 62:  # beyond 64 bits
+        pairs = zip(rank.tolist(), rows.tolist(), strict=True)
+        return np.array([r if m <= most else (2 * r * most + m) // (2 * m) for r, m in pairs], dtype=np.int64)
+    fewest = min(most, int(rows.max(initial=1)))
+    return np.where(rows <= most, rank, (2 * rank * fewest + rows) // np.maximum(2 * rows, 1))
+
+
+class _Tally:
+    """Counts of pairs, merged now and then so that memory stays in proportion to the distinct ones."""
+
+    def __init__(self) -> None:
+        self._pairs: list[tuple[Integers, Integers, Integers]] = []
+        self._loose = 0
+
+    def add(self, units: Integers, scores: Integers) -> None:
+        self._pairs.append((units, scores, np.ones(len(units), dtype=np.int64)))
+        self._loose += len(units)
+        if self._loose > max(GATHER, len(self._pairs[0][0])):
+            self.merged()
+
+    def merged(self) -> tuple[Integers, Integers, Integers]:
+        empty = np.empty(0, dtype=np.int64)
+        units, scores, counts = (np.concatenate([empty, *(pair[i] for pair in self._pairs)]) for i in range(3))
+        order = np.lexsort((scores, units))
+        units, scores, counts = units[order], scores[order], counts[order]
+        new = np.append(True, (units[1:] != units[:-1]) | (scores[1:] != scores[:-1]))[: len(units)]
+        first = np.flatnonzero(new)
+        merged = units[first], scores[first], np.add.reduceat(counts, first) if len(first) else counts
+        self._pairs, self._loose = [merged], 0
+        return merged

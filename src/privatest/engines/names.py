@@ -1,0 +1,35 @@
+"""Which columns of a table are meant."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from privatest._validate import suggestion
+from privatest.errors import InvalidData
+
+__all__ = ["choose"]
+
+
+def choose(names: Sequence[str], column: Any, unit: Any, order: Any, where: str) -> tuple[str, str | None, str | None]:
+    """The names of the records', the unit's and the order's column, each known to be there exactly once."""
+    keys = [None if name is None else _known(names, name, where) for name in (unit, order)]
+    if column is None:
+        rest = [name for name in names if name not in keys]
+        if len(rest) != 1:
+            raise InvalidData(f"{_start(where)} have {len(rest)} columns. Say which one holds the records: column=...")
+        column = rest[0]
+    return _known(names, column, where), keys[0], keys[1]
+
+
+def _known(names: Sequence[str], name: Any, where: str) -> str:
+    times = list(names).count(str(name))
+    if times == 0:
+        raise InvalidData(f"No column {name!r} in {where}.{suggestion(str(name), names)}")
+    if times > 1:
+        raise InvalidData(f"{times} columns of {where} are called {name!r}. Rename all but one.")
+    return str(name)
+
+
+def _start(where: str) -> str:
+    return where[0].upper() + where[1:]

@@ -1,0 +1,146 @@
+"""Records that come piece by piece: pieces are read in parallel where only sums are asked for, else one by one.
+
+Never more than a few pieces' parts are in memory, so the peak does not grow with the number of records.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from privatest.engines.columns import Column, whole_blocks
+from privatest.engines.keys import Keys
+from privatest.scores import Cells, Score
+
+__all__ = ["Part", "Piece", "Progress", "Stream", "StreamRecords"]
+
+Integers = npt.NDArray[np.int64]
+Result = TypeVar("Result")
+Progress = Callable[[int], None]  # so many rows (or bytes) more have been read
+
+
+class Part(NamedTuple):
+    """Some rows: their records, and where asked for the columns that say whose they are and when."""
+
+    records: Column
+    unit: Keys | None = None
+    order: Keys | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Piece:
+    """A run of rows that can be read on its own, part by part."""
+
+    read: Callable[[Progress], Iterator[Part]]
+
+
+def _silent(_amount: int) -> None:
+    pass
+
+
+def _no_bar() -> AbstractContextManager[Progress]:
+    return nullcontext(_silent)
+
+
+@dataclass(frozen=True, eq=False)
+class Stream:
+    """The rows of a source, as often as they are asked for.
+
+    Attributes:
+        pieces: all rows, in the order they lie in.
+        sample: no record at all, of the column's type: what a score is checked against.
+        rows: how many rows there are, where that is known without reading them.
+        bar: shows the progress of one reading.
+    """
+
+    pieces: Sequence[Piece]
+    sample: Column
+    rows: int | None = None
+    bar: Callable[[], AbstractContextManager[Progress]] = field(default=_no_bar)
+
+    def parts(self) -> Iterator[Part]:
+        """All rows in order, one part at a time."""
+        with self.bar() as progress:
+            for piece in self.pieces:
+                yield from piece.read(progress)
+
+    def gather(self, work: Callable[[Column], Result]) -> Iterator[Result]:
+        """The work on all parts, in no order that matters: pieces are read in parallel."""
+        threads = min(os.cpu_count() or 1, 16, len(self.pieces))
+        if threads <= 1:
+            for part in self.parts():
+                yield work(part.records)
+            return
+        with self.bar() as progress, ThreadPoolExecutor(threads) as pool:
+
+            def run(piece: Piece) -> list[Result]:
+                return [work(part.records) for part in piece.read(progress)]
+
+            waiting: deque[Future[list[Result]]] = deque()
+            try:
+                for piece in self.pieces:
+                    waiting.append(pool.submit(run, piece))
+                    if len(waiting) > 2 * threads:
+                        yield from waiting.popleft().result()
+                while waiting:
+                    yield from waiting.popleft().result()
+            finally:
+                for future in waiting:
+                    future.cancel()
+
+    @cached_property
+    def row_count(self) -> int:
+        """How many rows there are, by reading them if nothing else tells."""
+        return self.rows if self.rows is not None else sum(self.gather(lambda records: records.count()))
+
+
+@dataclass(frozen=True, eq=False)
+class StreamRecords:
+    """All rows of a stream, in the order they lie in."""
+
+    stream: Stream
+
+    def count(self) -> int:
+        return self.stream.row_count
+
+    def check(self, score: Score) -> None:
+        self.stream.sample.check(score)
+
+    def total(self, score: Score) -> int:
+        return sum(self.stream.gather(lambda records: records.total(score)))
+
+    def series(self, score: Score) -> Integers:
+        found = [part.records.series(score) for part in self.stream.parts()]
+        return np.concatenate(found) if found else np.empty(0, dtype=np.int64)
+
+    def block_totals(self, score: Score, block: int, start: int = 0) -> list[int]:
+        totals: list[int] = []
+        # The scores of the block that is not complete yet: pieces of at most one block in all.
+        open_block: list[Integers] = []
+        held, skip = 0, start
+        for part in self.stream.parts():
+            scores = part.records.series(score)
+            scores, skip = scores[skip:], max(skip - len(scores), 0)
+            open_block.append(scores)
+            held += len(scores)
+            if held >= block:
+                joined = np.concatenate(open_block)
+                totals += whole_blocks(joined, block)
+                open_block = [joined[held - held % block :]]
+                held %= block
+        return totals
+
+    def histogram(self, cells: Cells) -> list[int]:
+        counts = np.zeros(cells.count + 1, dtype=np.int64)
+        for found in self.stream.gather(lambda records: records.histogram(cells)):
+            counts += found
+        return [int(count) for count in counts]
