@@ -315,7 +315,7 @@ TAMPERED: dict[str, Callable[[dict[str, Any]], object]] = {
     "cutoff infinite": lambda d: d.update(cutoff="inf"),
     "score missing": lambda d: d.pop("score"),
     "score a list": lambda d: d.update(score=[]),
-    "another version": lambda d: d.update(format="privatest/test/2"),
+    "another version": lambda d: d.update(format="privatest/test/99"),
     "no version": lambda d: d.pop("format"),
     "law NaN": lambda d: d["score"].update(null_law=[math.nan] * 3),
 }

@@ -17,12 +17,14 @@ from privatest.changepoint.blocks import BlockDesign, BlockDetector
 from privatest.changepoint.confidence import FailureCurve
 from privatest.changepoint.direct import DirectDesign, DirectDetector
 from privatest.changepoint.search import Clamp, Problem, law_of
+from privatest.engines import Records
 from privatest.hypothesis.build import clamped
 from privatest.noise import Source, Tulap
 from privatest.pairs import Pair
 from privatest.power.family import make_family
 from privatest.power.goal import make_goal
 from privatest.power.sample_sizes import smallest_n
+from privatest.scores import Score
 
 __all__ = ["Design", "Detector", "auto_designs", "bit_design", "design"]
 
@@ -52,6 +54,7 @@ class Design:
     Attributes:
         accuracy: None where no distance has a small enough failure probability.
         voters: whose votes the alarm counts; None without alarm.
+        probe: a score that the records' type must fit.
     """
 
     method: str
@@ -65,6 +68,12 @@ class Design:
     alternative: str
     alarm: Alarm | None = None
     voters: BlockDesign | BitDesign | None = None
+    probe: Score | None = None
+
+    def check(self, records: Records) -> None:
+        """Refuse records whose type does not fit, before anything is charged."""
+        if self.probe is not None:
+            records.check(self.probe)
 
     def missed(self, distances: Integers) -> Floats | None:
         """Bounds on Pr["no change"] for changes this far from the end; None where "no change" is no answer."""
@@ -140,7 +149,7 @@ def _blocks(problem: Problem, beta: float, false_alarm: float | None) -> Design:
     missed = None if alarm is None else found.missed(alarm, curve.distances)
     return Design(
         "blocks", problem.epsilon, curve, curve.accuracy(beta, missed), BlockDetector(score, found, alarm), block,
-        score.bounds(), *_names(problem), alarm, found,
+        score.bounds(), *_names(problem), alarm, found, score,
     )  # fmt: skip
 
 
@@ -162,7 +171,7 @@ def _direct(problem: Problem, beta: float, false_alarm: float | None) -> Design:
         detector = _SplitDetector(half.detector, DirectDetector(score, found))
     return Design(
         "direct", whole, curve, curve.accuracy(beta, missed), detector, found.stride,
-        score.bounds(), *_names(problem), alarm, voters,
+        score.bounds(), *_names(problem), alarm, voters, score,
     )  # fmt: skip
 
 
@@ -176,7 +185,8 @@ def _paper(problem: Problem, beta: float, false_alarm: float | None) -> Design:
     if max(test.alpha, test.beta) > PAPER_ERROR:
         test = family.test(size)
     found = BitDesign(test.n, test.alpha, test.beta)
-    return bit_design("paper", found, problem.epsilon, pair_bits(test), beta, false_alarm, test.clamp, _names(problem))
+    bits, names = pair_bits(test), _names(problem)
+    return bit_design("paper", found, problem.epsilon, bits, beta, false_alarm, test.clamp, names, test.score)
 
 
 def bit_design(
@@ -188,6 +198,7 @@ def bit_design(
     false_alarm: float | None,
     clamp: tuple[float, float] | None,
     names: tuple[str, str],
+    probe: Score,
 ) -> Design:
     """A detector from blocks' bits, with its alarm and its accuracy."""
     curve = found.failures()
@@ -195,7 +206,7 @@ def bit_design(
     missed = None if alarm is None else found.missed(alarm, curve.distances)
     accuracy = curve.accuracy(beta, missed)
     detector = BitDetector(found, epsilon, bits, alarm)
-    return Design(method, epsilon, curve, accuracy, detector, found.block, clamp, *names, alarm, found)
+    return Design(method, epsilon, curve, accuracy, detector, found.block, clamp, *names, alarm, found, probe)
 
 
 def _runs(fewest: int, beta: float) -> int:

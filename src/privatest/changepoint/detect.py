@@ -26,6 +26,10 @@ def detect_change(
     method: str = "auto",
     false_alarm: float | None = None,
     column: str | None = None,
+    order: str | None = None,
+    ledger: Any = None,
+    dataset: str | None = None,
+    request: str | None = None,
     rng: np.random.Generator | None = None,
 ) -> ChangePoint:
     """Where data in order of time changed from P (``null``) to Q (``alternative``), with epsilon-privacy.
@@ -33,9 +37,13 @@ def detect_change(
     The index is that of the first record of the new regime, counted from 0. What is guaranteed: :class:`ChangePoint`.
 
     Args:
-        data: array, list, pandas/polars/pyarrow column, or a data frame together with ``column``; in order of time.
+        data: array, list, pandas/polars/pyarrow column, a data frame, file, SQL table or Spark DataFrame together with
+            ``column``; in order of time, or in that of the column ``order``.
         null, alternative, distance, epsilon, beta, method, false_alarm: as for :func:`plan_change`.
-        column: which column of a data frame holds the records.
+        column: which column holds the records.
+        order: which column gives the order of time; None where the records lie in that order.
+        ledger, dataset, request: charge epsilon to the data set's budget before anything is computed. The same
+            request again returns the same answer, free of charge.
         rng: only for simulations: a seeded generator in place of the operating system's randomness. The answer
             then says that it is simulated, and is not private.
 
@@ -44,7 +52,7 @@ def detect_change(
     >>> abs(found.index - 150) <= found.accuracy, found.changed, found.simulated
     (True, None, True)
     """
-    records = as_records(data, column)
+    records = as_records(data, column, order)
     n = records.count()
     if n == 0:
         raise InvalidData("The data have no records. Pass at least one block of them.")
@@ -58,4 +66,4 @@ def detect_change(
         method=method,
         false_alarm=false_alarm,
     )
-    return plan.detect(records, rng=rng)
+    return plan.detect(records, column=column, order=order, ledger=ledger, dataset=dataset, request=request, rng=rng)

@@ -15,6 +15,7 @@ from privatest.changepoint.designs import Design, auto_designs, design
 from privatest.changepoint.point import ChangePoint
 from privatest.changepoint.refusals import check_accuracy, check_length
 from privatest.changepoint.unknown import unknown_design
+from privatest.charge import charged, make_charge
 from privatest.engines.series import as_records
 from privatest.errors import InvalidData, InvalidInput
 from privatest.noise import seeded_source, system_source
@@ -76,35 +77,64 @@ class ChangePlan:
             raise InvalidInput("This plan always names an index. Plan with false_alarm= to let it say 'no change'.")
         return 1.0 - float(missed[0])
 
-    def detect(self, data: Any, *, column: str | None = None, rng: np.random.Generator | None = None) -> ChangePoint:
+    def detect(
+        self,
+        data: Any,
+        *,
+        column: str | None = None,
+        order: str | None = None,
+        ledger: Any = None,
+        dataset: str | None = None,
+        request: str | None = None,
+        rng: np.random.Generator | None = None,
+    ) -> ChangePoint:
         """Run the detector once on data in order of time.
 
         Args:
-            data: array, list, pandas/polars/pyarrow column, or a data frame together with ``column``.
-            column: which column of a data frame holds the records.
+            data: array, list, pandas/polars/pyarrow column, a data frame, file, SQL table or Spark DataFrame together
+                with ``column``.
+            column: which column holds the records.
+            order: which column gives the order of time; None where the records lie in that order.
+            ledger, dataset, request: charge epsilon to the data set's budget before anything is computed. The same
+                request again returns the same release, free of charge.
             rng: only for simulations: a seeded generator in place of the operating system's randomness. The
                 answer then says that it is simulated, and is not private.
         """
+        charge = make_charge(
+            ledger,
+            dataset,
+            request,
+            epsilon=self._design.epsilon,
+            design=lambda: {"change": self.to_dict(), "column": column, "order": order},
+            simulated=rng is not None,
+        )
+        if charge is not None and (earlier := charge.earlier()) is not None:
+            return ChangePoint.from_dict(earlier)
         source = system_source if rng is None else seeded_source(rng)
-        records = as_records(data, column)
+        records = as_records(data, column, order)
         n = records.count()
         if self.n is not None and n != self.n:
             raise InvalidData(f"The data have {n} records, the plan is for n={self.n}. Plan with n={n}, or without n.")
         check_length(self._design, n)
-        index = self._design.detector.locate(records, n, source)
-        changed = None if self.false_alarm is None else index is not None
-        return ChangePoint(
-            index=index,
-            accuracy=self.accuracy,
-            beta=self.beta,
-            changed=changed,
-            epsilon=self.epsilon,
-            method=self.method,
-            n=n,
-            false_alarm=self.false_alarm,
-            power=self.power,
-            simulated=rng is not None,
-        )
+        self._design.check(records)
+
+        def released() -> ChangePoint:
+            index = self._design.detector.locate(records, n, source)
+            changed = None if self.false_alarm is None else index is not None
+            return ChangePoint(
+                index=index,
+                accuracy=self.accuracy,
+                beta=self.beta,
+                changed=changed,
+                epsilon=self.epsilon,
+                method=self.method,
+                n=n,
+                false_alarm=self.false_alarm,
+                power=self.power,
+                simulated=rng is not None,
+            )
+
+        return charged(charge, released, ChangePoint.from_dict)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""

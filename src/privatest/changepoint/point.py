@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 __all__ = ["ChangePoint"]
@@ -59,6 +59,12 @@ class ChangePoint:
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
         return {**asdict(self), "private": self.private, "informative": self.informative}
+
+    @classmethod
+    def from_dict(cls, document: dict[str, Any]) -> ChangePoint:
+        """The answer that :meth:`to_dict` wrote."""
+        kept = {field.name: document[field.name] for field in fields(cls)}
+        return cls(**{name: tuple(value) if isinstance(value, list) else value for name, value in kept.items()})
 
     def __str__(self) -> str:
         if self.changed is False:

@@ -34,8 +34,9 @@ def unknown_design(null: Any, distance: float, epsilon: Fraction, beta: float, f
         size = fit_sample_size(null, distance=distance, epsilon=epsilon, alpha=error, beta=error)
         test = fit_design(null, distance=distance, epsilon=epsilon, n=size, alpha=error)
         made = BitDesign(test.n, test.alpha, test.beta)
+        probe = counter(test.domain.cells)
         names = test.domain.null, f"any law at distance {distance:g} or more"
-        found.append(bit_design("fit", made, epsilon, fit_bits(test), beta, false_alarm, None, names))
+        found.append(bit_design("fit", made, epsilon, fit_bits(test), beta, false_alarm, None, names, probe))
     return min(found, key=lambda one: float("inf") if one.accuracy is None else one.accuracy)
 
 

@@ -35,12 +35,16 @@ def goodness_of_fit(
     bins: int | None = None,
     method: str = "auto",
     column: str | None = None,
+    ledger: Any = None,
+    dataset: str | None = None,
+    request: str | None = None,
     rng: np.random.Generator | None = None,
 ) -> FitRelease:
     """Whether the data come from P (``null``) or from some law at least ``distance`` away, with epsilon-privacy.
 
     Args:
-        data: array, list, pandas/polars/pyarrow column, or a data frame together with ``column``.
+        data: array, list, pandas/polars/pyarrow column, a data frame, file, SQL table or Spark DataFrame together with
+            ``column``.
         null: P, as for :func:`fit_design`.
         distance: total variation distance to detect, in (0, 1).
         epsilon: privacy loss.
@@ -48,13 +52,13 @@ def goodness_of_fit(
         beta: type II error allowed; more than the data can give is refused. None runs the test whatever it is.
         bins: number of bins for a continuous or infinite P.
         method: as for :func:`fit_design`.
-        column: which column of a data frame holds the records.
-        rng: only for simulations, see :meth:`FitTest.run`.
+        column: which column holds the records.
+        ledger, dataset, request, rng: see :meth:`FitTest.run`.
     """
     records = engines.open_source(data, column=column)
     n = records.count()
     test = fit_design(null, distance=distance, epsilon=epsilon, n=n, alpha=alpha, beta=beta, bins=bins, method=method)
-    return test.run_on(records, rng=rng)
+    return test.run(records, column=column, ledger=ledger, dataset=dataset, request=request, rng=rng)
 
 
 def fit_design(

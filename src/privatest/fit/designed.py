@@ -13,6 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from privatest import engines
+from privatest.charge import Charge, charged, make_charge
+from privatest.engines.protocol import counter
 from privatest.errors import InvalidData, InvalidDocument, InvalidInput
 from privatest.fit.candidates import Candidate, Target
 from privatest.fit.domain import Domain, domain_cells_from_dict
@@ -137,31 +139,60 @@ class FitTest:
             f"both from the exact law of the statistic, error below {ACCURACY:g}"
         )
 
-    def run(self, data: Any, *, column: str | None = None, rng: np.random.Generator | None = None) -> FitRelease:
+    def run(
+        self,
+        data: Any,
+        *,
+        column: str | None = None,
+        ledger: Any = None,
+        dataset: str | None = None,
+        request: str | None = None,
+        rng: np.random.Generator | None = None,
+    ) -> FitRelease:
         """Run the test once on data of exactly n records.
 
         Args:
-            data: array, list, pandas/polars/pyarrow column, or a data frame together with ``column``.
-            column: which column of a data frame holds the records.
+            data: array, list, pandas/polars/pyarrow column, a data frame, file, SQL table or Spark DataFrame together
+                with ``column``.
+            column: which column holds the records.
+            ledger, dataset, request: charge epsilon to the data set's budget before anything is computed. The same
+                request again returns the same release, free of charge.
             rng: only for simulations: a seeded generator in place of the operating system's randomness. The
                 release then says that it is simulated, and is not private.
         """
-        return self.run_on(engines.open_source(data, column=column), rng=rng)
+        charge = make_charge(
+            ledger,
+            dataset,
+            request,
+            epsilon=self.noise.epsilon,
+            design=lambda: {"fit": self.to_dict(), "column": column},
+            simulated=rng is not None,
+        )
+        if charge is not None and (earlier := charge.earlier()) is not None:
+            return FitRelease.from_dict(earlier)
+        return self.run_on(engines.open_source(data, column=column), charge, rng=rng)
 
-    def run_on(self, records: engines.Records, *, rng: np.random.Generator | None = None) -> FitRelease:
+    def run_on(
+        self, records: engines.Records, charge: Charge | None = None, *, rng: np.random.Generator | None = None
+    ) -> FitRelease:
         """:meth:`run` on records that are open already."""
+        records.check(counter(self.domain.cells))
         count = records.count()
         if count != self.n:
             raise InvalidData(
                 f"The data have {count} records, the test was designed for n={self.n}. "
                 f"Design it with n={count}, or pass exactly {self.n} records."
             )
-        counts = histogram(records, self.domain.cells, self.odd_symbol)
         source = system_source if rng is None else seeded_source(rng)
-        if self.candidate.grains is not None:
-            counts = self.candidate.grains.draw(counts, source)
-        noisy = self.candidate.excess.of(counts) + self.noise.draw(source)
-        return self.release(noisy, simulated=rng is not None)
+
+        def released() -> FitRelease:
+            counts = histogram(records, self.domain.cells, self.odd_symbol)
+            if self.candidate.grains is not None:
+                counts = self.candidate.grains.draw(counts, source)
+            noisy = self.candidate.excess.of(counts) + self.noise.draw(source)
+            return self.release(noisy, simulated=rng is not None)
+
+        return charged(charge, released, FitRelease.from_dict)
 
     def release(self, noisy: Fraction, *, simulated: bool = False) -> FitRelease:
         """Decision, statistic and p-value from a noisy T: post-processing, which costs no privacy."""

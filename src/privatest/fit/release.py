@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal
 
 __all__ = ["Decision", "FitRelease"]
@@ -46,6 +46,11 @@ class FitRelease:
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
         return {**asdict(self), "private": self.private}
+
+    @classmethod
+    def from_dict(cls, document: dict[str, Any]) -> FitRelease:
+        """The release that :meth:`to_dict` wrote."""
+        return cls(**{field.name: document[field.name] for field in fields(cls)})
 
     def __str__(self) -> str:
         kept = "SIMULATED, not private"

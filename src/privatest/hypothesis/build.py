@@ -6,7 +6,9 @@ import math
 from fractions import Fraction
 
 from privatest.hypothesis.curves import Curves
+from privatest.hypothesis.neighbours import REPLACE, Neighbourhood
 from privatest.hypothesis.private_test import PrivateTest
+from privatest.hypothesis.shifted import centred, unmoved
 from privatest.noise import Laplace, Logistic, Noise, NoNoise, Tulap
 from privatest.pairs import DiscretePair, Pair
 from privatest.rational import Number, rational
@@ -19,6 +21,7 @@ __all__ = [
     "calibrated_cutoff",
     "calibrated_noise",
     "clamped",
+    "from_score",
     "kind_score",
     "paper_clamp",
     "unclamped",
@@ -39,6 +42,7 @@ def clamped(
     *,
     threshold: Fraction | None = None,
     alpha: float | None = None,
+    around: Neighbourhood = REPLACE,
 ) -> PrivateTest:
     """A private test with this clamp.
 
@@ -46,12 +50,39 @@ def clamped(
     one of the largest advantage and, for the paper's tests, 0.
     """
     score = kind_score(pair, kind, clamp)
-    noise = calibrated_noise(kind, score, epsilon, clamp)
-    if threshold is None and (alpha is not None or kind == "tight"):
-        cutoff = calibrated_cutoff(score, noise, n, alpha)
+    return from_score(pair, score, epsilon, n, kind, clamp, threshold=threshold, alpha=alpha, around=around)
+
+
+def from_score(
+    pair: Pair,
+    score: Score,
+    epsilon: Fraction,
+    n: int,
+    kind: str,
+    clamp: tuple[Number, Number],
+    *,
+    threshold: Fraction | None = None,
+    alpha: float | None = None,
+    around: Neighbourhood = REPLACE,
+) -> PrivateTest:
+    """:func:`clamped`, from a score that is already made."""
+    calibrated = threshold is None and (alpha is not None or kind == "tight")
+    if around.kind == "add-remove":
+        if calibrated:
+            found = centred(score, kind, epsilon, n, alpha, around)
+        else:
+            found = unmoved(score, kind, epsilon, n, threshold or Fraction(0), around)
+        noise, cutoff, scale, shift = found.noise, found.cutoff, found.scale, found.shift
     else:
-        cutoff = score.lattice_threshold(threshold or Fraction(0), n)
-    return _described(pair, kind, score, noise, cutoff, float(epsilon), n)
+        noise, scale, shift = calibrated_noise(kind, score, epsilon, clamp, around.rows), 1, 0
+        if calibrated:
+            cutoff = calibrated_cutoff(score, noise, n, alpha)
+        else:
+            cutoff = score.lattice_threshold(threshold or Fraction(0), n)
+    null, alternative = pair.null.describe(), pair.alternative.describe()
+    return PrivateTest(
+        kind, score, noise, cutoff, float(epsilon), n, around.kind, null, alternative, around.rows, scale, shift
+    )
 
 
 def kind_score(pair: Pair, kind: str, clamp: tuple[Number, Number]) -> Score:
@@ -64,11 +95,12 @@ def kind_score(pair: Pair, kind: str, clamp: tuple[Number, Number]) -> Score:
     return clamped_score(pair, clamp, COARSE_UNITS if kind == "tight" and few else None)
 
 
-def calibrated_noise(kind: str, score: Score, epsilon: Fraction, clamp: tuple[Number, Number]) -> Noise:
-    """The kind's noise, scaled to what it must hide. Scales are in units of the score's lattice."""
+def calibrated_noise(kind: str, score: Score, epsilon: Fraction, clamp: tuple[Number, Number], rows: int = 1) -> Noise:
+    """The kind's noise, scaled to what it must hide of a person with ``rows`` rows, in units of the score's lattice."""
     if kind == "tight":
-        return Tulap(epsilon, score.width)
-    width = rational(clamp[1], "clamp") - rational(clamp[0], "clamp")  # the paper's b - a, not the realised one
+        return Tulap(epsilon, rows * score.width)
+    # the paper's b - a, not the realised one
+    width = rows * (rational(clamp[1], "clamp") - rational(clamp[0], "clamp"))
     if kind == "ncllr":
         return Laplace(width / epsilon / score.step)
     # The exponent 1/2 of the paper is scale 2, enough while b - a <= 2 epsilon; a wider clamp needs more.
@@ -104,11 +136,5 @@ def unclamped(
             cutoff = math.ceil(cutoff) - Fraction(1, 2)
     bounded = kind == "sllr" and all(math.isfinite(end) for end in pair.ratio_range)
     epsilon = float(score.step * score.width / 2) if bounded else math.inf
-    return _described(pair, kind, score, noise, cutoff, epsilon, n)
-
-
-def _described(
-    pair: Pair, kind: str, score: Score, noise: Noise, cutoff: Fraction, epsilon: float, n: int
-) -> PrivateTest:
     null, alternative = pair.null.describe(), pair.alternative.describe()
     return PrivateTest(kind, score, noise, cutoff, epsilon, n, null=null, alternative=alternative)

@@ -12,26 +12,29 @@ from typing import Any
 import numpy as np
 
 from privatest import _validate, engines
+from privatest.charge import charged, make_charge
 from privatest.errors import InvalidData, InvalidDocument, InvalidInput
+from privatest.hypothesis.neighbours import NEIGHBOURS, Neighbourhood
 from privatest.hypothesis.release import Decision, Release
 from privatest.hypothesis.total import NoisyTotal
-from privatest.noise import Noise, NoNoise, noise_from_dict, seeded_source, system_source
+from privatest.noise import Noise, NoNoise, Tulap, noise_from_dict, seeded_source, system_source
+from privatest.rational import rational
 from privatest.scores import Score
 from privatest.scores.documents import fraction_from_json, number_from_json
 
 __all__ = ["FORMAT", "NEIGHBOURS", "PrivateTest"]
 
-FORMAT = "privatest/test/1"
-NEIGHBOURS = ("replace",)
+FORMAT = "privatest/test/2"
 
 
 @dataclass(frozen=True, eq=False)
 class PrivateTest:
-    r"""Decide P ("null") when :math:`\sum_i s(x_i) + N > \kappa`, else Q ("alternative").
+    r"""Decide P ("null") when :math:`\sum_i (M s(x_i) - C) + N > \kappa`, else Q ("alternative").
 
-    Guarantees: running it on data is epsilon-differentially private (replace one record, n public): the noise
-    hides any change of the total up to the score's width at a cost of at most epsilon, which is checked
-    when the object is made, however it is made.
+    Guarantees: running it on data is epsilon-differentially private: the noise hides whatever difference of the total
+    one person can make (``sensitivity``) at a cost of at most epsilon, which is checked when the object is made,
+    however it is made. With neighbours "replace" one person's rows are replaced by as many others, and n is public;
+    with "add-remove" a person comes or goes, and n is neither checked nor revealed.
 
     Attributes:
         name: "tight", "scllr", "ncllr", "llr" or "sllr".
@@ -39,9 +42,11 @@ class PrivateTest:
         noise: what is added to the total.
         cutoff: kappa, in units of the score's lattice.
         epsilon: privacy loss of one run (``inf``: not private).
-        n: number of records.
-        neighbours: "replace": one record replaced by another.
+        n: number of records the test was designed for.
+        neighbours: "replace" or "add-remove", see above.
         null, alternative: short descriptions of P and Q.
+        max_rows_per_unit: the most records that are used of one person.
+        scale, shift: M and C; 1 and 0 where n is public, else what makes the threshold the same whatever n is.
     """
 
     name: str
@@ -53,16 +58,21 @@ class PrivateTest:
     neighbours: str = "replace"
     null: str = "P"
     alternative: str = "Q"
+    max_rows_per_unit: int = 1
+    scale: int = 1
+    shift: int = 0
 
     def __post_init__(self) -> None:
         if self.neighbours not in NEIGHBOURS:
             raise InvalidInput(f"neighbours={self.neighbours!r} must be one of {', '.join(map(repr, NEIGHBOURS))}.")
         object.__setattr__(self, "n", _validate.positive_integer(n=self.n))
+        _validate.positive_integer(max_rows_per_unit=self.max_rows_per_unit)
+        _validate.positive_integer(scale=self.scale)
         self.score.check_total(self.n)
-        loss = self.noise.privacy_loss(self.score.width)
+        loss = self.noise.privacy_loss(self.sensitivity)
         if not loss <= self.epsilon * (1 + 1e-12):
             raise InvalidInput(
-                f"The noise allows a privacy loss of {loss:.6g} for scores of width {self.score.width}, more than "
+                f"The noise allows a privacy loss of {loss:.6g} for totals {self.sensitivity} apart, more than "
                 f"epsilon={self.epsilon:g}. Use more noise or a narrower clamp."
             )
 
@@ -72,24 +82,40 @@ class PrivateTest:
         return math.isfinite(self.epsilon)
 
     @property
+    def sensitivity(self) -> int:
+        """The most by which one person changes the total, in units of the noise's lattice."""
+        return Neighbourhood(self.neighbours, self.max_rows_per_unit).reach(self.score, self.scale, self.shift)
+
+    @property
     def threshold(self) -> float:
         """kappa in nats: the statistic above which the decision is "null"."""
-        return float(self.score.value(self.cutoff, self.n))
+        return float(self._nats(self.cutoff))
 
     @property
     def clamp(self) -> tuple[float, float]:
         """The realised clamp: the least and the most that one record adds to the statistic."""
-        return self.score.bounds()
+        if self.neighbours == "replace":
+            return self.score.bounds()
+        low, high = (
+            self.score.step * (s - Fraction(self.shift, self.scale)) for s in (self.score.low, self.score.high)
+        )
+        return float(low), float(high)
+
+    def _nats(self, total: Fraction | int) -> Fraction:
+        """What a (noisy) total stands for: the sum of clamped ratios, or of shifted ones where n is not public."""
+        if self.neighbours == "replace":
+            return self.score.value((total + self.n * self.shift) / Fraction(self.scale), self.n)
+        return self.score.step * total / self.scale
 
     @cached_property
     def null_total(self) -> NoisyTotal:
         """Law of the noisy total when the records come from P."""
-        return NoisyTotal(self.score.support, self.score.null_law, self.n, self.noise)
+        return NoisyTotal(self.scale * self.score.support - self.shift, self.score.null_law, self.n, self.noise)
 
     @cached_property
     def alternative_total(self) -> NoisyTotal:
         """Law of the noisy total when the records come from Q."""
-        return NoisyTotal(self.score.support, self.score.alternative_law, self.n, self.noise)
+        return NoisyTotal(self.scale * self.score.support - self.shift, self.score.alternative_law, self.n, self.noise)
 
     @cached_property
     def alpha(self) -> float:
@@ -106,34 +132,81 @@ class PrivateTest:
         """1 - alpha - beta."""
         return 1.0 - self.alpha - self.beta
 
-    def run(self, data: Any, *, column: str | None = None, rng: np.random.Generator | None = None) -> Release:
-        """Run the test once on data of exactly n records.
+    def run(
+        self,
+        data: Any,
+        *,
+        column: str | None = None,
+        unit: str | None = None,
+        order: str | None = None,
+        ledger: Any = None,
+        dataset: str | None = None,
+        request: str | None = None,
+        rng: np.random.Generator | None = None,
+    ) -> Release:
+        """Run the test once on data: of exactly n records where n is public, of any number where it is not.
 
         Args:
-            data: array, list, pandas/polars/pyarrow column, or a data frame together with ``column``.
-            column: which column of a data frame holds the records.
+            data: array, list, pandas/polars/pyarrow column, a data frame, file, SQL table or Spark DataFrame together
+                with ``column``.
+            column: which column holds the records.
+            unit: which column says whose record it is. At most ``max_rows_per_unit`` records of each are used; records
+                that say nobody's are not used.
+            order: which column gives the order of time (no test looks at it).
+            ledger, dataset, request: charge epsilon to the data set's budget before anything is computed. The same
+                request again returns the same release, free of charge.
             rng: only for simulations: a seeded generator in place of the operating system's randomness. The
                 release then says that it is simulated, and is not private.
         """
-        records = engines.open_source(data, column=column)
-        count = records.count()
-        if count != self.n:
+        if unit is None and self.max_rows_per_unit > 1:
+            raise InvalidInput(
+                f"The test was designed for up to max_rows_per_unit={self.max_rows_per_unit} records of one person, "
+                "but unit is missing. Say which column names the person: unit=..."
+            )
+        charge = make_charge(
+            ledger,
+            dataset,
+            request,
+            epsilon=self._price,
+            design=lambda: {"test": self.to_dict(), "column": column, "unit": unit},
+            simulated=rng is not None,
+        )
+        if charge is not None and (earlier := charge.earlier()) is not None:
+            return Release.from_dict(earlier)
+        most = None if unit is None else self.max_rows_per_unit
+        records = engines.open_source(data, column=column, unit=unit, max_rows_per_unit=most, order=order)
+        records.check(self.score)
+        if self.neighbours == "replace" and (count := records.count()) != self.n:
             raise InvalidData(
                 f"The data have {count} records, the test was designed for n={self.n}. "
                 f"Design it with n={count}, or pass exactly {self.n} records."
             )
-        records.check(self.score)
         if self.private:
             _ = self.alpha  # a law that cannot be computed is refused now, not when the noise is drawn
-        noisy = records.total(self.score) + self.noise.draw(system_source if rng is None else seeded_source(rng))
-        return self.release(noisy, simulated=rng is not None)
+        source = system_source if rng is None else seeded_source(rng)
+
+        def released() -> Release:
+            total = self.scale * records.total(self.score)
+            if self.shift:
+                total -= self.shift * records.count()
+            return self.release(total + self.noise.draw(source), simulated=rng is not None)
+
+        return charged(charge, released, Release.from_dict)
+
+    @property
+    def _price(self) -> Fraction | None:
+        """What a run costs, exactly: epsilon as it was written, also where a double rounds it down."""
+        if not self.private:
+            return None
+        exact = self.noise.epsilon if isinstance(self.noise, Tulap) else Fraction(0)
+        return max(exact, rational(self.epsilon))
 
     def release(self, noisy: Fraction, *, simulated: bool = False) -> Release:
         """Decision, statistic and p-value from a noisy total: post-processing, which costs no privacy."""
         decision: Decision = "null" if noisy > self.cutoff else "alternative"
         statistic = pvalue = None
         if self.private:
-            statistic = float(self.score.value(noisy, self.n))
+            statistic = float(self._nats(noisy))
             pvalue = self.null_total.cdf(noisy)
         return Release(decision, statistic, pvalue, self.epsilon, self.n, self.name, self.neighbours, simulated)
 
@@ -147,6 +220,9 @@ class PrivateTest:
             "epsilon": self.epsilon if self.private else "inf",
             "n": self.n,
             "neighbours": self.neighbours,
+            "max_rows_per_unit": self.max_rows_per_unit,
+            "scale": self.scale,
+            "shift": self.shift,
             "cutoff": str(self.cutoff),
             "noise": self.noise.to_dict(),
             "score": self.score.to_dict(),
@@ -166,6 +242,9 @@ class PrivateTest:
             texts = {key: document[key] for key in ("name", "neighbours", "null", "alternative")}
             if not all(isinstance(text, str) for text in texts.values()):
                 raise InvalidDocument(f"{', '.join(texts)} must be texts.")
+            whole = {key: document[key] for key in ("max_rows_per_unit", "scale", "shift")}
+            if not all(type(number) is int for number in whole.values()):
+                raise InvalidDocument(f"{', '.join(whole)} must be whole numbers.")
             return cls(
                 score=Score.from_dict(document["score"]),
                 noise=noise_from_dict(document["noise"]),
@@ -173,6 +252,7 @@ class PrivateTest:
                 epsilon=epsilon,
                 n=n,
                 **texts,
+                **whole,
             )
         except InvalidDocument:
             raise
@@ -207,11 +287,12 @@ class PrivateTest:
     def __repr__(self) -> str:
         low, high = self.clamp
         noise = "none" if isinstance(self.noise, NoNoise) else type(self.noise).__name__
+        rows = f", max_rows_per_unit={self.max_rows_per_unit}" if self.max_rows_per_unit > 1 else ""
         privacy = f"epsilon={self.epsilon:g}" if self.private else "NOT PRIVATE (epsilon=inf)"
         return (
             f"PrivateTest({self.name!r}, null={self.null}, alternative={self.alternative}, {privacy}, n={self.n}, "
             f"clamp=({low:.6g}, {high:.6g}), width={self.score.width}, noise={noise}, "
-            f"threshold={self.threshold:.6g}, neighbours={self.neighbours!r})"
+            f"threshold={self.threshold:.6g}, neighbours={self.neighbours!r}{rows})"
         )
 
 

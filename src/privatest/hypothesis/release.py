@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal
 
 __all__ = ["Decision", "Release"]
@@ -21,9 +21,10 @@ class Release:
     Attributes:
         decision: "null" (the data look like P) or "alternative" (they look like Q).
         statistic: the noisy sum of clamped log-likelihood ratios, in nats; large values speak for P.
-        pvalue: probability, were P true, of a statistic as small as this one; exact.
+        pvalue: probability, were P true, of a statistic as small as this one of n records; exact.
         epsilon: privacy loss of this release; ``inf`` means it is not private.
-        n: number of records, which is public.
+        n: number of records, which is public; with neighbours "add-remove", the number the test was designed for,
+            whatever the data's.
         test: name of the test.
         neighbours: which pairs of data sets the guarantee compares.
         simulated: True when the randomness came from a generator of the caller's: such a release is not private.
@@ -50,6 +51,13 @@ class Release:
         if math.isinf(self.epsilon):
             document["epsilon"] = "inf"
         return document
+
+    @classmethod
+    def from_dict(cls, document: dict[str, Any]) -> Release:
+        """The release that :meth:`to_dict` wrote."""
+        kept = {field.name: document[field.name] for field in fields(cls)}
+        kept["epsilon"] = math.inf if kept["epsilon"] == "inf" else float(kept["epsilon"])
+        return cls(**kept)
 
     def __str__(self) -> str:
         parts = [f"decision: {self.decision}"]

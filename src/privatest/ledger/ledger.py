@@ -161,6 +161,27 @@ class Ledger:
         release: dict[str, Any] = json.loads(done)
         return release
 
+    def released(self, *, dataset: str, request: str, epsilon: Number, design: str) -> dict[str, Any] | None:
+        """The release of a completed request, None where there is none yet. Nothing is charged.
+
+        Raises:
+            RequestConflict: where the name stands for another epsilon or design.
+        """
+        check_name(dataset=dataset)
+        check_name(request=request)
+        check_name(design=design)
+        asked = _validate.positive(epsilon=epsilon)
+        with self._store.read() as book:
+            book.tail()
+            self._newest(book, dataset)
+            earlier = book.request(dataset, request)
+        charge, release = earlier.get("charge"), earlier.get("release")
+        if charge is None:
+            return None
+        check_same(charge, asked, design)
+        found: dict[str, Any] | None = None if release is None else json.loads(release.release or "null")
+        return found
+
     def history(self, dataset: str | None = None) -> list[Entry]:
         """Every grant, charge and release, oldest first; of all data sets or of one."""
         if dataset is not None:

@@ -48,10 +48,12 @@ def power_curve(
     clamp: str | tuple[Number, Number] | None = None,
     threshold: Number | None = None,
     alpha: float | None = None,
+    neighbours: str = "replace",
+    max_rows_per_unit: int = 1,
 ) -> PowerCurve:
     """alpha and beta of the test at each n; without n, at 25 sizes around the one of advantage 2/3."""
     goal = Goal(advantage=ADVANTAGE) if alpha is None else Goal(alpha=_validate.probability(alpha=alpha), beta=0.2)
-    family = make_family(null, alternative, epsilon, test, clamp, threshold, goal)
+    family = make_family(null, alternative, epsilon, test, clamp, threshold, goal, neighbours, max_rows_per_unit)
     if n is None:
         middle = smallest_n(family)
         sizes = [int(size) for size in np.unique(np.rint(np.geomspace(max(middle / 16, 1), middle * 8, 25)))]

@@ -7,7 +7,6 @@ from typing import Any
 from privatest import _validate
 from privatest.errors import InvalidInput
 from privatest.hypothesis import PrivateTest
-from privatest.hypothesis.private_test import NEIGHBOURS
 from privatest.power.family import make_family
 from privatest.power.goal import Goal, make_goal
 from privatest.power.sample_sizes import smallest_n
@@ -29,6 +28,7 @@ def design(
     beta: float | None = None,
     advantage: float | None = None,
     neighbours: str = "replace",
+    max_rows_per_unit: int = 1,
 ) -> PrivateTest:
     """A test of P (``null``) against Q (``alternative``).
 
@@ -43,17 +43,21 @@ def design(
         threshold: decide "null" above it, in nats. None: for "tight" the one with the best exact error rates, for the
             paper's tests 0.
         alpha: keep the type I error at most this, and make the type II error small.
-        neighbours: "replace": one record replaced by another.
+        neighbours: what the test must not tell apart. "replace": two data sets of n records, of which one differs.
+            "add-remove": two data sets of which one has a record more; n is then the number you expect, for which the
+            test is tuned, and is neither checked nor revealed.
+        max_rows_per_unit: the most records of one person that a run uses (see ``unit`` of :meth:`PrivateTest.run`); all
+            of them together are protected.
 
     >>> test = design([0.6, 0.4], [0.4, 0.6], epsilon=1, n=29)
     >>> round(test.advantage, 4)
     0.6774
     """
-    _validate.choice(NEIGHBOURS, neighbours=neighbours)
     if threshold is not None and alpha is not None:
         raise InvalidInput(f"threshold={threshold!r} and alpha={alpha!r} were both given. Give one of them.")
     if n is None:
-        family = make_family(null, alternative, epsilon, test, clamp, threshold, make_goal(advantage, alpha, beta))
+        goal = make_goal(advantage, alpha, beta)
+        family = make_family(null, alternative, epsilon, test, clamp, threshold, goal, neighbours, max_rows_per_unit)
         return family.test(smallest_n(family))
     n = _validate.positive_integer(n=n)
     if beta is not None or advantage is not None:
@@ -62,4 +66,5 @@ def design(
             f"{name}={value!r} and n={n} were both given, but n records have the power they have. Leave one out."
         )
     goal = Goal(advantage=0.0) if alpha is None else Goal(alpha=_validate.probability(alpha=alpha), beta=0.0)
-    return make_family(null, alternative, epsilon, test, clamp, threshold, goal).test(n)
+    family = make_family(null, alternative, epsilon, test, clamp, threshold, goal, neighbours, max_rows_per_unit)
+    return family.test(n)

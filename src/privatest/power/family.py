@@ -15,11 +15,12 @@ from privatest.hypothesis.build import (
     KINDS,
     PRIVATE_KINDS,
     calibrated_noise,
-    clamped,
+    from_score,
     kind_score,
     paper_clamp,
     unclamped,
 )
+from privatest.hypothesis.neighbours import REPLACE, Neighbourhood, make_neighbourhood
 from privatest.pairs import Pair, make_pair
 from privatest.power.goal import Goal
 from privatest.power.profile import Profile, profile_of
@@ -56,13 +57,23 @@ class Family:
     clamp: str | Clamp
     threshold: Fraction | None
     goal: Goal
+    around: Neighbourhood = REPLACE
 
     def test(self, n: int) -> PrivateTest:
         """The test on n records."""
         if self.kind not in PRIVATE_KINDS:
             return unclamped(self.pair, n, self.kind, threshold=self.threshold, alpha=self.goal.alpha)
-        ends = self.clamp_for(n)
-        return clamped(self.pair, self.epsilon, n, self.kind, ends, threshold=self.threshold, alpha=self.goal.alpha)
+        return from_score(
+            self.pair,
+            self.score_for(n),
+            self.epsilon,
+            n,
+            self.kind,
+            self.clamp_for(n),
+            threshold=self.threshold,
+            alpha=self.goal.alpha,
+            around=self.around,
+        )
 
     @cached_property
     def profile(self) -> Profile:
@@ -84,7 +95,7 @@ class Family:
         known: dict[int, Clamp] = self.__dict__.setdefault("_tuned", {})
         if size not in known:
             start = float(self.paper[0]), float(self.paper[1])
-            known[size] = tuned_clamp(self.profile, self.epsilon, size, self.goal, start)
+            known[size] = tuned_clamp(self.profile, self.epsilon, size, self.goal, start, around=self.around)
         return known[size]
 
     def score_for(self, n: int) -> Score:
@@ -100,19 +111,12 @@ class Family:
     def margin(self, n: int) -> float:
         """By how much the test on n records exceeds the goal, exactly; negative where it falls short."""
         calibrated = self.threshold is None and (self.kind == "tight" or self.goal.alpha is not None)
-        if not calibrated or self.kind not in PRIVATE_KINDS:
-            test = self.test(n) if self.kind not in PRIVATE_KINDS else self._fixed(n)
+        if not calibrated or self.kind not in PRIVATE_KINDS or self.around.kind != "replace":
+            test = self.test(n)
             return self.goal.shortfall(test.alpha, test.beta)
         score = self.score_for(n)
-        noise = calibrated_noise(self.kind, score, self.epsilon, self.clamp_for(n))
+        noise = calibrated_noise(self.kind, score, self.epsilon, self.clamp_for(n), self.around.rows)
         return self.goal.margin(Curves(score.support, score.null_law, score.alternative_law, n, noise))
-
-    def _fixed(self, n: int) -> PrivateTest:
-        """As :meth:`test`, with the score of an earlier call."""
-        score = self.score_for(n)
-        noise = calibrated_noise(self.kind, score, self.epsilon, self.clamp_for(n))
-        cutoff = score.lattice_threshold(self.threshold or Fraction(0), n)
-        return PrivateTest(self.kind, score, noise, cutoff, float(self.epsilon), n)
 
     def with_clamp_for(self, n: int) -> Family:
         """The same family with the clamp of n records at every n."""
@@ -150,6 +154,8 @@ def make_family(
     clamp: str | Clamp | None,
     threshold: Number | None,
     goal: Goal,
+    neighbours: str = "replace",
+    max_rows_per_unit: int = 1,
 ) -> Family:
     """The family a user asks for, all arguments checked."""
     budget = _validate.positive(epsilon=epsilon, remedy="Typical values lie between 0.1 and 2.")
@@ -163,7 +169,11 @@ def make_family(
     else:
         clamp = _ends(clamp)
     level = None if threshold is None else rational(threshold, "threshold")
-    return Family(make_pair(null, alternative), budget, test, clamp, level, goal)
+    around = make_neighbourhood(neighbours, max_rows_per_unit)
+    if around != REPLACE and test not in PRIVATE_KINDS:
+        name, value = ("neighbours", neighbours) if around.kind != "replace" else ("max_rows_per_unit", around.rows)
+        raise InvalidInput(f"{name}={value!r} does not apply to test={test!r}, which is not private. Leave it out.")
+    return Family(make_pair(null, alternative), budget, test, clamp, level, goal, around)
 
 
 def _ends(clamp: Any) -> Clamp:

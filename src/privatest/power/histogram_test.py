@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from privatest import _validate, engines
+from privatest.charge import charged, make_charge
 from privatest.errors import InvalidData, InvalidDocument, InvalidInput
 from privatest.hypothesis import Release
 from privatest.hypothesis.release import Decision
@@ -206,29 +207,55 @@ class HistogramTest:
         """1 - alpha - beta."""
         return 1.0 - self.alpha - self.beta
 
-    def run(self, data: Any, *, column: str | None = None, rng: np.random.Generator | None = None) -> Release:
+    def run(
+        self,
+        data: Any,
+        *,
+        column: str | None = None,
+        ledger: Any = None,
+        dataset: str | None = None,
+        request: str | None = None,
+        rng: np.random.Generator | None = None,
+    ) -> Release:
         """Run the test once on data of exactly n records; the release carries the decision only.
 
         Args:
-            data: array, list, pandas/polars/pyarrow column, or a data frame together with ``column``.
-            column: which column of a data frame holds the records.
+            data: array, list, pandas/polars/pyarrow column, a data frame, file, SQL table or Spark DataFrame together
+                with ``column``.
+            column: which column holds the records.
+            ledger, dataset, request: charge epsilon to the data set's budget before anything is computed. The same
+                request again returns the same release, free of charge.
             rng: only for simulations: a seeded generator in place of the operating system's randomness. The
                 release then says that it is simulated, and is not private.
         """
+        charge = make_charge(
+            ledger,
+            dataset,
+            request,
+            epsilon=self.budget,
+            design=lambda: {"test": self.to_dict(), "column": column},
+            simulated=rng is not None,
+        )
+        if charge is not None and (earlier := charge.earlier()) is not None:
+            return Release.from_dict(earlier)
         records = engines.open_source(data, column=column)
+        records.check(self._digit_score(1, 1))
         count = records.count()
         if count != self.n:
             raise InvalidData(
                 f"The data have {count} records, the test was designed for n={self.n}. "
                 f"Design it with n={count}, or pass exactly {self.n} records."
             )
-        numerator = int(self.numerators[self.histograms.rank(self._count(records)[None, :])[0]])
         source = system_source if rng is None else seeded_source(rng)
-        null = bernoulli(numerator, DENOMINATOR, source)
-        decision: Decision = "null" if null else "alternative"
-        return Release(
-            decision, None, None, self.epsilon, self.n, self.name, self.neighbours, simulated=rng is not None
-        )
+
+        def released() -> Release:
+            numerator = int(self.numerators[self.histograms.rank(self._count(records)[None, :])[0]])
+            decision: Decision = "null" if bernoulli(numerator, DENOMINATOR, source) else "alternative"
+            return Release(
+                decision, None, None, self.epsilon, self.n, self.name, self.neighbours, simulated=rng is not None
+            )
+
+        return charged(charge, released, Release.from_dict)
 
     def _count(self, records: engines.Records) -> Integers:
         """Records in each class: totals of scores that are powers of n + 1, whose digits are the counts."""

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from privatest.hypothesis import Curves
 from privatest.hypothesis.build import FEW_VALUES
+from privatest.hypothesis.neighbours import REPLACE, Neighbourhood
 from privatest.noise import Tulap
 from privatest.pairs import ContinuousPair, DiscretePair, Pair
 from privatest.scores.clamped import cell_ratios
@@ -33,7 +34,7 @@ class Profile:
     p: Floats
     q: Floats
 
-    def curves(self, clamp: tuple[float, float], epsilon: Fraction, n: int) -> Curves:
+    def curves(self, clamp: tuple[float, float], epsilon: Fraction, n: int, around: Neighbourhood = REPLACE) -> Curves:
         """Error rates of the tight test with this clamp, on a coarse lattice."""
         a, b = clamp
         low, high = max(a, float(self.ratios[0])), min(b, float(self.ratios[-1]))
@@ -45,7 +46,14 @@ class Profile:
         else:
             support, place = np.unique(steps, return_inverse=True)
         null, alternative = (np.bincount(place, weights=mass, minlength=len(support)) for mass in (self.p, self.q))
-        return Curves(support, null.astype(np.float64), alternative.astype(np.float64), n, Tulap(epsilon, units))
+        centre = (self.centre(clamp) - low) * (units / (high - low))
+        noise = Tulap(epsilon, math.ceil(around.extent(0, units, centre) - 1e-9))
+        return Curves(support, null.astype(np.float64), alternative.astype(np.float64), n, noise)
+
+    def centre(self, clamp: tuple[float, float]) -> float:
+        """The middle between the means of the clamped ratio: about the threshold for one record."""
+        values = np.clip(self.ratios, *clamp)
+        return float(np.sum((self.p + self.q) * values)) / 2
 
     def moments(self, clamp: tuple[float, float]) -> tuple[float, float, float]:
         """Difference of means and the two variances of the clamped ratio."""

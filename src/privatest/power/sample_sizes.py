@@ -31,6 +31,8 @@ def sample_size(
     test: str = "tight",
     clamp: str | tuple[Number, Number] | None = None,
     threshold: Number | None = None,
+    neighbours: str = "replace",
+    max_rows_per_unit: int = 1,
 ) -> int:
     """The smallest n such that the test on n records, and on any larger number, meets the goal.
 
@@ -40,7 +42,8 @@ def sample_size(
     >>> sample_size([0.6, 0.4], [0.4, 0.6], epsilon=1)
     29
     """
-    family = make_family(null, alternative, epsilon, test, clamp, threshold, make_goal(advantage, alpha, beta))
+    goal = make_goal(advantage, alpha, beta)
+    family = make_family(null, alternative, epsilon, test, clamp, threshold, goal, neighbours, max_rows_per_unit)
     return smallest_n(family)
 
 
@@ -70,7 +73,7 @@ def _guess(family: Family) -> int:
     for _ in range(2):
 
         def margin(m: int, clamp: tuple[float, float] = clamp) -> float:
-            return family.goal.margin(family.profile.curves(clamp, family.epsilon, m))
+            return family.goal.margin(family.profile.curves(clamp, family.epsilon, m, family.around))
 
         n = _crossing(margin, n, lambda _: MOST_RECORDS, rough=True)
         if n >= MOST_RECORDS:
@@ -141,12 +144,14 @@ def min_epsilon(
     test: str = "tight",
     clamp: str | tuple[Number, Number] | None = None,
     threshold: Number | None = None,
+    neighbours: str = "replace",
+    max_rows_per_unit: int = 1,
 ) -> float:
     """The strongest privacy at which n records suffice: the smallest epsilon, rounded up to four digits."""
     n = _validate.positive_integer(n=n)
     goal = make_goal(advantage, alpha, beta)
     _validate.choice(PRIVATE_KINDS, test=test)
-    base = make_family(null, alternative, 1, test, clamp, threshold, goal)
+    base = make_family(null, alternative, 1, test, clamp, threshold, goal, neighbours, max_rows_per_unit)
 
     def margin(epsilon: float, ends: tuple[Number, Number] | None = None) -> float:
         return base.at_epsilon(epsilon, ends).margin(n)

@@ -8,6 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from privatest.hypothesis.neighbours import REPLACE, Neighbourhood
 from privatest.power.goal import Goal
 from privatest.power.profile import Profile
 
@@ -21,7 +22,9 @@ _MOST_TRIALS = 160
 Clamp = tuple[float, float]
 
 
-def tuned_clamp(profile: Profile, epsilon: Fraction, n: int, goal: Goal, *extra: Clamp) -> Clamp:
+def tuned_clamp(
+    profile: Profile, epsilon: Fraction, n: int, goal: Goal, *extra: Clamp, around: Neighbourhood = REPLACE
+) -> Clamp:
     """(a, b) of the largest margin at n records; ``extra`` clamps (the paper's) compete too.
 
     A grid over both ends, then a pattern search from the best two cells of it: error rates are smooth in the ends but
@@ -37,7 +40,7 @@ def tuned_clamp(profile: Profile, epsilon: Fraction, n: int, goal: Goal, *extra:
         a, b = max(clamp[0], least), min(clamp[1], most)
         key = (float(f"{a:.12g}"), float(f"{b:.12g}"))
         if key not in tried:
-            tried[key] = goal.margin(profile.curves(key, epsilon, n))
+            tried[key] = goal.margin(profile.curves(key, epsilon, n, around))
         return tried[key]
 
     lows = sorted({max(-g * size, least) for g in _GRID})
@@ -45,7 +48,7 @@ def tuned_clamp(profile: Profile, epsilon: Fraction, n: int, goal: Goal, *extra:
     for clamp in extra:
         margin(clamp)
     ranked = sorted(
-        ((_deflection(profile, (a, b), float(epsilon), n), a, b) for a in lows for b in highs), reverse=True
+        ((_deflection(profile, (a, b), float(epsilon), n, around), a, b) for a in lows for b in highs), reverse=True
     )
     for _, a, b in ranked[:14]:
         margin((a, b))
@@ -66,11 +69,12 @@ def _typical(profile: Profile) -> float:
     return typical or 1.0
 
 
-def _deflection(profile: Profile, clamp: Clamp, epsilon: float, n: int) -> float:
+def _deflection(profile: Profile, clamp: Clamp, epsilon: float, n: int, around: Neighbourhood) -> float:
     """Gap of the means over the standard deviation of the noisy total: a quick guide to where to look."""
     gap, null, alternative = profile.moments(clamp)
     low, high = max(clamp[0], float(profile.ratios[0])), min(clamp[1], float(profile.ratios[-1]))
-    noise = 2 * ((high - low) / (2 * math.sinh(min(epsilon, 40) / 2))) ** 2 / 2 + (high - low) ** 2 / 12
+    width = around.extent(low, high, profile.centre(clamp))
+    noise = 2 * (width / (2 * math.sinh(min(epsilon, 40) / 2))) ** 2 / 2 + width**2 / 12
     return n * gap / math.sqrt(n * (null + alternative) / 2 + noise)
 
 

@@ -1,0 +1,237 @@
+"""Persons with many rows, and persons who come and go: privacy verified on every small data set.
+
+Totals are the engines' own, of raw data sets with a column that says whose row it is; output probabilities are exact.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import privatest as pt
+from privatest import engines
+from privatest.errors import InvalidData, InvalidInput
+from privatest.hypothesis import PrivateTest
+from privatest.noise import Noise, Tulap, seeded_source
+from tests.contracts.exhaustive import decision_log_ratio, log_pmf
+
+SLACK = 1 + 1e-12
+PAIRS = [
+    ({"a": 0.6, "b": 0.4}, {"a": 0.4, "b": 0.6}),
+    ({"a": 0.2, "b": 0.3, "c": 0.5}, {"a": 0.5, "b": 0.3, "c": 0.2}),
+    ({"a": 0.0, "b": 1.0}, {"a": 0.1, "b": 0.9}),
+]
+Rows = tuple[Any, ...]
+
+
+def tables(labels: list[Any], most: int) -> Iterator[Rows]:
+    """All multisets of up to ``most`` rows of one person, odd ones included."""
+    for size in range(most + 1):
+        yield from itertools.combinations_with_replacement([*labels, None, "odd"], size)
+
+
+def total(test: PrivateTest, persons: dict[str, Rows]) -> tuple[int, int]:
+    """The total before the noise, and how many rows are used."""
+    rows = [(who, x) for who, values in persons.items() for x in values]
+    frame = pd.DataFrame({"who": [r[0] for r in rows], "x": np.array([r[1] for r in rows], dtype=object)})
+    records = engines.open_source(frame, column="x", unit="who", max_rows_per_unit=test.max_rows_per_unit)
+    count = records.count()
+    return test.scale * records.total(test.score) - test.shift * count, count
+
+
+def largest(noise: Noise, differences: set[int]) -> float:
+    """sup over outputs of the log-ratio, for totals that differ by any of these.
+
+    Tulap's pmf is constant on blocks of its width, so one output on each side of every border of either block says
+    it all; the others are looked at on a grid and far out.
+    """
+    parity = int(2 * noise.offset)
+    worst = 0.0
+    for difference in differences:
+        if isinstance(noise, Tulap):
+            borders = noise.width * np.arange(-4, 5) + noise.width // 2
+            places = (borders[:, None] + np.arange(-2, 3)).ravel()
+            places = np.concatenate([places, places + difference])
+        else:
+            places = np.concatenate([np.linspace(-3, 3, 2001), [-60, 60]]) * (abs(difference) + 1)
+        values = 2 * np.rint(places).astype(np.int64) + parity
+        worst = max(worst, float(np.max(np.abs(log_pmf(noise, values) - log_pmf(noise, values - 2 * difference)))))
+    return worst
+
+
+def differences(test: PrivateTest, labels: list[Any]) -> set[tuple[int, int]]:
+    """(total, neighbour's total) for all rows of one person beside others, by the test's notion of neighbours."""
+    found = set()
+    others: dict[str, Rows] = {"B": (labels[0], labels[-1], None), "C": (labels[0],) * 5}
+    seen = {rows: total(test, {"A": rows, **others}) for rows in tables(labels, test.max_rows_per_unit + 2)}
+    if test.neighbours == "add-remove":
+        nobody = total(test, others)[0]
+        for value, _ in seen.values():
+            found |= {(value, nobody), (nobody, value)}
+        return found
+    for (value, count), (other, used) in itertools.product(seen.values(), repeat=2):
+        if count == used:  # n is public
+            found.add((value, other))
+    return found
+
+
+@pytest.mark.parametrize("kind", ["tight", "ncllr", "scllr"])
+@pytest.mark.parametrize("neighbours", ["replace", "add-remove"])
+@pytest.mark.parametrize("rows", [1, 2, 3])
+def test_all_of_one_persons_rows_are_hidden(kind: str, neighbours: str, rows: int, show: Any) -> None:
+    worst = 0.0
+    for (null, alternative), epsilon in itertools.product(PAIRS, (0.5, 2)):
+        test = pt.design(
+            null, alternative, epsilon=epsilon, n=9, test=kind, clamp="paper", neighbours=neighbours,
+            max_rows_per_unit=rows,
+        )  # fmt: skip
+        pairs = differences(test, list(null))
+        ratio = largest(test.noise, {a - b for a, b in pairs})
+        assert decision_log_ratio(test.noise, test.cutoff, pairs) <= ratio * SLACK
+        worst = max(worst, ratio / epsilon)
+    show(f"{kind}, {neighbours}, {rows} rows a person: largest log-ratio {worst:.12f} epsilon")
+    assert worst <= SLACK
+    if kind == "tight":
+        assert worst > 0.99
+
+
+@pytest.mark.parametrize("neighbours", ["replace", "add-remove"])
+def test_the_check_fails_when_a_row_more_is_used(neighbours: str) -> None:
+    null, alternative = PAIRS[1]
+    test = pt.design(null, alternative, epsilon=1, n=9, clamp="paper", neighbours=neighbours, max_rows_per_unit=2)
+    careless = pt.design(null, alternative, epsilon=1, n=9, clamp="paper", neighbours=neighbours, max_rows_per_unit=3)
+    ratio = largest(test.noise, {a - b for a, b in differences(careless, list(null))} if neighbours == "replace" else
+                    {a - b for a, b in rescaled(test, careless, list(null))})  # fmt: skip
+    assert ratio > 1 + 1e-6
+
+
+def rescaled(test: PrivateTest, careless: PrivateTest, labels: list[Any]) -> set[tuple[int, int]]:
+    """The careless test's use of rows with the other's shift."""
+    mixed = PrivateTest(
+        test.name, test.score, careless.noise, test.cutoff, 1.0, test.n, test.neighbours,
+        max_rows_per_unit=3, scale=test.scale, shift=test.shift,
+    )  # fmt: skip
+    return differences(mixed, labels)
+
+
+def test_too_little_noise_for_the_rows_or_the_shift_is_refused() -> None:
+    null, alternative = PAIRS[1]
+    test = pt.design(null, alternative, epsilon=1, n=9, neighbours="add-remove", max_rows_per_unit=2)
+    document = test.to_dict()
+    for change in ({"max_rows_per_unit": 3}, {"shift": test.shift + test.scale * 20}, {"neighbours": "replace"}):
+        with pytest.raises(InvalidInput, match="privacy loss"):
+            PrivateTest.from_dict({**document, **change})
+    assert PrivateTest.from_dict(document) == test
+
+
+class TestAddRemove:
+    """n is neither required nor revealed."""
+
+    @pytest.fixture
+    def test(self) -> PrivateTest:
+        return pt.design("normal(0, 1)", "normal(1, 1)", epsilon=1, n=40, neighbours="add-remove")
+
+    def test_any_number_of_records_will_do(self, test: PrivateTest) -> None:
+        rng = np.random.default_rng(1)
+        for n in (0, 1, 39, 40, 41, 1000):
+            release = test.run(rng.normal(0, 1, n), rng=np.random.default_rng(2))
+            assert release.n == 40
+            assert release.neighbours == "add-remove"
+
+    def test_the_threshold_is_the_same_whatever_n_is(self, test: PrivateTest) -> None:
+        """With more records than planned both errors fall; without the shift one of them would grow to 1/2."""
+        rng = np.random.default_rng(3)
+        for mean, decision in ((0.0, "null"), (1.0, "alternative")):
+            for n in (160, 1600):
+                said = [test.run(rng.normal(mean, 1, n), rng=rng).decision for _ in range(20)]
+                assert said.count(decision) >= 19
+
+    def test_error_rates_are_those_measured(self, test: PrivateTest) -> None:
+        rng, runs = np.random.default_rng(4), 4000
+        source = seeded_source(rng)
+        for mean, error, wrong in ((0.0, test.alpha, False), (1.0, test.beta, True)):
+            said = 0
+            for _ in range(runs):  # without the p-values, which take their time
+                raw = test.scale * engines.total(test.score, rng.normal(mean, 1, 40)) - 40 * test.shift
+                said += (raw + test.noise.draw(source) > test.cutoff) == wrong
+            assert abs(said / runs - error) < 6 * np.sqrt(error * (1 - error) / runs) + 1e-3
+
+    def test_statistic_and_threshold_are_in_the_same_units(self, test: PrivateTest) -> None:
+        rng = np.random.default_rng(5)
+        for _ in range(10):
+            release = test.run(rng.normal(0.5, 1, 40), rng=rng)
+            assert (release.decision == "null") == (release.statistic > test.threshold)
+
+    def test_it_needs_no_more_records_than_replacing_does(self) -> None:
+        for null, alternative, epsilon in (
+            ("bernoulli(0.6)", "bernoulli(0.4)", 1),
+            ("normal(0,1)", "normal(0.5,1)", 0.5),
+        ):
+            coming = pt.sample_size(null, alternative, epsilon=epsilon, neighbours="add-remove")
+            assert coming <= pt.sample_size(null, alternative, epsilon=epsilon)
+
+    def test_alpha_is_kept(self) -> None:
+        for level in (0.2, 0.05, 1e-3, 1e-8):
+            test = pt.design(
+                "bernoulli(0.3)", "bernoulli(0.6)", epsilon=0.7, n=80, neighbours="add-remove", alpha=level
+            )
+            assert level / 2 < test.alpha <= level
+
+    def test_the_papers_tests_keep_their_threshold(self) -> None:
+        for kind in ("ncllr", "scllr"):
+            test = pt.design("bernoulli(0.3)", "bernoulli(0.6)", epsilon=1, n=50, test=kind, neighbours="add-remove")
+            assert abs(test.threshold) < 1e-9
+            low, high = pt.design("bernoulli(0.3)", "bernoulli(0.6)", epsilon=1, n=50, test=kind).clamp
+            assert test.clamp == pytest.approx((low, high), abs=1e-4)
+
+
+class TestRows:
+    """max_rows_per_unit in a design and unit in a run belong together."""
+
+    frame = pd.DataFrame({"who": ["a", "a", "a", "b", None, "c"], "x": [1, 1, 0, 1, 1, np.nan]})
+
+    def test_a_design_for_many_rows_asks_whose_they_are(self) -> None:
+        test = pt.design("bernoulli(0.3)", "bernoulli(0.6)", epsilon=1, n=4, max_rows_per_unit=2)
+        with pytest.raises(InvalidInput, match="unit is missing"):
+            test.run(self.frame, column="x")
+        assert test.run(self.frame, column="x", unit="who").n == 4  # two of a, one of b, one of c, none of nobody
+
+    def test_one_row_a_person_by_default(self) -> None:
+        test = pt.design("bernoulli(0.3)", "bernoulli(0.6)", epsilon=1, n=3)
+        assert test.run(self.frame, column="x", unit="who").n == 3
+        with pytest.raises(InvalidData, match="3 records"):
+            pt.design("bernoulli(0.3)", "bernoulli(0.6)", epsilon=1, n=6).run(self.frame, column="x", unit="who")
+
+    @pytest.mark.parametrize("rows", [0, -1, 1.5, "2", None, True])
+    def test_wrong_numbers_of_rows(self, rows: Any) -> None:
+        with pytest.raises(InvalidInput, match="max_rows_per_unit"):
+            pt.design("bernoulli(0.3)", "bernoulli(0.6)", epsilon=1, n=4, max_rows_per_unit=rows)
+
+    def test_the_noise_grows_with_the_rows(self) -> None:
+        tests = [pt.design("bernoulli(0.3)", "bernoulli(0.6)", epsilon=1, n=40, max_rows_per_unit=k) for k in (1, 2, 5)]
+        assert [t.sensitivity // t.score.width for t in tests] == [1, 2, 5]
+        assert tests[0].advantage > tests[1].advantage > tests[2].advantage
+        for t in tests:
+            assert t.noise.privacy_loss(t.sensitivity) == pytest.approx(1)
+
+    def test_tests_that_are_not_private_take_neither(self) -> None:
+        for change in ({"neighbours": "add-remove"}, {"max_rows_per_unit": 2}):
+            with pytest.raises(InvalidInput, match="not private"):
+                pt.design("bernoulli(0.3)", "bernoulli(0.6)", epsilon=1, n=4, test="llr", **change)
+
+
+def test_error_rates_of_shifted_totals_agree_with_enumeration() -> None:
+    test = pt.design([0.2, 0.3, 0.5], [0.5, 0.3, 0.2], epsilon=1, n=5, neighbours="add-remove", max_rows_per_unit=2)
+    for law, exact in ((test.score.null_law, test.alpha), (test.score.alternative_law, 1 - test.beta)):
+        found = 0.0
+        for places in itertools.product(range(len(law)), repeat=5):
+            raw = sum(test.scale * int(test.score.support[i]) - test.shift for i in places)
+            found += float(np.prod(law[list(places)])) * float(test.noise.cdf(float(test.cutoff - raw)))
+        assert found == pytest.approx(exact, abs=1e-12)
+    assert Fraction(test.cutoff) == 0

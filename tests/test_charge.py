@@ -1,0 +1,144 @@
+"""Everything that runs on data, through a ledger: charged once, released once, nothing charged by a call that fails."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import privatest as pt
+from privatest.errors import BudgetExceeded, InvalidInput, PrivatestError, RequestConflict
+
+RNG = np.random.default_rng(7)
+COIN = RNG.integers(0, 2, 40)
+SERIES = np.concatenate([RNG.integers(0, 2, 150) * 0, np.ones(150, dtype=np.int64)])
+
+Ask = Callable[..., Any]
+
+
+def decide(data: Any = COIN, **ledger: Any) -> Any:
+    return pt.design("bernoulli(0.3)", "bernoulli(0.6)", epsilon=0.5, n=40).run(data, **ledger)
+
+
+def best_run(data: Any = COIN[:6], **ledger: Any) -> Any:
+    return pt.optimum("bernoulli(0.3)", "bernoulli(0.6)", epsilon=0.5, n=6).test.run(data, **ledger)
+
+
+def fit(data: Any = COIN, **ledger: Any) -> Any:
+    return pt.goodness_of_fit(data, [0.5, 0.5], distance=0.3, epsilon=0.5, beta=None, **ledger)
+
+
+def detect(data: Any = SERIES, **ledger: Any) -> Any:
+    return pt.detect_change(data, "bernoulli(0.1)", "bernoulli(0.9)", epsilon=0.5, **ledger)
+
+
+ASKS: dict[str, Ask] = {"test": decide, "optimum": best_run, "fit": fit, "detect": detect}
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> pt.Ledger:
+    found = pt.Ledger(tmp_path / "ledger.db")
+    found.grant("d", epsilon=1)
+    return found
+
+
+@pytest.mark.parametrize("name", ASKS)
+class TestEveryRelease:
+    def test_is_charged_once_and_returned_again(self, name: str, ledger: pt.Ledger) -> None:
+        first = ASKS[name](ledger=ledger, dataset="d", request="r")
+        assert ledger.spent("d") == Fraction(1, 2)
+        again = [ASKS[name](ledger=ledger, dataset="d", request="r") for _ in range(5)]
+        assert all(release == first for release in again)
+        assert type(again[0]) is type(first)
+        assert ledger.spent("d") == Fraction(1, 2)
+        assert first.private
+        assert ledger.verify() == 3
+
+    def test_another_request_is_charged_again_until_the_budget_ends(self, name: str, ledger: pt.Ledger) -> None:
+        for request in ("r", "s"):
+            ASKS[name](ledger=ledger, dataset="d", request=request)
+        with pytest.raises(BudgetExceeded, match=r"0\.5 asked, 0\.0 left"):
+            ASKS[name](ledger=ledger, dataset="d", request="t")
+        assert ledger.left("d") == 0
+
+    def test_what_is_released_is_what_is_recorded(self, name: str, ledger: pt.Ledger) -> None:
+        release = ASKS[name](ledger=ledger, dataset="d", request="r")
+        recorded = [entry for entry in ledger.history("d") if entry.kind == "release"]
+        assert len(recorded) == 1
+        assert type(release).from_dict(recorded[0].release) == release
+
+    def test_a_call_that_fails_before_the_draw_costs_nothing(self, name: str, ledger: pt.Ledger) -> None:
+        bad: list[tuple[Any, dict[str, Any]]] = [
+            (pd.DataFrame({"y": COIN}), {"column": "x"}),
+            (np.array(["text"] * len(COIN)), {}),
+            (np.zeros((2, 2)), {}),
+            ([], {}),
+            (COIN, {"dataset": "unknown"}),
+            (COIN, {"request": None}),
+            (COIN, {"rng": np.random.default_rng(1)}),
+            (COIN, {"ledger": "ledger.db"}),
+        ]
+        for data, change in bad:
+            with pytest.raises(PrivatestError):
+                ASKS[name](data, **{"ledger": ledger, "dataset": "d", "request": "r", **change})
+        assert ledger.spent("d") == 0
+        assert ledger.verify() == 1
+
+    def test_the_name_of_a_request_stands_for_one_design(self, name: str, ledger: pt.Ledger) -> None:
+        ASKS[name](ledger=ledger, dataset="d", request="r")
+        other = pt.design("bernoulli(0.2)", "bernoulli(0.6)", epsilon=0.5, n=40)
+        with pytest.raises(RequestConflict):
+            other.run(COIN, ledger=ledger, dataset="d", request="r")
+        assert ledger.spent("d") == Fraction(1, 2)
+
+    def test_names_without_a_ledger_are_refused(self, name: str) -> None:
+        for change in ({"dataset": "d"}, {"request": "r"}):
+            with pytest.raises(InvalidInput, match="without ledger="):
+                ASKS[name](**change)
+
+
+def test_a_crash_after_the_charge_stays_charged_and_the_retry_completes_it(
+    ledger: pt.Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    test = pt.design("bernoulli(0.3)", "bernoulli(0.6)", epsilon=0.5, n=40)
+    with monkeypatch.context() as broken:
+        broken.setattr("privatest.noise.tulap.Tulap._draw_doubled", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            test.run(COIN, ledger=ledger, dataset="d", request="r")
+    assert ledger.spent("d") == Fraction(1, 2)
+    release = test.run(COIN, ledger=ledger, dataset="d", request="r")
+    assert ledger.spent("d") == Fraction(1, 2)
+    assert test.run(COIN, ledger=ledger, dataset="d", request="r") == release
+
+
+def test_a_third_is_charged_as_a_third(ledger: pt.Ledger) -> None:
+    test = pt.design("bernoulli(0.3)", "bernoulli(0.6)", epsilon=Fraction(1, 3), n=40)
+    for request in "abc":
+        test.run(COIN, ledger=ledger, dataset="d", request=request)
+    assert ledger.left("d") == 0
+
+
+def test_ten_tenths_fit_in_a_budget_of_one(ledger: pt.Ledger) -> None:
+    test = pt.design("bernoulli(0.3)", "bernoulli(0.6)", epsilon=0.1, n=40)
+    for request in range(10):
+        test.run(COIN, ledger=ledger, dataset="d", request=f"r{request}")
+    assert ledger.left("d") == 0
+    with pytest.raises(BudgetExceeded):
+        test.run(COIN, ledger=ledger, dataset="d", request="r10")
+
+
+def test_what_is_not_private_cannot_be_paid_for(ledger: pt.Ledger) -> None:
+    test = pt.design("bernoulli(0.3)", "bernoulli(0.6)", epsilon=1, n=40, test="llr")
+    with pytest.raises(InvalidInput, match="not private"):
+        test.run(COIN, ledger=ledger, dataset="d", request="r")
+
+
+def test_a_completed_request_needs_no_data(ledger: pt.Ledger, tmp_path: Path) -> None:
+    test = pt.design("bernoulli(0.3)", "bernoulli(0.6)", epsilon=0.5, n=40)
+    release = test.run(COIN, ledger=ledger, dataset="d", request="r")
+    assert test.run(tmp_path / "gone.csv", ledger=ledger, dataset="d", request="r") == release
