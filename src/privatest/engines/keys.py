@@ -96,7 +96,7 @@ class Coder:
         lookup = np.full(len(keys.distinct), -1, dtype=np.int64)
         for place in np.flatnonzero(used).tolist():
             lookup[place] = self.known.setdefault(keys.distinct[place], len(self.known))
-        return lookup[values]
+        return lookup[values.astype(np.intp)]
 
 
 def ranks(parts: Sequence[Keys]) -> Integers:

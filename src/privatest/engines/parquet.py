@@ -11,7 +11,9 @@ from privatest.engines.streams import Part, Piece, Progress, Stream
 
 __all__ = ["parquet_stream"]
 
-BATCH = 1 << 17
+# Rows at a time; fewer where a record may be a long text.
+BATCH = 1 << 19
+TEXT_BATCH = 1 << 16
 # A column of a row group larger than this is read through a buffer, so that it need not be in memory whole.
 LARGE = 1 << 25
 BUFFER = 1 << 20
@@ -24,11 +26,18 @@ def parquet_stream(files: Sequence[str], choose: Callable[[Sequence[str], str], 
     wanted = choose(footers[0][1].names, repr(files[0]))
     same_columns(wanted, [(path, schema) for path, (_, schema) in zip(files, footers, strict=True)])
     pieces = []
-    for path, (metadata, _) in zip(files, footers, strict=True):
-        pieces += [_row_group(path, metadata, group, wanted) for group in range(metadata.num_row_groups)]
+    for path, (metadata, schema) in zip(files, footers, strict=True):
+        short = all(_is_short(schema.field(name).type) for name in wanted.names())
+        batch = BATCH if short else TEXT_BATCH
+        pieces += [_row_group(path, metadata, group, wanted, batch) for group in range(metadata.num_row_groups)]
     rows = sum(metadata.num_rows for metadata, _ in footers)
     sample = column_of(pa.array([], type=footers[0][1].field(wanted.records).type))
     return Stream(pieces, sample, rows=rows, bar=progress_bar(rows, "rows"))
+
+
+def _is_short(kind: Any) -> bool:
+    """Whether every value takes a few bytes."""
+    return bool(import_arrow("A Parquet file").types.is_primitive(kind))
 
 
 def _footer(path: str) -> tuple[Any, Any]:
@@ -38,7 +47,7 @@ def _footer(path: str) -> tuple[Any, Any]:
         return file.metadata, file.schema_arrow
 
 
-def _row_group(path: str, metadata: Any, group: int, wanted: Wanted) -> Piece:
+def _row_group(path: str, metadata: Any, group: int, wanted: Wanted, rows: int) -> Piece:
     import pyarrow.parquet as pq
 
     def read(progress: Progress) -> Iterator[Part]:
@@ -48,7 +57,7 @@ def _row_group(path: str, metadata: Any, group: int, wanted: Wanted) -> Piece:
             largest = max((c.total_compressed_size for c in columns if c.path_in_schema in names), default=0)
             buffered = {"buffer_size": BUFFER} if largest > LARGE else {}
             with pq.ParquetFile(path, metadata=metadata, pre_buffer=False, **buffered) as file:
-                for batch in file.iter_batches(BATCH, row_groups=[group], columns=names, use_threads=False):
+                for batch in file.iter_batches(rows, row_groups=[group], columns=names, use_threads=False):
                     yield wanted.part(batch)
                     progress(batch.num_rows)
 
