@@ -28,7 +28,7 @@ def as_paths(source: Any) -> list[str] | None:
     if isinstance(source, os.PathLike):
         named = os.fspath(source)
         return [os.fsdecode(named)]
-    if isinstance(source, (list, tuple)) and source and all(isinstance(one, os.PathLike) for one in source):
+    if isinstance(source, (list, tuple)) and source and all(issubclass(type(one), os.PathLike) for one in source):
         return [os.fsdecode(os.fspath(one)) for one in source]
     if not isinstance(source, str):
         return None
