@@ -6,6 +6,7 @@ import argparse
 import json
 import os
 import platform
+import tempfile
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
@@ -13,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import scipy
 from bench_core import Comparison, heavy_tails, importing, normal_in_memory
+from bench_engines import parquet_file
 from bench_power import error_rates, sample_sizes
 from rich.console import Console
 from rich.table import Table
@@ -28,6 +30,8 @@ def comparisons(rows: int, repeats: int) -> Iterator[Comparison]:
     yield importing(repeats)
     yield error_rates(repeats)
     yield sample_sizes(repeats)
+    with tempfile.TemporaryDirectory() as folder:
+        yield parquet_file(rows, repeats, Path(folder))
 
 
 def shown(comparison: Comparison) -> Table:

@@ -1,9 +1,14 @@
-"""Every in-memory source gives the same integer for the same records, odd ones included."""
+"""Every source gives the same integers for the same records, odd ones included: totals, blocks, cells, units, order.
+
+The expected integers are computed record by record in plain Python, from the rules alone.
+"""
 
 from __future__ import annotations
 
 import decimal
 import math
+from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,6 +21,8 @@ import privatest as pt
 from privatest import engines
 from privatest.errors import InvalidData
 from privatest.scores import Score
+from tests.contracts.cases import CASES, Case, by_hand
+from tests.engines.openers import FRAMES, OPENERS, SINGLE
 
 ODD = [None, math.nan, math.inf, -math.inf]
 TESTS = {
@@ -25,6 +32,139 @@ TESTS = {
     "integers": ("poisson(3)", "poisson(5)"),
     "numeric labels": ([0.2, 0.3, 0.5], [0.5, 0.3, 0.2]),
 }
+
+
+def findings(case: Case, opener: str, folder: Path) -> dict[str, Any]:
+    """Everything an engine says about the records of a case."""
+    score = case.score
+    words = {} if opener in SINGLE else {"column": "x"}
+    records = engines.open_source(OPENERS[opener](case.columns, folder), **words)
+    records.check(score)
+    return {
+        "count": records.count(),
+        "total": records.total(score),
+        "cells": records.histogram(score.cells),
+    }
+
+
+def ordered_findings(case: Case, opener: str, folder: Path) -> dict[str, Any]:
+    """What an engine says about the records in the order of a column, and about units."""
+    score, source = case.score, FRAMES[opener](case.columns, folder)
+    if opener == "Arrow stream":  # can be read once only
+        source = source.read_all()
+    ordered = engines.open_source(source, column="x", order="when")
+    cut = {"unit": "who", "max_rows_per_unit": case.most}
+    units = engines.open_source(source, column="x", order="when", **cut)
+    return {
+        "blocks": engines.block_totals(score, source, case.block, "x", order="when", start=case.start),
+        "series": ordered.series(score).tolist(),
+        "total": engines.total(score, source, column="x", **cut),
+        "count": units.count(),
+        "cells": units.histogram(score.cells),
+        "kept series": units.series(score).tolist(),
+    }
+
+
+def expected(case: Case) -> dict[str, Any]:
+    scores = [by_hand(case.score, record) for record in case.columns["x"]]
+    return {"count": len(scores), "total": sum(scores), "cells": cells_by_hand(case, case.columns["x"])}
+
+
+def cells_by_hand(case: Case, records: list[Any]) -> list[int]:
+    return tally([cell_by_hand(case, record) for record in records], case.score.cells.count + 1)
+
+
+def cell_by_hand(case: Case, record: Any) -> int:
+    cells: Any = case.score.cells
+    if cells.kind == "labels":
+        return cells.index_of(record)
+    return int(cells.index(np.array([math.nan if record is None else record]))[0])
+
+
+def tally(found: list[int], size: int) -> list[int]:
+    counts = [0] * size
+    for one in found:
+        counts[one] += 1
+    return counts
+
+
+def kept_by_hand(values: dict[Any, list[tuple[int, int]]], most: int) -> list[tuple[int, int]]:
+    """Of each unit's (value, time): of the sorted ones those at which round(rank k/m) steps up, in fractions."""
+    kept = []
+    for rows in values.values():
+        ordered, m = sorted(rows), len(rows)
+        for rank, row in enumerate(ordered):
+            step = [math.floor(Fraction((rank + more) * most, m) + Fraction(1, 2)) for more in (0, 1)]
+            if m <= most or step[1] > step[0]:
+                kept.append(row)
+    return kept
+
+
+def expected_in_order(case: Case) -> dict[str, Any]:
+    rows = list(zip(case.columns["when"], case.columns["x"], case.columns["who"], strict=True))
+    scores = [by_hand(case.score, x) for _, x, _ in sorted(rows, key=lambda row: row[0])]
+    ends = range(case.start + case.block, len(scores) + 1, case.block)
+    units: dict[Any, list[tuple[int, int]]] = {}
+    unit_cells: dict[Any, list[tuple[int, int]]] = {}
+    for when, x, who in rows:
+        if who is not None:
+            units.setdefault(who, []).append((by_hand(case.score, x), when))
+            unit_cells.setdefault(who, []).append((cell_by_hand(case, x), when))
+    kept = sorted(kept_by_hand(units, case.most), key=lambda row: row[1])
+    kept_cells = [cell for cell, _ in kept_by_hand(unit_cells, case.most)]
+    return {
+        "blocks": [sum(scores[end - case.block : end]) for end in ends],
+        "series": scores,
+        "total": sum(score for score, _ in kept),
+        "count": len(kept),
+        "cells": tally(kept_cells, case.score.cells.count + 1),
+        "kept series": [score for score, _ in kept],
+    }
+
+
+@pytest.mark.parametrize("opener", OPENERS)
+def test_thirty_random_cases_have_the_same_totals(opener: str, tmp_path: Path) -> None:
+    for number, case in enumerate(CASES):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        assert findings(case, opener, folder) == expected(case), number
+
+
+@pytest.mark.parametrize("opener", FRAMES)
+def test_thirty_random_cases_have_the_same_blocks_and_units(opener: str, tmp_path: Path) -> None:
+    for number, case in enumerate(CASES):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        assert ordered_findings(case, opener, folder) == expected_in_order(case), number
+
+
+def test_the_cases_hold_what_they_are_meant_to() -> None:
+    kinds = {type(case.score.cells).__name__ for case in CASES}
+    assert kinds == {"LabelCells", "IntegerCells", "DyadicCells", "BoundedCells"}
+    assert any(case.score.line is not None for case in CASES)
+    assert all(None in case.columns["x"] and None in case.columns["who"] for case in CASES)
+    assert {case.most for case in CASES} == {1, 2, 3}
+    # the odd score can be told from all others, so that a record that is taken for odd shows
+    assert sum(case.score.odd_score not in (case.score.low, case.score.high) for case in CASES) > 10
+
+
+@pytest.mark.parametrize("opener", ["pyarrow", "Parquet", "Feather"])
+def test_a_different_handling_of_nulls_is_noticed(opener: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One engine that takes NULL for zero, or leaves it out, fails the contract."""
+    from privatest.engines import arrow, files
+
+    plain = arrow.column_of
+    zero = lambda array: plain(array.fill_null("" if pa.types.is_string(array.type) else 0))  # noqa: E731
+    dropped = lambda array: plain(array.drop_null())  # noqa: E731
+    for broken in (zero, dropped):
+        monkeypatch.setattr(arrow, "column_of", broken)
+        monkeypatch.setattr(files, "column_of", broken)
+        failed = 0
+        for number, case in enumerate(CASES):
+            folder = tmp_path / f"{broken is zero}-{number}"
+            folder.mkdir()
+            failed += findings(case, opener, folder) != expected(case)
+        assert failed > len(CASES) / 2
 
 
 def score_of(name: str) -> Score:

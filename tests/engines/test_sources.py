@@ -192,7 +192,7 @@ STRUCTURE: dict[str, tuple[Any, str]] = {
     "a mapping": ({"x": [1.0]}, "dict"),
     "an integer": (5, "type int"),
     "nothing": (None, "NoneType"),
-    "a path": (Path("data.csv"), "Path"),
+    "a path to nothing": (Path("no_such_data.csv"), "No file 'no_such_data.csv'"),
 }
 
 

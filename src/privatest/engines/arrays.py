@@ -17,7 +17,7 @@ from privatest.engines.fit import check_numbers
 from privatest.engines.single import Integers, single_scores
 from privatest.scores import BoundedCells, Cells, DyadicCells, Score
 
-__all__ = ["ArrayRecords"]
+__all__ = ["ArrayRecords", "summer"]
 
 # Below this many records the threads cost more than they save.
 FEW = 1 << 20
@@ -73,9 +73,22 @@ def _in_threads(work: Callable[[int, int], Result], count: int) -> list[Result]:
 
 
 def _sum_chunks(values: npt.NDArray[Any], score: Score) -> int:
+    return _add_up(values, _kernel(score))
+
+
+def _add_up(values: npt.NDArray[Any], kernel: Callable[[npt.NDArray[np.float64]], int]) -> int:
     """Exact: a chunk's total of 64-bit scores is summed in Python integers beyond the chunk."""
-    kernel = _kernel(score)
     return sum(kernel(as_floats(values[start : start + CHUNK])) for start in range(0, len(values), CHUNK))
+
+
+def summer(score: Score) -> Callable[[Column], int]:
+    """The totals of columns one after the other, in one thread: arrays share the working memory of one kernel."""
+    kernel = _kernel(score)
+
+    def add_up(records: Column) -> int:
+        return _add_up(records.values, kernel) if isinstance(records, ArrayRecords) else records.total(score)
+
+    return add_up
 
 
 def as_floats(chunk: npt.NDArray[Any]) -> npt.NDArray[np.float64]:

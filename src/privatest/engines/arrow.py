@@ -111,7 +111,7 @@ def key_kind(kind: Any, role: str) -> None:
     """Refuse a type that cannot say whose a row is, or when it happened."""
     types = import_arrow("An Arrow column").types
     content = kind.value_type if types.is_dictionary(kind) else kind
-    if types.is_nested(content) or types.is_null(content):
+    if types.is_nested(content):
         raise unfit(f"{role} of type {kind}", "Name a column of numbers, texts or times")
 
 

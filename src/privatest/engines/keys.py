@@ -49,6 +49,7 @@ class Keys:
 def keys_of_array(values: npt.NDArray[Any], missing: Truths | None = None) -> Keys:
     """The keys of a NumPy array of numbers, truths or times."""
     kind = values.dtype.kind
+    whole: npt.NDArray[Any]
     if kind in "mM":
         whole = values.astype(np.int64)
         present = ~np.isnat(values)
@@ -89,13 +90,13 @@ class Coder:
         """The codes of the keys that are present."""
         values = keys.values[keys.present]
         if keys.distinct is None:
-            return values.view(np.int64) if values.dtype.itemsize == 8 else values.astype(np.int64)
+            return np.asarray(values.view(np.int64))
         used = np.zeros(len(keys.distinct), dtype=np.bool_)
         used[values] = True
         lookup = np.full(len(keys.distinct), -1, dtype=np.int64)
         for place in np.flatnonzero(used).tolist():
             lookup[place] = self.known.setdefault(keys.distinct[place], len(self.known))
-        return lookup[values]
+        return lookup[values.astype(np.intp)]
 
 
 def ranks(parts: Sequence[Keys]) -> Integers:

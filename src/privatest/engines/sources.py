@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -15,6 +14,7 @@ from privatest.engines.cuts import OrderedRecords, UnitRecords
 from privatest.engines.frames import column_keys, from_array, from_pandas, from_polars
 from privatest.engines.keys import Keys
 from privatest.engines.names import choose
+from privatest.engines.paths import as_paths
 from privatest.engines.protocol import Records
 from privatest.engines.sequences import SequenceRecords
 from privatest.engines.streams import Part, Piece, Progress, Stream, StreamRecords
@@ -92,6 +92,11 @@ def _open_elsewhere(source: Any, **words: Any) -> Records | None:
         from privatest.engines.sql import open_address
 
         return open_address(source, **words)
+    paths = as_paths(source)
+    if paths is not None:
+        from privatest.engines.files import open_files
+
+        return open_files(paths, **words)
     return None
 
 
@@ -156,7 +161,10 @@ def _speaks_arrow(source: Any) -> bool:
 def _single(source: Any) -> Column | StreamRecords:
     """The records of a single column."""
     if isinstance(source, (str, bytes, bytearray)):
-        raise InvalidData("The data are a single text. Pass a list, an array or a column of records.")
+        raise InvalidData(
+            "The data are a single text, and no file is called so. Pass a list, an array or a column of records, or a "
+            "path that ends with .parquet, .csv or .feather."
+        )
     if isinstance(source, np.ndarray):
         return from_array(source)
     library = type(source).__module__.partition(".")[0]
@@ -168,7 +176,7 @@ def _single(source: Any) -> Column | StreamRecords:
         return from_pandas(source)
     if hasattr(source, "__array__"):
         return from_array(np.asarray(source))
-    if isinstance(source, Mapping) or not isinstance(source, Iterable) or isinstance(source, os.PathLike):
+    if isinstance(source, Mapping) or not isinstance(source, Iterable):
         raise InvalidData(f"The data are of type {type(source).__name__}. Pass an array, a list or a column.")
     return SequenceRecords(source if isinstance(source, (list, tuple, range)) else list(source))
 

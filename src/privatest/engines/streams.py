@@ -17,6 +17,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from privatest.engines.arrays import summer
 from privatest.engines.columns import Column, whole_blocks
 from privatest.engines.keys import Keys
 from privatest.scores import Cells, Score
@@ -73,16 +74,18 @@ class Stream:
             for piece in self.pieces:
                 yield from piece.read(progress)
 
-    def gather(self, work: Callable[[Column], Result]) -> Iterator[Result]:
-        """The work on all parts, in no order that matters: pieces are read in parallel."""
+    def gather(self, make_work: Callable[[], Callable[[Column], Result]]) -> Iterator[Result]:
+        """The work on all parts, in no order that matters: pieces are read in parallel, each with work of its own."""
         threads = min(os.cpu_count() or 1, 16, len(self.pieces))
         if threads <= 1:
+            work = make_work()
             for part in self.parts():
                 yield work(part.records)
             return
         with self.bar() as progress, ThreadPoolExecutor(threads) as pool:
 
             def run(piece: Piece) -> list[Result]:
+                work = make_work()
                 return [work(part.records) for part in piece.read(progress)]
 
             waiting: deque[Future[list[Result]]] = deque()
@@ -100,7 +103,7 @@ class Stream:
     @cached_property
     def row_count(self) -> int:
         """How many rows there are, by reading them if nothing else tells."""
-        return self.rows if self.rows is not None else sum(self.gather(lambda records: records.count()))
+        return self.rows if self.rows is not None else sum(self.gather(lambda: lambda records: records.count()))
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,7 +119,7 @@ class StreamRecords:
         self.stream.sample.check(score)
 
     def total(self, score: Score) -> int:
-        return sum(self.stream.gather(lambda records: records.total(score)))
+        return sum(self.stream.gather(lambda: summer(score)))
 
     def series(self, score: Score) -> Integers:
         found = [part.records.series(score) for part in self.stream.parts()]
@@ -141,6 +144,6 @@ class StreamRecords:
 
     def histogram(self, cells: Cells) -> list[int]:
         counts = np.zeros(cells.count + 1, dtype=np.int64)
-        for found in self.stream.gather(lambda records: records.histogram(cells)):
+        for found in self.stream.gather(lambda: lambda records: records.histogram(cells)):
             counts += found
         return [int(count) for count in counts]

@@ -1,0 +1,112 @@
+"""Fields of CSV files: bytes without a type. The score says whether they are to be numbers or texts.
+
+One rule reads numbers: white space around them apart, ``[+-]digits[.digits][e[+-]digits]`` in ASCII, or ``true`` and
+``false`` in any case. Everything else is odd, whatever the records around it are.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from privatest.engines.arrays import ArrayRecords
+from privatest.engines.arrow import import_arrow
+from privatest.engines.columns import Column
+from privatest.engines.keys import DECIMAL, Keys
+from privatest.scores import Cells, LabelCells, Score
+
+__all__ = ["FieldRecords", "field_keys", "field_number"]
+
+# What Arrow reads in bulk and no field can fail at: a short ordinary number.
+ORDINARY = r"^-?[0-9]{1,30}(\.[0-9]{0,30})?([eE][+-]?[0-9]{1,2})?$"
+TRUTHS = {b"true": 1.0, b"false": 0.0}
+
+
+@dataclass(frozen=True, eq=False)
+class FieldRecords(Column):
+    """An Arrow array of bytes; an unquoted empty field is missing."""
+
+    values: Any
+
+    def count(self) -> int:
+        return len(self.values)
+
+    def check(self, score: Score) -> None:
+        """A field may be anything, so any score fits."""
+
+    def index(self, cells: Cells) -> npt.NDArray[np.intp]:
+        if not isinstance(cells, LabelCells) or not any(isinstance(label, (str, bytes)) for label in cells.labels):
+            return self.numbers().index(cells)
+        codes, distinct = _encoded(self.values)
+        known = np.array([_label_cell(field, cells) for field in distinct] + [cells.count], dtype=np.intp)
+        return known[codes]
+
+    def part(self, first: int, last: int) -> FieldRecords:
+        return FieldRecords(self.values[first:last])
+
+    def total(self, score: Score) -> int:
+        return super().total(score) if isinstance(score.cells, LabelCells) else self.numbers().total(score)
+
+    def numbers(self) -> ArrayRecords:
+        """The fields as numbers, NaN for what is none."""
+        pa = import_arrow("A CSV file")
+        try:
+            # All of them numbers: what Arrow accepts, the rule accepts, but for nan and inf, which are odd either way.
+            found = self.values.cast(pa.string()).cast(pa.float64())
+        except pa.ArrowInvalid:
+            return ArrayRecords(self._one_by_one())
+        return ArrayRecords(found.to_numpy(zero_copy_only=False))
+
+    def _one_by_one(self) -> npt.NDArray[np.float64]:
+        import pyarrow.compute as pc
+
+        pa = import_arrow("A CSV file")
+        plain = pc.match_substring_regex(self.values, ORDINARY).fill_null(False)
+        bulk = pc.if_else(plain, self.values, pa.scalar(None, self.values.type)).cast(pa.string()).cast(pa.float64())
+        found = np.array(bulk.to_numpy(zero_copy_only=False), dtype=np.float64)
+        rest = np.flatnonzero(~plain.to_numpy(zero_copy_only=False))
+        found[rest] = [field_number(field) for field in self.values.take(pa.array(rest)).to_pylist()]
+        return found
+
+
+def field_number(field: bytes | None) -> float:
+    """The number a field stands for; NaN, that is, odd, for anything else.
+
+    >>> field_number(b" 1.5e3"), field_number(b"TRUE"), field_number(b"1_000"), field_number(b"")
+    (1500.0, 1.0, nan, nan)
+    """
+    if field is None:
+        return math.nan
+    text = field.strip(b" \t\r\n\v\f")
+    if text.lower() in TRUTHS:
+        return TRUTHS[text.lower()]
+    return float(text) if text.isascii() and DECIMAL.fullmatch(text.decode("ascii")) else math.nan
+
+
+def _label_cell(field: bytes | None, cells: LabelCells) -> int:
+    """A text label of exactly this text; or else a number that is a label."""
+    if field is None:
+        return cells.count
+    try:
+        found = cells.index_of(field.decode())
+    except UnicodeDecodeError:
+        return cells.count
+    return found if found < cells.count else int(cells.index(np.array([field_number(field)]))[0])
+
+
+def field_keys(values: Any) -> Keys:
+    """Fields as keys: their exact bytes."""
+    codes, distinct = _encoded(values)
+    return Keys(np.maximum(codes, 0), codes >= 0, distinct, loose=True)
+
+
+def _encoded(values: Any) -> tuple[npt.NDArray[np.int64], list[bytes]]:
+    """Positions among the distinct fields, -1 for missing ones."""
+    pa = import_arrow("A CSV file")
+    encoded = values.dictionary_encode()
+    codes = encoded.indices.cast(pa.int64()).fill_null(-1)
+    return codes.to_numpy(zero_copy_only=False), encoded.dictionary.to_pylist()

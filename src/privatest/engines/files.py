@@ -1,0 +1,119 @@
+"""Records in files: structure is read when they are opened, rows when they are summed, piece by piece."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any, NamedTuple
+
+from privatest.engines.arrow import arrow_kind, column_of, import_arrow, key_kind, keys_of
+from privatest.engines.cuts import OrderedRecords, UnitRecords
+from privatest.engines.names import choose
+from privatest.engines.paths import files_of
+from privatest.engines.protocol import Records
+from privatest.engines.streams import Part, Progress, StreamRecords
+from privatest.errors import InvalidData
+
+__all__ = ["Wanted", "open_files", "progress_bar", "readable", "same_columns"]
+
+
+class Wanted(NamedTuple):
+    """Names of the columns to read."""
+
+    records: str
+    unit: str | None
+    order: str | None
+
+    def names(self) -> list[str]:
+        """Each of them once."""
+        return list(dict.fromkeys(name for name in self if name is not None))
+
+    def part(self, batch: Any) -> Part:
+        """The columns of an Arrow batch."""
+        keys = [None if name is None else keys_of(batch.column(name)) for name in (self.unit, self.order)]
+        return Part(column_of(batch.column(self.records)), *keys)
+
+
+def open_files(
+    paths: Sequence[str], *, column: str | None, unit: str | None, max_rows_per_unit: int | None, order: str | None
+) -> Records:
+    """The records of Parquet, CSV or Feather files, in order of the files' names."""
+    form, files = files_of(paths)
+    import_arrow(f"A file of the format {form}")
+    if form == "CSV":
+        from privatest.engines.csv_files import csv_stream as stream_of
+    elif form == "Parquet":
+        from privatest.engines.parquet import parquet_stream as stream_of
+    else:
+        from privatest.engines.feather import feather_stream as stream_of
+    stream = stream_of(files, lambda names, where: Wanted(*choose(names, column, unit, order, where)))
+    if max_rows_per_unit is not None:
+        return UnitRecords(stream, max_rows_per_unit, order)
+    return StreamRecords(stream) if order is None else OrderedRecords(stream, order)
+
+
+@contextmanager
+def readable(path: str, form: str) -> Iterator[None]:
+    """Errors of the reader as one line about the file; what the reader says may quote a record, so it is not told."""
+    try:
+        yield
+    except InvalidData:
+        raise
+    except PermissionError:
+        raise InvalidData(f"The file {path!r} may not be read. Check its permissions.") from None
+    except FileNotFoundError:
+        raise InvalidData(f"The file {path!r} is gone.") from None
+    except Exception as error:  # pyarrow raises OSError and its own kinds of ValueError and KeyError alike
+        kind = type(error).__name__
+        raise InvalidData(
+            f"The file {path!r} cannot be read as {form} ({kind}). Is it cut short, or of another format?"
+        ) from None
+
+
+def same_columns(wanted: Wanted, schemas: Sequence[tuple[str, Any]]) -> None:
+    """Refuse files whose columns differ in what they are read as; each schema is (file, Arrow schema)."""
+    first, known = schemas[0]
+    arrow_kind(known.field(wanted.records).type)
+    for role, name in (("unit", wanted.unit), ("order", wanted.order)):
+        if name is not None:
+            key_kind(known.field(name).type, f"a column {role}")
+    for path, schema in schemas[1:]:
+        choose(schema.names, *wanted, repr(path))
+        for name in wanted.names():
+            ours, theirs = known.field(name).type, schema.field(name).type
+            # Numbers of several widths are read alike; keys are compared, and must be of one type.
+            alike = name not in (wanted.unit, wanted.order) and arrow_kind(ours) == arrow_kind(theirs)
+            if ours != theirs and not alike:
+                raise InvalidData(
+                    f"Column {name!r} is {ours} in {first!r} and {theirs} in {path!r}. "
+                    "Pass files whose columns have one type."
+                )
+
+
+def progress_bar(total: int, unit: str) -> Callable[[], AbstractContextManager[Progress]]:
+    """A progress bar on the terminal's stderr, while the rows are read; nothing where stderr is no terminal."""
+
+    @contextmanager
+    def bar() -> Iterator[Progress]:
+        if not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
+            yield lambda _amount: None
+            return
+        from rich.console import Console
+        from rich.progress import (
+            BarColumn,
+            DownloadColumn,
+            MofNCompleteColumn,
+            Progress,
+            TextColumn,
+            TimeRemainingColumn,
+        )
+
+        shown = DownloadColumn() if unit == "bytes" else MofNCompleteColumn()
+        columns = (TextColumn(f"reading {unit}"), BarColumn(), shown, TimeRemainingColumn())
+        with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+            task = progress.add_task("reading", total=total)
+            yield lambda amount: progress.advance(task, amount)
+
+    return bar

@@ -1,0 +1,64 @@
+"""Parquet files: the footers say what there is; row groups are read in parallel, the needed columns only."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from privatest.engines.arrow import column_of, import_arrow
+from privatest.engines.files import Wanted, progress_bar, readable, same_columns
+from privatest.engines.streams import Part, Piece, Progress, Stream
+
+__all__ = ["parquet_stream"]
+
+# Rows at a time; fewer where a record may be a long text.
+BATCH = 1 << 19
+TEXT_BATCH = 1 << 16
+# A column of a row group larger than this is read through a buffer, so that it need not be in memory whole.
+LARGE = 1 << 25
+BUFFER = 1 << 20
+
+
+def parquet_stream(files: Sequence[str], choose: Callable[[Sequence[str], str], Wanted]) -> Stream:
+    """The rows of the files; only their footers are read now."""
+    pa = import_arrow("A Parquet file")
+    footers = [_footer(path) for path in files]
+    wanted = choose(footers[0][1].names, repr(files[0]))
+    same_columns(wanted, [(path, schema) for path, (_, schema) in zip(files, footers, strict=True)])
+    pieces = []
+    for path, (metadata, schema) in zip(files, footers, strict=True):
+        short = all(_is_short(schema.field(name).type) for name in wanted.names())
+        batch = BATCH if short else TEXT_BATCH
+        pieces += [_row_group(path, metadata, group, wanted, batch) for group in range(metadata.num_row_groups)]
+    rows = sum(metadata.num_rows for metadata, _ in footers)
+    sample = column_of(pa.array([], type=footers[0][1].field(wanted.records).type))
+    return Stream(pieces, sample, rows=rows, bar=progress_bar(rows, "rows"))
+
+
+def _is_short(kind: Any) -> bool:
+    """Whether every value takes a few bytes."""
+    return bool(import_arrow("A Parquet file").types.is_primitive(kind))
+
+
+def _footer(path: str) -> tuple[Any, Any]:
+    import pyarrow.parquet as pq
+
+    with readable(path, "Parquet"), pq.ParquetFile(path) as file:
+        return file.metadata, file.schema_arrow
+
+
+def _row_group(path: str, metadata: Any, group: int, wanted: Wanted, rows: int) -> Piece:
+    import pyarrow.parquet as pq
+
+    def read(progress: Progress) -> Iterator[Part]:
+        names = wanted.names()
+        with readable(path, "Parquet"):
+            columns = (metadata.row_group(group).column(i) for i in range(metadata.num_columns))
+            largest = max((c.total_compressed_size for c in columns if c.path_in_schema in names), default=0)
+            buffered = {"buffer_size": BUFFER} if largest > LARGE else {}
+            with pq.ParquetFile(path, metadata=metadata, pre_buffer=False, **buffered) as file:
+                for batch in file.iter_batches(rows, row_groups=[group], columns=names, use_threads=False):
+                    yield wanted.part(batch)
+                    progress(batch.num_rows)
+
+    return Piece(read)

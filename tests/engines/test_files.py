@@ -1,0 +1,296 @@
+"""Files: the right ones are found, what is wrong with them is said before anything is read, columns stay unread."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.feather
+import pyarrow.parquet as pq
+import pytest
+
+from privatest import engines, fit_design, plan_change
+from privatest.engines import files, parquet
+from privatest.engines.paths import as_paths, format_of
+from privatest.engines.series import as_records
+from privatest.errors import InvalidData, InvalidInput, MissingExtra
+from tests.engines.catalogue import SCORES
+
+SCORE = SCORES["line"].score
+NUMBERS = np.random.default_rng(3).normal(0.5, 2, 5000)
+EXPECTED = int(SCORE.of_numbers(NUMBERS).sum())
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """The same numbers once in each format, in a folder each."""
+    table = pa.table({"id": np.arange(len(NUMBERS)), "x": NUMBERS})
+    for name in ("parquet", "feather", "csv"):
+        (tmp_path / name).mkdir()
+    pq.write_table(table, tmp_path / "parquet" / "data.parquet", row_group_size=777)
+    pa.feather.write_feather(table, tmp_path / "feather" / "data.feather")
+    pa.csv.write_csv(table, tmp_path / "csv" / "data.csv")
+    return tmp_path
+
+
+@pytest.mark.parametrize("form", ["parquet", "feather", "csv"])
+class TestEveryFormat:
+    def test_paths_texts_globs_folders_and_lists_of_paths(self, folder: Path, form: str) -> None:
+        path = folder / form / f"data.{form}"
+        many = [path, str(path), str(folder / form), folder / form, str(folder / "*" / f"*.{form}"), [path]]
+        for source in many:
+            records = engines.open_source(source, column="x")
+            assert (records.count(), records.total(SCORE)) == (len(NUMBERS), EXPECTED)
+        assert engines.total(SCORE, [path, path], column="x") == 2 * EXPECTED
+
+    def test_a_missing_column_is_named_with_a_suggestion(self, folder: Path, form: str) -> None:
+        path = folder / form / f"data.{form}"
+        with pytest.raises(InvalidData, match=rf"No column 'xx' in '.*data\.{form}'\. Did you mean 'x'\?"):
+            engines.open_source(path, column="xx")
+        with pytest.raises(InvalidData, match="2 columns"):
+            engines.open_source(path)
+        assert engines.open_source(path, order="id").total(SCORE) == EXPECTED  # the other column is meant
+        with pytest.raises(InvalidData, match="No column 'pid'"):
+            engines.open_source(path, column="x", unit="pid")
+
+    def test_what_is_no_such_file_is_refused_when_opened(self, folder: Path, form: str) -> None:
+        path = folder / form / f"wrong.{form}"
+        path.write_bytes(b"" if form == "csv" else b"id,x\n1,4711.25\n")
+        with pytest.raises(InvalidData, match="wrong") as caught:
+            engines.open_source(path, column="x")
+        assert "4711" not in str(caught.value)
+        path.write_bytes(b"")
+        with pytest.raises(InvalidData, match=r"cannot be read as|is empty"):
+            engines.open_source(path, column="x")
+
+    def test_a_thousand_files_give_the_same_integer(self, tmp_path: Path, form: str) -> None:
+        writers = {"parquet": pq.write_table, "feather": pa.feather.write_feather, "csv": pa.csv.write_csv}
+        for number in range(1000 if form == "parquet" else 100):
+            rows = NUMBERS[number::1000] if form == "parquet" else NUMBERS[number::100]
+            writers[form](pa.table({"x": rows}), str(tmp_path / f"{number % 7}-{number}.{form}"))
+        records = engines.open_source(tmp_path)
+        assert (records.count(), records.total(SCORE)) == (len(NUMBERS), EXPECTED)
+
+
+def test_detectors_and_fits_take_files(tmp_path: Path) -> None:
+    table = pa.table({"x": [0, 0, 1, 0, 0] * 30 + [1, 1, 1, 0, 1] * 30, "day": np.arange(300)[::-1]})
+    pq.write_table(table, tmp_path / "a.parquet", row_group_size=100)
+    pa.csv.write_csv(table, tmp_path / "a.csv")
+    rng = np.random.default_rng
+    forward = table["x"].to_numpy()
+    test = fit_design("bernoulli(0.5)", distance=0.3, epsilon=2, n=300)
+    plan = plan_change("bernoulli(0.2)", "bernoulli(0.8)", epsilon=2, n=300)
+    unknown = plan_change("bernoulli(0.2)", distance=0.4, epsilon=4, n=300)
+    for source in (tmp_path / "a.parquet", tmp_path / "a.csv"):
+        assert test.run(source, column="x", rng=rng(1)) == test.run(forward, rng=rng(1))
+        for one in (plan, unknown):
+            assert one.detect(source, column="x", rng=rng(1)) == one.detect(forward, rng=rng(1))
+        # in the order of another column: backwards
+        backwards = as_records(source, "x", "day")
+        assert plan.detect(backwards, rng=rng(1)) == plan.detect(forward[::-1], rng=rng(1))
+
+
+def test_files_cut_short_are_refused_when_opened(folder: Path) -> None:
+    for form in ("parquet", "feather"):
+        path = folder / form / f"data.{form}"
+        whole = path.read_bytes()
+        for size in (len(whole) // 2, len(whole) - 1, 3):
+            path.write_bytes(whole[:size])
+            with pytest.raises(InvalidData, match="Is it cut short"):
+                engines.open_source(path, column="x")
+
+
+def test_damage_inside_a_file_is_an_error_without_its_bytes(folder: Path) -> None:
+    path = folder / "parquet" / "data.parquet"
+    whole = bytearray(path.read_bytes())
+    start = pq.read_metadata(path).row_group(2).column(1).data_page_offset
+    whole[start : start + 900] = b"\x07" * 900
+    path.write_bytes(bytes(whole))
+    records = engines.open_source(path, column="x")  # the footer is whole
+    with pytest.raises(InvalidData, match="cannot be read as Parquet"):
+        records.total(SCORE)
+    packed = folder / "cut.csv.gz"
+    packed.write_bytes(gzip.compress(b"x\n" + b"1.5\n" * 10**5)[:200])
+    with pytest.raises(InvalidData, match="cannot be read as CSV"):
+        engines.total(SCORE, packed)
+
+
+def test_files_that_do_not_fit_together_are_refused(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"x": [1.0], "who": [1]}), tmp_path / "a.parquet")
+    pq.write_table(pa.table({"x": ["1.0"], "who": [1]}), tmp_path / "b.parquet")
+    with pytest.raises(InvalidData, match=r"Column 'x' is double in '.*a\.parquet' and string in '.*b\.parquet'"):
+        engines.open_source(tmp_path, column="x")
+    pq.write_table(pa.table({"y": [1.0], "who": [1]}), tmp_path / "b.parquet")
+    with pytest.raises(InvalidData, match=r"No column 'x' in '.*b\.parquet'"):
+        engines.open_source(tmp_path, column="x")
+    pq.write_table(pa.table({"who": [2.0], "x": [3]}), tmp_path / "b.parquet")  # integers are read like doubles
+    assert engines.total(SCORE, tmp_path, column="x") == int(SCORE.of_numbers([1, 3]).sum())
+    with pytest.raises(InvalidData, match=r"Column 'who' is int64 .* and double"):  # but identities must be alike
+        engines.open_source(tmp_path, column="x", unit="who")
+    (tmp_path / "c.csv").write_text("x,who\n1,2\n")
+    with pytest.raises(InvalidData, match="different formats: CSV and Parquet"):
+        engines.open_source(tmp_path, column="x")
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "1.csv").write_text("x,who\n1,2\n")
+    (tmp_path / "a" / "2.csv").write_text("who,x\n7,3\n")
+    assert engines.total(SCORE, tmp_path / "a", column="x") == int(SCORE.of_numbers([1, 3]).sum())
+    (tmp_path / "a" / "2.csv").write_text("who,z\n7,3\n")
+    with pytest.raises(InvalidData, match=r"No column 'x' in '.*2\.csv'"):
+        engines.open_source(tmp_path / "a", column="x")
+
+
+def test_a_column_twice_in_a_file_cannot_be_meant(tmp_path: Path) -> None:
+    (tmp_path / "twice.csv").write_text("x,x,y\n1,2,3\n")
+    with pytest.raises(InvalidData, match=r"2 columns of .* are called 'x'"):
+        engines.open_source(tmp_path / "twice.csv", column="x")
+    assert engines.total(SCORE, tmp_path / "twice.csv", column="y") == int(SCORE.of_numbers([3]).sum())
+
+
+def test_no_file_no_folder_no_match(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "claims.parquet").write_bytes(b"")
+    with pytest.raises(InvalidData, match=r"No file 'clams\.parquet'\. Did you mean 'claims\.parquet'\?"):
+        engines.open_source("clams.parquet")
+    with pytest.raises(InvalidData, match="there is no folder 'nowhere'"):
+        engines.open_source("nowhere/claims.parquet")
+    with pytest.raises(InvalidData, match=r"No file matches '20\*\.csv'"):
+        engines.open_source("20*.csv")
+    (tmp_path / "notes.txt").write_text("x")
+    with pytest.raises(InvalidData, match="no known format"):
+        engines.open_source("notes.txt")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(InvalidData, match="holds no data files"):
+        engines.open_source("empty")
+
+
+def test_texts_that_are_no_paths_are_not_taken_for_any() -> None:
+    assert as_paths(["a.csv", "b.csv"]) is None  # labels
+    assert as_paths("0.5") is None
+    assert as_paths("a\0b") is None
+    assert as_paths(np.zeros(3)) is None
+    assert as_paths([]) is None
+    assert as_paths(Path("x")) == ["x"]
+    assert [format_of(name) for name in ("a.CSV", "b.tsv.gz", "c.parquet.gz", "d.pq", "e")] == [
+        "CSV",
+        "CSV",
+        None,
+        "Parquet",
+        None,
+    ]
+
+
+def test_only_the_needed_columns_are_read(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[list[str]] = []
+    plain = files.Wanted.part
+    monkeypatch.setattr(files.Wanted, "part", lambda self, batch: seen.append(batch.schema.names) or plain(self, batch))
+    engines.total(SCORE, folder / "parquet" / "data.parquet", column="x")
+    engines.total(SCORE, folder / "feather" / "data.feather", column="x")
+    assert len(seen) > 5
+    assert all(names == ["x"] for names in seen)
+
+
+def test_large_row_groups_are_read_in_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Through a buffer, a few rows at a time, in order."""
+    monkeypatch.setattr(parquet, "LARGE", 1000)
+    monkeypatch.setattr(parquet, "BUFFER", 4096)
+    monkeypatch.setattr(parquet, "BATCH", 97)
+    pq.write_table(pa.table({"x": NUMBERS}), tmp_path / "one.parquet", row_group_size=10**6)
+    records = engines.open_source(tmp_path / "one.parquet")
+    np.testing.assert_array_equal(records.series(SCORE), SCORE.of_numbers(NUMBERS))
+    assert records.total(SCORE) == EXPECTED
+
+
+def test_the_number_of_rows_of_parquet_comes_from_the_footer(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def never(*_: Any) -> Any:
+        raise AssertionError("a row was read")
+
+    monkeypatch.setattr(files.Wanted, "part", never)
+    assert engines.open_source(folder / "parquet", column="x").count() == len(NUMBERS)
+
+
+def test_empty_files_have_no_records(tmp_path: Path) -> None:
+    table = pa.table({"x": pa.array([], pa.float64())})
+    pq.write_table(table, tmp_path / "none.parquet")
+    pa.feather.write_feather(table, tmp_path / "none.feather")
+    (tmp_path / "none.csv").write_text("x\n")
+    for form in ("parquet", "feather", "csv"):
+        records = engines.open_source(tmp_path / f"none.{form}")
+        assert (records.count(), records.total(SCORE), records.series(SCORE).tolist()) == (0, 0, [])
+        assert records.block_totals(SCORE, 3) == []
+        assert set(records.histogram(SCORE.cells)) == {0}
+
+
+def test_types_that_do_not_fit_are_refused_by_type(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"day": pa.array([1], pa.date32()), "x": ["1.5"]}), tmp_path / "a.parquet")
+    with pytest.raises(InvalidData, match="date32"):
+        engines.open_source(tmp_path / "a.parquet", column="day")
+    with pytest.raises(InvalidData, match="The data are text"):
+        engines.total(SCORE, tmp_path / "a.parquet", column="x")
+    pq.write_table(pa.table({"x": [1.0], "who": [[1]]}), tmp_path / "a.parquet")
+    with pytest.raises(InvalidData, match="a column unit of type list"):
+        engines.open_source(tmp_path / "a.parquet", column="x", unit="who")
+
+
+def test_a_file_that_may_not_be_read(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: Any, **__: Any) -> Any:
+        raise PermissionError("secret 4711")  # root may read everything, so the system's refusal is played
+
+    monkeypatch.setattr(pq, "ParquetFile", refuse)
+    with pytest.raises(InvalidData, match="may not be read") as caught:
+        engines.open_source(folder / "parquet", column="x")
+    assert "4711" not in str(caught.value)
+
+
+def test_without_pyarrow_files_are_a_missing_extra(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(MissingExtra, match=r"pip install privatest\[files\]"):
+        engines.open_source(folder / "csv" / "data.csv", column="x")
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize("form", ["parquet", "feather", "csv"])
+def test_a_progress_bar_on_a_terminal_and_nothing_elsewhere(
+    folder: Path, form: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = folder / form / f"data.{form}"
+    monkeypatch.setenv("TERM", "xterm")
+    for stderr, shown in ((Terminal(), True), (io.StringIO(), False)):
+        monkeypatch.setattr(sys, "stderr", stderr)
+        assert engines.total(SCORE, path, column="x") == EXPECTED
+        assert ("reading" in stderr.getvalue()) is shown
+        assert shown or stderr.getvalue() == ""
+
+
+def test_compressed_text(tmp_path: Path) -> None:
+    text = b"x\tname\n" + b"".join(f"{x!r}\tn\n".encode() for x in NUMBERS.tolist())
+    (tmp_path / "a.tsv").write_bytes(text)
+    (tmp_path / "a.tsv.gz").write_bytes(gzip.compress(text))
+    (tmp_path / "a.tsv.bz2").write_bytes(bz2.compress(text))
+    (tmp_path / "a.tsv.zst").write_bytes(pa.compress(text, codec="zstd", asbytes=True))
+    for name in ("a.tsv", "a.tsv.gz", "a.tsv.bz2", "a.tsv.zst"):
+        assert engines.total(SCORE, tmp_path / name, column="x") == EXPECTED
+
+
+def test_words_that_contradict_each_other(folder: Path) -> None:
+    with pytest.raises(InvalidInput, match="max_rows_per_unit=2 needs a unit"):
+        engines.open_source(folder / "csv" / "data.csv", column="x", max_rows_per_unit=2)
+    with pytest.raises(InvalidInput, match="max_rows_per_unit=-1"):
+        engines.open_source(folder / "csv" / "data.csv", column="x", unit="id", max_rows_per_unit=-1)
+    records = engines.open_source(folder / "csv" / "data.csv", column="x")
+    assert engines.open_source(records) is records
+    with pytest.raises(InvalidInput, match="open already"):
+        engines.open_source(records, column="x")
+    for words in ({"unit": "id"}, {"order": "id"}):
+        with pytest.raises(InvalidData, match="single column"):
+            engines.open_source(NUMBERS, **words)
