@@ -1,0 +1,40 @@
+"""What goes wrong where data lie elsewhere, in words of our own; and how large a sum there may be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from privatest.errors import InvalidData, PrivatestError
+
+__all__ = ["SUMMABLE", "asked", "tied", "unordered"]
+
+Answer = TypeVar("Answer")
+
+# Sums of 2^41 such scores stay within 64 bits. Larger scores are counted, and summed here in Python's integers.
+SUMMABLE = 1 << 22
+
+
+def asked(complaint: str, ask: Callable[[], Answer]) -> Answer:
+    """What ``ask`` returns. Whatever it raises becomes this complaint: a database's own words may quote a record."""
+    try:
+        return ask()
+    except PrivatestError:
+        raise
+    except Exception as error:
+        name = type(error).__name__
+    # Raised out here, so that the error does not carry the database's as its context.
+    raise InvalidData(f"{complaint} ({name})")
+
+
+def tied(order: str | None) -> InvalidData:
+    """The error for blocks whose ends are not settled."""
+    return InvalidData(
+        f"Column {order!r} does not order the records: equal values lie on both sides of a block's end. "
+        "Order by a column without ties."
+    )
+
+
+def unordered() -> InvalidData:
+    """The error for a series of rows that lie in no order."""
+    return InvalidData("The rows of a database lie in no order. Name the column that gives it: order=...")

@@ -1,0 +1,128 @@
+"""How Ibis says what expressions need, with the differences between its databases."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Context, Decimal
+from fractions import Fraction
+from typing import Any
+
+from privatest.engines.fit import unfit
+
+__all__ = ["IbisLanguage"]
+
+# Databases whose arrays can be written as a text and indexed in constant time.
+ARRAYS = {"duckdb": "[{}]", "postgres": "{{{}}}"}
+
+
+@dataclass(frozen=True)
+class IbisLanguage:
+    """Expressions of Ibis for one database; ``dialect`` is the name of its back end."""
+
+    ibis: Any
+    dialect: str
+
+    def number(self, value: float) -> Any:
+        # By way of text: as a plain literal 0.1 would be a decimal, whose cast to a double some databases round.
+        return self.ibis.literal(repr(float(value))).cast("float64")
+
+    def whole(self, value: int) -> Any:
+        return self.ibis.literal(value)
+
+    def case(self, arms: Sequence[tuple[Any, Any]], otherwise: Any) -> Any:
+        return self.ibis.cases(*arms, else_=otherwise)
+
+    def floor(self, x: Any) -> Any:
+        return x.floor().cast("int64")
+
+    def absolute(self, x: Any) -> Any:
+        return x.abs()
+
+    def pick(self, table: Sequence[int], index: Any) -> Any:
+        if self.dialect in ARRAYS:
+            written = ARRAYS[self.dialect].format(",".join(map(str, table)))
+            return self.ibis.literal(written).cast("array<int64>")[index]
+        # Elsewhere: the entries side by side in one text, as digits above the smallest.
+        least = min(table)
+        width = len(str(max(table) - least))
+        written = "".join(f"{entry - least:0{width}d}" for entry in table)
+        return self.ibis.literal(written).substr(index * width, width).cast("int64") + least
+
+    def any_of(self, text: Any, labels: Sequence[str]) -> Any:
+        if self.dialect == "postgres":
+            return self._exact(text).isin([label.encode().hex() for label in labels])
+        return self._exact(text).isin([self._exact(self.ibis.literal(label)) for label in labels])
+
+    def double(self, x: Any) -> Any:
+        """A column of numbers as doubles; the cast cannot fail for any record."""
+        kind = x.type()
+        if kind.is_boolean():
+            return x.cast("int32").cast("float64")
+        if self.dialect == "postgres" and kind.is_decimal() and not _short(kind):
+            return self._guarded(x)
+        return x if kind.is_float64() else x.cast("float64")
+
+    def _guarded(self, x: Any) -> Any:
+        """PostgreSQL's numeric is unbounded, and its cast to a double raises beyond a double's range."""
+        # Half-way between the largest double and 2^1024, and half the smallest: from there on doubles end.
+        over, under = Decimal(2**1024 - 2**970), _written(Fraction(1, 2**1075))
+        far = self.ibis.literal(str(over)).cast("decimal")
+        tiny = self.ibis.literal(f"{under:f}").cast("decimal")
+        nothing = self.ibis.null().cast("float64")
+        arms = [(x >= far, nothing), (x <= -far, nothing), ((x <= tiny) & (x >= -tiny), self.number(0.0))]
+        return self.case(arms, x.cast("float64"))
+
+    def key(self, x: Any) -> Any:
+        """A unit as something that equal units share: 0.0 and -0.0 are one, NaN is none."""
+        kind = x.type()
+        if kind.is_floating():
+            x = x.cast("float64") + self.number(0.0)
+            return self.case([(x.isnan(), self.ibis.null().cast("float64"))], x)
+        if kind.is_nested() or kind.is_json():
+            raise unfit(f"units of type {kind}", "Units are numbers, texts or dates")
+        return self._exact(x) if kind.is_string() else x
+
+    def place(self, x: Any) -> Any:
+        """An order as something that sorts the same everywhere: text by code points, NaN as NULL."""
+        kind = x.type()
+        if kind.is_string():
+            return self._exact(x)
+        if kind.is_boolean():
+            return x.cast("int32")
+        if not (kind.is_numeric() or kind.is_date() or kind.is_time() or kind.is_timestamp()):
+            raise unfit(f"an order of type {kind}", "Order by numbers, dates, times or texts")
+        return self.key(x)
+
+    def _exact(self, text: Any) -> Any:
+        """A text as something that compares by code points: columns may have collations that ignore case."""
+        builtin = self.ibis.udf.scalar.builtin
+        if self.dialect == "duckdb":
+
+            @builtin(signature=(("string",), "binary"))
+            def encode(text):  # type: ignore[no-untyped-def]
+                ...
+
+            return encode(text)
+        if self.dialect == "postgres":
+
+            @builtin(signature=(("string", "string"), "binary"))
+            def convert_to(text, encoding):  # type: ignore[no-untyped-def]
+                ...
+
+            @builtin(name="encode", signature=(("binary", "string"), "string"))
+            def written(data, form):  # type: ignore[no-untyped-def]
+                ...
+
+            return written(convert_to(text, "UTF8"), "hex")
+        return text
+
+
+def _short(kind: Any) -> bool:
+    """Whether every number of a decimal type lies within the range of doubles."""
+    return kind.precision is not None and kind.precision <= 300 and (kind.scale or 0) <= 300
+
+
+def _written(number: Fraction) -> Decimal:
+    return Context(prec=math.ceil(number.denominator.bit_length()) + 10).divide(number.numerator, number.denominator)
