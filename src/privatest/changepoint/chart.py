@@ -17,6 +17,7 @@ from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
+from scipy import linalg
 
 from privatest.changepoint.suffix_alarm import decay_rate
 
@@ -27,7 +28,7 @@ Integers = npt.NDArray[np.int64]
 
 # A block's law is known up to this much of its mass: in each block, so much is counted as a false alarm.
 LAW_ERROR = 1e-10
-# Solving for a mean of up to 10^9 blocks loses up to nine of sixteen digits.
+# The equations have positive solutions without cancellation; a dense solver agrees to 1e-9 and better.
 _SOLVER = 1e-6
 MOST_BLOCKS = 10**9
 """False alarms rarer than one in this many blocks cannot be told from the laws' rounding."""
@@ -62,7 +63,7 @@ class Chart:
 
     @classmethod
     def calibrated(cls, votes: Integers, old: Floats, new: Floats, blocks: float) -> Chart | None:
-        """The chart of smallest threshold whose false alarms are at least ``blocks`` apart on average; None: none is."""
+        """The smallest threshold with false alarms at least ``blocks`` blocks apart on average; None: none has."""
         if blocks > MOST_BLOCKS:
             return None
         high = max(int(math.log(max(blocks, 2)) / decay_rate(votes, old)), 1)
@@ -138,11 +139,11 @@ class Chart:
     def _escape(self) -> Floats:
         """Pr[the alarm comes before W is 0] from each W >= 1, new blocks only."""
         h = self.threshold
-        chain = self._chain(self.new)
         escape = np.zeros(h + 1)
         if h >= 1:
-            past = 1.0 - chain[1:].sum(axis=1)
-            escape[1:] = np.clip(np.linalg.solve(np.eye(h) - chain[1:, 1:], past), 0, 1)
+            steps = _steps(self.votes, self.new, h)
+            past = np.cumsum(steps[::-1])[1 : h + 1]  # Pr[w + g > h], for w = 1, ..., h
+            escape[1:] = np.clip(_excursion_sums(steps, h - 1, past[:, None])[:, 0], 0, 1)
         return escape
 
     @cached_property
@@ -184,8 +185,12 @@ class Chart:
         return found
 
     def _mean_blocks(self, law: Floats, lost: float) -> float:
-        chain = self._chain(law) * (1 - lost)
-        return float(np.linalg.solve(np.eye(len(chain)) - chain, np.ones(len(chain)))[0])
+        """Mean time from 0 until W would fall below 0 or passes h, over the probability of the latter."""
+        h = self.threshold
+        steps = _steps(self.votes, law, h) * (1 - lost)
+        past = np.cumsum(steps[::-1])[: h + 1] + lost  # Pr[w + g > h], for w = 0, ..., h
+        lengths, ends = _excursion_sums(steps, h, np.stack([np.ones(h + 1), past], axis=1))[0]
+        return float(lengths / ends)
 
     def _chain(self, law: Floats) -> Floats:
         return _moves(self.votes, law, self.threshold)
@@ -196,12 +201,24 @@ class Chart:
         return state
 
 
+def _steps(votes: Integers, law: Floats, h: int) -> Floats:
+    """Pr[vote g] at place h + 1 + g, those beyond +-(h + 1) gathered at the ends."""
+    most = h + 1
+    return np.bincount(np.clip(votes, -most, most) + most, weights=law, minlength=2 * most + 1).astype(np.float64)
+
+
+def _excursion_sums(steps: Floats, top: int, values: Floats) -> Floats:
+    """Mean sum of values along a walk on 0, ..., top until it leaves them, from each place: a Toeplitz system."""
+    middle = len(steps) // 2
+    up, down = -steps[middle : middle + top + 1], -steps[middle - top : middle + 1][::-1]
+    up[0] = down[0] = 1.0 + up[0]
+    sums: Floats = linalg.solve_toeplitz((down, up), values)
+    return sums
+
+
 def _moves(votes: Integers, law: Floats, h: int) -> Floats:
     """Row w, column v: Pr[max(w + g, 0) = v] for v <= h."""
-    most = h + 1
-    # steps[most + g] = Pr[vote g], those beyond +-most gathered at the ends
-    steps = np.bincount(np.clip(votes, -most, most) + most, weights=law, minlength=2 * most + 1)
-    w = np.arange(h + 1)
-    found: Floats = steps[most + w[None, :] - w[:, None]]
-    found[:, 0] = np.cumsum(steps)[most - w]
+    steps, w = _steps(votes, law, h), np.arange(h + 1)
+    found: Floats = steps[h + 1 + w[None, :] - w[:, None]]
+    found[:, 0] = np.cumsum(steps)[h + 1 - w]
     return found

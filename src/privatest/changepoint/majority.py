@@ -5,8 +5,8 @@ With bits that are wrong with probability alpha (old blocks) and beta' (new bloc
 .. math:: \text{false stop} = \Pr[\mathrm{Bin}(n, \alpha) > n/2], \qquad
           \text{missed} = \Pr[\mathrm{Bin}(n, 1 - \beta') \le n/2]
 
-False alarms are :math:`n B / \text{false stop}` records apart. An interval of new records stops the monitor unless it is
-missed, so that with probability 1 - missed fewer than 2 n B records are seen after k*.
+False alarms are :math:`n B / \text{false stop}` records apart. An interval of new records stops the monitor unless
+it is missed, so that with probability 1 - missed fewer than 2 n B records are seen after k*.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ from privatest.errors import InvalidData, InvalidDocument
 from privatest.fit import FitTest
 from privatest.fit.histogram import histogram
 from privatest.noise import Source, Tulap, noise_from_dict
-from privatest.scores import LabelCells, Score
+from privatest.scores import Cells, LabelCells, Score
 from privatest.scores.documents import integers_from_json
 
 __all__ = ["Blocks", "FitBlocks", "NoiseQueue", "SumBlocks", "blocks_from_dict"]
@@ -38,7 +38,7 @@ _MOST_AHEAD = 4096
 
 
 class NoiseQueue:
-    """Noise for the blocks to come, one draw each, in an order that does not depend on how a stream is cut into batches.
+    """Noise for the blocks to come, one draw each, in an order that does not depend on how a stream is cut.
 
     Drawn in stretches of 1, 2, 4, ... 4096: exact bulk draws are much faster than single ones.
     """
@@ -76,6 +76,10 @@ class Blocks(Protocol):
     @property
     def epsilon(self) -> Fraction:
         """Privacy loss of all releases together."""
+
+    @property
+    def holds_tuples(self) -> bool:
+        """Whether a record may be a tuple."""
 
     def values(self, records: Records) -> Integers:
         """What is kept of each record: an integer. Raw."""
@@ -118,6 +122,10 @@ class SumBlocks:
     @property
     def epsilon(self) -> Fraction:
         return self.noise.epsilon
+
+    @property
+    def holds_tuples(self) -> bool:
+        return _holds_tuples(self.score.cells)
 
     def values(self, records: Records) -> Integers:
         return score_series(self.score, records)
@@ -165,6 +173,10 @@ class FitBlocks:
     def epsilon(self) -> Fraction:
         return self.test.noise.epsilon
 
+    @property
+    def holds_tuples(self) -> bool:
+        return _holds_tuples(self.test.domain.cells)
+
     def values(self, records: Records) -> Integers:
         """The symbol of each record."""
         cells = self.test.domain.cells
@@ -200,6 +212,10 @@ class FitBlocks:
         return {"kind": self.kind, "test": self.test.to_dict(), "old": self.old, "new": self.new}
 
 
+def _holds_tuples(cells: Cells) -> bool:
+    return isinstance(cells, LabelCells) and any(isinstance(label, tuple) for label in cells.labels)
+
+
 def blocks_from_dict(document: dict[str, Any]) -> SumBlocks | FitBlocks:
     """What ``to_dict`` wrote; refuses blocks that are not private at their declared epsilon."""
     if document["kind"] == FitBlocks.kind:
@@ -212,4 +228,6 @@ def blocks_from_dict(document: dict[str, Any]) -> SumBlocks | FitBlocks:
     numbers = [document[name] for name in ("block", "first", "bin_width")]
     if not all(type(number) is int for number in numbers) or numbers[0] < 1 or numbers[2] < 1:
         raise InvalidDocument("block, first and bin_width must be whole numbers.")
-    return SumBlocks(Score.from_dict(document["score"]), noise, *numbers, integers_from_json(document["votes"]))
+    block, first, bin_width = numbers
+    votes = integers_from_json(document["votes"])
+    return SumBlocks(Score.from_dict(document["score"]), noise, block, first, bin_width, votes)

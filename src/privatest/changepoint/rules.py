@@ -118,7 +118,7 @@ class Intervals:
         last, present = document["last"], document["present"]
         if not all(bit in (1, -1) for bit in (*last, *present)) or len(last) not in (0, self.interval):
             raise InvalidDocument("The progress of the monitor does not fit together.")
-        return IntervalsProgress(*_whole(document, "blocks"), tuple(last), tuple(present))
+        return IntervalsProgress(_whole(document, "blocks")[0], tuple(last), tuple(present))
 
 
 Rule = Cusum | Intervals

@@ -33,7 +33,7 @@ class Watch:
         mean_time_between_false_alarms: bound from below on the mean number of records till a false alarm.
         expected_delay: bound from above on the mean number of records after k* till the alarm.
         delay_bound: records after k* by which the alarm was raised with probability at least 1 - beta.
-        recommended_interval: blocks in an interval of the paper's method that meet the same targets; None: not computed.
+        recommended_interval: blocks in an interval of the paper's method that meet its targets; None with "cusum".
         null, alternative: short descriptions.
     """
 
@@ -61,8 +61,9 @@ class Watch:
 
     @cached_property
     def fingerprint(self) -> str:
-        """A hash of all of it."""
-        return "sha256:" + hashlib.sha256(self.text.encode()).hexdigest()
+        """A hash of what the releases depend on besides the data."""
+        parts = json.dumps([self.blocks.to_dict(), self.rule.to_dict()], sort_keys=True, allow_nan=False)
+        return "sha256:" + hashlib.sha256(parts.encode()).hexdigest()
 
     @cached_property
     def text(self) -> str:
@@ -87,4 +88,4 @@ class Watch:
         if not sound or not (interval is None or type(interval) is int):
             raise InvalidDocument("The design of the monitor does not fit together.")
         blocks, rule = blocks_from_dict(document["blocks"]), rule_from_dict(document["rule"])
-        return cls(blocks, rule, recommended_interval=interval, **numbers, **whole, **texts)
+        return cls(blocks, rule, recommended_interval=interval, **{**numbers, **whole, **texts})

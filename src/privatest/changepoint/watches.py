@@ -46,7 +46,7 @@ _OFFSETS = 17
 
 @dataclass(frozen=True)
 class Targets:
-    """What was asked: beta, records between false alarms (None: the default), blocks in an interval (None: computed)."""
+    """What was asked: beta, records between false alarms, blocks in an interval; None for both: as computed."""
 
     beta: float
     records: float | None
@@ -220,7 +220,8 @@ def _bit_votes(alpha: float, beta: float) -> Integers:
     odds = [math.log((1 - beta) / max(alpha, 1e-17)), -math.log((1 - alpha) / max(beta, 1e-17))]
     votes = np.rint(np.clip(odds, -_LARGEST_VOTE, _LARGEST_VOTE) / _UNIT).astype(np.int64)
     factor = max(math.gcd(*(int(vote) for vote in votes)), 1)
-    return votes // factor
+    reduced: Integers = votes // factor
+    return reduced
 
 
 def _bit_blocks(test: PrivateTest) -> SumBlocks:
