@@ -85,12 +85,24 @@ class OpenSum:
         finally:
             self._queue.put_back(fresh[used:])
 
+    def full(self, values: Integers) -> int:
+        """The release of the block, which exactly these values fill."""
+        self._add_noise()
+        return self._doubled + 2 * int(values.sum())
+
+    def advance(self) -> None:
+        """The full block was accounted for: on to the next."""
+        self.start, self.count, self._doubled, self._noised = self.start + self._block, 0, 0, False
+
+    def _add_noise(self) -> None:
+        if not self._noised:
+            self._doubled, self._noised = self._doubled + self._queue.take_one(), True
+
     def noised(self) -> list[int] | None:
         """[records, twice their sum with the noise that the whole block will carry]; None for an empty block."""
         if self.count == 0:
             return None
-        if not self._noised:
-            self._doubled, self._noised = self._doubled + int(self._queue.take(1)[0]), True
+        self._add_noise()
         return [self.count, self._doubled]
 
     def restore(self, start: int, partial: list[int] | None) -> None:
@@ -137,6 +149,14 @@ class OpenBits:
             self.start, self._symbols = closed.end(closed.kept), []
             if closed.kept == whole:
                 self.extend(closed.rest)
+
+    def full(self, values: Integers) -> int:
+        """The release of the block, which exactly these values fill."""
+        return self._blocks.release(np.concatenate([*self._symbols, values]), self._source)
+
+    def advance(self) -> None:
+        """The full block was accounted for: on to the next."""
+        self.start, self._symbols = self.start + self._blocks.block, []
 
     def noised(self) -> None:
         """Nothing: an unfinished block's records are to be fed again."""

@@ -59,6 +59,13 @@ class NoiseQueue:
         self._ready = together[count:]
         return together[:count]
 
+    def take_one(self) -> int:
+        """Twice the next draw."""
+        if len(self._ready) == 0:
+            return int(self.take(1)[0])
+        first, self._ready = int(self._ready[0]), self._ready[1:]
+        return first
+
     def put_back(self, unused: Integers) -> None:
         """Draws that were taken last and that nobody has seen."""
         self._ready = np.concatenate([unused, self._ready])
@@ -83,6 +90,12 @@ class Blocks(Protocol):
 
     def values(self, records: Records) -> Integers:
         """What is kept of each record: an integer. Raw."""
+
+    def values_of(self, records: list[Any]) -> Integers:
+        """The same, of a short list."""
+
+    def vote(self, released: int) -> int:
+        """The vote of one release."""
 
     def votes(self, released: Integers) -> Integers:
         """The integer vote of each release, positive for the new regime."""
@@ -129,6 +142,24 @@ class SumBlocks:
 
     def values(self, records: Records) -> Integers:
         return score_series(self.score, records)
+
+    def values_of(self, records: list[Any]) -> Integers:
+        if self._numbers and all(type(record) is float for record in records):
+            with np.errstate(all="ignore"):
+                return self.score.table[self.score.cells.index(np.array(records))]
+        return self.values(SequenceRecords(records))
+
+    def vote(self, released: int) -> int:
+        place = ((released >> 1) - self.first) // self.bin_width + 1
+        return self._list[min(max(place, 0), len(self._list) - 1)]
+
+    @cached_property
+    def _numbers(self) -> bool:
+        return not isinstance(self.score.cells, LabelCells)
+
+    @cached_property
+    def _list(self) -> list[int]:
+        return list(self.table.tolist())
 
     def votes(self, released: Integers) -> Integers:
         bins = np.clip(((released >> 1) - self.first) // self.bin_width + 1, 0, len(self.table) - 1)
@@ -190,6 +221,12 @@ class FitBlocks:
             raise InvalidData("With distance= a monitor needs records in memory. Pass an array, a list or a column.")
         histogram(ArrayRecords(records.values[:0]), cells, 0)  # refuses a column of the wrong type
         return self._sensible(cells.index(as_floats(records.values)).astype(np.int64))
+
+    def values_of(self, records: list[Any]) -> Integers:
+        return self.values(SequenceRecords(records))
+
+    def vote(self, released: int) -> int:
+        return self.old if released > 0 else self.new
 
     def _sensible(self, symbols: Integers) -> Integers:
         found: Integers = np.where(symbols >= self.test.domain.cells.count, self.test.odd_symbol, symbols)

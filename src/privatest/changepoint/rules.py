@@ -52,6 +52,11 @@ class Cusum:
         zero = progress.blocks + int(zeros[-1]) + 1 if len(zeros) else progress.zero
         return CusumProgress(progress.blocks + len(used), int(used[-1]), zero), hit
 
+    def step(self, progress: CusumProgress, vote: int) -> tuple[CusumProgress, bool]:
+        """:meth:`feed` of one vote."""
+        blocks, level = progress.blocks + 1, max(progress.level + vote, 0)
+        return CusumProgress(blocks, level, progress.zero if level else blocks), level > self.threshold
+
     def to_dict(self) -> dict[str, Any]:
         """Plain values."""
         return {"kind": self.kind, "threshold": self.threshold}
@@ -104,6 +109,11 @@ class Intervals:
         used = end - len(progress.present)
         after = IntervalsProgress(progress.blocks + used, last, tuple(ahead[start:end].tolist()))
         return after, used - 1 if len(stops) else None
+
+    def step(self, progress: IntervalsProgress, vote: int) -> tuple[IntervalsProgress, bool]:
+        """:meth:`feed` of one vote."""
+        after, hit = self.feed(progress, np.array([vote], dtype=np.int64))
+        return after, hit is not None
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values."""

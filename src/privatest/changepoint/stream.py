@@ -141,14 +141,17 @@ class Stream:
         """Score the single records that wait for it."""
         if not self._pending:
             return self.alarm
-        found = self._consume(self.watch.blocks.values(SequenceRecords(self._pending)))
+        found = self._consume(self.watch.blocks.values_of(self._pending))
         self._pending.clear()
         return found
 
     def _consume(self, values: Integers) -> Alarm | None:
         """Add values to the open block; what whole blocks release is on disk before anybody looks at it."""
         block = self.watch.block
-        if len(values) < block - self._open.count:
+        lacks = block - self._open.count
+        if len(values) == lacks:
+            return self._consume_block(values)
+        if len(values) < lacks:
             self._open.extend(values)
             self._make_room()
             return None
@@ -165,6 +168,20 @@ class Stream:
             self._progress, self.alarm = progress, alarm
             self.released.extend(newest)
             closed.commit(len(released))
+        self._make_room()
+        return alarm
+
+    def _consume_block(self, values: Integers) -> Alarm | None:
+        """:meth:`_consume` of values that fill the open block and no other: without the price of arrays."""
+        watch, end = self.watch, self._open.start + self.watch.block
+        released = self._open.full(values)
+        progress, fires = watch.rule.step(self._progress, watch.blocks.vote(released))  # type: ignore[arg-type]
+        alarm = Alarm(self._origin + progress.start * watch.block, watch.accuracy, end) if fires else None
+        if self.file is not None:
+            self._write(self._content(progress, alarm, [*self.released, released][-TRACE:], end, None))
+        self._progress, self.alarm = progress, alarm
+        self.released.append(released)
+        self._open.advance()
         self._make_room()
         return alarm
 

@@ -212,7 +212,8 @@ def _votes(laws: BlockLaws) -> Integers:
     nats = np.clip(laws.log_laws[0] - laws.log_laws[-1], -_LARGEST_VOTE, _LARGEST_VOTE)
     mean = float(laws.laws[-1] @ nats)
     deviation = math.sqrt(max(float(laws.laws[-1] @ (nats - mean) ** 2), 1e-12))
-    return np.rint(nats / min(_UNIT, deviation / _UNITS_PER_DEVIATION)).astype(np.int64)
+    votes: Integers = np.rint(nats / min(_UNIT, deviation / _UNITS_PER_DEVIATION)).astype(np.int64)
+    return votes
 
 
 def _bit_votes(alpha: float, beta: float) -> Integers:
