@@ -21,9 +21,10 @@ def test_mean_times_by_a_dense_solver(threshold: int) -> None:
         chain = (1 - lost) * _moves(VOTES, law, threshold)
         exact = np.linalg.solve(np.eye(threshold + 1) - chain, np.ones(threshold + 1))[0]
         assert found == pytest.approx(exact, rel=2e-6)
-    assert chart.blocks_between_false_alarms <= np.linalg.solve(
-        np.eye(threshold + 1) - _moves(VOTES, OLD, threshold), np.ones(threshold + 1)
-    )[0]
+    assert (
+        chart.blocks_between_false_alarms
+        <= np.linalg.solve(np.eye(threshold + 1) - _moves(VOTES, OLD, threshold), np.ones(threshold + 1))[0]
+    )
 
 
 def test_survival_by_enumeration() -> None:

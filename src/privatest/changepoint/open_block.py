@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -27,21 +27,23 @@ class Closed:
         start: the first record of the first of them.
         rest: values of the records after the last of them.
         kept: how many of the blocks were accounted for, once they are.
+        go_on: whether the rest is to be consumed, too.
     """
 
     released: Integers
     start: int
     block: int
     rest: Integers
-    kept: int | None = field(default=None)
+    kept: int | None = None
+    go_on: bool = True
 
     def end(self, kept: int) -> int:
         """The record after the first ``kept`` blocks."""
         return self.start + kept * self.block
 
-    def commit(self, kept: int) -> None:
-        """Account for the first ``kept`` blocks: they are released."""
-        self.kept = kept
+    def commit(self, kept: int, go_on: bool) -> None:
+        """Account for the first ``kept`` blocks: they are released. Without ``go_on`` the rest is not consumed."""
+        self.kept, self.go_on = kept, go_on
 
 
 class OpenSum:
@@ -80,7 +82,7 @@ class OpenSum:
             if closed.kept is not None:
                 used = closed.kept - self._noised
                 self.start, self.count, self._doubled, self._noised = closed.end(closed.kept), 0, 0, False
-                if closed.kept == len(released):
+                if closed.go_on:
                     self.extend(closed.rest)
         finally:
             self._queue.put_back(fresh[used:])
@@ -147,7 +149,7 @@ class OpenBits:
         yield closed
         if closed.kept is not None:
             self.start, self._symbols = closed.end(closed.kept), []
-            if closed.kept == whole:
+            if closed.go_on:
                 self.extend(closed.rest)
 
     def full(self, values: Integers) -> int:

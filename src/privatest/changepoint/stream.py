@@ -28,7 +28,7 @@ Integers = npt.NDArray[np.int64]
 
 TRACE = 256
 """How many of the newest releases are kept."""
-_CHUNK = 1 << 20
+_CHUNK = 1 << 17
 _MOST_PENDING = 4096
 
 
@@ -167,7 +167,7 @@ class Stream:
                 self._write(self._content(progress, alarm, [*self.released, *newest][-TRACE:], end, None))
             self._progress, self.alarm = progress, alarm
             self.released.extend(newest)
-            closed.commit(len(released))
+            closed.commit(len(released), go_on=alarm is None)
         self._make_room()
         return alarm
 
