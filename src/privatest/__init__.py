@@ -14,9 +14,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from privatest.changepoint import Alarm as Alarm
     from privatest.changepoint import ChangePlan as ChangePlan
     from privatest.changepoint import ChangePoint as ChangePoint
     from privatest.changepoint import Evaluation as Evaluation
+    from privatest.changepoint import Monitor as Monitor
     from privatest.changepoint import detect_change as detect_change
     from privatest.changepoint import evaluate_change as evaluate_change
     from privatest.changepoint import plan_change as plan_change
@@ -50,6 +52,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
+    "Alarm": "changepoint",
     "ChangePlan": "changepoint",
     "ChangePoint": "changepoint",
     "Comparison": "power",
@@ -59,6 +62,7 @@ _HOMES = {
     "FitTest": "fit",
     "HistogramTest": "power",
     "Ledger": "ledger",
+    "Monitor": "changepoint",
     "Optimum": "power",
     "PowerCurve": "power",
     "PrivateTest": "hypothesis",

@@ -1,8 +1,19 @@
 """When did it change? Private change points: where data turned from P to Q, if they did. Arguments: proof.md."""
 
+from privatest.changepoint.alarm import Alarm
 from privatest.changepoint.detect import detect_change
 from privatest.changepoint.evaluate import Evaluation, evaluate_change
+from privatest.changepoint.monitor import Monitor
 from privatest.changepoint.plan import ChangePlan, plan_change
 from privatest.changepoint.point import ChangePoint
 
-__all__ = ["ChangePlan", "ChangePoint", "Evaluation", "detect_change", "evaluate_change", "plan_change"]
+__all__ = [
+    "Alarm",
+    "ChangePlan",
+    "ChangePoint",
+    "Evaluation",
+    "Monitor",
+    "detect_change",
+    "evaluate_change",
+    "plan_change",
+]

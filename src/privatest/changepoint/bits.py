@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from privatest.changepoint.alarm import Alarm
 from privatest.changepoint.confidence import FailureCurve
 from privatest.changepoint.draws import draw_many
+from privatest.changepoint.suffix_alarm import SuffixAlarm
 from privatest.engines.series import block_totals
 from privatest.hypothesis import PrivateTest
 from privatest.noise import Source, Tulap
@@ -80,12 +80,12 @@ class BitDesign:
                 worst = np.maximum(worst, 1.0 - inside)
         return FailureCurve(distances, np.minimum(worst, 1.0))
 
-    def alarm(self, target: float, blocks: int | None) -> Alarm:
+    def alarm(self, target: float, blocks: int | None) -> SuffixAlarm:
         """The no-change decision: the most that "new" leads "old" in any suffix of the bits."""
         old, new = np.array([self.alpha, 1 - self.alpha]), np.array([1 - self.beta, self.beta])
-        return Alarm.calibrated(np.array([1, -1], dtype=np.int64), old, new, target, blocks)
+        return SuffixAlarm.calibrated(np.array([1, -1], dtype=np.int64), old, new, target, blocks)
 
-    def missed(self, alarm: Alarm, distances: Integers) -> Floats:
+    def missed(self, alarm: SuffixAlarm, distances: Integers) -> Floats:
         """Bound on Pr["no change"] for changes at least this far from the end of the series."""
         return alarm.missed(np.maximum(distances // self.block - 1, 0))  # the tail may hold almost a block
 
@@ -105,7 +105,7 @@ class BitDetector:
     design: BitDesign
     epsilon: Fraction
     bits: Bits
-    alarm: Alarm | None = None
+    alarm: SuffixAlarm | None = None
 
     def locate(self, records: Any, n: int, source: Source) -> int | None:
         """The index, or None for "no change"."""

@@ -21,10 +21,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from privatest.changepoint.alarm import Alarm
 from privatest.changepoint.confidence import CONFIDENCE, FailureCurve, upper_bounds, worst_of
 from privatest.changepoint.draws import draw_many
 from privatest.changepoint.laws import BlockLaws, ScoreLaw
+from privatest.changepoint.suffix_alarm import SuffixAlarm
 from privatest.engines.series import block_totals
 from privatest.noise import Source, Tulap
 from privatest.scores import Score
@@ -100,12 +100,12 @@ class BlockDesign:
         nats = np.clip(-self.log_odds, -_LARGEST_STEP, _LARGEST_STEP)
         return np.rint(nats / _STEP).astype(np.int64)
 
-    def alarm(self, target: float, blocks: int | None) -> Alarm:
+    def alarm(self, target: float, blocks: int | None) -> SuffixAlarm:
         """The no-change decision from the same noisy sums."""
         rows = self.laws.laws
-        return Alarm.calibrated(self.alarm_steps, rows[-1], rows[0], target, blocks)
+        return SuffixAlarm.calibrated(self.alarm_steps, rows[-1], rows[0], target, blocks)
 
-    def missed(self, alarm: Alarm, distances: Integers) -> Floats:
+    def missed(self, alarm: SuffixAlarm, distances: Integers) -> Floats:
         """Bound on Pr["no change"] for changes at least this far from the end of the series."""
         return alarm.missed(np.maximum(distances - self.slack, 0) // self.block)
 
@@ -249,7 +249,7 @@ class BlockDetector:
 
     score: Score
     design: BlockDesign
-    alarm: Alarm | None = None
+    alarm: SuffixAlarm | None = None
 
     def __post_init__(self) -> None:
         if self.design.noise.privacy_loss(self.score.width) > float(self.design.noise.epsilon) * (1 + 1e-12):

@@ -11,13 +11,14 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from privatest.changepoint.alarm import Alarm
 from privatest.changepoint.bits import BitDesign, BitDetector, Bits, pair_bits
 from privatest.changepoint.blocks import BlockDesign, BlockDetector
 from privatest.changepoint.confidence import FailureCurve
 from privatest.changepoint.direct import DirectDesign, DirectDetector
 from privatest.changepoint.search import Clamp, Problem, law_of
+from privatest.changepoint.suffix_alarm import SuffixAlarm
 from privatest.engines import Records
+from privatest.hypothesis import PrivateTest
 from privatest.hypothesis.build import clamped
 from privatest.noise import Source, Tulap
 from privatest.pairs import Pair
@@ -26,7 +27,7 @@ from privatest.power.goal import make_goal
 from privatest.power.sample_sizes import smallest_n
 from privatest.scores import Score
 
-__all__ = ["Design", "Detector", "auto_designs", "bit_design", "design"]
+__all__ = ["Design", "Detector", "auto_designs", "bit_design", "design", "paper_test"]
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -66,7 +67,7 @@ class Design:
     clamp: tuple[float, float] | None
     null: str
     alternative: str
-    alarm: Alarm | None = None
+    alarm: SuffixAlarm | None = None
     voters: BlockDesign | BitDesign | None = None
     probe: Score | None = None
 
@@ -175,7 +176,8 @@ def _direct(problem: Problem, beta: float, false_alarm: float | None) -> Design:
     )  # fmt: skip
 
 
-def _paper(problem: Problem, beta: float, false_alarm: float | None) -> Design:
+def paper_test(problem: Problem) -> PrivateTest:
+    """The test of the paper's blocks: the smallest block at which both errors are at most 1/3."""
     goal = make_goal(None, PAPER_ERROR, PAPER_ERROR)
     pair = problem.pair
     family = make_family(pair.null, pair.alternative, problem.epsilon, "tight", "paper", None, goal)
@@ -184,6 +186,11 @@ def _paper(problem: Problem, beta: float, false_alarm: float | None) -> Design:
     test = clamped(pair, problem.epsilon, size, "tight", family.clamp_for(size))
     if max(test.alpha, test.beta) > PAPER_ERROR:
         test = family.test(size)
+    return test
+
+
+def _paper(problem: Problem, beta: float, false_alarm: float | None) -> Design:
+    test = paper_test(problem)
     found = BitDesign(test.n, test.alpha, test.beta)
     bits, names = pair_bits(test), _names(problem)
     return bit_design("paper", found, problem.epsilon, bits, beta, false_alarm, test.clamp, names, test.score)

@@ -63,8 +63,10 @@ class ChangePoint:
     @classmethod
     def from_dict(cls, document: dict[str, Any]) -> ChangePoint:
         """The answer that :meth:`to_dict` wrote."""
-        kept = {field.name: document[field.name] for field in fields(cls)}
-        return cls(**{name: tuple(value) if isinstance(value, list) else value for name, value in kept.items()})
+        kept: dict[str, Any] = {field.name: document[field.name] for field in fields(cls)}
+        for name, value in kept.items():
+            kept[name] = tuple(value) if isinstance(value, list) else value
+        return cls(**kept)
 
     def __str__(self) -> str:
         if self.changed is False:

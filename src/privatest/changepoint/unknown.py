@@ -15,7 +15,7 @@ from privatest.fit import FitTest, fit_design, fit_sample_size
 from privatest.fit.histogram import symbols
 from privatest.noise import Source
 
-__all__ = ["unknown_design"]
+__all__ = ["block_test", "fit_bits", "fit_vote", "unknown_design"]
 
 Integers = npt.NDArray[np.int64]
 
@@ -31,13 +31,26 @@ def unknown_design(null: Any, distance: float, epsilon: Fraction, beta: float, f
     """
     found = []
     for error in ERRORS:
-        size = fit_sample_size(null, distance=distance, epsilon=epsilon, alpha=error, beta=error)
-        test = fit_design(null, distance=distance, epsilon=epsilon, n=size, alpha=error)
+        test = block_test(null, distance, epsilon, error)
         made = BitDesign(test.n, test.alpha, test.beta)
         probe = counter(test.domain.cells)
         names = test.domain.null, f"any law at distance {distance:g} or more"
         found.append(bit_design("fit", made, epsilon, fit_bits(test), beta, false_alarm, None, names, probe))
     return min(found, key=lambda one: float("inf") if one.accuracy is None else one.accuracy)
+
+
+def block_test(null: Any, distance: float, epsilon: Fraction, error: float) -> FitTest:
+    """The goodness-of-fit test on the smallest block at which both of its errors are at most ``error``."""
+    size = fit_sample_size(null, distance=distance, epsilon=epsilon, alpha=error, beta=error)
+    return fit_design(null, distance=distance, epsilon=epsilon, n=size, alpha=error)
+
+
+def fit_vote(test: FitTest, counts: Integers, source: Source) -> int:
+    """The bit of one block, from its histogram: -1 where the test says that the block is new."""
+    if test.candidate.grains is not None:
+        counts = test.candidate.grains.draw(counts, source)
+    noisy = test.candidate.excess.of(counts) + test.noise.draw(source)
+    return -1 if noisy > test.cutoff else 1
 
 
 def fit_bits(test: FitTest) -> Bits:
@@ -50,11 +63,7 @@ def fit_bits(test: FitTest) -> Bits:
         found = records.series(indexer(cells))
         for first in range(0, n - test.n + 1, test.n):
             counts = np.bincount(found[first : first + test.n], minlength=cells.count + 1)
-            counts = symbols(counts, test.odd_symbol)
-            if test.candidate.grains is not None:
-                counts = test.candidate.grains.draw(counts, source)
-            noisy = test.candidate.excess.of(counts) + test.noise.draw(source)
-            votes.append(-1 if noisy > test.cutoff else 1)
+            votes.append(fit_vote(test, symbols(counts, test.odd_symbol), source))
         return np.array(votes, dtype=np.int64)
 
     return bits

@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from privatest.changepoint.alarm import Alarm, _decay, largest_suffix_sum
+from privatest.changepoint.suffix_alarm import SuffixAlarm, decay_rate, largest_suffix_sum
 from privatest.errors import InvalidInput
 
 STEPS = np.array([-3, -1, 2, 4], dtype=np.int64)
@@ -31,7 +31,7 @@ def test_the_largest_suffix_sum() -> None:
 @pytest.mark.parametrize("blocks", [1, 2, 5, 7])
 @pytest.mark.parametrize("target", [0.3, 0.04, 0.012])
 def test_thresholds_and_false_alarms_by_enumeration(blocks: int, target: float) -> None:
-    alarm = Alarm.calibrated(STEPS, OLD, NEW, target, blocks)
+    alarm = SuffixAlarm.calibrated(STEPS, OLD, NEW, target, blocks)
     seen = all_sequences(OLD, blocks)
     above = {c: sum(p for p, w in seen if w > c) for c in (alarm.threshold - 1, alarm.threshold)}
     assert above[alarm.threshold] == pytest.approx(alarm.false_alarm, abs=1e-11)
@@ -40,7 +40,7 @@ def test_thresholds_and_false_alarms_by_enumeration(blocks: int, target: float) 
 
 
 def test_missed_changes_by_enumeration() -> None:
-    alarm = Alarm.calibrated(STEPS, OLD, NEW, 0.02, None)
+    alarm = SuffixAlarm.calibrated(STEPS, OLD, NEW, 0.02, None)
     missed = alarm.missed(np.arange(7))
     for d in range(7):
         exact = sum(p for p, w in all_sequences(NEW, d) if w <= alarm.threshold)
@@ -51,9 +51,9 @@ def test_missed_changes_by_enumeration() -> None:
 
 
 def test_any_number_of_blocks_is_the_limit_from_below() -> None:
-    rates = [Alarm(STEPS, OLD, NEW, 6, 0.0)]
-    ever = Alarm.calibrated(STEPS, OLD, NEW, 0.02, None)
-    finite = [Alarm.calibrated(STEPS, OLD, NEW, 0.02, m) for m in (3, 10, 100)]
+    rates = [SuffixAlarm(STEPS, OLD, NEW, 6, 0.0)]
+    ever = SuffixAlarm.calibrated(STEPS, OLD, NEW, 0.02, None)
+    finite = [SuffixAlarm.calibrated(STEPS, OLD, NEW, 0.02, m) for m in (3, 10, 100)]
     assert [a.threshold for a in finite] == sorted(a.threshold for a in finite)
     assert finite[-1].threshold == ever.threshold
     rng = np.random.default_rng(4)
@@ -66,11 +66,11 @@ def test_any_number_of_blocks_is_the_limit_from_below() -> None:
 
 def test_likelihood_ratios_obey_villes_inequality() -> None:
     steps = np.rint(16 * np.log(NEW / OLD)).astype(np.int64)
-    assert _decay(steps, OLD) == pytest.approx(1 / 16, rel=0.02)
-    alarm = Alarm.calibrated(steps, OLD, NEW, 0.01, None)
+    assert decay_rate(steps, OLD) == pytest.approx(1 / 16, rel=0.02)
+    alarm = SuffixAlarm.calibrated(steps, OLD, NEW, 0.01, None)
     assert alarm.threshold <= 16 * np.log(1 / 0.01) + 1
 
 
 def test_blocks_that_vote_the_wrong_way_are_refused() -> None:
     with pytest.raises(InvalidInput, match="below 1/2"):
-        Alarm.calibrated(np.array([1, -1]), np.array([0.6, 0.4]), np.array([0.7, 0.3]), 0.1, None)
+        SuffixAlarm.calibrated(np.array([1, -1]), np.array([0.6, 0.4]), np.array([0.7, 0.3]), 0.1, None)

@@ -1,0 +1,344 @@
+"""Has it changed yet? A stream watched as it comes, at the price of one epsilon for all of it."""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from typing import Any
+
+import numpy as np
+
+from privatest import _validate
+from privatest.changepoint.alarm import Alarm
+from privatest.changepoint.rules import Intervals
+from privatest.changepoint.state_file import StateFile
+from privatest.changepoint.stream import Stream
+from privatest.changepoint.watch import Watch
+from privatest.changepoint.watches import Targets, pair_watch, unknown_watch
+from privatest.engines.series import as_records
+from privatest.errors import InvalidInput, RequestConflict
+from privatest.noise import Source, seeded_source, system_source
+from privatest.pairs import as_distribution, make_pair
+from privatest.rational import Number
+
+__all__ = ["METHODS", "Monitor"]
+
+METHODS = ("cusum", "paper")
+
+
+class Monitor:
+    r"""Watch a stream for a change from P (``null``) to Q (``alternative``), with epsilon-privacy for all of it.
+
+    Records are gathered in blocks, each of which releases its noisy sum (or, for an unknown alternative, the bit of a
+    private test); everything else is computed from these. "cusum" raises the alarm when
+
+    .. math:: W_j = \max(W_{j-1} + \text{vote}_j, 0) > h,
+
+    the votes being the sums' log-likelihood ratios; "paper" when an interval of blocks has more bits for the new
+    regime than for the old one, and then places the change in the last two intervals.
+
+    Guarantees: every record lies in one block, so all that a monitor ever puts out is together
+    epsilon-differentially private (replace one record; the number of records is public), however long the stream.
+    On a stream that does not change, the mean number of records till an alarm is at least
+    ``mean_time_between_false_alarms``. On one that changes at k* before any alarm, the mean number of records from k*
+    to the alarm is at most ``expected_delay``, it is at most ``delay_bound`` with probability 1 - beta, and the index
+    is as accurate as :class:`Alarm` says. All of these are computed, none is simulated. Alarm and ``seen`` do not
+    depend on how the stream is cut into batches. Memory does not grow with the stream.
+
+    After an alarm nothing more is consumed: every further call gives the same alarm again, until :meth:`reset`. Go on
+    then with record number ``seen``.
+
+    A monitor with a state file (``state=``, or after the first :meth:`save`) writes each noisy sum to it before
+    anything that depends on the sum is put out. After a restore, feed the stream from record number ``seen`` on: no
+    block is then released twice and no alarm is lost, whenever the process was killed.
+
+    Args:
+        null, alternative: the old and the new regime, in any of the forms that :func:`privatest.design` takes.
+        distance: in place of an alternative: the total variation by which it differs from the null at least.
+        epsilon: privacy loss of the whole stream; a float is read as its shortest decimal.
+        beta: probability with which the alarm's index may be further off than its accuracy.
+        method: "cusum" (the default: its computed delay is the smaller by far) or "paper".
+        interval: blocks in an interval, for "paper" (which is then the default); None: the recommended number.
+        mean_time_between_false_alarms: in records. None: a thousand times as many records as tell P from Q.
+        state: path of a state file; where there is one of the same settings, the monitor goes on from it.
+        ledger, dataset, request: charge epsilon to a ledger, once, when the monitor begins. A request begins one
+            monitor only: afterwards it is continued from its state file or not at all.
+        rng: only for simulations: a seeded generator in place of the operating system's randomness. The monitor then
+            says that it is simulated, and is not private.
+
+    >>> monitor = Monitor("bernoulli(0.2)", "bernoulli(0.8)", epsilon=2, rng=np.random.default_rng(3))
+    >>> monitor.update([0, 0, 1, 0, 0] * 60)
+    >>> alarm = monitor.update([1, 1, 0, 1, 1] * 60)
+    >>> abs(alarm.index - 300) <= alarm.accuracy, monitor.drift_detected, alarm.seen < 600
+    (True, True, True)
+    """
+
+    def __init__(
+        self,
+        null: Any,
+        alternative: Any = None,
+        *,
+        distance: float | None = None,
+        epsilon: Number,
+        beta: float = 0.1,
+        method: str | None = None,
+        interval: int | None = None,
+        mean_time_between_false_alarms: float | None = None,
+        state: str | os.PathLike[str] | None = None,
+        ledger: Any = None,
+        dataset: str | None = None,
+        request: str | None = None,
+        rng: np.random.Generator | None = None,
+    ) -> None:
+        budget = _validate.positive(epsilon=epsilon, remedy="Typical values lie between 0.1 and 2.")
+        beta = _validate.probability(beta=beta)
+        method = _validate.choice(METHODS, method=method or ("cusum" if interval is None else "paper"))
+        if interval is not None:
+            interval = _validate.positive_integer(interval=interval)
+            if method != "paper":
+                raise InvalidInput(f"interval={interval} belongs to method='paper'. Leave it out, or the method.")
+        target = mean_time_between_false_alarms
+        if target is not None:
+            target = float(_validate.positive(mean_time_between_false_alarms=target))
+        if (alternative is None) == (distance is None):
+            raise InvalidInput(
+                "Give either the alternative Q or, when it is unknown, distance=, the total variation by which it "
+                "differs from P at least."
+            )
+        if ledger is not None and (dataset is None or request is None):
+            raise InvalidInput("A ledger needs to know what pays for what: give dataset= and request= with it.")
+        if distance is not None:
+            distance = _validate.probability(distance=distance)
+        other = f"distance {distance:g}" if distance is not None else as_distribution(alternative).describe()
+        asked = {
+            "null": as_distribution(null).describe(),
+            "alternative": other,
+            "epsilon": str(budget),
+            "beta": beta,
+            "method": method,
+            "interval": interval,
+            "mean_time_between_false_alarms": target,
+            "dataset": dataset,
+            "request": request,
+        }
+        source: Source = system_source if rng is None else seeded_source(rng)
+        file = None if state is None else StateFile(state)
+        if file is not None and file.exists():
+            content = file.read()
+            if content.get("asked", asked) != asked:
+                raise InvalidInput(
+                    f"The state {file.path.name!r} is that of a monitor with other settings. Restore it with "
+                    "Monitor.load(path), or give this monitor another file."
+                )
+            self._stream = Stream.restored(content, source, file)
+        else:
+            targets = Targets(beta, target, interval)
+            if distance is None:
+                watch = pair_watch(make_pair(null, alternative), budget, method, targets)
+            else:
+                watch = unknown_watch(null, distance, budget, method, targets)
+            self._stream = Stream(watch, asked, source, file)
+        if ledger is not None:
+            _charge(self._stream, ledger)
+        elif file is not None and self._stream.fresh:
+            self._stream.persist()
+
+    @property
+    def epsilon(self) -> float:
+        """Privacy loss of the whole stream."""
+        return float(self._stream.watch.epsilon)
+
+    @property
+    def beta(self) -> float:
+        """Probability with which the alarm's index may be further off than its accuracy."""
+        return self._stream.watch.beta
+
+    @property
+    def method(self) -> str:
+        """ "cusum" or "paper"."""
+        return self._stream.watch.method
+
+    @property
+    def block(self) -> int:
+        """Records in a block."""
+        return self._stream.watch.block
+
+    @property
+    def interval(self) -> int | None:
+        """Blocks in an interval of the paper's method."""
+        return self._stream.watch.rule.interval if isinstance(self._stream.watch.rule, Intervals) else None
+
+    @property
+    def recommended_interval(self) -> int | None:
+        """The smallest interval, in blocks, that meets the targets of the paper's method; None with "cusum".
+
+        The paper's condition n = Omega(SC log(k*/(n beta))) with its constants: false alarms are as rare as asked (one
+        before k* has probability at most k* / mean_time_between_false_alarms) and an interval of new records is missed
+        with probability at most beta/4. Then fewer than two intervals are seen after k*, with that probability.
+        """
+        return self._stream.watch.recommended_interval
+
+    @property
+    def accuracy(self) -> int:
+        """The accuracy that an alarm will carry, in records."""
+        return self._stream.watch.accuracy
+
+    @property
+    def mean_time_between_false_alarms(self) -> float:
+        """Bound from below on the mean number of records till an alarm when nothing changes."""
+        return self._stream.watch.mean_time_between_false_alarms
+
+    @property
+    def expected_delay(self) -> float:
+        """Bound from above on the mean number of records from k* till the alarm."""
+        return self._stream.watch.expected_delay
+
+    @property
+    def delay_bound(self) -> int:
+        """Records after k* by which the alarm was raised with probability at least 1 - beta."""
+        return self._stream.watch.delay_bound
+
+    @property
+    def seen(self) -> int:
+        """Records consumed so far; the stream goes on with record number ``seen``, counted from 0."""
+        return self._stream.seen
+
+    @property
+    def drift_detected(self) -> bool:
+        """Whether the alarm has been raised and :meth:`reset` was not called since."""
+        return self._stream.alarm is not None
+
+    @property
+    def alarm(self) -> Alarm | None:
+        """The alarm, if it has been raised."""
+        return self._stream.alarm
+
+    @property
+    def trace(self) -> tuple[float, ...]:
+        """The newest releases (at most 256), oldest first: noisy block sums of clamped log P/Q in nats.
+
+        With an unknown alternative: the blocks' bits, -1 for "new". Private as they are: they are what was released.
+        """
+        return tuple(self._stream.watch.blocks.trace(value) for value in self._stream.released)
+
+    @property
+    def simulated(self) -> bool:
+        """True when randomness came from a generator of the caller's at any time: such a monitor is not private."""
+        return self._stream.simulated
+
+    @property
+    def private(self) -> bool:
+        """Whether the guarantee holds: randomness from the operating system."""
+        return not self._stream.simulated
+
+    def update(self, x: Any) -> Alarm | None:
+        """Take one record, or a batch if x is a list, an array or a column; the alarm if it is raised.
+
+        A record that makes no sense raises nothing: it gets a fixed score.
+        """
+        return self.update_many(x) if self._is_batch(x) else self._stream.take(x)
+
+    def update_many(self, batch: Any, *, column: str | None = None) -> Alarm | None:
+        """Take a batch of records in order of time; the alarm if it is raised.
+
+        Records after the alarm are not consumed (``seen`` says where), whatever the batch holds.
+
+        Args:
+            batch: array, list, pandas/polars/pyarrow column, or a data frame together with ``column``.
+            column: which column of a data frame holds the records.
+        """
+        return self._stream.take_many(as_records(batch, column))
+
+    def reset(self) -> None:
+        """Watch on after an alarm: W and the intervals start from nothing; no record is looked at again."""
+        self._stream.reset()
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the state, atomically; from now on the monitor keeps the file up to date by itself.
+
+        The file holds what was released and, of an unfinished block, its sum so far *with* the noise that the block
+        will carry: on its own a file is epsilon-DP like the releases. It is to be kept as safe as the data all the
+        same, since a file and a later release differ by a raw sum. With an unknown alternative the records of an
+        unfinished block are not in the file: after a restore ``seen`` is then the end of the last whole block. A file
+        that was kept before says from now on that the monitor has moved, and can no longer be loaded.
+        """
+        self._stream.save(path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], *, rng: np.random.Generator | None = None) -> Monitor:
+        """The monitor whose state this is; it goes on keeping the file up to date.
+
+        Feed it the stream from record number ``seen`` on. Refuses a file that is cut short, edited, of another
+        version, or in use by another process. Within a process the monitor that was loaded last is the only one that
+        may go on.
+        """
+        file = StateFile(path)
+        source: Source = system_source if rng is None else seeded_source(rng)
+        return cls._of(Stream.restored(file.read(), source, file))
+
+    @classmethod
+    def of(cls, watch: Watch, *, rng: np.random.Generator | None = None) -> Monitor:
+        """A fresh monitor of a design that was made before, for simulations of many streams."""
+        return cls._of(Stream(watch, {}, system_source if rng is None else seeded_source(rng)))
+
+    @classmethod
+    def _of(cls, stream: Stream) -> Monitor:
+        monitor = cls.__new__(cls)
+        monitor._stream = stream
+        return monitor
+
+    def to_dict(self) -> dict[str, Any]:
+        """Settings, promises and what was released so far: plain values, ready for JSON."""
+        names = (
+            "method", "epsilon", "beta", "block", "interval", "recommended_interval", "accuracy", "expected_delay",
+            "delay_bound", "mean_time_between_false_alarms", "seen", "drift_detected", "private",
+        )  # fmt: skip
+        return {
+            "null": self._stream.watch.null,
+            "alternative": self._stream.watch.alternative,
+            **{name: getattr(self, name) for name in names},
+            "alarm": None if self._stream.alarm is None else self._stream.alarm.to_dict(),
+            "trace": list(self.trace),
+        }
+
+    def __repr__(self) -> str:
+        privacy = f"epsilon={self.epsilon:g}" if self.private else f"SIMULATED, not private (epsilon={self.epsilon:g})"
+        watch = self._stream.watch
+        return (
+            f"Monitor({watch.null} to {watch.alternative}, {privacy}, method={self.method!r}, "
+            f"block={self.block}, mean_time_between_false_alarms={self.mean_time_between_false_alarms:.4g}, "
+            f"expected_delay={self.expected_delay:.4g}, accuracy={self.accuracy}, seen={self.seen}, "
+            f"alarm={self._stream.alarm})"
+        )
+
+    def _is_batch(self, x: Any) -> bool:
+        if isinstance(x, (float, int, str, bytes, bytearray, complex)):
+            return False
+        if isinstance(x, tuple):
+            return not self._stream.watch.blocks.holds_tuples
+        if isinstance(x, (list, set, frozenset, deque, range)):
+            return True
+        if isinstance(x, (np.ndarray, np.generic)):
+            return x.ndim > 0
+        columns = ("__array__", "__arrow_c_stream__", "columns", "column_names", "__next__")
+        return any(hasattr(type(x), name) for name in columns)
+
+
+def _charge(stream: Stream, ledger: Any) -> None:
+    """Charge epsilon once; the ledger's release is the name of the one monitor that the request began."""
+    dataset, request = stream.asked["dataset"], stream.asked["request"]
+
+    def compute() -> dict[str, str]:
+        if stream.file is not None and stream.fresh:
+            stream.persist()
+        return {"monitor": stream.name}
+
+    watch = stream.watch
+    done = ledger.perform(
+        dataset=dataset, request=request, epsilon=watch.epsilon, design=watch.fingerprint, compute=compute
+    )
+    if done.get("monitor") != stream.name:
+        raise RequestConflict(
+            f"Request {request!r} on data set {dataset!r} began a monitor before. A second one on the same records "
+            "would spend their budget twice: go on with Monitor.load(path) of its state file, or make a new request."
+        )

@@ -1,0 +1,191 @@
+"""A monitor's state on disk: whole or not at all, never edited unnoticed, never in two hands at once.
+
+The text is one line of JSON, ``{"format": ..., "checksum": ..., "content": {...}}``; the checksum (SHA-256) is that of
+the content's bytes. A new state is written beside the old one, flushed to the disk, and renamed over it. A process
+that is killed in between leaves a complete successor or rubbish beside a complete state; reading takes the successor
+if it is one, so that noise that was written once is never drawn again.
+
+The checksum finds accidents and careless edits. Whoever can forge it can also read the data.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import weakref
+from pathlib import Path
+from typing import Any
+
+from privatest.errors import InvalidDocument, InvalidInput
+
+try:
+    import fcntl
+except ImportError:  # pragma: no cover - not a POSIX system: one process at a time is then the user's care
+    fcntl = None  # type: ignore[assignment]
+
+__all__ = ["FORMAT", "StateFile", "read_text", "state_text"]
+
+FORMAT = "privatest/monitor/1"
+_OPENING = '{"format":"' + FORMAT + '","checksum":"'
+_MIDDLE, _CLOSING = '","content":', "}\n"
+_DIGEST = 64
+_ADVICE = "Restore the file from a copy, or begin anew with another file and a budget of its own."
+
+_held: dict[str, weakref.ref[StateFile]] = {}
+
+
+def state_text(content: str) -> str:
+    """The text of a file with this content, JSON text itself."""
+    return _OPENING + hashlib.sha256(content.encode()).hexdigest() + _MIDDLE + content + _CLOSING
+
+
+def read_text(raw: bytes, name: str) -> dict[str, Any]:
+    """The content of a state file; refuses one that is cut short, edited or of another version."""
+    start = len(_OPENING) + _DIGEST + len(_MIDDLE)
+    content = raw[start : -len(_CLOSING)]
+    if len(raw) > start + len(_CLOSING) and raw == state_bytes(content):
+        document = json.loads(content)
+        if isinstance(document, dict):
+            return document
+    version = _version(raw)
+    if version is not None and version != FORMAT:
+        raise InvalidDocument(
+            f"{name} is of the format {version!r}, this version reads {FORMAT!r}. Use the version that wrote it."
+        )
+    raise InvalidDocument(
+        f"{name} is not a whole, unedited state of a monitor: its checksum does not fit. A monitor must not start "
+        f"afresh on records it has seen: that would spend their budget twice. {_ADVICE}"
+    )
+
+
+def state_bytes(content: bytes) -> bytes:
+    """As :func:`state_text`, of bytes."""
+    return b"".join(
+        [_OPENING.encode(), hashlib.sha256(content).hexdigest().encode(), _MIDDLE.encode(), content, _CLOSING.encode()]
+    )
+
+
+def _version(raw: bytes) -> str | None:
+    try:
+        document = json.loads(raw)
+    except (ValueError, RecursionError):
+        return None
+    found = document.get("format") if isinstance(document, dict) else None
+    return found if isinstance(found, str) else None
+
+
+def _place(path: str | os.PathLike[str]) -> Path:
+    if not isinstance(path, (str, os.PathLike)):
+        raise InvalidInput(f"path={path!r} must be the path of a file.")
+    return Path(os.path.realpath(os.fspath(path)))
+
+
+class StateFile:
+    """The one writer of a state. Taken by one process at a time; within a process the newest holder is the only one."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = _place(path)
+        self._next = self.path.with_name(self.path.name + ".next")
+        self._key, self._process = str(self.path), os.getpid()
+        before = _held.get(self._key)
+        holder = before() if before is not None else None
+        self._lock: int | None = None
+        if holder is not None and holder._process == self._process and holder._lock is not None:
+            self._lock, holder._lock = holder._lock, None
+        else:
+            self._lock = self._take()
+        _held[self._key] = weakref.ref(self)
+
+    def is_at(self, path: str | os.PathLike[str]) -> bool:
+        """Whether this is the file at a path."""
+        return self.path == _place(path)
+
+    def exists(self) -> bool:
+        """Whether there is a state to restore."""
+        return self.path.exists() or self._next.exists()
+
+    def read(self) -> dict[str, Any]:
+        """The newest state; a complete successor that a killed process left is the state."""
+        name = f"The state {self.path.name!r}"
+        try:
+            current = read_text(self.path.read_bytes(), name) if self.path.exists() else None
+        except OSError as error:
+            raise InvalidDocument(f"{name} cannot be read: {error.strerror}.") from None
+        with contextlib.suppress(OSError, InvalidDocument):
+            following = read_text(self._next.read_bytes(), name)
+            if current is None or _follows(current, following):
+                os.replace(self._next, self.path)
+                self._flush_folder()
+                return following
+        if current is None:
+            raise InvalidDocument(
+                f"There is no state of a monitor at {self.path.name!r}. Begin one with Monitor(..., state=path)."
+            )
+        return current
+
+    def write(self, content: str) -> None:
+        """Replace the state; when this returns, the new one survives a power failure."""
+        if self._lock is None or self._process != os.getpid():
+            raise InvalidInput(
+                f"This monitor no longer holds its state {self.path.name!r}: it was loaded anew, or this process was "
+                "forked from the one that holds it. Go on with the monitor that was loaded last."
+            )
+        try:
+            descriptor = os.open(self._next, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(state_text(content).encode())
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(self._next, self.path)
+            self._flush_folder()
+        except OSError as error:
+            raise InvalidInput(
+                f"The state {self.path.name!r} cannot be written: {error.strerror}. Nothing more was released; "
+                "see to it, and feed the stream again from the record that monitor.seen names."
+            ) from None
+
+    def close(self) -> None:
+        """Let others have it."""
+        if self._lock is not None and self._lock >= 0:
+            os.close(self._lock)
+        self._lock = None
+
+    def __del__(self) -> None:
+        if getattr(self, "_process", None) == os.getpid() and getattr(self, "_lock", None) is not None:
+            self.close()
+
+    def _take(self) -> int:
+        """A descriptor that holds the lock; -1 where the system has none."""
+        if fcntl is None:  # pragma: no cover
+            return -1
+        try:
+            lock = os.open(str(self.path) + ".lock", os.O_RDWR | os.O_CREAT, 0o600)
+        except OSError as error:
+            raise InvalidInput(f"The state {self.path.name!r} cannot be kept there: {error.strerror}.") from None
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(lock)
+            raise InvalidInput(
+                f"The state {self.path.name!r} is in use by another process. Two monitors that go on from one state "
+                "would draw different noise for the same records."
+            ) from None
+        return lock
+
+    def _flush_folder(self) -> None:
+        if os.name != "posix":  # pragma: no cover - folders cannot be opened elsewhere
+            return
+        folder = os.open(self.path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+
+def _follows(current: dict[str, Any], other: dict[str, Any]) -> bool:
+    try:
+        return bool(other["id"] == current["id"] and other["generation"] == current["generation"] + 1)
+    except (KeyError, TypeError):
+        return False

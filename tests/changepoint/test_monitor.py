@@ -1,0 +1,297 @@
+"""The monitor as users see it."""
+
+from __future__ import annotations
+
+import json
+import tracemalloc
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+import privatest as pt
+from privatest.changepoint.monitor import Monitor
+from privatest.changepoint.stream import TRACE
+from privatest.changepoint.watches import Targets, pair_watch, unknown_watch
+from privatest.errors import Infeasible, InvalidData, InvalidInput, NothingToTest
+from privatest.pairs import make_pair
+from privatest.rational import rational
+
+COINS = make_pair("bernoulli(0.2)", "bernoulli(0.8)")
+CUSUM = pair_watch(COINS, rational(1), "cusum", Targets(0.1, 2000.0, None))
+PAPER = pair_watch(COINS, rational(1), "paper", Targets(0.1, 500.0, None))
+FIT = unknown_watch([0.25] * 4, 0.4, rational(1), "cusum", Targets(0.1, 2000.0, None))
+
+
+def coins(seed: int, old: int, new: int) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    return np.concatenate([rng.random(old) < 0.2, rng.random(new) < 0.8]).astype(np.int64)
+
+
+def test_a_change_is_found() -> None:
+    monitor = pt.Monitor("normal(0, 1)", "normal(1, 1)", epsilon=1)
+    rng = np.random.default_rng(1)
+    assert monitor.update_many(rng.standard_normal(300)) is None or monitor.drift_detected
+    fresh = pt.Monitor("normal(0, 1)", "normal(1, 1)", epsilon=1, rng=np.random.default_rng(2))
+    alarm = fresh.update_many(np.concatenate([rng.standard_normal(600), 1 + rng.standard_normal(600)]))
+    assert isinstance(alarm, pt.Alarm)
+    assert abs(alarm.index - 600) <= alarm.accuracy == fresh.accuracy
+    assert 600 < alarm.seen == fresh.seen <= 1200
+    assert fresh.drift_detected
+    assert fresh.alarm == alarm
+
+
+@pytest.mark.parametrize("watch", [CUSUM, PAPER, FIT], ids=["cusum", "paper", "fit"])
+@settings(max_examples=25, deadline=None)
+@given(data=st.data())
+def test_how_a_stream_is_cut_makes_no_difference(watch, data) -> None:
+    stream = coins(data.draw(st.integers(0, 50)), 150, 200)
+    whole = Monitor.of(watch, rng=np.random.default_rng(7))
+    expected = whole.update_many(stream)
+    cut = Monitor.of(watch, rng=np.random.default_rng(7))
+    found, place = None, 0
+    while found is None and place < len(stream):
+        size = data.draw(st.integers(0, 60))
+        found = cut.update(int(stream[place])) if size == 0 else cut.update_many(stream[place : place + size])
+        place += max(size, 1)
+    assert found == expected
+    assert cut.trace == whole.trace
+    if expected is not None:
+        assert cut.seen == whole.seen == expected.seen
+        assert expected.seen % watch.block == 0
+
+
+def test_after_the_alarm_nothing_is_consumed_until_reset() -> None:
+    monitor = Monitor.of(CUSUM, rng=np.random.default_rng(1))
+    stream = coins(1, 100, 3000)
+    alarm = monitor.update_many(stream)
+    assert alarm is not None
+    for again in (monitor.update(1), monitor.update_many(stream), monitor.update([])):
+        assert again == alarm
+    assert monitor.seen == alarm.seen
+    monitor.reset()
+    assert not monitor.drift_detected
+    second = monitor.update_many(stream[monitor.seen :])
+    assert second is not None
+    assert alarm.seen <= second.index < second.seen <= len(stream)
+
+
+def test_what_counts_as_one_record_and_what_as_a_batch() -> None:
+    def seen(x: object, **settings: object) -> int:
+        monitor = Monitor.of(CUSUM, rng=np.random.default_rng(0))
+        monitor.update(x, **settings)
+        return monitor.seen
+
+    for one in (1, 0.0, True, "a", None, np.int64(1), np.array(1), float("nan"), {"a": 1}, b"x", object()):
+        assert seen(one) == 1
+    column = [1, 0, 1]
+    batches = [column, tuple(column), np.array(column), pd.Series(column), pl.Series(column), pa.array(column)]
+    for batch in (*batches, iter(column), range(3)):
+        assert seen(batch) == 3
+    assert seen([]) == 0
+    labels = pair_watch(
+        make_pair({(0, 1): 0.2, (1, 0): 0.8}, {(0, 1): 0.8, (1, 0): 0.2}), rational(1), "cusum", Targets(0.1, 1e3, None)
+    )
+    monitor = Monitor.of(labels)
+    monitor.update((0, 1))
+    assert monitor.seen == 1
+
+
+def test_columns_of_frames() -> None:
+    frame = pd.DataFrame({"x": coins(1, 40, 0), "y": 0})
+    monitor = Monitor.of(CUSUM)
+    monitor.update_many(frame, column="x")
+    assert monitor.seen == 40
+    with pytest.raises(InvalidData, match="Did you mean 'x'"):
+        monitor.update_many(frame, column="xx")
+    with pytest.raises(InvalidData, match="text"):
+        monitor.update_many(pd.Series(["a", "b"]))
+    assert monitor.seen == 40
+
+
+def test_odd_records_are_neither_refused_nor_counted() -> None:
+    odd = [None, float("nan"), "x", 7, float("inf"), object(), 10**400]
+    monitor = Monitor.of(CUSUM, rng=np.random.default_rng(3))
+    for record in odd:
+        monitor.update(record)
+    other = Monitor.of(CUSUM, rng=np.random.default_rng(3))
+    other.update(odd)
+    assert monitor.seen == other.seen == len(odd)
+    assert monitor.trace == other.trace
+    gauss = Monitor.of(
+        pair_watch(make_pair("normal(0, 1)", "normal(1, 1)"), rational(1), "cusum", Targets(0.1, 1e3, None))
+    )
+    for record in (1.0, float("nan"), float("-inf"), 1e308, 5) * 10:
+        gauss.update(record)
+    assert gauss.seen == 50 or gauss.drift_detected
+
+
+def test_memory_does_not_grow_with_the_stream() -> None:
+    monitor = Monitor.of(pair_watch(COINS, rational(1), "cusum", Targets(0.1, 1e8, None)))
+    batch = coins(5, 20_000, 0)
+    for _ in range(3):
+        monitor.update_many(batch)
+    tracemalloc.start()
+    before = tracemalloc.get_traced_memory()[0]
+    for _ in range(30):
+        assert monitor.update_many(batch) is None
+    grown = tracemalloc.get_traced_memory()[0] - before
+    tracemalloc.stop()
+    assert grown < 100_000
+    assert monitor.seen == 33 * len(batch)
+    assert len(monitor.trace) == TRACE
+
+
+def test_nothing_raw_is_shown() -> None:
+    """Streams that differ in an unfinished block look the same from outside."""
+    shown = []
+    for bit in (0, 1):
+        monitor = Monitor.of(CUSUM, rng=np.random.default_rng(9))
+        monitor.update_many([0] * CUSUM.block + [bit] * (CUSUM.block - 1))
+        shown.append((repr(monitor), json.dumps(monitor.to_dict()), monitor.trace))
+    assert shown[0] == shown[1]
+
+
+def test_promises_are_plain_values_and_said() -> None:
+    monitor = pt.Monitor("bernoulli(0.2)", "bernoulli(0.8)", epsilon=0.5, mean_time_between_false_alarms=5000)
+    known = json.loads(json.dumps(monitor.to_dict()))
+    assert known["epsilon"] == monitor.epsilon == 0.5
+    assert known["mean_time_between_false_alarms"] >= 5000
+    assert 0 < known["expected_delay"] < 200
+    assert known["delay_bound"] >= known["block"]
+    assert known["private"] is True
+    assert "epsilon=0.5" in repr(monitor)
+    assert "SIMULATED" in repr(Monitor.of(CUSUM, rng=np.random.default_rng(1)))
+
+
+def test_the_default_method_has_the_smaller_delay() -> None:
+    for pair in (("bernoulli(0.2)", "bernoulli(0.8)"), ("bernoulli(0.2)", "bernoulli(0.4)")):
+        found = {
+            method: pt.Monitor(*pair, epsilon=1, method=method, mean_time_between_false_alarms=20_000)
+            for method in ("cusum", "paper")
+        }
+        assert found["cusum"].expected_delay < 0.5 * found["paper"].expected_delay
+        assert pt.Monitor(*pair, epsilon=1).method == "cusum"
+
+
+def test_the_papers_method_and_its_interval() -> None:
+    monitor = pt.Monitor("bernoulli(0.2)", "bernoulli(0.8)", epsilon=1, method="paper")
+    n = monitor.recommended_interval
+    assert monitor.interval == n
+    assert n is not None
+    longer = pt.Monitor("bernoulli(0.2)", "bernoulli(0.8)", epsilon=1, interval=n + 9)
+    assert longer.method == "paper"
+    assert longer.interval == n + 9
+    alarm = longer.update_many(coins(3, 200, 2000))
+    assert alarm is not None
+    assert alarm.seen % (longer.block * (n + 9)) == 0
+
+
+def test_an_unknown_alternative() -> None:
+    monitor = pt.Monitor([0.25] * 4, distance=0.4, epsilon=1, rng=np.random.default_rng(3))
+    rng = np.random.default_rng(4)
+    assert monitor.update(rng.integers(0, 4, 500)) is None
+    alarm = monitor.update(rng.choice(4, p=[0.7, 0.1, 0.1, 0.1], size=3000))
+    assert alarm is not None
+    assert abs(alarm.index - 500) <= alarm.accuracy
+    assert set(monitor.trace) <= {1.0, -1.0}
+
+
+BAD = [
+    ({"epsilon": 0}, InvalidInput, "epsilon=0"),
+    ({"epsilon": float("nan")}, InvalidInput, "epsilon"),
+    ({"beta": 1.5}, InvalidInput, "beta=1.5"),
+    ({"method": "median"}, InvalidInput, "method='median'"),
+    ({"interval": 0}, InvalidInput, "interval=0"),
+    ({"interval": 3, "method": "cusum"}, InvalidInput, "belongs to method='paper'"),
+    ({"mean_time_between_false_alarms": -1}, InvalidInput, "mean_time_between_false_alarms=-1"),
+    ({"distance": 0.2}, InvalidInput, "either the alternative"),
+    ({"alternative": None}, InvalidInput, "either the alternative"),
+    ({"alternative": "bernoulli(0.2)"}, NothingToTest, "same"),
+    ({"ledger": object()}, InvalidInput, "dataset= and request="),
+    ({"rng": 3}, InvalidInput, "rng=3"),
+    ({"state": 3}, InvalidInput, "path=3"),
+    ({"mean_time_between_false_alarms": 1e15}, Infeasible, "Ask for at most"),
+    ({"interval": 3, "mean_time_between_false_alarms": 1e6}, Infeasible, r"smallest interval that does is \d+"),
+    ({"method": "paper", "mean_time_between_false_alarms": 1e300}, Infeasible, "intervals of more than"),
+]
+
+
+@pytest.mark.parametrize(("change", "kind", "message"), BAD, ids=[str(sorted(case[0])) for case in BAD])
+def test_bad_input(change: dict, kind: type[Exception], message: str) -> None:
+    asked = {"null": "bernoulli(0.2)", "alternative": "bernoulli(0.8)", "epsilon": 1, **change}
+    with pytest.raises(kind, match=message):
+        pt.Monitor(asked.pop("null"), asked.pop("alternative"), **asked)
+
+
+def test_the_named_interval_is_feasible() -> None:
+    asked = {"epsilon": 1, "mean_time_between_false_alarms": 1e6}
+    with pytest.raises(Infeasible) as refused:
+        pt.Monitor("bernoulli(0.2)", "bernoulli(0.8)", interval=3, **asked)
+    named = int(str(refused.value).rstrip(".").split()[-1])
+    assert pt.Monitor("bernoulli(0.2)", "bernoulli(0.8)", interval=named, **asked).interval == named
+
+
+def false_alarms(monitor: Monitor, quiet: np.ndarray) -> int:
+    """How often a monitor that is restarted after each alarm raises one."""
+    alarms = 0
+    while monitor.seen < len(quiet):
+        if monitor.update_many(quiet[monitor.seen : monitor.seen + 3000]) is not None:
+            alarms += 1
+            monitor.reset()
+    return alarms
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize(
+    ("null", "alternative", "method"),
+    [
+        ("bernoulli(0.2)", "bernoulli(0.8)", "cusum"),
+        ("bernoulli(0.2)", "bernoulli(0.8)", "paper"),
+        (stats.norm(0, 1), stats.norm(1, 1), "cusum"),
+    ],
+    ids=["coins-cusum", "coins-paper", "normals-cusum"],
+)
+def test_promises_are_kept(null: object, alternative: object, method: str) -> None:
+    """False alarms of a restarted monitor over a long quiet stream, then delays and index errors at one place."""
+    pair = make_pair(null, alternative)
+    watch = pair_watch(pair, rational(1), method, Targets(0.2, 1000.0, None))
+    rng = np.random.default_rng(8)
+    quiet = pair.null.sample(rng, 300_000)
+    alarms = false_alarms(Monitor.of(watch, rng=rng), quiet)
+    measured = len(quiet) / alarms
+    assert measured >= watch.mean_time_between_false_alarms * (1 - 4 / np.sqrt(alarms))
+    assert measured <= watch.mean_time_between_false_alarms * (1 + 4 / np.sqrt(alarms))
+    delays, off, late, runs, change = [], 0, 0, 800, 101
+    for _ in range(runs):
+        stream = np.concatenate([pair.null.sample(rng, change), pair.alternative.sample(rng, 1500)])
+        alarm = Monitor.of(watch, rng=rng).update_many(stream)
+        assert alarm is not None
+        if alarm.seen > change:
+            delays.append(alarm.seen - change)
+            off += abs(alarm.index - change) > alarm.accuracy
+            late += delays[-1] > watch.delay_bound
+    spread = 4 * np.std(delays) / np.sqrt(len(delays))
+    assert np.mean(delays) <= watch.expected_delay + spread
+    for share in (off / len(delays), late / len(delays)):
+        assert share <= 0.2 + 4 * np.sqrt(0.16 / len(delays))
+
+
+@pytest.mark.statistical
+def test_a_threshold_that_is_too_low_breaks_the_promise() -> None:
+    """The check above can fail: a chart at half the threshold alarms much more often than the design says."""
+    from dataclasses import replace
+
+    from privatest.changepoint.rules import Cusum
+
+    assert isinstance(CUSUM.rule, Cusum)
+    broken = replace(CUSUM, rule=Cusum(CUSUM.rule.threshold // 2))
+    rng = np.random.default_rng(8)
+    quiet = COINS.null.sample(rng, 100_000)
+    alarms = false_alarms(Monitor.of(broken, rng=rng), quiet)
+    assert len(quiet) / alarms < CUSUM.mean_time_between_false_alarms * (1 - 4 / np.sqrt(alarms))
