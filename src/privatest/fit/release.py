@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
+from privatest import markup
+
 __all__ = ["Decision", "FitRelease"]
 
 Decision = Literal["null", "alternative"]
@@ -46,6 +48,19 @@ class FitRelease:
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
         return {**asdict(self), "private": self.private}
+
+    def _repr_html_(self) -> str:
+        facts = (
+            ("decision", self.decision),
+            ("statistic", self.statistic),
+            ("p-value", self.pvalue),
+            ("epsilon", self.epsilon),
+            ("records n", self.n),
+            ("test", self.test),
+            ("neighbours", self.neighbours),
+            ("private", "yes" if self.private else "NO" + (": simulated" if self.simulated else "")),
+        )
+        return markup.fact_table("Goodness of fit", facts)
 
     def __str__(self) -> str:
         kept = "SIMULATED, not private"

@@ -6,6 +6,8 @@ import math
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
+from privatest import markup
+
 __all__ = ["Decision", "Release"]
 
 Decision = Literal["null", "alternative"]
@@ -50,6 +52,19 @@ class Release:
         if math.isinf(self.epsilon):
             document["epsilon"] = "inf"
         return document
+
+    def _repr_html_(self) -> str:
+        facts = (
+            ("decision", self.decision),
+            ("statistic", self.statistic),
+            ("p-value", self.pvalue),
+            ("epsilon", self.epsilon),
+            ("records n", self.n),
+            ("test", self.test),
+            ("neighbours", self.neighbours),
+            ("private", "yes" if self.private else "NO" + (": simulated" if self.simulated else "")),
+        )
+        return markup.fact_table("Release", facts)
 
     def __str__(self) -> str:
         parts = [f"decision: {self.decision}"]
