@@ -7,6 +7,7 @@ is ever given data.
 from privatest.pictures.change import change_plan, change_point, monitor
 from privatest.pictures.complexity import complexity
 from privatest.pictures.decomposition import decomposition
+from privatest.pictures.files import png
 from privatest.pictures.laws import fit_test, private_test
 from privatest.pictures.power import comparison, power_curve
 
@@ -18,6 +19,7 @@ __all__ = [
     "decomposition",
     "fit_test",
     "monitor",
+    "png",
     "power_curve",
     "private_test",
 ]

@@ -10,6 +10,7 @@ import sys
 import textwrap
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Final
 
 from privatest.errors import MissingExtra
@@ -17,7 +18,7 @@ from privatest.errors import MissingExtra
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["drawing", "law", "legend", "number", "plain"]
+__all__ = ["apart", "drawing", "law", "legend", "number", "plain"]
 
 BLACK: Final = "#000000"
 BLUE: Final = "#0072B2"
@@ -51,6 +52,19 @@ OWN: Final = "privatest-own"
 """Label of a figure that we made: its legend may stand beside the picture."""
 
 
+_APART: ContextVar[bool] = ContextVar("privatest-apart", default=False)
+
+
+@contextmanager
+def apart() -> Iterator[None]:
+    """New axes are on figures of their own, whether pyplot is in use or not."""
+    token = _APART.set(True)
+    try:
+        yield
+    finally:
+        _APART.reset(token)
+
+
 @contextmanager
 def drawing(ax: Axes | None, size: tuple[float, float] = SIZE) -> Iterator[Axes]:
     """The axes to draw on, in our style: the caller's, or new ones.
@@ -66,7 +80,7 @@ def drawing(ax: Axes | None, size: tuple[float, float] = SIZE) -> Iterator[Axes]
     with mpl.rc_context(STYLE):
         if ax is None:
             figure: Any
-            if "matplotlib.pyplot" in sys.modules or "ipykernel" in sys.modules:
+            if not _APART.get() and ("matplotlib.pyplot" in sys.modules or "ipykernel" in sys.modules):
                 from matplotlib import pyplot as plt
 
                 figure = plt.figure(figsize=size, layout="constrained")
