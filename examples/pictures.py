@@ -16,9 +16,11 @@ def save(result: Any, target: Path, **options: Any) -> Path:
 
 def plan(null: Any, alternative: Any, epsilon: float, folder: Path) -> list[Path]:
     """What can be seen before any data: the excess that privacy caps, records against epsilon, power, all tests."""
+    needed = pt.sample_size(null, alternative, epsilon=epsilon)
+    sizes = sorted({max(round(needed * share), 1) for share in (0.1, 0.25, 0.5, 0.75, 1, 1.5, 2.5, 4)})
     return [
         save(pt.decompose(null, alternative, epsilon=epsilon), folder / "decomposition.png"),
         save(pt.sample_complexity(null, alternative, epsilon=epsilon), folder / "complexity.png"),
-        save(pt.power_curve(null, alternative, epsilon=epsilon), folder / "power.png"),
+        save(pt.power_curve(null, alternative, epsilon=epsilon, n=sizes), folder / "power.png"),
         save(pt.compare(null, alternative, epsilon=epsilon), folder / "compare.png"),
     ]

@@ -74,12 +74,12 @@ def change_plan(plan: ChangePlan, curve: FailureCurve, ax: Axes | None = None) -
         axes.step(distances, shown, where="post", color=BLUE, label="index further off, at most")
         if plan.false_alarm is not None:
             missed = np.array([1 - plan.power_after(int(a)) if a > 0 else 1.0 for a in distances])
-            style: dict[str, Any] = {"color": ORANGE, "linestyle": "--"}
-            axes.plot(
-                distances, np.clip(missed, LEAST, 1), label="change missed, if so near\nthe end, at most", **style
-            )
-            total = np.clip(failures + missed, LEAST, 1)
-            axes.plot(distances, total, color=GREY, linestyle=":", label="either")
+            for bound, colour, style, text in (
+                (missed, ORANGE, "--", "change missed, if so near\nthe end, at most"),
+                (failures + missed, GREY, ":", "either"),
+            ):
+                shown = np.clip(bound, LEAST, 1)
+                axes.step(distances, shown, where="post", color=colour, linestyle=style, label=text)
         axes.axhline(
             plan.beta,
             color=BLACK,

@@ -25,7 +25,7 @@ MOST_STEPS = 2000
 MOST_EDGES = 24
 POINTS = 700
 # Tail mass that may lie outside of the picture, and the share of the peak below which a density looks like zero.
-OUTSIDE, INVISIBLE = 0.001, 0.01
+OUTSIDE, INVISIBLE = 0.001, 0.004
 P_HATCH, Q_HATCH, MORE_HATCH = "////", "....", "xx"
 
 
@@ -166,10 +166,11 @@ def _outlines(axes: Axes, split: Decomposition, x: Floats, p: Floats, q: Floats,
 
 
 def _edges(axes: Axes, split: Decomposition, low: float, high: float) -> None:
-    """Thin lines where the ratio meets the clamp."""
+    """Thin lines where the ratio meets the clamp, or jumps over it; not at the ends of the support."""
     a, b = split.clamp
+    pair: Any = split.pair
     for pieces, level, colour, style in ((split.sets.S, b, BLUE, "-"), (split.sets.T, a, VERMILLION, "--")):
-        ends = sorted({end for end in _ends(pieces) if low < end < high})
+        ends = sorted({end for end in _ends(pieces) if low < end < high and end not in pair.support})
         for i, end in enumerate(ends[:MOST_EDGES]):
             label = f"log P/Q = {number(level)}" if i == 0 else None
             axes.axvline(end, color=colour, linestyle=style, linewidth=0.7, alpha=0.8, label=label)

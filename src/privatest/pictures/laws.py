@@ -180,7 +180,7 @@ def _finish(axes: Axes, edges: Floats, threshold: float, text: str, release: Any
     low, high = float(edges[0]), float(edges[-1])
     if release is not None and release.statistic is not None:
         statistic = float(release.statistic)
-        shown = f"released: {number(statistic)}"
+        shown = f"{'SIMULATED' if release.simulated else 'released'}: {number(statistic)}"
         label = f"{shown}\n(p = {number(release.pvalue, 2)}, '{release.decision}')"
         axes.axvline(statistic, color=GREEN, linewidth=1.8, linestyle=(0, (3, 1.2)), label=label)
         low, high = min(low, statistic), max(high, statistic)
