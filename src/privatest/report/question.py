@@ -38,13 +38,10 @@ def plain_question(question: Mapping[str, Any]) -> dict[str, Any]:
 def _law(name: str, value: Any) -> str:
     if isinstance(value, str):
         return value[:LONGEST]
-    if callable(getattr(value, "describe", None)):
-        law = value
-    else:
-        try:
-            law = as_distribution(value, name)
-        except PrivatestError as error:
-            raise InvalidInput(f"question[{name!r}] is no distribution: {error}") from None
+    try:
+        law = as_distribution(value, name)
+    except PrivatestError:  # its message may quote a number, which might be a record's
+        raise InvalidInput(f"question[{name!r}] of type {type(value).__name__} is no distribution.") from None
     spec = law.spec
     return str(spec if spec is not None and len(spec) <= LONGEST else law.describe())
 
