@@ -93,12 +93,12 @@ def run_tests() -> tuple[Table, list[dict[str, object]]]:
     return table, results
 
 
-def change() -> tuple[str, dict[str, object]]:
+def change() -> tuple[pt.ChangePoint, dict[str, object]]:
     """When did the lab values change, if they did? One more private answer, with the accuracy it promises."""
     null, alternative = PAIRS["value"]
     values = read_columns()["value"]
     found = pt.detect_change(values, null, alternative, epsilon=EPSILON, false_alarm=0.05)
-    return f"Change point of 'value': {found}", {"column": "value", **found.to_dict()}
+    return found, {"column": "value", **found.to_dict()}
 
 
 def main() -> None:
@@ -106,19 +106,20 @@ def main() -> None:
     table, results = run_tests()
     changed, when = change()
     results.append(when)
-    for part in (plan(), errors(), table, changed):
+    for part in (plan(), errors(), table, f"Change point of 'value': {changed}"):
         console.print(part)
         console.print()
     OUTPUT.mkdir(exist_ok=True)
     null, alternative = PAIRS["value"]
-    pictures.decomposition(null, alternative, EPSILON, OUTPUT / "decomposition.png")
-    pictures.power(null, alternative, EPSILON, OUTPUT / "power.png")
+    drawn = pictures.plan(null, alternative, EPSILON, OUTPUT)
+    test = pt.design(null, alternative, epsilon=EPSILON, n=RECORDS)
+    drawn += [pictures.save(test, OUTPUT / "test.png"), pictures.save(changed, OUTPUT / "change.png")]
     target = OUTPUT / "releases.json"
     target.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
     console.print(
         f"Patients in three tests and the change point, each of epsilon {EPSILON}, have a "
         f"privacy loss of {(len(PAIRS) + 1) * EPSILON:g} in all. Saved: {target.relative_to(HERE.parent)}, "
-        "output/decomposition.png, output/power.png"
+        f"pictures {', '.join(path.name for path in drawn)} beside it"
     )
 
 

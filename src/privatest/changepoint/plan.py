@@ -6,11 +6,11 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from privatest import _validate
+from privatest import _validate, markup
 from privatest.changepoint.designs import Design, auto_designs, design
 from privatest.changepoint.point import ChangePoint
 from privatest.changepoint.refusals import check_accuracy, check_length
@@ -21,6 +21,9 @@ from privatest.errors import InvalidData, InvalidInput
 from privatest.noise import seeded_source, system_source
 from privatest.pairs import make_pair
 from privatest.rational import Number
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 __all__ = ["METHODS", "ChangePlan", "plan_change"]
 
@@ -135,6 +138,17 @@ class ChangePlan:
             )
 
         return charged(charge, released, ChangePoint.from_dict)
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """How probably the index is off by more than a distance, at most."""
+        from privatest import pictures
+
+        return pictures.change_plan(self, self._design.curve, ax)
+
+    def _repr_html_(self) -> str:
+        shown = ("null", "alternative", "epsilon", "n", "accuracy", "beta", "method", "block", "clamp", "false_alarm")
+        facts = [(name.replace("_", " "), getattr(self, name)) for name in (*shown, "power")]
+        return markup.fact_table("Plan of a change-point detector", facts)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from privatest import markup
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 __all__ = ["ChangePoint"]
 
@@ -67,6 +72,26 @@ class ChangePoint:
         for name, value in kept.items():
             kept[name] = tuple(value) if isinstance(value, list) else value
         return cls(**kept)
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """The index with its accuracy and, where blocks were released, their noisy sums; never the data."""
+        from privatest import pictures
+
+        return pictures.change_point(self, ax)
+
+    def _repr_html_(self) -> str:
+        facts = [
+            ("index", "no change" if self.changed is False else self.index),
+            ("accuracy", f"within {self.accuracy} records with probability {1 - self.beta:g}"),
+            ("records n", self.n),
+            ("epsilon", self.epsilon),
+            ("method", self.method),
+            ("neighbours", self.neighbours),
+            ("private", "yes" if self.private else "NO: simulated"),
+        ]
+        if self.false_alarm is not None:
+            facts.append(("false alarms with probability at most", self.false_alarm))
+        return markup.fact_table("Change point", facts)
 
     def __str__(self) -> str:
         if self.changed is False:

@@ -7,12 +7,12 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from privatest import engines
+from privatest import engines, markup
 from privatest.charge import Charge, charged, make_charge
 from privatest.engines.protocol import counter
 from privatest.errors import InvalidData, InvalidDocument, InvalidInput
@@ -25,6 +25,9 @@ from privatest.fit.law import ACCURACY, ExcessLaw
 from privatest.fit.release import FitRelease
 from privatest.fit.unfavourable import Alternative
 from privatest.noise import Tulap, noise_from_dict, seeded_source, system_source
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 __all__ = ["FORMAT", "FitTest"]
 
@@ -206,6 +209,25 @@ class FitTest:
             test=self.method,
             simulated=simulated,
         )
+
+    def plot(self, ax: Axes | None = None, *, release: FitRelease | None = None) -> Axes:
+        """The laws of the noisy statistic under P and the hardest alternative, the threshold, and a release."""
+        from privatest import pictures
+
+        return pictures.fit_test(self, ax, release=release)
+
+    def _repr_html_(self) -> str:
+        facts = (
+            ("P", self.domain.null + (f" ({self.domain.bins})" if self.domain.bins else "")),
+            ("distance", self.distance),
+            ("epsilon", self.epsilon),
+            ("records n", self.n),
+            ("type I error alpha", self.alpha),
+            ("type II error beta", self.beta),
+            ("hardest alternative", self.hardest_alternative),
+            ("neighbours", "replace"),
+        )
+        return markup.fact_table(f"Goodness-of-fit test {self.method!r}", facts)
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON document from which :meth:`from_dict` restores the test exactly."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal
 
+from privatest import markup
+
 __all__ = ["Decision", "FitRelease"]
 
 Decision = Literal["null", "alternative"]
@@ -51,6 +53,19 @@ class FitRelease:
     def from_dict(cls, document: dict[str, Any]) -> FitRelease:
         """The release that :meth:`to_dict` wrote."""
         return cls(**{field.name: document[field.name] for field in fields(cls)})
+
+    def _repr_html_(self) -> str:
+        facts = (
+            ("decision", self.decision),
+            ("statistic", self.statistic),
+            ("p-value", self.pvalue),
+            ("epsilon", self.epsilon),
+            ("records n", self.n),
+            ("test", self.test),
+            ("neighbours", self.neighbours),
+            ("private", "yes" if self.private else "NO" + (": simulated" if self.simulated else "")),
+        )
+        return markup.fact_table("Goodness of fit", facts)
 
     def __str__(self) -> str:
         kept = "SIMULATED, not private"

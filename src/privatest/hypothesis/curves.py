@@ -197,6 +197,11 @@ class Curves:
             transforms.append(np.exp(n * logs + 1j * t * float(n * Fraction(mean) - self._centre)) * shared)
         return t, weights / (2 * math.pi * np.sin(t / 2)), transforms
 
+    @property
+    def everywhere(self) -> bool:
+        """Whether :meth:`cdfs` holds at all offsets, and not only among those where the largest advantage lies."""
+        return (self._ordinary[0] if self._ordinary else self)._spectral is not None
+
     @cached_property
     def _totals(self) -> tuple[NoisyTotal, NoisyTotal]:
         """The laws of the noisy totals, where neither the integral nor a table will do: one cutoff at a time."""

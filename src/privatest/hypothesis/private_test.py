@@ -7,11 +7,11 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from privatest import _validate, engines
+from privatest import _validate, engines, markup
 from privatest.charge import charged, make_charge
 from privatest.errors import InvalidData, InvalidDocument, InvalidInput
 from privatest.hypothesis.neighbours import NEIGHBOURS, Neighbourhood
@@ -21,6 +21,9 @@ from privatest.noise import Noise, NoNoise, Tulap, noise_from_dict, seeded_sourc
 from privatest.rational import rational
 from privatest.scores import Score
 from privatest.scores.documents import fraction_from_json, number_from_json
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 __all__ = ["FORMAT", "NEIGHBOURS", "PrivateTest"]
 
@@ -209,6 +212,28 @@ class PrivateTest:
             statistic = float(self._nats(noisy))
             pvalue = self.null_total.cdf(noisy)
         return Release(decision, statistic, pvalue, self.epsilon, self.n, self.name, self.neighbours, simulated)
+
+    def plot(self, ax: Axes | None = None, *, release: Release | None = None) -> Axes:
+        """The exact law of the noisy statistic under P and under Q, the threshold, and a release of this test."""
+        from privatest import pictures
+
+        return pictures.private_test(self, ax, release=release)
+
+    def _repr_html_(self) -> str:
+        facts = (
+            ("P", self.null),
+            ("Q", self.alternative),
+            ("epsilon", self.epsilon if self.private else "infinite: NOT PRIVATE"),
+            ("records n", self.n),
+            ("type I error alpha", self.alpha),
+            ("type II error beta", self.beta),
+            ("advantage", self.advantage),
+            ("clamp", self.clamp),
+            ("noise", "none" if isinstance(self.noise, NoNoise) else type(self.noise).__name__),
+            ("threshold", self.threshold),
+            ("neighbours", self.neighbours),
+        )
+        return markup.fact_table(f"Private test {self.name!r}", facts)
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON document from which :meth:`from_dict` restores the test exactly."""

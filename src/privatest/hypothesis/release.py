@@ -6,6 +6,8 @@ import math
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal
 
+from privatest import markup
+
 __all__ = ["Decision", "Release"]
 
 Decision = Literal["null", "alternative"]
@@ -58,6 +60,19 @@ class Release:
         kept = {field.name: document[field.name] for field in fields(cls)}
         kept["epsilon"] = math.inf if kept["epsilon"] == "inf" else float(kept["epsilon"])
         return cls(**kept)
+
+    def _repr_html_(self) -> str:
+        facts = (
+            ("decision", self.decision),
+            ("statistic", self.statistic),
+            ("p-value", self.pvalue),
+            ("epsilon", self.epsilon),
+            ("records n", self.n),
+            ("test", self.test),
+            ("neighbours", self.neighbours),
+            ("private", "yes" if self.private else "NO" + (": simulated" if self.simulated else "")),
+        )
+        return markup.fact_table("Release", facts)
 
     def __str__(self) -> str:
         parts = [f"decision: {self.decision}"]

@@ -276,6 +276,12 @@ class NoisyTotal:
         window = self._window(0.0)
         return window.start, window.weights
 
+    def sum_law(self) -> tuple[Integers, Floats]:
+        """Values of the sum of scores, without noise, and their probabilities; all but 1e-18 of them."""
+        low, spacing, steps, _ = self._atoms
+        start, weights = self.window() if len(steps) > 1 else (0, np.ones(1))
+        return self.n * low + spacing * (start + np.arange(len(weights), dtype=np.int64)), weights
+
     @cached_property
     def _windows(self) -> dict[float, Window]:
         """Windows by tilt. They describe the design, never the data."""

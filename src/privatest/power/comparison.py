@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from privatest import _validate
+from privatest import _validate, markup
 from privatest.errors import Infeasible, InvalidInput, MissingExtra
 from privatest.pairs import DiscretePair, make_pair
 from privatest.power.family import make_family
@@ -17,6 +17,9 @@ from privatest.power.optimum import optimum_sample_size
 from privatest.power.rivals import Rival, rivals
 from privatest.power.sample_sizes import smallest_n
 from privatest.rational import Number
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 __all__ = ["Comparison", "Row", "compare"]
 
@@ -45,6 +48,20 @@ class Comparison:
     advantage: float
     lower_bound: int
     optimum: int | None
+    null: str = "P"
+    alternative: str = "Q"
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Records that each test needs, beside the bound and the optimum."""
+        from privatest import pictures
+
+        return pictures.comparison(self, ax)
+
+    def _repr_html_(self) -> str:
+        title = f"Records for advantage {self.advantage:.4g} at epsilon {self.epsilon:g}; at least {self.lower_bound}"
+        headings = ("test", "n", "n / bound", "n / best", "private", "note")
+        rows = ((r.test, r.n, r.ratio_to_bound, r.ratio_to_optimum, r.private, r.note) for r in self.rows)
+        return markup.table(title, headings, rows)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
@@ -119,7 +136,8 @@ def compare(null: Any, alternative: Any, *, epsilon: Number, advantage: float = 
         )
         for name, n, private, note in found
     )
-    return Comparison(rows, float(budget), target, bound, best)
+    names = pair.null.describe(), pair.alternative.describe()
+    return Comparison(rows, float(budget), target, bound, best, *names)
 
 
 def _optimum(pair: Any, epsilon: Number, target: float) -> int | None:

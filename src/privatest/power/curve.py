@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from privatest import _validate
+from privatest import _validate, markup
 from privatest.errors import InvalidInput
 from privatest.power.family import make_family
 from privatest.power.goal import ADVANTAGE, Goal
 from privatest.power.sample_sizes import smallest_n
 from privatest.rational import Number
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 __all__ = ["PowerCurve", "power_curve"]
 
@@ -27,11 +30,24 @@ class PowerCurve:
     n: tuple[int, ...]
     alpha: tuple[float, ...]
     beta: tuple[float, ...]
+    null: str = "P"
+    alternative: str = "Q"
 
     @property
     def advantage(self) -> tuple[float, ...]:
         """1 - alpha - beta at each n."""
         return tuple(1 - a - b for a, b in zip(self.alpha, self.beta, strict=True))
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Advantage and both error rates against n."""
+        from privatest import pictures
+
+        return pictures.power_curve(self, ax)
+
+    def _repr_html_(self) -> str:
+        title = f"Exact error rates of {self.test!r}, epsilon {self.epsilon:g}: {self.null} against {self.alternative}"
+        rows = zip(self.n, self.alpha, self.beta, self.advantage, strict=True)
+        return markup.table(title, ("n", "alpha", "beta", "advantage"), rows)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
@@ -63,4 +79,4 @@ def power_curve(
             raise InvalidInput("n=[] must hold at least one number of records.")
     tests = [family.test(size) for size in sizes]
     errors = tuple(found.alpha for found in tests), tuple(found.beta for found in tests)
-    return PowerCurve(test, float(family.epsilon), tuple(sizes), *errors)
+    return PowerCurve(test, float(family.epsilon), tuple(sizes), *errors, tests[0].null, tests[0].alternative)

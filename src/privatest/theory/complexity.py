@@ -9,16 +9,20 @@ r"""The theorem: how many records a private test needs, up to constants, and wha
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from privatest import _validate
+from privatest import _validate, markup
+from privatest.errors import InvalidInput
 from privatest.pairs import DiscretePair, Pair, make_pair
 from privatest.rational import Number
 from privatest.theory.advantage import soft_clamped_advantage
 from privatest.theory.decomposition import decompose_pair
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 __all__ = ["Regime", "SampleComplexity", "sample_complexity"]
 
@@ -44,6 +48,7 @@ class SampleComplexity:
         by_advantage: 1/adv_1(scLLR), which has the same order at every epsilon.
         two_point: 1/H^2 + 1/(eps TV) on two-point domains, None on others.
         local: 1/(eps^2 TV^2), the order in the local model, where every record is randomised on its own.
+        pair: P and Q, for :meth:`plot`.
     """
 
     epsilon: float
@@ -57,14 +62,39 @@ class SampleComplexity:
     by_advantage: float
     two_point: float | None
     local: float
+    pair: Pair | None = field(default=None, repr=False, compare=False)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON (infinity as the text "inf")."""
-        document = asdict(self)
+        document = {one.name: getattr(self, one.name) for one in fields(self) if one.name != "pair"}
         document["sandwich"] = list(self.sandwich)
         if math.isinf(self.free_epsilon):
             document["free_epsilon"] = "inf"
         return document
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Records against epsilon: both terms, regimes, the floor without privacy, exact sizes and lower bounds.
+
+        Takes some seconds: the exact numbers are computed at as many epsilons as time allows.
+        """
+        if self.pair is None:
+            raise InvalidInput("This result does not know P and Q. Make it with sample_complexity(P, Q, epsilon=...).")
+        from privatest import pictures
+
+        return pictures.complexity(self, self.pair, ax)
+
+    def _repr_html_(self) -> str:
+        facts = (
+            ("epsilon", self.epsilon),
+            ("records, up to a constant", self.value),
+            ("what limits", self.regime),
+            ("tails' term", self.tail_term),
+            ("core's term", self.core_term),
+            ("without privacy", self.nonprivate),
+            ("privacy is for free from epsilon", self.free_epsilon),
+            ("in the local model", self.local),
+        )
+        return markup.fact_table("Sample complexity", facts)
 
     def __str__(self) -> str:
         free = "never" if math.isinf(self.free_epsilon) else f"from epsilon {self.free_epsilon:.6g} on"
@@ -106,6 +136,7 @@ def sample_complexity(null: Any, alternative: Any, *, epsilon: Number) -> Sample
         by_advantage=1 / soft_clamped_advantage(split),
         two_point=1 / hellinger + 1 / (level * variation) if _two_points(pair) else None,
         local=1 / (level * variation) ** 2,
+        pair=pair,
     )
 
 

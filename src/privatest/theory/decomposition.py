@@ -17,15 +17,18 @@ import math
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from privatest import _validate
+from privatest import _validate, markup
 from privatest.pairs import ContinuousPair, DiscretePair, Pair, make_pair
 from privatest.pairs.clamped_pair import ClampedPair
 from privatest.pairs.splice import Piece, Splice
 from privatest.rational import Number
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 __all__ = ["Decomposition", "Sets", "decompose", "decompose_pair"]
 
@@ -149,6 +152,24 @@ class Decomposition:
         if self.core is None:
             return 0.0
         return min(self.pair.clamped_hellinger(*self.clamp) / self.core_mass, 1.0)
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Both laws, e^epsilon times each, and the areas that count as tails: the paper's Figure 1 for this pair."""
+        from privatest import pictures
+
+        return pictures.decomposition(self, ax)
+
+    def _repr_html_(self) -> str:
+        facts = (
+            ("P", self.pair.null.describe()),
+            ("Q", self.pair.alternative.describe()),
+            ("epsilon", self.epsilon),
+            ("tau", self.tau),
+            ("epsilon'", self.epsilon_prime),
+            ("clamp", self.clamp),
+            ("roles swapped", self.swapped),
+        )
+        return markup.fact_table("Decomposition", facts)
 
     def __repr__(self) -> str:
         a, b = self.clamp

@@ -1,0 +1,81 @@
+"""Draws every kind of picture into docs/pictures: ``python docs/make_pictures.py``. All data in them are simulated."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import privatest as pt
+from privatest import pictures
+
+FOLDER = Path(__file__).resolve().parent / "pictures"
+LARGEST = 100_000
+ANSWERS = {"never": 0.5, "sometimes": 0.3, "often": 0.2}
+LATER = {"never": 0.2, "sometimes": 0.3, "often": 0.5}
+
+
+def figure_1() -> pt.Decomposition:
+    """The pair of the paper's Figure 1: P(x) = 2x, Q(x) proportional to 1/(1 + sqrt x) on [0, 1]."""
+    null = pt.density(lambda x: np.log(2 * x), support=(0, 1))
+    alternative = pt.density(lambda x: -np.log1p(np.sqrt(x)) - np.log(2 - 2 * np.log(2)), support=(0, 1))
+    return pt.decompose(null, alternative, epsilon=0.2)
+
+
+def monitored(rng: np.random.Generator) -> Any:
+    """A monitor that sees 2,000 records of P, then records of Q until it fires."""
+    watch = pt.Monitor("normal(0, 1)", "normal(1, 1)", epsilon=0.5)
+    watch.update_many(rng.normal(0, 1, 2000))
+    watch.update_many(rng.normal(1, 1, 2000))
+    return watch
+
+
+def drawings() -> Iterator[tuple[str, Callable[[], Any]]]:
+    """Names of files, and what draws them."""
+    rng = np.random.default_rng(20)
+    yield "decomposition_figure_1", figure_1().plot
+    pairs: dict[str, tuple[Any, Any, float]] = {
+        "normal": ("normal(0, 1)", "normal(1, 1)", 0.5),
+        "scale": ("normal(0, 1)", "normal(0, 2)", 0.3),
+        "poisson": ("poisson(3)", "poisson(5)", 0.4),
+        "labels": (ANSWERS, LATER, 0.4),
+        "zero": ("bernoulli(0)", "bernoulli(0.1)", 0.5),
+    }
+    for name, (null, alternative, epsilon) in pairs.items():
+        yield f"decomposition_{name}", pt.decompose(null, alternative, epsilon=epsilon).plot
+    found = pt.sample_complexity("normal(0, 1)", "normal(0.5, 1)", epsilon=0.5)
+    assert found.pair is not None
+    pair = found.pair
+    yield "complexity", lambda: pictures.complexity(found, pair, patience=60.0)
+    yield "power", pt.power_curve("normal(0, 1)", "normal(0.5, 1)", epsilon=0.5).plot
+    yield "compare", pt.compare("bernoulli(0.6)", "bernoulli(0.4)", epsilon=1).plot
+    test = pt.design("normal(0, 1)", "normal(0.5, 1)", epsilon=0.5, n=100)
+    release = test.run(rng.normal(0, 1, 100), rng=rng)
+    yield "test", lambda: test.plot(release=release)
+    fit = pt.fit_design(ANSWERS, distance=0.2, epsilon=1, n=200)
+    yield "fit", lambda: fit.plot(release=fit.run(rng.choice(list(ANSWERS), 200, p=list(LATER.values())), rng=rng))
+    plan = pt.plan_change("normal(0, 1)", "normal(1, 1)", epsilon=0.5, n=1000, false_alarm=0.05)
+    yield "change_plan", plan.plot
+    changed = np.concatenate([rng.normal(0, 1, 400), rng.normal(1, 1, 600)])
+    yield "change_point", plan.detect(changed, rng=rng).plot
+    if hasattr(pt, "Monitor"):
+        watch = monitored(rng)
+        yield "monitor", lambda: pictures.monitor(watch)
+
+
+def main() -> None:
+    FOLDER.mkdir(exist_ok=True)
+    lines = ["# Pictures", "", "Made by `python docs/make_pictures.py`; all data in them are simulated.", ""]
+    for name, draw in drawings():
+        content = pictures.png(draw, dpi=85)
+        assert len(content) < LARGEST, (name, len(content))
+        (FOLDER / f"{name}.png").write_bytes(content)
+        lines += [f"![{name.replace('_', ' ')}]({name}.png)", ""]
+        print(f"{name}: {len(content) // 1000} kB")
+    (FOLDER / "README.md").write_text("\n".join(lines), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,150 @@
+"""Change points: the accuracy that is promised, and what was released (noisy block sums), never the records."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from privatest.pictures.canvas import (
+    BETA,
+    BLACK,
+    BLUE,
+    EPSILON,
+    GREEN,
+    GREY,
+    ORANGE,
+    PLUS_MINUS,
+    SKY,
+    VERMILLION,
+    drawing,
+    law,
+    legend,
+    number,
+    plain,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from privatest.changepoint import ChangePlan, ChangePoint
+    from privatest.changepoint.confidence import FailureCurve
+
+__all__ = ["change_plan", "change_point", "monitor"]
+
+LEAST = 1e-4
+"""Failure probabilities below this are off the picture."""
+
+
+def change_point(found: ChangePoint, ax: Axes | None = None) -> Axes:
+    """The index with its accuracy on the line of records and, where blocks were released, their noisy sums."""
+    sums, block = getattr(found, "sums", None), getattr(found, "block", None)
+    with drawing(ax, (8.6, 3.8 if sums and block else 2.2)) as axes:
+        if sums and block:
+            _sums(axes, np.asarray(sums, dtype=np.float64), block, 0, found.n)
+        else:
+            axes.set_yticks([])
+            axes.set_ylim(0, 1)
+            axes.spines["left"].set_visible(False)
+        if found.index is not None:
+            low, high = max(found.index - found.accuracy, 0), min(found.index + found.accuracy, found.n)
+            _band(
+                axes,
+                low,
+                high,
+                f"{PLUS_MINUS}{found.accuracy}, right with\nprobability {number(1 - found.beta)}",
+            )
+            axes.axvline(found.index, color=VERMILLION, linewidth=2.0, label=f"change at {found.index}")
+        axes.set_xlim(0, found.n)
+        axes.set_xlabel("record, in order of time")
+        kept = f"{EPSILON} = {number(found.epsilon)}" if found.private else "SIMULATED, not private"
+        answer = "No change found" if found.index is None else f"Change at record {found.index}"
+        axes.set_title(f"{answer} of {found.n} (method '{plain(found.method)}', {kept})")
+        legend(axes)
+        return axes
+
+
+def change_plan(plan: ChangePlan, curve: FailureCurve, ax: Axes | None = None) -> Axes:
+    """How probably the index is off by more than a distance, at most; and where the promise is read off."""
+    distances, failures = np.asarray(curve.distances), np.asarray(curve.failures)
+    last = max(int(np.searchsorted(distances, 2.5 * plan.accuracy)), 2)
+    distances, failures = distances[:last], failures[:last]
+    with drawing(ax, (8.6, 4.0)) as axes:
+        shown = np.maximum(failures, LEAST)
+        axes.step(distances, shown, where="post", color=BLUE, label="index further off, at most")
+        if plan.false_alarm is not None:
+            missed = np.array([1 - plan.power_after(int(a)) if a > 0 else 1.0 for a in distances])
+            for bound, colour, style, text in (
+                (missed, ORANGE, "--", "change missed, if so near\nthe end, at most"),
+                (failures + missed, GREY, ":", "either"),
+            ):
+                shown = np.clip(bound, LEAST, 1)
+                axes.step(distances, shown, where="post", color=colour, linestyle=style, label=text)
+        axes.axhline(
+            plan.beta,
+            color=BLACK,
+            linewidth=0.8,
+            linestyle=(0, (5, 2, 1, 2)),
+            label=f"{BETA} = {number(plan.beta)}",
+        )
+        axes.axvline(plan.accuracy, color=VERMILLION, linewidth=1.4, label=f"accuracy: {plan.accuracy} records")
+        axes.set_yscale("log")
+        axes.set_ylim(LEAST, 1.1)
+        axes.set_xlim(0, max(float(distances[-1]), plan.accuracy * 1.2, 1.0))
+        axes.set_xlabel("distance from the true change point, in records")
+        axes.set_ylabel("probability")
+        kept = f"{EPSILON} = {number(plan.epsilon)}, method '{plain(plan.method)}'"
+        axes.set_title(
+            f"How far off the index can be; {law('P', plan.null)}, then {law('Q', plan.alternative)}, {kept}"
+        )
+        legend(axes)
+        return axes
+
+
+def monitor(watch: Any, ax: Axes | None = None) -> Axes:
+    """The last noisy block sums of a monitor and, where it has fired, the alarm with its accuracy.
+
+    ``watch`` has ``trace`` (noisy sums of the last blocks, in nats), ``block`` (records in each), ``seen``,
+    ``alarm`` (None, or with ``index``, ``accuracy`` and ``seen``).
+    """
+    sums, block = np.asarray(list(watch.trace), dtype=np.float64), int(watch.block)
+    alarm = watch.alarm
+    stop = (int(watch.seen) // block) * block
+    with drawing(ax, (8.6, 3.8)) as axes:
+        start = stop - block * len(sums)
+        _sums(axes, sums, block, start, stop)
+        low, high = float(start), float(max(stop, start + 1))
+        if alarm is not None:
+            _band(
+                axes,
+                alarm.index - alarm.accuracy,
+                alarm.index + alarm.accuracy,
+                f"{PLUS_MINUS}{alarm.accuracy} records",
+            )
+            axes.axvline(alarm.index, color=VERMILLION, linewidth=2.0, label=f"change at {alarm.index}")
+            axes.axvline(alarm.seen, color=BLACK, linewidth=1.4, linestyle="--", label=f"alarm after {alarm.seen}")
+            low, high = min(low, alarm.index - alarm.accuracy), max(high, alarm.seen * 1.01)
+        axes.set_xlim(max(low, 0.0), high)
+        axes.set_xlabel("record, in order of time")
+        state = f"alarm after {alarm.seen} records" if alarm is not None else f"no alarm in {watch.seen} records"
+        axes.set_title(f"Monitor: {state}, {EPSILON} = {number(float(watch.epsilon))}")
+        legend(axes)
+        return axes
+
+
+def _sums(axes: Axes, sums: Any, block: int, start: int, stop: int) -> None:
+    """One bar for each block's noisy sum: above 0 speaks for P, below for Q."""
+    left = start + block * np.arange(len(sums))
+    width = np.minimum(block, np.maximum(stop - left, 1))
+    for sign, colour, hatch, text in ((1, SKY, "", "block speaks for P"), (-1, GREEN, "////", "block speaks for Q")):
+        chosen = sums * sign > 0
+        if np.any(chosen):
+            look: dict[str, Any] = {"facecolor": colour, "edgecolor": BLACK, "linewidth": 0.3, "hatch": hatch}
+            axes.bar(left[chosen], sums[chosen], width=width[chosen], align="edge", label=text, **look)
+    axes.axhline(0, color=BLACK, linewidth=0.8)
+    axes.set_ylabel(f"noisy sum of {block} log ratios, in nats")
+
+
+def _band(axes: Axes, low: float, high: float, text: str) -> None:
+    look: dict[str, Any] = {"facecolor": VERMILLION, "edgecolor": VERMILLION, "linewidth": 0.0, "hatch": ".."}
+    axes.axvspan(low, high, alpha=0.22, label=text, **look)

@@ -1,0 +1,258 @@
+"""The page: sections, tables and pictures, from designs and releases alone."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import math
+from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from privatest import __version__, markup
+from privatest.changepoint import ChangePlan, ChangePoint
+from privatest.errors import InvalidInput, MissingExtra, PrivatestError
+from privatest.fit import FitRelease, FitTest
+from privatest.hypothesis import PrivateTest, Release
+from privatest.pictures import png
+from privatest.power import Comparison, HistogramTest, Optimum, PowerCurve
+from privatest.report import calls, words
+from privatest.report.question import plain_question
+from privatest.theory import Decomposition, SampleComplexity, decompose
+
+__all__ = ["KINDS", "render"]
+
+KINDS = {
+    "plan": "Plan of a private test",
+    "test": "Result of a private test",
+    "detect": "Search for a change point, privately",
+    "fit": "Private test of goodness of fit",
+}
+DESIGNS = (PrivateTest, FitTest, ChangePlan, HistogramTest, Optimum)
+EXTRAS = (Decomposition, SampleComplexity, PowerCurve, Comparison)
+RESULTS: dict[str, Any] = {"test": Release, "detect": ChangePoint, "fit": FitRelease, "plan": ()}
+POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
+STYLE = """
+body{font:16px/1.5 system-ui,sans-serif;color:#111;background:#fff;max-width:52rem;margin:2rem auto;padding:0 1rem}
+h1{font-size:1.7rem;line-height:1.2;margin-bottom:.2rem}
+h2{font-size:1.25rem;margin-top:2rem;border-bottom:1px solid #999}
+h3{font-size:1.05rem}
+table{border-collapse:collapse;margin:.6rem 0;max-width:100%}
+caption{text-align:left;font-weight:600;padding:.2rem 0}
+th,td{border:1px solid #bbb;padding:.2rem .6rem;text-align:left;vertical-align:top;overflow-wrap:anywhere}
+th{background:#f3f3f3;font-weight:600}
+pre{background:#f6f6f6;border:1px solid #ccc;padding:.6rem;white-space:pre-wrap;overflow-wrap:anywhere;font-size:.85rem}
+img{max-width:100%;height:auto}
+figure{margin:1rem 0;break-inside:avoid}
+figcaption{font-size:.9rem;color:#333}
+.answer{font-size:1.15rem;border-left:.35rem solid #0072b2;padding:.4rem .8rem;background:#f2f8fc}
+.warning{border-left:.35rem solid #d55e00;padding:.4rem .8rem;background:#fdf3ec;font-weight:600}
+.made{color:#444}
+@media print{body{margin:0;max-width:none;font-size:11pt}section{break-inside:auto}h2{break-after:avoid}}
+"""
+
+
+def render(
+    *,
+    question: Mapping[str, Any],
+    design: Any = None,
+    result: Any = None,
+    kind: str = "plan",
+    date: datetime | None = None,
+) -> str:
+    """The report as one HTML page: no script, no link, no request, everything escaped.
+
+    Args:
+        question: what was asked, in the words of the API: ``null``, ``alternative``, ``epsilon``, ``n``, ``column``,
+            ``unit``, ``dataset``, ``request`` and so on; texts and numbers only.
+        design: a test or plan of this package, or several results of planning in a list (a decomposition, a sample
+            complexity, a power curve, a comparison), the test or plan first.
+        result: what was released: a Release, ChangePoint or FitRelease.
+        kind: "plan", "test", "detect" or "fit".
+        date: when; now by default.
+
+    Guarantees: the page is made from the arguments alone, and they cannot hold data: anything but designs and releases
+    of this package is refused.
+    """
+    if kind not in KINDS:
+        raise InvalidInput(f"kind={kind!r} must be one of {', '.join(map(repr, KINDS))}.")
+    asked = plain_question(question)
+    parts = list(design) if isinstance(design, list | tuple) else [] if design is None else [design]
+    for part in parts:
+        _known(part, DESIGNS + EXTRAS, "design")
+    if result is not None:
+        _known(result, RESULTS[kind], "result")
+    main = next((part for part in parts if isinstance(part, DESIGNS)), None)
+    facts = _facts(asked, main, result)
+    sections = [
+        ("Question", _question(asked)),
+        ("Result", _result(kind, result)),
+        ("Guarantee", _guarantee(kind, facts)),
+        ("Design", _design(parts)),
+        ("Pictures", _pictures(asked, parts, main, result)),
+        ("How to ask again", _again(kind, asked, main)),
+    ]
+    when = (date or datetime.now(UTC)).astimezone(UTC).strftime("%Y-%m-%d %H:%M UTC")
+    title = KINDS[kind]
+    body = [f"<header><h1>{markup.escape(title)}</h1>"]
+    body.append(f'<p class="made">Made by privatest {markup.escape(__version__)} on {when}.</p></header>')
+    for number, (heading, lines) in enumerate(sections, 1):
+        body.append(f'<section aria-labelledby="part{number}"><h2 id="part{number}">{heading}</h2>')
+        body += [*lines, "</section>"]
+    head = (
+        f'<meta charset="utf-8">\n<meta http-equiv="Content-Security-Policy" content="{POLICY}">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{markup.escape(title)}</title>\n<style>{STYLE}</style>"
+    )
+    text = "\n".join(body)
+    page = f'<html lang="en">\n<head>\n{head}\n</head>\n<body>\n<main>\n{text}\n</main>\n</body>\n</html>'
+    return f"<!DOCTYPE html>\n{page}\n"
+
+
+def _known(value: Any, kinds: Any, argument: str) -> None:
+    if not isinstance(value, kinds):
+        allowed = ", ".join(one.__name__ for one in (kinds if isinstance(kinds, tuple) else (kinds,)))
+        raise InvalidInput(
+            f"{argument} is of type {type(value).__name__}; this report takes {allowed or 'none'}, which hold nothing "
+            "that is not private."
+        )
+
+
+def _facts(asked: dict[str, Any], main: Any, result: Any) -> dict[str, Any]:
+    """What the guarantee is about: of the result first, then of the design, then as asked."""
+
+    def first(name: str, default: Any) -> Any:
+        for holder in (result, main):
+            if getattr(holder, name, None) is not None:
+                return getattr(holder, name)
+        return asked.get(name, default)
+
+    try:
+        epsilon = float(first("epsilon", math.nan))
+    except (TypeError, ValueError):
+        raise InvalidInput(f"question['epsilon']={asked.get('epsilon')!r} must be a number greater than 0.") from None
+    return {
+        "epsilon": epsilon,
+        "neighbours": str(first("neighbours", "replace")),
+        "rows": int(first("max_rows_per_unit", 1)),
+        "unit": asked.get("unit"),
+        "simulated": bool(getattr(result, "simulated", False)),
+        "dataset": asked.get("dataset"),
+        "request": asked.get("request"),
+    }
+
+
+def _question(asked: dict[str, Any]) -> Iterator[str]:
+    if "null" in asked and asked.get("alternative"):
+        yield "<p>Do the records come from the null hypothesis P or from the alternative Q?</p>"
+    elif "null" in asked:
+        yield "<p>Do the records come from the law P, or from one at a distance from it?</p>"
+    names = {"null": "null hypothesis P", "alternative": "alternative Q"}
+    yield markup.fact_table("What was asked", [(names.get(k, k.replace("_", " ")), v) for k, v in asked.items()])
+
+
+def _result(kind: str, result: Any) -> Iterator[str]:
+    if result is None:
+        yield "<p>No data have been looked at: this is a plan.</p>"
+        return
+    if not result.private:
+        yield '<p class="warning">This result is NOT PRIVATE. Do not hand it to anybody who may not see the data.</p>'
+    yield f'<p class="answer">{markup.escape(words.answer(kind, result))}</p>'
+    yield result._repr_html_()
+
+
+def _guarantee(kind: str, facts: dict[str, Any]) -> Iterator[str]:
+    epsilon = facts["epsilon"]
+    if math.isnan(epsilon):
+        yield "<p>No epsilon was given, so there is no guarantee to state.</p>"
+        return
+    if facts["simulated"]:
+        yield (
+            '<p class="warning">The randomness came from a generator of the caller, for a simulation: nothing below '
+            "holds for this result.</p>"
+        )
+    for text in words.guarantee(epsilon, facts["neighbours"], facts["rows"], facts["unit"]):
+        yield f"<p>{markup.escape(text)}</p>"
+    if math.isfinite(epsilon):
+        yield "<h3>What is public, and what is not protected</h3><ul>"
+        for text in words.unprotected(facts["neighbours"], facts["unit"], kind):
+            yield f"<li>{markup.escape(text)}</li>"
+        yield "</ul>"
+    if facts["dataset"] is not None:
+        charged = [("data set", facts["dataset"]), ("request", facts["request"]), ("epsilon", epsilon)]
+        yield markup.fact_table("Charged to the ledger" if kind != "plan" else "To be charged to the ledger", charged)
+
+
+def _design(parts: list[Any]) -> Iterator[str]:
+    if not parts:
+        yield "<p>No design was given.</p>"
+    for part in parts:
+        if callable(getattr(part, "_repr_html_", None)):
+            yield part._repr_html_()
+        else:
+            yield f"<pre>{markup.escape(part)}</pre>"
+        if isinstance(part, PrivateTest):
+            yield (
+                f"<p>Exact error rates: if the records come from P, the test says Q with probability "
+                f"{part.alpha:.4g}; if they come from Q, it says P with probability {part.beta:.4g}.</p>"
+            )
+        elif isinstance(part, FitTest):
+            yield f"<p>{markup.escape(part.guarantee)}.</p>"
+
+
+def _pictures(asked: dict[str, Any], parts: list[Any], main: Any, result: Any) -> Iterator[str]:
+    wanted: list[tuple[str, Callable[[], Any]]] = []
+    if isinstance(main, PrivateTest | FitTest):
+        own: Any = result if isinstance(result, Release | FitRelease) else None
+        text = f"Law of the noisy statistic under both hypotheses, with the threshold. {_errors(main)}"
+        wanted.append((text, lambda: main.plot(release=own)))
+    elif isinstance(main, ChangePlan):
+        text = f"How probably the index is further off than a distance, at most; accuracy {main.accuracy} records."
+        wanted.append((text, main.plot))
+    if isinstance(result, ChangePoint):
+        wanted.append((f"The released change point: {result}", result.plot))
+    if not any(isinstance(part, Decomposition) for part in parts) and asked.get("null") and asked.get("alternative"):
+        try:
+            split = decompose(asked["null"], asked["alternative"], epsilon=_facts(asked, main, result)["epsilon"])
+        except PrivatestError:  # laws without a text of their own, or no privacy: the picture is left out
+            pass
+        else:
+            wanted.append((_describe(split), split.plot))
+    wanted += [(_describe(part), part.plot) for part in parts if isinstance(part, EXTRAS)]
+    if not wanted:
+        yield "<p>There is nothing to draw.</p>"
+    for text, draw in wanted:
+        try:
+            encoded = base64.b64encode(png(draw)).decode("ascii")
+        except MissingExtra as error:
+            yield f"<p>The pictures are missing. {markup.escape(error)}</p>"
+            return
+        shown = markup.escape(text)
+        yield f'<figure><img src="data:image/png;base64,{encoded}" alt="{shown}">'
+        yield f"<figcaption>{shown}</figcaption></figure>"
+
+
+def _errors(test: Any) -> str:
+    return f"Type I error {test.alpha:.4g}, type II error {test.beta:.4g}."
+
+
+def _describe(part: Any) -> str:
+    if isinstance(part, Decomposition):
+        return f"P and Q, e^epsilon times each, and the areas that privacy caps: tau = {part.tau:.4g}."
+    if isinstance(part, SampleComplexity):
+        return f"Records that a private test needs, against epsilon; about {part.value:.4g} at {part.epsilon:g}."
+    if isinstance(part, PowerCurve):
+        return f"Exact error rates of the test {part.test!r} against the number of records."
+    return "Records that each test needs, beside what no private test can do without."
+
+
+def _again(kind: str, asked: dict[str, Any], main: Any) -> Iterator[str]:
+    yield f"<h3>In Python</h3><pre>{markup.escape(calls.python(kind, asked))}</pre>"
+    yield f"<h3>On the command line</h3><pre>{markup.escape(calls.command(kind, asked))}</pre>"
+    if kind != "plan":
+        yield "<p>Asked again, a result is drawn with new noise, and costs epsilon again.</p>"
+    text = calls.document(main)
+    if text is not None:
+        print_ = hashlib.sha256(text.encode()).hexdigest()
+        yield f"<h3>The design as a document</h3><p>SHA-256 of the text below: <code>{print_}</code></p>"
+        yield f"<details><summary>JSON, {len(text)} characters</summary><pre>{markup.escape(text)}</pre></details>"

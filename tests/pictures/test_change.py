@@ -1,0 +1,95 @@
+"""Change points: the promise and the released sums are drawn, at the right places."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import privatest as pt
+from privatest import pictures
+from tests.pictures import artists
+
+SUMS = (12.0, 9.5, 11.0, -8.0, -10.5, -3.25)
+
+
+def point(**fields: Any) -> Any:
+    given = {"index": 130, "accuracy": 25, "beta": 0.1, "changed": None, "epsilon": 0.5, "method": "blocks", "n": 235}
+    return SimpleNamespace(**{**given, "private": True, **fields})
+
+
+def band(axes: Any, start: str) -> tuple[float, float]:
+    (found,) = artists.labelled(axes, start)
+    return found.get_x(), found.get_x() + found.get_width()
+
+
+def test_the_index_and_its_accuracy() -> None:
+    found = pt.ChangePoint(130, 25, 0.1, None, 0.5, "direct", 235)
+    axes = found.plot()
+    axes.figure.canvas.draw()
+    assert band(axes, "\u00b125") == (105, 155)
+    assert axes.lines[0].get_xdata()[0] == 130
+    assert axes.get_xlim() == (0, 235)
+    near_the_end = pt.ChangePoint(230, 25, 0.1, None, 0.5, "direct", 235).plot()
+    assert band(near_the_end, "\u00b125") == (205, 235)
+
+
+def test_no_change_has_no_line() -> None:
+    axes = pt.ChangePoint(None, 25, 0.1, False, 0.5, "blocks", 235, false_alarm=0.05).plot()
+    axes.figure.canvas.draw()
+    assert not axes.lines
+    assert "No change" in axes.get_title(loc="left")
+    simulated = pt.ChangePoint(3, 25, 0.1, None, 0.5, "blocks", 235, simulated=True).plot()
+    assert "SIMULATED" in simulated.get_title(loc="left")
+
+
+def test_noisy_sums_are_bars_of_their_blocks() -> None:
+    axes = pictures.change_point(point(block=40, sums=SUMS))
+    axes.figure.canvas.draw()
+    bars = sorted((bar.get_x(), bar.get_width(), bar.get_height()) for part in axes.containers for bar in part)
+    assert [height for _, _, height in bars] == list(SUMS)
+    assert [left for left, _, _ in bars] == [0, 40, 80, 120, 160, 200]
+    assert [width for _, width, _ in bars] == [40] * 5 + [35]
+
+
+@pytest.mark.parametrize("false_alarm", [None, 0.05])
+def test_a_plan_s_curve_crosses_beta_at_the_accuracy(false_alarm: float | None) -> None:
+    plan = pt.plan_change("bernoulli(0.2)", "bernoulli(0.8)", epsilon=1, false_alarm=false_alarm)
+    axes = plan.plot()
+    axes.figure.canvas.draw()
+    (line,) = artists.labelled(axes, "index further off" if false_alarm is None else "either")
+    distances, bound = line.get_data()
+    assert min(a for a, b in zip(distances, bound, strict=True) if b <= plan.beta) == plan.accuracy
+    (accuracy,) = artists.labelled(axes, "accuracy")
+    assert accuracy.get_xdata()[0] == plan.accuracy
+    if false_alarm is not None:
+        (missed,) = artists.labelled(axes, "change missed")
+        a, shown = (values[-1] for values in missed.get_data())
+        assert shown == pytest.approx(max(1 - plan.power_after(int(a)), 1e-4))
+
+
+def test_monitors() -> None:
+    alarm = SimpleNamespace(index=4130, accuracy=50, seen=4240)
+    watch = SimpleNamespace(trace=SUMS, block=40, seen=4243, alarm=alarm, epsilon=0.5)
+    axes = pictures.monitor(watch)
+    axes.figure.canvas.draw()
+    lefts = sorted(bar.get_x() for part in axes.containers for bar in part)
+    assert lefts == [4000, 4040, 4080, 4120, 4160, 4200]
+    assert band(axes, "\u00b150") == (4080, 4180)
+    lines = {line.get_label(): line.get_xdata()[0] for line in axes.lines}
+    assert lines["change at 4130"] == 4130
+    assert lines["alarm after 4240"] == 4240
+    quiet = pictures.monitor(SimpleNamespace(trace=SUMS[:2], block=40, seen=97, alarm=None, epsilon=0.5))
+    assert "no alarm in 97" in quiet.get_title(loc="left")
+    empty = pictures.monitor(SimpleNamespace(trace=[], block=40, seen=0, alarm=None, epsilon=0.5))
+    empty.figure.canvas.draw()
+
+
+def test_an_unknown_alternative_draws_too() -> None:
+    plan = pt.plan_change({"a": 0.5, "b": 0.5}, distance=0.4, epsilon=2)
+    axes = plan.plot()
+    axes.figure.canvas.draw()
+    found = plan.detect(["a", "b"] * (plan.accuracy * 2), rng=np.random.default_rng(0))
+    found.plot().figure.canvas.draw()

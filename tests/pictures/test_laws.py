@@ -1,0 +1,89 @@
+"""The law of a noisy statistic, as drawn: probabilities of bins are the exact ones, and the errors' areas."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from matplotlib.patches import StepPatch
+
+import privatest as pt
+from tests.pictures import artists
+
+TESTS: dict[str, dict[str, Any]] = {
+    "many records": {"null": "normal(0, 1)", "alternative": "normal(0.5, 1)", "epsilon": 0.5, "n": 100},
+    "few values": {"null": "bernoulli(0.6)", "alternative": "bernoulli(0.4)", "epsilon": 1, "n": 20},
+    "one value under P": {"null": "bernoulli(0)", "alternative": "bernoulli(0.1)", "epsilon": 0.5, "n": 50},
+    "wide noise": {"null": "bernoulli(0.6)", "alternative": "bernoulli(0.4)", "epsilon": 0.05, "n": 10},
+    "logistic": {"null": [0.2, 0.3, 0.5], "alternative": [0.5, 0.3, 0.2], "epsilon": 1, "n": 9, "test": "scllr"},
+    "laplace": {"null": [0.2, 0.3, 0.5], "alternative": [0.5, 0.3, 0.2], "epsilon": 1, "n": 9, "test": "ncllr"},
+}
+
+
+def drawn(axes: Any) -> tuple[StepPatch, StepPatch, StepPatch, StepPatch]:
+    laws = [artist for artist in axes.patches if isinstance(artist, StepPatch)]
+    assert len(laws) == 4
+    return laws[0], laws[1], laws[2], laws[3]
+
+
+def masses(patch: StepPatch) -> np.ndarray:
+    return np.asarray(patch.get_data().values) * np.diff(patch.get_data().edges)
+
+
+@pytest.mark.parametrize("name", TESTS)
+def test_bins_have_the_exact_probabilities(name: str) -> None:
+    settings = dict(TESTS[name])
+    test = pt.design(settings.pop("null"), settings.pop("alternative"), **settings)
+    axes = test.plot()
+    axes.figure.canvas.draw()
+    null, alpha, alternative, beta = drawn(axes)
+    assert masses(alpha).sum() == pytest.approx(test.alpha, abs=6e-3)
+    assert masses(beta).sum() == pytest.approx(test.beta, abs=6e-3)
+    for patch, total in ((null, test.null_total), (alternative, test.alternative_total)):
+        edges, found = patch.get_data().edges, masses(patch)
+        assert found.sum() == pytest.approx(1, abs=1e-2)
+        # Two ways: one integral or convolution for the picture, single probabilities for the error rates.
+        for i in range(0, len(found), max(len(found) // 7, 1)):
+            ends = [test.score.lattice_threshold(Fraction(edge), test.n) for edge in edges[i : i + 2]]
+            ends = [test.cutoff + round(end - test.cutoff) for end in ends]
+            assert found[i] == pytest.approx(total.cdf(ends[1]) - total.cdf(ends[0]), abs=2e-6)
+    # No bin lies on both sides of the threshold.
+    assert np.min(np.abs(null.get_data().edges - test.threshold)) < 1e-9
+    assert axes.lines[0].get_xdata()[0] == pytest.approx(test.threshold)
+
+
+def test_tests_without_privacy_and_far_apart_draw_too() -> None:
+    for null, alternative, n, kind in (
+        ("uniform(0, 1)", "uniform(0.3, 1.5)", 5, "llr"),
+        ("normal(0, 1)", "normal(1, 1)", 20_000, "tight"),
+        ({"a": 1.0, "b": 0.0}, {"a": 0.0, "b": 1.0}, 3, "tight"),
+    ):
+        axes = pt.design(null, alternative, epsilon=1, n=n, test=kind, clamp=None if kind == "llr" else "paper").plot()
+        axes.figure.canvas.draw()
+        assert ("NOT PRIVATE" in axes.get_title(loc="left")) == (kind == "llr")
+
+
+def test_a_release_is_marked_at_its_statistic() -> None:
+    test = pt.design("bernoulli(0.6)", "bernoulli(0.4)", epsilon=1, n=20)
+    release = test.run([0, 1] * 10)
+    axes = test.plot(release=release)
+    assert axes.lines[1].get_xdata()[0] == release.statistic
+    assert any("released" in text and release.decision in text for text in artists.legend(axes))
+    simulated = test.plot(release=test.run([0, 1] * 10, rng=np.random.default_rng(0)))
+    assert any("SIMULATED" in text for text in artists.legend(simulated))
+
+
+@pytest.mark.parametrize("null", [{"a": 0.2, "b": 0.3, "c": 0.5}, "bernoulli(0.4)"])
+def test_fit_pictures_show_both_errors(null: Any) -> None:
+    test = pt.fit_design(null, distance=0.2, epsilon=1, n=150)
+    release = test.release(test.cutoff + 1)
+    axes = test.plot(release=release)
+    axes.figure.canvas.draw()
+    law, alpha, hardest, beta = drawn(axes)
+    assert masses(law).sum() == pytest.approx(1, abs=1e-2)
+    assert masses(hardest).sum() == pytest.approx(1, abs=1e-2)
+    assert masses(alpha).sum() == pytest.approx(test.alpha, abs=6e-3)
+    assert masses(beta).sum() == pytest.approx(test.beta, abs=6e-3)
+    assert axes.lines[1].get_xdata()[0] == release.statistic

@@ -1,0 +1,123 @@
+"""A run on data with an unusual value: neither it nor a raw total is in any output, picture, report or log."""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+
+import privatest as pt
+from privatest import engines, report
+from tests.pictures import artists
+from tests.report import pages
+
+PLANTED = 123456.789012
+N = 60
+NULL, ALTERNATIVE = "normal(0, 1)", "normal(1, 1)"
+
+
+def records() -> np.ndarray:
+    rng = np.random.default_rng(11)
+    data = np.concatenate([rng.normal(0, 1, N // 2), rng.normal(1, 1, N // 2)])
+    data[7] = PLANTED
+    return data
+
+
+def holds(numbers: np.ndarray, secrets: list[float]) -> bool:
+    """Whether some number is one of the secrets, up to the digits that are ever shown."""
+    return any(bool(np.any(np.abs(numbers - secret) <= 1e-7 * abs(secret))) for secret in secrets)
+
+
+def spelled(text: str, secrets: list[float]) -> bool:
+    """Whether some secret is in the text as a number of its own, with six digits or all it has."""
+    text = re.sub(r"base64,[A-Za-z0-9+/=]*", "", text)
+    forms = {form for secret in secrets for form in (repr(abs(secret)), f"{abs(secret):.6f}", f"{abs(secret):.6g}")}
+    return any(re.search(rf"(?<![\d.]){re.escape(form)}(?!\d)", text) for form in forms)
+
+
+def outcomes() -> list[tuple[str, Any, Any, list[float]]]:
+    """kind, design, result, and what must not be seen: the planted value and raw totals, in units and in nats."""
+    data = records()
+    found: list[tuple[str, Any, Any, list[float]]] = []
+    test = pt.design(NULL, ALTERNATIVE, epsilon=1, n=N)
+    total = engines.total(test.score, data)
+    raw = [float(total), float(test.score.value(total, N))]
+    found.append(("test", test, test.run(data, rng=np.random.default_rng(3)), raw))
+    plan = pt.plan_change(NULL, ALTERNATIVE, epsilon=1, false_alarm=0.05)
+    # The sums of the first half and of the whole, as any block of the detector might hold them.
+    sums = [float(engines.total(test.score, data[:stop])) for stop in (N // 2, N)]
+    found.append(("detect", plan, plan.detect(np.tile(data, 4), rng=np.random.default_rng(3)), sums))
+    fit = pt.fit_design(NULL, distance=0.3, epsilon=1, n=N)
+    found.append(("fit", fit, fit.run(data, rng=np.random.default_rng(3)), []))
+    return found
+
+
+@pytest.fixture(scope="module")
+def seen() -> tuple[list[tuple[str, Any, Any, list[float]]], list[str]]:
+    """The outcomes, and everything logged at any level meanwhile."""
+    lines: list[str] = []
+
+    class Keep(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            lines.append(record.getMessage())
+
+    root, keep = logging.getLogger(), Keep(level=1)
+    level = root.level
+    root.addHandler(keep)
+    root.setLevel(1)
+    try:
+        found = outcomes()
+        for kind, design, result, _ in found:
+            lines.append(report.render(question={"null": NULL, "epsilon": 1}, design=design, result=result, kind=kind))
+    finally:
+        root.removeHandler(keep)
+        root.setLevel(level)
+    return found, lines
+
+
+def test_no_text_holds_it(seen: tuple[list[tuple[str, Any, Any, list[float]]], list[str]]) -> None:
+    found, logged = seen
+    for _, design, result, raw in found:
+        secrets = [PLANTED, *raw]
+        texts = [json.dumps(one.to_dict()) for one in (result, design)]
+        texts += [repr(result), str(result), result._repr_html_(), repr(design), design._repr_html_(), *logged]
+        assert not any(spelled(text, secrets) for text in texts)
+
+
+def test_no_picture_holds_it(seen: tuple[list[tuple[str, Any, Any, list[float]]], list[str]]) -> None:
+    for kind, design, result, raw in seen[0]:
+        drawn = [design.plot() if kind == "detect" else design.plot(release=result)]
+        drawn += [result.plot()] if kind == "detect" else []
+        for axes in drawn:
+            axes.figure.canvas.draw()
+            assert not holds(artists.numbers(axes), [PLANTED, *raw])
+            assert not any(spelled(text, [PLANTED, *raw]) for text in artists.texts(axes))
+
+
+def test_the_pictures_in_a_report_carry_no_text_of_their_own(
+    seen: tuple[list[tuple[str, Any, Any, list[float]]], list[str]],
+) -> None:
+    for text in seen[1][-3:]:
+        for picture in pages.read(text).pictures():
+            assert b"tEXt" not in picture.replace(b"tEXtSoftware", b"")
+
+
+def test_the_scan_finds_a_leak() -> None:
+    """A picture of the records, a result with the raw total, a text with the value: each is caught."""
+    test = pt.design(NULL, ALTERNATIVE, epsilon=1, n=N)
+    axes = test.plot()
+    axes.scatter(records(), np.zeros(N))
+    assert holds(artists.numbers(axes), [PLANTED])
+    axes = test.plot()
+    total = float(engines.total(test.score, records()))
+    axes.axvline(total)
+    assert holds(artists.numbers(axes), [total])
+    axes = test.plot()
+    axes.bar([1.0], [PLANTED])
+    assert holds(artists.numbers(axes), [PLANTED])
+    assert spelled(f"largest value {PLANTED}", [PLANTED])
+    assert spelled(json.dumps({"total": total}), [total])

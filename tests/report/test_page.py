@@ -1,0 +1,228 @@
+"""Reports: self-contained, accessible, escaped, and with everything they must say."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import shlex
+import sys
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+import pytest
+
+import privatest as pt
+from privatest import report
+from privatest.errors import InvalidInput
+from tests.report import pages
+
+HOSTILE = "<script>alert('1')</script>"
+NULL, ALTERNATIVE = {HOSTILE: 0.5, "b&b": 0.5}, {HOSTILE: 0.2, "b&b": 0.8}
+HEADINGS = ["Question", "Result", "Guarantee", "Design", "Pictures", "How to ask again"]
+
+
+def made(kind: str) -> dict[str, Any]:
+    """Arguments of render for each kind, hostile labels where there are labels."""
+    rng = np.random.default_rng(7)
+    if kind == "plan":
+        test = pt.design(NULL, ALTERNATIVE, epsilon=1, n=30)
+        more = pt.compare(NULL, ALTERNATIVE, epsilon=1), pt.power_curve(NULL, ALTERNATIVE, epsilon=1, n=[10, 30])
+        asked = {"null": NULL, "alternative": ALTERNATIVE, "epsilon": 1, "n": 30}
+        return {"question": asked, "design": [test, *more], "kind": kind}
+    if kind == "test":
+        test = pt.design(NULL, ALTERNATIVE, epsilon=0.5, n=30)
+        asked = {"null": NULL, "alternative": ALTERNATIVE, "epsilon": 0.5, "n": 30, "column": HOSTILE}
+        asked |= {"source": "post://me:hunter2@host/db?key=hunter2", "dataset": "claims", "request": HOSTILE}
+        return {"question": asked, "design": test, "result": test.run([HOSTILE] * 30), "kind": kind}
+    if kind == "detect":
+        plan = pt.plan_change("bernoulli(0.2)", "bernoulli(0.8)", epsilon=1, false_alarm=0.05)
+        asked = {"null": "bernoulli(0.2)", "alternative": "bernoulli(0.8)", "epsilon": 1, "false_alarm": 0.05}
+        data = np.concatenate([rng.random(100) < 0.2, rng.random(100) < 0.8]).astype(int)
+        return {"question": asked, "design": plan, "result": plan.detect(data), "kind": kind}
+    test = pt.fit_design(NULL, distance=0.2, epsilon=1, n=60)
+    asked = {"null": NULL, "distance": 0.2, "epsilon": 1, "n": 60}
+    return {"question": asked, "design": test, "result": test.run([HOSTILE] * 60), "kind": "fit"}
+
+
+@pytest.fixture(scope="module")
+def rendered() -> dict[str, tuple[dict[str, Any], str]]:
+    found = {}
+    for kind in report.KINDS:
+        arguments = made(kind)
+        found[kind] = arguments, report.render(**arguments)
+    return found
+
+
+@pytest.mark.parametrize("kind", report.KINDS)
+def test_a_page_is_whole_and_alone(kind: str, rendered: dict[str, tuple[dict[str, Any], str]]) -> None:
+    _, text = rendered[kind]
+    page = pages.read(text)
+    assert text.startswith("<!DOCTYPE html>")
+    assert page.of("html")[0].attributes["lang"] == "en"
+    assert [h.text for h in page.of("h2")] == HEADINGS
+    assert len(page.of("h1")) == len(page.of("main")) == len(page.of("title")) == 1
+    assert not {element.tag for element in page.elements} & {"script", "iframe", "object", "embed", "link", "form", "a"}
+    allowed = {"src", "alt", "lang", "charset", "http-equiv", "content", "name", "id", "class", "scope"}
+    assert {name for element in page.elements for name in element.attributes} <= allowed | {"aria-labelledby"}
+    policy = next(m.attributes["content"] for m in page.of("meta") if "http-equiv" in m.attributes)
+    assert policy.startswith("default-src 'none'; style-src 'unsafe-inline'; img-src data:")
+    assert "url(" not in text
+    assert "@import" not in text
+    for image in page.of("img"):
+        assert image.attributes["src"].startswith("data:image/png;base64,")
+        assert len(image.attributes["alt"]) > 20
+    assert page.pictures()
+    assert all(picture.startswith(b"\x89PNG") for picture in page.pictures())
+    for table in page.of("table"):
+        assert table.text
+    assert all(header.attributes["scope"] in ("row", "col") for header in page.of("th"))
+    assert len(page.of("caption")) == len(page.of("table"))
+    ids = [element.attributes["id"] for element in page.elements if "id" in element.attributes]
+    assert [section.attributes["aria-labelledby"] for section in page.of("section")] == ids
+    assert "@media print" in text
+
+
+@pytest.mark.parametrize("kind", report.KINDS)
+def test_a_page_says_what_it_must(kind: str, rendered: dict[str, tuple[dict[str, Any], str]]) -> None:
+    arguments, text = rendered[kind]
+    page = pages.read(text)
+    epsilon = arguments["question"]["epsilon"]
+    factor = math.exp(epsilon)
+    for words in (
+        f"{epsilon:g}-differentially private",
+        f"e^{epsilon:g} = {factor:.4g}",
+        f"{100 * factor / (1 + factor):.3g}% afterwards",
+        "replacing one record by anything else",
+        "number of records n is taken to be public",
+        "what is not protected",
+        f"privatest {pt.__version__}",
+        "import privatest as pt",
+        f"privatest {kind}",
+        "SHA-256",
+    ):
+        assert words in page.text, words
+    main = arguments["design"][0] if isinstance(arguments["design"], list) else arguments["design"]
+    document = json.loads(next(d for d in page.of("details")).text.partition("{")[2].join(["{", ""]))
+    assert document == json.loads(json.dumps(main.to_dict()))
+    if kind == "plan":
+        assert "No data have been looked at" in page.text
+    else:
+        assert next(p for p in page.of("p") if p.attributes.get("class") == "answer").text
+    if kind == "test":
+        assert "Charged to the ledger" in page.text
+        assert f"{arguments['result'].pvalue:.4g}" in page.text
+    if kind == "detect":
+        assert f"{arguments['result'].accuracy} records" in page.text
+    if kind == "fit":
+        assert main.guarantee in page.text
+
+
+@pytest.mark.parametrize("kind", ["plan", "test", "fit"])
+def test_hostile_labels_are_text(kind: str, rendered: dict[str, tuple[dict[str, Any], str]]) -> None:
+    _, text = rendered[kind]
+    assert "<script" not in text.lower()
+    assert HOSTILE in pages.read(text).text
+    assert "hunter2" not in text
+
+
+def test_the_check_would_find_a_label_that_is_not_escaped() -> None:
+    page = pages.Page()
+    page.feed(f"<p>{HOSTILE}</p>")
+    assert page.of("script")
+
+
+def test_the_calls_can_be_run_again(rendered: dict[str, tuple[dict[str, Any], str]]) -> None:
+    arguments, text = rendered["plan"]
+    code, command = (element.text for element in pages.read(text).of("pre")[:2])
+    space: dict[str, Any] = {}
+    lines = code.splitlines()
+    exec("\n".join([*lines[:-1], f"found = {lines[-1]}"]), space)
+    assert space["found"] == arguments["design"][0]
+    words = shlex.split(command)
+    assert words[:2] == ["privatest", "plan"]
+    options = dict(zip(words[2::2], words[3::2], strict=True))
+    assert options["--epsilon"] == "1"
+    laws = options["--null"], options["--alternative"]
+    again = pt.design(*laws, epsilon=float(options["--epsilon"]), n=int(options["--n"]))
+        options["--null"], options["--alternative"], epsilon=float(options["--epsilon"]), n=int(options["--n"])
+    )
+    assert again == arguments["design"][0]
+
+
+def test_a_result_that_is_not_private_says_so() -> None:
+    test = pt.design("bernoulli(0.3)", "bernoulli(0.4)", epsilon=1, n=5)
+    asked = {"null": "bernoulli(0.3)", "alternative": "bernoulli(0.4)", "epsilon": 1, "n": 5}
+    simulated = test.run([0] * 5, rng=np.random.default_rng(0))
+    text = pages.read(report.render(question=asked, design=test, result=simulated, kind="test")).text
+    assert "NOT PRIVATE" in text
+    assert "nothing below holds" in text
+    plain = pt.design("bernoulli(0.3)", "bernoulli(0.4)", epsilon=1, n=5, test="llr")
+    text = pages.read(report.render(question=asked, design=plain, result=plain.run([0] * 5), kind="test")).text
+    assert "no guarantee to state" in text
+    assert "differentially private (epsilon" not in text
+
+
+def test_people_with_many_rows_and_unknown_n_are_worded() -> None:
+    from privatest.report import words
+
+    (first, second, _) = words.guarantee(1.0, "add-remove", 3, "patient")
+    assert "adding or removing all records of one person (those with the same 'patient')" in first
+    assert "At most 3 rows" in first
+    assert "whether a person's data were used at all" in second
+    lines = " ".join(words.unprotected("add-remove", "patient", "test"))
+    assert "public" in lines
+    assert "number of records n" not in lines
+
+
+def test_without_matplotlib_the_words_are_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    arguments = made("test")
+    for name in [name for name in sys.modules if name.split(".")[0] == "matplotlib"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    page = pages.read(report.render(**arguments))
+    assert not page.of("img")
+    assert "pip install privatest[plot]" in page.text
+    assert "0.5-differentially private" in page.text
+
+
+def test_only_designs_and_releases_get_in() -> None:
+    import pandas as pd
+
+    test = pt.design("bernoulli(0.3)", "bernoulli(0.4)", epsilon=1, n=5)
+    asked = {"null": "bernoulli(0.3)", "alternative": "bernoulli(0.4)", "epsilon": 1}
+    frame = pd.DataFrame({"x": [123456.5]})
+    for wrong in (
+        {"design": frame},
+        {"design": [test, frame]},
+        {"design": test, "result": frame},
+        {"design": test, "result": test},
+        {"design": test, "result": {"decision": "null"}},
+        {"question": {**asked, "data": [1, 0, 1]}},
+        {"question": {**asked, "data": np.zeros(3)}},
+        {"question": {**asked, "frame": frame}},
+        {"question": {**asked, "null": frame}},
+        {"question": {**asked, "epsilon": "many"}},
+        {"question": [1, 2]},
+        {"kind": "poem"},
+    ):
+        given: dict[str, Any] = {"question": asked, "kind": "test", **wrong}
+        with pytest.raises(InvalidInput) as refusal:
+            report.render(**given)
+        assert "123456" not in str(refusal.value)
+    with pytest.raises(InvalidInput, match="takes none"):
+        report.render(question=asked, design=test, result=test.run([0] * 5), kind="plan")
+
+
+def test_a_question_alone_makes_a_page() -> None:
+    page = pages.read(report.render(question={"null": "normal(0, 1)", "epsilon": 1}, kind="fit"))
+    assert "No design was given" in page.text
+    page = pages.read(report.render(question={}))
+    assert "no guarantee to state" in page.text
+
+
+def test_the_date_is_given_in_utc() -> None:
+    text = report.render(question={}, date=datetime(2031, 5, 6, 7, 8, tzinfo=UTC))
+    assert "2031-05-06 07:08 UTC" in text
+    assert re.search(r"on 20\d\d-\d\d-\d\d", report.render(question={}))

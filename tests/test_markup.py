@@ -1,0 +1,58 @@
+"""Tables for notebooks: escaped, with headings, on every result."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import privatest as pt
+from privatest import markup
+from tests.report import pages
+
+HOSTILE = "<img src=x onerror=alert(1)>"
+NULL, ALTERNATIVE = {HOSTILE: 0.5, "b": 0.5}, {HOSTILE: 0.2, "b": 0.8}
+
+
+def results() -> dict[str, Any]:
+    test = pt.design(NULL, ALTERNATIVE, epsilon=1, n=20)
+    fit = pt.fit_design(NULL, distance=0.3, epsilon=1, n=40)
+    plan = pt.plan_change(NULL, ALTERNATIVE, epsilon=1)
+    return {
+        "test": test,
+        "release": test.run(["b"] * 20),
+        "fit": fit,
+        "fit release": fit.run(["b"] * 40),
+        "plan": plan,
+        "change": plan.detect([HOSTILE] * 100 + ["b"] * 100),
+        "no change": pt.ChangePoint(None, 3, 0.1, False, 1.0, "blocks", 50, false_alarm=0.05),
+        "split": pt.decompose(NULL, ALTERNATIVE, epsilon=0.2),
+        "complexity": pt.sample_complexity(NULL, ALTERNATIVE, epsilon=0.2),
+        "curve": pt.power_curve(NULL, ALTERNATIVE, epsilon=1, n=[5, 10]),
+        "comparison": pt.compare(NULL, ALTERNATIVE, epsilon=1),
+    }
+
+
+def test_every_result_has_a_table() -> None:
+    for name, result in results().items():
+        html = result._repr_html_()
+        page = pages.read(html)
+        assert [element.tag for element in page.elements][:2] == ["table", "caption"], name
+        assert len(page.of("tr")) > 2
+        assert all(header.attributes["scope"] for header in page.of("th"))
+        assert not page.of("img"), name
+    assert "0.5" in results()["split"]._repr_html_()
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(None, "\u2013"), (True, "yes"), (0.123456789, "0.123457"), ((-0.5, 1.0), "[-0.5, 1]"), (7, "7"), ("x", "x")],
+)
+def test_values_read_well(value: object, text: str) -> None:
+    assert markup.short(value) == text
+
+
+def test_escaping() -> None:
+    assert markup.escape("<a href=\"x\" id='y'>&\x00\ud800") == (
+        "&lt;a href=&quot;x&quot; id=&#x27;y&#x27;&gt;&amp;\ufffd?"
+    )
