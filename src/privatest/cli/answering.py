@@ -58,7 +58,8 @@ def decide(
 
     \b
     Example:
-      privatest test claims.csv --column value --null "normal(0,1)" --alternative "normal(0.5,1)" --epsilon 0.5
+      privatest test claims.csv --column value --null "normal(0,1)" \\
+          --alternative "normal(0.5,1)" --epsilon 0.5
     """
     import privatest as pt
 
@@ -167,7 +168,8 @@ def detect(
 
     \b
     Example:
-      privatest detect claims.csv --column value --null "normal(0,1)" --alternative "normal(0.5,1)" --epsilon 0.5
+      privatest detect claims.csv --column value --null "normal(0,1)" \\
+          --alternative "normal(0.5,1)" --epsilon 0.5
     """
     import privatest as pt
 
@@ -254,7 +256,8 @@ def fit(
 
     \b
     Example:
-      privatest fit survey.csv --column answer --null "categorical(yes=0.5, no=0.5)" --distance 0.1 --epsilon 1
+      privatest fit survey.csv --column answer \\
+          --null "categorical(yes=0.5, no=0.5)" --distance 0.1 --epsilon 1
     """
     import privatest as pt
 

@@ -60,14 +60,14 @@ BetweenAlarms = Annotated[
 Data = Annotated[
     str | None,
     typer.Argument(
-        metavar="[DATA]",
+        metavar="DATA",
         help="A file or glob of CSV, Parquet or Feather, a table such as duckdb:///file.db::table, or - for lines.",
         show_default=False,
     ),
 ]
 Lines = Annotated[
     str | None,
-    typer.Argument(metavar="[FILE]", help="A file of one record a line; - or nothing: standard input.",
+    typer.Argument(metavar="FILE", help="A file of one record a line; - or nothing: standard input.",
                    show_default=False),
 ]  # fmt: skip
 Column = Annotated[str | None, option("--column", "The column that holds the records.", "NAME")]

@@ -33,7 +33,7 @@ def studio(
     """
     from privatest import studio as page
 
-    page.serve(folder=folder, port=port, host=host, ledger=ledger, browser=not no_browser)
+    page.serve(folder=folder, port=port, host=host, ledger=ledger, open_browser=not no_browser)
 
 
 def version(as_json: o.Json = False) -> None:

@@ -49,7 +49,8 @@ def plan(
 
     \b
     Example:
-      privatest plan --null "normal(0,1)" --alternative "normal(0.2,1)" --epsilon 0.5
+      privatest plan --null "normal(0,1)" --alternative "normal(0.2,1)" \\
+          --epsilon 0.5
     """
     import privatest as pt
 
@@ -137,7 +138,8 @@ def compare(
 
     \b
     Example:
-      privatest compare --null "bernoulli(0.6)" --alternative "bernoulli(0.4)" --epsilon 1
+      privatest compare --null "bernoulli(0.6)" \\
+          --alternative "bernoulli(0.4)" --epsilon 1
     """
     import privatest as pt
 
@@ -187,7 +189,8 @@ def curve(
 
     \b
     Example:
-      privatest curve --null "poisson(3)" --alternative "poisson(4)" --epsilon 0.5 --n 10,20,40,80
+      privatest curve --null "poisson(3)" --alternative "poisson(4)" \\
+          --epsilon 0.5 --n 10,20,40,80
     """
     import privatest as pt
 

@@ -51,7 +51,8 @@ def monitor(
 
     \b
     Example:
-      tail -n +1 -F values.txt | privatest monitor --null "normal(0,1)" --alternative "normal(1,1)" --epsilon 0.5
+      tail -n +1 -F values.txt | privatest monitor --null "normal(0,1)" \\
+          --alternative "normal(1,1)" --epsilon 0.5
     """
     given = {
         "null": null,
