@@ -42,7 +42,9 @@ def command() -> Any:
     """The program, as an object that runs a list of words."""
     # No rich markup: plain help starts quicker, and what users write is never read as markup.
     plain: dict[str, Any] = {"rich_markup_mode": None, "pretty_exceptions_enable": False, "no_args_is_help": True}
-    app = typer.Typer(name="privatest", help=ABOUT, context_settings={"terminal_width": 80, "max_content_width": 80}, **plain)
+    app = typer.Typer(
+        name="privatest", help=ABOUT, context_settings={"terminal_width": 80, "max_content_width": 80}, **plain
+    )
     ledger = typer.Typer(help="Budgets: who may spend how much epsilon on which data set.", **plain)
     for place, name, function in COMMANDS:
         (app if place is None else ledger).command(name)(function)

@@ -78,6 +78,8 @@ def _unexpected(error: Exception) -> str:
     if isinstance(error, OSError) and error.strerror:
         where = f": {os.fsdecode(error.filename)}" if isinstance(error.filename, str | bytes) else ""
         return f"{error.strerror}{where}."
+    if isinstance(error, UnicodeError):
+        return "A name holds characters that no file or database can have. Write it in plain letters."
     if isinstance(error, MemoryError):
         return "Not enough memory for this. Use fewer records or smaller numbers."
     return f"This could not be computed ({type(error).__name__}). Please report the command line as a bug."
