@@ -14,6 +14,7 @@ from privatest.cli.lines import read_records
 from privatest.cli.output import Fact, emit_json, facts, working
 from privatest.cli.planning import need
 from privatest.cli.problems import merge, write_problem
+from privatest.cli.together import PAID, budget, check_payment, one_of, paid
 from privatest.cli.writing import check_target, read_text, write_report
 
 if TYPE_CHECKING:
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 __all__ = ["decide", "detect", "fit"]
 
 WHERE = ("column", "unit", "order")
-PAID = ("ledger", "dataset", "request")
 PRIVACY = {"replace": "replacing one record", "add-remove": "adding or removing one record"}
 
 
@@ -138,7 +138,7 @@ def _show(found: Release, made: PrivateTest, asked: Mapping[str, Any], as_json: 
         ("error rates", f"{made.alpha:.2g} and {made.beta:.2g}", "type I and type II"),
         ("privacy", f"epsilon {found.epsilon:g}" if found.private else "NOT PRIVATE", _hidden(found.neighbours)),
     ]
-    facts(f"Test of {made.null} against {made.alternative}", [*lines, *_budget(asked)])
+    facts(f"Test of {made.null} against {made.alternative}", [*lines, *budget(asked)])
 
 
 def detect(
@@ -188,29 +188,21 @@ def detect(
         "dataset": dataset,
         "request": request,
     }
-    asked = need(_one_of(merge(problem, given), given), "data", "null", "epsilon")
+    asked = need(one_of(merge(problem, given), given), "data", "null", "epsilon")
     check_target(save=save, report=report)
     check_payment(asked)
     source = source_of(asked["data"])
     if save is not None:
         write_problem(save, asked)
-    found = pt.detect_change(source, **_without(asked, "data", *PAID), **_paid(asked))
+    found = pt.detect_change(source, **_without(asked, "data", *PAID), **paid(asked))
     if as_json:
         emit_json(found.to_dict())
     else:
-        facts("Change point", [*_change_facts(found), *_budget(asked)])
+        facts("Change point", [*_change_facts(found), *budget(asked)])
     if report is not None:
         write_report(report, question=asked, result=found, kind="detect")
     if exit_code and found.changed is not False:
         raise typer.Exit(1)
-
-
-def _one_of(settings: dict[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
-    """An alternative or a distance on the command line replaces the other one in the problem file."""
-    for mine, other in (("alternative", "distance"), ("distance", "alternative")):
-        if given[mine] is not None and given[other] is None:
-            settings.pop(other, None)
-    return settings
 
 
 def _change_facts(found: ChangePoint) -> list[Fact]:
@@ -284,11 +276,11 @@ def fit(
     if save is not None:
         write_problem(save, asked)
     rules = {**_without(asked, "data", *PAID), **({"beta": None} if any_power else {})}
-    found = pt.goodness_of_fit(source, **rules, **_paid(asked))
+    found = pt.goodness_of_fit(source, **rules, **paid(asked))
     if as_json:
         emit_json(found.to_dict())
     else:
-        facts(f"Goodness of fit, at distance {asked['distance']:g}", [*_fit_facts(found), *_budget(asked)])
+        facts(f"Goodness of fit, at distance {asked['distance']:g}", [*_fit_facts(found), *budget(asked)])
     if report is not None:
         write_report(report, question=asked, result=found, kind="fit")
     if exit_code and found.decision == "alternative":
@@ -313,36 +305,8 @@ def source_of(data: str) -> Any:
     return read_records(sys.stdin.buffer) if data == "-" else data
 
 
-def check_payment(asked: Mapping[str, Any]) -> None:
-    """A ledger, a data set and a request go together."""
-    named = [name for name in PAID if name in asked]
-    if named and len(named) < len(PAID):
-        missing = ", ".join(f"--{name}" for name in PAID if name not in named)
-        raise errors.InvalidInput(f"--{', --'.join(named)} without {missing}: the three go together.")
-
-
-def _paid(asked: Mapping[str, Any]) -> dict[str, Any]:
-    """The ledger, opened, and who pays for what; nothing where nobody pays."""
-    if "ledger" not in asked:
-        return {}
-    import privatest as pt
-
-    ledger = pt.Ledger(asked["ledger"], create=False)
-    return {"ledger": ledger, "dataset": asked["dataset"], "request": asked["request"]}
-
-
 def _running(asked: Mapping[str, Any]) -> dict[str, Any]:
-    return {**{name: asked[name] for name in WHERE if name in asked}, **_paid(asked)}
-
-
-def _budget(asked: Mapping[str, Any]) -> list[Fact]:
-    if "ledger" not in asked:
-        return [("budget", "no ledger", "note somewhere that this epsilon is spent")]
-    import privatest as pt
-
-    with pt.Ledger(asked["ledger"], create=False) as ledger:
-        left, granted = ledger.left(asked["dataset"]), ledger.granted(asked["dataset"])
-    return [("budget", f"{float(left):g} left", f"of {float(granted):g} for data set {asked['dataset']}")]
+    return {**{name: asked[name] for name in WHERE if name in asked}, **paid(asked)}
 
 
 def _hidden(neighbours: str) -> str:
