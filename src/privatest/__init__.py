@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from privatest.changepoint import detect_change as detect_change
     from privatest.changepoint import evaluate_change as evaluate_change
     from privatest.changepoint import plan_change as plan_change
+    from privatest.engines import count_records as count_records
     from privatest.fit import FitRelease as FitRelease
     from privatest.fit import FitTest as FitTest
     from privatest.fit import fit_design as fit_design
@@ -35,11 +36,13 @@ if TYPE_CHECKING:
     from privatest.power import Comparison as Comparison
     from privatest.power import HistogramTest as HistogramTest
     from privatest.power import Optimum as Optimum
+    from privatest.power import Plan as Plan
     from privatest.power import PowerCurve as PowerCurve
     from privatest.power import compare as compare
     from privatest.power import design as design
     from privatest.power import min_epsilon as min_epsilon
     from privatest.power import optimum_sample_size as optimum_sample_size
+    from privatest.power import plan as plan
     from privatest.power import power_curve as power_curve
     from privatest.power import sample_size as sample_size
     from privatest.power.lower_bound import lower_bound as lower_bound
@@ -64,11 +67,13 @@ _HOMES = {
     "Ledger": "ledger",
     "Monitor": "changepoint",
     "Optimum": "power",
+    "Plan": "power",
     "PowerCurve": "power",
     "PrivateTest": "hypothesis",
     "Release": "hypothesis",
     "SampleComplexity": "theory",
     "compare": "power",
+    "count_records": "engines",
     "decompose": "theory",
     "density": "pairs",
     "design": "power",
@@ -82,6 +87,7 @@ _HOMES = {
     "mixture": "pairs",
     "optimum": "power",
     "optimum_sample_size": "power",
+    "plan": "power",
     "plan_change": "changepoint",
     "power_curve": "power",
     "sample_complexity": "theory",

@@ -18,7 +18,7 @@ from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
-from scipy import fft, signal, special
+from scipy import fft, special
 
 from privatest.hypothesis.spectrum import log_transform
 from privatest.hypothesis.total import NoisyTotal
@@ -220,7 +220,7 @@ class Curves:
             first, weights = _dense_window(total)
             points = np.arange(-most, most + len(weights), dtype=np.float64)
             levels = noise.cdf(float(self._centre - first) + points - (len(weights) - 1))
-            found.append(signal.fftconvolve(levels, weights, mode="valid")[: 2 * most + 1])
+            found.append(_sliding(levels, weights)[: 2 * most + 1])
         return most, found[0], found[1]
 
     def _tabulated(self, offsets: Floats) -> tuple[Floats, Floats]:
@@ -308,6 +308,13 @@ class Curves:
             else:
                 high = middle
         return self.base + low
+
+
+def _sliding(levels: Floats, weights: Floats) -> Floats:
+    """The weighted sums over every window of the levels, by Fourier transforms of the whole."""
+    size = fft.next_fast_len(len(levels) + len(weights) - 1, real=True)
+    whole = fft.irfft(fft.rfft(levels, size) * fft.rfft(weights, size), size)
+    return np.asarray(whole[len(weights) - 1 : len(levels)])
 
 
 def _dense_window(total: NoisyTotal) -> tuple[int, Floats]:

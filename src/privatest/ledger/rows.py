@@ -122,3 +122,8 @@ class Entry:
     def left(self) -> Fraction:
         """Budget left after this row."""
         return self.granted - self.spent
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON: the time as ISO text, amounts as numbers."""
+        amounts = {name: float(getattr(self, name)) for name in ("epsilon", "granted", "spent", "left")}
+        return {**vars(self), "time": self.time.isoformat(), **amounts}

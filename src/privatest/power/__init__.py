@@ -6,12 +6,14 @@ from privatest.power.designs import design
 from privatest.power.histogram_test import HistogramTest
 from privatest.power.lower_bound import advantage_bound, lower_bound
 from privatest.power.optimum import Optimum, optimum, optimum_sample_size
+from privatest.power.overview import Plan, plan
 from privatest.power.sample_sizes import min_epsilon, sample_size
 
 __all__ = [
     "Comparison",
     "HistogramTest",
     "Optimum",
+    "Plan",
     "PowerCurve",
     "Row",
     "advantage_bound",
@@ -21,6 +23,7 @@ __all__ = [
     "min_epsilon",
     "optimum",
     "optimum_sample_size",
+    "plan",
     "power_curve",
     "sample_size",
 ]

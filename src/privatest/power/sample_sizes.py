@@ -7,6 +7,8 @@ from collections.abc import Callable
 from decimal import ROUND_CEILING, Decimal
 from typing import Any
 
+from scipy import special
+
 from privatest import _validate
 from privatest.errors import Infeasible
 from privatest.hypothesis.build import PRIVATE_KINDS
@@ -65,7 +67,9 @@ def smallest_n(family: Family) -> int:
 
 
 def _guess(family: Family) -> int:
-    """A first idea of n from one or two rounds of tuning on the coarse profile."""
+    """A first idea of n: without privacy from a normal approximation, else from tuning on the coarse profile."""
+    if family.kind == "llr":
+        return _guess_without_privacy(family)
     if family.kind != "tight" or family.clamp != "tuned" or len(family.profile.ratios) <= 2:
         return 64
     clamp = float(family.paper[0]), float(family.paper[1])
@@ -81,6 +85,17 @@ def _guess(family: Family) -> int:
         ends = family.clamp_for(n)
         clamp = float(ends[0]), float(ends[1])
     return n
+
+
+def _guess_without_privacy(family: Family) -> int:
+    """n records have log ratios about twice -4 n log(1 - H^2) apart, measured in their deviation, squared."""
+    goal = family.goal
+    alpha, beta = goal.alpha, goal.beta
+    if alpha is None or beta is None:
+        alpha = beta = (1 - (goal.advantage or 0.0)) / 2
+    deviations = float(special.ndtri(1 - alpha) + special.ndtri(1 - beta))
+    rate = -8 * math.log1p(-min(family.pair.hellinger_squared, 1 - 1e-15))
+    return min(max(round(deviations**2 / rate), 1), MOST_RECORDS)
 
 
 def _crossing(margin: Callable[[int], float], guess: int, never: Callable[[int], int], *, rough: bool = False) -> int:

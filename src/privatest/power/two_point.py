@@ -21,7 +21,7 @@ from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
-from scipy import signal
+from scipy import linalg
 
 __all__ = ["TwoPoint", "binomial"]
 
@@ -30,6 +30,7 @@ Integers = npt.NDArray[np.int64]
 
 # A binomial is this many deviations (and as many records) from its mean with probability under 1e-18.
 REACH = 9.0
+_NEAR = np.array([[-1], [0], [1]])
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,15 +127,13 @@ class TwoPoint:
         if self.n == 0:
             return most
         alphas, betas = self.rates
-        half = np.clip(ratio, -600.0, 600.0) / 2  # beyond, the smaller weight is nothing anyway
-        up, down = np.exp(half), np.exp(-half)
-        found = np.minimum(most, self._gap)
+        half = np.minimum(np.maximum(ratio, -600.0), 600.0) / 2  # beyond, the smaller weight is nothing anyway
+        up = np.exp(half)
         # Going from j to the next threshold pays while e^l Pr_P < Pr_Q for the counts between.
         place = np.searchsorted(self._turns, -ratio)
-        for near in (-1, 0, 1):  # its neighbours too: rounding may have blurred the turns
-            at = place + near
-            found = np.minimum(found, up * alphas.take(at, mode="clip") + down * betas.take(at, mode="clip"))
-        return found
+        at = place + _NEAR  # its neighbours too: rounding may have blurred the turns
+        reached = up * alphas.take(at, mode="clip") + betas.take(at, mode="clip") / up
+        return np.asarray(np.minimum(np.minimum(most, self._gap), reached.min(axis=0)))
 
 
 def binomial(n: int, rate: float, reach: float = REACH) -> tuple[int, Floats]:
@@ -167,8 +166,8 @@ def _noisy_cdf(first: int, law: Floats, epsilon: float, j: Integers) -> Floats:
     """
     b = math.exp(-epsilon)
     last = first + len(law) - 1
-    below = signal.lfilter([1.0], [1.0, -b], law)  # sum over N <= j of e^(-eps (j - N))
-    above = signal.lfilter([1.0], [1.0, -b], law[::-1])[::-1]  # sum over N >= j of e^(-eps (N - j))
+    below = _discounted(law, b)  # sum over N <= j of e^(-eps (j - N))
+    above = _discounted(law[::-1], b)[::-1]  # sum over N >= j of e^(-eps (N - j))
     mass = np.cumsum(law)
     at = np.clip(j - first, 0, len(law) - 1)
     with np.errstate(under="ignore"):
@@ -183,10 +182,24 @@ def _noisy_log_pmf(first: int, law: Floats, epsilon: float, j: Integers) -> Floa
     """log Pr[N + G = j], but for a constant, with small relative error far out too: no differences are taken."""
     b = math.exp(-epsilon)
     last = first + len(law) - 1
-    below = signal.lfilter([1.0], [1.0, -b], law)
-    above = signal.lfilter([1.0], [1.0, -b], law[::-1])[::-1]
+    below = _discounted(law, b)
+    above = _discounted(law[::-1], b)[::-1]
     at = np.clip(j - first, 0, len(law) - 1)
     # Each count is reached from below, from above, or is already there (once, not twice).
     inside = np.maximum(below[at] + above[at] - law[at], 1e-300)
     away = np.maximum(np.maximum(first - j, j - last), 0)
     return np.asarray(np.log(inside) - epsilon * away)
+
+
+def _discounted(law: Floats, b: float) -> Floats:
+    """Running sums y[j] = law[j] + b y[j - 1], by forward substitution in the bidiagonal system (I - b shift) y = law.
+
+    As ``scipy.signal.lfilter([1], [1, -b], law)``; but importing scipy.signal takes longer than a whole plan.
+
+    >>> _discounted(np.array([1.0, 0.0, 2.0]), 0.5).tolist()
+    [1.0, 0.5, 2.25]
+    """
+    bands = np.empty((2, len(law)))
+    bands[0], bands[1] = 1.0, -b
+    found, _ = linalg.lapack.dtbtrs(bands, np.ascontiguousarray(law)[:, None], uplo="L", diag="U")
+    return np.asarray(found[:, 0])

@@ -1,0 +1,42 @@
+"""How long the command line takes to start, cold, beside Python itself: `python benchmarks/bench_cli.py`.
+
+Every command runs in a process of its own, in rotation with `python -c pass`; medians, and their ratios. Aims:
+`privatest --help` in 0.4 s and `privatest plan` for a Gaussian pair in 1.5 s.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+
+from bench_core import Comparison, side_by_side
+
+PLAN = ["plan", "--null", "normal(0,1)", "--alternative", "normal(0.2,1)", "--epsilon", "0.5"]
+
+
+def cold_starts(repeats: int) -> Comparison:
+    """Seconds from start to end of a process."""
+    program = [sys.executable, "-m", "privatest"]
+    lines = {
+        "python -c pass": [sys.executable, "-c", "pass"],
+        "python -c 'import scipy.stats'": [sys.executable, "-c", "import scipy.stats"],
+        "privatest --help": [*program, "--help"],
+        "privatest version": [*program, "version"],
+        "privatest plan, normal pair": [*program, *PLAN],
+        "privatest plan, normal pair, n given": [*program, *PLAN, "--n", "143"],
+    }
+
+    def started(words: list[str]) -> object:
+        return subprocess.run(words, check=True, stdout=subprocess.DEVNULL)
+
+    contestants = {name: (lambda words=words: started(words)) for name, words in lines.items()}  # type: ignore[misc]
+    return Comparison("Cold starts of the command line", 0, side_by_side(contestants, repeats))
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--repeats", type=int, default=5)
+    found = cold_starts(parser.parse_args().repeats)
+    for name, seconds in found.seconds.items():
+        print(f"{name:40s} {seconds:7.3f} s {found.ratios[name]:8.1f}")

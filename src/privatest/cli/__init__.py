@@ -1,0 +1,20 @@
+"""The command line: ``privatest`` and ``python -m privatest``. Thin: parse, call the package, print what it returns.
+
+Nothing heavy is imported until a command needs it, so that ``privatest --help`` is quick.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+__all__ = ["main"]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command line and return its exit code; see :mod:`privatest.cli.entry`."""
+    try:
+        from privatest.cli.entry import run
+
+        return run(arguments)
+    except KeyboardInterrupt:
+        return 130

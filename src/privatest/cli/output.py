@@ -1,0 +1,147 @@
+"""What is printed: JSON or tables on standard output, complaints on standard error."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+__all__ = ["Fact", "ReaderGone", "complain", "emit", "emit_json", "facts", "flush", "plain", "show_table", "working"]
+
+WIDTH = 80
+LONGEST_COMPLAINT = 700
+
+Fact = tuple[str, object] | tuple[str, object, str]
+"""A line of a table of facts: what, its value, and perhaps a remark."""
+
+
+class ReaderGone(BaseException):
+    """Whoever read standard output (``| head``) has closed it."""
+
+
+def emit(text: str) -> None:
+    """One piece of text on standard output, at once."""
+    if sys.stdout is None:
+        return
+    try:
+        encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
+        sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding) + "\n")
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Python flushes standard output once more when it ends; let that go nowhere.
+        with open(os.devnull, "w") as nowhere:
+            os.dup2(nowhere.fileno(), sys.stdout.fileno())
+        raise ReaderGone from None
+
+
+def flush() -> None:
+    """Everything printed so far is on its way, or :class:`ReaderGone`."""
+    if sys.stdout is not None and not sys.stdout.closed:
+        try:
+            sys.stdout.flush()
+        except BrokenPipeError:
+            with open(os.devnull, "w") as nowhere:
+                os.dup2(nowhere.fileno(), sys.stdout.fileno())
+            raise ReaderGone from None
+
+
+def emit_json(document: Mapping[str, Any], *, line: bool = False) -> None:
+    """One JSON document: indented, or on one line."""
+    emit(json.dumps(document, indent=None if line else 2, allow_nan=False))
+
+
+def complain(problem: object) -> None:
+    """One or two lines on standard error, whatever characters the problem quotes."""
+    text = plain(str(problem))
+    if len(text) > LONGEST_COMPLAINT:
+        text = f"{text[: LONGEST_COMPLAINT // 2]} ... {text[-LONGEST_COMPLAINT // 2 :]}"
+    if sys.stderr is not None:
+        encoding = getattr(sys.stderr, "encoding", None) or "utf-8"
+        print(f"privatest: {text}".encode(encoding, "backslashreplace").decode(encoding), file=sys.stderr)
+
+
+def plain(text: object) -> str:
+    """The text on one line, with nothing in it that a terminal would obey."""
+    return "".join(
+        letter if letter.isprintable() else " " if letter in "\n\t" else f"\\u{ord(letter):04x}" for letter in str(text)
+    ).strip()
+
+
+def facts(title: str, lines: Iterable[Fact]) -> None:
+    """A title, and below it one line for each fact."""
+    from rich.table import Table
+
+    table = Table.grid(padding=(0, 2), expand=False)
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    table.add_column(overflow="fold", style="dim")
+    for name, value, *remark in lines:
+        table.add_row(f"  {plain(name)}", _text(value), _text(remark[0] if remark else ""))
+    _print(title, table)
+
+
+def show_table(title: str, headings: Sequence[str], rows: Iterable[Sequence[object]], *, left: Sequence[str]) -> None:
+    """A table with a heading for each column; numbers to the right, the columns in ``left`` to the left."""
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1))
+    for heading in headings:
+        table.add_column(heading, justify="left" if heading in left else "right", overflow="fold")
+    for row in rows:
+        table.add_row(*(_text(value) for value in row))
+    _print(title, table)
+
+
+def _text(value: object) -> Any:
+    from rich.text import Text
+
+    return Text(plain(value))
+
+
+def _print(title: str, table: Any) -> None:
+    from io import StringIO
+
+    from rich.console import Console
+
+    terminal = sys.stdout is not None and sys.stdout.isatty()
+    width = min(_columns(), 100) if terminal else WIDTH
+    encoding = (getattr(sys.stdout, "encoding", None) or "utf-8").lower()
+    page = StringIO()
+    console = Console(
+        file=page,
+        width=width,
+        force_terminal=terminal,
+        highlight=False,
+        markup=False,
+        emoji=False,
+        legacy_windows=False,
+    )
+    console.print(_text(title))
+    console.print(table)
+    lines = [line.rstrip() for line in page.getvalue().splitlines()]
+    text = "\n".join(lines).rstrip("\n")
+    if not encoding.startswith("utf"):
+        text = text.replace("\u2500", "-").replace("\u2501", "-").replace("\u2588", "#")
+    emit(text)
+
+
+def _columns() -> int:
+    import shutil
+
+    return max(shutil.get_terminal_size((WIDTH, 24)).columns, 40)
+
+
+@contextmanager
+def working(what: str) -> Iterator[None]:
+    """A sign of life while something is computed, on standard error and only if that is a terminal."""
+    if sys.stderr is None or not sys.stderr.isatty():
+        yield
+        return
+    from rich.console import Console
+
+    with Console(stderr=True, highlight=False, markup=False).status(what):
+        yield

@@ -1,0 +1,241 @@
+"""``plan``, ``compare`` and ``curve``: what to expect, before any data are touched."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from privatest import errors
+from privatest.cli import options as o
+from privatest.cli.output import Fact, emit_json, facts, show_table, working
+from privatest.cli.problems import merge, write_problem
+from privatest.cli.writing import check_target, write_report, write_text
+
+if TYPE_CHECKING:
+    from privatest import Plan
+
+__all__ = ["compare", "curve", "need", "plan"]
+
+REGIMES = {
+    "tails": "what privacy caps decides the size",
+    "core": "what privacy leaves alone decides it",
+    "free": "privacy caps nothing at this epsilon",
+}
+
+
+def plan(
+    null: o.Null = None,
+    alternative: o.Alternative = None,
+    epsilon: o.Epsilon = None,
+    n: o.N = None,
+    advantage: o.Advantage = None,
+    alpha: o.Alpha = None,
+    beta: o.Beta = None,
+    test: o.Kind = None,
+    clamp: o.Clamp = None,
+    threshold: o.Threshold = None,
+    neighbours: o.Neighbours = None,
+    max_rows_per_unit: o.MaxRows = None,
+    problem: o.Problem = None,
+    save: o.Save = None,
+    save_design: o.SaveDesign = None,
+    report: o.Report = None,
+    as_json: o.Json = False,
+) -> None:
+    """How many records a test needs, how good that is, and what privacy costs.
+
+    Without --n: the smallest number of records that meets --advantage (2/3), or --alpha and --beta. With --n: the
+    error rates on so many records.
+
+    \b
+    Example:
+      privatest plan --null "normal(0,1)" --alternative "normal(0.2,1)" \\
+          --epsilon 0.5
+    """
+    import privatest as pt
+
+    given = {
+        "null": null,
+        "alternative": alternative,
+        "epsilon": epsilon,
+        "n": n,
+        "advantage": advantage,
+        "alpha": alpha,
+        "beta": beta,
+        "test": test,
+        "clamp": clamp,
+        "threshold": threshold,
+        "neighbours": neighbours,
+        "max_rows_per_unit": max_rows_per_unit,
+    }
+    asked = need(merge(problem, given), "null", "alternative", "epsilon")
+    check_target(save=save, save_design=save_design, report=report)
+    with working("planning"):
+        found = pt.plan(**asked)
+    if save is not None:
+        write_problem(save, asked)
+    if save_design is not None:
+        write_text(save_design, found.design.to_json() + "\n", "--save-design")
+    if as_json:
+        emit_json(found.to_dict())
+    else:
+        facts(f"Plan for {found.design.null} against {found.design.alternative}", _plan_facts(found))
+    if report is not None:
+        write_report(report, question=asked, design=found.design, kind="plan")
+
+
+def _plan_facts(found: Plan) -> list[Fact]:
+    test, theory = found.design, found.complexity
+    low, high = test.clamp
+    privacy = f"{test.epsilon:g}" if test.private else "none"
+    lines: list[Fact] = [
+        ("epsilon", privacy, f"{test.neighbours} one record" if test.private else "this test is NOT PRIVATE"),
+        ("records", f"{test.n:,}", "as asked" if found.goal is None else f"the fewest for {found.goal}"),
+        ("type I error", f"{test.alpha:.4g}", "says alternative though the null is true"),
+        ("type II error", f"{test.beta:.4g}", "says null though the alternative is true"),
+        ("advantage", f"{test.advantage:.4f}", "1 - both errors"),
+    ]
+    if found.lower_bound is not None:
+        lines.append(
+            (
+                "best possible",
+                f"{found.lower_bound:,}",
+                f"no private test needs fewer (here x {found.ratio_to_bound or 0:.2f})",
+            )
+        )
+    if found.nonprivate is not None:
+        lines.append(
+            (
+                "without privacy",
+                f"{found.nonprivate:,}",
+                f"privacy takes {found.cost_of_privacy or 0:.2f} times as many",
+            )
+        )
+    if found.best_advantage is not None:
+        lines.append(("best possible", f"{found.best_advantage:.4f}", "no private test has a larger advantage"))
+    if found.nonprivate_advantage is not None:
+        lines.append(("without privacy", f"{found.nonprivate_advantage:.4f}", "advantage of the likelihood ratio"))
+    free = "never" if math.isinf(theory.free_epsilon) else f"from {theory.free_epsilon:.4g}"
+    return [
+        *lines,
+        ("regime", theory.regime, REGIMES[theory.regime]),
+        ("privacy is free", free, "epsilon from which on nothing is capped"),
+        ("clamp", f"[{low:.4g}, {high:.4g}]", "what one record can add, in nats"),
+        ("threshold", f"{test.threshold:.4g}", "says null above it"),
+    ]
+
+
+def compare(
+    null: o.Null = None,
+    alternative: o.Alternative = None,
+    epsilon: o.Epsilon = None,
+    advantage: o.Advantage = None,
+    problem: o.Problem = None,
+    save: o.Save = None,
+    as_json: o.Json = False,
+) -> None:
+    """How many records every known test needs, beside the best possible.
+
+    \b
+    Example:
+      privatest compare --null "bernoulli(0.6)" \\
+          --alternative "bernoulli(0.4)" --epsilon 1
+    """
+    import privatest as pt
+
+    given = {"null": null, "alternative": alternative, "epsilon": epsilon, "advantage": advantage}
+    asked = need(merge(problem, given), "null", "alternative", "epsilon")
+    check_target(save=save)
+    with working("comparing tests"):
+        found = pt.compare(**asked)
+    if save is not None:
+        write_problem(save, asked)
+    if as_json:
+        emit_json(found.to_dict())
+        return
+    rows = [
+        (
+            row.test,
+            "-" if row.n is None else f"{row.n:,}",
+            "-" if row.ratio_to_bound is None else f"{row.ratio_to_bound:.2f}",
+            "yes" if row.private else "no",
+            row.note,
+        )
+        for row in found
+    ]
+    best = "not enumerable" if found.optimum is None else f"{found.optimum:,}"
+    show_table(
+        f"Records for advantage {found.advantage:.4g} at epsilon {found.epsilon:g}. "
+        f"No private test needs fewer than {found.lower_bound:,}; the best possible: {best}.",
+        ("test", "records", "/ bound", "private", "note"),
+        rows,
+        left=("test", "private", "note"),
+    )
+
+
+def curve(
+    null: o.Null = None,
+    alternative: o.Alternative = None,
+    epsilon: o.Epsilon = None,
+    n: o.Sizes = None,
+    alpha: o.Alpha = None,
+    test: o.Kind = None,
+    clamp: o.Clamp = None,
+    threshold: o.Threshold = None,
+    problem: o.Problem = None,
+    as_json: o.Json = False,
+) -> None:
+    """Exact error rates against the number of records.
+
+    \b
+    Example:
+      privatest curve --null "poisson(3)" --alternative "poisson(4)" \\
+          --epsilon 0.5 --n 10,20,40,80
+    """
+    import privatest as pt
+
+    given = {
+        "null": null,
+        "alternative": alternative,
+        "epsilon": epsilon,
+        "alpha": alpha,
+        "test": test,
+        "clamp": clamp,
+        "threshold": threshold,
+    }
+    asked = need(merge(problem, given), "null", "alternative", "epsilon")
+    with working("computing error rates"):
+        found = pt.power_curve(**asked, n=None if n is None else _sizes(n))
+    if as_json:
+        emit_json(found.to_dict())
+        return
+    rows = [
+        (f"{size:,}", f"{a:.4g}", f"{b:.4g}", f"{gain:.4f}", "\u2588" * round(24 * max(gain, 0)))
+        for size, a, b, gain in zip(found.n, found.alpha, found.beta, found.advantage, strict=True)
+    ]
+    show_table(
+        f"Error rates of the {found.test} test at epsilon {found.epsilon:g}",
+        ("records", "type I", "type II", "advantage", ""),
+        rows,
+        left=("",),
+    )
+
+
+def _sizes(text: str) -> list[int]:
+    try:
+        return [int(part) for part in text.split(",")]
+    except ValueError:
+        raise errors.InvalidInput(
+            f"n={text!r} must be whole numbers separated by commas, such as 50,100,200."
+        ) from None
+
+
+def need(settings: dict[str, Any], *names: str) -> dict[str, Any]:
+    """The settings, all of these among them."""
+    missing = [name for name in names if name not in settings]
+    if missing:
+        listed = ", ".join(f"--{name.replace('_', '-')}" for name in missing)
+        raise errors.InvalidInput(
+            f"Missing: {listed}. Give {'it' if len(missing) == 1 else 'them'}, or a --problem file."
+        )
+    return settings

@@ -1,0 +1,149 @@
+"""``monitor``: records as they come, one a line, and an alarm as one line of JSON."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from privatest import errors
+from privatest.cli import options as o
+from privatest.cli.lines import records_of
+from privatest.cli.output import emit_json, working
+from privatest.cli.planning import need
+from privatest.cli.problems import merge
+from privatest.cli.streams import STANDARD_INPUT, arriving
+from privatest.cli.together import check_payment, one_of, paid
+from privatest.cli.writing import check_target
+
+if TYPE_CHECKING:
+    from privatest import Monitor
+
+__all__ = ["monitor"]
+
+Rule = Annotated[str | None, o.option("--method", "cusum (the default) or paper.", "NAME")]
+Follow = Annotated[bool, o.option("--follow", "Wait for more lines at the end of the file, like tail -F.")]
+State = Annotated[str | None, o.option("--state", "Keep the monitor in this file, and go on from it.", "FILE")]
+FromStart = Annotated[bool, o.option("--from-start", "Standard input starts anew: skip the lines that were seen.")]
+GoOn = Annotated[bool, o.option("--go-on", "Watch on after an alarm, for the next one.")]
+
+
+def monitor(
+    file: o.Lines = None,
+    null: o.Null = None,
+    alternative: o.Alternative = None,
+    epsilon: o.Epsilon = None,
+    distance: o.Distance = None,
+    beta: o.Miss = None,
+    method: Rule = None,
+    interval: o.Interval = None,
+    mean_time_between_false_alarms: o.BetweenAlarms = None,
+    follow: Follow = False,
+    state: State = None,
+    from_start: FromStart = False,
+    go_on: GoOn = False,
+    ledger: o.Ledger = None,
+    dataset: o.Dataset = None,
+    request: o.Request = None,
+    problem: o.Problem = None,
+    exit_code: o.ExitCode = False,
+    as_json: o.Json = False,
+) -> None:
+    """Watch records as they come, one a line, and say when they changed, with privacy.
+
+    An alarm is one line of JSON; watching ends with it, unless --go-on is given. A line that makes no sense is a
+    record like any other, with a fixed score. With --state a monitor that was stopped goes on: of a file it skips the
+    lines it has seen. --json adds a last line with the monitor's promises and what it released.
+
+    \b
+    Example:
+      tail -n +1 -F values.txt | privatest monitor --null "normal(0,1)" \\
+          --alternative "normal(1,1)" --epsilon 0.5
+    """
+    given = {
+        "null": null,
+        "alternative": alternative,
+        "epsilon": epsilon,
+        "distance": distance,
+        "beta": beta,
+        "method": method,
+        "interval": interval,
+        "mean_time_between_false_alarms": mean_time_between_false_alarms,
+        "ledger": ledger,
+        "dataset": dataset,
+        "request": request,
+    }
+    asked = one_of(merge(problem, given), given)
+    name = STANDARD_INPUT if file is None else file
+    if follow and name == STANDARD_INPUT:
+        raise errors.InvalidInput("--follow needs the name of a file. Standard input is followed anyway.")
+    check_target(state=state)
+    check_payment(asked)
+    batches = arriving(name, follow=follow)
+    watcher = _opened(state, asked)
+    skipped = watcher.seen if name != STANDARD_INPUT or from_start else 0
+    alarms = 0
+    try:
+        for alarm in _alarms(watcher, _after(batches, skipped), go_on):
+            alarms += 1
+            emit_json(alarm, line=True)
+    finally:
+        if as_json:
+            emit_json(watcher.to_dict(), line=True)
+    if exit_code and alarms:
+        raise typer.Exit(1)
+
+
+def _opened(state: str | None, asked: dict[str, Any]) -> Monitor:
+    """The monitor in the state file, if there is one, else a new one."""
+    import privatest as pt
+
+    if state is not None and os.path.exists(state) and "null" not in asked:
+        if asked:
+            listed = ", ".join(f"--{name.replace('_', '-')}" for name in asked)
+            raise errors.InvalidInput(f"The state {state!r} says what is watched; {listed} would need --null as well.")
+        return pt.Monitor.load(state)
+    need(asked, "null", "epsilon")
+    settings = {name: value for name, value in asked.items() if name not in ("null", "ledger", "dataset", "request")}
+    with working("designing the monitor"):
+        return pt.Monitor(asked["null"], **settings, **({} if state is None else {"state": state}), **paid(asked))
+
+
+def _after(batches: Iterator[list[bytes]], skipped: int) -> Iterator[list[bytes]]:
+    """The lines beyond the first ``skipped``, which must be there."""
+    left = skipped
+    for batch in batches:
+        if left < len(batch):
+            yield batch[left:]
+        left = max(left - len(batch), 0)
+    if left:
+        raise errors.InvalidInput(
+            f"The state has seen {skipped} records, {left} more than the input has lines. Was the file replaced?"
+        )
+
+
+def _alarms(watcher: Monitor, batches: Iterator[list[bytes]], go_on: bool) -> Iterator[Mapping[str, Any]]:
+    """Each alarm, first the one that the state file holds; without ``go_on`` the first one only."""
+    alarm = watcher.alarm
+    while True:
+        if alarm is not None:
+            yield alarm.to_dict()  # printed before it is reset: an alarm may be printed twice, never lost
+            if not go_on:
+                return
+            watcher.reset()
+        for batch in batches:
+            before = watcher.seen
+            alarm = watcher.update_many(records_of(batch))
+            if alarm is not None:
+                batches = _chained(batch[watcher.seen - before :], batches)
+                break
+        else:
+            return
+
+
+def _chained(rest: list[bytes], batches: Iterator[list[bytes]]) -> Iterator[list[bytes]]:
+    if rest:
+        yield rest
+    yield from batches

@@ -1,0 +1,142 @@
+"""Everything a planner asks about one pair at one epsilon, in one object."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from privatest.errors import Infeasible
+from privatest.hypothesis import PrivateTest
+from privatest.pairs import make_pair
+from privatest.power.designs import design
+from privatest.power.goal import Goal, make_goal
+from privatest.power.lower_bound import advantage_bound, lower_bound
+from privatest.power.sample_sizes import sample_size
+from privatest.rational import Number
+from privatest.theory import Decomposition, SampleComplexity, decompose, sample_complexity
+
+__all__ = ["Plan", "plan"]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A designed test, how close it is to the best possible one, and what privacy costs.
+
+    Guarantees: error rates are exact; no epsilon-DP test meets the goal with fewer than ``lower_bound`` records, and
+    none on n records has an advantage above ``best_advantage``.
+
+    Attributes:
+        design: the test, ready to run; its ``n`` is the smallest that meets the goal, or the one that was asked for.
+        goal: what n was chosen to meet; None when n was given.
+        lower_bound: see above; None when n was given.
+        nonprivate: records that the likelihood-ratio test needs for the goal without privacy; None when n was given.
+        best_advantage: see above; None unless n was given.
+        nonprivate_advantage: advantage of the likelihood-ratio test on n records; None unless n was given.
+        complexity: what the paper's theorem says, with the regime.
+        split: the paper's decomposition at this epsilon.
+    """
+
+    design: PrivateTest
+    goal: Goal | None
+    lower_bound: int | None
+    nonprivate: int | None
+    best_advantage: float | None
+    nonprivate_advantage: float | None
+    complexity: SampleComplexity
+    split: Decomposition
+
+    @property
+    def n(self) -> int:
+        """Number of records."""
+        return self.design.n
+
+    @property
+    def ratio_to_bound(self) -> float | None:
+        """How many times as many records as every private test needs; 1 is the best possible."""
+        return None if not self.lower_bound else self.n / self.lower_bound
+
+    @property
+    def cost_of_privacy(self) -> float | None:
+        """How many times as many records as without privacy."""
+        return None if not self.nonprivate else self.n / self.nonprivate
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON (infinity as the text "inf")."""
+        test = self.design
+        goal = None
+        if self.goal is not None:
+            goal = {name: value for name, value in vars(self.goal).items() if value is not None}
+        return {
+            "null": test.null,
+            "alternative": test.alternative,
+            "epsilon": test.epsilon if math.isfinite(test.epsilon) else "inf",
+            "test": test.name,
+            "neighbours": test.neighbours,
+            "goal": goal,
+            "n": test.n,
+            "alpha": test.alpha,
+            "beta": test.beta,
+            "advantage": test.advantage,
+            "clamp": list(test.clamp),
+            "threshold": test.threshold,
+            "lower_bound": self.lower_bound,
+            "ratio_to_bound": self.ratio_to_bound,
+            "nonprivate": self.nonprivate,
+            "cost_of_privacy": self.cost_of_privacy,
+            "best_advantage": self.best_advantage,
+            "nonprivate_advantage": self.nonprivate_advantage,
+            "regime": self.complexity.regime,
+            "tau": self.split.tau,
+            "epsilon_prime": self.split.epsilon_prime,
+            "complexity": self.complexity.to_dict(),
+        }
+
+
+def plan(
+    null: Any,
+    alternative: Any,
+    *,
+    epsilon: Number,
+    n: int | None = None,
+    advantage: float | None = None,
+    alpha: float | None = None,
+    beta: float | None = None,
+    test: str = "tight",
+    clamp: str | tuple[Number, Number] | None = None,
+    threshold: Number | None = None,
+    **options: Any,
+) -> Plan:
+    """What to expect of a test of P against Q at privacy epsilon, before any data are seen.
+
+    All arguments are those of :func:`privatest.design`, which makes the test.
+
+    >>> found = plan("bernoulli(0.6)", "bernoulli(0.4)", epsilon=1)
+    >>> found.n, found.lower_bound, found.nonprivate, found.complexity.regime
+    (29, 29, 23, 'free')
+    """
+    pair = make_pair(null, alternative)
+    P, Q = pair.null, pair.alternative
+    rules: dict[str, Any] = {"test": test, "clamp": clamp, "threshold": threshold, **options}
+    made = design(P, Q, epsilon=epsilon, n=n, advantage=advantage, alpha=alpha, beta=beta, **rules)
+    # One record replaced is one removed and one added, so an add-remove test is 2 epsilon-DP under replacement.
+    level = epsilon if made.neighbours == "replace" else 2 * epsilon
+    complexity, split = sample_complexity(P, Q, epsilon=epsilon), decompose(P, Q, epsilon=epsilon)
+    if n is not None:
+        without = design(P, Q, epsilon=epsilon, n=n, test="llr", alpha=alpha).advantage
+        best = advantage_bound(pair, float(level), made.n)
+        return Plan(made, None, None, None, best, without, complexity, split)
+    goal = make_goal(advantage, alpha, beta)
+    target = goal.advantage if goal.advantage is not None else 1 - (goal.alpha or 0) - (goal.beta or 0)
+    bound = lower_bound(P, Q, epsilon=level, advantage=target)
+    nonprivate = _nonprivate(P, Q, epsilon, goal)
+    return Plan(made, goal, bound, nonprivate, None, None, complexity, split)
+
+
+def _nonprivate(P: Any, Q: Any, epsilon: Number, goal: Goal) -> int | None:
+    try:
+        return sample_size(
+            P, Q, epsilon=epsilon, test="llr", advantage=goal.advantage, alpha=goal.alpha, beta=goal.beta
+        )
+    except Infeasible:
+        return None

@@ -1,0 +1,149 @@
+"""Whatever is typed or lies in a file: one or two lines, exit code 2, nothing written, no traceback."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Run
+
+PAIR = ("--null", "bernoulli(0.6)", "--alternative", "bernoulli(0.4)", "--epsilon", "1")
+LINES = b"1\n0\n" * 25
+
+REFUSED = {
+    "no such command": ("plaan",),
+    "no such option": ("plan", *PAIR, "--epsilom", "1"),
+    "a word too many": ("plan", *PAIR, "surplus"),
+    "nothing given": ("plan",),
+    "no value": ("plan", "--null"),
+    "epsilon is no number": ("plan", *PAIR, "--epsilon", "one"),
+    "epsilon is empty": ("plan", *PAIR, "--epsilon", ""),
+    "epsilon is not a number": ("plan", *PAIR, "--epsilon", "nan"),
+    "epsilon is infinite": ("plan", *PAIR, "--epsilon", "inf"),
+    "epsilon overflows": ("plan", *PAIR, "--epsilon", "1e999"),
+    "epsilon is zero": ("plan", *PAIR, "--epsilon", "0"),
+    "epsilon is negative": ("plan", *PAIR, "--epsilon", "-1"),
+    "n is no count": ("plan", *PAIR, "--n", "12.5"),
+    "n is negative": ("plan", *PAIR, "--n", "-3"),
+    "n has ten thousand digits": ("plan", *PAIR, "--n", "9" * 10_000),
+    "n is beyond every total": ("plan", *PAIR, "--n", "9" * 400),
+    "a law of no family": ("plan", *PAIR, "--null", "nromal(0,1)"),
+    "an empty law": ("plan", *PAIR, "--null", ""),
+    "a law that is code": ("plan", *PAIR, "--null", "__import__('os').system('true')"),
+    "a law of hostile letters": ("plan", *PAIR, "--null", "\x1b[31m\u202e\udcff\x00\n\nbernoulli(0.3)"),
+    "a law a megabyte long": ("plan", *PAIR, "--null", "a" * 1_000_001),
+    "laws nested without end": ("plan", *PAIR, "--null", "mixture(1," * 5000),
+    "the same law twice": ("plan", "--null", "normal(0,1)", "--alternative", "normal(0,1)", "--epsilon", "1"),
+    "alpha alone": ("plan", *PAIR, "--alpha", "0.05"),
+    "a clamp of three": ("plan", *PAIR, "--clamp", "1,2,3"),
+    "a clamp of words": ("plan", *PAIR, "--clamp", "a,b"),
+    "a clamp of nan": ("plan", *PAIR, "--clamp", "nan,1"),
+    "a clamp upside down": ("plan", *PAIR, "--clamp", "1,-1"),
+    "no such test": ("plan", *PAIR, "--test", "best"),
+    "sizes that are none": ("curve", *PAIR, "--n", "1,two"),
+    "sizes of nothing": ("curve", *PAIR, "--n", ""),
+    "no data": ("test", *PAIR),
+    "data of no name": ("test", "", *PAIR),
+    "no such file": ("test", "nowhere.csv", *PAIR),
+    "a file of no name": ("test", "\x00", *PAIR),
+    "a name of broken letters": ("test", "\udcff.csv", *PAIR),
+    "a ledger without a request": ("test", "-", *PAIR, "--ledger", "ledger.db", "--dataset", "claims"),
+    "a request without a ledger": ("test", "-", *PAIR, "--request", "q3"),
+    "no such ledger": ("test", "-", *PAIR, "--ledger", "no.db", "--dataset", "claims", "--request", "q3"),
+    "n that the data do not have": ("test", "-", *PAIR, "--n", "51"),
+    "a distance and an alternative": ("detect", "-", *PAIR, "--distance", "0.2"),
+    "neither": ("detect", "-", "--null", "bernoulli(0.6)", "--epsilon", "1"),
+    "a distance of 2": ("fit", "-", "--null", "bernoulli(0.6)", "--epsilon", "1", "--distance", "2"),
+    "power asked and not": (
+        "fit", "-", "--null", "bernoulli(0.6)", "--epsilon", "1", "--distance", "0.3", "--beta", "0.1", "--any-power",
+    ),
+    "no such design": ("test", "-", "--design", "nowhere.json"),
+    "no such problem": ("plan", "--problem", "nowhere.toml"),
+    "a problem of no name": ("plan", "--problem", ""),
+    "nowhere to save": ("plan", *PAIR, "--save", "no/such/folder/problem.toml"),
+    "nowhere to save the design": ("plan", *PAIR, "--save-design", "."),
+    "nowhere to report": ("plan", *PAIR, "--report", "no/such/folder/report.html"),
+    "nowhere to report a test": ("test", "-", *PAIR, "--report", ""),
+    "following nothing": ("monitor", *PAIR, "--follow"),
+    "monitoring nothing": ("monitor", "nowhere.txt", *PAIR),
+    "monitoring a folder": ("monitor", ".", *PAIR),
+    "a budget of nothing": ("ledger", "grant", "--ledger", "new.db", "--dataset", "claims"),
+    "a budget of zero": ("ledger", "grant", "--ledger", "new.db", "--dataset", "claims", "--epsilon", "0"),
+    "a budget of nan": ("ledger", "grant", "--ledger", "new.db", "--dataset", "claims", "--epsilon", "nan"),
+    "a ledger of no name": ("ledger", "show", "--ledger", ""),
+    "a ledger that is not there": ("ledger", "verify", "--ledger", "no.db"),
+    "a ledger that is a folder": ("ledger", "show", "--ledger", "."),
+    "an address of nothing": ("ledger", "show", "--ledger", "postgresql://nobody@nowhere.invalid/none"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_refused_in_a_line_or_two(run: Run, case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    found = run(*REFUSED[case], stdin=LINES)
+    assert (found.code, found.refused) == (2, True), found
+    assert found.err.isprintable() or found.err.rstrip("\n").isprintable()
+    assert list(tmp_path.iterdir()) == [], "nothing may be left behind"
+
+
+FILES = {
+    "binary": bytes(range(256)),
+    "empty": b"",
+    "cut short": b'null = "norm',
+    "no table": b"[1, 2]",
+    "of another world": b'nul = "normal(0, 1)"',
+    "of wrong kinds": b"epsilon = true",
+    "a law that is a number": b"null = 3",
+    "a law of dates": b"null = {a = 2020-01-01}\nalternative = {a = 1}\nepsilon = 1",
+    "a law of lists": b"null = [[1], [2]]\nalternative = [0.5, 0.5]\nepsilon = 1",
+    "nan": b"epsilon = nan\nnull = 'bernoulli(0.1)'\nalternative = 'bernoulli(0.2)'",
+    "deep": b"null = " + b"[" * 100_000,
+}
+
+
+@pytest.mark.parametrize("content", FILES)
+@pytest.mark.parametrize("name", ["problem.toml", "problem.json", "problem.yaml"])
+def test_problem_files_that_are_none(run: Run, tmp_path: Path, content: str, name: str) -> None:
+    where = tmp_path / name
+    where.write_bytes(FILES[content])
+    found = run("plan", "--problem", str(where))
+    assert (found.code, found.refused) == (2, True), found
+
+
+@pytest.mark.parametrize("content", FILES)
+def test_designs_that_are_none(run: Run, tmp_path: Path, content: str) -> None:
+    where = tmp_path / "design.json"
+    where.write_bytes(FILES[content])
+    found = run("test", "-", "--design", str(where), stdin=LINES)
+    assert (found.code, found.refused) == (2, True), found
+
+
+@pytest.fixture
+def nobody() -> Iterator[None]:
+    """A user who may touch nothing of ours, also where the tests run as the superuser."""
+    if os.geteuid() != 0:
+        yield
+        return
+    os.seteuid(65534)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+
+
+@pytest.mark.usefixtures("nobody")
+def test_files_one_may_not_touch(run: Run, tmp_path_factory: pytest.TempPathFactory) -> None:
+    closed = tmp_path_factory.getbasetemp() / "closed.toml"
+    for words in (("plan", "--problem"), ("plan", *PAIR, "--save"), ("monitor", *PAIR), ("test", *PAIR)):
+        found = run(*words, str(closed))
+        assert (found.code, found.refused) == (2, True), found
+
+
+def test_a_suggestion_where_there_is_one(run: Run, tmp_path: Path) -> None:
+    where = tmp_path / "problem.toml"
+    where.write_text("epsilom = 1")
+    assert "Did you mean 'epsilon'?" in run("plan", "--problem", str(where)).err
+    assert "normal" in run("plan", *PAIR, "--null", "nromal(0,1)").err

@@ -1,0 +1,116 @@
+"""0 done, 2 bad input, 3 over budget, 130 interrupted; a decision is an exit code only when asked."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from privatest import cli
+from tests.cli.conftest import ENVIRONMENT, PROGRAM, Run
+
+PAIR = ("--null", "bernoulli(0.2)", "--alternative", "bernoulli(0.8)", "--epsilon", "2")
+ZEROS, ONES = b"0\n" * 400, b"1\n" * 400
+
+
+@pytest.mark.parametrize(("lines", "decision", "code"), [(ZEROS, "null", 0), (ONES, "alternative", 1)])
+def test_decisions_are_exit_codes_only_when_asked(run: Run, lines: bytes, decision: str, code: int) -> None:
+    plain = run("test", "-", *PAIR, "--json", stdin=lines)
+    assert (plain.code, plain.document["decision"]) == (0, decision)
+    assert run("test", "-", *PAIR, "--exit-code", stdin=lines).code == code
+    fit = ("fit", "-", "--null", "bernoulli(0.2)", "--distance", "0.5", "--epsilon", "2")
+    assert run(*fit, stdin=lines).code == 0
+    assert run(*fit, "--exit-code", stdin=lines).code == (1 if lines == ONES else run(*fit, stdin=lines).code)
+
+
+def test_changes_are_exit_codes_only_when_asked(run: Run) -> None:
+    words = ("detect", "-", *PAIR, "--false-alarm", "0.001", "--exit-code", "--json")
+    same, changed = run(*words, stdin=ZEROS), run(*words, stdin=ZEROS + ONES)
+    assert (same.code, same.document["changed"], same.document["index"]) == (0, False, None)
+    assert (changed.code, changed.document["changed"]) == (1, True)
+    assert abs(changed.document["index"] - 400) <= 20
+
+
+def test_over_budget_is_3_and_says_what_is_left(run: Run, tmp_path: Path) -> None:
+    ledger = tmp_path / "ledger.db"
+    run("ledger", "grant", "--ledger", ledger, "--dataset", "claims", "--epsilon", "3")
+    paying = ("test", "-", *PAIR, "--ledger", ledger, "--dataset", "claims", "--json")
+    first = run(*paying, "--request", "a", stdin=ZEROS)
+    assert first.code == 0
+    before = ledger.read_bytes()
+    refused = run(*paying, "--request", "b", stdin=ZEROS)
+    assert (refused.code, refused.refused, ledger.read_bytes() == before) == (3, True, True)
+    assert "1.0 left" in refused.err
+    assert run(*paying, "--request", "a", stdin=ZEROS) == first, "the same request is free, and the same"
+
+
+def test_help_and_completion_exit_with_0(run: Run) -> None:
+    for words in ((), ("--help",), ("ledger",), ("ledger", "show", "--help"), ("plan", "--help")):
+        found = run(*words)
+        assert (found.code, found.err) == (0, "")
+        assert "Usage: privatest" in found.out
+
+
+def test_the_shell_can_complete_words() -> None:
+    # The protocol of bash: the words so far, and which one is being completed.
+    asked = {"_PRIVATEST_COMPLETE": "complete_bash", "COMP_WORDS": "privatest led", "COMP_CWORD": "1"}
+    found = subprocess.run(PROGRAM, env=ENVIRONMENT | asked, capture_output=True, text=True, timeout=60)
+    assert (found.returncode, found.stdout.split(), found.stderr) == (0, ["ledger"], "")
+
+
+def until(true: Callable[[], bool], seconds: float = 60) -> None:
+    """Wait for something to come true, a minute at most."""
+    for _ in range(round(seconds / 0.05)):
+        if true():
+            return
+        time.sleep(0.05)
+    pytest.fail("It did not happen.")
+
+
+def test_control_c_ends_with_130_and_no_traceback(tmp_path: Path) -> None:
+    lines = tmp_path / "values.txt"
+    lines.write_text("0\n" * 10)
+    state = tmp_path / "state.json"
+    words = [*PROGRAM, "monitor", str(lines), "--follow", "--state", str(state), *PAIR]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=ENVIRONMENT) as process:
+        try:
+            until(lambda: state.exists() or process.poll() is not None)
+            process.send_signal(signal.SIGINT)
+            out, err = process.communicate(timeout=60)
+        finally:
+            process.kill()
+    assert (process.returncode, out, err) == (130, b"", b"")
+
+
+def test_control_c_before_anything_is_loaded_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(_words: object) -> int:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("privatest.cli.entry.run", interrupted)
+    assert cli.main(["version"]) == 130
+
+
+def test_a_reader_that_went_away_is_no_error() -> None:
+    shell = f"{sys.executable} -m privatest plan --help; echo ${{PIPESTATUS[0]}} >&2"
+    read, write = os.pipe()
+    os.close(read)
+    found = subprocess.run(
+        ["bash", "-c", shell], stdout=write, stderr=subprocess.PIPE, text=True, timeout=60, env=ENVIRONMENT
+    )
+    os.close(write)
+    assert found.stderr.strip() == "141"
+
+
+def test_a_full_disk_is_one_line() -> None:
+    with open("/dev/full", "wb") as full:
+        found = subprocess.run(
+            [*PROGRAM, "version"], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60, env=ENVIRONMENT
+        )
+    assert found.returncode == 2
+    assert found.stderr.strip() == "privatest: No space left on device."
