@@ -123,6 +123,4 @@ def plain_number(value: Any) -> Any:
     return value
 
 
-JOBS: dict[str, Callable[..., Json]] = {
-    job.__name__: job for job in (look, design, size, theory, power, compare)
-}
+JOBS: dict[str, Callable[..., Json]] = {job.__name__: job for job in (look, design, size, theory, power, compare)}

@@ -85,8 +85,10 @@ def build(
         for lane in lanes.values():
             lane.warm()
         yield
-        for each in (*lanes.values(), monitors, uploads):
-            each.close()
+        for lane in lanes.values():
+            lane.close()
+        monitors.close()
+        uploads.close()
 
     app = FastAPI(
         title="privatest studio",
@@ -169,7 +171,7 @@ def _add_planning(app: FastAPI, lanes: dict[str, Lane]) -> None:
 
     @app.post("/api/size", summary="Records that a goal needs, and how many no private test can do without")
     async def size(body: bodies.Sized, request: Request) -> Answer:
-        return await ask("sizes", "size", body, request)
+        return await ask("sizes" if body.bound else "design", "size", body, request)
 
     @app.post("/api/theory", summary="The theorem at several epsilons")
     async def theory(body: bodies.Grid, request: Request) -> Answer:

@@ -75,7 +75,9 @@ class Guard:
             return
         await self._pass(scope, receive, send, limit)
 
-    def _refusal(self, scope: Scope, headers: dict[str, str]) -> tuple[int, str] | tuple[int, str, dict[str, str]] | None:
+    def _refusal(
+        self, scope: Scope, headers: dict[str, str]
+    ) -> tuple[int, str] | tuple[int, str, dict[str, str]] | None:
         """Status, sentence and further headers, or None for a request that may pass."""
         host = headers.get("host", "").lower()
         if _hostname(host) not in self._hosts:

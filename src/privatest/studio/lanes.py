@@ -26,6 +26,8 @@ __all__ = ["Lane"]
 REMEMBERED = 512
 PATIENCE = 0.25
 """Seconds between two looks at whether somebody still waits."""
+GRACE = 2.0
+"""Seconds for which a computation goes on that nobody waits for: a new worker takes about as long to start."""
 
 Json = dict[str, Any]
 Gone = Callable[[], Awaitable[bool]]
@@ -150,7 +152,15 @@ class Lane:
             if asked.future.cancel():
                 self._asked.pop(line, None)
                 return
-            if self._stoppable and self._running is asked:
+            if self._stoppable:
+                timer = threading.Timer(GRACE, self._stop, [asked])
+                timer.daemon = True
+                timer.start()
+
+    def _stop(self, asked: _Asked) -> None:
+        """Stop what still runs though nobody waits for it."""
+        with self._lock:
+            if self._running is asked and asked.waiting == 0:
                 asked.dropped = True
                 self._worker.kill()
 
@@ -174,11 +184,16 @@ class Lane:
 
     def _too_long(self) -> Json:
         sentence = f"The computation was stopped: it needs more than {self._seconds:g} seconds or too much memory."
-        return {"error": f"{sentence} Try a larger epsilon, a smaller n or simpler distributions.", "kind": "Infeasible"}
+        return {
+            "error": f"{sentence} Try a larger epsilon, a smaller n or simpler distributions.",
+            "kind": "Infeasible",
+        }
 
     def warm(self) -> None:
         """Start the worker now, so that the first question need not wait for it."""
-        line = json.dumps({"job": "look", "arguments": {"null": "bernoulli(0.4)", "alternative": "bernoulli(0.6)", "epsilon": 1}})
+        line = json.dumps(
+            {"job": "look", "arguments": {"null": "bernoulli(0.4)", "alternative": "bernoulli(0.6)", "epsilon": 1}}
+        )
         self._thread.submit(self._worker.ask, line, self._seconds)
 
     def close(self) -> None:

@@ -39,7 +39,9 @@ def noisy_law(test: pt.PrivateTest) -> dict[str, Any]:
     support = score.support.astype(np.float64)
     laws = [score.null_law / score.null_law.sum(), score.alternative_law / score.alternative_law.sum()]
     means = [n * float(law @ support) for law in laws]
-    spreads = [math.sqrt(max(n * float(law @ (support - mean / n) ** 2), 0.0)) for law, mean in zip(laws, means, strict=True)]
+    spreads = [
+        math.sqrt(max(n * float(law @ (support - mean / n) ** 2), 0.0)) for law, mean in zip(laws, means, strict=True)
+    ]
     noise = NEGLIGIBLE / test.noise.decay_rate + score.width / 2
     low = min(mean - DEVIATIONS * spread for mean, spread in zip(means, spreads, strict=True)) - noise
     high = max(mean + DEVIATIONS * spread for mean, spread in zip(means, spreads, strict=True)) + noise

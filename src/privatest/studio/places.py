@@ -31,7 +31,9 @@ class Folder:
         if where is not None:
             root = Path(where).expanduser()
             if not root.is_dir():
-                raise errors.InvalidInput(f"folder={str(where)!r} is no folder. Name one that is there, or leave it out.")
+                raise errors.InvalidInput(
+                    f"folder={str(where)!r} is no folder. Name one that is there, or leave it out."
+                )
             self._root = root.resolve()
 
     @property
@@ -42,7 +44,9 @@ class Folder:
     def find(self, name: str) -> Path:
         """The file of that name inside the folder; anything else is refused, without saying what is there."""
         if self._root is None:
-            raise errors.InvalidInput("No folder was given at start. Upload the file, or start the studio with a folder.")
+            raise errors.InvalidInput(
+                "No folder was given at start. Upload the file, or start the studio with a folder."
+            )
         refusal = errors.InvalidInput("path must name a file inside the studio's folder, relative to it.")
         if "\0" in name or "\\" in name or Path(name).is_absolute() or PureWindowsPath(name).drive:
             raise refusal
@@ -92,7 +96,7 @@ class Uploads:
                 weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
             self._count += 1
             word = f"upload-{self._count}"
-            return word, open(self._folder / (word + kind), "xb")  # noqa: SIM115  closed by whoever writes
+            return word, open(self._folder / (word + kind), "xb")  # closed by whoever writes
 
     def keep(self, word: str, path: str) -> None:
         """The upload is complete; the oldest goes if there are too many."""

@@ -71,6 +71,7 @@ def _listen(host: str, port: int) -> socket.socket:
     except OSError as error:
         listening.close()
         raise errors.InvalidInput(
-            f"The studio cannot listen on host={host!r}, port={port}: {error.strerror or error}. Try port=0, any free one."
+            f"The studio cannot listen on host={host!r}, port={port}: {error.strerror or error}. "
+            "Try port=0, any free one."
         ) from None
     return listening

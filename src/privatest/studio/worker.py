@@ -29,7 +29,10 @@ def answer(line: str) -> dict[str, Any]:
     except errors.PrivatestError as error:
         return {"error": str(error), "kind": type(error).__name__}
     except Exception as error:  # whatever it is, it says that these settings are beyond us
-        return {"error": f"These settings are beyond what can be computed ({type(error).__name__}).", "kind": "Infeasible"}
+        return {
+            "error": f"These settings are beyond what can be computed ({type(error).__name__}).",
+            "kind": "Infeasible",
+        }
 
 
 def main() -> None:
