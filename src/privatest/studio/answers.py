@@ -5,8 +5,10 @@ Nothing here sees data: everything is computed from P, Q, epsilon and n, which a
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 import privatest as pt
@@ -87,12 +89,20 @@ def size(
 ) -> Json:
     """The records that the goal needs, and on request how many no private test can do without."""
     P, Q = law_of(null), law_of(alternative)
-    n = pt.sample_size(P, Q, epsilon=epsilon, advantage=advantage, alpha=alpha, beta=beta)
+    n = _needed(json.dumps([null, alternative, epsilon, advantage, alpha, beta]))
     target = 2 / 3 if advantage is None else advantage
     if alpha is not None and beta is not None:
         target = 1 - alpha - beta  # a test with these errors has this advantage at least
     lower = pt.lower_bound(P, Q, epsilon=epsilon, advantage=target) if bound else None
     return {"epsilon": epsilon, "n": n, "lower_bound": lower}
+
+
+@lru_cache(maxsize=256)
+def _needed(asked: str) -> int:
+    """The sample size, remembered: a question without the bound often comes before the same one with it."""
+    null, alternative, epsilon, advantage, alpha, beta = json.loads(asked)
+    P, Q = law_of(null), law_of(alternative)
+    return pt.sample_size(P, Q, epsilon=epsilon, advantage=advantage, alpha=alpha, beta=beta)
 
 
 def theory(null: Law, alternative: Law, epsilons: list[float]) -> Json:

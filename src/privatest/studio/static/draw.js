@@ -13,6 +13,8 @@ export function colours() {
   };
 }
 
+const TICKS = Array.from({ length: 10 }, (_, k) => [1, 2, 5].map((each) => each * 10 ** k)).flat();
+
 const faded = (colour, share) => {
   const parts = colour.slice(1).match(/../g).map((each) => parseInt(each, 16));
   return `rgba(${parts.join(",")},${share})`;
@@ -28,7 +30,7 @@ function layout(c, more) {
     paper_bgcolor: c.card, plot_bgcolor: c.card, font: { family: c.sans, size: 12, color: c.ink },
     margin: { l: 52, r: 14, t: 8, b: 42 }, hovermode: "x unified", showlegend: true,
     hoverlabel: { bgcolor: c.card, bordercolor: c.line, font: { family: c.sans, color: c.ink } },
-    legend: { orientation: "h", x: 0, y: 1.02, xanchor: "left", yanchor: "bottom", font: { size: 11 } },
+    legend: { orientation: "h", x: 0, y: 1.02, xanchor: "left", yanchor: "bottom", traceorder: "normal", font: { size: 11 } },
     xaxis: { ...axis, ...xaxis, title: { ...axis.title, ...(xaxis || {}).title } },
     yaxis: { ...axis, ...yaxis, title: { ...axis.title, ...(yaxis || {}).title } },
     ...rest,
@@ -69,8 +71,8 @@ export function drawDensities(found) {
       traces.push({ x, y: floor, line: { width: 0 }, mode: "lines", hoverinfo: "skip", showlegend: false });
       traces.push({ x, y: values, fill: "tonexty", fillcolor: faded(colour, 0.38), line: { width: 0 }, mode: "lines", name, hoverinfo: "skip" });
     };
-    area(p, up(q, e), c.null, `P beyond e<sup>ε</sup>Q: ${short(found.excess.null)}`);
-    area(q, up(p, e), c.alternative, `Q beyond e<sup>ε</sup>P: ${short(found.excess.alternative)}`);
+    area(p, up(q, e), c.null, `P beyond e^ε Q: ${short(found.excess.null)}`);
+    area(q, up(p, e), c.alternative, `Q beyond e^ε P: ${short(found.excess.alternative)}`);
     traces.push({ x, y: up(q, e), mode: "lines", line: { color: c.alternative, width: 1.2, dash: "dot" }, hoverinfo: "skip", showlegend: false });
     traces.push({ x, y: up(p, e), mode: "lines", line: { color: c.null, width: 1.2, dash: "dot" }, hoverinfo: "skip", showlegend: false });
     traces.push({ x, y: p, mode: "lines", name: "P", line: { color: c.null, width: 2.4 } });
@@ -80,7 +82,7 @@ export function drawDensities(found) {
       const kept = least(values, up(other, e));
       const rest = values.map((each, i) => each - kept[i]);
       traces.push({ type: "bar", x, y: kept, name, offsetgroup: group, marker: { color: faded(colour, 0.45), line: { color: colour, width: 1 } } });
-      traces.push({ type: "bar", x, y: rest, base: kept, offsetgroup: group, name: `${name} beyond e<sup>ε</sup>${name === "P" ? "Q" : "P"}: ${short(found.excess[group])}`,
+      traces.push({ type: "bar", x, y: rest, base: kept, offsetgroup: group, name: `${name} beyond e^ε ${name === "P" ? "Q" : "P"}: ${short(found.excess[group])}`,
         marker: { color: colour, line: { color: colour, width: 1 }, pattern: { shape: pattern, fgcolor: c.card, size: 5, solidity: 0.25 } } });
     };
     split(p, q, c.null, "P", "null", "/");
@@ -132,7 +134,7 @@ export function drawLaw(found, id = "chart-law", statistic = null) {
   const made = layout(c, {
     shapes, annotations,
     xaxis: { title: { text: "noisy sum of clamped log ratios, in nats" } },
-    yaxis: { title: { text: "probability density" }, rangemode: "tozero", nticks: 6 },
+    yaxis: { title: { text: "probability density" }, range: [0, 1.2 * Math.max(...found.law.null, ...found.law.alternative)], nticks: 6 },
   });
   const said = `Law of the noisy statistic on ${n} records. Alternative below the threshold ${short(threshold)}. Type I error ${short(found.design.alpha)}, type II error ${short(found.design.beta)}.`;
   return show(id, lawTraces(found, c), made, said, { epsilon: String(epsilon), n: String(n) });
@@ -170,13 +172,13 @@ export function drawSizes({ theory, sizes, epsilon, needed }) {
     const [words, share] = REGIMES[theory[start].regime];
     const [x0, x1] = [at[start], at[Math.min(i, theory.length - 1)]];
     shapes.unshift({ type: "rect", x0, x1, yref: "paper", y0: 0, y1: 1, line: { width: 0 }, fillcolor: faded(c.soft, share), layer: "below" });
-    if (Math.log(x1 / x0) > 0.7) annotations.push({ x: (Math.log10(x0) + Math.log10(x1)) / 2, y: 0.03, yref: "paper", text: words, showarrow: false, font: { size: 11, color: c.soft } });
+    if (Math.log(x1 / x0) > 0.7) annotations.push({ x: (Math.log10(x0) + Math.log10(x1)) / 2, y: 0.99, yref: "paper", yanchor: "top", text: words, showarrow: false, font: { size: 11, color: c.soft } });
     start = i;
   }
   const made = layout(c, {
     shapes, annotations,
     xaxis: { type: "log", title: { text: "privacy loss ε" }, range: [Math.log10(0.04), Math.log10(5)], tickvals: [0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10], autorange: epsilon >= 0.04 && epsilon <= 5 ? false : true },
-    yaxis: { type: "log", title: { text: "records" }, dtick: 1 },
+    yaxis: { type: "log", title: { text: "records" }, tickvals: TICKS, tickformat: ",~s" },
   });
   const listed = points.map((each) => `${each.n} at epsilon ${each.epsilon}`).join(", ");
   return show("chart-sizes", traces, made, `Records needed against epsilon: ${listed || "being computed"}.`, { epsilon: String(epsilon), points: String(points.length) });
@@ -197,7 +199,7 @@ export function drawPower({ points, n, goal }) {
   shapes.push({ type: "line", x0: n, x1: n, yref: "paper", y0: 0, y1: 1, line: { color: c.ink, width: 1.3, dash: "dash" } });
   const made = layout(c, {
     shapes,
-    xaxis: { type: "log", title: { text: "records n" }, nticks: 8 },
+    xaxis: { type: "log", title: { text: "records n" }, tickvals: TICKS, tickformat: ",~s" },
     yaxis: { title: { text: "probability" }, range: [0, 1.02] },
   });
   return show("chart-power", traces, made, `Errors against n at ${x.length} sizes: ${sorted.map((each) => `${each.n}: ${short(each.alpha)} and ${short(each.beta)}`).join("; ")}.`, { n: String(n), points: String(x.length) });
