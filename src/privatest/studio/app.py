@@ -1,0 +1,276 @@
+"""The studio's application: routes, and which answer an error becomes."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from functools import cache
+from pathlib import Path
+from typing import Annotated, Any
+
+from fastapi import FastAPI, Request
+from fastapi import Path as Part
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse, Response
+from pydantic import BaseModel, Field
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
+
+import privatest as pt
+from privatest import errors
+from privatest.studio import bodies
+from privatest.studio.guard import UPLOAD, Guard
+from privatest.studio.lanes import Lane
+from privatest.studio.monitors import Monitors
+from privatest.studio.places import KINDS, Folder, Uploads
+from privatest.studio.runs import Budgets, run_change, run_test, source_of
+from privatest.studio.tokens import Token
+
+__all__ = ["build"]
+
+Json = dict[str, Any]
+
+STATIC = Path(__file__).parent / "static"
+TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
+LONGEST_MESSAGE = 600
+
+
+class Refusal(BaseModel):
+    """What every refusal looks like: one or two sentences that say what to do."""
+
+    error: str
+
+
+REFUSALS: dict[int | str, Json] = {
+    status: {"model": Refusal, "description": words}
+    for status, words in {
+        401: "no token",
+        403: "asked by another site",
+        409: "the ledger refuses: over budget, or the request's name stands for something else",
+        413: "too large",
+        421: "asked under another host name",
+        422: "bad input",
+    }.items()
+}
+MonitorName = Annotated[str, Part(max_length=64, examples=["monitor-1"])]
+
+
+class Answer(JSONResponse):
+    """JSON in ASCII, without NaN: whatever text came in can go out."""
+
+    def render(self, content: Any) -> bytes:
+        return json.dumps(content, ensure_ascii=True, allow_nan=False).encode("ascii")
+
+
+def build(
+    *, folder: str | os.PathLike[str] | None, ledger: Any, token: str | None, hosts: Sequence[str], max_upload: int
+) -> FastAPI:
+    """See :func:`privatest.studio.create_app`."""
+    if not isinstance(max_upload, int) or isinstance(max_upload, bool) or max_upload < 1:
+        raise errors.InvalidInput(f"max_upload={max_upload!r} must be a whole number of bytes, at least 1.")
+    secret, places, uploads, budgets = Token(token), Folder(folder), Uploads(), Budgets(ledger)
+    monitors = Monitors(places, budgets)
+    lanes = {
+        "look": Lane(seconds=20),
+        "design": Lane(seconds=60),
+        "sizes": Lane(seconds=120, nice=10, stoppable=True),
+        "tables": Lane(seconds=240, nice=10, stoppable=True),
+    }
+
+    @asynccontextmanager
+    async def life(_app: FastAPI) -> AsyncIterator[None]:
+        for lane in lanes.values():
+            lane.warm()
+        yield
+        for lane in lanes.values():
+            lane.close()
+        monitors.close()
+        uploads.close()
+
+    app = FastAPI(
+        title="privatest studio",
+        version=pt.__version__,
+        docs_url=None,
+        redoc_url=None,
+        openapi_url="/api/openapi.json",
+        lifespan=life,
+        default_response_class=Answer,
+        responses=REFUSALS,
+    )
+    app.state.token = secret.text
+    app.add_middleware(Guard, token=secret, hosts=tuple(hosts), max_upload=max_upload)
+    _add_refusals(app)
+    _add_page(app)
+    _add_planning(app, lanes)
+    _add_runs(app, places, uploads, budgets, max_upload)
+    _add_monitors(app, monitors)
+    return app
+
+
+def _add_refusals(app: FastAPI) -> None:
+    @app.exception_handler(errors.PrivatestError)
+    async def ours(_request: Request, error: Exception) -> Answer:
+        paid = isinstance(error, errors.BudgetExceeded | errors.LedgerError)
+        return Answer({"error": str(error)[:LONGEST_MESSAGE]}, 409 if paid else 422)
+
+    @app.exception_handler(RequestValidationError)
+    async def malformed(_request: Request, error: RequestValidationError) -> Answer:
+        # Where and which rule; never what was given.
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"][1:]) or "the body"
+        return Answer({"error": f"{where[:200]}: {first['msg']}."[:LONGEST_MESSAGE]}, 422)
+
+    @app.exception_handler(HTTPException)
+    async def other(_request: Request, error: HTTPException) -> Answer:
+        if error.status_code == 400:  # a body that is no JSON at all
+            return Answer({"error": "The body cannot be read as JSON."}, 422)
+        return Answer({"error": f"{error.detail}."}, error.status_code)
+
+
+def _add_page(app: FastAPI) -> None:
+    @app.get("/", include_in_schema=False)
+    def page() -> Response:
+        return Response(_files()["studio.html"], media_type="text/html")
+
+    @app.get("/static/{name}", include_in_schema=False)
+    def static(name: str) -> Response:
+        if name == "plotly.min.js":
+            return Response(_plotly(), media_type="text/javascript")
+        if name not in _files() or name.endswith(".html"):
+            raise HTTPException(404, "Not found")
+        return Response(_files()[name], media_type=TYPES[Path(name).suffix])
+
+
+@cache
+def _files() -> dict[str, bytes]:
+    """All there is to serve, by name: no request ever becomes a path."""
+    return {path.name: path.read_bytes() for path in STATIC.iterdir() if path.suffix in TYPES}
+
+
+@cache
+def _plotly() -> bytes:
+    import plotly  # type: ignore[import-untyped, unused-ignore]
+
+    return (Path(plotly.__file__).parent / "package_data" / "plotly.min.js").read_bytes()
+
+
+def _add_planning(app: FastAPI, lanes: dict[str, Lane]) -> None:
+    async def ask(lane: str, job: str, body: BaseModel, request: Request) -> Answer:
+        return Answer(await lanes[lane].answer(job, bodies.plain(body), request.is_disconnected))
+
+    @app.post("/api/look", summary="Decomposition, the theorem, and the curves of the paper's first figure")
+    async def look(body: bodies.Question, request: Request) -> Answer:
+        return await ask("look", "look", body, request)
+
+    @app.post("/api/design", summary="The tuned test on n records, its exact error rates and the law of its statistic")
+    async def design(body: bodies.Designed, request: Request) -> Answer:
+        return await ask("design", "design", body, request)
+
+    @app.post("/api/size", summary="Records that a goal needs, and how many no private test can do without")
+    async def size(body: bodies.Sized, request: Request) -> Answer:
+        return await ask("sizes" if body.bound else "design", "size", body, request)
+
+    @app.post("/api/theory", summary="The theorem at several epsilons")
+    async def theory(body: bodies.Grid, request: Request) -> Answer:
+        return await ask("sizes", "theory", body, request)
+
+    @app.post("/api/power", summary="Exact error rates at several n")
+    async def power(body: bodies.Curve, request: Request) -> Answer:
+        return await ask("tables", "power", body, request)
+
+    @app.post("/api/compare", summary="Every test side by side")
+    async def compare(body: bodies.Compared, request: Request) -> Answer:
+        return await ask("tables", "compare", body, request)
+
+
+def _add_runs(app: FastAPI, places: Folder, uploads: Uploads, budgets: Budgets, max_upload: int) -> None:
+    @app.get("/api/about", summary="Version, limits, files that can be named, and budgets")
+    def about() -> Answer:
+        return Answer(
+            {
+                "version": pt.__version__,
+                "folder": places.given,
+                "files": places.listed(),
+                "kinds": list(KINDS),
+                "max_upload": max_upload,
+                "ledger": budgets.given,
+                "budgets": budgets.shown(),
+            }
+        )
+
+    binary = {"schema": {"type": "string", "format": "binary"}}
+
+    @app.post(
+        UPLOAD,
+        summary="Hand over a data file, as the body; the answer names it for a run",
+        openapi_extra={"requestBody": {"required": True, "content": {"application/octet-stream": binary}}},
+    )
+    async def upload(request: Request, name: Annotated[str, Field(min_length=1, max_length=255)]) -> Answer:
+        word, file = uploads.new(name)
+        size = 0
+        try:
+            with file:
+                async for chunk in request.stream():
+                    size += len(chunk)
+                    await run_in_threadpool(file.write, chunk)
+        except ClientDisconnect:  # also how the guard ends a body that is too large
+            os.unlink(file.name)
+            raise errors.InvalidInput("The upload was cut short. Upload it again.") from None
+        if size == 0:
+            os.unlink(file.name)
+            raise errors.InvalidInput("The body is empty. Send the file's bytes as the body.")
+        uploads.keep(word, file.name)
+        return Answer({"upload": word, "bytes": size})
+
+    @app.post("/api/run/test", summary="Run a test once on a file, charged to the ledger")
+    def test(body: bodies.RunTest) -> Answer:
+        asked = bodies.plain(body)
+        path = source_of(asked["source"], places, uploads)
+        with _named(path, asked["source"]):
+            return Answer(run_test(asked, path, budgets))
+
+    @app.post("/api/run/change", summary="Locate a change once in a file, charged to the ledger")
+    def change(body: bodies.RunChange) -> Answer:
+        asked = bodies.plain(body)
+        path = source_of(asked["source"], places, uploads)
+        with _named(path, asked["source"]):
+            return Answer(run_change(asked, path, budgets))
+
+
+class _named:  # noqa: N801  reads as a word where it is used
+    """Say the name that the user gave in place of a path on this machine."""
+
+    def __init__(self, path: Path, source: Json) -> None:
+        self._path, self._shown = str(path), source["path"] or "the upload"
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
+        if isinstance(error, errors.InvalidInput) and error.args:
+            raise type(error)(str(error).replace(self._path, self._shown)) from None
+
+
+def _add_monitors(app: FastAPI, monitors: Monitors) -> None:
+    @app.post("/api/monitors", summary="Start a monitor, charged to the ledger")
+    def start(body: bodies.MonitorStart) -> Answer:
+        return Answer(monitors.start(bodies.plain(body)))
+
+    @app.get("/api/monitors", summary="The monitors of this studio")
+    def listed() -> Answer:
+        return Answer({"monitors": monitors.listed()})
+
+    @app.get("/api/monitors/{name}", summary="What a monitor has released")
+    def state(name: MonitorName) -> Answer:
+        return Answer(monitors.state(name))
+
+    @app.post("/api/monitors/{name}/records", summary="Hand records to a monitor")
+    def feed(name: MonitorName, body: bodies.Records) -> Answer:
+        return Answer(monitors.feed(name, body.lines))
+
+    @app.post("/api/monitors/{name}/stop", summary="Follow no more")
+    def stop(name: MonitorName) -> Answer:
+        return Answer(monitors.stop(name))

@@ -1,0 +1,179 @@
+"""Who may ask, and how much: every request passes here before anything reads it, every answer before it leaves.
+
+Refused, in this order: a Host that is not ours (DNS rebinding), an Origin or a fetch from another site (request
+forgery), a request without the token, a body that is too large, announced or not. An exception that nobody
+caught becomes one sentence without a traceback.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Awaitable, Callable, MutableMapping, Sequence
+from http.cookies import CookieError, SimpleCookie
+from typing import Any
+from urllib.parse import parse_qs
+
+from privatest.studio.tokens import Token
+
+__all__ = ["HEADERS", "MAX_BODY", "UPLOAD", "Guard"]
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+
+log = logging.getLogger("privatest.studio")
+
+MAX_BODY = 2**20
+UPLOAD = "/api/upload"
+
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; "
+    "frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
+)
+HEADERS = {
+    "content-security-policy": POLICY,
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "referrer-policy": "no-referrer",
+    "cache-control": "no-store",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "permissions-policy": "camera=(), geolocation=(), microphone=()",
+}
+OURS = {"same-origin", "none"}
+"""What browsers write into Sec-Fetch-Site when the page itself, or the address bar, asks."""
+
+
+class Guard:
+    """ASGI middleware around the whole application."""
+
+    def __init__(self, app: Any, *, token: Token, hosts: Sequence[str], max_upload: int) -> None:
+        self._app = app
+        self._token = token
+        self._hosts = {host.lower() for host in hosts}
+        self._max_upload = max_upload
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+            return
+        if scope["type"] != "http":
+            await receive()
+            await send({"type": "websocket.close", "code": 1008})
+            return
+        headers = _headers(scope)
+        refusal = self._refusal(scope, headers)
+        if refusal is not None:
+            await _answer(send, *refusal)
+            return
+        limit = self._max_upload if scope["path"] == UPLOAD else MAX_BODY
+        announced = headers.get("content-length", "0")
+        if not announced.isdecimal() or int(announced[:20]) > limit:
+            await _answer(send, 413, _too_large(limit))
+            return
+        await self._pass(scope, receive, send, limit)
+
+    def _refusal(
+        self, scope: Scope, headers: dict[str, str]
+    ) -> tuple[int, str] | tuple[int, str, dict[str, str]] | None:
+        """Status, sentence and further headers, or None for a request that may pass."""
+        host = headers.get("host", "").lower()
+        if _hostname(host) not in self._hosts:
+            return 421, "This page is not served under that host name. Open the address that was printed at start."
+        first_visit = scope["method"] == "GET" and scope["path"] == "/"
+        origin, site = headers.get("origin"), headers.get("sec-fetch-site")
+        if origin is not None and origin.lower() != f"{scope.get('scheme', 'http')}://{host}":
+            return 403, "The request comes from another site's page."
+        if site is not None and site not in OURS and not first_visit:
+            return 403, "The request comes from another site's page."
+        if first_visit:
+            given = parse_qs(scope.get("query_string", b"").decode("latin-1")).get("token")
+            if given is not None and self._token.matches(given[0]):
+                crumb = f"{self._token.cookie}={self._token.text}; HttpOnly; SameSite=Strict; Path=/"
+                return 303, "", {"location": "/", "set-cookie": crumb}
+        kind, _, bearer = headers.get("authorization", "").partition(" ")
+        if self._token.matches(self._cookie(headers)) or (kind.lower() == "bearer" and self._token.matches(bearer)):
+            return None
+        return 401, "Open the address that was printed at start: it holds the token this page asks for."
+
+    def _cookie(self, headers: dict[str, str]) -> str | None:
+        jar: SimpleCookie = SimpleCookie()
+        try:
+            jar.load(headers.get("cookie", ""))
+        except CookieError:
+            return None
+        crumb = jar.get(self._token.cookie)
+        return None if crumb is None else crumb.value
+
+    async def _pass(self, scope: Scope, receive: Receive, send: Send, limit: int) -> None:
+        """Hand on, counting the body; whatever the application says of a body that was too large, we say 413."""
+        seen, over, started = 0, False, False
+
+        async def counted() -> Message:
+            nonlocal seen, over
+            if over:
+                return {"type": "http.disconnect"}
+            message = await receive()
+            if message["type"] == "http.request":
+                seen += len(message.get("body", b""))
+                if seen > limit:
+                    over = True
+                    return {"type": "http.disconnect"}
+            return message
+
+        async def dressed(message: Message) -> None:
+            nonlocal started
+            if over:
+                return
+            if message["type"] == "http.response.start":
+                started = True
+                kept = [pair for pair in message.get("headers", []) if pair[0].lower().decode("latin-1") not in HEADERS]
+                message = {**message, "headers": kept + _encoded(HEADERS)}
+            await send(message)
+
+        try:
+            await self._app(scope, counted, dressed)
+        except Exception as error:
+            # Only the kind: a message or a traceback could quote what was computed from data.
+            if not over:
+                log.error("%s %s ended with %s", scope["method"], scope["path"], type(error).__name__)
+                if not started:
+                    await _answer(send, 500, "Something went wrong inside the studio. Nothing of it is shown here.")
+        if over and not started:
+            await _answer(send, 413, _too_large(limit))
+
+
+def _headers(scope: Scope) -> dict[str, str]:
+    """Names in lower case; of a repeated one all values, joined, so that a second Host or Origin matches nothing."""
+    found: dict[str, str] = {}
+    for name, value in scope["headers"]:
+        key, text = name.decode("latin-1").lower(), value.decode("latin-1")
+        joint = "; " if key == "cookie" else ", "
+        found[key] = text if key not in found else found[key] + joint + text
+    return found
+
+
+def _hostname(host: str) -> str:
+    """Host without its port; an IPv6 address without its brackets."""
+    if host.startswith("["):
+        return host[1:].partition("]")[0]
+    return host.partition(":")[0]
+
+
+def _too_large(limit: int) -> str:
+    return f"The body is larger than {limit} bytes, the most that is taken here."
+
+
+def _encoded(headers: dict[str, str]) -> list[tuple[bytes, bytes]]:
+    return [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()]
+
+
+async def _answer(send: Send, status: int, sentence: str, more: dict[str, str] | None = None) -> None:
+    body = json.dumps({"error": sentence}).encode() if sentence else b""
+    headers = {**HEADERS, "content-type": "application/json", "content-length": str(len(body)), **(more or {})}
+    if status == 413:
+        headers["connection"] = "close"
+    await send({"type": "http.response.start", "status": status, "headers": _encoded(headers)})
+    await send({"type": "http.response.body", "body": body})

@@ -1,0 +1,141 @@
+// The Run tab: one request to the data, through the ledger.
+
+import { get, post, upload } from "./ask.js";
+import { drawChange, drawLaw, short, whole } from "./draw.js";
+import { laws } from "./settings.js";
+
+const by = (id) => document.getElementById(id);
+let busy = false;
+let settingsNow = () => ({});
+
+export function requestName() {
+  const letters = Array.from(crypto.getRandomValues(new Uint8Array(3)), (each) => each.toString(16).padStart(2, "0")).join("");
+  return `studio-${new Date().toISOString().slice(0, 10)}-${letters}`;
+}
+
+export async function showBudgets() {
+  const about = await get("/api/about");
+  by("files").replaceChildren(...about.files.map((name) => Object.assign(document.createElement("option"), { value: name })));
+  by("datasets").replaceChildren(...about.budgets.map((each) => Object.assign(document.createElement("option"), { value: each.dataset })));
+  for (const id of ["run-dataset", "monitor-dataset"]) if (!by(id).value && about.budgets.length === 1) by(id).value = about.budgets[0].dataset;
+  for (const id of ["run-path", "monitor-path"]) by(id).disabled = !about.folder;
+  by("budget-hint").textContent = about.ledger
+    ? "A budget is granted on the command line: privatest ledger grant --ledger FILE --dataset NAME --epsilon 1."
+    : "No ledger was given at start, so nothing can be run. Start again with: privatest studio --ledger FILE.";
+  by("budgets").tBodies[0].replaceChildren(...about.budgets.map((each) => {
+    const line = document.createElement("tr");
+    [each.dataset, short(each.granted, 6), short(each.spent, 6), short(each.left, 6)].forEach((text, i) => {
+      const cell = line.insertCell();
+      cell.textContent = text;
+      if (i) cell.className = "number";
+    });
+    const meter = Object.assign(document.createElement("meter"), { min: 0, max: each.granted, value: each.spent });
+    meter.setAttribute("aria-label", `${short(each.spent)} of ${short(each.granted)} spent`);
+    line.insertCell().append(meter);
+    return line;
+  }));
+}
+
+function said(message) {
+  by("run-problem").hidden = !message;
+  by("run-problem").textContent = message || "";
+}
+
+function facts(entries) {
+  const list = document.createElement("dl");
+  list.className = "facts";
+  for (const [name, value, note] of entries) {
+    const box = document.createElement("div");
+    box.append(
+      Object.assign(document.createElement("dt"), { textContent: name }),
+      Object.assign(document.createElement("dd"), { textContent: value }),
+      Object.assign(document.createElement("dd"), { className: "note", textContent: note || "" }),
+    );
+    list.append(box);
+  }
+  return list;
+}
+
+async function showRelease(task, found, asked) {
+  const { release, budget } = found;
+  const headline = document.createElement("p");
+  headline.className = "decision";
+  const note = Object.assign(document.createElement("span"), { className: "note" });
+  const paid = ["Left of the budget", short(budget.left, 6), `of ${short(budget.granted, 6)} for ${budget.dataset}`];
+  const price = ["Privacy loss", `ε = ${release.epsilon}`, `request ${found.request}`];
+  let list;
+  if (task === "test") {
+    headline.textContent = release.decision === "null" ? "The data look like P" : "The data look like Q";
+    note.textContent = `decision: ${release.decision}`;
+    list = facts([
+      ["Statistic, with noise", short(release.statistic, 5), `null above ${short(found.design.threshold)}`],
+      ["p-value", release.pvalue < 1e-9 ? "below 1e-9" : short(release.pvalue), "exact, were P true"],
+      ["Errors of this test", `${short(found.design.alpha)} / ${short(found.design.beta)}`, `type I / type II, n = ${whole(release.n)}`],
+      price, paid,
+    ]);
+  } else {
+    const none = release.changed === false;
+    headline.textContent = none ? "No change" : `Change at record ${whole(release.index)}`;
+    note.textContent = none ? `said of unchanged data with probability ${short(1 - release.false_alarm)} at least` : `give or take ${whole(release.accuracy)}, with probability ${short(1 - release.beta)}`;
+    list = facts([["Records", whole(release.n), `method ${release.method}`], price, paid]);
+  }
+  headline.append(note);
+  const details = document.createElement("details");
+  details.append(
+    Object.assign(document.createElement("summary"), { textContent: "The same as JSON" }),
+    Object.assign(document.createElement("pre"), { textContent: JSON.stringify(release, null, 2), tabIndex: 0 }),
+  );
+  by("release").replaceChildren(headline, list, details);
+  by("release").dataset.request = found.request;
+  by("chart-release").hidden = false;
+  if (task === "change") return drawChange(release);
+  const picture = await post("/api/design", { null: asked.null, alternative: asked.alternative, epsilon: asked.epsilon, n: release.n, alpha: asked.alpha });
+  return drawLaw(picture, "chart-release", release.statistic);
+}
+
+const text = (id) => by(id).value.trim() || null;
+const task = () => document.querySelector('input[name="task"]:checked').value;
+
+async function source() {
+  const file = by("run-file").files[0];
+  if (file) return { upload: (await upload(file)).upload };
+  if (!text("run-path")) throw new Error("Name a file in the folder, or pick one to upload.");
+  return { path: text("run-path") };
+}
+
+async function submit(event) {
+  event.preventDefault();
+  if (busy) return;
+  busy = true;
+  by("run-button").disabled = true;
+  by("run-button").textContent = "Running …";
+  said("");
+  try {
+    const settings = settingsNow();
+    const asked = {
+      ...laws(settings), epsilon: settings.epsilon, source: await source(), column: text("run-column"),
+      dataset: text("run-dataset"), request: text("run-request"),
+    };
+    const kind = task();
+    if (kind === "test") asked.alpha = settings.goal === "errors" ? settings.alpha : null;
+    else Object.assign(asked, { beta: settings.goal === "errors" ? settings.beta : 0.1, order: text("run-order"), false_alarm: text("run-false-alarm") === null ? null : Number(text("run-false-alarm")) });
+    await showRelease(kind, await post(`/api/run/${kind}`, asked), asked);
+    await showBudgets();
+  } catch (error) {
+    said(error.message);
+  } finally {
+    busy = false;
+    by("run-button").disabled = false;
+    by("run-button").textContent = "Run";
+  }
+}
+
+export function startRun(settings) {
+  settingsNow = settings;
+  by("run-request").value = requestName();
+  by("run").addEventListener("submit", submit);
+  by("run-new").addEventListener("click", () => { by("run-request").value = requestName(); });
+  const shown = () => document.querySelectorAll("[data-task]").forEach((each) => { each.hidden = each.dataset.task !== task(); });
+  document.querySelectorAll('input[name="task"]').forEach((each) => each.addEventListener("change", shown));
+  shown();
+}

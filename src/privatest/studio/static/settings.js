@@ -1,0 +1,113 @@
+// What is asked, as one plain object; written to and read from the address after the #, which never reaches a server.
+
+export const FAMILIES = {
+  normal: { title: "normal", parameters: ["mean", "sd"], null: [0, 1], alternative: [0.5, 1] },
+  bernoulli: { title: "Bernoulli (yes or no)", parameters: ["p"], null: [0.4], alternative: [0.6] },
+  poisson: { title: "Poisson (counts)", parameters: ["mean"], null: [3], alternative: [4] },
+  binomial: { title: "binomial", parameters: ["n", "p"], null: [10, 0.4], alternative: [10, 0.5] },
+  exponential: { title: "exponential (waiting times)", parameters: ["scale"], null: [1], alternative: [1.5] },
+  lognormal: { title: "lognormal", parameters: ["mean", "sd"], null: [0, 1], alternative: [0.5, 1] },
+  gamma: { title: "gamma", parameters: ["shape", "scale"], null: [2, 1], alternative: [3, 1] },
+  beta: { title: "beta (shares)", parameters: ["a", "b"], null: [2, 5], alternative: [3, 4] },
+  laplace: { title: "Laplace", parameters: ["loc", "scale"], null: [0, 1], alternative: [0.5, 1] },
+  student_t: { title: "Student's t", parameters: ["df", "loc", "scale"], null: [4, 0, 1], alternative: [4, 0.5, 1] },
+  cauchy: { title: "Cauchy (heavy tails)", parameters: ["loc", "scale"], null: [0, 1], alternative: [1, 1] },
+  uniform: { title: "uniform", parameters: ["low", "high"], null: [0, 1], alternative: [0.2, 1.2] },
+  geometric: { title: "geometric", parameters: ["p"], null: [0.3], alternative: [0.4] },
+  negative_binomial: { title: "negative binomial", parameters: ["n", "p"], null: [5, 0.5], alternative: [5, 0.4] },
+  weibull: { title: "Weibull", parameters: ["shape", "scale"], null: [1.5, 1], alternative: [1.5, 1.4] },
+};
+
+export const DEFAULTS = {
+  tab: "plan",
+  kind: "normal",
+  null: "0, 1",
+  alternative: "0.5, 1",
+  table: "",
+  epsilon: 0.5,
+  n: 100,
+  goal: "advantage",
+  advantage: 0.67,
+  alpha: 0.05,
+  beta: 0.1,
+};
+const NUMBERS = { epsilon: [1e-6, 100], n: [1, 1e9], advantage: [0.001, 0.999], alpha: [1e-6, 0.5], beta: [1e-6, 0.5] };
+const EXAMPLE_TABLE = "never, 0.5, 0.3\nsometimes, 0.3, 0.3\noften, 0.2, 0.4";
+export const EXAMPLE = { written: ["normal(0, 1)", "normal(0.5, 1)"], table: EXAMPLE_TABLE };
+
+export function read(hash) {
+  const found = { ...DEFAULTS };
+  const given = new URLSearchParams(hash.replace(/^#/, ""));
+  for (const [name, value] of given) {
+    if (!(name in DEFAULTS)) continue;
+    if (name in NUMBERS) {
+      const number = Number(value);
+      const [low, high] = NUMBERS[name];
+      if (value.trim() !== "" && number >= low && number <= high) found[name] = name === "n" ? Math.round(number) : number;
+    } else found[name] = value.slice(0, 200000);
+  }
+  if (!["plan", "run", "monitor"].includes(found.tab)) found.tab = "plan";
+  if (!["advantage", "errors"].includes(found.goal)) found.goal = "advantage";
+  if (!(found.kind in FAMILIES) && !["written", "table"].includes(found.kind)) found.kind = "normal";
+  return found;
+}
+
+export function write(settings) {
+  const parts = new URLSearchParams();
+  for (const [name, value] of Object.entries(settings)) {
+    if (name in DEFAULTS && (value !== DEFAULTS[name] || name === "epsilon")) parts.set(name, String(value));
+  }
+  return "#" + parts.toString();
+}
+
+// P and Q as the API takes them, or an Error that says what is missing.
+export function laws(settings) {
+  if (settings.kind === "table") return fromTable(settings.table);
+  if (settings.kind === "written") {
+    if (!settings.null.trim() || !settings.alternative.trim()) throw new Error("Write both P and Q.");
+    return { null: settings.null.trim(), alternative: settings.alternative.trim() };
+  }
+  const text = (side) => {
+    const values = numbers(settings[side]);
+    const wanted = FAMILIES[settings.kind].parameters;
+    if (values.length !== wanted.length || values.some((value) => !Number.isFinite(value)))
+      throw new Error(`Give a number for every parameter: ${wanted.join(", ")}.`);
+    return `${settings.kind}(${values.join(", ")})`;
+  };
+  return { null: text("null"), alternative: text("alternative") };
+}
+
+export const numbers = (text) => text.split(",").map((part) => (part.trim() === "" ? NaN : Number(part)));
+
+function fromTable(text) {
+  const rows = text.split(/\r?\n/).filter((line) => line.trim() !== "");
+  const P = Object.create(null);
+  const Q = Object.create(null);
+  rows.forEach((line, index) => {
+    const parts = line.split(/[\t;]/).length >= 3 ? line.split(/[\t;]/) : line.split(",");
+    const [p, q] = parts.slice(-2).map((part) => (part.trim() === "" ? NaN : Number(part)));
+    const label = parts.slice(0, -2).join(",").trim();
+    if (parts.length < 3 || !Number.isFinite(p) || !Number.isFinite(q)) {
+      if (index === 0 && parts.length >= 3) return; // a line of titles
+      throw new Error(`Line ${index + 1} of the table: write label, probability under P, probability under Q.`);
+    }
+    if (label in P) throw new Error(`Line ${index + 1} of the table: the label is there already.`);
+    P[label] = p;
+    Q[label] = q;
+  });
+  if (Object.keys(P).length < 2) throw new Error("Write at least two lines: label, probability under P, under Q.");
+  return { null: { ...P }, alternative: { ...Q } };
+}
+
+export const goal = (settings) =>
+  settings.goal === "errors" ? { alpha: settings.alpha, beta: settings.beta } : { advantage: settings.advantage };
+
+export function described(settings) {
+  try {
+    const { null: P, alternative: Q } = laws(settings);
+    const said = (law) => (typeof law === "string" ? law : `a table of ${Object.keys(law).length} labels`);
+    return `P: ${said(P)}; Q: ${said(Q)}; ε = ${settings.epsilon}`;
+  } catch (error) {
+    return error.message;
+  }
+}

@@ -1,0 +1,174 @@
+// The page: controls, tabs and the address.
+
+import { restoreMonitor, redrawMonitor, startMonitor } from "./monitor.js";
+import { planned, problem, redraw, saveDesign } from "./plan.js";
+import { showBudgets, startRun } from "./run.js";
+import { EXAMPLE, FAMILIES, described, numbers, read, write } from "./settings.js";
+
+/* global Plotly */
+
+const by = (id) => document.getElementById(id);
+const TABS = ["plan", "run", "monitor"];
+let settings = read(location.hash);
+
+const LOGARITHMIC = { epsilon: 3, n: 0, alpha: 2, beta: 2 };
+const fromSlider = (name) => {
+  const value = 10 ** Number(by(name).value);
+  return name === "n" ? Math.max(1, Math.round(value)) : Number(value.toPrecision(LOGARITHMIC[name]));
+};
+const toSlider = (name, value) => { by(name).value = String(Math.log10(value)); };
+
+function announce(text) {
+  by("said").textContent = text;
+}
+
+function changed() {
+  history.replaceState(null, "", write(settings));
+  document.querySelectorAll("[data-summary]").forEach((place) => { place.textContent = described(settings); });
+  labels();
+  if (settings.tab === "plan") planned(settings);
+}
+
+function labels() {
+  by("advantage-value").textContent = settings.advantage.toFixed(2);
+  by("alpha-value").textContent = String(settings.alpha);
+  by("beta-value").textContent = String(settings.beta);
+  by("epsilon").setAttribute("aria-valuetext", `epsilon ${settings.epsilon}`);
+  by("n").setAttribute("aria-valuetext", `${settings.n} records`);
+  by("alpha").setAttribute("aria-valuetext", String(settings.alpha));
+  by("beta").setAttribute("aria-valuetext", String(settings.beta));
+}
+
+function lawInputs(side) {
+  const values = numbers(settings[side]);
+  const place = by(`family-${side}`);
+  const title = document.createElement("h3");
+  title.textContent = side === "null" ? "P, null" : "Q, alternative";
+  const fields = FAMILIES[settings.kind].parameters.map((name, i) => {
+    const id = `${side}-${name}`;
+    const field = Object.assign(document.createElement("div"), { className: "field" });
+    const label = Object.assign(document.createElement("label"), { htmlFor: id, textContent: name });
+    const input = Object.assign(document.createElement("input"), { id, type: "number", step: "any", value: String(values[i]) });
+    input.setAttribute("aria-label", `${name} of ${side === "null" ? "P" : "Q"}`);
+    input.addEventListener("input", () => {
+      settings[side] = [...place.querySelectorAll("input")].map((each) => each.value.trim()).join(", ");
+      changed();
+    });
+    field.append(label, input);
+    return field;
+  });
+  place.replaceChildren(title, ...fields);
+}
+
+// Put all settings into the controls.
+function fill() {
+  by("kind").value = settings.kind;
+  const family = settings.kind in FAMILIES;
+  by("family").hidden = !family;
+  by("written").hidden = settings.kind !== "written";
+  by("tabled").hidden = settings.kind !== "table";
+  if (family) ["null", "alternative"].forEach(lawInputs);
+  by("null-text").value = settings.null;
+  by("alternative-text").value = settings.alternative;
+  by("table").value = settings.table;
+  by("epsilon-number").value = String(settings.epsilon);
+  by("n-number").value = String(settings.n);
+  for (const name of Object.keys(LOGARITHMIC)) toSlider(name, settings[name]);
+  by("advantage").value = String(settings.advantage);
+  by("goal").value = settings.goal;
+  by("goal-advantage").hidden = settings.goal !== "advantage";
+  by("goal-errors").hidden = settings.goal !== "errors";
+  labels();
+}
+
+function kindChosen() {
+  const before = { ...settings };
+  settings.kind = by("kind").value;
+  if (settings.kind in FAMILIES) {
+    settings.null = FAMILIES[settings.kind].null.join(", ");
+    settings.alternative = FAMILIES[settings.kind].alternative.join(", ");
+  } else if (settings.kind === "written") {
+    const text = (side) => (before.kind in FAMILIES ? `${before.kind}(${before[side]})` : EXAMPLE.written[side === "null" ? 0 : 1]);
+    [settings.null, settings.alternative] = [text("null"), text("alternative")];
+  } else if (!settings.table) settings.table = EXAMPLE.table;
+  fill();
+  changed();
+}
+
+function select(tab, { focus = false } = {}) {
+  settings.tab = tab;
+  for (const each of TABS) {
+    const button = by(`tab-${each}`);
+    button.setAttribute("aria-selected", String(each === tab));
+    button.tabIndex = each === tab ? 0 : -1;
+    by(`panel-${each}`).hidden = each !== tab;
+  }
+  if (focus) by(`tab-${tab}`).focus();
+  changed();
+  document.querySelectorAll(`#panel-${tab} .js-plotly-plot`).forEach((each) => { if (!each.hidden) Plotly.Plots.resize(each); });
+}
+
+function tabKeys(event) {
+  const at = TABS.indexOf(settings.tab);
+  const to = { ArrowRight: (at + 1) % 3, ArrowLeft: (at + 2) % 3, Home: 0, End: 2 }[event.key];
+  if (to === undefined) return;
+  event.preventDefault();
+  select(TABS[to], { focus: true });
+}
+
+function listen() {
+  const kinds = Object.entries(FAMILIES).map(([name, family]) => [name, family.title]);
+  by("kind").replaceChildren(...[...kinds, ["written", "written as text"], ["table", "a table of labels"]].map(([value, textContent]) => Object.assign(document.createElement("option"), { value, textContent })));
+  by("kind").addEventListener("change", kindChosen);
+  for (const side of ["null", "alternative"]) by(`${side}-text`).addEventListener("input", (event) => { settings[side] = event.target.value; changed(); });
+  by("table").addEventListener("input", (event) => { settings.table = event.target.value; changed(); });
+  for (const name of Object.keys(LOGARITHMIC)) {
+    by(name).addEventListener("input", () => {
+      settings[name] = fromSlider(name);
+      const number = by(`${name}-number`);
+      if (number) number.value = String(settings[name]);
+      changed();
+    });
+  }
+  by("advantage").addEventListener("input", () => { settings.advantage = Number(by("advantage").value); changed(); });
+  for (const [name, low, high] of [["epsilon", 1e-6, 100], ["n", 1, 1e9]]) {
+    by(`${name}-number`).addEventListener("input", (event) => {
+      const value = Number(event.target.value);
+      const fits = event.target.value !== "" && value >= low && value <= high && (name !== "n" || Number.isInteger(value));
+      if (!fits) return problem(name === "n" ? "Records: a whole number from 1 to 1,000,000,000." : "Epsilon: a number above 0, at most 100.");
+      problem("");
+      settings[name] = value;
+      toSlider(name, value);
+      changed();
+    });
+  }
+  by("goal").addEventListener("change", () => { settings.goal = by("goal").value; fill(); changed(); });
+  for (const tab of TABS) by(`tab-${tab}`).addEventListener("click", () => select(tab));
+  document.querySelector('[role="tablist"]').addEventListener("keydown", tabKeys);
+  by("save-design").addEventListener("click", () => saveDesign(settings));
+  by("copy-link").addEventListener("click", async () => {
+    try {
+      await navigator.clipboard.writeText(location.href);
+      announce("The link is copied.");
+      by("copy-link").textContent = "Copied";
+    } catch {
+      announce("The link is in the address bar.");
+      by("copy-link").textContent = "It is in the address bar";
+    }
+    setTimeout(() => { by("copy-link").textContent = "Copy link to these settings"; }, 1500);
+  });
+  window.addEventListener("hashchange", () => {
+    if (location.hash === write(settings)) return;
+    settings = read(location.hash);
+    fill();
+    select(settings.tab);
+  });
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { redraw(); redrawMonitor(); });
+}
+
+listen();
+fill();
+startRun(() => settings);
+startMonitor(() => settings);
+select(settings.tab);
+Promise.all([showBudgets(), restoreMonitor()]).catch((error) => problem(error.message)).finally(() => { document.documentElement.dataset.ready = "yes"; });
