@@ -103,8 +103,12 @@ class StateFile:
         return self.path == _place(path)
 
     def exists(self) -> bool:
-        """Whether there is a state to restore."""
-        return self.path.exists() or self._next.exists()
+        """Whether there is a state to restore. A first one that was cut short is none: nothing followed from it."""
+        if self.path.exists():
+            return True
+        with contextlib.suppress(OSError, InvalidDocument):
+            return bool(read_text(self._next.read_bytes(), ""))
+        return False
 
     def read(self) -> dict[str, Any]:
         """The newest state; a complete successor that a killed process left is the state."""
