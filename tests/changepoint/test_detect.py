@@ -53,9 +53,32 @@ def test_what_comes_back(method: str) -> None:
     document = json.loads(json.dumps(point.to_dict()))
     assert document["index"] == point.index
     assert document["private"] is False
-    known = "index accuracy beta changed epsilon method n false_alarm power neighbours simulated"
+    known = "index accuracy beta changed epsilon method n false_alarm power neighbours simulated block sums"
     assert {field.name for field in fields(point)} == set(known.split())
     assert "SIMULATED" in str(point)
+
+
+def test_the_noisy_sums_come_with_the_index() -> None:
+    """At epsilon 60 the noise is 0: the sums are those of the clamped ratios, block by block."""
+    data = series(303, 150)
+    point = plan_change(*COINS, epsilon=60, method="blocks").detect(data)
+    assert point.block is not None
+    assert point.sums is not None
+    start = len(data) % point.block // 2
+    blocks = data[start : start + len(point.sums) * point.block].reshape(-1, point.block)
+    ratio = np.log(4)
+    assert point.sums == pytest.approx(
+        np.where(blocks == 0, ratio, -ratio).sum(axis=1)
+        * point.sums[0]
+        / (np.where(blocks[0] == 0, ratio, -ratio).sum()),
+        abs=1e-9,
+    )
+    assert "sums" not in repr(point)
+    assert ChangePoint.from_dict(json.loads(json.dumps(point.to_dict()))) == point
+    direct = plan_change(*COINS, epsilon=1, method="direct").detect(data)
+    assert (direct.block, direct.sums) == (None, None)
+    paper = plan_change(*COINS, epsilon=1, method="paper").detect(data)
+    assert (paper.sums, paper.block is None) == (None, False)
 
 
 def test_without_a_generator_the_answer_is_private() -> None:

@@ -261,10 +261,11 @@ class BlockDetector:
         return self.design.noise.epsilon
 
     def release(self, records: Any, n: int, source: Source) -> Integers:
-        """The blocks' noisy sums, binned: epsilon-DP, and all that leaves the data."""
+        """Twice the blocks' noisy sums: epsilon-DP, and all that leaves the data."""
         block = self.design.block
+        self.score.check_total(4 * block)
         totals = np.array(block_totals(self.score, records, block, start=self.start(n)), dtype=np.int64)
-        return self.design.laws.bins(totals, draw_many(self.design.noise, len(totals), source))
+        return 2 * totals + draw_many(self.design.noise, len(totals), source)
 
     def start(self, n: int) -> int:
         """Where the first block starts: what the blocks do not hold is shared between both ends."""
@@ -272,7 +273,17 @@ class BlockDetector:
 
     def locate(self, records: Any, n: int, source: Source) -> int | None:
         """The index, or None for "no change"."""
-        outcomes = self.release(records, n, source)
+        return self.find(records, n, source)[0]
+
+    def find(self, records: Any, n: int, source: Source) -> tuple[int | None, Integers]:
+        """The index, and twice the noisy sums it was found from."""
+        released = self.release(records, n, source)
+        outcomes = self.design.laws.bins(np.zeros(len(released), dtype=np.int64), released)
         if self.alarm is not None and not self.alarm.fires(outcomes):
-            return None
-        return self.start(n) + self.design.locate(outcomes)
+            return None, released
+        return self.start(n) + self.design.locate(outcomes), released
+
+    def nats(self, released: Integers) -> tuple[float, ...]:
+        """The noisy sums of clamped log P/Q, in nats."""
+        start, step = float(self.design.block * self.score.origin), float(self.score.step) / 2
+        return tuple((start + step * released).tolist())

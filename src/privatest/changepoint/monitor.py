@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,11 +15,15 @@ from privatest.changepoint.state_file import StateFile
 from privatest.changepoint.stream import Stream
 from privatest.changepoint.watch import Watch
 from privatest.changepoint.watches import Targets, pair_watch, unknown_watch
+from privatest.charge import Charge, make_charge
 from privatest.engines.series import as_records
 from privatest.errors import InvalidInput, RequestConflict
 from privatest.noise import Source, seeded_source, system_source
 from privatest.pairs import as_distribution, make_pair
 from privatest.rational import Number
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 __all__ = ["METHODS", "Monitor"]
 
@@ -105,8 +109,6 @@ class Monitor:
                 "Give either the alternative Q or, when it is unknown, distance=, the total variation by which it "
                 "differs from P at least."
             )
-        if ledger is not None and (dataset is None or request is None):
-            raise InvalidInput("A ledger needs to know what pays for what: give dataset= and request= with it.")
         if distance is not None:
             distance = _validate.probability(distance=distance)
         other = f"distance {distance:g}" if distance is not None else as_distribution(alternative).describe()
@@ -122,6 +124,8 @@ class Monitor:
             "request": request,
         }
         source: Source = system_source if rng is None else seeded_source(rng)
+        paying: dict[str, Any] = {"ledger": ledger, "dataset": dataset, "request": request}
+        make_charge(**paying, epsilon=budget, design=dict, simulated=rng is not None)  # refuses what it must
         file = None if state is None else StateFile(state)
         if file is not None and file.exists():
             content = file.read()
@@ -138,8 +142,11 @@ class Monitor:
             else:
                 watch = unknown_watch(null, distance, budget, method, targets)
             self._stream = Stream(watch, asked, source, file)
-        if ledger is not None:
-            _charge(self._stream, ledger)
+        watch = self._stream.watch
+        design = {"monitor": watch.releases()}
+        charge = make_charge(**paying, epsilon=watch.epsilon, design=lambda: design, simulated=rng is not None)
+        if charge is not None:
+            _pay(self._stream, charge)
         elif file is not None and self._stream.fresh:
             self._stream.persist()
 
@@ -238,16 +245,18 @@ class Monitor:
         """
         return self.update_many(x) if self._is_batch(x) else self._stream.take(x)
 
-    def update_many(self, batch: Any, *, column: str | None = None) -> Alarm | None:
+    def update_many(self, batch: Any, *, column: str | None = None, order: str | None = None) -> Alarm | None:
         """Take a batch of records in order of time; the alarm if it is raised.
 
         Records after the alarm are not consumed (``seen`` says where), whatever the batch holds.
 
         Args:
-            batch: array, list, pandas/polars/pyarrow column, or a data frame together with ``column``.
-            column: which column of a data frame holds the records.
+            batch: array, list, pandas/polars/pyarrow column, a data frame, file, SQL table or Spark DataFrame together
+                with ``column``.
+            column: which column holds the records.
+            order: which column gives the order of time; None where the records lie in that order.
         """
-        return self._stream.take_many(as_records(batch, column))
+        return self._stream.take_many(as_records(batch, column, order))
 
     def reset(self) -> None:
         """Watch on after an alarm: W and the intervals start from nothing; no record is looked at again."""
@@ -287,6 +296,12 @@ class Monitor:
         monitor._stream = stream
         return monitor
 
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """The newest releases and, once it was raised, the alarm with its accuracy."""
+        from privatest import pictures
+
+        return pictures.monitor(self, ax)
+
     def to_dict(self) -> dict[str, Any]:
         """Settings, promises and what was released so far: plain values, ready for JSON."""
         names = (
@@ -324,21 +339,17 @@ class Monitor:
         return any(hasattr(type(x), name) for name in columns)
 
 
-def _charge(stream: Stream, ledger: Any) -> None:
+def _pay(stream: Stream, charge: Charge) -> None:
     """Charge epsilon once; the ledger's release is the name of the one monitor that the request began."""
-    dataset, request = stream.asked["dataset"], stream.asked["request"]
 
     def compute() -> dict[str, str]:
         if stream.file is not None and stream.fresh:
             stream.persist()
         return {"monitor": stream.name}
 
-    watch = stream.watch
-    done = ledger.perform(
-        dataset=dataset, request=request, epsilon=watch.epsilon, design=watch.fingerprint, compute=compute
-    )
-    if done.get("monitor") != stream.name:
+    if charge.perform(compute).get("monitor") != stream.name:
         raise RequestConflict(
-            f"Request {request!r} on data set {dataset!r} began a monitor before. A second one on the same records "
-            "would spend their budget twice: go on with Monitor.load(path) of its state file, or make a new request."
+            f"Request {charge.request!r} on data set {charge.dataset!r} began a monitor before. A second one on the "
+            "same records would spend their budget twice: go on with Monitor.load(path) of its state file, or make a "
+            "new request."
         )

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from privatest import _validate, markup
+from privatest.changepoint.blocks import BlockDetector
 from privatest.changepoint.designs import Design, auto_designs, design
 from privatest.changepoint.point import ChangePoint
 from privatest.changepoint.refusals import check_accuracy, check_length
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 __all__ = ["METHODS", "ChangePlan", "plan_change"]
 
 METHODS = ("auto", "direct", "blocks", "paper")
+MOST_SUMS = 10_000
+"""Of more blocks than these the noisy sums are not given: nobody would look at them one by one."""
 
 
 @dataclass(frozen=True)
@@ -122,7 +125,12 @@ class ChangePlan:
         self._design.check(records)
 
         def released() -> ChangePoint:
-            index = self._design.detector.locate(records, n, source)
+            detector, sums = self._design.detector, None
+            if isinstance(detector, BlockDetector):
+                index, noisy = detector.find(records, n, source)
+                sums = detector.nats(noisy) if len(noisy) <= MOST_SUMS else None
+            else:
+                index = detector.locate(records, n, source)
             changed = None if self.false_alarm is None else index is not None
             return ChangePoint(
                 index=index,
@@ -135,6 +143,8 @@ class ChangePlan:
                 false_alarm=self.false_alarm,
                 power=self.power,
                 simulated=rng is not None,
+                block=None if self.method == "direct" else self.block,
+                sums=sums,
             )
 
         return charged(charge, released, ChangePoint.from_dict)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
 from privatest import markup
@@ -20,9 +20,9 @@ class ChangePoint:
     The index is that of the first record of the new regime, counted from 0: ``data[:index]`` are old and
     ``data[index:]`` are new. 0 means that all records are new, n that none is.
 
-    Guarantees: ``index`` and ``changed`` together are epsilon-differentially private (replace one record, n public). If
-    the data changed at k*, at least ``accuracy`` records from both ends, then abs(index - k*) <= accuracy with
-    probability at least 1 - beta; where "no change" may be answered, a missed change counts as a failure too.
+    Guarantees: ``index``, ``changed`` and ``sums`` together are epsilon-differentially private (replace one record, n
+    public). If the data changed at k*, at least ``accuracy`` records from both ends, then abs(index - k*) <= accuracy
+    with probability at least 1 - beta; where "no change" may be answered, a missed change counts as a failure too.
 
     Attributes:
         index: see above; None when the answer is "no change".
@@ -37,6 +37,10 @@ class ChangePoint:
             from the end; None where not asked.
         neighbours: which pairs of data sets the guarantee compares.
         simulated: True when the randomness came from a generator of the caller's: such an answer is not private.
+        block: records in a block, for the methods that release something of each block; None for "direct".
+        sums: the noisy block sums of clamped log P/Q in nats, as the index was found from them; None for methods
+            other than "blocks", and for more than 10,000 blocks. Block j holds records from n % block // 2 + j * block
+            on. They are part of the one epsilon-DP release.
     """
 
     index: int | None
@@ -50,6 +54,8 @@ class ChangePoint:
     power: float | None = None
     neighbours: str = "replace"
     simulated: bool = False
+    block: int | None = None
+    sums: tuple[float, ...] | None = field(default=None, repr=False)
 
     @property
     def private(self) -> bool:
@@ -63,12 +69,13 @@ class ChangePoint:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
-        return {**asdict(self), "private": self.private, "informative": self.informative}
+        plain = {**asdict(self), "sums": None if self.sums is None else list(self.sums)}
+        return {**plain, "private": self.private, "informative": self.informative}
 
     @classmethod
     def from_dict(cls, document: dict[str, Any]) -> ChangePoint:
         """The answer that :meth:`to_dict` wrote."""
-        kept: dict[str, Any] = {field.name: document[field.name] for field in fields(cls)}
+        kept: dict[str, Any] = {one.name: document.get(one.name) for one in fields(cls)}
         for name, value in kept.items():
             kept[name] = tuple(value) if isinstance(value, list) else value
         return cls(**kept)

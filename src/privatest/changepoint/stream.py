@@ -16,9 +16,8 @@ from privatest.changepoint.open_block import OpenBlock, open_block
 from privatest.changepoint.rules import Progress
 from privatest.changepoint.state_file import FORMAT, StateFile
 from privatest.changepoint.watch import Watch
-from privatest.engines.arrays import ArrayRecords
+from privatest.engines.columns import Column
 from privatest.engines.protocol import Records
-from privatest.engines.sequences import SequenceRecords
 from privatest.errors import InvalidDocument
 from privatest.noise import Source, system_source
 
@@ -213,11 +212,8 @@ class Stream:
 
 def _parts(records: Records) -> Iterable[Records]:
     """Records in memory in portions, so that what is kept of them stays small; others as they are."""
-    if isinstance(records, ArrayRecords):
-        for first in range(0, len(records.values), _CHUNK):
-            yield ArrayRecords(records.values[first : first + _CHUNK])
-    elif isinstance(records, SequenceRecords):
-        for first in range(0, len(records.values), _CHUNK):
-            yield SequenceRecords(records.values[first : first + _CHUNK], records.text)
-    else:
+    if not isinstance(records, Column):
         yield records
+        return
+    for first in range(0, records.count(), _CHUNK):
+        yield records.part(first, min(first + _CHUNK, records.count()))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 from dataclasses import dataclass
@@ -59,11 +58,9 @@ class Watch:
         """Records in a block."""
         return self.blocks.block
 
-    @cached_property
-    def fingerprint(self) -> str:
-        """A hash of what the releases depend on besides the data."""
-        parts = json.dumps([self.blocks.to_dict(), self.rule.to_dict()], sort_keys=True, allow_nan=False)
-        return "sha256:" + hashlib.sha256(parts.encode()).hexdigest()
+    def releases(self) -> dict[str, Any]:
+        """What the releases depend on besides the data: plain JSON values."""
+        return {"blocks": self.blocks.to_dict(), "rule": self.rule.to_dict()}
 
     @cached_property
     def text(self) -> str:
@@ -73,7 +70,7 @@ class Watch:
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON values."""
         known = {name: getattr(self, name) for name in (*_NUMBERS, *_WHOLE, *_TEXTS, "recommended_interval")}
-        return {"blocks": self.blocks.to_dict(), "rule": self.rule.to_dict(), **known}
+        return {**self.releases(), **known}
 
     @classmethod
     def from_dict(cls, document: dict[str, Any]) -> Watch:
