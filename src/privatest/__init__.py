@@ -19,8 +19,10 @@ if TYPE_CHECKING:
     from privatest.changepoint import ChangePoint as ChangePoint
     from privatest.changepoint import Evaluation as Evaluation
     from privatest.changepoint import Monitor as Monitor
+    from privatest.changepoint import MonitorEvaluation as MonitorEvaluation
     from privatest.changepoint import detect_change as detect_change
     from privatest.changepoint import evaluate_change as evaluate_change
+    from privatest.changepoint import evaluate_monitor as evaluate_monitor
     from privatest.changepoint import plan_change as plan_change
     from privatest.engines import count_records as count_records
     from privatest.fit import FitRelease as FitRelease
@@ -66,6 +68,7 @@ _HOMES = {
     "HistogramTest": "power",
     "Ledger": "ledger",
     "Monitor": "changepoint",
+    "MonitorEvaluation": "changepoint",
     "Optimum": "power",
     "Plan": "power",
     "PowerCurve": "power",
@@ -79,6 +82,7 @@ _HOMES = {
     "design": "power",
     "detect_change": "changepoint",
     "evaluate_change": "changepoint",
+    "evaluate_monitor": "changepoint",
     "fit_design": "fit",
     "fit_sample_size": "fit",
     "goodness_of_fit": "fit",

@@ -104,7 +104,7 @@ def test_what_counts_as_one_record_and_what_as_a_batch() -> None:
 
 def test_columns_of_frames() -> None:
     frame = pd.DataFrame({"x": coins(1, 40, 0), "y": 0})
-    monitor = Monitor.of(CUSUM)
+    monitor = Monitor.of(CUSUM, rng=np.random.default_rng(2))
     monitor.update_many(frame, column="x")
     assert monitor.seen == 40
     with pytest.raises(InvalidData, match="Did you mean 'x'"):
@@ -132,7 +132,7 @@ def test_odd_records_are_neither_refused_nor_counted() -> None:
 
 
 def test_memory_does_not_grow_with_the_stream() -> None:
-    monitor = Monitor.of(pair_watch(COINS, rational(1), "cusum", Targets(0.1, 1e8, None)))
+    monitor = Monitor.of(pair_watch(COINS, rational(1), "cusum", Targets(0.1, 1e8, None)), rng=np.random.default_rng(2))
     batch = coins(5, 20_000, 0)
     for _ in range(3):
         monitor.update_many(batch)

@@ -3,6 +3,7 @@
 from privatest.changepoint.alarm import Alarm
 from privatest.changepoint.detect import detect_change
 from privatest.changepoint.evaluate import Evaluation, evaluate_change
+from privatest.changepoint.evaluate_online import MonitorEvaluation, evaluate_monitor
 from privatest.changepoint.monitor import Monitor
 from privatest.changepoint.plan import ChangePlan, plan_change
 from privatest.changepoint.point import ChangePoint
@@ -13,7 +14,9 @@ __all__ = [
     "ChangePoint",
     "Evaluation",
     "Monitor",
+    "MonitorEvaluation",
     "detect_change",
     "evaluate_change",
+    "evaluate_monitor",
     "plan_change",
 ]
