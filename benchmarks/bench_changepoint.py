@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import math
+import tempfile
 import time
 from collections.abc import Callable
 from typing import Any
@@ -17,8 +18,11 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from privatest.changepoint import plan_change
+from privatest.changepoint import Monitor, evaluate_monitor, plan_change
 from privatest.changepoint.evaluate import RIVALS, evaluate_change
+from privatest.changepoint.watches import Targets, pair_watch
+from privatest.pairs import make_pair
+from privatest.rational import rational
 
 COINS = ("bernoulli(0.2)", "bernoulli(0.8)")
 NORMALS = ("normal(0, 1)", "normal(1, 1)")
@@ -142,9 +146,97 @@ def speed(_: int) -> None:
     print(f"    ruptures Binseg (one break, jump 5, not private) {theirs:.2f} s: {theirs / ours:.0f} times as long")
 
 
+def online(runs: int) -> None:
+    """Delay, false alarms and index errors of monitors beside OnlinePCPD and a dummy, all on the same streams."""
+    print(f"online: streams of 1000 records, a change at 500, a false alarm every 10^4 records asked, {runs} runs")
+    for pair in (COINS, NORMALS):
+        for epsilon in (0.5, 1.0):
+            print(f"  {pair[0]} -> {pair[1]}, epsilon {epsilon:g}")
+            settings: dict[str, Any] = {"epsilon": epsilon, "n": 1000, "runs": runs, "change": 500}
+            rows = evaluate_monitor(*pair, **settings, mean_time_between_false_alarms=1e4, rng=np.random.default_rng(5))
+            for row in rows:
+                print(f"    {row}")
+
+
+def promises(runs: int) -> None:
+    """Stated against measured: time between false alarms, delay, and the accuracy of the index."""
+    print(f"monitors: a false alarm every 3000 records asked, beta = 0.1, about {runs} alarms of each kind")
+    rng = np.random.default_rng(6)
+    for name, (null, alternative) in COVERED.items():
+        pair = make_pair(null, alternative)
+        for epsilon in (0.5, 2.0):
+            for method in ("cusum", "paper"):
+                watch = pair_watch(pair, rational(epsilon), method, Targets(0.1, 3000.0, None))
+                monitor, alarms, records = Monitor.of(watch, rng=rng), 0, 0
+                while alarms < runs and records < 4_000 * runs:
+                    batch = pair.null.sample(rng, 3000)
+                    while len(batch) and monitor.update_many(batch) is not None:
+                        batch = batch[len(batch) - (records + len(batch) - monitor.seen) :]
+                        alarms, records = alarms + 1, monitor.seen
+                        monitor.reset()
+                    records = monitor.seen
+                delays, outside = [], 0
+                change = int(rng.integers(2 * watch.block, 20 * watch.block))
+                for _ in range(runs):
+                    after = pair.alternative.sample(rng, 30 * math.ceil(watch.expected_delay))
+                    stream = np.concatenate([pair.null.sample(rng, change), after])
+                    alarm = Monitor.of(watch, rng=rng).update_many(stream)
+                    if alarm is not None and alarm.seen > change:
+                        delays.append(alarm.seen - change)
+                        outside += abs(alarm.index - change) > alarm.accuracy
+                print(
+                    f"  {name:26s} epsilon {epsilon:<4g} {method:6s} between: stated "
+                    f"{watch.mean_time_between_false_alarms:7.0f} measured {records / max(alarms, 1):7.0f} "
+                    f"(+-{200 / math.sqrt(max(alarms, 1)):.0f}%)  delay: stated {watch.expected_delay:6.1f} measured "
+                    f"{np.mean(delays):6.1f}  accuracy {watch.accuracy:4d} outside {outside / len(delays):.4f}"
+                )
+
+
+def monitors(_: int) -> None:
+    """Records a second of monitors, batched and one by one, beside river's drift detectors."""
+    print("monitors: N(0,1) -> N(1,1), epsilon 1, no change; river's detectors are not private")
+    rng = np.random.default_rng(7)
+    watch = pair_watch(make_pair(*NORMALS), rational(1), "cusum", Targets(0.1, 1e9, None))
+    data = rng.standard_normal(3 * 10**6)
+    few = data[:200_000].tolist()
+
+    def rate(name: str, count: int, function: Callable[[], object]) -> None:
+        print(f"    {name:34s} {count / best_of(function, 3) / 1e6:8.3f} million records a second")
+
+    def batched(size: int) -> None:
+        monitor = Monitor.of(watch)
+        for first in range(0, len(data), size):
+            monitor.update_many(data[first : first + size])
+
+    def single(detector: Any) -> None:
+        for record in few:
+            detector.update(record)
+
+    rate("Monitor, one batch", len(data), lambda: batched(len(data)))
+    rate("Monitor, batches of 10^4", len(data), lambda: batched(10**4))
+    rate("Monitor, single records", len(few), lambda: single(Monitor.of(watch)))
+    with tempfile.TemporaryDirectory() as folder:
+
+        def kept() -> None:
+            monitor = Monitor.of(watch)
+            monitor.save(f"{folder}/state.json")
+            for first in range(0, 10**6, 10**4):
+                monitor.update_many(data[first : first + 10**4])
+
+        rate("Monitor, batches of 10^4, on disk", 10**6, kept)
+    if importlib.util.find_spec("river") is None:
+        print("    river is not installed; pip install river to compare")
+        return
+    from river import drift
+
+    rate("river ADWIN, single records", len(few), lambda: single(drift.ADWIN()))
+    rate("river PageHinkley, single records", len(few), lambda: single(drift.PageHinkley()))
+
+
 def main() -> None:
     """Print the tables that were asked for."""
     tables = {"errors": (errors, 4000), "coverage": (coverage, 1000), "alarms": (alarms, 2000), "speed": (speed, 0)}
+    tables |= {"online": (online, 500), "promises": (promises, 300), "monitors": (monitors, 0)}
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("tables", nargs="*", choices=[*tables, []], help="which tables; all by default")
     parser.add_argument("--runs", type=int, help="simulations a cell, in place of each table's own number")

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["METHODS", "Monitor"]
 
 METHODS = ("cusum", "paper")
+_PLAIN = frozenset({float, int, bool, str})
 
 
 class Monitor:
@@ -243,7 +244,9 @@ class Monitor:
 
         A record that makes no sense raises nothing: it gets a fixed score.
         """
-        return self.update_many(x) if self._is_batch(x) else self._stream.take(x)
+        if type(x) in _PLAIN or not self._is_batch(x):
+            return self._stream.take(x)
+        return self.update_many(x)
 
     def update_many(self, batch: Any, *, column: str | None = None, order: str | None = None) -> Alarm | None:
         """Take a batch of records in order of time; the alarm if it is raised.
