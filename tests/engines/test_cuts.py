@@ -103,6 +103,18 @@ def test_many_parts_are_merged_into_the_same_tally(monkeypatch: pytest.MonkeyPat
     assert found.total(DIGITS) == by_hand
 
 
+def test_units_too_far_apart_to_be_packed_are_counted_alike(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(6)
+    near, x = rng.integers(0, 30, 2000), rng.integers(0, 10, 2000).astype(float)
+    far = np.array([2**63 - 1, -(2**63), *rng.integers(-(2**62), 2**62, 28)])
+    for gather in (50, 10**6):
+        monkeypatch.setattr(cuts, "GATHER", gather)
+        parts = pa.chunked_array([near[:900], near[900:]]), pa.chunked_array([far[near][:900], far[near][900:]])
+        tables = [pa.table({"who": who, "x": pa.chunked_array([x[:900], x[900:]])}) for who in parts]
+        found = [engines.total(DIGITS, table, column="x", unit="who", max_rows_per_unit=4) for table in tables]
+        assert found[0] == found[1]
+
+
 def test_totals_of_units_beyond_64_bits_are_exact() -> None:
     table = np.array([2**62, 2**62 - 1, 0])
     wide = Score(DyadicCells(0, 0, 2), table, Fraction(0), Fraction(1), np.array([0]), np.ones(1), np.ones(1))

@@ -86,7 +86,7 @@ def as_numpy(array: Any, missing: float | None = None) -> npt.NDArray[Any]:
     """
     pa = import_arrow("An Arrow column")
     if pa.types.is_boolean(array.type):
-        return np.not_equal(as_numpy(array.cast(pa.uint8()), missing), 0)
+        return np.asarray(as_numpy(array.cast(pa.uint8()), missing) != 0)
     letter = "f" if pa.types.is_floating(array.type) else "i" if pa.types.is_signed_integer(array.type) else "u"
     dtype = np.dtype(f"{letter}{array.type.bit_width // 8}")
     if len(array) == 0 or array.buffers()[1] is None:
