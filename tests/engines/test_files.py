@@ -119,8 +119,9 @@ def test_damage_inside_a_file_is_an_error_without_its_bytes(folder: Path) -> Non
     whole[start : start + 900] = b"\x07" * 900
     path.write_bytes(bytes(whole))
     records = engines.open_source(path, column="x")  # the footer is whole
-    with pytest.raises(InvalidData, match="cannot be read as Parquet"):
+    with pytest.raises(InvalidData, match="cannot be read as Parquet") as caught:
         records.total(SCORE)
+    assert caught.value.__context__ is None  # the reader's own words, which may quote a record, are not kept
     packed = folder / "cut.csv.gz"
     packed.write_bytes(gzip.compress(b"x\n" + b"1.5\n" * 10**5)[:200])
     with pytest.raises(InvalidData, match="cannot be read as CSV"):
@@ -258,6 +259,7 @@ def test_a_file_that_may_not_be_read(folder: Path, monkeypatch: pytest.MonkeyPat
     with pytest.raises(InvalidData, match="may not be read") as caught:
         engines.open_source(folder / "parquet", column="x")
     assert "4711" not in str(caught.value)
+    assert caught.value.__context__ is None
 
 
 def test_without_pyarrow_files_are_a_missing_extra(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
