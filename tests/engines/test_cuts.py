@@ -216,6 +216,20 @@ def test_ties_are_broken_by_the_score_and_may_not_straddle_a_block() -> None:
     assert engines.block_totals(DIGITS, table, 3, "x") == [13, 6]  # in the order they lie in
 
 
+def test_times_of_several_zones_are_sorted_as_times() -> None:
+    east, west = (datetime.timezone(datetime.timedelta(hours=hours)) for hours in (9, -8))
+    times = [datetime.datetime(2024, 1, 1, 3, tzinfo=west), datetime.datetime(2024, 1, 1, 10, tzinfo=east)]
+    assert ranks([keys_of_objects(times)]).tolist() == [1, 0]
+
+
+def test_keys_that_are_spans_of_time_are_refused() -> None:
+    for keys in (pd.period_range("2024", periods=2, freq="M"), pd.interval_range(0, 2)):
+        with pytest.raises(InvalidData, match="a key column of dtype"):
+            engines.open_source(pd.DataFrame({"when": keys, "x": [1.0, 2.0]}), column="x", order="when")
+    with pytest.raises(InvalidData, match="a key column of type"):
+        engines.open_source(pl.DataFrame({"when": [[1], [2]], "x": [1.0, 2.0]}), column="x", order="when")
+
+
 def test_keys_of_several_kinds_have_one_order() -> None:
     keys = keys_of_objects(["b", 2, 1.5, None, "a", datetime.date(2024, 1, 1), True, b"a", object()])
     assert ranks([keys]).tolist() == [5, 2, 1, 9, 4, 3, 0, 4, 6]

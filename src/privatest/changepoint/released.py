@@ -19,13 +19,11 @@ import numpy.typing as npt
 
 from privatest.changepoint.draws import draw_many
 from privatest.changepoint.unknown import fit_vote
-from privatest.engines.arrays import ArrayRecords, as_floats
-from privatest.engines.protocol import Records
+from privatest.engines.protocol import Records, counter, indexer
 from privatest.engines.sequences import SequenceRecords
 from privatest.engines.series import score_series
-from privatest.errors import InvalidData, InvalidDocument
+from privatest.errors import InvalidDocument
 from privatest.fit import FitTest
-from privatest.fit.histogram import histogram
 from privatest.noise import Source, Tulap, noise_from_dict
 from privatest.scores import Cells, LabelCells, Score
 from privatest.scores.documents import integers_from_json
@@ -211,16 +209,8 @@ class FitBlocks:
     def values(self, records: Records) -> Integers:
         """The symbol of each record."""
         cells = self.test.domain.cells
-        if isinstance(records, SequenceRecords):
-            if isinstance(cells, LabelCells):
-                found = np.fromiter((cells.index_of(one) for one in records.values), np.int64, len(records.values))
-                return self._sensible(found)
-            numbers = np.fromiter(records._numbers(), dtype=np.float64, count=len(records.values))
-            return self.values(ArrayRecords(numbers))
-        if not isinstance(records, ArrayRecords):
-            raise InvalidData("With distance= a monitor needs records in memory. Pass an array, a list or a column.")
-        histogram(ArrayRecords(records.values[:0]), cells, 0)  # refuses a column of the wrong type
-        return self._sensible(cells.index(as_floats(records.values)).astype(np.int64))
+        records.check(counter(cells))
+        return self._sensible(records.series(indexer(cells)))
 
     def values_of(self, records: list[Any]) -> Integers:
         return self.values(SequenceRecords(records))
