@@ -191,3 +191,4 @@ def test_a_quote_that_is_never_closed_is_an_error_of_the_file(tmp_path: Path) ->
     with pytest.raises(InvalidData, match="cannot be read as CSV") as caught:
         engines.total(SCORE, path, column="x")
     assert "4711" not in str(caught.value)
+    assert caught.value.__context__ is None

@@ -103,6 +103,18 @@ def test_many_parts_are_merged_into_the_same_tally(monkeypatch: pytest.MonkeyPat
     assert found.total(DIGITS) == by_hand
 
 
+def test_units_too_far_apart_to_be_packed_are_counted_alike(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(6)
+    near, x = rng.integers(0, 30, 2000), rng.integers(0, 10, 2000).astype(float)
+    far = np.array([2**63 - 1, -(2**63), *rng.integers(-(2**62), 2**62, 28)])
+    for gather in (50, 10**6):
+        monkeypatch.setattr(cuts, "GATHER", gather)
+        parts = pa.chunked_array([near[:900], near[900:]]), pa.chunked_array([far[near][:900], far[near][900:]])
+        tables = [pa.table({"who": who, "x": pa.chunked_array([x[:900], x[900:]])}) for who in parts]
+        found = [engines.total(DIGITS, table, column="x", unit="who", max_rows_per_unit=4) for table in tables]
+        assert found[0] == found[1]
+
+
 def test_totals_of_units_beyond_64_bits_are_exact() -> None:
     table = np.array([2**62, 2**62 - 1, 0])
     wide = Score(DyadicCells(0, 0, 2), table, Fraction(0), Fraction(1), np.array([0]), np.ones(1), np.ones(1))
@@ -202,6 +214,20 @@ def test_ties_are_broken_by_the_score_and_may_not_straddle_a_block() -> None:
     assert engines.block_totals(DIGITS, table, 5, "x", order="when") == [19]
     assert engines.block_totals(DIGITS, table, 3, "x", order="when", start=2) == [13]
     assert engines.block_totals(DIGITS, table, 3, "x") == [13, 6]  # in the order they lie in
+
+
+def test_times_of_several_zones_are_sorted_as_times() -> None:
+    east, west = (datetime.timezone(datetime.timedelta(hours=hours)) for hours in (9, -8))
+    times = [datetime.datetime(2024, 1, 1, 3, tzinfo=west), datetime.datetime(2024, 1, 1, 10, tzinfo=east)]
+    assert ranks([keys_of_objects(times)]).tolist() == [1, 0]
+
+
+def test_keys_that_are_spans_of_time_are_refused() -> None:
+    for keys in (pd.period_range("2024", periods=2, freq="M"), pd.interval_range(0, 2)):
+        with pytest.raises(InvalidData, match="a key column of dtype"):
+            engines.open_source(pd.DataFrame({"when": keys, "x": [1.0, 2.0]}), column="x", order="when")
+    with pytest.raises(InvalidData, match="a key column of type"):
+        engines.open_source(pl.DataFrame({"when": [[1], [2]], "x": [1.0, 2.0]}), column="x", order="when")
 
 
 def test_keys_of_several_kinds_have_one_order() -> None:

@@ -94,7 +94,12 @@ def test_detectors_and_fits_take_files(tmp_path: Path) -> None:
             assert one.detect(source, column="x", rng=rng(1)) == one.detect(forward, rng=rng(1))
         # in the order of another column: backwards
         backwards = as_records(source, "x", "day")
-        assert plan.detect(backwards, rng=rng(1)) == plan.detect(forward[::-1], rng=rng(1))
+        for one in (plan, unknown):
+            assert one.detect(backwards, rng=rng(1)) == one.detect(forward[::-1], rng=rng(1))
+    # several records of a day: which block they are in is open, and one record could change two
+    days = table.set_column(1, "day", pa.array(np.arange(300) // 50))
+    with pytest.raises(InvalidData, match="Column 'day' does not order the records"):
+        unknown.detect(as_records(days, "x", "day"), rng=rng(1))
 
 
 def test_files_cut_short_are_refused_when_opened(folder: Path) -> None:
@@ -114,8 +119,9 @@ def test_damage_inside_a_file_is_an_error_without_its_bytes(folder: Path) -> Non
     whole[start : start + 900] = b"\x07" * 900
     path.write_bytes(bytes(whole))
     records = engines.open_source(path, column="x")  # the footer is whole
-    with pytest.raises(InvalidData, match="cannot be read as Parquet"):
+    with pytest.raises(InvalidData, match="cannot be read as Parquet") as caught:
         records.total(SCORE)
+    assert caught.value.__context__ is None  # the reader's own words, which may quote a record, are not kept
     packed = folder / "cut.csv.gz"
     packed.write_bytes(gzip.compress(b"x\n" + b"1.5\n" * 10**5)[:200])
     with pytest.raises(InvalidData, match="cannot be read as CSV"):
@@ -168,6 +174,13 @@ def test_no_file_no_folder_no_match(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     (tmp_path / "empty").mkdir()
     with pytest.raises(InvalidData, match="holds no data files"):
         engines.open_source("empty")
+
+
+def test_names_without_a_known_ending_are_told_by_their_first_bytes(folder: Path) -> None:
+    for form in ("parquet", "feather"):
+        (folder / form / f"data.{form}").rename(folder / form / "part-0")
+        assert engines.total(SCORE, folder / form / "part-0", column="x") == EXPECTED
+        assert engines.total(SCORE, f"{folder}/{form}/part-*", column="x") == EXPECTED
 
 
 def test_texts_that_are_no_paths_are_not_taken_for_any() -> None:
@@ -246,6 +259,7 @@ def test_a_file_that_may_not_be_read(folder: Path, monkeypatch: pytest.MonkeyPat
     with pytest.raises(InvalidData, match="may not be read") as caught:
         engines.open_source(folder / "parquet", column="x")
     assert "4711" not in str(caught.value)
+    assert caught.value.__context__ is None
 
 
 def test_without_pyarrow_files_are_a_missing_extra(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -285,8 +299,9 @@ def test_compressed_text(tmp_path: Path) -> None:
 def test_words_that_contradict_each_other(folder: Path) -> None:
     with pytest.raises(InvalidInput, match="max_rows_per_unit=2 needs a unit"):
         engines.open_source(folder / "csv" / "data.csv", column="x", max_rows_per_unit=2)
-    with pytest.raises(InvalidInput, match="max_rows_per_unit=-1"):
-        engines.open_source(folder / "csv" / "data.csv", column="x", unit="id", max_rows_per_unit=-1)
+    for wrong in (-1, 0, 1.5, True):
+        with pytest.raises(InvalidInput, match=f"max_rows_per_unit={wrong}"):
+            engines.open_source(folder / "csv" / "data.csv", column="x", unit="id", max_rows_per_unit=wrong)
     records = engines.open_source(folder / "csv" / "data.csv", column="x")
     assert engines.open_source(records) is records
     with pytest.raises(InvalidInput, match="open already"):

@@ -14,7 +14,7 @@ from typing import Any
 
 from privatest.engines.arrow import import_arrow
 from privatest.engines.fields import FieldRecords, field_keys
-from privatest.engines.files import Wanted, progress_bar, readable
+from privatest.engines.files import Wanted, progress_bar, rows, structure
 from privatest.engines.names import choose as choose_names
 from privatest.engines.streams import Part, Piece, Progress, Stream
 from privatest.errors import InvalidData
@@ -34,7 +34,7 @@ def csv_stream(files: Sequence[str], choose: Callable[[Sequence[str], str], Want
         choose_names(names, *wanted, repr(path))
     size = sum(os.path.getsize(path) for path in files)
     pieces = [_piece(path, wanted, names) for path, names in zip(files, headers, strict=True)]
-    return Stream(pieces, FieldRecords(pa.array([], type=pa.binary())), bar=progress_bar(size, "bytes"))
+    return Stream(pieces, FieldRecords(pa.nulls(0, pa.binary())), bar=progress_bar(size, "bytes"))
 
 
 def _delimiter(path: str) -> str:
@@ -73,12 +73,16 @@ class _Counted:
 
 def _header(path: str) -> list[str]:
     """The names of the columns."""
-    with readable(path, "CSV"), _unpacked(path) as file:
-        # Bytes that are no UTF-8 in a name are no reason to fail: that column can just not be named.
-        line = _first_line(file).decode("utf-8-sig", "replace")
+
+    def ask() -> list[str]:
+        with _unpacked(path) as file:
+            # Bytes that are no UTF-8 in a name are no reason to fail: that column can just not be named.
+            line = _first_line(file).decode("utf-8-sig", "replace")
         if not line.strip():
             raise InvalidData(f"The file {path!r} is empty: its first line must name the columns.")
         return next(csv.reader(io.StringIO(line, newline=""), delimiter=_delimiter(path)))
+
+    return structure(path, "CSV", ask)
 
 
 def _first_line(file: Any) -> bytes:
@@ -111,7 +115,7 @@ def _piece(path: str, wanted: Wanted, header: Sequence[str]) -> Piece:
         # Columns by number: the names of those that are not read may repeat or be no text.
         columns = [str(place) for place in range(len(header))]
         names = {name: columns[header.index(name)] for name in wanted.names()}
-        with readable(path, "CSV"), _unpacked(path, progress) as file:
+        with _unpacked(path, progress) as file:
             reader = pa.csv.open_csv(
                 file,
                 # In one thread: only so are rows that do not fit reported with their places.
@@ -134,7 +138,7 @@ def _piece(path: str, wanted: Wanted, header: Sequence[str]) -> Piece:
             )
             yield from _with_strange(reader, strange, names, wanted)
 
-    return Piece(read)
+    return Piece(lambda progress: rows(path, "CSV", read(progress)))
 
 
 def _with_strange(reader: Any, strange: list[int], names: dict[str, str], wanted: Wanted) -> Iterator[Part]:

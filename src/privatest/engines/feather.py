@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from privatest.engines.arrow import SLICE, column_of, import_arrow
-from privatest.engines.files import Wanted, progress_bar, readable, same_columns
+from privatest.engines.files import Wanted, progress_bar, rows, same_columns, structure
 from privatest.engines.streams import Part, Piece, Progress, Stream
 
 __all__ = ["feather_stream"]
@@ -28,7 +28,7 @@ def feather_stream(files: Sequence[str], choose: Callable[[Sequence[str], str], 
             pieces.append(_streamed(path, wanted))
         else:
             pieces += [_batch(path, number, wanted, places) for number in range(batches)]
-    sample = column_of(pa.array([], type=found[0][0].field(wanted.records).type))
+    sample = column_of(pa.nulls(0, found[0][0].field(wanted.records).type))
     return Stream(pieces, sample, bar=progress_bar(len(pieces), "batches"))
 
 
@@ -47,27 +47,30 @@ def _opened(path: str, places: Sequence[int] | None = None) -> Iterator[Any]:
 
 
 def _structure(path: str) -> tuple[Any, int | None]:
-    with readable(path, "Feather"), _opened(path) as reader:
-        return reader.schema, getattr(reader, "num_record_batches", None)
+    def ask() -> tuple[Any, int | None]:
+        with _opened(path) as reader:
+            return reader.schema, getattr(reader, "num_record_batches", None)
+
+    return structure(path, "Feather", ask)
 
 
 def _batch(path: str, number: int, wanted: Wanted, places: Sequence[int]) -> Piece:
     def read(progress: Progress) -> Iterator[Part]:
-        with readable(path, "Feather"), _opened(path, places) as reader:
+        with _opened(path, places) as reader:
             yield from _slices(reader.get_batch(number), wanted)
         progress(1)
 
-    return Piece(read)
+    return Piece(lambda progress: rows(path, "Feather", read(progress)))
 
 
 def _streamed(path: str, wanted: Wanted) -> Piece:
     def read(progress: Progress) -> Iterator[Part]:
-        with readable(path, "Feather"), _opened(path) as reader:
+        with _opened(path) as reader:
             for batch in reader:
                 yield from _slices(batch, wanted)
         progress(1)
 
-    return Piece(read)
+    return Piece(lambda progress: rows(path, "Feather", read(progress)))
 
 
 def _slices(batch: Any, wanted: Wanted) -> Iterator[Part]:

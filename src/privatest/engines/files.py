@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from privatest.engines.arrow import arrow_kind, column_of, import_arrow, key_kind, keys_of
 from privatest.engines.cuts import OrderedRecords, UnitRecords
@@ -14,9 +14,12 @@ from privatest.engines.names import choose
 from privatest.engines.paths import files_of
 from privatest.engines.protocol import Records
 from privatest.engines.streams import Part, Progress, StreamRecords
-from privatest.errors import InvalidData
+from privatest.errors import InvalidData, PrivatestError
 
-__all__ = ["Wanted", "open_files", "progress_bar", "readable", "same_columns"]
+__all__ = ["Wanted", "open_files", "progress_bar", "rows", "same_columns", "structure"]
+
+
+Answer = TypeVar("Answer")
 
 
 class Wanted(NamedTuple):
@@ -54,22 +57,36 @@ def open_files(
     return StreamRecords(stream) if order is None else OrderedRecords(stream, order)
 
 
-@contextmanager
-def readable(path: str, form: str) -> Iterator[None]:
-    """Errors of the reader as one line about the file; what the reader says may quote a record, so it is not told."""
-    try:
-        yield
-    except InvalidData:
-        raise
-    except PermissionError:
-        raise InvalidData(f"The file {path!r} may not be read. Check its permissions.") from None
-    except FileNotFoundError:
-        raise InvalidData(f"The file {path!r} is gone.") from None
-    except Exception as error:  # pyarrow raises OSError and its own kinds of ValueError and KeyError alike
-        kind = type(error).__name__
-        raise InvalidData(
-            f"The file {path!r} cannot be read as {form} ({kind}). Is it cut short, or of another format?"
-        ) from None
+def structure(path: str, form: str, ask: Callable[[], Answer]) -> Answer:
+    """What ``ask`` finds out about a file; what it raises becomes one line about the file."""
+    return next(rows(path, form, (ask() for _ in range(1))))
+
+
+def rows(path: str, form: str, parts: Iterator[Answer]) -> Iterator[Answer]:
+    """The parts of a file. Errors of the reader become one line about the file: its own words may quote a record."""
+    while True:
+        try:
+            found = next(parts)
+        except StopIteration:
+            return
+        except PrivatestError:
+            raise
+        except Exception as error:  # pyarrow raises OSError and its own kinds of ValueError and KeyError alike
+            problem = _problem(path, form, error)
+        else:
+            yield found
+            continue
+        # Raised out here, so that the error does not carry the reader's as its context.
+        raise InvalidData(problem)
+
+
+def _problem(path: str, form: str, error: Exception) -> str:
+    if isinstance(error, PermissionError):
+        return f"The file {path!r} may not be read. Check its permissions."
+    if isinstance(error, FileNotFoundError):
+        return f"The file {path!r} is gone."
+    kind = type(error).__name__
+    return f"The file {path!r} cannot be read as {form} ({kind}). Is it cut short, or of another format?"
 
 
 def same_columns(wanted: Wanted, schemas: Sequence[tuple[str, Any]]) -> None:

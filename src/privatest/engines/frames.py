@@ -106,6 +106,8 @@ def column_keys(values: Any) -> Keys:
         if _arrow_backed(dtype):
             found = _chunked(values.array.__arrow_array__()).combine_chunks()
             return keys_of(found.chunk(0) if hasattr(found, "chunks") else found)
+        if type(dtype).__name__ in ("PeriodDtype", "IntervalDtype"):
+            raise unfit(f"a key column of dtype {dtype}", "Name a column of numbers, texts or times")
         if type(dtype).__name__ == "DatetimeTZDtype":
             return keys_of_array(values.dt.tz_convert("UTC").dt.tz_localize(None).to_numpy())
         if getattr(dtype, "kind", "O") in "iu":  # nullable integers, not by way of floats

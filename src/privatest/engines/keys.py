@@ -139,6 +139,8 @@ def _sort_key(key: Any) -> tuple[Any, ...]:
             return (1, key.encode("utf-8", "surrogatepass"))
         if isinstance(key, bytes):
             return (1, key)
+        if isinstance(key, datetime.datetime) and key.tzinfo is not None:
+            key = key.astimezone(datetime.UTC)
         if isinstance(key, (datetime.date, datetime.time)):
             return (1, key.isoformat().encode())
     except Exception:

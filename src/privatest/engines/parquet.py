@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from privatest.engines.arrow import column_of, import_arrow
-from privatest.engines.files import Wanted, progress_bar, readable, same_columns
+from privatest.engines.files import Wanted, progress_bar, rows, same_columns, structure
 from privatest.engines.streams import Part, Piece, Progress, Stream
 
 __all__ = ["parquet_stream"]
@@ -30,9 +30,9 @@ def parquet_stream(files: Sequence[str], choose: Callable[[Sequence[str], str], 
         short = all(_is_short(schema.field(name).type) for name in wanted.names())
         batch = BATCH if short else TEXT_BATCH
         pieces += [_row_group(path, metadata, group, wanted, batch) for group in range(metadata.num_row_groups)]
-    rows = sum(metadata.num_rows for metadata, _ in footers)
-    sample = column_of(pa.array([], type=footers[0][1].field(wanted.records).type))
-    return Stream(pieces, sample, rows=rows, bar=progress_bar(rows, "rows"))
+    count = sum(metadata.num_rows for metadata, _ in footers)
+    sample = column_of(pa.nulls(0, footers[0][1].field(wanted.records).type))
+    return Stream(pieces, sample, rows=count, bar=progress_bar(count, "rows"))
 
 
 def _is_short(kind: Any) -> bool:
@@ -43,22 +43,24 @@ def _is_short(kind: Any) -> bool:
 def _footer(path: str) -> tuple[Any, Any]:
     import pyarrow.parquet as pq
 
-    with readable(path, "Parquet"), pq.ParquetFile(path) as file:
-        return file.metadata, file.schema_arrow
+    def ask() -> tuple[Any, Any]:
+        with pq.ParquetFile(path) as file:
+            return file.metadata, file.schema_arrow
+
+    return structure(path, "Parquet", ask)
 
 
-def _row_group(path: str, metadata: Any, group: int, wanted: Wanted, rows: int) -> Piece:
+def _row_group(path: str, metadata: Any, group: int, wanted: Wanted, size: int) -> Piece:
     import pyarrow.parquet as pq
 
     def read(progress: Progress) -> Iterator[Part]:
         names = wanted.names()
-        with readable(path, "Parquet"):
-            columns = (metadata.row_group(group).column(i) for i in range(metadata.num_columns))
-            largest = max((c.total_compressed_size for c in columns if c.path_in_schema in names), default=0)
-            buffered = {"buffer_size": BUFFER} if largest > LARGE else {}
-            with pq.ParquetFile(path, metadata=metadata, pre_buffer=False, **buffered) as file:
-                for batch in file.iter_batches(rows, row_groups=[group], columns=names, use_threads=False):
-                    yield wanted.part(batch)
-                    progress(batch.num_rows)
+        columns = (metadata.row_group(group).column(place) for place in range(metadata.num_columns))
+        largest = max((c.total_compressed_size for c in columns if c.path_in_schema in names), default=0)
+        buffered = {"buffer_size": BUFFER} if largest > LARGE else {}
+        with pq.ParquetFile(path, metadata=metadata, pre_buffer=False, **buffered) as file:
+            for batch in file.iter_batches(size, row_groups=[group], columns=names, use_threads=False):
+                yield wanted.part(batch)
+                progress(batch.num_rows)
 
-    return Piece(read)
+    return Piece(lambda progress: rows(path, "Parquet", read(progress)))
