@@ -146,8 +146,6 @@ def test_the_calls_can_be_run_again(rendered: dict[str, tuple[dict[str, Any], st
     assert options["--epsilon"] == "1"
     laws = options["--null"], options["--alternative"]
     again = pt.design(*laws, epsilon=float(options["--epsilon"]), n=int(options["--n"]))
-        options["--null"], options["--alternative"], epsilon=float(options["--epsilon"]), n=int(options["--n"])
-    )
     assert again == arguments["design"][0]
 
 
