@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from privatest import _validate
+from privatest import _validate, markup
 from privatest.changepoint.alarm import Alarm
 from privatest.changepoint.rules import Intervals
 from privatest.changepoint.state_file import StateFile
@@ -20,6 +20,9 @@ from privatest.errors import InvalidInput, RequestConflict
 from privatest.noise import Source, seeded_source, system_source
 from privatest.pairs import as_distribution, make_pair
 from privatest.rational import Number
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 __all__ = ["METHODS", "Monitor"]
 
@@ -286,6 +289,26 @@ class Monitor:
         monitor = cls.__new__(cls)
         monitor._stream = stream
         return monitor
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """The newest releases, block by block, and the alarm with its accuracy; never the records."""
+        from privatest import pictures
+
+        return pictures.monitor(self, ax)
+
+    def _repr_html_(self) -> str:
+        watch = self._stream.watch
+        facts = (
+            ("from, to", f"{watch.null}, {watch.alternative}"),
+            ("alarm", "none" if self.alarm is None else str(self.alarm)),
+            ("records seen", self.seen),
+            ("epsilon, for the whole stream", self.epsilon),
+            ("method, block", f"{self.method}, {self.block} records"),
+            ("mean time between false alarms, at least", self.mean_time_between_false_alarms),
+            ("expected delay, at most", self.expected_delay),
+            ("private", "yes" if self.private else "NO: simulated"),
+        )
+        return markup.fact_table("Monitor", facts)
 
     def to_dict(self) -> dict[str, Any]:
         """Settings, promises and what was released so far: plain values, ready for JSON."""

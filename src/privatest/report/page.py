@@ -15,7 +15,7 @@ from privatest.errors import InvalidInput, MissingExtra, PrivatestError
 from privatest.fit import FitRelease, FitTest
 from privatest.hypothesis import PrivateTest, Release
 from privatest.pictures import png
-from privatest.power import Comparison, HistogramTest, Optimum, PowerCurve
+from privatest.power import Comparison, HistogramTest, Optimum, Plan, PowerCurve
 from privatest.report import calls, words
 from privatest.report.question import plain_question
 from privatest.theory import Decomposition, SampleComplexity, decompose
@@ -78,8 +78,10 @@ def render(
         raise InvalidInput(f"kind={kind!r} must be one of {', '.join(map(repr, KINDS))}.")
     asked = plain_question(question)
     parts = list(design) if isinstance(design, list | tuple) else [] if design is None else [design]
+    # A plan brings its test along.
+    parts = [one for part in parts for one in ((part.design, part) if isinstance(part, Plan) else (part,))]
     for part in parts:
-        _known(part, DESIGNS + EXTRAS, "design")
+        _known(part, (*DESIGNS, *EXTRAS, Plan), "design")
     if result is not None:
         _known(result, RESULTS[kind], "result")
     main = next((part for part in parts if isinstance(part, DESIGNS)), None)
