@@ -149,6 +149,16 @@ def test_the_calls_can_be_run_again(rendered: dict[str, tuple[dict[str, Any], st
     assert again == arguments["design"][0]
 
 
+def test_a_test_is_asked_again_with_the_n_of_its_design() -> None:
+    test = pt.design("bernoulli(0.6)", "bernoulli(0.4)", epsilon=1, n=40)
+    asked = {"null": "bernoulli(0.6)", "alternative": "bernoulli(0.4)", "epsilon": 1.0, "data": "visits.csv"}
+    page = pages.read(report.render(question=asked, design=test, result=test.run([0, 1] * 20), kind="test"))
+    code, command = (element.text for element in page.of("pre")[:2])
+    assert "pt.design('bernoulli(0.6)', 'bernoulli(0.4)', epsilon=1.0, n=40)" in code
+    assert "test.run('visits.csv')" in code
+    assert "--n 40" in command
+
+
 def test_a_result_that_is_not_private_says_so() -> None:
     test = pt.design("bernoulli(0.3)", "bernoulli(0.4)", epsilon=1, n=5)
     asked = {"null": "bernoulli(0.3)", "alternative": "bernoulli(0.4)", "epsilon": 1, "n": 5}

@@ -92,7 +92,7 @@ def render(
         ("Guarantee", _guarantee(kind, facts)),
         ("Design", _design(parts)),
         ("Pictures", _pictures(asked, parts, main, result)),
-        ("How to ask again", _again(kind, asked, main)),
+        ("How to ask again", _again(kind, _complete(asked, kind, main), main)),
     ]
     when = (date or datetime.now(UTC)).astimezone(UTC).strftime("%Y-%m-%d %H:%M UTC")
     title = KINDS[kind]
@@ -246,6 +246,16 @@ def _describe(part: Any) -> str:
     if isinstance(part, PowerCurve):
         return f"Exact error rates of the test {part.test!r} against the number of records."
     return "Records that each test needs, beside what no private test can do without."
+
+
+def _complete(asked: dict[str, Any], kind: str, main: Any) -> dict[str, Any]:
+    """What was asked, with what the design found out or took for granted."""
+    if kind != "test" or not isinstance(main, PrivateTest):
+        return asked
+    found = {"null": main.null, "alternative": main.alternative, "epsilon": main.epsilon, "n": main.n}
+    if main.neighbours != "replace" or main.max_rows_per_unit != 1:
+        found |= {"neighbours": main.neighbours, "max_rows_per_unit": main.max_rows_per_unit}
+    return {**found, **asked}
 
 
 def _again(kind: str, asked: dict[str, Any], main: Any) -> Iterator[str]:
