@@ -133,6 +133,18 @@ def test_the_check_would_find_a_label_that_is_not_escaped() -> None:
     assert page.of("script")
 
 
+def test_a_design_that_was_not_handed_over_is_made_again(rendered: dict[str, tuple[dict[str, Any], str]]) -> None:
+    for kind in ("detect", "fit"):
+        arguments, text = rendered[kind]
+        bare = {name: value for name, value in arguments.items() if name != "design"}
+        again = pages.read(report.render(**bare))
+        assert again.of("details")[0].text == pages.read(text).of("details")[0].text
+        assert len(again.of("img")) == len(pages.read(text).of("img"))
+        # A question that leads to another design than the result's is not trusted.
+        other = {**bare, "question": {**bare["question"], "epsilon": 0.9}}
+        assert "No design was given" in pages.read(report.render(**other)).text
+
+
 def test_the_calls_can_be_run_again(rendered: dict[str, tuple[dict[str, Any], str]]) -> None:
     arguments, text = rendered["plan"]
     code, command = (element.text for element in pages.read(text).of("pre")[:2])

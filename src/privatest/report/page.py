@@ -18,6 +18,7 @@ from privatest.pictures import png
 from privatest.power import Comparison, HistogramTest, Optimum, Plan, PowerCurve
 from privatest.report import calls, words
 from privatest.report.question import plain_question
+from privatest.report.redesign import redesign
 from privatest.theory import Decomposition, SampleComplexity, decompose
 
 __all__ = ["KINDS", "render"]
@@ -85,9 +86,11 @@ def render(
     if result is not None:
         _known(result, RESULTS[kind], "result")
     main = next((part for part in parts if isinstance(part, DESIGNS)), None)
+    if main is None and (main := redesign(asked, result)) is not None:
+        parts.insert(0, main)
     facts = _facts(asked, main, result)
     sections = [
-        ("Question", _question(asked)),
+        ("Question", _question(kind, asked)),
         ("Result", _result(kind, result)),
         ("Guarantee", _guarantee(kind, facts)),
         ("Design", _design(parts)),
@@ -144,8 +147,10 @@ def _facts(asked: dict[str, Any], main: Any, result: Any) -> dict[str, Any]:
     }
 
 
-def _question(asked: dict[str, Any]) -> Iterator[str]:
-    if "null" in asked and asked.get("alternative"):
+def _question(kind: str, asked: dict[str, Any]) -> Iterator[str]:
+    if kind == "detect":
+        yield "<p>Did the records change from the old law P to a new one, and when?</p>"
+    elif "null" in asked and asked.get("alternative"):
         yield "<p>Do the records come from the null hypothesis P or from the alternative Q?</p>"
     elif "null" in asked:
         yield "<p>Do the records come from the law P, or from one at a distance from it?</p>"
