@@ -25,10 +25,10 @@ def figure_1() -> pt.Decomposition:
 
 
 def monitored(rng: np.random.Generator) -> Any:
-    """A monitor that sees 2,000 records of P, then records of Q until it fires."""
-    watch = pt.Monitor("normal(0, 1)", "normal(1, 1)", epsilon=0.5)
-    watch.update_many(rng.normal(0, 1, 2000))
-    watch.update_many(rng.normal(1, 1, 2000))
+    """A monitor that sees 1,000 records of P, then records of Q until it fires."""
+    watch = pt.Monitor("normal(0, 1)", "normal(1, 1)", epsilon=0.5, rng=rng)
+    watch.update_many(rng.normal(0, 1, 1000))
+    watch.update_many(rng.normal(1, 1, 1000))
     return watch
 
 
@@ -60,9 +60,7 @@ def drawings() -> Iterator[tuple[str, Callable[[], Any]]]:
     yield "change_plan", plan.plot
     changed = np.concatenate([rng.normal(0, 1, 400), rng.normal(1, 1, 600)])
     yield "change_point", plan.detect(changed, rng=rng).plot
-    if hasattr(pt, "Monitor"):
-        watch = monitored(rng)
-        yield "monitor", lambda: pictures.monitor(watch)
+    yield "monitor", monitored(rng).plot
 
 
 def main() -> None:

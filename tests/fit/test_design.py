@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -224,3 +225,11 @@ def test_measured_error_rates_of_whole_runs(method: str) -> None:
         test.run(rng.choice(list(SKEWED), p=p, size=60), rng=rng).decision == "alternative" for _ in range(runs)
     )
     assert rejected / runs == pytest.approx(test.alpha, abs=6 * np.sqrt(test.alpha / runs))
+
+
+def test_a_column_of_a_frame_and_of_a_file(tmp_path: Path) -> None:
+    frame = pd.DataFrame({"answer": ["a", "b"] * 40, "other": range(80)})
+    frame.to_csv(tmp_path / "answers.csv", index=False)
+    for source in (frame, str(tmp_path / "answers.csv")):
+        found = goodness_of_fit(source, {"a": 0.5, "b": 0.5}, distance=0.4, epsilon=1, column="answer")
+        assert (found.n, found.private) == (80, True)

@@ -72,7 +72,7 @@ def test_a_plan_s_curve_crosses_beta_at_the_accuracy(false_alarm: float | None) 
 
 def test_monitors() -> None:
     alarm = SimpleNamespace(index=4130, accuracy=50, seen=4240)
-    watch = SimpleNamespace(trace=SUMS, block=40, seen=4243, alarm=alarm, epsilon=0.5)
+    watch = SimpleNamespace(trace=SUMS, block=40, seen=4243, alarm=alarm, epsilon=0.5, private=True)
     axes = pictures.monitor(watch)
     axes.figure.canvas.draw()
     lefts = sorted(bar.get_x() for part in axes.containers for bar in part)
@@ -81,10 +81,27 @@ def test_monitors() -> None:
     lines = {line.get_label(): line.get_xdata()[0] for line in axes.lines}
     assert lines["change at 4130"] == 4130
     assert lines["alarm after 4240"] == 4240
-    quiet = pictures.monitor(SimpleNamespace(trace=SUMS[:2], block=40, seen=97, alarm=None, epsilon=0.5))
+    quiet = pictures.monitor(SimpleNamespace(trace=SUMS[:2], block=40, seen=97, alarm=None, epsilon=0.5, private=True))
     assert "no alarm in 97" in quiet.get_title(loc="left")
-    empty = pictures.monitor(SimpleNamespace(trace=[], block=40, seen=0, alarm=None, epsilon=0.5))
+    empty = pictures.monitor(SimpleNamespace(trace=[], block=40, seen=0, alarm=None, epsilon=0.5, private=True))
     empty.figure.canvas.draw()
+
+
+def test_a_real_monitor_draws_what_it_released() -> None:
+    rng = np.random.default_rng(5)
+    watch = pt.Monitor("bernoulli(0.2)", "bernoulli(0.8)", epsilon=2, rng=rng)
+    watch.update([0, 0, 1, 0, 0] * 60)
+    alarm = watch.update([1, 1, 0, 1, 1] * 60)
+    assert alarm is not None
+    axes = watch.plot()
+    axes.figure.canvas.draw()
+    heights = {bar.get_x(): bar.get_height() for part in axes.containers for bar in part}
+    assert [heights[left] for left in sorted(heights)] == [value for value in watch.trace if value != 0]
+    assert max(heights) == alarm.seen - watch.block
+    assert "SIMULATED" in axes.get_title(loc="left")
+    bits = pt.Monitor({"a": 0.5, "b": 0.5}, distance=0.4, epsilon=2, rng=rng)
+    bits.update(["a", "b"] * bits.block)
+    assert bits.plot().get_ylabel() == f"bit of {bits.block} records"
 
 
 def test_an_unknown_alternative_draws_too() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,21 @@ TESTS: dict[str, dict[str, Any]] = {
     "few values": {"null": "bernoulli(0.6)", "alternative": "bernoulli(0.4)", "epsilon": 1, "n": 20},
     "one value under P": {"null": "bernoulli(0)", "alternative": "bernoulli(0.1)", "epsilon": 0.5, "n": 50},
     "wide noise": {"null": "bernoulli(0.6)", "alternative": "bernoulli(0.4)", "epsilon": 0.05, "n": 10},
+    "people come and go": {
+        "null": "bernoulli(0.6)",
+        "alternative": "bernoulli(0.4)",
+        "epsilon": 1,
+        "n": 40,
+        "neighbours": "add-remove",
+    },
+    "many rows a person": {
+        "null": "normal(0, 1)",
+        "alternative": "normal(1, 1)",
+        "epsilon": 1,
+        "n": 60,
+        "neighbours": "add-remove",
+        "max_rows_per_unit": 2,
+    },
     "logistic": {"null": [0.2, 0.3, 0.5], "alternative": [0.5, 0.3, 0.2], "epsilon": 1, "n": 9, "test": "scllr"},
     "laplace": {"null": [0.2, 0.3, 0.5], "alternative": [0.5, 0.3, 0.2], "epsilon": 1, "n": 9, "test": "ncllr"},
 }
@@ -46,8 +60,8 @@ def test_bins_have_the_exact_probabilities(name: str) -> None:
         assert found.sum() == pytest.approx(1, abs=1e-2)
         # Two ways: one integral or convolution for the picture, single probabilities for the error rates.
         for i in range(0, len(found), max(len(found) // 7, 1)):
-            ends = [test.score.lattice_threshold(Fraction(edge), test.n) for edge in edges[i : i + 2]]
-            ends = [test.cutoff + round(end - test.cutoff) for end in ends]
+            away = [(edge - test.threshold) * test.scale / float(test.score.step) for edge in edges[i : i + 2]]
+            ends = [test.cutoff + round(one) for one in away]
             assert found[i] == pytest.approx(total.cdf(ends[1]) - total.cdf(ends[0]), abs=2e-6)
     # No bin lies on both sides of the threshold.
     assert np.min(np.abs(null.get_data().edges - test.threshold)) < 1e-9

@@ -133,6 +133,18 @@ def test_the_check_would_find_a_label_that_is_not_escaped() -> None:
     assert page.of("script")
 
 
+def test_a_design_that_was_not_handed_over_is_made_again(rendered: dict[str, tuple[dict[str, Any], str]]) -> None:
+    for kind in ("detect", "fit"):
+        arguments, text = rendered[kind]
+        bare = {name: value for name, value in arguments.items() if name != "design"}
+        again = pages.read(report.render(**bare))
+        assert again.of("details")[0].text == pages.read(text).of("details")[0].text
+        assert len(again.of("img")) == len(pages.read(text).of("img"))
+        # A question that leads to another design than the result's is not trusted.
+        other = {**bare, "question": {**bare["question"], "epsilon": 0.9}}
+        assert "No design was given" in pages.read(report.render(**other)).text
+
+
 def test_the_calls_can_be_run_again(rendered: dict[str, tuple[dict[str, Any], str]]) -> None:
     arguments, text = rendered["plan"]
     code, command = (element.text for element in pages.read(text).of("pre")[:2])
@@ -146,9 +158,17 @@ def test_the_calls_can_be_run_again(rendered: dict[str, tuple[dict[str, Any], st
     assert options["--epsilon"] == "1"
     laws = options["--null"], options["--alternative"]
     again = pt.design(*laws, epsilon=float(options["--epsilon"]), n=int(options["--n"]))
-        options["--null"], options["--alternative"], epsilon=float(options["--epsilon"]), n=int(options["--n"])
-    )
     assert again == arguments["design"][0]
+
+
+def test_a_test_is_asked_again_with_the_n_of_its_design() -> None:
+    test = pt.design("bernoulli(0.6)", "bernoulli(0.4)", epsilon=1, n=40)
+    asked = {"null": "bernoulli(0.6)", "alternative": "bernoulli(0.4)", "epsilon": 1.0, "data": "visits.csv"}
+    page = pages.read(report.render(question=asked, design=test, result=test.run([0, 1] * 20), kind="test"))
+    code, command = (element.text for element in page.of("pre")[:2])
+    assert "pt.design('bernoulli(0.6)', 'bernoulli(0.4)', epsilon=1.0, n=40)" in code
+    assert "test.run('visits.csv')" in code
+    assert "--n 40" in command
 
 
 def test_a_result_that_is_not_private_says_so() -> None:

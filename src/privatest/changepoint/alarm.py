@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 
+from privatest import markup
+
 __all__ = ["Alarm"]
 
 
@@ -28,6 +30,10 @@ class Alarm:
     def to_dict(self) -> dict[str, int]:
         """Plain values, ready for JSON."""
         return asdict(self)
+
+    def _repr_html_(self) -> str:
+        facts = (("index", self.index), ("accuracy, in records", self.accuracy), ("records seen", self.seen))
+        return markup.fact_table("Alarm", facts)
 
     def __str__(self) -> str:
         return f"change at record {self.index}, give or take {self.accuracy}; raised after {self.seen} records"

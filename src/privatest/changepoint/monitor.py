@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from privatest import _validate
+from privatest import _validate, markup
 from privatest.changepoint.alarm import Alarm
 from privatest.changepoint.rules import Intervals
 from privatest.changepoint.state_file import StateFile
@@ -300,10 +300,24 @@ class Monitor:
         return monitor
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """The newest releases and, once it was raised, the alarm with its accuracy."""
+        """The newest releases, block by block, and the alarm with its accuracy; never the records."""
         from privatest import pictures
 
         return pictures.monitor(self, ax)
+
+    def _repr_html_(self) -> str:
+        watch = self._stream.watch
+        facts = (
+            ("from, to", f"{watch.null}, {watch.alternative}"),
+            ("alarm", "none" if self.alarm is None else str(self.alarm)),
+            ("records seen", self.seen),
+            ("epsilon, for the whole stream", self.epsilon),
+            ("method, block", f"{self.method}, {self.block} records"),
+            ("mean time between false alarms, at least", self.mean_time_between_false_alarms),
+            ("expected delay, at most", self.expected_delay),
+            ("private", "yes" if self.private else "NO: simulated"),
+        )
+        return markup.fact_table("Monitor", facts)
 
     def to_dict(self) -> dict[str, Any]:
         """Settings, promises and what was released so far: plain values, ready for JSON."""

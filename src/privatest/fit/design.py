@@ -58,7 +58,7 @@ def goodness_of_fit(
     records = engines.open_source(data, column=column)
     n = records.count()
     test = fit_design(null, distance=distance, epsilon=epsilon, n=n, alpha=alpha, beta=beta, bins=bins, method=method)
-    return test.run(records, column=column, ledger=ledger, dataset=dataset, request=request, rng=rng)
+    return test.run(records, ledger=ledger, dataset=dataset, request=request, rng=rng)
 
 
 def fit_design(

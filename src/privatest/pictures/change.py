@@ -105,7 +105,7 @@ def monitor(watch: Any, ax: Axes | None = None) -> Axes:
     """The last noisy block sums of a monitor and, where it has fired, the alarm with its accuracy.
 
     ``watch`` has ``trace`` (noisy sums of the last blocks, in nats), ``block`` (records in each), ``seen``,
-    ``alarm`` (None, or with ``index``, ``accuracy`` and ``seen``).
+    ``alarm`` (None, or with ``index``, ``accuracy`` and ``seen``), ``epsilon`` and ``private``.
     """
     sums, block = np.asarray(list(watch.trace), dtype=np.float64), int(watch.block)
     alarm = watch.alarm
@@ -127,7 +127,8 @@ def monitor(watch: Any, ax: Axes | None = None) -> Axes:
         axes.set_xlim(max(low, 0.0), high)
         axes.set_xlabel("record, in order of time")
         state = f"alarm after {alarm.seen} records" if alarm is not None else f"no alarm in {watch.seen} records"
-        axes.set_title(f"Monitor: {state}, {EPSILON} = {number(float(watch.epsilon))}")
+        kept = f"{EPSILON} = {number(float(watch.epsilon))}" if watch.private else "SIMULATED, not private"
+        axes.set_title(f"Monitor: {state}, {kept}")
         legend(axes)
         return axes
 
@@ -142,7 +143,8 @@ def _sums(axes: Axes, sums: Any, block: int, start: int, stop: int) -> None:
             look: dict[str, Any] = {"facecolor": colour, "edgecolor": BLACK, "linewidth": 0.3, "hatch": hatch}
             axes.bar(left[chosen], sums[chosen], width=width[chosen], align="edge", label=text, **look)
     axes.axhline(0, color=BLACK, linewidth=0.8)
-    axes.set_ylabel(f"noisy sum of {block} log ratios, in nats")
+    bits = len(sums) > 0 and bool(np.all(np.abs(sums) == 1))
+    axes.set_ylabel(f"bit of {block} records" if bits else f"noisy sum of {block} log ratios, in nats")
 
 
 def _band(axes: Axes, low: float, high: float, text: str) -> None:

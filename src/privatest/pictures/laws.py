@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from privatest.errors import InvalidInput
 from privatest.hypothesis.curves import Curves
 from privatest.hypothesis.total import NoisyTotal
 from privatest.pictures.canvas import (
@@ -37,6 +38,7 @@ __all__ = ["fit_test", "private_test"]
 Floats = npt.NDArray[np.float64]
 
 BINS = 90
+POOLED = 4096
 # Mass of either law that may lie outside of the picture on each side.
 OUTSIDE = 0.002
 DEVIATIONS = 3.2
@@ -51,7 +53,8 @@ def private_test(test: PrivateTest, ax: Axes | None = None, *, release: Release 
     """
     cutoffs = _cutoffs(test)
     null, alternative = _bin_masses(test, cutoffs)
-    edges = np.array([float(test.score.value(cutoff, test.n)) for cutoff in cutoffs])
+    unit = test.score.step / test.scale
+    edges = np.array([test.threshold + float(unit * (cutoff - test.cutoff)) for cutoff in cutoffs])
     left = np.array([cutoff < test.cutoff for cutoff in cutoffs[:-1]])
     with drawing(ax, (8.6, 4.2)) as axes:
         laws = (
@@ -113,7 +116,8 @@ def _cutoffs(test: PrivateTest) -> list[Fraction]:
     """Ends of bins, the test's cutoff among them, where nearly all of both laws lies: finer around the laws."""
     score, noise = test.score, test.noise
     ordinary = np.abs(score.support) < INFINITE
-    low, spacing = int(score.support[0]), int(np.gcd.reduce(score.support - score.support[0])) or 1
+    support = test.null_total.support
+    low, spacing = int(support[0]), int(np.gcd.reduce(support - support[0])) or 1
     # With noise all multiples of the step are possible; bins of whole spacings look as smooth as the law is.
     unit = spacing if ordinary.all() else 1
     hidden = math.log(1 / (2 * OUTSIDE)) / noise.decay_rate + getattr(noise, "width", 0) / 2
@@ -122,7 +126,7 @@ def _cutoffs(test: PrivateTest) -> list[Fraction]:
         mass = math.fsum(law_[ordinary])
         if mass == 0:
             continue
-        scores = score.support[ordinary].astype(np.float64) - low
+        scores = (support[ordinary] - low).astype(np.float64)
         mean = float(law_[ordinary] @ scores) / mass
         deviation = math.sqrt(test.n * float(law_[ordinary] @ (scores - mean) ** 2) / mass)
         centre = float(test.n * (Fraction(low) + Fraction(mean)) - test.cutoff)
@@ -136,18 +140,25 @@ def _cutoffs(test: PrivateTest) -> list[Fraction]:
 def _bin_masses(test: PrivateTest, cutoffs: list[Fraction]) -> list[Floats]:
     """Probability of each bin under P and under Q: by one integral, or from the law of the sum of scores."""
     score, n, noise = test.score, test.n, test.noise
-    curves = Curves(score.support, score.null_law, score.alternative_law, n, noise)
-    if curves.everywhere:
-        offsets = np.array([float((cutoff - curves.base) / curves.unit) for cutoff in cutoffs])
-        return [np.diff(cdf) for cdf in curves.cdfs(offsets)]
+    totals = test.null_total, test.alternative_total
+    if test.scale == 1 and test.shift == 0:
+        curves = Curves(score.support, score.null_law, score.alternative_law, n, noise)
+        if curves.everywhere:
+            offsets = np.array([float((cutoff - curves.base) / curves.unit) for cutoff in cutoffs])
+            return [np.diff(cdf) for cdf in curves.cdfs(offsets)]
     ordinary = np.abs(score.support) < INFINITE
     found = []
-    for law_ in (score.null_law, score.alternative_law):
+    for total in totals:
+        law_, support = total.law, total.support
         share = math.fsum(law_[ordinary])
         if share == 0:  # every record is infinite
             found.append(np.zeros(len(cutoffs) - 1))
             continue
-        values, masses = NoisyTotal(score.support[ordinary], law_[ordinary] / share, n, noise).sum_law()
+        try:
+            values, masses = NoisyTotal(support[ordinary], law_[ordinary] / share, n, noise).sum_law()
+        except InvalidInput:  # too many values of the sum: one probability at a time
+            found.append(np.diff(np.array([total.cdf(cutoff) for cutoff in cutoffs])))
+            continue
         away = np.array([float(cutoff - int(values[0])) for cutoff in cutoffs])
         found.append(share**n * np.diff(_noisy_cdf(values - values[0], masses, noise, away)))
     return found
@@ -158,10 +169,13 @@ def _noisy_cdf(values: Any, masses: Floats, noise: Any, edges: Floats) -> Floats
     away = edges[:, None] - values[None, :].astype(np.float64)
     if away.size <= 1 << 22:
         return np.asarray(noise.cdf(away) @ masses)
-    # Pool the values into bins much narrower than the picture's.
-    pooled = np.linspace(float(values[0]), float(values[-1]), 4096)
-    place = np.searchsorted(pooled, values.astype(np.float64)).clip(0, 4095)
-    return np.asarray(noise.cdf(edges[:, None] - pooled[None, :]) @ np.bincount(place, masses, 4096))
+    # Share the mass of each value between the two nearest points of a grid much finer than the picture's bins.
+    grid = np.linspace(float(values[0]), float(values[-1]), POOLED)
+    place = (values.astype(np.float64) - grid[0]) / (grid[1] - grid[0])
+    lower = np.clip(place.astype(np.int64), 0, POOLED - 2)
+    upper = masses * (place - lower)
+    pooled = np.bincount(lower, masses - upper, POOLED) + np.bincount(lower + 1, upper, POOLED)
+    return np.asarray(noise.cdf(edges[:, None] - grid[None, :]) @ pooled)
 
 
 def _law(axes: Axes, edges: Floats, masses: Floats, text: str, colour: str, style: str) -> None:

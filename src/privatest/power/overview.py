@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from privatest import markup
 from privatest.errors import Infeasible
 from privatest.hypothesis import PrivateTest
 from privatest.pairs import make_pair
@@ -15,6 +16,9 @@ from privatest.power.lower_bound import advantage_bound, lower_bound
 from privatest.power.sample_sizes import sample_size
 from privatest.rational import Number
 from privatest.theory import Decomposition, SampleComplexity, decompose, sample_complexity
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 __all__ = ["Plan", "plan"]
 
@@ -60,6 +64,29 @@ class Plan:
     def cost_of_privacy(self) -> float | None:
         """How many times as many records as without privacy."""
         return None if not self.nonprivate else self.n / self.nonprivate
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """The law of the noisy statistic under P and under Q, with the threshold: that of :attr:`design`."""
+        return self.design.plot(ax)
+
+    def _repr_html_(self) -> str:
+        test = self.design
+        facts = [
+            ("P", test.null),
+            ("Q", test.alternative),
+            ("epsilon", test.epsilon),
+            ("records n", test.n),
+            ("type I error alpha", test.alpha),
+            ("type II error beta", test.beta),
+            ("what limits", self.complexity.regime),
+        ]
+        more = (
+            ("no private test needs fewer than", self.lower_bound),
+            ("records without privacy", self.nonprivate),
+            ("no private test has an advantage above", self.best_advantage),
+            ("advantage without privacy", self.nonprivate_advantage),
+        )
+        return markup.fact_table("Plan", [*facts, *((name, value) for name, value in more if value is not None)])
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON (infinity as the text "inf")."""

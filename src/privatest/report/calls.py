@@ -26,7 +26,7 @@ DESIGNS = {
     ),
     "test": ("epsilon", "n", "alpha", "test", "clamp", "threshold", "neighbours", "max_rows_per_unit"),
     "detect": ("distance", "epsilon", "beta", "method", "false_alarm"),
-    "fit": ("distance", "epsilon", "alpha", "method"),
+    "fit": ("distance", "epsilon", "alpha", "beta", "bins", "method"),
 }
 UNKNOWN = "data.csv"
 
@@ -42,8 +42,7 @@ def python(kind: str, question: dict[str, Any]) -> str:
         lines.append(f"ledger = pt.Ledger({question['ledger']!r})")
         running.append("ledger=ledger")
     if kind == "plan":
-        function = "design" if "n" in question else "sample_size"
-        lines.append(f"pt.{function}({', '.join([*laws, *settings])})")
+        lines.append(f"pt.design({', '.join([*laws, *settings])})")
     elif kind == "test":
         lines.append(f"test = pt.design({', '.join([*laws, *settings])})")
         lines.append(f"test.run({', '.join([source, *running])})")

@@ -15,9 +15,10 @@ from privatest.errors import InvalidInput, MissingExtra, PrivatestError
 from privatest.fit import FitRelease, FitTest
 from privatest.hypothesis import PrivateTest, Release
 from privatest.pictures import png
-from privatest.power import Comparison, HistogramTest, Optimum, PowerCurve
+from privatest.power import Comparison, HistogramTest, Optimum, Plan, PowerCurve
 from privatest.report import calls, words
 from privatest.report.question import plain_question
+from privatest.report.redesign import redesign
 from privatest.theory import Decomposition, SampleComplexity, decompose
 
 __all__ = ["KINDS", "render"]
@@ -78,19 +79,23 @@ def render(
         raise InvalidInput(f"kind={kind!r} must be one of {', '.join(map(repr, KINDS))}.")
     asked = plain_question(question)
     parts = list(design) if isinstance(design, list | tuple) else [] if design is None else [design]
+    # A plan brings its test along.
+    parts = [one for part in parts for one in ((part.design, part) if isinstance(part, Plan) else (part,))]
     for part in parts:
-        _known(part, DESIGNS + EXTRAS, "design")
+        _known(part, (*DESIGNS, *EXTRAS, Plan), "design")
     if result is not None:
         _known(result, RESULTS[kind], "result")
     main = next((part for part in parts if isinstance(part, DESIGNS)), None)
+    if main is None and (main := redesign(asked, result)) is not None:
+        parts.insert(0, main)
     facts = _facts(asked, main, result)
     sections = [
-        ("Question", _question(asked)),
+        ("Question", _question(kind, asked)),
         ("Result", _result(kind, result)),
         ("Guarantee", _guarantee(kind, facts)),
         ("Design", _design(parts)),
         ("Pictures", _pictures(asked, parts, main, result)),
-        ("How to ask again", _again(kind, asked, main)),
+        ("How to ask again", _again(kind, _complete(asked, kind, main), main)),
     ]
     when = (date or datetime.now(UTC)).astimezone(UTC).strftime("%Y-%m-%d %H:%M UTC")
     title = KINDS[kind]
@@ -142,8 +147,10 @@ def _facts(asked: dict[str, Any], main: Any, result: Any) -> dict[str, Any]:
     }
 
 
-def _question(asked: dict[str, Any]) -> Iterator[str]:
-    if "null" in asked and asked.get("alternative"):
+def _question(kind: str, asked: dict[str, Any]) -> Iterator[str]:
+    if kind == "detect":
+        yield "<p>Did the records change from the old law P to a new one, and when?</p>"
+    elif "null" in asked and asked.get("alternative"):
         yield "<p>Do the records come from the null hypothesis P or from the alternative Q?</p>"
     elif "null" in asked:
         yield "<p>Do the records come from the law P, or from one at a distance from it?</p>"
@@ -244,6 +251,16 @@ def _describe(part: Any) -> str:
     if isinstance(part, PowerCurve):
         return f"Exact error rates of the test {part.test!r} against the number of records."
     return "Records that each test needs, beside what no private test can do without."
+
+
+def _complete(asked: dict[str, Any], kind: str, main: Any) -> dict[str, Any]:
+    """What was asked, with what the design found out or took for granted."""
+    if kind != "test" or not isinstance(main, PrivateTest):
+        return asked
+    found = {"null": main.null, "alternative": main.alternative, "epsilon": main.epsilon, "n": main.n}
+    if main.neighbours != "replace" or main.max_rows_per_unit != 1:
+        found |= {"neighbours": main.neighbours, "max_rows_per_unit": main.max_rows_per_unit}
+    return {**found, **asked}
 
 
 def _again(kind: str, asked: dict[str, Any], main: Any) -> Iterator[str]:
