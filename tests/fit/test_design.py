@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ import pytest
 
 from privatest.errors import Infeasible, InvalidData, InvalidDistribution, InvalidDocument, InvalidInput
 from privatest.fit import FitTest, fit_design, fit_sample_size, goodness_of_fit
+from privatest.ledger import Ledger
 from tests.fit.brute_force import simulated_noise, simulated_values
 
 Floats = npt.NDArray[np.float64]
@@ -224,3 +226,15 @@ def test_measured_error_rates_of_whole_runs(method: str) -> None:
         test.run(rng.choice(list(SKEWED), p=p, size=60), rng=rng).decision == "alternative" for _ in range(runs)
     )
     assert rejected / runs == pytest.approx(test.alpha, abs=6 * np.sqrt(test.alpha / runs))
+
+
+def test_a_column_of_a_table_is_tested_and_charged(tmp_path: Path) -> None:
+    table = pd.DataFrame({"answer": ["yes", "no"] * 40, "other": range(80)})
+    asked = {"distance": 0.3, "epsilon": 1, "column": "answer"}
+    assert goodness_of_fit(table, {"yes": 0.5, "no": 0.5}, **asked).n == 80
+    ledger = Ledger(tmp_path / "ledger.db")
+    ledger.grant("survey", epsilon=1)
+    paid = {"ledger": ledger, "dataset": "survey", "request": "q"}
+    first = goodness_of_fit(table, {"yes": 0.5, "no": 0.5}, **asked, **paid)
+    assert goodness_of_fit(table, {"yes": 0.5, "no": 0.5}, **asked, **paid) == first
+    assert ledger.left("survey") == 0

@@ -173,7 +173,9 @@ class FitTest:
         )
         if charge is not None and (earlier := charge.earlier()) is not None:
             return FitRelease.from_dict(earlier)
-        return self.run_on(engines.open_source(data, column=column), charge, rng=rng)
+        # goodness_of_fit opens the records to count them; the column's name still belongs to what was asked.
+        records = data if isinstance(data, engines.Records) else engines.open_source(data, column=column)
+        return self.run_on(records, charge, rng=rng)
 
     def run_on(
         self, records: engines.Records, charge: Charge | None = None, *, rng: np.random.Generator | None = None
