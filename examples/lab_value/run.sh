@@ -6,8 +6,8 @@ here=$(dirname "$0")
 out=${1:-output/lab_value}
 . "$here/../worked.sh"
 
-ask plan --problem "$here/problem.toml" --report "$out/plan.html" --save-design "$out/design.json"
+ask plan --problem "$here/problem.toml" --save-design "$out/design.json"
 ask ledger grant --ledger "$out/ledger.db" --dataset lab_value --epsilon 1
 ask test "$data/lab_value_latest.csv" --problem "$here/problem.toml" --request latest --report "$out/test.html" $paid
-ask detect "$data/lab_value.csv" --problem "$here/problem.toml" --request when --report "$out/detect.html" $paid
+ask detect "$data/lab_value.csv" --problem "$here/problem.toml" --request when $paid
 ask ledger show --ledger "$out/ledger.db"

@@ -18,6 +18,7 @@ from privatest import cli
 from tests.cli.conftest import ENVIRONMENT, PROGRAM, Run
 
 LEDGER = "ledger.db"
+LINES = b"1\n0\nodd\n\xff\n" * 15
 LINES_IN_PROCESS, LINES_IN_PROCESSES = 2400, 20
 SEED = 20261116
 
@@ -61,8 +62,6 @@ SOUND = {
     "--dataset": "claims",
     "--request": "q3",
     "--since": "1:0",
-    "--false-alarm": "0.1",
-    "--column": "x",
     "--alpha": "0.1",
 }
 PAID = ["--ledger", "--dataset", "--request"]
@@ -71,7 +70,7 @@ TAKES = {
     "compare": ["--null", "--alternative", "--epsilon"],
     "curve": ["--null", "--alternative", "--epsilon", "--n"],
     "test": ["--null", "--alternative", "--epsilon", *PAID],
-    "detect": ["--null", "--alternative", "--epsilon", "--false-alarm", *PAID],
+    "detect": ["--null", "--alternative", "--epsilon", *PAID],
     "fit": ["--null", "--distance", "--epsilon", *PAID],
     "monitor": ["--null", "--alternative", "--epsilon"],
     "ledger grant": ["--ledger", "--dataset", "--epsilon"],
@@ -87,7 +86,7 @@ def malformed(draw: random.Random, files: list[str]) -> list[str]:
     command = draw.choice(list(TAKES))
     words = command.split()
     if command in ("test", "detect", "fit", "monitor"):
-        words.append(draw.choice(["-", "-", *files, draw.choice(HOSTILE)]))
+        words.append(draw.choice(["-", draw.choice(files), draw.choice(HOSTILE)]))
     options = TAKES[command]
     spoilt = draw.choice(options)
     for option in options:
@@ -136,7 +135,7 @@ def test_malformed_command_lines(
     before = Path(LEDGER).read_bytes()
     codes: Counter[int] = Counter()
     for words in command_lines(LINES_IN_PROCESS, files, SEED):
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"1\n0\nodd\n\xff\n"), encoding="utf-8"))
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(LINES), encoding="utf-8"))
         out, err = io.StringIO(), io.StringIO()
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
             code = cli.main(words)
@@ -175,7 +174,7 @@ def test_malformed_command_lines_in_processes_of_their_own(files: list[str]) -> 
     for words in command_lines(3 * LINES_IN_PROCESSES, files, SEED + 1):
         if any("\x00" in word for word in words) or words[:1] in (["plan"], ["compare"], ["curve"]):
             continue  # no process can be given a NUL; planning is slow to start
-        found = subprocess.run([*PROGRAM, *words], input=b"1\n0\n", capture_output=True, env=ENVIRONMENT, timeout=120)
+        found = subprocess.run([*PROGRAM, *words], input=LINES, capture_output=True, env=ENVIRONMENT, timeout=120)
         assert found.returncode in {0, 2, 3}, (words, found)
         assert b"Traceback" not in found.stdout + found.stderr, words
         assert len(found.stderr.splitlines()) <= 2, words

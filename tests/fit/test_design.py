@@ -13,8 +13,16 @@ import numpy.typing as npt
 import pandas as pd
 import pytest
 
-from privatest.errors import Infeasible, InvalidData, InvalidDistribution, InvalidDocument, InvalidInput
+from privatest.errors import (
+    Infeasible,
+    InvalidData,
+    InvalidDistribution,
+    InvalidDocument,
+    InvalidInput,
+    RequestConflict,
+)
 from privatest.fit import FitTest, fit_design, fit_sample_size, goodness_of_fit
+from privatest.ledger import Ledger
 from tests.fit.brute_force import simulated_noise, simulated_values
 
 Floats = npt.NDArray[np.float64]
@@ -233,3 +241,17 @@ def test_a_column_of_a_frame_and_of_a_file(tmp_path: Path) -> None:
     for source in (frame, str(tmp_path / "answers.csv")):
         found = goodness_of_fit(source, {"a": 0.5, "b": 0.5}, distance=0.4, epsilon=1, column="answer")
         assert (found.n, found.private) == (80, True)
+
+
+def test_a_column_of_a_table_is_tested_and_charged(tmp_path: Path) -> None:
+    table = pd.DataFrame({"answer": ["yes", "no"] * 40, "other": ["no", "no"] * 40})
+    asked = {"distance": 0.3, "epsilon": 1, "column": "answer"}
+    assert goodness_of_fit(table, {"yes": 0.5, "no": 0.5}, **asked).n == 80
+    ledger = Ledger(tmp_path / "ledger.db")
+    ledger.grant("survey", epsilon=1)
+    paid = {"ledger": ledger, "dataset": "survey", "request": "q"}
+    first = goodness_of_fit(table, {"yes": 0.5, "no": 0.5}, **asked, **paid)
+    assert goodness_of_fit(table, {"yes": 0.5, "no": 0.5}, **asked, **paid) == first
+    assert ledger.left("survey") == 0
+    with pytest.raises(RequestConflict):  # another column is another question
+        goodness_of_fit(table, {"yes": 0.5, "no": 0.5}, **{**asked, "column": "other"}, **paid)

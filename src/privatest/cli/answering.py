@@ -92,11 +92,7 @@ def decide(
         rules = _without(asked, "data", *WHERE, *PAID)
     source = source_of(asked["data"])
     if design is None:
-        if "n" not in rules:
-            if rules.get("neighbours") == "add-remove":
-                raise errors.InvalidInput(
-                    "With --neighbours add-remove the number of records is not public. Give --n, what you expect."
-                )
+        if "n" not in rules and rules.get("neighbours") != "add-remove":  # else the number is not public
             counting = {name: asked[name] for name in (*WHERE, "max_rows_per_unit") if name in asked}
             rules["n"] = pt.count_records(source, **counting)
         with working("designing the test"):
@@ -135,7 +131,7 @@ def _show(found: Release, made: PrivateTest, asked: Mapping[str, Any], as_json: 
         ]
     lines += [
         ("records", f"{found.n:,}" if found.n else "not revealed", f"test {found.test}"),
-        ("error rates", f"{made.alpha:.2g} and {made.beta:.2g}", "type I and type II"),
+        ("error rates", f"{made.alpha:.2g} and {made.beta:.2g}", f"type I and type II, on {made.n:,} records"),
         ("privacy", f"epsilon {found.epsilon:g}" if found.private else "NOT PRIVATE", _hidden(found.neighbours)),
     ]
     facts(f"Test of {made.null} against {made.alternative}", [*lines, *budget(asked)])

@@ -29,6 +29,7 @@ PROGRAM, COMPLETION = "privatest", "_PRIVATEST_COMPLETE"
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run one command line; never raises, never prints a traceback."""
     words = list(sys.argv[1:] if arguments is None else arguments)
+    told, sys.unraisablehook = sys.unraisablehook, _untold
     try:
         code = _dispatch(words)
         flush()
@@ -48,7 +49,13 @@ def run(arguments: Sequence[str] | None = None) -> int:
         return error.code if isinstance(error.code, int) else 0
     except Exception as error:
         complain(_unexpected(error))
+    finally:
+        sys.unraisablehook = told
     return BAD_INPUT
+
+
+def _untold(_error: object) -> None:
+    """Errors inside a library's callbacks, which Python would print with a traceback that may quote a record."""
 
 
 def _dispatch(words: list[str]) -> int:

@@ -26,7 +26,7 @@ def arriving(name: str, *, follow: bool = False) -> Iterator[list[bytes]]:
     if name == STANDARD_INPUT:
         if sys.stdin is None:
             raise errors.InvalidInput("Standard input is closed. Give the name of a file.")
-        return _lines(_pieces(sys.stdin.fileno()))
+        return _lines(_typed())
     try:
         file = os.open(name, os.O_RDONLY)
     except (OSError, ValueError) as error:
@@ -41,6 +41,16 @@ def arriving(name: str, *, follow: bool = False) -> Iterator[list[bytes]]:
 def _pieces(file: int) -> Iterator[bytes]:
     while piece := os.read(file, AT_ONCE):
         yield piece
+
+
+def _typed() -> Iterator[bytes]:
+    """Standard input, each piece as soon as it is there; also where it is no file of the system's."""
+    try:
+        number = sys.stdin.fileno()
+    except OSError:
+        yield sys.stdin.buffer.read()
+    else:
+        yield from _pieces(number)
 
 
 def _followed(name: str, file: int) -> Iterator[bytes]:

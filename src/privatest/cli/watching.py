@@ -15,7 +15,7 @@ from privatest.cli.output import emit_json, working
 from privatest.cli.planning import need
 from privatest.cli.problems import merge
 from privatest.cli.streams import STANDARD_INPUT, arriving
-from privatest.cli.together import check_payment, one_of, paid
+from privatest.cli.together import PAID, check_payment, one_of, paid
 from privatest.cli.writing import check_target
 
 if TYPE_CHECKING:
@@ -106,9 +106,9 @@ def _opened(state: str | None, asked: dict[str, Any]) -> Monitor:
             raise errors.InvalidInput(f"The state {state!r} says what is watched; {listed} would need --null as well.")
         return pt.Monitor.load(state)
     need(asked, "null", "epsilon")
-    settings = {name: value for name, value in asked.items() if name not in ("null", "ledger", "dataset", "request")}
+    settings = {name: value for name, value in asked.items() if name not in PAID} | paid(asked)
     with working("designing the monitor"):
-        return pt.Monitor(asked["null"], **settings, **({} if state is None else {"state": state}), **paid(asked))
+        return pt.Monitor(**settings, state=state)
 
 
 def _after(batches: Iterator[list[bytes]], skipped: int) -> Iterator[list[bytes]]:

@@ -58,7 +58,8 @@ def goodness_of_fit(
     records = engines.open_source(data, column=column)
     n = records.count()
     test = fit_design(null, distance=distance, epsilon=epsilon, n=n, alpha=alpha, beta=beta, bins=bins, method=method)
-    return test.run(records, ledger=ledger, dataset=dataset, request=request, rng=rng)
+    charge = test.charge(ledger, dataset, request, column, simulated=rng is not None)
+    return test.run_on(records, charge, rng=rng)
 
 
 def fit_design(

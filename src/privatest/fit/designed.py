@@ -163,17 +163,23 @@ class FitTest:
             rng: only for simulations: a seeded generator in place of the operating system's randomness. The
                 release then says that it is simulated, and is not private.
         """
-        charge = make_charge(
+        charge = self.charge(ledger, dataset, request, column, simulated=rng is not None)
+        if charge is not None and (earlier := charge.earlier()) is not None:
+            return FitRelease.from_dict(earlier)
+        return self.run_on(engines.open_source(data, column=column), charge, rng=rng)
+
+    def charge(
+        self, ledger: Any, dataset: str | None, request: str | None, column: str | None, *, simulated: bool
+    ) -> Charge | None:
+        """What a run on that column charges; None without a ledger."""
+        return make_charge(
             ledger,
             dataset,
             request,
             epsilon=self.noise.epsilon,
             design=lambda: {"fit": self.to_dict(), "column": column},
-            simulated=rng is not None,
+            simulated=simulated,
         )
-        if charge is not None and (earlier := charge.earlier()) is not None:
-            return FitRelease.from_dict(earlier)
-        return self.run_on(engines.open_source(data, column=column), charge, rng=rng)
 
     def run_on(
         self, records: engines.Records, charge: Charge | None = None, *, rng: np.random.Generator | None = None

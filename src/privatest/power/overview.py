@@ -132,7 +132,8 @@ def plan(
     test: str = "tight",
     clamp: str | tuple[Number, Number] | None = None,
     threshold: Number | None = None,
-    **options: Any,
+    neighbours: str = "replace",
+    max_rows_per_unit: int = 1,
 ) -> Plan:
     """What to expect of a test of P against Q at privacy epsilon, before any data are seen.
 
@@ -144,8 +145,20 @@ def plan(
     """
     pair = make_pair(null, alternative)
     P, Q = pair.null, pair.alternative
-    rules: dict[str, Any] = {"test": test, "clamp": clamp, "threshold": threshold, **options}
-    made = design(P, Q, epsilon=epsilon, n=n, advantage=advantage, alpha=alpha, beta=beta, **rules)
+    made = design(
+        P,
+        Q,
+        epsilon=epsilon,
+        n=n,
+        test=test,
+        clamp=clamp,
+        threshold=threshold,
+        alpha=alpha,
+        beta=beta,
+        advantage=advantage,
+        neighbours=neighbours,
+        max_rows_per_unit=max_rows_per_unit,
+    )
     # One record replaced is one removed and one added, so an add-remove test is 2 epsilon-DP under replacement.
     level = epsilon if made.neighbours == "replace" else 2 * epsilon
     complexity, split = sample_complexity(P, Q, epsilon=epsilon), decompose(P, Q, epsilon=epsilon)

@@ -72,19 +72,14 @@ def _guess(family: Family) -> int:
         return _guess_without_privacy(family)
     if family.kind != "tight" or family.clamp != "tuned" or len(family.profile.ratios) <= 2:
         return 64
-    clamp = float(family.paper[0]), float(family.paper[1])
-    n = 64
-    for _ in range(2):
+    noise = 2 / (math.sinh(min(float(family.epsilon), 9.0)) * family.pair.total_variation)
+    n = min(_guess_without_privacy(family) + math.ceil(min(noise, MOST_RECORDS)), MOST_RECORDS // 4)
+    a, b = family.clamp_for(n)
 
-        def margin(m: int, clamp: tuple[float, float] = clamp) -> float:
-            return family.goal.margin(family.profile.curves(clamp, family.epsilon, m, family.around))
+    def margin(m: int) -> float:
+        return family.goal.margin(family.profile.curves((float(a), float(b)), family.epsilon, m, family.around))
 
-        n = _crossing(margin, n, lambda _: MOST_RECORDS, rough=True)
-        if n >= MOST_RECORDS:
-            return n
-        ends = family.clamp_for(n)
-        clamp = float(ends[0]), float(ends[1])
-    return n
+    return _crossing(margin, n, lambda _: MOST_RECORDS, rough=True)
 
 
 def _guess_without_privacy(family: Family) -> int:
