@@ -40,8 +40,8 @@ class Studio:
         files = sorted(self.folder.parent.glob("ledger.db*"))
         return b"".join(path.read_bytes() for path in files if not path.name.endswith("-shm"))
 
-    def post(self, path: str, **body: Any) -> Any:
-        return self.client.post(path, json=body)
+    def post(self, where: str, /, **body: Any) -> Any:
+        return self.client.post(where, json=body)
 
 
 def fill(folder: Path) -> None:
