@@ -78,8 +78,6 @@ def test_size_power_and_compare_are_the_functions_of_these_names(studio: Any) ->
     assert theory[0] == pt.sample_complexity(P, Q, epsilon=0.1).to_dict()
 
 
-
-
 def test_every_family_of_the_page_is_one_the_parser_knows(studio: Any) -> None:
     import re
 
@@ -116,7 +114,9 @@ def test_bad_input_is_one_sentence_that_names_it(studio: Any, body: Any, said: s
     assert said in answer.json()["error"]
 
 
-@pytest.mark.parametrize("content", [b"", b"{", b"[]", b"null", b'{"epsilon": NaN}', b"\xff", b"[" * 50_000, b"9" * 9000])
+@pytest.mark.parametrize(
+    "content", [b"", b"{", b"[]", b"null", b'{"epsilon": NaN}', b"\xff", b"[" * 50_000, b"9" * 9000]
+)
 def test_a_body_that_is_no_json_is_bad_input(studio: Any, content: bytes) -> None:
     answer = studio.client.post("/api/look", content=content, headers={"content-type": "application/json"})
     assert answer.status_code == 422

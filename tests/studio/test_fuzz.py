@@ -49,7 +49,9 @@ def test_requests_made_from_the_description_are_answered_or_refused(studio: Any,
 def ask(studio: Any, case: Any) -> int:
     """Send a case through the studio's own client."""
     kwargs = case.as_transport_kwargs(base_url="http://127.0.0.1")
-    kwargs = {key: value for key, value in kwargs.items() if key in {"method", "url", "headers", "json", "params", "data"}}
+    kwargs = {
+        key: value for key, value in kwargs.items() if key in {"method", "url", "headers", "json", "params", "data"}
+    }
     headers = {k: v for k, v in dict(kwargs.pop("headers", {})).items() if k.lower() in {"content-type"}}
     if (data := kwargs.pop("data", None)) is not None:
         kwargs["content"] = data if isinstance(data, str | bytes) else json.dumps(data, default=str)
@@ -61,9 +63,10 @@ def ask(studio: Any, case: Any) -> int:
 
 
 ODD: list[Any] = [
-    None, True, 0, -1, 1, 1e308, -0.0, 10**30, "", "x", "a" * 3000, "\x00", "\ud800", "normal(0,1)", "normal(", [], [[]], {},
-    {"a": 1}, {"": 0.5}, {"a": 0.5, "b": 0.5}, "../..", "bernoulli(0.5)", "binomial(9007199254740991, 0.5)", "normal(1e308, 1e-308)",
-    [1, 2], {"path": "../x"}, {"upload": "\x00"}, "NaN", "categorical()", "mixture(1, mixture(1, normal(0, 1)))", 1e-300, "١",
+    None, True, 0, -1, 1, 1e308, -0.0, 1e-300, 10**30, "", "x", "a" * 3000, "\x00", "\ud800", "NaN", "\u0661", "../..",
+    [], [[]], [1, 2], {}, {"a": 1}, {"": 0.5}, {"a": 0.5, "b": 0.5}, {"path": "../x"}, {"upload": "\x00"}, "normal(0,1)",
+    "normal(", "bernoulli(0.5)", "binomial(9007199254740991, 0.5)", "normal(1e308, 1e-308)", "categorical()",
+    "mixture(1, mixture(1, normal(0, 1)))",
 ]  # fmt: skip
 BODIES: dict[str, dict[str, Any]] = {
     "/api/look": ASK,
@@ -76,7 +79,18 @@ BODIES: dict[str, dict[str, Any]] = {
     "/api/monitors": {**ASK, "dataset": "poor", "request": "f"},
     "/api/monitors/monitor-1/records": {"lines": ["1"]},
 }
-TEXTS = [b"", b"{", b"nul", b"\xff\xfe", b'{"a":1}{', b"[" * 9999, b'"\\ud800"', b'{"null": NaN}', b"1" * 6000, b'{"a":1,"a":2}']
+TEXTS = [
+    b"",
+    b"{",
+    b"nul",
+    b"\xff\xfe",
+    b'{"a":1}{',
+    b"[" * 9999,
+    b'"\\ud800"',
+    b'{"null": NaN}',
+    b"1" * 6000,
+    b'{"a":1,"a":2}',
+]
 
 
 def test_good_requests_made_wrong_in_one_place_are_answered_or_refused(studio: Any, show: Any) -> None:
@@ -95,8 +109,12 @@ def test_good_requests_made_wrong_in_one_place_are_answered_or_refused(studio: A
     for _ in range(900):
         path = "".join(rng.choice("/.%abstmonitpu_0é\\?#&=;:") for _ in range(rng.randint(1, 25)))
         method = rng.choice(["GET", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "HEAD", "TRACE"])
-        prefix = rng.choice(["/", "/api/", "/static/", "/api/monitors/", "/api/upload?name=" + rng.choice(names[3:])[1:]])
-        sent += checked(studio.client.request(method, "http://127.0.0.1" + prefix + path, content=rng.randbytes(rng.randint(0, 40))))
+        prefix = rng.choice(
+            ["/", "/api/", "/static/", "/api/monitors/", "/api/upload?name=" + rng.choice(names[3:])[1:]]
+        )
+        sent += checked(
+            studio.client.request(method, "http://127.0.0.1" + prefix + path, content=rng.randbytes(rng.randint(0, 40)))
+        )
     assert studio.ledger_bytes == before
     show(f"{sent} requests made wrong by hand, none a server error")
     assert sent >= WANTED

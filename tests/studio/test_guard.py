@@ -52,7 +52,9 @@ def test_the_first_visit_trades_the_token_for_a_cookie_and_a_clean_address(stran
     assert stranger.get("/api/about").status_code == 200
 
 
-@pytest.mark.parametrize("host", ["evil.example", "evil.example:8080", "127.0.0.1.evil.example", "localhost.", "", "[::1", "127.0.0.2"])
+@pytest.mark.parametrize(
+    "host", ["evil.example", "evil.example:8080", "127.0.0.1.evil.example", "localhost.", "", "[::1", "127.0.0.2"]
+)
 def test_a_wrong_host_is_refused(studio: Any, host: str) -> None:
     assert studio.client.get("/api/about", headers={"host": host}).status_code == 421
 
@@ -63,7 +65,15 @@ def test_the_own_hosts_are_served(studio: Any, host: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "origin", ["http://evil.example", "null", "https://127.0.0.1", "http://127.0.0.1:81", "http://localhost", "http://127.0.0.1.evil.example"]
+    "origin",
+    [
+        "http://evil.example",
+        "null",
+        "https://127.0.0.1",
+        "http://127.0.0.1:81",
+        "http://localhost",
+        "http://127.0.0.1.evil.example",
+    ],
 )
 def test_a_foreign_origin_is_refused_though_the_cookie_is_there(studio: Any, origin: str) -> None:
     before = studio.ledger_bytes
@@ -82,7 +92,9 @@ def test_a_fetch_from_another_site_is_refused_even_without_an_origin(studio: Any
     assert studio.client.get("/api/about", headers={"sec-fetch-site": site}).status_code == 403
 
 
-@pytest.mark.parametrize("path", [*PATHS, "/nothing", "/static/../app.py", "/static/%2e%2e%2fapp.py", "/static/studio.html"])
+@pytest.mark.parametrize(
+    "path", [*PATHS, "/nothing", "/static/../app.py", "/static/%2e%2e%2fapp.py", "/static/studio.html"]
+)
 def test_every_answer_carries_the_headers(studio: Any, stranger: TestClient, path: str) -> None:
     for client in (studio.client, stranger):
         answer = client.get(path)

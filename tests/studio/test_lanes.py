@@ -48,7 +48,9 @@ def test_a_computation_does_not_outlive_its_limit() -> None:
     lane.close()
 
 
-def test_what_nobody_waits_for_is_stopped_and_what_waits_is_dropped(lane: Lane, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_nobody_waits_for_is_stopped_and_what_waits_is_dropped(
+    lane: Lane, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("privatest.studio.lanes.GRACE", 0.1)
     asyncio.run(lane.answer("look", ASK))  # the worker is there
 

@@ -96,5 +96,11 @@ def test_broken_lines_go_on(fresh: Any) -> None:
 
 def test_a_line_is_a_number_where_it_is_one() -> None:
     assert [record_of(line) for line in ("3", b"-4\r", " 0.5 ", "1e3", "a", b"\xff", "1" * 30)] == [
-        3, -4, 0.5, 1000.0, "a", None, float("1" * 30),
+        3,
+        -4,
+        0.5,
+        1000.0,
+        "a",
+        None,
+        float("1" * 30),
     ]

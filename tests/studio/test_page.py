@@ -19,8 +19,8 @@ from .conftest import TOKEN
 
 pytestmark = pytest.mark.xdist_group("browser")
 
-ARGUMENTS = """--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking
---disable-component-update --disable-sync""".split()
+QUIET = ("gpu", "quic", "background-networking", "component-update", "sync")
+ARGUMENTS = ["--headless", "--no-sandbox", "--no-first-run", *(f"--disable-{word}" for word in QUIET)]
 COIN = "#kind=bernoulli&null=0.4&alternative=0.6&epsilon=1&n=40"
 
 
@@ -62,7 +62,9 @@ class Watched:
     def slide(self, name: str, value: float) -> None:
         """Move a slider as a hand does: its value, then the event."""
         self.page.eval_on_selector(
-            f"#{name}", "(place, value) => { place.value = value; place.dispatchEvent(new Event('input', {bubbles: true})) }", value
+            f"#{name}",
+            "(place, value) => { place.value = value; place.dispatchEvent(new Event('input', {bubbles: true})) }",
+            value,
         )
 
     def number(self, name: str) -> float:
@@ -138,10 +140,16 @@ def test_curves_and_table_fill_in(watched: Watched) -> None:
     page.wait_for_selector("#chart-sizes[data-points='7']")
     page.wait_for_selector("#chart-power[data-points='9']")
     until(page, "document.querySelectorAll('#compare tbody tr').length > 5")
-    drawn = page.evaluate("document.getElementById('chart-sizes').data.find((each) => (each.name || '').startsWith('records needed'))")
-    exact = [pt.sample_size("bernoulli(0.4)", "bernoulli(0.6)", epsilon=epsilon, advantage=0.67) for epsilon in drawn["x"]]
+    drawn = page.evaluate(
+        "document.getElementById('chart-sizes').data.find((each) => (each.name || '').startsWith('records needed'))"
+    )
+    exact = [
+        pt.sample_size("bernoulli(0.4)", "bernoulli(0.6)", epsilon=epsilon, advantage=0.67) for epsilon in drawn["x"]
+    ]
     assert drawn["y"] == exact
-    rows = page.eval_on_selector_all("#compare tbody tr", "rows => rows.map((row) => [...row.cells].map((cell) => cell.textContent))")
+    rows = page.eval_on_selector_all(
+        "#compare tbody tr", "rows => rows.map((row) => [...row.cells].map((cell) => cell.textContent))"
+    )
     table = pt.compare("bernoulli(0.4)", "bernoulli(0.6)", epsilon=1, advantage=0.67)
     assert [row[0] for row in rows] == [row.test for row in table]
     assert [row[1].replace(",", "") for row in rows] == ["never" if row.n is None else str(row.n) for row in table]
@@ -149,7 +157,9 @@ def test_curves_and_table_fill_in(watched: Watched) -> None:
 
 def picture(page: Any, chart: str) -> str:
     """What is drawn: every path of the chart."""
-    return str(page.eval_on_selector_all(f"#chart-{chart} path", "paths => paths.map((path) => path.getAttribute('d')).join()"))
+    return str(
+        page.eval_on_selector_all(f"#chart-{chart} path", "paths => paths.map((path) => path.getAttribute('d')).join()")
+    )
 
 
 def test_a_permalink_restores_everything(watched: Watched) -> None:
@@ -249,15 +259,23 @@ def test_a_monitor_is_followed_live(watched: Watched) -> None:
 def test_tabs_and_controls_work_from_the_keyboard_and_have_names(watched: Watched) -> None:
     page = watched.open()
     page.focus("#tab-plan")
-    for key, tab in (("ArrowRight", "run"), ("ArrowRight", "monitor"), ("ArrowRight", "plan"), ("End", "monitor"), ("ArrowLeft", "run"), ("Home", "plan")):
+    for key, tab in (
+        ("ArrowRight", "run"),
+        ("ArrowRight", "monitor"),
+        ("ArrowRight", "plan"),
+        ("End", "monitor"),
+        ("ArrowLeft", "run"),
+        ("Home", "plan"),
+    ):
         page.keyboard.press(key)
         assert page.evaluate("document.activeElement.id") == f"tab-{tab}"
         assert page.get_attribute(f"#tab-{tab}", "aria-selected") == "true"
         assert page.is_visible(f"#panel-{tab}")
     unnamed = page.evaluate(
         """[...document.querySelectorAll('input, select, textarea, button, [role=img], [role=region], [role=tabpanel]')]
-        .filter((each) => !each.closest('[hidden]') && !(each.labels && each.labels.length) && !each.getAttribute('aria-label')
-          && !each.getAttribute('aria-labelledby') && !each.textContent.trim()).map((each) => each.id || each.outerHTML.slice(0, 80))"""
+        .filter((each) => !each.closest('[hidden]') && !(each.labels && each.labels.length)
+          && !each.getAttribute('aria-label') && !each.getAttribute('aria-labelledby') && !each.textContent.trim())
+        .map((each) => each.id || each.outerHTML.slice(0, 80))"""
     )
     assert unnamed == []
     page.focus("#epsilon")

@@ -18,7 +18,12 @@ from privatest.studio import create_app
 from .conftest import ASK
 
 RUN: dict[str, Any] = {**ASK, "source": {"path": "tosses.csv"}, "column": "toss", "dataset": "claims", "request": "r1"}
-CHANGE: dict[str, Any] = {**RUN, "null": "bernoulli(0.2)", "alternative": "bernoulli(0.8)", "source": {"path": "changed.csv"}}
+CHANGE: dict[str, Any] = {
+    **RUN,
+    "null": "bernoulli(0.2)",
+    "alternative": "bernoulli(0.8)",
+    "source": {"path": "changed.csv"},
+}
 
 
 def test_a_test_on_a_file_releases_what_the_package_releases(fresh: Any) -> None:

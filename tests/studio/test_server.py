@@ -41,7 +41,9 @@ def check(process: subprocess.Popen[str]) -> None:
         assert client.get("/", params={"token": token}).status_code == 303
         assert client.get("/").status_code == 200
         assert client.get("/", params={"token": "wrong"}, headers={"cookie": ""}).status_code in {200, 401}
-        answer = client.post("/api/look", json={"null": "bernoulli(0.4)", "alternative": "bernoulli(0.6)", "epsilon": 1})
+        answer = client.post(
+            "/api/look", json={"null": "bernoulli(0.4)", "alternative": "bernoulli(0.6)", "epsilon": 1}
+        )
         assert answer.status_code == 200
         assert "server" not in answer.headers
         assert client.get("/api/about").json()["ledger"] is False
@@ -57,7 +59,10 @@ def test_a_port_that_is_taken_is_refused() -> None:
         serve(port=taken.getsockname()[1], open_browser=False)
 
 
-@pytest.mark.parametrize("bad", [{"port": -1}, {"port": 70000}, {"port": True}, {"host": "no.such.host.invalid"}, {"folder": "/nowhere/at/all"}])
+@pytest.mark.parametrize(
+    "bad",
+    [{"port": -1}, {"port": 70000}, {"port": True}, {"host": "no.such.host.invalid"}, {"folder": "/nowhere/at/all"}],
+)
 def test_bad_settings_are_refused_at_start(bad: dict[str, Any]) -> None:
     with pytest.raises(errors.InvalidInput):
         serve(open_browser=False, **bad)
@@ -76,7 +81,9 @@ def test_only_loopback_names_are_served_unless_told_otherwise() -> None:
 
 @pytest.mark.parametrize("name", ["fastapi", "uvicorn"])
 def test_without_the_extra_the_error_names_it(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    for module in [each for each in sys.modules if each.startswith(("privatest.studio.app", "privatest.studio.server"))]:
+    for module in [
+        each for each in sys.modules if each.startswith(("privatest.studio.app", "privatest.studio.server"))
+    ]:
         monkeypatch.delitem(sys.modules, module)
     monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(errors.MissingExtra, match=r"pip install privatest\[studio\]"):

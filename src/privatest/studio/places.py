@@ -72,7 +72,12 @@ class Folder:
             for each in sorted(files):
                 path = Path(base, each)
                 name = path.relative_to(self._root).as_posix()
-                if not each.startswith(".") and path.suffix.lower() in KINDS and self._inside(path) and name.isprintable():
+                if (
+                    not each.startswith(".")
+                    and path.suffix.lower() in KINDS
+                    and self._inside(path)
+                    and name.isprintable()
+                ):
                     names.append(name)
                 if len(names) >= MOST_LISTED:
                     return names
