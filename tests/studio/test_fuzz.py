@@ -34,7 +34,7 @@ def test_requests_made_from_the_description_are_answered_or_refused(studio: Any,
         operation = result.ok()
 
         @hypothesis.given(case=operation.as_strategy(generation_mode=schemathesis.GenerationMode.NEGATIVE))
-        @hypothesis.settings(max_examples=60, suppress_health_check=list(HealthCheck), **SETTINGS)
+        @hypothesis.settings(max_examples=40, suppress_health_check=list(HealthCheck), **SETTINGS)
         def wrong(case: Any) -> None:
             nonlocal sent
             sent += ask(studio, case)
@@ -64,9 +64,9 @@ def ask(studio: Any, case: Any) -> int:
 
 ODD: list[Any] = [
     None, True, 0, -1, 1, 1e308, -0.0, 1e-300, 10**30, "", "x", "a" * 3000, "\x00", "\ud800", "NaN", "\u0661", "../..",
-    [], [[]], [1, 2], {}, {"a": 1}, {"": 0.5}, {"a": 0.5, "b": 0.5}, {"path": "../x"}, {"upload": "\x00"}, "normal(0,1)",
-    "normal(", "bernoulli(0.5)", "binomial(9007199254740991, 0.5)", "normal(1e308, 1e-308)", "categorical()",
-    "mixture(1, mixture(1, normal(0, 1)))",
+    [], [[]], [1, 2], {}, {"a": 1}, {"": 0.5}, {"a": 0.5, "b": 0.5}, {"path": "../x"}, {"upload": "\x00"},
+    "normal(0,1)", "normal(", "bernoulli(0.5)", "binomial(9007199254740991, 0.5)", "normal(1e308, 1e-308)",
+    "categorical()", "mixture(1, mixture(1, normal(0, 1)))",
 ]  # fmt: skip
 BODIES: dict[str, dict[str, Any]] = {
     "/api/look": ASK,
@@ -99,14 +99,14 @@ def test_good_requests_made_wrong_in_one_place_are_answered_or_refused(studio: A
     before, sent = studio.ledger_bytes, 0
     for path, good in BODIES.items():
         for name in good:
-            for odd in rng.sample(ODD, 14):
+            for odd in rng.sample(ODD, 21):
                 sent += post(studio, path, {**good, name: odd})
             sent += post(studio, path, {key: value for key, value in good.items() if key != name})
             sent += post(studio, path, {**good, name + "_": 1})
         for text in TEXTS:
             sent += checked(studio.client.post(path, content=text, headers={"content-type": "application/json"}))
     names = ["x.csv", "", "a" * 300, "\x00.csv", "../x.csv", "x.parquet"]
-    for _ in range(900):
+    for _ in range(1200):
         path = "".join(rng.choice("/.%abstmonitpu_0é\\?#&=;:") for _ in range(rng.randint(1, 25)))
         method = rng.choice(["GET", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "HEAD", "TRACE"])
         prefix = rng.choice(
