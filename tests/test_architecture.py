@@ -33,6 +33,8 @@ FOLDERS = MAY_IMPORT.keys() | PUBLIC_ONLY
 NO_NOUNS = {"utils", "util", "common", "helpers", "misc"}
 
 RANDOMNESS = Path("noise/randomness.py")
+TOKENS = Path("studio/tokens.py")
+"""The one place where a secret is drawn that is no noise: the token of the studio's page."""
 RANDOM_MODULES = {"secrets", "random", "uuid"}
 RANDOM_CALLS_OF_OS = {"os.urandom", "os.getrandom"}
 
@@ -126,6 +128,8 @@ def randomness(where: Path, tree: ast.Module, root: Path) -> Iterator[str]:
     if where != RANDOMNESS:
         for module, name in imported(where, tree, root.name):
             top = module.split(".")[0]
+            if where == TOKENS and top == "secrets":
+                continue
             if top in RANDOM_MODULES or f"{module}.{name}" in RANDOM_CALLS_OF_OS:
                 yield f"imports {top}; randomness enters through {RANDOMNESS} alone"
             if module.startswith("numpy.random") and name not in {"Generator", None}:
@@ -206,6 +210,8 @@ PLANTED = {
     "hypothesis/a.py": ("class TestStatistic:\n    pass", "defines TestStatistic"),
     "hypothesis/b.py": ("def test_of_tests():\n    pass", "defines test_of_tests"),
     "hypothesis/c.py": ("import secrets", "imports secrets"),
+    "studio/b.py": ("import secrets", "imports secrets"),
+    "studio/tokens.py": ("import random", "imports random"),
     "hypothesis/d.py": ("from random import randrange", "imports random"),
     "hypothesis/e.py": ("import os\nx = os.urandom(8)", "calls os.urandom"),
     "hypothesis/f.py": ("import numpy as np\nx = np.random.normal()", "calls np.random.normal"),
@@ -245,6 +251,7 @@ ALLOWED = {
     "__init__.py": "from privatest.hypothesis import design\nfrom privatest.pairs import density",
     "__main__.py": "from privatest.cli import main",
     "noise/randomness.py": "import secrets",
+    "studio/tokens.py": "import secrets",
     "pairs/a.py": "import numpy as np\nx = np.random.default_rng(3)",
     "pairs/b.py": "def f(law, rng):\n    return law.rvs(3, random_state=rng)",
 }

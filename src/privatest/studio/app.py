@@ -119,7 +119,9 @@ def _add_refusals(app: FastAPI) -> None:
     @app.exception_handler(RequestValidationError)
     async def malformed(_request: Request, error: RequestValidationError) -> Answer:
         # Where and which rule; never what was given.
-        first = error.errors()[0]
+        found = error.errors()
+        # P may be text or a table; of what is wrong with both, say what is wrong with the one that was meant.
+        first = next((each for each in found if each["type"] not in {"string_type", "dict_type"}), found[0])
         where = ".".join(str(part) for part in first["loc"][1:]) or "the body"
         return Answer({"error": f"{where[:200]}: {first['msg']}."[:LONGEST_MESSAGE]}, 422)
 

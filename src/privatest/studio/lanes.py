@@ -40,22 +40,26 @@ class _Worker:
         self._nice = nice
         self._process: subprocess.Popen[str] | None = None
 
-    def ask(self, line: str, seconds: float) -> str:
-        """The answer, or "" if the process ended first."""
+    def ask(self, line: str, seconds: float) -> tuple[str, bool]:
+        """The answer, "" if the process ended first, and whether the time was up."""
         process = self._started()
         assert process.stdin is not None
         assert process.stdout is not None
         timer = threading.Timer(seconds, process.kill)
         timer.daemon = True
         timer.start()
+        answer = ""
         try:
             process.stdin.write(line + "\n")
             process.stdin.flush()
-            return process.stdout.readline()
+            answer = process.stdout.readline()
         except (BrokenPipeError, ValueError):
-            return ""
-        finally:
-            timer.cancel()
+            pass
+        late = timer.finished.is_set()
+        timer.cancel()
+        if not answer:
+            _end(process)
+        return answer, late
 
     def _started(self) -> subprocess.Popen[str]:
         if self._process is None or self._process.poll() is not None:
@@ -168,7 +172,9 @@ class Lane:
         with self._lock:
             self._running = asked
         try:
-            text = self._worker.ask(line, self._seconds)
+            text, late = self._worker.ask(line, self._seconds)
+            if not (text or late or asked.dropped):  # the worker was ended for another's sake, or by somebody else
+                text, late = self._worker.ask(line, self._seconds)
             found: Json = json.loads(text) if text else self._too_long()
         finally:
             with self._lock:

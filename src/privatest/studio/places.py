@@ -47,17 +47,20 @@ class Folder:
             raise errors.InvalidInput(
                 "No folder was given at start. Upload the file, or start the studio with a folder."
             )
-        refusal = errors.InvalidInput("path must name a file inside the studio's folder, relative to it.")
-        if "\0" in name or "\\" in name or Path(name).is_absolute() or PureWindowsPath(name).drive:
-            raise refusal
-        try:
-            found = (self._root / name).resolve(strict=True)
-            inside = found.is_relative_to(self._root) and found.is_file()
-        except (OSError, ValueError, RuntimeError):
-            raise refusal from None
-        if not inside:
-            raise refusal
+        plain = not ("\0" in name or "\\" in name or Path(name).is_absolute() or PureWindowsPath(name).drive)
+        found = self._inside(self._root / name) if plain else None
+        if found is None:
+            raise errors.InvalidInput("path must name a file inside the studio's folder, relative to it.")
         return found
+
+    def _inside(self, path: Path) -> Path | None:
+        """The file that a path leads to, links followed; None if that lies outside or is no file."""
+        assert self._root is not None
+        try:
+            found = path.resolve(strict=True)
+            return found if found.is_relative_to(self._root) and found.is_file() else None
+        except (OSError, ValueError, RuntimeError):  # no such file, no such name, links in a circle
+            return None
 
     def listed(self) -> list[str]:
         """Data files in the folder and below, at most 500, hidden ones and links out of it left aside."""
@@ -68,9 +71,14 @@ class Folder:
             folders[:] = sorted(each for each in folders if not each.startswith("."))
             for each in sorted(files):
                 path = Path(base, each)
-                fits = not each.startswith(".") and path.suffix.lower() in KINDS
-                if fits and path.resolve().is_relative_to(self._root):
-                    names.append(path.relative_to(self._root).as_posix())
+                name = path.relative_to(self._root).as_posix()
+                if (
+                    not each.startswith(".")
+                    and path.suffix.lower() in KINDS
+                    and self._inside(path)
+                    and name.isprintable()
+                ):
+                    names.append(name)
                 if len(names) >= MOST_LISTED:
                     return names
         return names

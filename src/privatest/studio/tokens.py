@@ -19,7 +19,7 @@ class Token:
     def __init__(self, text: str | None = None) -> None:
         if text is not None and (len(text) < SHORTEST or not text.isascii() or not text.isprintable() or " " in text):
             raise errors.InvalidInput(
-                f"token must be at least {SHORTEST} printable ASCII characters without spaces. Left out, a fresh one is made."
+                f"token must be at least {SHORTEST} printable ASCII characters without spaces. Left out, one is made."
             )
         self.text = secrets.token_urlsafe(32) if text is None else text
         # Cookies are shared by all ports of a host; the name keeps two studios apart and tells nothing of the secret.

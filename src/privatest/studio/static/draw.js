@@ -50,7 +50,7 @@ async function show(id, traces, made, description, mark = {}) {
 export const short = (value, digits = 3) => {
   if (value === null || value === undefined) return "–";
   if (typeof value !== "number") return String(value);
-  if (value !== 0 && (Math.abs(value) < 1e-4 || Math.abs(value) >= 1e7)) return value.toExponential(2).replace("e", " e");
+  if (value !== 0 && (Math.abs(value) < 1e-4 || Math.abs(value) >= 1e7)) return value.toExponential(2);
   return String(Number(value.toPrecision(digits)));
 };
 export const whole = (value) => (value === null || value === undefined ? "–" : Number(value).toLocaleString("en"));
@@ -124,7 +124,7 @@ export function drawLaw(found, id = "chart-law", statistic = null) {
   const c = colours();
   const { threshold, n, epsilon } = found.design;
   const line = (x, colour, dash) => ({ type: "line", x0: x, x1: x, yref: "paper", y0: 0, y1: 1, line: { color: colour, width: 1.6, dash } });
-  const note = (x, text, y, colour) => ({ x, y, yref: "paper", text, showarrow: false, xanchor: "left", xshift: 5, font: { size: 11, color: colour } });
+  const note = (x, text, y, colour) => ({ x, y, yref: "paper", text, showarrow: false, xanchor: "left", xshift: 5, bgcolor: c.card, font: { size: 11, color: colour } });
   const shapes = [line(threshold, c.ink, "dash")];
   const annotations = [note(threshold, `threshold ${short(threshold)}`, 0.98, c.ink)];
   if (statistic !== null) {
@@ -223,8 +223,8 @@ export function drawMonitor(state) {
   const { trace, alarms, settings } = state;
   const block = settings.block || 1;
   const last = Math.floor(state.seen / block);
-  const x = trace.map((_, i) => (last - trace.length + i + 1) * block);
-  const traces = [{ x, y: trace, type: "bar", name: "noisy block sums", marker: { color: trace.map((each) => (each >= 0 ? faded(c.null, 0.75) : faded(c.alternative, 0.85))) }, hovertemplate: "%{y:.3g} nats" }];
+  const x = trace.map((_, i) => (last - trace.length + i + 0.5) * block);
+  const traces = [{ x, y: trace, type: "bar", width: block * 0.9, name: "noisy block sums", marker: { color: trace.map((each) => (each >= 0 ? faded(c.null, 0.75) : faded(c.alternative, 0.85))) }, hovertemplate: "%{y:.3g} nats" }];
   const shapes = [];
   const annotations = [];
   for (const alarm of alarms) {
@@ -233,12 +233,12 @@ export function drawMonitor(state) {
     shapes.push({ type: "line", x0: alarm.index, x1: alarm.index, yref: "paper", y0: 0, y1: 1, line: { color: c.third, width: 2.2 } });
     shapes.push({ type: "line", x0: alarm.seen, x1: alarm.seen, yref: "paper", y0: 0, y1: 1, line: { color: c.ink, width: 1.6, dash: "dash" } });
     annotations.push({ x: alarm.index, y: 1, yref: "paper", text: `change at ${whole(alarm.index)}`, showarrow: false, xanchor: "right", xshift: -5, font: { size: 11, color: c.third } });
-    annotations.push({ x: alarm.seen, y: 0.06, yref: "paper", text: "alarm", showarrow: false, xanchor: "right", xshift: -5, font: { size: 11 } });
+    annotations.push({ x: alarm.seen, y: 1, yref: "paper", text: "alarm", showarrow: false, xanchor: "right", xshift: -5, font: { size: 11 } });
   }
   const made = layout(c, {
-    shapes, annotations, bargap: 0.15,
+    shapes, annotations, showlegend: false,
     xaxis: { title: { text: "records seen" } },
-    yaxis: { title: { text: "sum, in nats: up speaks for P" } },
+    yaxis: { title: { text: "noisy block sum, nats (up: P)" } },
   });
   return show("chart-monitor", traces, made, `${trace.length} noisy block sums; ${alarms.length ? `alarm: change at ${alarms[0].index}` : "no alarm"}.`, { points: String(trace.length) });
 }

@@ -31,7 +31,7 @@ async function show(state) {
   fact("seen", whole(state.seen), state.settings.block ? `in blocks of ${whole(state.settings.block)}` : "");
   fact("alarm", alarm ? whole(alarm.index) : "–", alarm ? `give or take ${whole(alarm.accuracy)}; alarm after ${whole(alarm.seen)}` : "no alarm so far");
   const { mean_time_between_false_alarms: between, expected_delay: delay } = state.settings;
-  fact("between", between ? `${short(between)}` : "–", delay ? `records; delay about ${short(delay)}` : "records");
+  fact("between", between ? whole(Math.round(between)) : "–", delay ? `records; delay about ${short(delay)}` : "records");
   by("monitor-stop").disabled = state.stopped || state.drift_detected;
   by("feed-card").hidden = state.following || state.stopped || state.drift_detected;
   await drawMonitor(state);

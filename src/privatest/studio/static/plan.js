@@ -80,7 +80,7 @@ function askNeeded(settings, pair) {
     askPower(settings, pair, found.n);
     questions.bound.ask(async (signal) => {
       const more = await told(() => post("/api/size", { ...asked, bound: true }, signal));
-      if (more) fact("bound", whole(more.lower_bound), `the test needs ${short(more.n / more.lower_bound)} times that`);
+      if (more) fact("bound", whole(more.lower_bound), `no private test needs fewer; ours ${(more.n / more.lower_bound).toFixed(2)} times that`);
     }, 300);
   }, 180);
 }

@@ -103,6 +103,7 @@ function select(tab, { focus = false } = {}) {
     button.tabIndex = each === tab ? 0 : -1;
     by(`panel-${each}`).hidden = each !== tab;
   }
+  document.querySelectorAll("[data-tab]").forEach((each) => { each.hidden = each.dataset.tab !== tab; });
   if (focus) by(`tab-${tab}`).focus();
   changed();
   document.querySelectorAll(`#panel-${tab} .js-plotly-plot`).forEach((each) => { if (!each.hidden) Plotly.Plots.resize(each); });

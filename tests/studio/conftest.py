@@ -1,0 +1,113 @@
+"""A studio with a folder of data, a ledger and a token, asked in-process or over the loopback interface."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import privatest as pt
+from privatest.studio import create_app
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")  # starlette would rather have httpx2, which is not what users of httpx have
+    from fastapi.testclient import TestClient
+
+TOKEN = "a-token-of-the-tests-0123456789"
+ASK = {"null": "bernoulli(0.4)", "alternative": "bernoulli(0.6)", "epsilon": 1.0}
+
+
+@dataclass
+class Studio:
+    """The application and what it was given."""
+
+    folder: Path
+    ledger: pt.Ledger
+    app: Any
+    client: TestClient
+
+    @property
+    def ledger_bytes(self) -> bytes:
+        """Everything that is on disk of the ledger."""
+        files = sorted(self.folder.parent.glob("ledger.db*"))
+        return b"".join(path.read_bytes() for path in files if not path.name.endswith("-shm"))
+
+    def post(self, where: str, /, **body: Any) -> Any:
+        return self.client.post(where, json=body)
+
+
+def fill(folder: Path) -> None:
+    """Coin tosses that look like P, tosses that change in the middle, and a column of numbers."""
+    rng = np.random.default_rng(5)
+    folder.mkdir()
+    tosses = (rng.random(400) < 0.4).astype(int)
+    (folder / "tosses.csv").write_text("toss,other\n" + "".join(f"{toss},x\n" for toss in tosses))
+    changed = np.concatenate([rng.random(300) < 0.2, rng.random(300) < 0.8]).astype(int)
+    (folder / "changed.csv").write_text("toss\n" + "".join(f"{toss}\n" for toss in changed))
+    (folder / "stream.txt").write_text("".join(f"{toss}\n" for toss in changed))
+
+
+def open_studio(where: Path, **more: Any) -> Studio:
+    folder = where / "data"
+    fill(folder)
+    ledger = pt.Ledger(where / "ledger.db")
+    ledger.grant("claims", epsilon=3)
+    ledger.grant("poor", epsilon=0.1)
+    app = create_app(folder=folder, ledger=ledger, token=TOKEN, **more)
+    headers = {"authorization": f"Bearer {TOKEN}"}
+    return Studio(folder, ledger, app, TestClient(app, base_url="http://127.0.0.1", headers=headers))
+
+
+@pytest.fixture(scope="module")
+def studio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Studio]:
+    """One studio for a whole file of tests; its lifespan runs."""
+    made = open_studio(tmp_path_factory.mktemp("studio"), max_upload=200_000)
+    with made.client:
+        yield made
+
+
+@pytest.fixture
+def fresh(tmp_path: Path) -> Iterator[Studio]:
+    """A studio of its own, for tests that spend."""
+    made = open_studio(tmp_path)
+    with made.client:
+        yield made
+
+
+@dataclass
+class Served:
+    """A studio that listens."""
+
+    studio: Studio
+    address: str
+
+    @property
+    def first(self) -> str:
+        """The address with the token."""
+        return f"{self.address}/?token={TOKEN}"
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """A studio behind uvicorn on a free port, in a thread."""
+    import uvicorn
+
+    made = open_studio(tmp_path_factory.mktemp("served"))
+    listening = socket.create_server(("127.0.0.1", 0))
+    server = uvicorn.Server(uvicorn.Config(made.app, log_level="error", access_log=False, ws="none"))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
+    thread.start()
+    while not server.started:
+        time.sleep(0.02)
+    yield Served(made, f"http://127.0.0.1:{listening.getsockname()[1]}")
+    server.should_exit = True
+    thread.join(10)
+    listening.close()

@@ -1,0 +1,137 @@
+"""The numbers on the page are the Python API's."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+
+import privatest as pt
+from privatest.studio.answers import law_of, plain_number
+
+PAIRS: list[tuple[Any, Any]] = [
+    ("bernoulli(0.4)", "bernoulli(0.6)"),
+    ("normal(0, 1)", "normal(1, 1)"),
+    ({"a": 0.2, "b": 0.3, "c": 0.5}, {"a": 0.5, "b": 0.3, "c": 0.2}),
+    ({"0": 0.2, "1": 0.8}, {"0": 0.5, "1": 0.5}),
+    ("poisson(3)", "poisson(5)"),
+]
+
+
+@pytest.mark.parametrize(("P", "Q"), PAIRS)
+def test_look_is_the_decomposition_and_the_theorem(studio: Any, P: Any, Q: Any) -> None:
+    found = studio.post("/api/look", null=P, alternative=Q, epsilon=0.5).json()
+    P, Q = law_of(P), law_of(Q)
+    split = pt.decompose(P, Q, epsilon=0.5)
+    assert found["decomposition"]["tau"] == split.tau
+    assert found["decomposition"]["epsilon_prime"] == split.epsilon_prime
+    assert found["decomposition"]["clamp"] == list(split.clamp)
+    assert max(found["excess"].values()) == pytest.approx(split.tau, rel=1e-9)
+    assert found["complexity"] == pt.sample_complexity(P, Q, epsilon=0.5).to_dict()
+
+
+@pytest.mark.parametrize(("P", "Q"), PAIRS)
+def test_the_curves_are_densities(studio: Any, P: Any, Q: Any) -> None:
+    curves = studio.post("/api/look", null=P, alternative=Q, epsilon=0.5).json()["densities"]
+    x = curves["x"]
+    step = x[1] - x[0] if curves["kind"] == "reals" else 1
+    for side in ("null", "alternative"):
+        assert math.fsum(curves[side]) * step == pytest.approx(1, abs=0.01)
+    low, high = pt.decompose(law_of(P), law_of(Q), epsilon=0.5).clamp
+    assert all(low - 1e-5 <= value <= high + 1e-5 for value in curves["clamped"])
+
+
+@pytest.mark.parametrize(("P", "Q"), PAIRS[:4])
+def test_design_is_the_tuned_test(studio: Any, P: Any, Q: Any) -> None:
+    for alpha in (None, 0.05):
+        found = studio.post("/api/design", null=P, alternative=Q, epsilon=0.5, n=40, alpha=alpha).json()
+        test = pt.design(law_of(P), law_of(Q), epsilon=0.5, n=40, alpha=alpha)
+        shown = found["design"]
+        errors = (test.alpha, test.beta, test.threshold)  # a worker may add in another order
+        assert (shown["alpha"], shown["beta"], shown["threshold"]) == pytest.approx(errors, rel=1e-12)
+        assert shown["clamp"] == list(test.clamp)
+    assert "document" not in found
+
+
+def test_the_saved_design_is_the_test_itself(studio: Any) -> None:
+    asked = {"null": "bernoulli(0.4)", "alternative": "bernoulli(0.6)", "epsilon": 0.5, "n": 40, "document": True}
+    test = pt.PrivateTest.from_dict(studio.client.post("/api/design", json=asked).json()["document"])
+    assert test == pt.design("bernoulli(0.4)", "bernoulli(0.6)", epsilon=0.5, n=40)
+
+
+def test_size_power_and_compare_are_the_functions_of_these_names(studio: Any) -> None:
+    asked: dict[str, Any] = {"null": "bernoulli(0.4)", "alternative": "bernoulli(0.6)", "epsilon": 1.0}
+    P, Q, epsilon = asked["null"], asked["alternative"], asked["epsilon"]
+    assert studio.post("/api/size", **asked, bound=True).json() == {
+        "epsilon": 1.0,
+        "n": pt.sample_size(P, Q, epsilon=epsilon),
+        "lower_bound": pt.lower_bound(P, Q, epsilon=epsilon),
+    }
+    errors = {"alpha": 0.05, "beta": 0.1}
+    assert studio.post("/api/size", **asked, **errors).json()["n"] == pt.sample_size(P, Q, epsilon=epsilon, **errors)
+    curve = studio.post("/api/power", **asked, n=[5, 50]).json()
+    assert curve == plain_number(pt.power_curve(P, Q, epsilon=epsilon, n=[5, 50]).to_dict())
+    table = studio.post("/api/compare", **asked).json()
+    assert table == plain_number(pt.compare(P, Q, epsilon=epsilon).to_dict())
+    theory = studio.post("/api/theory", null=P, alternative=Q, epsilons=[0.1, 1.0]).json()["complexity"]
+    assert theory[0] == pt.sample_complexity(P, Q, epsilon=0.1).to_dict()
+
+
+def test_every_family_of_the_page_is_one_the_parser_knows(studio: Any) -> None:
+    import re
+
+    script = studio.client.get("/static/settings.js").text
+    rows = re.findall(r"^  (\w+): \{ title: .*null: \[(.*?)\], alternative: \[(.*?)\] \},$", script, re.MULTILINE)
+    assert len(rows) == 15
+    for name, null, alternative in rows:
+        asked = {"null": f"{name}({null})", "alternative": f"{name}({alternative})", "epsilon": 1.0}
+        answer = studio.client.post("/api/look", json=asked)
+        assert answer.status_code == 200, (name, answer.text)
+        values = answer.json()["densities"]["null"]
+        assert max(value for value in values if value is not None) > 0
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ({"null": "normal(0, 1)"}, "alternative"),
+        ({"null": "normal(0, 1", "alternative": "normal(1, 1)", "epsilon": 1}, "null"),
+        ({"null": "normal(0, 1)", "alternative": "normal(0, 1)", "epsilon": 1}, "same distribution"),
+        ({"null": "normal(0, 1)", "alternative": "normal(1, 1)", "epsilon": 0}, "epsilon"),
+        ({"null": "normal(0, 1)", "alternative": "normal(1, 1)", "epsilon": True}, "epsilon"),
+        ({"null": "normal(0, 1)", "alternative": "normal(1, 1)", "epsilon": "1"}, "epsilon"),
+        ({"null": "normal(0, 1)", "alternative": "normal(1, 1)", "epsilon": 101}, "epsilon"),
+        ({"null": "normal(0, 1)", "alternative": "normal(1, 1)", "epsilon": 1, "more": 1}, "more"),
+        ({"null": {"a": 0.5, "b": 0.4}, "alternative": {"a": 0.5, "b": 0.5}, "epsilon": 1}, "sum"),
+        ({"null": {str(i): 0.001 for i in range(1001)}, "alternative": "poisson(3)", "epsilon": 1}, "1000"),
+    ],
+)
+def test_bad_input_is_one_sentence_that_names_it(studio: Any, body: Any, said: str) -> None:
+    answer = studio.client.post("/api/look", json=body)
+    assert answer.status_code == 422
+    assert set(answer.json()) == {"error"}
+    assert said in answer.json()["error"]
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"{", b"[]", b"null", b'{"epsilon": NaN}', b"\xff", b"[" * 50_000, b"9" * 9000]
+)
+def test_a_body_that_is_no_json_is_bad_input(studio: Any, content: bytes) -> None:
+    answer = studio.client.post("/api/look", content=content, headers={"content-type": "application/json"})
+    assert answer.status_code == 422
+    assert set(answer.json()) == {"error"}
+
+
+def test_infinities_become_text() -> None:
+    assert plain_number({"a": [math.inf, -math.inf, math.nan, 1.5], "b": (1, "x", None)}) == {
+        "a": ["inf", "-inf", None, 1.5],
+        "b": [1, "x", None],
+    }
+
+
+def test_a_table_over_whole_numbers_is_one_over_integers() -> None:
+    assert law_of({"0": 0.5, "-3": 0.5}) == {0: 0.5, -3: 0.5}
+    for labels in (["0", "a"], ["01", "1"], ["1.0", "2"], ["--1", "2"], [" 1", "2"], ["", "1"], ["²", "1"]):
+        table = dict.fromkeys(labels, 0.5)
+        assert law_of(table) == table

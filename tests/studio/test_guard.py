@@ -1,0 +1,167 @@
+"""Who may ask: each refusal, and what every answer carries."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+
+from privatest import errors
+from privatest.studio import create_app
+from privatest.studio.guard import HEADERS, MAX_BODY, Guard
+from privatest.studio.tokens import Token
+
+TOKEN = "a-token-of-the-tests-0123456789"
+PATHS = ["/", "/static/studio.js", "/static/plotly.min.js", "/api/about", "/api/openapi.json", "/api/monitors"]
+
+
+@pytest.fixture
+def stranger(studio: Any) -> TestClient:
+    """Somebody without the token."""
+    return TestClient(studio.app, base_url="http://127.0.0.1", follow_redirects=False)
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_without_the_token_nothing_is_served(stranger: TestClient, path: str) -> None:
+    answer = stranger.get(path)
+    assert answer.status_code == 401
+    assert set(answer.json()) == {"error"}
+
+
+@pytest.mark.parametrize("token", ["", "wrong", TOKEN[:-1], TOKEN + "x", TOKEN.upper(), "é" * 40])
+def test_a_wrong_token_is_refused_wherever_it_stands(stranger: TestClient, token: str) -> None:
+    assert stranger.get("/", params={"token": token}).status_code == 401
+    assert stranger.get("/api/about", headers={"authorization": f"Bearer {token}".encode()}).status_code == 401
+    crumb = f"{Token(TOKEN).cookie}={token}".encode()
+    assert stranger.get("/api/about", headers={"cookie": crumb}).status_code == 401
+    assert stranger.get("/api/about", params={"token": TOKEN}).status_code == 401  # only the first page takes it so
+
+
+def test_the_first_visit_trades_the_token_for_a_cookie_and_a_clean_address(stranger: TestClient) -> None:
+    answer = stranger.get("/", params={"token": TOKEN})
+    assert (answer.status_code, answer.headers["location"]) == (303, "/")
+    crumb = answer.headers["set-cookie"].lower()
+    assert "httponly" in crumb
+    assert "samesite=strict" in crumb
+    assert "path=/" in crumb
+    page = stranger.get("/")
+    assert page.status_code == 200
+    assert TOKEN not in page.text
+    assert stranger.get("/api/about").status_code == 200
+
+
+@pytest.mark.parametrize(
+    "host", ["evil.example", "evil.example:8080", "127.0.0.1.evil.example", "localhost.", "", "[::1", "127.0.0.2"]
+)
+def test_a_wrong_host_is_refused(studio: Any, host: str) -> None:
+    assert studio.client.get("/api/about", headers={"host": host}).status_code == 421
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.0.0.1:8888", "localhost:1", "LOCALHOST"])
+def test_the_own_hosts_are_served(studio: Any, host: str) -> None:
+    assert studio.client.get("/api/about", headers={"host": host}).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "origin",
+    [
+        "http://evil.example",
+        "null",
+        "https://127.0.0.1",
+        "http://127.0.0.1:81",
+        "http://localhost",
+        "http://127.0.0.1.evil.example",
+    ],
+)
+def test_a_foreign_origin_is_refused_though_the_cookie_is_there(studio: Any, origin: str) -> None:
+    before = studio.ledger_bytes
+    for path in ("/api/run/test", "/api/look"):
+        assert studio.client.post(path, json={}, headers={"origin": origin}).status_code == 403
+    assert studio.client.get("/api/about", headers={"origin": origin}).status_code == 403
+    assert studio.ledger_bytes == before
+
+
+def test_the_own_origin_is_served(studio: Any) -> None:
+    assert studio.client.get("/api/about", headers={"origin": "http://127.0.0.1"}).status_code == 200
+
+
+@pytest.mark.parametrize("site", ["cross-site", "same-site"])
+def test_a_fetch_from_another_site_is_refused_even_without_an_origin(studio: Any, site: str) -> None:
+    assert studio.client.get("/api/about", headers={"sec-fetch-site": site}).status_code == 403
+
+
+@pytest.mark.parametrize(
+    "path", [*PATHS, "/nothing", "/static/../app.py", "/static/%2e%2e%2fapp.py", "/static/studio.html"]
+)
+def test_every_answer_carries_the_headers(studio: Any, stranger: TestClient, path: str) -> None:
+    for client in (studio.client, stranger):
+        answer = client.get(path)
+        assert {name: answer.headers[name] for name in HEADERS} == HEADERS
+    policy = HEADERS["content-security-policy"]
+    assert "unsafe" not in policy
+    assert "default-src 'none'" in policy
+
+
+def test_nothing_but_the_listed_files_is_served(studio: Any) -> None:
+    for name in ("studio.html", "..%2fapp.py", "%2e%2e/app.py", "app.py", "__init__.py", "%00", "a" * 5000):
+        assert studio.client.get(f"/static/{name}").status_code == 404
+
+
+def test_a_large_body_is_refused_announced_or_not(studio: Any) -> None:
+    large = b"[" + b" " * MAX_BODY + b"]"
+    assert studio.client.post("/api/look", content=large).status_code == 413
+    assert studio.client.post("/api/look", content=iter([large[:1000]] * 2000)).status_code == 413
+    assert studio.client.post("/api/look", content=b"{}", headers={"content-length": "1e3"}).status_code in {413, 422}
+
+
+def test_a_large_upload_is_refused_announced_or_not(studio: Any) -> None:
+    piece = b"1\n" * 5000
+    for content in (piece * 30, iter([piece] * 30)):
+        answer = studio.client.post("/api/upload", params={"name": "a.csv"}, content=content)
+        assert answer.status_code == 413
+        assert "error" in answer.json()
+
+
+def test_a_websocket_is_refused() -> None:
+    sent = []
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "websocket.connect"}
+
+    async def send(message: Any) -> None:
+        sent.append(message["type"])
+
+    guard = Guard(None, token=Token(TOKEN), hosts=["127.0.0.1"], max_upload=1)
+    asyncio.run(guard({"type": "websocket"}, receive, send))
+    assert sent == ["websocket.close"]
+
+
+def test_an_exception_that_nobody_caught_says_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    async def broken(*_: Any) -> None:
+        raise RuntimeError("the record 4711 is odd")
+
+    guard = Guard(broken, token=Token(TOKEN), hosts=["testserver"], max_upload=1)
+    answer = TestClient(guard).get("/", headers={"authorization": f"Bearer {TOKEN}"})
+    assert answer.status_code == 500
+    assert "4711" not in answer.text + caplog.text
+
+
+def test_a_second_host_or_origin_header_matches_nothing(studio: Any) -> None:
+    twice = [("origin", "http://127.0.0.1"), ("origin", "http://evil.example")]
+    assert studio.client.get("/api/about", headers=twice).status_code == 403
+
+
+@pytest.mark.parametrize("token", ["short", "with space in between it", "ünïcödé-token-of-some-length"])
+def test_a_weak_token_is_refused_at_start(token: str) -> None:
+    with pytest.raises(errors.InvalidInput, match="token"):
+        create_app(token=token)
+
+
+def test_tokens_are_fresh_and_never_shown() -> None:
+    one, other = Token(), Token()
+    assert one.text != other.text
+    assert len(one.text) >= 40
+    assert one.text not in repr(one)
+    assert one.text not in one.cookie

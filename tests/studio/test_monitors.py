@@ -1,0 +1,106 @@
+"""Monitors: charged once, fed or following, alarms and noisy sums only."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pytest
+
+from privatest.studio.monitors import record_of
+
+ASK: dict[str, Any] = {"null": "bernoulli(0.2)", "alternative": "bernoulli(0.8)", "epsilon": 1.0, "dataset": "claims"}
+
+
+def lines(studio: Any) -> list[str]:
+    return (studio.folder / "stream.txt").read_text().splitlines()
+
+
+def test_records_sent_to_a_monitor_raise_the_alarm(fresh: Any) -> None:
+    started = fresh.post("/api/monitors", **ASK, request="m").json()
+    assert (started["seen"], started["alarms"], started["trace"], started["following"]) == (0, [], [], False)
+    name, sent = started["monitor"], lines(fresh)
+    quiet = fresh.post(f"/api/monitors/{name}/records", lines=sent[:200]).json()
+    assert quiet["trace"]
+    assert not quiet["drift_detected"]
+    loud = fresh.post(f"/api/monitors/{name}/records", lines=sent[200:]).json()
+    (alarm,) = loud["alarms"]
+    assert loud["drift_detected"]
+    assert abs(alarm["index"] - 300) <= 100
+    again = fresh.post(f"/api/monitors/{name}/records", lines=sent).json()
+    assert (again["alarms"], again["seen"]) == (loud["alarms"], loud["seen"])
+    assert fresh.ledger.spent("claims") == 1
+
+
+def test_a_followed_file_is_read_as_it_grows(fresh: Any) -> None:
+    sent = lines(fresh)
+    grows = fresh.folder / "grows.txt"
+    grows.write_text("\n".join(sent[:250]) + "\n1")  # the last line is not complete
+    name = fresh.post("/api/monitors", **ASK, path="grows.txt", request="m").json()["monitor"]
+    quiet = wait(fresh, name, lambda state: state["seen"] >= 200)
+    assert quiet["following"]
+    assert not quiet["drift_detected"]
+    assert quiet["seen"] <= 250
+    with open(grows, "a") as file:
+        file.write("\n" + "\n".join(sent[251:]) + "\n")
+    loud = wait(fresh, name, lambda state: state["drift_detected"])
+    assert abs(loud["alarms"][0]["index"] - 300) <= 100
+    assert fresh.post(f"/api/monitors/{name}/records", lines=["1"]).status_code == 422
+    assert fresh.post(f"/api/monitors/{name}/stop").json()["stopped"]
+
+
+def wait(studio: Any, name: str, done: Any) -> Any:
+    for _ in range(200):
+        state = studio.client.get(f"/api/monitors/{name}").json()
+        if done(state):
+            return state
+        time.sleep(0.05)
+    raise AssertionError(state)
+
+
+def test_started_twice_it_is_one_monitor_and_one_charge(fresh: Any) -> None:
+    one, other = (fresh.post("/api/monitors", **ASK, request="m").json() for _ in range(2))
+    assert one == other
+    assert fresh.ledger.spent("claims") == 1
+    conflict = fresh.post("/api/monitors", **{**ASK, "epsilon": 0.5}, request="m")
+    assert conflict.status_code == 409
+    assert len(fresh.client.get("/api/monitors").json()["monitors"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("change", "status"),
+    [
+        ({"dataset": "poor"}, 409),
+        ({"dataset": "nobody"}, 422),
+        ({"path": "nothing.txt"}, 422),
+        ({"alternative": "bernoulli(0.2)"}, 422),
+        ({"mean_time_between_false_alarms": 0.5}, 422),
+        ({"beta": 1}, 422),
+    ],
+)
+def test_a_refused_monitor_charges_nothing(fresh: Any, change: dict[str, Any], status: int) -> None:
+    before = fresh.ledger_bytes
+    assert fresh.post("/api/monitors", **{**ASK, "request": "m", **change}).status_code == status
+    assert fresh.ledger_bytes == before
+    assert fresh.client.get("/api/monitors").json() == {"monitors": []}
+
+
+def test_broken_lines_go_on(fresh: Any) -> None:
+    name = fresh.post("/api/monitors", **ASK, request="m").json()["monitor"]
+    odd = ["", "x", "nan", "1e999", "0x1", "\ud7ff", "1,2", "-", "0"] * 30
+    answer = fresh.post(f"/api/monitors/{name}/records", lines=odd)
+    assert answer.status_code == 200
+    assert answer.json()["seen"] > 0
+    assert fresh.client.get("/api/monitors/nobody").status_code == 422
+
+
+def test_a_line_is_a_number_where_it_is_one() -> None:
+    assert [record_of(line) for line in ("3", b"-4\r", " 0.5 ", "1e3", "a", b"\xff", "1" * 30)] == [
+        3,
+        -4,
+        0.5,
+        1000.0,
+        "a",
+        None,
+        float("1" * 30),
+    ]
