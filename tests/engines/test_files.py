@@ -94,7 +94,12 @@ def test_detectors_and_fits_take_files(tmp_path: Path) -> None:
             assert one.detect(source, column="x", rng=rng(1)) == one.detect(forward, rng=rng(1))
         # in the order of another column: backwards
         backwards = as_records(source, "x", "day")
-        assert plan.detect(backwards, rng=rng(1)) == plan.detect(forward[::-1], rng=rng(1))
+        for one in (plan, unknown):
+            assert one.detect(backwards, rng=rng(1)) == one.detect(forward[::-1], rng=rng(1))
+    # several records of a day: which block they are in is open, and one record could change two
+    days = table.set_column(1, "day", pa.array(np.arange(300) // 50))
+    with pytest.raises(InvalidData, match="Column 'day' does not order the records"):
+        unknown.detect(as_records(days, "x", "day"), rng=rng(1))
 
 
 def test_files_cut_short_are_refused_when_opened(folder: Path) -> None:
@@ -168,6 +173,13 @@ def test_no_file_no_folder_no_match(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     (tmp_path / "empty").mkdir()
     with pytest.raises(InvalidData, match="holds no data files"):
         engines.open_source("empty")
+
+
+def test_names_without_a_known_ending_are_told_by_their_first_bytes(folder: Path) -> None:
+    for form in ("parquet", "feather"):
+        (folder / form / f"data.{form}").rename(folder / form / "part-0")
+        assert engines.total(SCORE, folder / form / "part-0", column="x") == EXPECTED
+        assert engines.total(SCORE, f"{folder}/{form}/part-*", column="x") == EXPECTED
 
 
 def test_texts_that_are_no_paths_are_not_taken_for_any() -> None:
@@ -285,8 +297,9 @@ def test_compressed_text(tmp_path: Path) -> None:
 def test_words_that_contradict_each_other(folder: Path) -> None:
     with pytest.raises(InvalidInput, match="max_rows_per_unit=2 needs a unit"):
         engines.open_source(folder / "csv" / "data.csv", column="x", max_rows_per_unit=2)
-    with pytest.raises(InvalidInput, match="max_rows_per_unit=-1"):
-        engines.open_source(folder / "csv" / "data.csv", column="x", unit="id", max_rows_per_unit=-1)
+    for wrong in (-1, 0, 1.5, True):
+        with pytest.raises(InvalidInput, match=f"max_rows_per_unit={wrong}"):
+            engines.open_source(folder / "csv" / "data.csv", column="x", unit="id", max_rows_per_unit=wrong)
     records = engines.open_source(folder / "csv" / "data.csv", column="x")
     assert engines.open_source(records) is records
     with pytest.raises(InvalidInput, match="open already"):

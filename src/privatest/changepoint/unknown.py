@@ -46,6 +46,7 @@ def fit_bits(test: FitTest) -> Bits:
         votes = []
         cells = test.domain.cells
         records.check(counter(cells))
+        records.block_totals(counter(cells), test.n)  # refuses records whose order leaves open which block they are in
         found = records.series(indexer(cells))
         for first in range(0, n - test.n + 1, test.n):
             counts = np.bincount(found[first : first + test.n], minlength=cells.count + 1)

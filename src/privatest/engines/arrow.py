@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -18,7 +19,16 @@ from privatest.engines.streams import Part, Piece, Progress, Stream
 from privatest.errors import MissingExtra
 from privatest.scores import Cells, Score
 
-__all__ = ["DictionaryRecords", "arrow_kind", "column_of", "import_arrow", "key_kind", "keys_of", "stream_of_arrow"]
+__all__ = [
+    "DictionaryRecords",
+    "arrow_kind",
+    "as_numpy",
+    "column_of",
+    "import_arrow",
+    "key_kind",
+    "keys_of",
+    "stream_of_arrow",
+]
 
 # Rows of one slice: small enough for several of them to stay in cache, large enough for the calls not to count.
 SLICE = 1 << 18
@@ -69,6 +79,25 @@ def arrow_kind(kind: Any) -> str:
     return "text" if str(content) in ("string", "large_string", "string_view") else "other"
 
 
+def as_numpy(array: Any, missing: float | None = None) -> npt.NDArray[Any]:
+    """A primitive Arrow array, in the same memory unless something must stand for nulls.
+
+    By its buffers: Arrow's own ways to NumPy and to a scalar load pandas.
+    """
+    pa = import_arrow("An Arrow column")
+    if pa.types.is_boolean(array.type):
+        return np.not_equal(as_numpy(array.cast(pa.uint8()), missing), 0)
+    letter = "f" if pa.types.is_floating(array.type) else "i" if pa.types.is_signed_integer(array.type) else "u"
+    dtype = np.dtype(f"{letter}{array.type.bit_width // 8}")
+    if len(array) == 0 or array.buffers()[1] is None:
+        return np.full(len(array), 0 if missing is None else missing, dtype=dtype)
+    values = np.frombuffer(array.buffers()[1], dtype, count=len(array), offset=array.offset * dtype.itemsize)
+    if array.null_count and missing is not None:
+        values = values.copy()
+        values[as_numpy(array.is_null())] = missing
+    return values
+
+
 def column_of(array: Any) -> Column:
     """The records of one Arrow array (not chunked)."""
     pa = import_arrow("An Arrow column")
@@ -79,12 +108,12 @@ def column_of(array: Any) -> Column:
             return _dictionary(array, name)
         array = array.cast(array.type.value_type)
     if kind == "number":
-        if array.null_count or pa.types.is_boolean(array.type):
+        if array.null_count:
             array = array.cast(pa.float64(), safe=False)
-        return ArrayRecords(np.asarray(array.to_numpy(zero_copy_only=False)))
+        return ArrayRecords(as_numpy(array, math.nan if array.null_count else None))
     if kind == "decimal":
         # By way of text, which is rounded once; Arrow's own conversion of long decimals is not the nearest double.
-        return ArrayRecords(np.asarray(array.cast(pa.string()).cast(pa.float64()).to_numpy(zero_copy_only=False)))
+        return ArrayRecords(as_numpy(array.cast(pa.string()).cast(pa.float64()), math.nan))
     if kind == "text":
         return _dictionary(array.cast(pa.large_binary()).dictionary_encode(), name)
     return SequenceRecords(array.to_pylist())
@@ -94,10 +123,7 @@ def _dictionary(array: Any, name: str) -> DictionaryRecords:
     pa = import_arrow("An Arrow column")
     # By way of bytes: text that is not valid UTF-8 (files may hold it) would raise, for one record.
     distinct = tuple(_decoded(entry) for entry in array.dictionary.cast(pa.large_binary()).to_pylist())
-    codes = array.indices.cast(pa.int64())
-    if codes.null_count:
-        codes = codes.fill_null(-1)
-    return DictionaryRecords(codes.to_numpy(zero_copy_only=False), distinct, text=name)
+    return DictionaryRecords(as_numpy(array.indices.cast(pa.int64()), -1), distinct, text=name)
 
 
 def _decoded(entry: bytes | None) -> str | None:
@@ -121,19 +147,18 @@ def keys_of(array: Any) -> Keys:
     types = pa.types
     if types.is_dictionary(array.type):
         array = array.cast(array.type.value_type)
-    missing = np.asarray(array.is_null().to_numpy(zero_copy_only=False)) if array.null_count else None
+    missing = as_numpy(array.is_null()) if array.null_count else None
     if types.is_date32(array.type) or types.is_time32(array.type):
         array = array.cast(pa.int32())
     elif types.is_temporal(array.type) and not types.is_interval(array.type):
         array = array.cast(pa.int64())
     if types.is_integer(array.type) or types.is_floating(array.type) or types.is_boolean(array.type):
-        filled = array.fill_null(False if types.is_boolean(array.type) else 0) if missing is not None else array
-        return keys_of_array(np.asarray(filled.to_numpy(zero_copy_only=False)), missing)
+        return keys_of_array(as_numpy(array, 0), missing)
     text = str(array.type) in ("string", "large_string", "string_view")
     if not (text or types.is_binary(array.type) or types.is_large_binary(array.type)):
         return keys_of_objects(array.to_pylist())
     encoded = array.cast(pa.large_binary()).dictionary_encode()
-    codes = encoded.indices.cast(pa.int64()).fill_null(0).to_numpy(zero_copy_only=False)
+    codes = as_numpy(encoded.indices.cast(pa.int64()), 0)
     present = np.ones(len(codes), dtype=np.bool_) if missing is None else ~missing
     return Keys(codes, present, encoded.dictionary.to_pylist())
 
@@ -161,7 +186,7 @@ def stream_of_arrow(values: Any, unit: Any = None, order: Any = None) -> Stream:
         for first in range(0, len(chunk), SLICE):
             pieces.append(piece(offset + first, min(SLICE, len(chunk) - first), chunk))
         offset += len(chunk)
-    return Stream(pieces, column_of(pa.array([], type=values.type)), rows=len(values))
+    return Stream(pieces, column_of(pa.nulls(0, values.type)), rows=len(values))
 
 
 def _joined(column: Any) -> Any:

@@ -34,7 +34,7 @@ def csv_stream(files: Sequence[str], choose: Callable[[Sequence[str], str], Want
         choose_names(names, *wanted, repr(path))
     size = sum(os.path.getsize(path) for path in files)
     pieces = [_piece(path, wanted, names) for path, names in zip(files, headers, strict=True)]
-    return Stream(pieces, FieldRecords(pa.array([], type=pa.binary())), bar=progress_bar(size, "bytes"))
+    return Stream(pieces, FieldRecords(pa.nulls(0, pa.binary())), bar=progress_bar(size, "bytes"))
 
 
 def _delimiter(path: str) -> str:

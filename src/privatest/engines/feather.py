@@ -28,7 +28,7 @@ def feather_stream(files: Sequence[str], choose: Callable[[Sequence[str], str], 
             pieces.append(_streamed(path, wanted))
         else:
             pieces += [_batch(path, number, wanted, places) for number in range(batches)]
-    sample = column_of(pa.array([], type=found[0][0].field(wanted.records).type))
+    sample = column_of(pa.nulls(0, found[0][0].field(wanted.records).type))
     return Stream(pieces, sample, bar=progress_bar(len(pieces), "batches"))
 
 

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from privatest.engines.arrays import ArrayRecords
-from privatest.engines.arrow import import_arrow
+from privatest.engines.arrow import as_numpy, import_arrow
 from privatest.engines.columns import Column
 from privatest.engines.keys import DECIMAL, Keys
 from privatest.scores import Cells, LabelCells, Score
@@ -59,17 +59,17 @@ class FieldRecords(Column):
             found = self.values.cast(pa.string()).cast(pa.float64())
         except pa.ArrowInvalid:
             return ArrayRecords(self._one_by_one())
-        return ArrayRecords(found.to_numpy(zero_copy_only=False))
+        return ArrayRecords(as_numpy(found, math.nan))
 
     def _one_by_one(self) -> npt.NDArray[np.float64]:
         import pyarrow.compute as pc
 
         pa = import_arrow("A CSV file")
-        plain = pc.match_substring_regex(self.values, ORDINARY).fill_null(False)
-        bulk = pc.if_else(plain, self.values, pa.scalar(None, self.values.type)).cast(pa.string()).cast(pa.float64())
-        found = np.array(bulk.to_numpy(zero_copy_only=False), dtype=np.float64)
-        rest = np.flatnonzero(~plain.to_numpy(zero_copy_only=False))
-        found[rest] = [field_number(field) for field in self.values.take(pa.array(rest)).to_pylist()]
+        plain = pc.match_substring_regex(self.values, ORDINARY)
+        found = np.full(len(self.values), math.nan)
+        found[as_numpy(plain, 0)] = as_numpy(self.values.filter(plain).cast(pa.string()).cast(pa.float64()))
+        rest = pc.invert(plain)
+        found[as_numpy(rest, 0)] = [field_number(field) for field in self.values.filter(rest).to_pylist()]
         return found
 
 
@@ -108,5 +108,4 @@ def _encoded(values: Any) -> tuple[npt.NDArray[np.int64], list[bytes]]:
     """Positions among the distinct fields, -1 for missing ones."""
     pa = import_arrow("A CSV file")
     encoded = values.dictionary_encode()
-    codes = encoded.indices.cast(pa.int64()).fill_null(-1)
-    return codes.to_numpy(zero_copy_only=False), encoded.dictionary.to_pylist()
+    return as_numpy(encoded.indices.cast(pa.int64()), -1), encoded.dictionary.to_pylist()

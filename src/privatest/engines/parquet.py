@@ -31,7 +31,7 @@ def parquet_stream(files: Sequence[str], choose: Callable[[Sequence[str], str], 
         batch = BATCH if short else TEXT_BATCH
         pieces += [_row_group(path, metadata, group, wanted, batch) for group in range(metadata.num_row_groups)]
     rows = sum(metadata.num_rows for metadata, _ in footers)
-    sample = column_of(pa.array([], type=footers[0][1].field(wanted.records).type))
+    sample = column_of(pa.nulls(0, footers[0][1].field(wanted.records).type))
     return Stream(pieces, sample, rows=rows, bar=progress_bar(rows, "rows"))
 
 

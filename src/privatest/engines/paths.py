@@ -32,7 +32,7 @@ def as_paths(source: Any) -> list[str] | None:
         return [os.fsdecode(os.fspath(one)) for one in source]
     if not isinstance(source, str):
         return None
-    looks_like_one = format_of(source) is not None or source.endswith(("/", os.sep))
+    looks_like_one = format_of(source) is not None or source.endswith("/") or ("/" in source and glob.has_magic(source))
     try:
         return [source] if looks_like_one or os.path.exists(source) else None
     except ValueError:  # a null character: no path
@@ -49,12 +49,22 @@ def format_of(path: str) -> str | None:
     return next((form for form, endings in FORMATS.items() if name.endswith(endings)), None)
 
 
+def _format_by_content(path: str) -> str | None:
+    """The format that a file's first bytes give away, for names that end with nothing known."""
+    try:
+        with open(path, "rb") as file:
+            start = file.read(6)
+    except OSError:
+        return None
+    return "Parquet" if start[:4] == b"PAR1" else "Feather" if start == b"ARROW1" else None
+
+
 def files_of(paths: Sequence[str]) -> tuple[str, list[str]]:
     """The format of the files that the paths, globs and folders name, and all of them, each in order of name."""
     found: list[str] = []
     for path in paths:
         found += _files_of_one(path)
-    forms = {path: format_of(path) for path in found}
+    forms = {path: format_of(path) or _format_by_content(path) for path in found}
     for path, form in forms.items():
         if form is None:
             raise InvalidData(f"The file {path!r} is of no known format. Names may end with: {ENDINGS}.")

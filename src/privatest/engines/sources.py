@@ -63,10 +63,10 @@ def open_source(
     """
     if unit is None and max_rows_per_unit is not None:
         raise InvalidInput(f"max_rows_per_unit={max_rows_per_unit!r} needs a unit. Name the column: unit=...")
-    most = None if unit is None else _validate.positive_integer(max_rows_per_unit=max_rows_per_unit or 1)
-    words = {"column": column, "unit": unit, "order": order}
+    most = max_rows_per_unit if max_rows_per_unit is not None or unit is None else 1
+    most = None if most is None else _validate.positive_integer(max_rows_per_unit=most)
     if isinstance(source, Records):
-        if any(word is not None for word in words.values()):
+        if any(word is not None for word in (column, unit, order)):
             raise InvalidInput("The records are open already. Name column, unit and order when opening them.")
         return source
     elsewhere = _open_elsewhere(source, column=column, unit=unit, max_rows_per_unit=most, order=order)
