@@ -1,0 +1,290 @@
+"""A score as an expression that a database evaluates: the same integer as NumPy's for every double, to the bit.
+
+Written once, for any language with comparisons, CASE, floor and arithmetic on doubles. No part of it can fail for one
+record: comparisons come first, and what they let through can neither overflow nor underflow (PostgreSQL raises on
+both) nor miss a cast. NaN is above all numbers in some databases and incomparable in others; ``x <= largest double``
+is false for it in all of them, and NULL makes every comparison unknown. Such records get the odd cell.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Sequence
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from privatest.errors import InvalidInput
+from privatest.scores import BoundedCells, Cells, DyadicCells, IntegerCells, LabelCells, Score
+
+__all__ = ["Language", "cell_of_number", "cell_of_text", "few_steps", "score_of_number", "score_of_text"]
+
+Integers = npt.NDArray[np.int64]
+
+LARGEST = float(np.finfo(np.float64).max)
+# From here on every double is a whole number, and casts to 64 bits may fail.
+ALL_WHOLE = 2.0**53
+# Up to this many steps a list of comparisons is quicker than arithmetic and a lookup.
+FEW = 12
+
+
+class Language(Protocol):
+    """What differs between Ibis and Spark. Expressions of both understand Python's operators."""
+
+    def number(self, value: float) -> Any:
+        """A double, to the bit."""
+
+    def whole(self, value: int) -> Any:
+        """An integer."""
+
+    def case(self, arms: Sequence[tuple[Any, Any]], otherwise: Any) -> Any:
+        """The value of the first arm whose condition is true."""
+
+    def floor(self, x: Any) -> Any:
+        """The floor of a double of at most 2^53 in size, as an integer."""
+
+    def absolute(self, x: Any) -> Any:
+        """The absolute value of a double."""
+
+    def pick(self, table: Sequence[int], index: Any) -> Any:
+        """The entry of a constant table at an index that counts from 0."""
+
+    def any_of(self, text: Any, labels: Sequence[str]) -> Any:
+        """Whether a text is one of these, code point by code point."""
+
+
+def score_of_number(score: Score, x: Any, language: Language) -> Any:
+    """The score of a double x."""
+    return _of_number(score.cells, score.table, score.line, x, language)
+
+
+def cell_of_number(cells: Cells, x: Any, language: Language) -> Any:
+    """The cell of a double x; ``cells.count`` if it makes no sense."""
+    return _of_number(cells, np.arange(cells.count + 1), (1, 0), x, language)
+
+
+def score_of_text(score: Score, x: Any, language: Language) -> Any:
+    """The score of a text x under labels."""
+    assert isinstance(score.cells, LabelCells)
+    return _of_text(score.cells, score.table, x, language)
+
+
+def cell_of_text(cells: Cells, x: Any, language: Language) -> Any:
+    """The cell of a text x among labels."""
+    assert isinstance(cells, LabelCells)
+    return _of_text(cells, np.arange(cells.count + 1), x, language)
+
+
+def few_steps(score: Score) -> bool:
+    """Whether the score is short as an expression: no lookup table in it."""
+    if isinstance(score.cells, DyadicCells):
+        return score.line is not None or _runs(score.table[:-1]) <= FEW
+    return score.cells.count <= FEW
+
+
+def _of_text(cells: LabelCells, table: Integers, x: Any, language: Language) -> Any:
+    together: defaultdict[int, list[str]] = defaultdict(list)
+    for label, value in zip(cells.labels, table.tolist(), strict=False):
+        if isinstance(label, str) and _storable(label):
+            together[value].append(label)
+    arms = [(language.any_of(x, labels), language.whole(value)) for value, labels in together.items()]
+    return language.case(arms, language.whole(int(table[-1])))
+
+
+def _storable(label: str) -> bool:
+    """Whether any database's text can be this label: PostgreSQL has no NUL, none has lone surrogates."""
+    return "\0" not in label and not any(0xD800 <= ord(letter) < 0xE000 for letter in label)
+
+
+def _of_number(cells: Cells, table: Integers, line: tuple[int, int] | None, x: Any, language: Language) -> Any:
+    if isinstance(cells, DyadicCells):
+        return _dyadic(cells, table, line, x, language)
+    if isinstance(cells, BoundedCells):
+        return _bounded(cells, table, line is not None, x, language)
+    if isinstance(cells, IntegerCells):
+        return _integers(cells.first, cells.last, table, x, language)
+    if isinstance(cells, LabelCells):
+        return _labels(cells, table, x, language)
+    if cells.kind == "edges":  # of the goodness-of-fit tests, which engines do not know
+        edges, low, high = cells.edges, cells.low, cells.high  # type: ignore[attr-defined]
+        starts = [low, *(float(edge) for edge in edges)]
+        return _steps(starts, high, table, x, language)
+    raise InvalidInput(
+        f"Databases cannot sum scores on cells of the kind {cells.kind!r}. Read the records into memory."
+    )
+
+
+def _segments(
+    pieces: Sequence[tuple[float, Any]], top: float, odd: Any, x: Any, language: Language, *, before: Any = ()
+) -> Any:
+    """Pieces of (start, value), each up to the next one's start, the last up to and including ``top``.
+
+    The middle ones are compared first: there the records are.
+    """
+    bottom, top = max(pieces[0][0], -LARGEST), min(top, LARGEST)
+    arms = []
+    ends = [*(start for start, _ in pieces[1:]), math.inf]
+    for (start, value), stop in zip(pieces, ends, strict=True):
+        start = max(start, bottom)
+        if start >= stop or start > top:
+            continue
+        end = x < language.number(stop) if stop <= top else x <= language.number(top)
+        arms.append(((x >= language.number(start)) & end, value))
+    if len(arms) == 3:
+        arms = [arms[1], arms[2], arms[0]]
+    return language.case([*before, *arms], odd) if before or arms else odd
+
+
+def _steps(starts: Sequence[float], top: float, table: Integers, x: Any, language: Language) -> Any:
+    """Cell i reaches from starts[i] to the next start: a search tree of comparisons, equal neighbours pooled."""
+    values = table[:-1]
+    odd = language.whole(int(table[-1]))
+    kept = [i for i in range(len(starts)) if i == 0 or values[i] != values[i - 1]]
+    pieces = [(float(starts[i]), language.whole(int(values[i]))) for i in kept]
+    if len(pieces) <= 3:
+        return _segments(pieces, top, odd, x, language)
+    inside = (x >= language.number(max(pieces[0][0], -LARGEST))) & (x <= language.number(min(top, LARGEST)))
+    return language.case([(inside, _tree(pieces, x, language))], odd)
+
+
+def _tree(pieces: Sequence[tuple[float, Any]], x: Any, language: Language) -> Any:
+    if len(pieces) == 1:
+        return pieces[0][1]
+    if len(pieces) <= 3:
+        arms = [(x < language.number(stop), value) for (_, value), (stop, _) in pairwise(pieces)]
+        return language.case(arms, pieces[-1][1])
+    half = len(pieces) // 2
+    left, right = (_tree(part, x, language) for part in (pieces[:half], pieces[half:]))
+    return language.case([(x < language.number(pieces[half][0]), left)], right)
+
+
+def _dyadic(cells: DyadicCells, table: Integers, line: tuple[int, int] | None, x: Any, language: Language) -> Any:
+    values, odd = table[:-1], language.whole(int(table[-1]))
+    last = cells.size - 1
+
+    def value(cell: int) -> Any:
+        return language.whole(int(values[cell]))
+
+    # Scaling down, what is tiny underflows to zero (and a negative one then lies in the cell of 0).
+    tiny = math.ldexp(1.0, -1075 - cells.exponent) if cells.exponent < 0 else 0.0
+    before = []
+    if tiny and cells.low <= tiny and -tiny <= cells.high:
+        near = (x >= language.number(max(-tiny, cells.low))) & (x <= language.number(min(tiny, cells.high)))
+        before = [(near, value(min(max(-cells.first, 0), last)))]
+    if line is not None:
+        sign, offset = line
+        ends = sorted(sign * (int(bound) - offset) for bound in (values[0], values[-1]))
+        left, right = (min(max(end, 0), last) for end in ends)
+        middle = language.floor(x * language.number(cells.factor))
+        middle = middle - language.whole(cells.first) if sign == 1 else language.whole(cells.first) - middle
+        middle = middle + language.whole(offset)
+        pieces = [(cells.low, value(left))]
+        if right > left:
+            pieces += [(_edge(cells, left + 1), middle), (_edge(cells, right), value(right))]
+        return _segments(pieces, cells.high, odd, x, language, before=before)
+    if _runs(values) <= FEW:
+        starts = [cells.low, *(_edge(cells, i) for i in range(1, cells.size))]
+        steps = _steps(starts, cells.high, table, x, language)
+        return language.case(before, steps) if before else steps
+    index = _dyadic(cells, np.arange(cells.size + 1), (1, 0), x, language)
+    return language.pick(table.tolist(), index)
+
+
+def _edge(cells: DyadicCells, cell: int) -> float:
+    """Where a cell starts; exact, or infinite where no number is as large."""
+    try:
+        return math.ldexp(float(cells.first + cell), -cells.exponent)
+    except OverflowError:
+        return math.copysign(math.inf, cells.first + cell)
+
+
+def _bounded(cells: BoundedCells, table: Integers, identity: bool, x: Any, language: Language) -> Any:
+    """The arithmetic of ``BoundedCells.index`` where it cannot overflow, and the outermost cells beyond."""
+    half = 1 << cells.exponent
+    # Beyond, t differs from 1 by 2^-40, less than a cell; before, t is below 1 in doubles too.
+    reach = math.ldexp(cells.scale, 40)
+    if not (max(reach, abs(cells.centre)) < LARGEST / 8 and reach > 8 * math.ulp(cells.centre)):
+        raise InvalidInput(
+            f"Cells with centre {cells.centre!r} and scale {cells.scale!r} cannot be computed by a database without "
+            "overflow. Read the records into memory."
+        )
+    away = x - language.number(cells.centre) if cells.centre else x
+    size = language.number(cells.scale) + language.absolute(away)
+    middle = language.floor(away / size * language.number(cells.factor)) + language.whole(half)
+    before = []
+    if tiny := _underflow(cells.scale):
+        near = (away >= language.number(-tiny)) & (away <= language.number(tiny))
+        if math.isfinite(cells.low) or math.isfinite(cells.high):
+            near = near & (x >= language.number(max(cells.low, -LARGEST)))
+            near = near & (x <= language.number(min(cells.high, LARGEST)))
+        before = [(near, language.whole(half))]
+    low, high = cells.centre - reach, cells.centre + reach
+    pieces = [(cells.low, language.whole(0)), (low, middle), (high, language.whole(2 * half - 1))]
+    if cells.low > low:  # nothing lies to the left
+        pieces = [(cells.low, middle), (high, language.whole(2 * half - 1))]
+    if cells.low > high:
+        pieces = [(cells.low, language.whole(2 * half - 1))]
+    index = _segments(pieces, cells.high, language.whole(cells.count), x, language, before=before)
+    return index if identity else language.pick(table.tolist(), index)
+
+
+def _underflow(scale: float) -> float:
+    """The largest double that divided by ``scale`` gives zero: at most scale 2^-1075."""
+    exact = Fraction(scale) / 2**1075
+    near = float(exact)
+    return near if near <= exact else math.nextafter(near, 0.0)
+
+
+def _integers(first: Integers, last: int, table: Integers, x: Any, language: Language) -> Any:
+    """Runs of whole numbers. Numbers from 2^53 on are whole, and too large for a cast."""
+    starts = [float(k) for k in first]
+    top, odd = float(last), language.whole(int(table[-1]))
+    if len(starts) > FEW and np.all(np.diff(first[1:]) == 1) and abs(starts[1]) < 2**52 and abs(starts[-1]) < 2**52:
+        index = language.floor(x) - language.whole(int(first[1]) - 1)
+        pieces = [
+            (starts[0], language.whole(int(table[0]))),
+            (starts[1], _lookup(table, index, language)),
+            (starts[-1], language.whole(int(table[-2]))),
+        ]
+        found = _segments(pieces, top, odd, x, language)
+    else:
+        found = _steps(starts, top, table, x, language)
+    small = (x > language.number(-ALL_WHOLE)) & (x < language.number(ALL_WHOLE))
+    whole = language.case([(language.floor(x) == x, found)], odd)
+    return language.case([(small, whole)], found)
+
+
+def _lookup(table: Integers, index: Any, language: Language) -> Any:
+    """The table's entry; the index itself where the table says no more."""
+    if np.array_equal(table, np.arange(len(table))):
+        return index
+    return language.pick(table.tolist(), index)
+
+
+def _labels(cells: LabelCells, table: Integers, x: Any, language: Language) -> Any:
+    keys, places = cells._numeric
+    odd = language.whole(int(table[-1]))
+    if len(keys) == 0:
+        return odd
+    if len(keys) > FEW and np.all(np.diff(keys) == 1) and np.all(keys == np.floor(keys)):
+        runs = np.append(table[places], table[-1])
+        return _integers(keys.astype(np.int64), int(keys[-1]), runs, x, language)
+    found = [(float(key), int(table[place])) for key, place in zip(keys, places, strict=True)]
+    return _equal(found, odd, x, language)
+
+
+def _equal(found: Sequence[tuple[float, int]], odd: Any, x: Any, language: Language) -> Any:
+    if len(found) <= FEW:
+        return language.case([(x == language.number(key), language.whole(value)) for key, value in found], odd)
+    half = len(found) // 2
+    left, right = (_equal(part, odd, x, language) for part in (found[:half], found[half:]))
+    return language.case([(x < language.number(found[half][0]), left)], right)
+
+
+def _runs(values: Integers) -> int:
+    """How many runs of equal entries there are."""
+    return 1 + int(np.count_nonzero(np.diff(values)))

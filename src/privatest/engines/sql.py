@@ -1,0 +1,155 @@
+"""Tables in databases: DuckDB, PostgreSQL and whatever else Ibis speaks to. Opening one looks at its structure only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from privatest._validate import suggestion
+from privatest.engines.sql_language import IbisLanguage
+from privatest.engines.sql_records import Asker, SqlRecords, asking
+from privatest.errors import InvalidData, MissingExtra
+
+__all__ = ["open_address", "open_relation", "open_table"]
+
+NAME = "privatest_records"
+
+
+def open_table(
+    table: Any,
+    *,
+    column: str | None = None,
+    unit: str | None = None,
+    max_rows_per_unit: int | None = None,
+    order: str | None = None,
+) -> SqlRecords:
+    """The records of an Ibis table, view or query (or of a single Ibis column), summed where it lies."""
+    ibis = _import_ibis("An Ibis table")
+    if isinstance(table, ibis.expr.types.Column):
+        table = table.as_table()
+    if not isinstance(table, ibis.expr.types.Table):
+        raise InvalidData(f"The data are an Ibis {type(table).__name__}. Pass a table or a column.")
+    with asking(
+        "The Ibis table belongs to no database. Take it from a connection: ibis.duckdb.connect(...).table(...)"
+    ):
+        backend = ibis.get_backend(table)
+    # DuckDB's answers are Arrow tables already (and DuckDB 2 lacks what Ibis 12 asks it for batches with).
+    batches = backend.name != "duckdb"
+    asker = Asker(
+        backend.to_pyarrow, backend.to_pyarrow_batches if batches else lambda q: backend.to_pyarrow(q).to_batches()
+    )
+    words = {"column": column, "unit": unit, "order": order}
+    return SqlRecords.of(table, asker, IbisLanguage(ibis, backend.name), most=max_rows_per_unit, **words)
+
+
+def open_relation(
+    relation: Any,
+    *,
+    column: str | None = None,
+    unit: str | None = None,
+    max_rows_per_unit: int | None = None,
+    order: str | None = None,
+) -> SqlRecords:
+    """The records of a DuckDB relation, summed by the connection that it comes from."""
+    ibis = _import_ibis("A DuckDB relation")
+    from ibis.backends.sql.datatypes import DuckDBType
+
+    types = (DuckDBType.from_string(str(kind)) for kind in relation.types)
+    table = ibis.table(ibis.schema(dict(zip(relation.columns, types, strict=True))), name=NAME)
+
+    def ask(query: Any) -> Any:
+        return relation.query(NAME, str(ibis.to_sql(query, dialect="duckdb")))
+
+    def stream(query: Any) -> Iterator[Any]:
+        found = ask(query)
+        reader = found.to_arrow_reader() if hasattr(found, "to_arrow_reader") else found.fetch_record_batch()
+        yield from reader
+
+    def whole(query: Any) -> Any:
+        found = ask(query)
+        return found.to_arrow_table() if hasattr(found, "to_arrow_table") else found.fetch_arrow_table()
+
+    words = {"column": column, "unit": unit, "order": order}
+    return SqlRecords.of(table, Asker(whole, stream), IbisLanguage(ibis, "duckdb"), most=max_rows_per_unit, **words)
+
+
+def open_address(
+    address: str,
+    *,
+    column: str | None = None,
+    unit: str | None = None,
+    max_rows_per_unit: int | None = None,
+    order: str | None = None,
+) -> SqlRecords:
+    """The records of a table named by ``<database>::<table>``, such as ``duckdb:///claims.db::payments``.
+
+    A table of another schema than the default one is ``<schema>.<table>``. Databases: ``duckdb:///<path>``,
+    ``postgresql://<user>@<host>/<name>``, and every other address that Ibis knows.
+    """
+    database, found, name = address.rpartition("::")
+    shown = _without_password(database or address)
+    if not found or not name or "://" not in database:
+        raise InvalidData(
+            f"{shown!r} names a database but no table. Append the table's name: {shown}::table. "
+            "(A path to a file must not contain '://'.)"
+        )
+    ibis = _import_ibis(f"The database {shown}")
+    connection = _connect(ibis, database, shown)
+    schema, dot, bare = name.rpartition(".")
+    where = {"database": schema} if dot else {}
+    with asking(f"The tables of {shown} cannot be listed. May you read that schema?"):
+        names = connection.list_tables(**where)
+    if bare not in names:
+        raise InvalidData(f"No table {name!r} in {shown}.{suggestion(bare, names)}")
+    with asking(f"The columns of {name!r} in {shown} cannot be read."):
+        table = connection.table(bare, **where)
+    return open_table(table, column=column, unit=unit, max_rows_per_unit=max_rows_per_unit, order=order)
+
+
+def _connect(ibis: Any, database: str, shown: str) -> Any:
+    scheme = database.partition("://")[0]
+    if scheme == "duckdb":
+        path = Path(unquote(database.removeprefix("duckdb://").removeprefix("/")))
+        if not path.is_file():
+            raise InvalidData(
+                f"No DuckDB file {str(path)!r}. (An absolute path has four slashes: duckdb:////data/a.db.)"
+            )
+        with asking(
+            f"The file {str(path)!r} cannot be opened as a DuckDB database. Is it one, and does nobody write to it?"
+        ):
+            return ibis.duckdb.connect(path, read_only=True)
+    if scheme in ("postgres", "postgresql"):
+        try:
+            import psycopg
+        except ImportError:
+            raise MissingExtra(
+                f"{shown} needs PostgreSQL's driver. Install it: pip install privatest[postgres]"
+            ) from None
+        with asking(f"The database {shown} cannot be reached. Is it running, and may you connect to it?"):
+            return ibis.postgres.from_connection(psycopg.connect(database))
+    with asking(
+        f"The database {shown} cannot be reached, or Ibis does not know addresses that start with {scheme}://."
+    ):
+        return ibis.connect(database)
+
+
+def _without_password(address: str) -> str:
+    """The address as it may be shown: no password, no options."""
+    try:
+        parts = urlsplit(address)
+        user = f"{parts.username}@" if parts.username else ""
+        port = f":{parts.port}" if parts.port else ""
+        return f"{parts.scheme}://{user}{parts.hostname or ''}{port}{parts.path}"
+    except ValueError:
+        return f"{address.partition('://')[0]}://..."
+
+
+def _import_ibis(what: str) -> Any:
+    try:
+        import ibis
+        import pyarrow  # noqa: F401 - answers come as Arrow tables
+    except ImportError:
+        raise MissingExtra(f"{what} is read by way of Ibis. Install it: pip install privatest[sql]") from None
+    return ibis

@@ -1,0 +1,122 @@
+"""How Ibis says what expressions need, with the differences between its databases."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Context, Decimal
+from fractions import Fraction
+from typing import Any
+
+from privatest.engines.fit import unfit
+
+__all__ = ["IbisLanguage"]
+
+# Databases whose arrays can be written as a text and indexed in constant time.
+ARRAYS = {"duckdb": "[{}]", "postgres": "{{{}}}"}
+
+
+@dataclass(frozen=True)
+class IbisLanguage:
+    """Expressions of Ibis for one database; ``dialect`` is the name of its back end."""
+
+    ibis: Any
+    dialect: str
+
+    def number(self, value: float) -> Any:
+        # By way of text: as a plain literal 0.1 would be a decimal, whose cast to a double some databases round.
+        return self.ibis.literal(repr(float(value))).cast("float64")
+
+    def whole(self, value: int) -> Any:
+        return self.ibis.literal(value)
+
+    def case(self, arms: Sequence[tuple[Any, Any]], otherwise: Any) -> Any:
+        return self.ibis.cases(*arms, else_=otherwise)
+
+    def floor(self, x: Any) -> Any:
+        return x.floor().cast("int64")
+
+    def absolute(self, x: Any) -> Any:
+        return x.abs()
+
+    def pick(self, table: Sequence[int], index: Any) -> Any:
+        if self.dialect in ARRAYS:
+            written = ARRAYS[self.dialect].format(",".join(map(str, table)))
+            return self.ibis.literal(written).cast("array<int64>")[index]
+        runs = [i for i in range(len(table)) if i == 0 or table[i] != table[i - 1]]
+        return self._search(table, runs, index)
+
+    def _search(self, table: Sequence[int], runs: Sequence[int], index: Any) -> Any:
+        if len(runs) == 1:
+            return self.whole(table[runs[0]])
+        half = len(runs) // 2
+        left, right = (self._search(table, part, index) for part in (runs[:half], runs[half:]))
+        return self.case([(index < runs[half], left)], right)
+
+    def any_of(self, text: Any, labels: Sequence[str]) -> Any:
+        if self.dialect == "postgres":
+            return self._bytes(text).isin([label.encode().hex() for label in labels])
+        return text.isin(list(labels))
+
+    def double(self, x: Any) -> Any:
+        """A column of numbers as doubles; the cast cannot fail for any record."""
+        kind = x.type()
+        if kind.is_boolean():
+            return x.cast("int32").cast("float64")
+        if self.dialect == "postgres" and kind.is_decimal() and not _short(kind):
+            return self._guarded(x)
+        return x if kind.is_float64() else x.cast("float64")
+
+    def _guarded(self, x: Any) -> Any:
+        """PostgreSQL's numeric is unbounded, and its cast to a double raises beyond a double's range."""
+        # Half-way between the largest double and 2^1024, and half the smallest: from there on doubles end.
+        over, under = Decimal(2**1024 - 2**970), _exact(Fraction(1, 2**1075))
+        far = self.ibis.literal(str(over)).cast("decimal")
+        tiny = self.ibis.literal(f"{under:f}").cast("decimal")
+        nothing = self.ibis.null().cast("float64")
+        arms = [(x >= far, nothing), (x <= -far, nothing), ((x <= tiny) & (x >= -tiny), self.number(0.0))]
+        return self.case(arms, x.cast("float64"))
+
+    def key(self, x: Any) -> Any:
+        """A unit as something that equal units share: 0.0 and -0.0 are one, NaN is none."""
+        kind = x.type()
+        if kind.is_floating():
+            x = x.cast("float64") + self.number(0.0)
+            return self.case([(x.isnan(), self.ibis.null().cast("float64"))], x)
+        if kind.is_nested() or kind.is_json():
+            raise unfit(f"units of type {kind}", "Units are numbers, texts or dates")
+        return x
+
+    def place(self, x: Any) -> Any:
+        """An order as something that sorts the same everywhere: text by code points, NaN as NULL."""
+        kind = x.type()
+        if kind.is_string():
+            return self._bytes(x) if self.dialect == "postgres" else x
+        if kind.is_boolean():
+            return x.cast("int32")
+        if not (kind.is_numeric() or kind.is_date() or kind.is_time() or kind.is_timestamp()):
+            raise unfit(f"an order of type {kind}", "Order by numbers, dates, times or texts")
+        return self.key(x)
+
+    def _bytes(self, text: Any) -> Any:
+        """PostgreSQL compares text by the column's collation; its bytes in hexadecimal digits, exactly."""
+
+        @self.ibis.udf.scalar.builtin(signature=(("string", "string"), "binary"))
+        def convert_to(text, encoding):  # type: ignore[no-untyped-def]
+            ...
+
+        @self.ibis.udf.scalar.builtin(signature=(("binary", "string"), "string"))
+        def encode(data, form):  # type: ignore[no-untyped-def]
+            ...
+
+        return encode(convert_to(text, "UTF8"), "hex")
+
+
+def _short(kind: Any) -> bool:
+    """Whether every number of a decimal type lies within the range of doubles."""
+    return kind.precision is not None and kind.precision <= 300 and (kind.scale or 0) <= 300
+
+
+def _exact(number: Fraction) -> Decimal:
+    return Context(prec=math.ceil(number.denominator.bit_length()) + 10).divide(number.numerator, number.denominator)

@@ -1,0 +1,208 @@
+"""Records in a database, summed there: one query each for a total, the totals of blocks, or a histogram.
+
+Only integers come back, never a record. What a database says when it fails may quote records, so its words are not
+passed on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from privatest.engines import expression
+from privatest.engines.fit import check_numbers, check_text, unfit
+from privatest.engines.names import choose
+from privatest.engines.protocol import counter
+from privatest.engines.sql_language import IbisLanguage
+from privatest.errors import InvalidData, PrivatestError
+from privatest.scores import Cells, Score
+
+__all__ = ["Asker", "SqlRecords", "asking", "tied"]
+
+Integers = npt.NDArray[np.int64]
+
+# Sums of 2^41 such scores stay within 64 bits. Larger scores are counted, and summed here in Python's integers.
+SUMMABLE = 1 << 22
+
+
+@dataclass(frozen=True)
+class Asker:
+    """How a query is run: to an Arrow table, or to batches one after the other."""
+
+    whole: Callable[[Any], Any]
+    stream: Callable[[Any], Any]
+
+
+@contextmanager
+def asking(complaint: str) -> Iterator[None]:
+    """Whatever a database raises becomes this complaint: its own words may hold what a record holds."""
+    try:
+        yield
+    except PrivatestError:
+        raise
+    except Exception as error:
+        raise InvalidData(f"{complaint} ({type(error).__name__})") from None
+
+
+def tied(order: str | None) -> InvalidData:
+    """The error for blocks whose ends are not settled."""
+    return InvalidData(
+        f"Column {order!r} does not order the records: equal values lie on both sides of a block's end. "
+        "Order by a column without ties."
+    )
+
+
+def unordered() -> InvalidData:
+    """The error for a series of rows that lie in no order."""
+    return InvalidData("The rows of a database lie in no order. Name the column that gives it: order=...")
+
+
+@dataclass(frozen=True, eq=False)
+class SqlRecords:
+    """A column of an Ibis table, with the columns of its units and of its order."""
+
+    rows: Any  # a table of the columns r (record), u (unit) and o (order), the latter two where they were named
+    asker: Asker
+    language: IbisLanguage
+    most: int | None
+    order: str | None
+    _counted: list[int] = field(default_factory=list, repr=False)
+
+    @classmethod
+    def of(
+        cls,
+        table: Any,
+        asker: Asker,
+        language: IbisLanguage,
+        *,
+        column: str | None,
+        unit: str | None,
+        most: int | None,
+        order: str | None,
+    ) -> SqlRecords:
+        """The records of one column of a table."""
+        record, unit, order = choose(list(table.columns), column, unit, order, "the table")
+        chosen = {"r": table[record]}
+        kind = chosen["r"].type()
+        if not (kind.is_numeric() or kind.is_boolean() or kind.is_string()):
+            raise unfit(f"type {kind}")
+        if unit is not None:
+            chosen["u"] = language.key(table[unit])
+        if order is not None:
+            chosen["o"] = language.place(table[order])
+        return cls(table.select(**chosen), asker, language, (most or 1) if unit is not None else None, order)
+
+    def check(self, score: Score) -> None:
+        kind = self.rows.r.type()
+        (check_text if kind.is_string() else check_numbers)(score, str(kind))
+
+    def count(self) -> int:
+        if not self._counted:
+            if self.most is None:
+                query = self.rows.aggregate(n=self.rows.count())
+            else:
+                units = self.rows.filter(self.rows.u.notnull()).group_by("u").aggregate(rows=lambda t: t.count())
+                units = units.select(rows=self.language.case([(units.rows > self.most, self.most)], units.rows))
+                query = units.aggregate(n=units.rows.sum().cast("int64"))
+            self._counted.append(int(self._ask(query)["n"][0].as_py() or 0))
+        return self._counted[0]
+
+    def total(self, score: Score) -> int:
+        self.check(score)
+        if max(abs(score.low), abs(score.high)) >= SUMMABLE or not (self.most or expression.few_steps(score)):
+            return self._counted_total(score)
+        rows = self._kept(self._score(score))
+        found = self._ask(rows.aggregate(total=rows.v.sum().cast("int64"), n=rows.count()))
+        self._counted[:] = [int(found["n"][0].as_py())]
+        return int(found["total"][0].as_py() or 0)
+
+    def _counted_total(self, score: Score) -> int:
+        """The same sum, from how many records have each value: exact however large the scores are."""
+        by_cell = self.most is None
+        rows = self._kept(self._cell(score.cells) if by_cell else self._score(score))
+        values, counts = self._counts(rows)
+        self._counted[:] = [sum(counts)]
+        table = score.table.tolist()
+        return sum((table[value] if by_cell else value) * count for value, count in zip(values, counts, strict=True))
+
+    def histogram(self, cells: Cells) -> list[int]:
+        self.check(counter(cells))
+        counts = [0] * (cells.count + 1)
+        for value, count in zip(*self._counts(self._kept(self._cell(cells))), strict=True):
+            counts[value] = count
+        return counts
+
+    def series(self, score: Score) -> Integers:
+        self.check(score)
+        if self.order is None:
+            raise unordered()
+        rows = self._kept(self._score(score))
+        query = rows.order_by(self._in_order(rows)).select(v=rows.v.cast("int64"))
+        with asking("The database could not list the scores. Ask it about the table itself to learn why."):
+            parts = [np.asarray(batch.column(0)) for batch in self.asker.stream(query)]
+        return np.concatenate([np.empty(0, dtype=np.int64), *parts])
+
+    def block_totals(self, score: Score, block: int, start: int = 0) -> list[int]:
+        self.check(score)
+        if self.order is None:
+            raise unordered()
+        score.check_total(block)
+        ibis = self.language.ibis
+        rows = self._kept(self._score(score))
+        window = ibis.window(order_by=self._in_order(rows))
+        rows = rows.mutate(
+            place=ibis.row_number().over(window) - start, tie=rows.o.identical_to(rows.o.lag().over(window))
+        )
+        rows = rows.filter(rows.place >= 0)
+        rows = rows.mutate(
+            block=(rows.place - rows.place % block) / block,
+            tie=self.language.case([(rows.tie & (rows.place % block == 0), 1)], 0),
+        )
+        rows = rows.mutate(block=rows.block.cast("int64"))
+        blocks = rows.group_by("block").aggregate(total=rows.v.sum().cast("int64"), n=rows.count(), ties=rows.tie.sum())
+        found = self._ask(blocks.filter(blocks.n == block).order_by("block"))
+        if any(found["ties"].to_pylist()[1:]):
+            raise tied(self.order)
+        return [int(total) for total in found["total"].to_pylist()]
+
+    def _in_order(self, rows: Any) -> list[Any]:
+        return [rows.o.asc(nulls_first=False), rows.v.asc()]
+
+    def _score(self, score: Score) -> Any:
+        if self.rows.r.type().is_string():
+            return expression.score_of_text(score, self.rows.r, self.language)
+        return expression.score_of_number(score, self.language.double(self.rows.r), self.language)
+
+    def _cell(self, cells: Cells) -> Any:
+        if self.rows.r.type().is_string():
+            return expression.cell_of_text(cells, self.rows.r, self.language)
+        return expression.cell_of_number(cells, self.language.double(self.rows.r), self.language)
+
+    def _kept(self, value: Any) -> Any:
+        """The rows that count, with their value v: of a unit's ranks by value, the evenly spaced ones."""
+        names = {"v": value} | {name: self.rows[name] for name in ("u", "o") if name in self.rows.columns}
+        rows = self.rows.select(**names)
+        if self.most is None:
+            return rows
+        ibis, k = self.language.ibis, self.most
+        rows = rows.filter(rows.u.notnull())
+        by_value = [rows.v.asc(), *([rows.o.asc(nulls_first=False)] if "o" in rows.columns else [])]
+        rows = rows.mutate(
+            rank=ibis.row_number().over(ibis.window(group_by=rows.u, order_by=by_value)) + 1,
+            size=rows.count().over(ibis.window(group_by=rows.u)),
+        )
+        # A multiple of 2m lies in (2rk + m, 2(r+1)k + m]: the step between two floors, without a division.
+        return rows.filter((rows.size <= k) | ((rows.rank * (2 * k) + rows.size) % (rows.size * 2) < 2 * k))
+
+    def _counts(self, rows: Any) -> tuple[list[int], list[int]]:
+        found = self._ask(rows.group_by("v").aggregate(n=rows.count()))
+        return [int(v) for v in found["v"].to_pylist()], [int(n) for n in found["n"].to_pylist()]
+
+    def _ask(self, query: Any) -> Any:
+        with asking("The database could not answer the query. Ask it about the table itself to learn why."):
+            return self.asker.whole(query)
