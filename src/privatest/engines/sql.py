@@ -8,8 +8,9 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from privatest._validate import suggestion
+from privatest.engines.sql_errors import asking
 from privatest.engines.sql_language import IbisLanguage
-from privatest.engines.sql_records import Asker, SqlRecords, asking
+from privatest.engines.sql_records import Asker, SqlRecords
 from privatest.errors import InvalidData, MissingExtra
 
 __all__ = ["open_address", "open_relation", "open_table"]

@@ -6,8 +6,7 @@ passed on.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,16 +17,13 @@ from privatest.engines import expression
 from privatest.engines.fit import check_numbers, check_text, unfit
 from privatest.engines.names import choose
 from privatest.engines.protocol import counter
+from privatest.engines.sql_errors import SUMMABLE, asking, tied, unordered
 from privatest.engines.sql_language import IbisLanguage
-from privatest.errors import InvalidData, PrivatestError
 from privatest.scores import Cells, Score
 
-__all__ = ["Asker", "SqlRecords", "asking", "tied"]
+__all__ = ["Asker", "SqlRecords"]
 
 Integers = npt.NDArray[np.int64]
-
-# Sums of 2^41 such scores stay within 64 bits. Larger scores are counted, and summed here in Python's integers.
-SUMMABLE = 1 << 22
 
 
 @dataclass(frozen=True)
@@ -36,30 +32,6 @@ class Asker:
 
     whole: Callable[[Any], Any]
     stream: Callable[[Any], Any]
-
-
-@contextmanager
-def asking(complaint: str) -> Iterator[None]:
-    """Whatever a database raises becomes this complaint: its own words may hold what a record holds."""
-    try:
-        yield
-    except PrivatestError:
-        raise
-    except Exception as error:
-        raise InvalidData(f"{complaint} ({type(error).__name__})") from None
-
-
-def tied(order: str | None) -> InvalidData:
-    """The error for blocks whose ends are not settled."""
-    return InvalidData(
-        f"Column {order!r} does not order the records: equal values lie on both sides of a block's end. "
-        "Order by a column without ties."
-    )
-
-
-def unordered() -> InvalidData:
-    """The error for a series of rows that lie in no order."""
-    return InvalidData("The rows of a database lie in no order. Name the column that gives it: order=...")
 
 
 @dataclass(frozen=True, eq=False)

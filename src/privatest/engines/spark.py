@@ -1,0 +1,201 @@
+"""Records in a Spark DataFrame, summed by the cluster as one SQL expression: no Python worker, no row to the driver."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from importlib import import_module
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from privatest.engines import expression
+from privatest.engines.fit import check_numbers, check_text, unfit
+from privatest.engines.names import choose
+from privatest.engines.protocol import counter
+from privatest.engines.spark_language import SparkLanguage, is_number, is_text
+from privatest.engines.sql_errors import SUMMABLE, asking, tied, unordered
+from privatest.errors import InvalidData, MissingExtra
+from privatest.scores import Cells, Score
+
+__all__ = ["SparkRecords", "open_frame"]
+
+Integers = npt.NDArray[np.int64]
+
+# monotonically_increasing_id: the partition above these bits, the row's place in it below.
+PLACE_BITS = 33
+COMPLAINT = "Spark could not finish the job. Look at its log, or count the frame's rows, to learn why."
+
+
+def open_frame(
+    frame: Any,
+    *,
+    column: str | None = None,
+    unit: str | None = None,
+    max_rows_per_unit: int | None = None,
+    order: str | None = None,
+) -> SparkRecords:
+    """The records of one column of a Spark DataFrame. Nothing runs yet."""
+    kind = type(frame).__module__
+    remote = ".connect." in kind
+    try:
+        functions = import_module("pyspark.sql.connect.functions" if remote else "pyspark.sql.functions")
+        window = import_module("pyspark.sql.connect.window" if remote else "pyspark.sql.window").Window
+    except ImportError:
+        raise MissingExtra("A Spark DataFrame needs PySpark. Install it: pip install privatest[spark]") from None
+    if type(frame).__name__ != "DataFrame":
+        raise InvalidData(f"The data are a Spark {type(frame).__name__}. Pass a DataFrame.")
+    if frame.isStreaming:
+        raise InvalidData("The data are a streaming DataFrame, which never ends. Pass a DataFrame of one batch.")
+    language = SparkLanguage(functions)
+    with asking("The columns of the DataFrame cannot be found out. Do its tables and files exist?"):
+        types = {entry.name: entry.dataType.simpleString() for entry in frame.schema.fields}
+        names = [entry.name for entry in frame.schema.fields]
+    record, unit, order = choose(names, column, unit, order, "the DataFrame")
+    if not (is_number(types[record]) or is_text(types[record])):
+        raise unfit(f"type {types[record]}")
+    read = language.text if is_text(types[record]) else language.double
+    chosen = [read(_named(frame, record), types[record]).alias("r")]
+    if unit is not None:
+        chosen.append(language.key(_named(frame, unit), types[unit]).alias("u"))
+    if order is not None:
+        chosen.append(language.place(_named(frame, order), types[order]).alias("o"))
+    most = (max_rows_per_unit or 1) if unit is not None else None
+    return SparkRecords(frame.select(*chosen), language, window, types[record], most, order)
+
+
+def _named(frame: Any, name: str) -> Any:
+    """The column of that name, whatever dots it has in it."""
+    return frame["`" + name.replace("`", "``") + "`"]
+
+
+@dataclass(frozen=True, eq=False)
+class SparkRecords:
+    """A column of a DataFrame, with the columns of its units and of its order.
+
+    Once a score was checked, the job that counts the records sums that score too, so that both take one job.
+    """
+
+    rows: Any  # a frame of the columns r (record), u (unit) and o (order), the latter two where they were named
+    language: SparkLanguage
+    window: Any
+    kind: str
+    most: int | None
+    order: str | None
+    _score_checked: list[Score] = field(default_factory=list, repr=False)
+    _found: dict[str, Any] = field(default_factory=dict, repr=False)
+
+    def check(self, score: Score) -> None:
+        (check_text if is_text(self.kind) else check_numbers)(score, self.kind)
+        self._score_checked[:] = [score]
+
+    def count(self) -> int:
+        if "count" not in self._found:
+            if self._score_checked:
+                self.total(self._score_checked[0])
+            else:
+                self._found["count"] = self._rows_kept()
+        return int(self._found["count"])
+
+    def _rows_kept(self) -> int:
+        F = self.language.functions
+        if self.most is None:
+            query = self.rows.agg(F.count(F.lit(1)))
+        else:
+            units = self.rows.where(F.col("u").isNotNull()).groupBy("u").agg(F.count(F.lit(1)).alias("n"))
+            query = units.agg(F.sum(F.least(F.col("n"), self.language.whole(self.most))))
+        return int(self._ask(query)[0][0] or 0)
+
+    def total(self, score: Score) -> int:
+        self.check(score)
+        if self._found.get("score") is not score:
+            count, total = self._count_and_total(score)
+            self._found.update(score=score, count=count, total=total)
+        return int(self._found["total"])
+
+    def _count_and_total(self, score: Score) -> tuple[int, int]:
+        F = self.language.functions
+        rows = self._kept(self._score(score))
+        if max(abs(score.low), abs(score.high)) >= SUMMABLE:
+            counts = self._counts(rows)
+            return sum(counts.values()), sum(value * count for value, count in counts.items())
+        ((count, total),) = self._ask(rows.agg(F.count(F.lit(1)), F.sum("v")))
+        return count, total or 0
+
+    def histogram(self, cells: Cells) -> list[int]:
+        self.check(counter(cells))
+        counts = self._counts(self._kept(self._cell(cells)))
+        self._found["count"] = sum(counts.values())
+        return [counts.get(cell, 0) for cell in range(cells.count + 1)]
+
+    def series(self, score: Score) -> Integers:
+        rows = self._sorted(score).select("v")
+        with asking(COMPLAINT):
+            if hasattr(rows, "toArrow"):
+                return np.asarray(rows.toArrow().column("v")).astype(np.int64)
+            return np.fromiter((row[0] for row in rows.toLocalIterator()), dtype=np.int64)
+
+    def block_totals(self, score: Score, block: int, start: int = 0) -> list[int]:
+        score.check_total(block)
+        F, whole = self.language.functions, self.language.whole
+        # Sorted in partitions that stay where they are. How many rows each has tells every row its place.
+        rows = self._sorted(score).withColumn("id", F.monotonically_increasing_id()).persist()
+        try:
+            part = F.shiftright("id", PLACE_BITS)
+            sizes = dict(map(tuple, self._ask(rows.groupBy(part.alias("part")).agg(F.count(F.lit(1))))))
+            before = np.cumsum([0, *(sizes.get(i, 0) for i in range(max(sizes, default=0)))]).tolist()
+            place = F.col("id").bitwiseAND(whole((1 << PLACE_BITS) - 1)) + self.language.pick(before, part)
+            placed = rows.select("v", "o", (place - whole(start)).alias("place")).where(F.col("place") >= whole(0))
+            number = ((F.col("place") - F.col("place") % whole(block)) / whole(block)).cast("bigint")
+            blocks = placed.groupBy(number.alias("block")).agg(
+                F.sum("v").alias("total"), F.min("o"), F.max("o"), F.count("o"), F.count(F.lit(1)).alias("n")
+            )
+            found = sorted(self._ask(blocks.where(F.col("n") == whole(block))), key=lambda row: row[0])
+        finally:
+            rows.unpersist()
+        for (_, _, _, last, known, n), (_, _, first, *_) in pairwise(found):
+            # NULLs come last: after a block that ends in one, the next one starts with one.
+            if known < n or last == first:
+                raise tied(self.order)
+        return [int(row[1]) for row in found]
+
+    def _sorted(self, score: Score) -> Any:
+        self.check(score)
+        if self.order is None:
+            raise unordered()
+        F = self.language.functions
+        return self._kept(self._score(score)).sort(F.col("o").asc_nulls_last(), F.col("v").asc())
+
+    def _score(self, score: Score) -> Any:
+        made = expression.score_of_text if is_text(self.kind) else expression.score_of_number
+        return made(score, self.language.functions.col("r"), self.language)
+
+    def _cell(self, cells: Cells) -> Any:
+        made = expression.cell_of_text if is_text(self.kind) else expression.cell_of_number
+        return made(cells, self.language.functions.col("r"), self.language)
+
+    def _kept(self, value: Any) -> Any:
+        """The rows that count, with their value v: of a unit's ranks by value, the evenly spaced ones."""
+        F, k = self.language.functions, self.most
+        rows = self.rows.select(value.alias("v"), *(name for name in ("u", "o") if name in self.rows.columns))
+        if k is None:
+            return rows
+        by_value = [F.col("v").asc(), *([F.col("o").asc_nulls_last()] if "o" in rows.columns else [])]
+        unit = self.window.partitionBy("u")
+        rows = rows.where(F.col("u").isNotNull()).select(
+            "*",
+            F.row_number().over(unit.orderBy(*by_value)).cast("bigint").alias("rank"),
+            F.count(F.lit(1)).over(unit).alias("size"),
+        )
+        rank, size, twice = F.col("rank"), F.col("size"), self.language.whole(2 * k)
+        # A multiple of 2m lies in (2rk + m, 2(r+1)k + m]: the step between two floors, without a division.
+        return rows.where((size <= k) | ((rank * twice + size) % (size * 2) < twice))
+
+    def _counts(self, rows: Any) -> dict[int, int]:
+        F = self.language.functions
+        return {int(value): int(count) for value, count in self._ask(rows.groupBy("v").agg(F.count(F.lit(1))))}
+
+    def _ask(self, query: Any) -> list[Any]:
+        with asking(COMPLAINT):
+            return list(query.collect())

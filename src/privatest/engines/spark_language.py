@@ -1,0 +1,84 @@
+"""How Spark says what expressions need: built-in functions only, so that no Python worker is started."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from privatest.engines.fit import unfit
+
+__all__ = ["SparkLanguage", "is_number", "is_text"]
+
+NUMBERS = ("tinyint", "smallint", "int", "bigint", "float", "double", "decimal", "boolean")
+PLAIN = "string"
+
+
+@dataclass(frozen=True)
+class SparkLanguage:
+    """Columns of Spark; ``functions`` is the module of them that fits the frame."""
+
+    functions: Any
+
+    def number(self, value: float) -> Any:
+        return self.functions.lit(float(value))
+
+    def whole(self, value: int) -> Any:
+        return self.functions.lit(value).cast("bigint")
+
+    def case(self, arms: Sequence[tuple[Any, Any]], otherwise: Any) -> Any:
+        (condition, value), *others = arms
+        chain = self.functions.when(condition, value)
+        for condition, value in others:
+            chain = chain.when(condition, value)
+        return chain.otherwise(otherwise)
+
+    def floor(self, x: Any) -> Any:
+        return self.functions.floor(x)
+
+    def absolute(self, x: Any) -> Any:
+        return self.functions.abs(x)
+
+    def pick(self, table: Sequence[int], index: Any) -> Any:
+        constant = self.functions.expr(f"array({','.join(f'{entry}L' for entry in table)})")
+        return self.functions.get(constant, index.cast("int"))
+
+    def any_of(self, text: Any, labels: Sequence[str]) -> Any:
+        return text.isin(list(labels))
+
+    def double(self, x: Any, kind: str) -> Any:
+        """A column of numbers as doubles; the cast cannot fail for any record."""
+        return x if kind == "double" else x.cast("double")
+
+    def text(self, x: Any, kind: str) -> Any:
+        """A text without the collation of its column (which Spark knows from version 4 on)."""
+        return x if not kind.startswith("string collate") else self.functions.collate(x, "UTF8_BINARY")
+
+    def key(self, x: Any, kind: str) -> Any:
+        """A unit as something that equal units share: 0.0 and -0.0 are one, NaN is none."""
+        if kind in ("float", "double"):
+            x = x.cast("double") + self.number(0.0)
+            return self.functions.when(~self.functions.isnan(x), x)
+        if kind.startswith(("array", "map", "struct", "variant")):
+            raise unfit(f"units of type {kind}", "Units are numbers, texts or dates")
+        return x.cast("binary") if is_text(kind) and kind != PLAIN else x
+
+    def place(self, x: Any, kind: str) -> Any:
+        """An order as something that sorts the same everywhere: text by code points, NaN as NULL."""
+        if is_text(kind):
+            return x.cast("binary")
+        if kind == "boolean":
+            return x.cast("int")
+        if not (is_number(kind) or kind.startswith(("date", "timestamp"))):
+            raise unfit(f"an order of type {kind}", "Order by numbers, dates, times or texts")
+        return self.key(x, kind)
+
+
+def is_number(kind: str) -> bool:
+    """Whether a type is one of numbers; booleans are 0 and 1."""
+    return kind.partition("(")[0] in NUMBERS
+
+
+def is_text(kind: str) -> bool:
+    """Whether a type is text, with or without a collation."""
+    return kind.partition("(")[0].partition(" ")[0] in (PLAIN, "varchar", "char")
