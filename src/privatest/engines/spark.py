@@ -15,7 +15,7 @@ from privatest.engines.fit import check_numbers, check_text, unfit
 from privatest.engines.names import choose
 from privatest.engines.protocol import counter
 from privatest.engines.spark_language import SparkLanguage, is_number, is_text
-from privatest.engines.sql_errors import SUMMABLE, asking, tied, unordered
+from privatest.engines.sql_errors import SUMMABLE, asked, tied, unordered
 from privatest.errors import InvalidData, MissingExtra
 from privatest.scores import Cells, Score
 
@@ -49,9 +49,11 @@ def open_frame(
     if frame.isStreaming:
         raise InvalidData("The data are a streaming DataFrame, which never ends. Pass a DataFrame of one batch.")
     language = SparkLanguage(functions)
-    with asking("The columns of the DataFrame cannot be found out. Do its tables and files exist?"):
-        types = {entry.name: entry.dataType.simpleString() for entry in frame.schema.fields}
-        names = [entry.name for entry in frame.schema.fields]
+    fields = asked(
+        "The columns of the DataFrame cannot be found out. Do its tables and files exist?", lambda: frame.schema.fields
+    )
+    types = {entry.name: entry.dataType.simpleString() for entry in fields}
+    names = [entry.name for entry in fields]
     record, unit, order = choose(names, column, unit, order, "the DataFrame")
     if not (is_number(types[record]) or is_text(types[record])):
         raise unfit(f"type {types[record]}")
@@ -131,10 +133,9 @@ class SparkRecords:
 
     def series(self, score: Score) -> Integers:
         rows = self._sorted(score).select("v")
-        with asking(COMPLAINT):
-            if hasattr(rows, "toArrow"):
-                return np.asarray(rows.toArrow().column("v")).astype(np.int64)
-            return np.fromiter((row[0] for row in rows.toLocalIterator()), dtype=np.int64)
+        if hasattr(rows, "toArrow"):
+            return asked(COMPLAINT, lambda: np.asarray(rows.toArrow().column("v")).astype(np.int64))
+        return asked(COMPLAINT, lambda: np.fromiter((row[0] for row in rows.toLocalIterator()), dtype=np.int64))
 
     def block_totals(self, score: Score, block: int, start: int = 0) -> list[int]:
         score.check_total(block)
@@ -197,5 +198,4 @@ class SparkRecords:
         return {int(value): int(count) for value, count in self._ask(rows.groupBy("v").agg(F.count(F.lit(1))))}
 
     def _ask(self, query: Any) -> list[Any]:
-        with asking(COMPLAINT):
-            return list(query.collect())
+        return asked(COMPLAINT, lambda: list(query.collect()))

@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from privatest._validate import suggestion
-from privatest.engines.sql_errors import asking
+from privatest.engines.sql_errors import asked
 from privatest.engines.sql_language import IbisLanguage
 from privatest.engines.sql_records import Asker, SqlRecords
 from privatest.errors import InvalidData, MissingExtra
@@ -32,10 +32,10 @@ def open_table(
         table = table.as_table()
     if not isinstance(table, ibis.expr.types.Table):
         raise InvalidData(f"The data are an Ibis {type(table).__name__}. Pass a table or a column.")
-    with asking(
-        "The Ibis table belongs to no database. Take it from a connection: ibis.duckdb.connect(...).table(...)"
-    ):
-        backend = ibis.get_backend(table)
+    backend = asked(
+        "The Ibis table belongs to no database. Take it from a connection: ibis.duckdb.connect(...).table(...)",
+        lambda: ibis.get_backend(table),
+    )
     # DuckDB's answers are Arrow tables already (and DuckDB 2 lacks what Ibis 12 asks it for batches with).
     batches = backend.name != "duckdb"
     asker = Asker(
@@ -100,12 +100,12 @@ def open_address(
     connection = _connect(ibis, database, shown)
     schema, dot, bare = name.rpartition(".")
     where = {"database": schema} if dot else {}
-    with asking(f"The tables of {shown} cannot be listed. May you read that schema?"):
-        names = connection.list_tables(**where)
+    names = asked(
+        f"The tables of {shown} cannot be listed. May you read that schema?", lambda: connection.list_tables(**where)
+    )
     if bare not in names:
         raise InvalidData(f"No table {name!r} in {shown}.{suggestion(bare, names)}")
-    with asking(f"The columns of {name!r} in {shown} cannot be read."):
-        table = connection.table(bare, **where)
+    table = asked(f"The columns of {name!r} in {shown} cannot be read.", lambda: connection.table(bare, **where))
     return open_table(table, column=column, unit=unit, max_rows_per_unit=max_rows_per_unit, order=order)
 
 
@@ -114,26 +114,24 @@ def _connect(ibis: Any, database: str, shown: str) -> Any:
     if scheme == "duckdb":
         path = Path(unquote(database.removeprefix("duckdb://").removeprefix("/")))
         if not path.is_file():
-            raise InvalidData(
-                f"No DuckDB file {str(path)!r}. (An absolute path has four slashes: duckdb:////data/a.db.)"
-            )
-        with asking(
-            f"The file {str(path)!r} cannot be opened as a DuckDB database. Is it one, and does nobody write to it?"
-        ):
-            return ibis.duckdb.connect(path, read_only=True)
+            raise InvalidData(f"No DuckDB file {str(path)!r}. (An absolute path has four slashes: duckdb:////a.db)")
+        return asked(
+            f"{str(path)!r} cannot be opened as a DuckDB database. Is it one, and is nobody writing to it?",
+            lambda: ibis.duckdb.connect(path, read_only=True),
+        )
     if scheme in ("postgres", "postgresql"):
         try:
             import psycopg
         except ImportError:
-            raise MissingExtra(
-                f"{shown} needs PostgreSQL's driver. Install it: pip install privatest[postgres]"
-            ) from None
-        with asking(f"The database {shown} cannot be reached. Is it running, and may you connect to it?"):
-            return ibis.postgres.from_connection(psycopg.connect(database))
-    with asking(
-        f"The database {shown} cannot be reached, or Ibis does not know addresses that start with {scheme}://."
-    ):
-        return ibis.connect(database)
+            raise MissingExtra(f"{shown} needs a driver. Install it: pip install privatest[postgres]") from None
+        return asked(
+            f"The database {shown} cannot be reached. Is it running, and may you connect to it?",
+            lambda: ibis.postgres.from_connection(psycopg.connect(database)),
+        )
+    return asked(
+        f"The database {shown} cannot be reached, or Ibis does not know addresses that start with {scheme}://.",
+        lambda: ibis.connect(database),
+    )
 
 
 def _without_password(address: str) -> str:

@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from typing import TypeVar
 
 from privatest.errors import InvalidData, PrivatestError
 
-__all__ = ["SUMMABLE", "asking", "tied", "unordered"]
+__all__ = ["SUMMABLE", "asked", "tied", "unordered"]
+
+Answer = TypeVar("Answer")
 
 # Sums of 2^41 such scores stay within 64 bits. Larger scores are counted, and summed here in Python's integers.
 SUMMABLE = 1 << 22
 
 
-@contextmanager
-def asking(complaint: str) -> Iterator[None]:
-    """Whatever a database raises becomes this complaint: its own words may hold what a record holds."""
+def asked(complaint: str, ask: Callable[[], Answer]) -> Answer:
+    """What ``ask`` returns. Whatever it raises becomes this complaint: a database's own words may quote a record."""
     try:
-        yield
+        return ask()
     except PrivatestError:
         raise
     except Exception as error:
-        raise InvalidData(f"{complaint} ({type(error).__name__})") from None
+        name = type(error).__name__
+    # Raised out here, so that the error does not carry the database's as its context.
+    raise InvalidData(f"{complaint} ({name})")
 
 
 def tied(order: str | None) -> InvalidData:

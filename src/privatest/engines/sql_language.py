@@ -56,8 +56,8 @@ class IbisLanguage:
 
     def any_of(self, text: Any, labels: Sequence[str]) -> Any:
         if self.dialect == "postgres":
-            return self._bytes(text).isin([label.encode().hex() for label in labels])
-        return text.isin(list(labels))
+            return self._exact(text).isin([label.encode().hex() for label in labels])
+        return self._exact(text).isin([self._exact(self.ibis.literal(label)) for label in labels])
 
     def double(self, x: Any) -> Any:
         """A column of numbers as doubles; the cast cannot fail for any record."""
@@ -71,7 +71,7 @@ class IbisLanguage:
     def _guarded(self, x: Any) -> Any:
         """PostgreSQL's numeric is unbounded, and its cast to a double raises beyond a double's range."""
         # Half-way between the largest double and 2^1024, and half the smallest: from there on doubles end.
-        over, under = Decimal(2**1024 - 2**970), _exact(Fraction(1, 2**1075))
+        over, under = Decimal(2**1024 - 2**970), _written(Fraction(1, 2**1075))
         far = self.ibis.literal(str(over)).cast("decimal")
         tiny = self.ibis.literal(f"{under:f}").cast("decimal")
         nothing = self.ibis.null().cast("float64")
@@ -86,31 +86,41 @@ class IbisLanguage:
             return self.case([(x.isnan(), self.ibis.null().cast("float64"))], x)
         if kind.is_nested() or kind.is_json():
             raise unfit(f"units of type {kind}", "Units are numbers, texts or dates")
-        return x
+        return self._exact(x) if kind.is_string() else x
 
     def place(self, x: Any) -> Any:
         """An order as something that sorts the same everywhere: text by code points, NaN as NULL."""
         kind = x.type()
         if kind.is_string():
-            return self._bytes(x) if self.dialect == "postgres" else x
+            return self._exact(x)
         if kind.is_boolean():
             return x.cast("int32")
         if not (kind.is_numeric() or kind.is_date() or kind.is_time() or kind.is_timestamp()):
             raise unfit(f"an order of type {kind}", "Order by numbers, dates, times or texts")
         return self.key(x)
 
-    def _bytes(self, text: Any) -> Any:
-        """PostgreSQL compares text by the column's collation; its bytes in hexadecimal digits, exactly."""
+    def _exact(self, text: Any) -> Any:
+        """A text as something that compares by code points: columns may have collations that ignore case."""
+        builtin = self.ibis.udf.scalar.builtin
+        if self.dialect == "duckdb":
 
-        @self.ibis.udf.scalar.builtin(signature=(("string", "string"), "binary"))
-        def convert_to(text, encoding):  # type: ignore[no-untyped-def]
-            ...
+            @builtin(signature=(("string",), "binary"))
+            def encode(text):  # type: ignore[no-untyped-def]
+                ...
 
-        @self.ibis.udf.scalar.builtin(signature=(("binary", "string"), "string"))
-        def encode(data, form):  # type: ignore[no-untyped-def]
-            ...
+            return encode(text)
+        if self.dialect == "postgres":
 
-        return encode(convert_to(text, "UTF8"), "hex")
+            @builtin(signature=(("string", "string"), "binary"))
+            def convert_to(text, encoding):  # type: ignore[no-untyped-def]
+                ...
+
+            @builtin(name="encode", signature=(("binary", "string"), "string"))
+            def written(data, form):  # type: ignore[no-untyped-def]
+                ...
+
+            return written(convert_to(text, "UTF8"), "hex")
+        return text
 
 
 def _short(kind: Any) -> bool:
@@ -118,5 +128,5 @@ def _short(kind: Any) -> bool:
     return kind.precision is not None and kind.precision <= 300 and (kind.scale or 0) <= 300
 
 
-def _exact(number: Fraction) -> Decimal:
+def _written(number: Fraction) -> Decimal:
     return Context(prec=math.ceil(number.denominator.bit_length()) + 10).divide(number.numerator, number.denominator)

@@ -17,13 +17,16 @@ from privatest.engines import expression
 from privatest.engines.fit import check_numbers, check_text, unfit
 from privatest.engines.names import choose
 from privatest.engines.protocol import counter
-from privatest.engines.sql_errors import SUMMABLE, asking, tied, unordered
+from privatest.engines.sql_errors import SUMMABLE, asked, tied, unordered
 from privatest.engines.sql_language import IbisLanguage
+from privatest.engines.sql_line import FoldedLine, folded_line
 from privatest.scores import Cells, Score
 
 __all__ = ["Asker", "SqlRecords"]
 
 Integers = npt.NDArray[np.int64]
+
+COMPLAINT = "The database could not answer the query. Ask it about the table itself to learn why."
 
 
 @dataclass(frozen=True)
@@ -88,10 +91,21 @@ class SqlRecords:
         self.check(score)
         if max(abs(score.low), abs(score.high)) >= SUMMABLE or not (self.most or expression.few_steps(score)):
             return self._counted_total(score)
+        quick = self._quick(score)
+        if quick is not None:
+            found = self._ask(self.rows.aggregate(**quick.sums, n=self.rows.count()))
+            counted, known, folded = (int(found[name][0].as_py() or 0) for name in ("n", "known", "folded"))
+            self._counted[:] = [counted]
+            return quick.total(counted, known, folded)
         rows = self._kept(self._score(score))
         found = self._ask(rows.aggregate(total=rows.v.sum().cast("int64"), n=rows.count()))
         self._counted[:] = [int(found["n"][0].as_py())]
         return int(found["total"][0].as_py() or 0)
+
+    def _quick(self, score: Score) -> FoldedLine | None:
+        if self.most is not None or self.language.dialect != "duckdb" or self.rows.r.type().is_string():
+            return None
+        return folded_line(score, self.language.double(self.rows.r), self.language.ibis)
 
     def _counted_total(self, score: Score) -> int:
         """The same sum, from how many records have each value: exact however large the scores are."""
@@ -115,8 +129,7 @@ class SqlRecords:
             raise unordered()
         rows = self._kept(self._score(score))
         query = rows.order_by(self._in_order(rows)).select(v=rows.v.cast("int64"))
-        with asking("The database could not list the scores. Ask it about the table itself to learn why."):
-            parts = [np.asarray(batch.column(0)) for batch in self.asker.stream(query)]
+        parts = asked(COMPLAINT, lambda: [np.asarray(batch.column(0)) for batch in self.asker.stream(query)])
         return np.concatenate([np.empty(0, dtype=np.int64), *parts])
 
     def block_totals(self, score: Score, block: int, start: int = 0) -> list[int]:
@@ -176,5 +189,4 @@ class SqlRecords:
         return [int(v) for v in found["v"].to_pylist()], [int(n) for n in found["n"].to_pylist()]
 
     def _ask(self, query: Any) -> Any:
-        with asking("The database could not answer the query. Ask it about the table itself to learn why."):
-            return self.asker.whole(query)
+        return asked(COMPLAINT, lambda: self.asker.whole(query))
