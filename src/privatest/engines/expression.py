@@ -206,7 +206,7 @@ def _bounded(cells: BoundedCells, table: Integers, identity: bool, x: Any, langu
     """The arithmetic of ``BoundedCells.index`` where it cannot overflow, and the outermost cells beyond."""
     half = 1 << cells.exponent
     # Beyond, t differs from 1 by 2^-40, less than a cell; before, t is below 1 in doubles too.
-    reach = math.ldexp(cells.scale, 40)
+    reach = cells.scale * 2.0**40
     if not (max(reach, abs(cells.centre)) < LARGEST / 8 and reach > 8 * math.ulp(cells.centre)):
         raise InvalidInput(
             f"Cells with centre {cells.centre!r} and scale {cells.scale!r} cannot be computed by a database without "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -98,15 +99,32 @@ def open_address(
         )
     ibis = _import_ibis(f"The database {shown}")
     connection = _connect(ibis, database, shown)
+    try:
+        records = _open_named(connection, name, shown, column=column, unit=unit, most=max_rows_per_unit, order=order)
+    except BaseException:
+        connection.disconnect()
+        raise
+    weakref.finalize(records, connection.disconnect)
+    return records
+
+
+def _open_named(connection: Any, name: str, shown: str, *, most: int | None, **words: str | None) -> SqlRecords:
     schema, dot, bare = name.rpartition(".")
-    where = {"database": schema} if dot else {}
     names = asked(
-        f"The tables of {shown} cannot be listed. May you read that schema?", lambda: connection.list_tables(**where)
+        f"The tables of {shown} cannot be listed. May you read that schema?", lambda: _tables(connection, schema)
     )
     if bare not in names:
         raise InvalidData(f"No table {name!r} in {shown}.{suggestion(bare, names)}")
+    where = {"database": schema} if dot else {}
     table = asked(f"The columns of {name!r} in {shown} cannot be read.", lambda: connection.table(bare, **where))
-    return open_table(table, column=column, unit=unit, max_rows_per_unit=max_rows_per_unit, order=order)
+    return open_table(table, max_rows_per_unit=most, **words)
+
+
+def _tables(connection: Any, schema: str) -> list[str]:
+    if connection.name == "duckdb":  # DuckDB 2 lacks what Ibis 12 lists tables with
+        query = "SELECT table_name FROM information_schema.tables WHERE table_schema = ?"
+        return [name for (name,) in connection.con.execute(query, [schema or "main"]).fetchall()]
+    return list(connection.list_tables(**({"database": schema} if schema else {})))
 
 
 def _connect(ibis: Any, database: str, shown: str) -> Any:

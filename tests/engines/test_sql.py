@@ -1,0 +1,367 @@
+"""Tables in DuckDB and PostgreSQL: the integers of NumPy to the last one, and nothing of a record in any error."""
+
+from __future__ import annotations
+
+import math
+import sys
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import ibis
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from privatest import engines
+from privatest.engines import open_source
+from privatest.engines.sql_language import IbisLanguage
+from privatest.engines.sql_records import SqlRecords
+from privatest.errors import InvalidData, InvalidInput, MissingExtra
+from privatest.scores import BoundedCells, Cells, LabelCells, Score
+from tests.engines.catalogue import NUMERIC, SCORES, STRANGE
+from tests.engines.extremes import EXTREMES, doubles, scores
+from tests.engines.warehouses import WAREHOUSES, new_table, postgres
+
+LINE = SCORES["line"].score
+SQL = {name: opener for name, opener in WAREHOUSES.items() if name in ("DuckDB", "PostgreSQL")}
+
+
+def expected(score: Score, numbers: list[Any]) -> list[int]:
+    return [int(s) for s in score.of_numbers([math.nan if x is None else float(x) for x in numbers])]
+
+
+@pytest.mark.parametrize("name", EXTREMES)
+@pytest.mark.parametrize("database", SQL)
+def test_every_double_gets_the_score_it_has_in_memory(database: str, name: str, tmp_path: Path) -> None:
+    cells, numbers = EXTREMES[name], doubles(EXTREMES[name])
+    source = SQL[database]({"x": numbers, "when": list(range(len(numbers)))}, tmp_path)
+    records = open_source(source, column="x", order="when")
+    for number, score in enumerate(scores(cells)):
+        assert dict(zip(map(repr, numbers), records.series(score), strict=True)) == dict(
+            zip(map(repr, numbers), expected(score, numbers), strict=True)
+        )
+        assert records.total(score) == sum(expected(score, numbers))
+    counts = np.bincount(
+        cells.index(np.array([math.nan if x is None else x for x in numbers])), minlength=cells.count + 1
+    )
+    assert records.histogram(cells) == counts.tolist()
+
+
+def test_databases_refuse_cells_they_cannot_compute(tmp_path: Path) -> None:
+    records = open_source(WAREHOUSES["DuckDB"]({"x": [0.0]}, tmp_path))
+    for cells in (BoundedCells(0.0, 1e300, 3), BoundedCells(1e30, 1e-30, 3)):
+        with pytest.raises(InvalidInput, match="Read the records into memory"):
+            records.total(scores(cells)[0])
+
+
+class Odd(Cells):
+    kind = "unheard of"
+    count = 1
+
+    def index(self, numbers: Any) -> Any:
+        return np.zeros(len(numbers), dtype=np.intp)
+
+    def to_dict(self) -> dict[str, Any]:
+        raise NotImplementedError
+
+
+def test_unknown_cells_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match="unheard of"):
+        open_source(WAREHOUSES["DuckDB"]({"x": [0.0]}, tmp_path)).total(scores(Odd())[0])
+
+
+@pytest.mark.parametrize("name", NUMERIC)
+def test_a_text_does_where_there_are_no_arrays(name: str, tmp_path: Path) -> None:
+    """As for the databases that Ibis speaks to but that have no arrays."""
+    case = SCORES[name]
+    numbers = [*case.numbers, *STRANGE, None, *np.random.default_rng(1).normal(0, 3, 50).tolist()]
+    source = WAREHOUSES["DuckDB"]({"x": numbers, "when": list(range(len(numbers)))}, tmp_path)
+    records = open_source(source, column="x", order="when")
+    assert isinstance(records, SqlRecords)
+    plain = SqlRecords(records.rows, records.asker, IbisLanguage(ibis, "unknown"), None, "when")
+    assert plain.series(case.score).tolist() == expected(case.score, numbers)
+    assert plain.total(case.score) == sum(expected(case.score, numbers))
+
+
+def test_the_quick_sum_of_a_line_is_the_plain_one(tmp_path: Path) -> None:
+    assert LINE.line is not None
+    numbers = [*np.random.default_rng(3).normal(0, 2, 5000).tolist(), *STRANGE, *(-x for x in STRANGE), None, 1e9, -1e9]
+    records = open_source(WAREHOUSES["DuckDB"]({"x": numbers}, tmp_path))
+    assert isinstance(records, SqlRecords)
+    assert records._quick(LINE) is not None
+    plain = SqlRecords(records.rows, records.asker, IbisLanguage(ibis, "unknown"), None, None)
+    assert plain._quick(LINE) is None
+    assert records.total(LINE) == plain.total(LINE) == sum(expected(LINE, numbers))
+
+
+@pytest.mark.parametrize("database", SQL)
+def test_a_total_is_one_query_and_counts_too(database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+    plain = SqlRecords._ask
+    monkeypatch.setattr(SqlRecords, "_ask", lambda self, query: (asked.append(query), plain(self, query))[1])
+    for score in (LINE, SCORES["dyadic"].score, SCORES["infinite ratios"].score):
+        asked.clear()
+        records = open_source(SQL[database]({"x": [0.0, None, 1.0]}, tmp_path))
+        records.total(score)
+        assert (records.count(), len(asked)) == (3, 1)
+        records.histogram(score.cells)
+        assert len(asked) == 2
+
+
+def test_null_handled_otherwise_is_found_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = WAREHOUSES["DuckDB"]({"x": [0.25, None, 2.0]}, tmp_path)
+    assert engines.total(LINE, source) == sum(expected(LINE, [0.25, None, 2.0]))
+    double = IbisLanguage.double
+    monkeypatch.setattr(IbisLanguage, "double", lambda self, x: double(self, x).fill_null(0.0))
+    assert engines.total(LINE, source) != sum(expected(LINE, [0.25, None, 2.0]))
+
+
+TYPES: list[tuple[str, str, list[Any]]] = [
+    ("BOOLEAN", "boolean", [True, False, None]),
+    ("TINYINT", "smallint", [0, 1, -3, None]),
+    ("BIGINT", "bigint", [0, 1, 2**53 + 1, -(2**63), 2**63 - 1, None]),
+    ("UBIGINT", "numeric(20, 0)", [0, 1, 2**64 - 1, None]),
+    ("HUGEINT", "numeric(39, 0)", [0, 1, 10**38, None]),
+    ("REAL", "real", [0.5, 1.25, None, math.inf, math.nan, -math.inf]),
+    ("DECIMAL(18, 3)", "numeric(18, 3)", [Decimal("0.125"), Decimal("1.300"), Decimal("-2.718"), None]),
+]
+
+
+@pytest.mark.parametrize("name", ["line", "number labels", "integers"])
+def test_numbers_of_every_type(name: str) -> None:
+    score = SCORES[name].score
+    for there, postgresql, values in TYPES:
+        wanted = sorted(expected(score, values))
+        connection = duckdb.connect()
+        connection.execute(f"CREATE TABLE t (x {there})")
+        connection.executemany("INSERT INTO t VALUES (?)", [[value] for value in values])
+        relation = connection.table("t")
+        address = new_table(f"x {postgresql}", *((value,) for value in values))
+        for source in (relation, address):
+            assert engines.total(score, source) == sum(wanted), (there, postgresql)
+
+
+def test_numbers_that_no_double_holds_do_not_raise() -> None:
+    """PostgreSQL's numeric is unbounded, and its own cast to a double raises for these."""
+    largest, half = 2**1024 - 2**970, Decimal(2) ** -1075
+    odd: list[Any] = ["1e400", "-1e400", "NaN", "Infinity", "-Infinity", largest, -largest]
+    near = [largest - 1, -largest + 1]
+    zero = ["1e-400", "-1e-400", 0, "1e-324"]
+    address = new_table("x numeric", *((str(value),) for value in [*odd, *near, *zero, half * 3]))
+    numbers = [*[math.nan] * len(odd), 1.7976931348623157e308, -1.7976931348623157e308, *[0.0] * len(zero), 5e-324]
+    score = scores(EXTREMES["bounded"])[1]
+    assert engines.total(score, address) == sum(expected(score, numbers))
+
+
+LABELS = SCORES["text labels"].score
+TEXTS = ["a", "b", "", None, "A", " a", "a ", "\u00e4", "1", "zz", "a"]
+
+
+def by_label(texts: list[Any]) -> int:
+    cells = LABELS.cells
+    assert isinstance(cells, LabelCells)
+    return sum(int(LABELS.table[cells.index_of(text)]) for text in texts)
+
+
+def test_texts_are_compared_by_code_points_whatever_the_collation() -> None:
+    connection = duckdb.connect()
+    connection.execute("CREATE TABLE t (x VARCHAR COLLATE NOCASE, who VARCHAR COLLATE NOCASE)")
+    connection.executemany("INSERT INTO t VALUES (?, ?)", [[text, text] for text in TEXTS])
+    assert engines.total(LABELS, connection.table("t"), column="x") == by_label(TEXTS)
+    known = set(TEXTS) - {None}
+    assert open_source(connection.table("t"), column="x", unit="who").count() == len(known)
+    postgres().execute("CREATE COLLATION ignoring (provider = icu, locale = 'und-u-ks-level2', deterministic = false)")
+    address = new_table("x text COLLATE ignoring, who text COLLATE ignoring", *((text, text) for text in TEXTS))
+    assert engines.total(LABELS, address, column="x") == by_label(TEXTS)
+    assert open_source(address, column="x", unit="who").count() == len(known)
+
+
+def test_enumerations_are_text() -> None:
+    connection = duckdb.connect()
+    connection.execute("CREATE TABLE t (x ENUM('a', 'b', 'zz'))")
+    connection.execute("INSERT INTO t VALUES ('a'), ('zz'), (NULL)")
+    assert engines.total(LABELS, connection.table("t")) == by_label(["a", "zz", None])
+
+
+def rank_kept(size: int, k: int) -> list[int]:
+    """The rule as it is written: the ranks at which a floor steps up."""
+    if size <= k:
+        return list(range(size))
+    return [r for r in range(size) if (2 * (r + 1) * k + size) // (2 * size) > (2 * r * k + size) // (2 * size)]
+
+
+@pytest.mark.parametrize("k", [1, 2, 3, 7])
+@pytest.mark.parametrize("database", SQL)
+def test_of_a_unit_the_evenly_spaced_ranks_are_kept(database: str, k: int, tmp_path: Path) -> None:
+    rng = np.random.default_rng(k)
+    size = 300
+    numbers = np.round(rng.normal(0, 1, size), 1).tolist()
+    who = [
+        None if u == 0 else math.nan if u == 1 else -0.0 if u == 2 else float(u % 40) for u in rng.integers(0, 60, size)
+    ]
+    when = rng.permutation(size).tolist()
+    source = SQL[database]({"x": numbers, "who": who, "when": when}, tmp_path)
+    records = open_source(source, column="x", unit="who", max_rows_per_unit=k, order="when")
+    kept = []
+    found = expected(LINE, numbers)
+    for unit in {u for u in who if u is not None and not math.isnan(u)}:
+        rows = sorted((found[i], when[i]) for i in range(size) if who[i] == unit)
+        kept += [rows[r] for r in rank_kept(len(rows), k)]
+    assert records.count() == len(kept)
+    assert records.total(LINE) == sum(score for score, _ in kept)
+    in_order = [score for score, _ in sorted(kept, key=lambda row: row[1])]
+    assert records.series(LINE).tolist() == in_order
+    assert records.block_totals(LINE, 9, 4) == [sum(in_order[i : i + 9]) for i in range(4, len(in_order) - 8, 9)]
+
+
+ORDERS: dict[str, tuple[str, str, list[Any]]] = {
+    "whole numbers": ("BIGINT", "bigint", [2**60, 2**60 + 1, -3, 7]),
+    "dates": ("DATE", "date", ["2024-02-01", "2024-01-31", "1999-12-31", "2024-02-02"]),
+    "times": ("TIMESTAMP", "timestamp", ["2024-02-01 00:00:00.000001", "2024-02-01", "1999-12-31", "2025-01-01"]),
+    "texts": ("VARCHAR", "text", ["b", "B", "a", "A"]),
+}
+PLACES = {"whole numbers": [2, 3, 0, 1], "dates": [2, 1, 0, 3], "times": [2, 1, 0, 3], "texts": [3, 1, 2, 0]}
+
+
+@pytest.mark.parametrize("kind", ORDERS)
+def test_orders_of_every_type(kind: str) -> None:
+    there, postgresql, keys = ORDERS[kind]
+    numbers = [0.0, 0.3, 0.6, 0.9]
+    connection = duckdb.connect()
+    connection.execute(f"CREATE TABLE t (x DOUBLE, day {there})")
+    connection.executemany("INSERT INTO t VALUES (?, ?)", [[x, key] for x, key in zip(numbers, keys, strict=True)])
+    collation = ' COLLATE "en-x-icu"' if kind == "texts" else ""
+    address = new_table(f"x double precision, day {postgresql}{collation}", *zip(numbers, keys, strict=True))
+    in_order = [score for _, score in sorted(zip(PLACES[kind], expected(LINE, numbers), strict=True))]
+    for source in (connection.table("t"), address):
+        assert open_source(source, column="x", order="day").series(LINE).tolist() == in_order
+
+
+@pytest.mark.parametrize("database", SQL)
+def test_ties_in_the_order(database: str, tmp_path: Path) -> None:
+    numbers = [0.9, 0.1, 0.5, 0.2, 0.7, 0.3]
+    when = [1.0, 1.0, 2.0, math.nan, None, 3.0]
+    source = SQL[database]({"x": numbers, "when": when}, tmp_path)
+    records = open_source(source, column="x", order="when")
+    s = expected(LINE, numbers)
+    assert records.series(LINE).tolist() == [*sorted(s[:2]), s[2], s[5], *sorted((s[3], s[4]))]
+    assert records.block_totals(LINE, 2) == [s[0] + s[1], s[2] + s[5], s[3] + s[4]]
+    for block, start in ((1, 0), (3, 2), (5, 0)):
+        if block < 5 and start == 0:
+            with pytest.raises(InvalidData, match="'when' does not order the records"):
+                records.block_totals(LINE, block, start)
+        else:  # the tie does not lie between two blocks that are used
+            assert len(records.block_totals(LINE, block, start)) == 1
+    with pytest.raises(InvalidData, match="order="):
+        open_source(source, column="x").series(LINE)
+    with pytest.raises(InvalidData, match="order="):
+        open_source(source, column="x").block_totals(LINE, 2)
+
+
+@pytest.mark.parametrize("database", SQL)
+def test_an_empty_table_has_nothing(database: str, tmp_path: Path) -> None:
+    table = pa.table(
+        {"x": pa.array([], pa.float64()), "when": pa.array([], pa.int64()), "who": pa.array([], pa.int64())}
+    )
+    for words in ({}, {"unit": "who"}):
+        source = SQL[database](table, tmp_path)
+        chosen = {"column": "x", "order": "when", **words}
+        records = open_source(source, **chosen)
+        assert (records.count(), records.total(LINE), records.block_totals(LINE, 2)) == (0, 0, [])
+        assert records.series(LINE).dtype == np.int64
+        assert not records.series(LINE).size
+        assert not any(records.histogram(LINE.cells))
+
+
+def test_wrong_structure_is_an_error(tmp_path: Path) -> None:
+    source = WAREHOUSES["DuckDB"]({"amount": [1.0], "name": ["a"], "x": [0.5]}, tmp_path)
+    for words, message in [
+        ({"column": "amout"}, r"No column 'amout' in the table. Did you mean 'amount'\?"),
+        ({"column": "x", "unit": "nam"}, r"No column 'nam' in the table. Did you mean 'name'\?"),
+        ({"column": "x", "order": "amounts"}, "Did you mean 'amount'"),
+        ({}, "3 columns"),
+    ]:
+        with pytest.raises(InvalidData, match=message):
+            engines.total(LINE, source, **words)
+    with pytest.raises(InvalidData, match="text"):
+        engines.total(LINE, source, column="name")
+    with pytest.raises(InvalidData, match="numbers"):
+        engines.total(LABELS, source, column="x")
+    nested = duckdb.connect().query("SELECT [1] AS x, DATE '2024-01-01' AS d, 'a'::BLOB AS b, 1 AS n")
+    for column in ("x", "d", "b"):
+        with pytest.raises(InvalidData, match="type"):
+            engines.total(LINE, nested, column=column)
+    with pytest.raises(InvalidData, match="units of type"):
+        open_source(nested, column="n", unit="x")
+    with pytest.raises(InvalidData, match="an order of type"):
+        open_source(nested, column="n", order="b")
+
+
+def test_ibis_tables_columns_and_what_is_neither() -> None:
+    table = ibis.memtable(pa.table({"x": [0.25, 2.0], "y": [1, 2]}))
+    assert engines.total(LINE, table, column="x") == sum(expected(LINE, [0.25, 2.0]))
+    assert engines.total(LINE, table.x) == sum(expected(LINE, [0.25, 2.0]))
+    assert engines.total(LINE, table.filter(table.y > 1), column="x") == sum(expected(LINE, [2.0]))
+    with pytest.raises(InvalidData, match="Pass a table or a column"):
+        engines.total(LINE, table.x.sum())
+    with pytest.raises(InvalidData, match="belongs to no database"):
+        engines.total(LINE, ibis.table({"x": "float64"}, name="nowhere"))
+
+
+def test_addresses(tmp_path: Path) -> None:
+    address = WAREHOUSES["DuckDB file"]({"x": [0.25, 2.0]}, tmp_path)
+    assert engines.total(LINE, address) == sum(expected(LINE, [0.25, 2.0]))
+    assert engines.total(LINE, address.replace("::", "::main.")) == sum(expected(LINE, [0.25, 2.0]))
+    (tmp_path / "no.db").write_bytes(b"not a database" * 100)
+    with pytest.raises(InvalidData, match=r"No table 'recods' in .* Did you mean 'records'\?"):
+        engines.total(LINE, address.replace("records", "recods"))
+    for wrong, message in [
+        (address.partition("::")[0], "no table"),
+        (f"duckdb:///{tmp_path}/missing.db::t", "No DuckDB file"),
+        (f"duckdb:///{tmp_path}/no.db::t", "cannot be opened"),
+        ("postgresql://me:secret4711@127.0.0.1:9/claims::t", "cannot be reached"),
+        ("gopher://hole::t", "does not know addresses"),
+    ]:
+        with pytest.raises(InvalidData, match=message) as caught:
+            open_source(wrong)
+        assert "secret4711" not in str(caught.value)
+        assert "\n" not in str(caught.value)
+    schema = postgres().new_schema()
+    name = schema.rpartition("%3D")[2]
+    postgres().execute(f"CREATE TABLE {name}.few (x double precision); INSERT INTO {name}.few VALUES (0.25)")
+    assert engines.total(LINE, f"{postgres().url()}::{name}.few") == sum(expected(LINE, [0.25]))
+    assert engines.total(LINE, f"{schema}::{name}.few") == sum(expected(LINE, [0.25]))
+
+
+def test_nothing_that_a_database_says_of_a_record_is_passed_on() -> None:
+    """A view that fails for one record says which; the user must not hear it, and not by way of the context either."""
+    connection = duckdb.connect()
+    connection.execute("CREATE TABLE t AS SELECT 'secret 4711' AS s")
+    view = connection.query("SELECT CAST(s AS DOUBLE) AS x, 1 AS day FROM t")
+    address = new_table("s text", ("secret 4711",))
+    url, _, name = address.rpartition("::")
+    postgres().execute(f"CREATE VIEW {name}_v AS SELECT CAST(s AS double precision) AS x, 1 AS day FROM {name}")
+    for source in (view, f"{url}::{name}_v"):
+        records = open_source(source, column="x", order="day")
+        for ask in (records.total, records.series, lambda s, r=records: r.histogram(s.cells)):
+            with pytest.raises(InvalidData) as caught:
+                ask(LINE)
+            error: BaseException | None = caught.value
+            while error is not None:
+                assert "4711" not in str(error)
+                error = error.__context__
+            assert caught.value.__context__ is None
+
+
+def test_missing_extras_are_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    relation = WAREHOUSES["DuckDB"]({"x": [0.0]}, tmp_path)
+    with monkeypatch.context() as without:
+        without.setitem(sys.modules, "psycopg", None)
+        with pytest.raises(MissingExtra, match=r"pip install privatest\[postgres\]"):
+            open_source("postgresql://me@127.0.0.1:9/claims::t")
+    monkeypatch.setitem(sys.modules, "ibis", None)
+    for source in (relation, "duckdb:///claims.db::t"):
+        with pytest.raises(MissingExtra, match=r"pip install privatest\[sql\]"):
+            open_source(source)
