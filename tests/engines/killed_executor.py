@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession, functions
 from privatest import engines
 from tests.engines.catalogue import SCORES
 
-ROWS, TASKS = 12_000_000, 48
+ROWS, TASKS = 8_000_000, 48
 
 
 def executors() -> set[int]:
