@@ -7,6 +7,7 @@ import math
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,14 +23,9 @@ from privatest.errors import InvalidData, MissingExtra
 from privatest.scores import Score
 from tests.engines.catalogue import SCORES
 from tests.engines.extremes import EXTREMES, doubles, scores
-from tests.engines.warehouses import ONE_JVM, WAREHOUSES, spark
+from tests.engines.warehouses import SPARK, WAREHOUSES, spark
 
-pytestmark = [
-    pytest.mark.xdist_group(ONE_JVM),
-    pytest.mark.filterwarnings("ignore::FutureWarning"),  # PySpark of pandas' version
-    pytest.mark.filterwarnings("ignore::ResourceWarning"),  # PySpark leaves its sockets open
-    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
-]
+pytestmark = SPARK
 
 LINE = SCORES["line"].score
 LABELS = SCORES["text labels"].score
@@ -59,7 +55,16 @@ def test_every_double_gets_the_score_it_has_in_memory(name: str, tmp_path: Path)
         )
 
 
-@pytest.mark.parametrize("name", ["line", "bounded", "infinite ratios"])
+@pytest.fixture(params=["false", "true"])
+def adaptive(request: pytest.FixtureRequest) -> Iterator[str]:
+    """Spark's adaptive execution may change partitions between stages."""
+    spark().conf.set("spark.sql.adaptive.enabled", request.param)
+    yield request.param
+    spark().conf.set("spark.sql.adaptive.enabled", "false")
+
+
+@pytest.mark.usefixtures("adaptive")
+@pytest.mark.parametrize("name", ["bounded", "infinite ratios"])
 def test_totals_blocks_series_and_histograms(name: str, tmp_path: Path) -> None:
     score, rng = SCORES[name].score, np.random.default_rng(5)
     numbers = [*rng.integers(-2, 5, 400).astype(float).tolist(), None, math.nan, math.inf, -math.inf, 1e300]

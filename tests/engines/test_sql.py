@@ -300,7 +300,12 @@ def test_wrong_structure_is_an_error(tmp_path: Path) -> None:
         open_source(nested, column="n", order="b")
 
 
-def test_ibis_tables_columns_and_what_is_neither() -> None:
+def test_ibis_tables_columns_and_what_is_neither(tmp_path: Path) -> None:
+    file = WAREHOUSES["DuckDB through Ibis"]({"x": [0.25, None, 2.0], "when": [3, 1, 2]}, tmp_path)
+    wanted = expected(LINE, [None, 2.0, 0.25])
+    records = open_source(file, column="x", order="when")
+    assert (records.count(), records.total(LINE), records.series(LINE).tolist()) == (3, sum(wanted), wanted)
+    assert records.block_totals(LINE, 2) == [sum(wanted[:2])]
     table = ibis.memtable(pa.table({"x": [0.25, 2.0], "y": [1, 2]}))
     assert engines.total(LINE, table, column="x") == sum(expected(LINE, [0.25, 2.0]))
     assert engines.total(LINE, table.x) == sum(expected(LINE, [0.25, 2.0]))
