@@ -23,6 +23,18 @@ from privatest.errors import InvalidData
 from privatest.scores import Score
 from tests.contracts.cases import CASES, Case, by_hand
 from tests.engines.openers import FRAMES, OPENERS, SINGLE
+from tests.engines.warehouses import SPARK, WAREHOUSES
+
+ELSEWHERE = {name: WAREHOUSES[name] for name in ("DuckDB", "PostgreSQL", "Spark")}
+TABLES = {**FRAMES, **ELSEWHERE}
+EVERY = {**OPENERS, **ELSEWHERE}
+# Spark takes its time for each question: after so many cases it is asked for totals and blocks alone.
+ASKED_ALL = 5
+
+
+def named(openers: dict[str, Any]) -> list[Any]:
+    return [pytest.param(name, marks=SPARK if name == "Spark" else []) for name in openers]
+
 
 ODD = [None, math.nan, math.inf, -math.inf]
 TESTS = {
@@ -34,35 +46,39 @@ TESTS = {
 }
 
 
-def findings(case: Case, opener: str, folder: Path) -> dict[str, Any]:
+def findings(case: Case, opener: str, folder: Path, *, all_of_it: bool = True) -> dict[str, Any]:
     """Everything an engine says about the records of a case."""
     score = case.score
     words = {} if opener in SINGLE else {"column": "x"}
-    records = engines.open_source(OPENERS[opener](case.columns, folder), **words)
+    records = engines.open_source(EVERY[opener](case.columns, folder), **words)
     records.check(score)
-    return {
-        "count": records.count(),
-        "total": records.total(score),
-        "cells": records.histogram(score.cells),
-    }
+    found: dict[str, Any] = {"count": records.count(), "total": records.total(score)}
+    return {**found, "cells": records.histogram(score.cells)} if all_of_it else found
 
 
-def ordered_findings(case: Case, opener: str, folder: Path) -> dict[str, Any]:
+def ordered_findings(case: Case, opener: str, folder: Path, *, all_of_it: bool = True) -> dict[str, Any]:
     """What an engine says about the records in the order of a column, and about units."""
-    score, source = case.score, FRAMES[opener](case.columns, folder)
+    score, source = case.score, TABLES[opener](case.columns, folder)
     if opener == "Arrow stream":  # can be read once only
         source = source.read_all()
     ordered = engines.open_source(source, column="x", order="when")
     cut = {"unit": "who", "max_rows_per_unit": case.most}
     units = engines.open_source(source, column="x", order="when", **cut)
-    return {
+    found = {
         "blocks": engines.block_totals(score, source, case.block, "x", order="when", start=case.start),
-        "series": ordered.series(score).tolist(),
         "total": engines.total(score, source, column="x", **cut),
-        "count": units.count(),
-        "cells": units.histogram(score.cells),
-        "kept series": units.series(score).tolist(),
     }
+    return (
+        found
+        if not all_of_it
+        else {
+            **found,
+            "series": ordered.series(score).tolist(),
+            "count": units.count(),
+            "cells": units.histogram(score.cells),
+            "kept series": units.series(score).tolist(),
+        }
+    )
 
 
 def expected(case: Case) -> dict[str, Any]:
@@ -122,20 +138,24 @@ def expected_in_order(case: Case) -> dict[str, Any]:
     }
 
 
-@pytest.mark.parametrize("opener", OPENERS)
+@pytest.mark.parametrize("opener", named(EVERY))
 def test_thirty_random_cases_have_the_same_totals(opener: str, tmp_path: Path) -> None:
     for number, case in enumerate(CASES):
         folder = tmp_path / str(number)
         folder.mkdir()
-        assert findings(case, opener, folder) == expected(case), number
+        all_of_it = opener != "Spark" or number < ASKED_ALL
+        found, wanted = findings(case, opener, folder, all_of_it=all_of_it), expected(case)
+        assert found == {key: wanted[key] for key in found}, number
 
 
-@pytest.mark.parametrize("opener", FRAMES)
+@pytest.mark.parametrize("opener", named(TABLES))
 def test_thirty_random_cases_have_the_same_blocks_and_units(opener: str, tmp_path: Path) -> None:
     for number, case in enumerate(CASES):
         folder = tmp_path / str(number)
         folder.mkdir()
-        assert ordered_findings(case, opener, folder) == expected_in_order(case), number
+        all_of_it = opener != "Spark" or number < ASKED_ALL
+        found, wanted = ordered_findings(case, opener, folder, all_of_it=all_of_it), expected_in_order(case)
+        assert found == {key: wanted[key] for key in found}, number
 
 
 def test_the_cases_hold_what_they_are_meant_to() -> None:

@@ -7,7 +7,6 @@ import itertools
 import os
 import shutil
 import warnings
-from collections.abc import Mapping
 from contextlib import ExitStack
 from functools import cache
 from pathlib import Path
@@ -18,50 +17,49 @@ import ibis
 import psycopg
 import pyarrow as pa
 import pyarrow.parquet
+import pytest
 
 from tests import needs
+from tests.engines.openers import Columns, arrow_table
 from tests.ledger import server as postgresql
 
-__all__ = ["ONE_JVM", "WAREHOUSES", "arrow_table", "new_table", "postgres", "spark"]
+__all__ = ["SPARK", "WAREHOUSES", "new_table", "postgres", "spark"]
 
-# Tests with Spark in one process of pytest-xdist (--dist loadgroup), so that one JVM is started.
-ONE_JVM = "spark"
+# Tests with Spark in one process of pytest-xdist (--dist loadgroup), so that one JVM is started; PySpark itself warns
+# of the version of pandas and leaves sockets open.
+SPARK = [
+    pytest.mark.xdist_group("spark"),
+    pytest.mark.filterwarnings("ignore::FutureWarning"),
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
+]
 
-Columns = Mapping[str, list[Any]] | pa.Table
 _numbers = itertools.count()
 
 
-def arrow_table(columns: Columns) -> pa.Table:
-    """Text, or doubles; keys that are whole numbers stay whole."""
-    if isinstance(columns, pa.Table):
-        return columns
-    made = {}
-    for name, values in columns.items():
-        text = any(isinstance(value, str) for value in values)
-        whole = all(value is None or type(value) is int for value in values)
-        kind = pa.string() if text else pa.int64() if whole and name != "x" else pa.float64()
-        made[name] = pa.array(values, type=kind, from_pandas=False)
-    return pa.table(made)
+def _table(columns: Columns | pa.Table) -> pa.Table:
+    return columns if isinstance(columns, pa.Table) else arrow_table(columns)
 
 
-def _parquet(columns: Columns, folder: Path) -> Path:
+def _parquet(columns: Columns | pa.Table, folder: Path) -> Path:
     path = folder / f"warehouse-{next(_numbers)}.parquet"
-    pa.parquet.write_table(arrow_table(columns), path, row_group_size=97)
+    pa.parquet.write_table(_table(columns), path, row_group_size=97)
     return path
 
 
-def duckdb_relation(columns: Columns, folder: Path) -> Any:
+def duckdb_relation(columns: Columns | pa.Table, folder: Path) -> Any:
     """A relation of a connection of its own, over a Parquet file."""
     return duckdb.connect().read_parquet(str(_parquet(columns, folder)))
 
 
-def ibis_table(columns: Columns, folder: Path) -> Any:
+def ibis_table(columns: Columns | pa.Table, folder: Path) -> Any:
     """An Ibis table of a DuckDB connection."""
-    connection = ibis.duckdb.connect()
-    return connection.read_parquet(str(_parquet(columns, folder)), table_name="records")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # Ibis 12 calls what DuckDB 2 warns of
+        return ibis.duckdb.connect().read_parquet(str(_parquet(columns, folder)), table_name="records")
 
 
-def duckdb_address(columns: Columns, folder: Path) -> str:
+def duckdb_address(columns: Columns | pa.Table, folder: Path) -> str:
     """The address of a table in a DuckDB file."""
     path, data = folder / f"warehouse-{next(_numbers)}.db", _parquet(columns, folder)
     with duckdb.connect(str(path)) as connection:
@@ -94,8 +92,8 @@ def new_table(definition: str, *rows: tuple[Any, ...]) -> str:
     return f"{url}::{name}"
 
 
-def postgres_address(columns: Columns, _folder: Path) -> str:
-    table = arrow_table(columns)
+def postgres_address(columns: Columns | pa.Table, _folder: Path) -> str:
+    table = _table(columns)
     types = {pa.string(): "text", pa.int64(): "bigint", pa.float64(): "double precision"}
     definition = ", ".join(f'"{entry.name}" {types[entry.type]}' for entry in table.schema)
     return new_table(definition, *zip(*(column.to_pylist() for column in table.columns), strict=True))
@@ -115,6 +113,7 @@ def spark() -> Any:
             "spark.ui.enabled": "false",
             "spark.ui.showConsoleProgress": "false",
             "spark.sql.shuffle.partitions": "3",
+            "spark.sql.adaptive.enabled": "false",  # adapting makes several jobs of one
             "spark.driver.memory": "1g",
             "spark.log.level": "ERROR",
             "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",  # tests are short: compile quickly
@@ -127,7 +126,7 @@ def spark() -> Any:
     return session
 
 
-def spark_frame(columns: Columns, folder: Path) -> Any:
+def spark_frame(columns: Columns | pa.Table, folder: Path) -> Any:
     """A DataFrame over a Parquet file."""
     return spark().read.parquet(str(_parquet(columns, folder)))
 

@@ -17,6 +17,7 @@ from privatest.errors import InvalidData, MissingExtra
 __all__ = ["open_address", "open_relation", "open_table"]
 
 NAME = "privatest_records"
+UNLISTED = "The tables of {} cannot be listed. May you read that schema?"
 
 
 def open_table(
@@ -99,43 +100,53 @@ def open_address(
         )
     ibis = _import_ibis(f"The database {shown}")
     connection = _connect(ibis, database, shown)
+    close = connection.close if database.startswith("duckdb://") else connection.disconnect
     try:
-        records = _open_named(connection, name, shown, column=column, unit=unit, most=max_rows_per_unit, order=order)
+        words = {"column": column, "unit": unit, "max_rows_per_unit": max_rows_per_unit, "order": order}
+        records = (_of_duckdb if database.startswith("duckdb://") else _of_ibis)(connection, name, shown, words)
     except BaseException:
-        connection.disconnect()
+        close()
         raise
-    weakref.finalize(records, connection.disconnect)
+    weakref.finalize(records, close)
     return records
 
 
-def _open_named(connection: Any, name: str, shown: str, *, most: int | None, **words: str | None) -> SqlRecords:
+def _of_ibis(connection: Any, name: str, shown: str, words: dict[str, Any]) -> SqlRecords:
     schema, dot, bare = name.rpartition(".")
-    names = asked(
-        f"The tables of {shown} cannot be listed. May you read that schema?", lambda: _tables(connection, schema)
-    )
+    where = {"database": schema} if dot else {}
+    names = asked(UNLISTED.format(shown), lambda: connection.list_tables(**where))
     if bare not in names:
         raise InvalidData(f"No table {name!r} in {shown}.{suggestion(bare, names)}")
-    where = {"database": schema} if dot else {}
     table = asked(f"The columns of {name!r} in {shown} cannot be read.", lambda: connection.table(bare, **where))
-    return open_table(table, max_rows_per_unit=most, **words)
+    return open_table(table, **words)
 
 
-def _tables(connection: Any, schema: str) -> list[str]:
-    if connection.name == "duckdb":  # DuckDB 2 lacks what Ibis 12 lists tables with
-        query = "SELECT table_name FROM information_schema.tables WHERE table_schema = ?"
-        return [name for (name,) in connection.con.execute(query, [schema or "main"]).fetchall()]
-    return list(connection.list_tables(**({"database": schema} if schema else {})))
+def _of_duckdb(connection: Any, name: str, shown: str, words: dict[str, Any]) -> SqlRecords:
+    """By DuckDB's own connection: not every version of Ibis can list the tables of every version of DuckDB."""
+    schema, _, bare = name.rpartition(".")
+    query = "SELECT table_name FROM information_schema.tables WHERE table_schema = ?"
+    found = asked(UNLISTED.format(shown), lambda: connection.execute(query, [schema or "main"]).fetchall())
+    names = [entry for (entry,) in found]
+    if bare not in names:
+        raise InvalidData(f"No table {name!r} in {shown}.{suggestion(bare, names)}")
+    quoted = ".".join('"' + part.replace('"', '""') + '"' for part in (schema or "main", bare))
+    relation = asked(f"The columns of {name!r} in {shown} cannot be read.", lambda: connection.query(f"FROM {quoted}"))
+    return open_relation(relation, **words)
 
 
 def _connect(ibis: Any, database: str, shown: str) -> Any:
     scheme = database.partition("://")[0]
     if scheme == "duckdb":
+        try:
+            import duckdb
+        except ImportError:
+            raise MissingExtra(f"{shown} needs DuckDB. Install it: pip install privatest[sql]") from None
         path = Path(unquote(database.removeprefix("duckdb://").removeprefix("/")))
         if not path.is_file():
             raise InvalidData(f"No DuckDB file {str(path)!r}. (An absolute path has four slashes: duckdb:////a.db)")
         return asked(
             f"{str(path)!r} cannot be opened as a DuckDB database. Is it one, and is nobody writing to it?",
-            lambda: ibis.duckdb.connect(path, read_only=True),
+            lambda: duckdb.connect(str(path), read_only=True),
         )
     if scheme in ("postgres", "postgresql"):
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -16,9 +17,14 @@ SUMMABLE = 1 << 22
 
 
 def asked(complaint: str, ask: Callable[[], Answer]) -> Answer:
-    """What ``ask`` returns. Whatever it raises becomes this complaint: a database's own words may quote a record."""
+    """What ``ask`` returns. Whatever it raises becomes this complaint: a database's own words may quote a record.
+
+    So may its warnings, which are not shown.
+    """
     try:
-        return ask()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return ask()
     except PrivatestError:
         raise
     except Exception as error:

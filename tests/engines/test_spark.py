@@ -1,0 +1,230 @@
+"""Spark DataFrames: the integers of NumPy, on one core and on executors that are killed."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+from privatest import engines
+from privatest.engines import expression, open_source
+from privatest.engines.spark import SparkRecords
+from privatest.errors import InvalidData, MissingExtra
+from privatest.scores import Score
+from tests.engines.catalogue import SCORES
+from tests.engines.extremes import EXTREMES, doubles, scores
+from tests.engines.warehouses import SPARK, WAREHOUSES, spark
+
+pytestmark = SPARK
+
+LINE = SCORES["line"].score
+LABELS = SCORES["text labels"].score
+
+
+def expected(score: Score, numbers: list[Any]) -> list[int]:
+    return [int(s) for s in score.of_numbers([math.nan if x is None else float(x) for x in numbers])]
+
+
+def frame(columns: dict[str, list[Any]] | pa.Table, folder: Path) -> Any:
+    return WAREHOUSES["Spark"](columns, folder)
+
+
+@pytest.mark.parametrize("name", EXTREMES)
+def test_every_double_gets_the_score_it_has_in_memory(name: str, tmp_path: Path) -> None:
+    """All four scores of the cells in one job."""
+    cells, numbers = EXTREMES[name], doubles(EXTREMES[name])
+    records = open_source(frame({"x": numbers, "when": list(range(len(numbers)))}, tmp_path), column="x", order="when")
+    assert isinstance(records, SparkRecords)
+    column = records.language.functions.col("r")
+    wanted = {f"s{i}": score for i, score in enumerate(scores(cells))}
+    made = [expression.score_of_number(s, column, records.language).alias(name) for name, s in wanted.items()]
+    found = sorted(records.rows.select("o", *made).collect())
+    for name_of_score, score in wanted.items():
+        assert dict(zip(map(repr, numbers), (row[name_of_score] for row in found), strict=True)) == dict(
+            zip(map(repr, numbers), expected(score, numbers), strict=True)
+        )
+
+
+@pytest.fixture(params=["false", "true"])
+def adaptive(request: pytest.FixtureRequest) -> Iterator[str]:
+    """Spark's adaptive execution may change partitions between stages."""
+    spark().conf.set("spark.sql.adaptive.enabled", request.param)
+    yield request.param
+    spark().conf.set("spark.sql.adaptive.enabled", "false")
+
+
+@pytest.mark.usefixtures("adaptive")
+@pytest.mark.parametrize("name", ["bounded", "infinite ratios"])
+def test_totals_blocks_series_and_histograms(name: str, tmp_path: Path) -> None:
+    score, rng = SCORES[name].score, np.random.default_rng(5)
+    numbers = [*rng.integers(-2, 5, 400).astype(float).tolist(), None, math.nan, math.inf, -math.inf, 1e300]
+    when = rng.permutation(len(numbers)).tolist()
+    found = [s for _, s in sorted(zip(when, expected(score, numbers), strict=True))]
+    # Several partitions, so that places are counted across them.
+    records = open_source(frame({"x": numbers, "when": when}, tmp_path).repartition(4), column="x", order="when")
+    assert records.total(score) == sum(found)
+    assert records.count() == len(numbers)
+    assert records.series(score).tolist() == found
+    for block, start in ((7, 0), (50, 3), (1, 390), (1000, 0)):
+        blocks = [sum(found[i : i + block]) for i in range(start, len(found) - block + 1, block)]
+        assert records.block_totals(score, block, start) == blocks
+    index = score.cells.index(np.array([math.nan if x is None else x for x in numbers]))
+    assert records.histogram(score.cells) == np.bincount(index, minlength=score.cells.count + 1).tolist()
+
+
+def jobs() -> int:
+    """How many jobs the session has run so far."""
+    tracker = spark().sparkContext._jsc.sc().statusStore()
+    return int(tracker.jobsList(None).size())
+
+
+def test_count_and_total_take_one_job(tmp_path: Path) -> None:
+    records = open_source(frame({"x": [0.5, None]}, tmp_path))
+    records.check(LINE)
+    before = jobs()
+    assert records.count() == 2
+    once = jobs() - before
+    assert once >= 1
+    assert records.total(LINE) == sum(expected(LINE, [0.5, None]))
+    assert records.count() == 2
+    assert jobs() - before == once
+    assert records.total(SCORES["dyadic"].score) == sum(expected(SCORES["dyadic"].score, [0.5, None]))
+    assert jobs() - before > once
+
+
+def test_no_python_worker_is_needed(tmp_path: Path) -> None:
+    records = open_source(frame({"x": [0.5], "who": [1], "when": [1]}, tmp_path), column="x", unit="who", order="when")
+    assert isinstance(records, SparkRecords)
+    plan = records._sorted(SCORES["dyadic"].score)._jdf.queryExecution().executedPlan().toString()
+    assert "Sort" in plan
+    assert "Python" not in plan
+
+
+@pytest.mark.parametrize("k", [1, 3])
+def test_of_a_unit_the_evenly_spaced_ranks_are_kept(k: int, tmp_path: Path) -> None:
+    rng = np.random.default_rng(k)
+    numbers = np.round(rng.normal(0, 1, 300), 1).tolist()
+    odd = {0: None, 1: math.nan, 2: -0.0}
+    who = [odd.get(u, float(u % 40)) for u in rng.integers(0, 60, 300).tolist()]
+    columns = {"x": numbers, "who": who, "when": rng.permutation(300).tolist()}
+    words: dict[str, Any] = {"column": "x", "unit": "who", "max_rows_per_unit": k, "order": "when"}
+    there, here = (
+        open_source(frame(columns, tmp_path), **words),
+        open_source(WAREHOUSES["DuckDB"](columns, tmp_path), **words),
+    )
+    assert there.count() == here.count()
+    assert there.total(LINE) == here.total(LINE)
+    assert there.block_totals(LINE, 9, 4) == here.block_totals(LINE, 9, 4)
+    assert there.histogram(LINE.cells) == here.histogram(LINE.cells)
+    assert open_source(frame(columns, tmp_path), **words).count() == here.count()
+
+
+def test_texts_and_other_types() -> None:
+    texts = ["a", "b", "", None, "A", " a", "\u00e4", "a"]
+    table = LABELS.table.tolist()
+    wanted = sum(table[LABELS.cells.index_of(text)] for text in texts)  # type: ignore[attr-defined]
+    session = spark()
+    rows = session.createDataFrame([(text, place) for place, text in enumerate(texts)], "x string, day int")
+    assert engines.total(LABELS, rows, column="x") == wanted
+    ignoring = rows.selectExpr("collate(x, 'UTF8_LCASE') AS x", "day")
+    assert engines.total(LABELS, ignoring, column="x") == wanted
+    assert open_source(ignoring, column="day", unit="x").count() == len(set(texts) - {None})
+    for kind, values in {
+        "boolean": ["true", "false", "NULL"],
+        "bigint": ["0", "9007199254740993", "NULL"],
+        "float": ["0.5", "'NaN'", "'Infinity'"],
+        "decimal(20, 3)": ["0.125", "1.3", "NULL"],
+    }.items():
+        typed = session.sql(" UNION ALL ".join(f"SELECT CAST({value} AS {kind}) AS x" for value in values))
+        numbers = [{"true": 1, "false": 0, "NULL": None}.get(v, v.strip("'")) for v in values]
+        assert engines.total(LINE, typed) == sum(expected(LINE, numbers)), kind
+
+
+def test_ties_and_orders(tmp_path: Path) -> None:
+    numbers = [0.9, 0.1, 0.5, 0.2, 0.7, 0.3]
+    rows = frame({"x": numbers, "when": [1.0, 1.0, 2.0, math.nan, None, 3.0]}, tmp_path)
+    s = expected(LINE, numbers)
+    records = open_source(rows, column="x", order="when")
+    assert records.series(LINE).tolist() == [*sorted(s[:2]), s[2], s[5], *sorted((s[3], s[4]))]
+    assert records.block_totals(LINE, 2) == [s[0] + s[1], s[2] + s[5], s[3] + s[4]]
+    for block, start in ((1, 0), (1, 2)):  # the tie of 1 and 1, and that of the two without an order
+        with pytest.raises(InvalidData, match="'when' does not order the records"):
+            records.block_totals(LINE, block, start)
+    with pytest.raises(InvalidData, match="order="):
+        open_source(rows, column="x").block_totals(LINE, 2)
+    typed = rows.selectExpr("x", "date_add(DATE '2024-01-01', CAST(10 * x AS INT)) AS d", "CAST(x AS STRING) AS t")
+    for order in ("d", "t"):
+        assert open_source(typed, column="x", order=order).series(LINE).tolist() == expected(LINE, sorted(numbers))
+
+
+def test_an_empty_frame_has_nothing(tmp_path: Path) -> None:
+    table = pa.table({"x": pa.array([], pa.float64()), "when": pa.array([], pa.int64())})
+    records = open_source(frame(table, tmp_path), column="x", order="when")
+    assert (records.count(), records.total(LINE), records.block_totals(LINE, 2)) == (0, 0, [])
+    assert not records.series(LINE).size
+
+
+def test_wrong_structure_is_an_error(tmp_path: Path) -> None:
+    rows = frame({"amount": [1.0], "name": ["a"]}, tmp_path)
+    for words, message in [
+        ({"column": "amout"}, r"No column 'amout' in the DataFrame. Did you mean 'amount'\?"),
+        ({}, "2 columns"),
+        ({"column": "name"}, "text"),
+    ]:
+        with pytest.raises(InvalidData, match=message):
+            engines.total(LINE, rows, **words)
+    with pytest.raises(InvalidData, match="numbers"):
+        engines.total(LABELS, rows, column="amount")
+    with pytest.raises(InvalidData, match="type date"):
+        engines.total(LINE, rows.selectExpr("DATE '2024-01-01' AS d"))
+    with pytest.raises(InvalidData, match="Pass a DataFrame"):
+        engines.total(LINE, rows.amount)
+    with pytest.raises(InvalidData, match="streaming"):
+        engines.total(LINE, spark().readStream.format("rate").load(), column="value")
+    assert engines.total(LINE, rows.selectExpr("amount AS `a.b ``c`")) == sum(expected(LINE, [1.0]))
+
+
+def test_nothing_that_spark_says_of_a_record_is_passed_on() -> None:
+    rows = spark().sql("SELECT CAST(s AS DOUBLE) AS x FROM VALUES ('secret 4711') AS t(s)")
+    with pytest.raises(InvalidData) as caught:
+        engines.total(LINE, rows)
+    assert "4711" not in str(caught.value)
+    assert caught.value.__context__ is None
+
+
+def test_the_missing_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = frame({"x": [0.5]}, tmp_path)
+    monkeypatch.setitem(sys.modules, "pyspark.sql.functions", None)
+    with pytest.raises(MissingExtra, match=r"pip install privatest\[spark\]"):
+        open_source(rows)
+
+
+def test_a_folder_of_a_thousand_files(tmp_path: Path) -> None:
+    numbers = np.random.default_rng(8).normal(0.5, 1, 20_000)
+    for part in range(1000):
+        pa.parquet.write_table(pa.table({"x": numbers[part::1000]}), tmp_path / f"part-{part:04d}.parquet")
+    assert engines.total(LINE, spark().read.parquet(str(tmp_path))) == int(LINE.of_numbers(numbers).sum())
+
+
+def test_an_executor_killed_during_the_job_changes_nothing(root: Path) -> None:
+    """Two executor processes; one gets kill -9 when a part of the tasks is done."""
+    spark()  # where there is no Java, this says so
+    environment = {**os.environ, "PYTHONPATH": f"{root / 'src'}:{root}", "SPARK_LOCAL_IP": "127.0.0.1"}
+    program = [sys.executable, "-W", "ignore", str(root / "tests" / "engines" / "killed_executor.py")]
+    done = subprocess.run(program, env=environment, capture_output=True, text=True, timeout=400, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    report = json.loads(done.stdout.splitlines()[-1])
+    assert report["killed"] > 0
+    assert report["tasks done when killed"] < report["tasks"]
+    assert report["executors seen"] >= 3  # two, and the one that took the dead one's place
+    assert report["total"] == report["expected"]
