@@ -7,17 +7,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from matplotlib.patches import StepPatch
 
 import privatest as pt
 from privatest import pictures
 from tests.pictures import artists
 
 SUMS = (12.0, 9.5, 11.0, -8.0, -10.5, -3.25)
-
-
-def point(**fields: Any) -> Any:
-    given = {"index": 130, "accuracy": 25, "beta": 0.1, "changed": None, "epsilon": 0.5, "method": "blocks", "n": 235}
-    return SimpleNamespace(**{**given, "private": True, **fields})
 
 
 def band(axes: Any, start: str) -> tuple[float, float]:
@@ -46,12 +42,31 @@ def test_no_change_has_no_line() -> None:
 
 
 def test_noisy_sums_are_bars_of_their_blocks() -> None:
-    axes = pictures.change_point(point(block=40, sums=SUMS))
+    found = pt.ChangePoint(130, 25, 0.1, None, 0.5, "blocks", 249, block=40, sums=SUMS)
+    axes = found.plot()
     axes.figure.canvas.draw()
     bars = sorted((bar.get_x(), bar.get_width(), bar.get_height()) for part in axes.containers for bar in part)
     assert [height for _, _, height in bars] == list(SUMS)
-    assert [left for left, _, _ in bars] == [0, 40, 80, 120, 160, 200]
-    assert [width for _, width, _ in bars] == [40] * 5 + [35]
+    assert [left for left, _, _ in bars] == [4 + 40 * j for j in range(6)]
+    assert {width for _, width, _ in bars} == {40}
+
+
+def test_very_many_sums_are_one_outline() -> None:
+    sums = tuple(float(x) for x in np.random.default_rng(1).normal(0, 1, 5000))
+    axes = pt.ChangePoint(13, 5, 0.1, None, 0.5, "blocks", 10_001, block=2, sums=sums).plot()
+    axes.figure.canvas.draw()
+    drawn = sum(patch.get_data().values for patch in axes.patches if isinstance(patch, StepPatch))
+    assert list(drawn) == list(sums)
+    assert not axes.containers
+
+
+def test_a_real_detection_draws_its_sums() -> None:
+    plan = pt.plan_change("bernoulli(0.2)", "bernoulli(0.8)", epsilon=1, method="blocks")
+    found = plan.detect([0] * 100 + [1] * 100)
+    axes = found.plot()
+    assert found.sums is not None
+    heights = {bar.get_x(): bar.get_height() for part in axes.containers for bar in part}
+    assert [heights[left] for left in sorted(heights)] == [value for value in found.sums if value != 0]
 
 
 @pytest.mark.parametrize("false_alarm", [None, 0.05])

@@ -32,16 +32,18 @@ if TYPE_CHECKING:
 
 __all__ = ["change_plan", "change_point", "monitor"]
 
+MOST_BARS = 300
+"""More blocks than this are drawn as one outline."""
 LEAST = 1e-4
 """Failure probabilities below this are off the picture."""
 
 
 def change_point(found: ChangePoint, ax: Axes | None = None) -> Axes:
     """The index with its accuracy on the line of records and, where blocks were released, their noisy sums."""
-    sums, block = getattr(found, "sums", None), getattr(found, "block", None)
+    sums, block = found.sums, found.block
     with drawing(ax, (8.6, 3.8 if sums and block else 2.2)) as axes:
         if sums and block:
-            _sums(axes, np.asarray(sums, dtype=np.float64), block, 0, found.n)
+            _sums(axes, np.asarray(sums, dtype=np.float64), block, found.n % block // 2)
         else:
             axes.set_yticks([])
             axes.set_ylim(0, 1)
@@ -112,7 +114,7 @@ def monitor(watch: Any, ax: Axes | None = None) -> Axes:
     stop = (int(watch.seen) // block) * block
     with drawing(ax, (8.6, 3.8)) as axes:
         start = stop - block * len(sums)
-        _sums(axes, sums, block, start, stop)
+        _sums(axes, sums, block, start)
         low, high = float(start), float(max(stop, start + 1))
         if alarm is not None:
             _band(
@@ -133,15 +135,18 @@ def monitor(watch: Any, ax: Axes | None = None) -> Axes:
         return axes
 
 
-def _sums(axes: Axes, sums: Any, block: int, start: int, stop: int) -> None:
+def _sums(axes: Axes, sums: Any, block: int, start: int) -> None:
     """One bar for each block's noisy sum: above 0 speaks for P, below for Q."""
-    left = start + block * np.arange(len(sums))
-    width = np.minimum(block, np.maximum(stop - left, 1))
+    edges = start + block * np.arange(len(sums) + 1)
     for sign, colour, hatch, text in ((1, SKY, "", "block speaks for P"), (-1, GREEN, "////", "block speaks for Q")):
         chosen = sums * sign > 0
-        if np.any(chosen):
-            look: dict[str, Any] = {"facecolor": colour, "edgecolor": BLACK, "linewidth": 0.3, "hatch": hatch}
-            axes.bar(left[chosen], sums[chosen], width=width[chosen], align="edge", label=text, **look)
+        if not np.any(chosen):
+            continue
+        look: dict[str, Any] = {"facecolor": colour, "edgecolor": BLACK, "linewidth": 0.3, "hatch": hatch}
+        if len(sums) <= MOST_BARS:
+            axes.bar(edges[:-1][chosen], sums[chosen], width=block, align="edge", label=text, **look)
+        else:
+            axes.stairs(np.where(chosen, sums, 0.0), edges, fill=True, label=text, **{**look, "linewidth": 0.0})
     axes.axhline(0, color=BLACK, linewidth=0.8)
     bits = len(sums) > 0 and bool(np.all(np.abs(sums) == 1))
     axes.set_ylabel(f"bit of {block} records" if bits else f"noisy sum of {block} log ratios, in nats")
