@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import math
+import time
+import warnings
+from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -71,3 +74,20 @@ def test_numbers_are_numbers(record: Any, number: float) -> None:
 @pytest.mark.parametrize("record", ["1", "nan", b"1", None, 1j, [1], 10**400, object(), Decimal("sNaN"), np.str_("1")])
 def test_what_is_no_number_is_nan(record: Any) -> None:
     assert math.isnan(_number(record))
+
+
+def test_threads_leave_the_filters_of_warnings_as_they_were() -> None:
+    """Each sum silences warnings for a moment; sums at the same time must not restore each other's state."""
+    before = list(warnings.filters)
+    score = SCORES["line"].score
+
+    class Slow(Fraction):
+        def __float__(self) -> float:
+            time.sleep(0.001 * float(self.numerator))  # the threads take turns
+            return 0.5
+
+    sources = [SequenceRecords([0.5, None] + [Slow(number % 3, 7)] * 3) for number in range(24)]
+    with ThreadPoolExecutor(8) as pool:
+        found = set(pool.map(lambda records: records.total(score), sources))
+    assert len(found) == 1
+    assert list(warnings.filters) == before

@@ -17,7 +17,7 @@ from privatest.engines.keys import Keys, keys_of_array, keys_of_objects
 from privatest.engines.sequences import SequenceRecords
 from privatest.engines.streams import Part, Piece, Progress, Stream
 from privatest.errors import MissingExtra
-from privatest.scores import Cells, Score
+from privatest.scores import Cells, LabelCells, Score
 
 __all__ = [
     "DictionaryRecords",
@@ -45,10 +45,10 @@ def import_arrow(what: str) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class DictionaryRecords(Column):
-    """Text (or other objects) as positions in a list of the distinct ones; -1 for a missing record."""
+    """Text as positions in a list of the distinct ones; -1 for a missing record."""
 
     codes: npt.NDArray[np.int64]
-    distinct: tuple[Any, ...]
+    distinct: tuple[str | None, ...]
     text: str | None = None
 
     def count(self) -> int:
@@ -59,7 +59,9 @@ class DictionaryRecords(Column):
             check_text(score, self.text)
 
     def index(self, cells: Cells) -> npt.NDArray[np.intp]:
-        known = SequenceRecords((*self.distinct, None)).index(cells)
+        if not isinstance(cells, LabelCells):  # text is never a number
+            return np.full(len(self.codes), cells.count, dtype=np.intp)
+        known = np.array([*map(cells.index_of, self.distinct), cells.count], dtype=np.intp)
         return known[self.codes]
 
     def part(self, first: int, last: int) -> DictionaryRecords:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import threading
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -20,6 +21,9 @@ from privatest.engines.fit import check_text
 from privatest.scores import Cells, LabelCells, Score
 
 __all__ = ["SequenceRecords"]
+
+# The warnings' filters are the process's: two threads that set and restore them at once would leave them wrong.
+ONE_AT_A_TIME = threading.RLock()
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +65,7 @@ class SequenceRecords(Column):
 @contextmanager
 def _quiet() -> Iterator[None]:
     """Without the warnings that a record's own code may give: they would tell of one record."""
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
+    with ONE_AT_A_TIME, warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         yield
 
