@@ -111,7 +111,7 @@ def calibrated_cutoff(score: Score, noise: Noise, n: int, alpha: float | None) -
     """The cutoff of the largest advantage, or the largest one whose type I error is at most alpha."""
     score.check_total(n)
     curves = Curves(score.support, score.null_law, score.alternative_law, n, noise)
-    return curves.cutoff(curves.best_offset()[0]) if alpha is None else curves.cutoff_for_alpha(alpha)
+    return curves.best_cutoff() if alpha is None else curves.cutoff_for_alpha(alpha)
 
 
 def paper_clamp(pair: Pair, epsilon: Fraction) -> tuple[Number, Number]:

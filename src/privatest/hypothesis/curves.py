@@ -41,6 +41,8 @@ _LARGEST_TABLE = 1 << 21
 # 6^64/64! < 1e-39
 _MOMENTS = 64
 _SERIES_RADIUS = 6.0
+# Advantages this near to each other count as the same.
+_TIE = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -233,13 +235,16 @@ class Curves:
         return first, second
 
     def best_offset(self) -> tuple[int, float]:
-        """The whole offset of the largest advantage, and that advantage."""
+        """The whole offset of the largest advantage, and that advantage.
+
+        Where many offsets have the same, the one whose two errors are nearest to each other.
+        """
         if self._ordinary is None and self._apart:
             return 0, 1.0
 
         def advantage(offsets: Floats) -> Floats:
             null, alternative = self.cdfs(offsets)
-            return alternative - null
+            return alternative - null - _TIE * np.abs(1.0 - alternative - null)
 
         edge = self._ordinary[0]._core if self._ordinary else self._core
         low, high = -edge, edge
@@ -249,9 +254,27 @@ class Curves:
             gap = (high - low) / (_GRID - 1)
             low, high = grid[top] - 1.5 * gap, grid[top] + 1.5 * gap
         grid = np.arange(math.floor(low), math.ceil(high) + 1, dtype=np.float64)
-        values = advantage(grid)
-        top = int(np.argmax(values))
-        return int(grid[top]), float(values[top])
+        top = int(np.argmax(advantage(grid)))
+        null, alternative = self.cdfs(grid[top : top + 1])
+        return int(grid[top]), float(alternative[0] - null[0])
+
+    def best_cutoff(self) -> Fraction:
+        """The cutoff of the largest advantage; among those that have it, the one of the most equal errors.
+
+        Between two whole offsets of the same advantage both errors are linear and their sum is constant.
+        """
+        offset, best = self.best_offset()
+        if self.unit == 1:
+            return self.cutoff(offset)
+        near = np.array([offset - 1, offset, offset + 1], dtype=np.float64)
+        null, alternative = self.cdfs(near)
+        lean = null - (1.0 - alternative)  # grows with the offset
+        for left in (0, 1):
+            flat = np.abs(alternative - null - best)[left : left + 2].max() <= _TIE
+            if flat and lean[left] < 0 < lean[left + 1]:
+                share = Fraction(float(-lean[left] / (lean[left + 1] - lean[left])))
+                return self.cutoff(offset - 1 + left + Fraction(round(share * self.unit), self.unit))
+        return self.cutoff(offset)
 
     def offset_for_alpha(self, alpha: float) -> int | None:
         """The largest whole offset at which the type I error is at most alpha; None where that lies out of reach.

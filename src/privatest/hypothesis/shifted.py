@@ -48,7 +48,7 @@ def centred(score: Score, kind: str, epsilon: Fraction, n: int, alpha: float | N
     for _ in range(_ROUNDS):
         rough = _noise(kind, epsilon, score, around.units(score, centre), 1)
         curves = Curves(score.support, score.null_law, score.alternative_law, n, rough)
-        cutoff = curves.cutoff(curves.best_offset()[0]) if alpha is None else curves.cutoff_for_alpha(alpha)
+        cutoff = curves.best_cutoff() if alpha is None else curves.cutoff_for_alpha(alpha)
         # A cutoff beyond all totals (a tiny alpha) leaves the shift within the scores.
         before, centre = centre, min(max(cutoff / n, Fraction(score.low)), Fraction(score.high))
         if around.units(score, centre) == around.units(score, before):
