@@ -230,6 +230,26 @@ def test_bad_input(change: dict, kind: type[Exception], message: str) -> None:
         pt.Monitor(asked.pop("null"), asked.pop("alternative"), **asked)
 
 
+@pytest.mark.parametrize(
+    ("null", "alternative"),
+    [
+        ("bernoulli(0)", "bernoulli(1)"),
+        ("bernoulli(0.5)", "bernoulli(0.51)"),
+        ("normal(0, 1)", "normal(10, 1)"),
+        (stats.cauchy(0), stats.cauchy(1)),
+        (stats.uniform(0, 1), stats.uniform(0.5, 1)),
+    ],
+    ids=["apart", "close", "far", "heavy", "zeros"],
+)
+@pytest.mark.parametrize("epsilon", [0.01, 20])
+def test_pairs_and_epsilons_at_the_edge(null: object, alternative: object, epsilon: float) -> None:
+    for target, beta in ((10, 0.1), (1e7, 1e-6)):
+        monitor = pt.Monitor(null, alternative, epsilon=epsilon, mean_time_between_false_alarms=target, beta=beta)
+        assert monitor.mean_time_between_false_alarms >= target
+        assert monitor.block <= monitor.expected_delay + 1 <= monitor.delay_bound / beta
+        assert monitor.update_many(np.zeros(monitor.block)) is None or monitor.drift_detected
+
+
 def test_the_named_interval_is_feasible() -> None:
     asked = {"epsilon": 1, "mean_time_between_false_alarms": 1e6}
     with pytest.raises(Infeasible) as refused:

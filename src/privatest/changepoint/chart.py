@@ -66,7 +66,7 @@ class Chart:
         """The smallest threshold with false alarms at least ``blocks`` blocks apart on average; None: none has."""
         if blocks > MOST_BLOCKS:
             return None
-        high = max(int(math.log(max(blocks, 2)) / decay_rate(votes, old)), 1)
+        high = min(max(int(math.log(max(blocks, 2)) / decay_rate(votes, old)), 1), _LARGEST_THRESHOLD)
         low = -1
         # Invariant: the threshold low is too small (or none), and high suffices once the loop ends.
         while cls(votes, old, new, high).blocks_between_false_alarms < blocks:

@@ -37,7 +37,7 @@ DEFAULT_RARITY = 1_000
 _FACTORS = (0.08, 0.12, 0.18, 0.25, 0.35, 0.5, 0.7, 1.0)
 _FIRST_FACTOR = 0.35
 # Votes are log-likelihood ratios in sixteenths of a nat, finer where blocks say little.
-_UNIT, _UNITS_PER_DEVIATION = 1 / 16, 8
+_UNIT, _FINEST_UNIT, _UNITS_PER_DEVIATION = 1 / 16, 1 / 128, 8
 _LARGEST_VOTE = 40.0
 # Error rates of the goodness-of-fit tests to try.
 _ERRORS = (1 / 3, 1 / 6, 0.05)
@@ -212,7 +212,8 @@ def _votes(laws: BlockLaws) -> Integers:
     nats = np.clip(laws.log_laws[0] - laws.log_laws[-1], -_LARGEST_VOTE, _LARGEST_VOTE)
     mean = float(laws.laws[-1] @ nats)
     deviation = math.sqrt(max(float(laws.laws[-1] @ (nats - mean) ** 2), 1e-12))
-    votes: Integers = np.rint(nats / min(_UNIT, deviation / _UNITS_PER_DEVIATION)).astype(np.int64)
+    unit = min(_UNIT, max(deviation / _UNITS_PER_DEVIATION, _FINEST_UNIT))
+    votes: Integers = np.rint(nats / unit).astype(np.int64)
     return votes
 
 
