@@ -164,7 +164,6 @@ def compare(
             row.test,
             "-" if row.n is None else f"{row.n:,}",
             "-" if row.ratio_to_bound is None else f"{row.ratio_to_bound:.2f}",
-            "yes" if row.private else "no",
             row.note,
         )
         for row in found
@@ -173,9 +172,9 @@ def compare(
     show_table(
         f"Records for advantage {found.advantage:.4g} at epsilon {found.epsilon:g}. "
         f"No private test needs fewer than {found.lower_bound:,}; the best possible: {best}.",
-        ("test", "records", "/ bound", "private", "note"),
+        ("test", "records", "/ bound", "note"),
         rows,
-        left=("test", "private", "note"),
+        left=("test", "note"),
     )
 
 
