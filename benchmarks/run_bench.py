@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import scipy
+from bench_cli import cold_starts
 from bench_core import Comparison, heavy_tails, importing, normal_in_memory
 from bench_engines import parquet_file
 from bench_power import error_rates, sample_sizes
@@ -28,6 +29,7 @@ def comparisons(rows: int, repeats: int) -> Iterator[Comparison]:
     yield normal_in_memory(rows, repeats)
     yield heavy_tails(max(rows // 10, 1), repeats)  # scipy's densities are slow and need several copies
     yield importing(repeats)
+    yield cold_starts(repeats)
     yield error_rates(repeats)
     yield sample_sizes(repeats)
     with tempfile.TemporaryDirectory() as folder:

@@ -11,6 +11,7 @@ import os
 import shlex
 import sys
 import tempfile
+import textwrap
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -33,7 +34,7 @@ COMMANDS = {
     "fit": ["fit survey_latest.csv --problem survey.toml"],
     "ledger": ["ledger show --ledger ledger.db"],
     "errors": [
-        "plan --null nromal(0,1) --alternative normal(1,1) --epsilon 1",
+        'plan --null "nromal(0,1)" --alternative "normal(1,1)" --epsilon 1',
         f"test lab_value_latest.csv --problem lab.toml {PAID} --request again --column glucos",
         f"test lab_value_latest.csv --problem lab.toml {PAID} --request again",
     ],
@@ -45,7 +46,8 @@ def captured(line: str) -> str:
     page = io.StringIO()
     with contextlib.redirect_stdout(page), contextlib.redirect_stderr(page):
         cli.main(shlex.split(line))
-    return f"$ privatest {line}\n{page.getvalue()}"
+    typed = textwrap.wrap(f"$ privatest {line}", 77, subsequent_indent="      ", break_long_words=False)
+    return " \\\n".join(typed) + f"\n{page.getvalue()}"
 
 
 def main() -> None:

@@ -194,11 +194,17 @@ def detect(
     if as_json:
         emit_json(found.to_dict())
     else:
-        facts("Change point", [*_change_facts(found), *budget(asked)])
+        facts(_change_title(asked), [*_change_facts(found), *budget(asked)])
     if report is not None:
         write_report(report, question=asked, result=found, kind="detect")
     if exit_code and found.changed is not False:
         raise typer.Exit(1)
+
+
+def _change_title(asked: Mapping[str, Any]) -> str:
+    null = asked["null"] if isinstance(asked["null"], str) else "the null"
+    other = asked.get("alternative", f"anything at distance {asked.get('distance')}")
+    return f"Change from {null} to {other if isinstance(other, str) else 'the alternative'}"
 
 
 def _change_facts(found: ChangePoint) -> list[Fact]:
@@ -215,7 +221,9 @@ def _change_facts(found: ChangePoint) -> list[Fact]:
     if found.false_alarm is not None:
         lines.append(("false alarms", f"at most {found.false_alarm:.3g}", "probability of an alarm without a change"))
     if found.power is not None:
-        lines.append(("power", f"at least {found.power:.3g}", "if at least the accuracy's records follow the change"))
+        lines.append(
+            ("power", f"at least {found.power:.3g}", f"if {found.accuracy:,} records follow the change")
+        )
     kept = f"epsilon {found.epsilon:g}" if found.private else "NOT PRIVATE"
     return [*lines, ("method", found.method), ("privacy", kept, _hidden(found.neighbours))]
 

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from privatest import errors
 from privatest.cli import options as o
-from privatest.cli.output import emit_json, facts, show_table
+from privatest.cli.output import emit, emit_json, facts, show_table
 from privatest.cli.planning import need
 
 __all__ = ["grant", "show", "verify"]
@@ -72,12 +72,14 @@ def show(ledger: o.Ledger = None, dataset: o.Dataset = None, as_json: o.Json = F
         )
         for entry in history
     ]
+    emit("")
     show_table(
         "History (times in UTC)",
         ("row", "time", "what", "dataset", "request", "epsilon"),
         entries,
         left=("time", "what", "dataset", "request"),
     )
+    emit("")
     facts("Note the fingerprint elsewhere to pin the ledger as it is now:", [(fingerprint, "")])
 
 

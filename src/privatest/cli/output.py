@@ -88,7 +88,7 @@ def show_table(title: str, headings: Sequence[str], rows: Iterable[Sequence[obje
     from rich import box
     from rich.table import Table
 
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1))
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 2, 0, 0), collapse_padding=True)
     for heading in headings:
         table.add_column(heading, justify="left" if heading in left else "right", overflow="fold")
     for row in rows:

@@ -90,7 +90,7 @@ def _plan_facts(found: Plan) -> list[Fact]:
     privacy = f"{test.epsilon:g}" if test.private else "none"
     lines: list[Fact] = [
         ("epsilon", privacy, f"{test.neighbours} one record" if test.private else "this test is NOT PRIVATE"),
-        ("records", f"{test.n:,}", "as asked" if found.goal is None else f"the fewest for {found.goal}"),
+        ("records", f"{test.n:,}", "as asked" if found.goal is None else f"the fewest for {_goal(found.goal)}"),
         ("type I error", f"{test.alpha:.4g}", "says alternative though the null is true"),
         ("type II error", f"{test.beta:.4g}", "says null though the alternative is true"),
         ("advantage", f"{test.advantage:.4f}", "1 - both errors"),
@@ -100,7 +100,7 @@ def _plan_facts(found: Plan) -> list[Fact]:
             (
                 "best possible",
                 f"{found.lower_bound:,}",
-                f"no private test needs fewer (here x {found.ratio_to_bound or 0:.2f})",
+                f"no private test needs fewer; ratio {found.ratio_to_bound or 0:.2f}",
             )
         )
     if found.nonprivate is not None:
@@ -108,7 +108,7 @@ def _plan_facts(found: Plan) -> list[Fact]:
             (
                 "without privacy",
                 f"{found.nonprivate:,}",
-                f"privacy takes {found.cost_of_privacy or 0:.2f} times as many",
+                f"so privacy costs {found.cost_of_privacy or 0:.2f} times as many",
             )
         )
     if found.best_advantage is not None:
@@ -123,6 +123,12 @@ def _plan_facts(found: Plan) -> list[Fact]:
         ("clamp", f"[{low:.4g}, {high:.4g}]", "what one record can add, in nats"),
         ("threshold", f"{test.threshold:.4g}", "says null above it"),
     ]
+
+
+def _goal(goal: Any) -> str:
+    if goal.alpha is None:
+        return f"advantage {goal.advantage:.4g}"
+    return f"errors of {goal.alpha:.4g} and {goal.beta:.4g}"
 
 
 def compare(
@@ -158,7 +164,6 @@ def compare(
             row.test,
             "-" if row.n is None else f"{row.n:,}",
             "-" if row.ratio_to_bound is None else f"{row.ratio_to_bound:.2f}",
-            "yes" if row.private else "no",
             row.note,
         )
         for row in found
@@ -167,9 +172,9 @@ def compare(
     show_table(
         f"Records for advantage {found.advantage:.4g} at epsilon {found.epsilon:g}. "
         f"No private test needs fewer than {found.lower_bound:,}; the best possible: {best}.",
-        ("test", "records", "/ bound", "private", "note"),
+        ("test", "records", "/ bound", "note"),
         rows,
-        left=("test", "private", "note"),
+        left=("test", "note"),
     )
 
 
