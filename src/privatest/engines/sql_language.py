@@ -57,6 +57,22 @@ class IbisLanguage:
 
     def double(self, x: Any) -> Any:
         """A column of numbers as doubles; the cast cannot fail for any record."""
+        if self.dialect == "duckdb" and x.type().is_floating():
+            # DuckDB leaves comparisons out that a Parquet file's minimum and maximum settle, but NaN is in neither.
+            return self.case([(self.finite(x), self.cast(x))], self.ibis.null("float64"))
+        return self.cast(x)
+
+    def finite(self, x: Any) -> Any:
+        """Whether a number of DuckDB's is neither NaN nor infinite."""
+
+        @self.ibis.udf.scalar.builtin(signature=(("float64",), "boolean"))
+        def isfinite(x):  # type: ignore[no-untyped-def]
+            ...
+
+        return isfinite(x)
+
+    def cast(self, x: Any) -> Any:
+        """A column of numbers as doubles, NaN and infinities among them."""
         kind = x.type()
         if kind.is_boolean():
             return x.cast("int32").cast("float64")

@@ -94,9 +94,8 @@ class SqlRecords:
         quick = self._quick(score)
         if quick is not None:
             found = self._ask(self.rows.aggregate(**quick.sums, n=self.rows.count()))
-            counted, known, folded = (int(found[name][0].as_py() or 0) for name in ("n", "known", "folded"))
-            self._counted[:] = [counted]
-            return quick.total(counted, known, folded)
+            self._counted[:] = [int(found["n"][0].as_py())]
+            return quick.total(*self._counted, *(int(found[name][0].as_py() or 0) for name in quick.sums))
         rows = self._kept(self._score(score))
         found = self._ask(rows.aggregate(total=rows.v.sum().cast("int64"), n=rows.count()))
         self._counted[:] = [int(found["n"][0].as_py())]
@@ -105,7 +104,7 @@ class SqlRecords:
     def _quick(self, score: Score) -> FoldedLine | None:
         if self.most is not None or self.language.dialect != "duckdb" or self.rows.r.type().is_string():
             return None
-        return folded_line(score, self.language.double(self.rows.r), self.language.ibis)
+        return folded_line(score, self.rows.r, self.language)
 
     def _counted_total(self, score: Score) -> int:
         """The same sum, from how many records have each value: exact however large the scores are."""
