@@ -30,14 +30,14 @@ class FoldedLine:
     low: int
     high: int
 
-    def total(self, count: int, near: int, folded: int, far: int) -> int:
-        """The total of ``count`` records, of which so many are near; ``far`` holds two counts, and the others are odd."""
+    def total(self, count: int, finite: int, folded: int, far: int) -> int:
+        """The total of ``count`` records: the finite ones, of which the far ones come in two counts, and odd ones."""
         assert self.score.line is not None
         sign, offset = self.score.line
         below, above = divmod(far, BELOW)
+        near = finite - above - below
         clipped = (folded + near * (self.low + self.high)) // 2 + above * self.high + below * self.low
-        known = near + above + below
-        return sign * (clipped - known * self.first) + known * offset + (count - known) * self.score.odd_score
+        return sign * (clipped - finite * self.first) + finite * offset + (count - finite) * self.score.odd_score
 
 
 def folded_line(score: Score, column: Any, language: IbisLanguage) -> FoldedLine | None:
@@ -58,13 +58,14 @@ def folded_line(score: Score, column: Any, language: IbisLanguage) -> FoldedLine
         ...
 
     x = language.cast(column)
-    # NULL where the floor is too large for the short integer (and for NULL, NaN and infinities).
+    # NULL where the floor is too large for the short integer, and for NULL, NaN and infinities. DuckDB may take it for
+    # never NULL, from a file's minimum and maximum, which know no NaN: so the finite ones are counted by themselves.
     cell = floor(x * language.number(cells.factor)).try_cast(short).cast(long)
     folded = (cell - ibis.literal(low, type=long)).abs() - (cell - ibis.literal(high, type=long)).abs()
     far = cell.isnull() & language.finite(x)
     return FoldedLine(
         {
-            "near": cell.count(),
+            "finite": language.finite(x).sum(),
             "folded": folded.sum().cast("int64"),
             "far": ibis.cases((far, ibis.ifelse(x > 0, 1, BELOW))).sum(),
         },
