@@ -57,7 +57,7 @@ def folded_line(score: Score, column: Any, language: IbisLanguage) -> FoldedLine
     def floor(x):  # type: ignore[no-untyped-def]
         ...
 
-    x = language.cast(column)
+    x = language.double(column)
     # NULL where the floor is too large for the short integer, and for NULL, NaN and infinities. DuckDB may take it for
     # never NULL, from a file's minimum and maximum, which know no NaN: so the finite ones are counted by themselves.
     cell = floor(x * language.number(cells.factor)).try_cast(short).cast(long)

@@ -160,12 +160,14 @@ class SqlRecords:
     def _score(self, score: Score) -> Any:
         if self.rows.r.type().is_string():
             return expression.score_of_text(score, self.rows.r, self.language)
-        return expression.score_of_number(score, self.language.double(self.rows.r), self.language)
+        x = self.language.double(self.rows.r)
+        return self.language.unless_odd(x, score.odd_score, expression.score_of_number(score, x, self.language))
 
     def _cell(self, cells: Cells) -> Any:
         if self.rows.r.type().is_string():
             return expression.cell_of_text(cells, self.rows.r, self.language)
-        return expression.cell_of_number(cells, self.language.double(self.rows.r), self.language)
+        x = self.language.double(self.rows.r)
+        return self.language.unless_odd(x, cells.count, expression.cell_of_number(cells, x, self.language))
 
     def _kept(self, value: Any) -> Any:
         """The rows that count, with their value v: of a unit's ranks by value, the evenly spaced ones."""
