@@ -82,6 +82,13 @@ def test_totals_blocks_series_and_histograms(name: str, tmp_path: Path) -> None:
     assert records.histogram(score.cells) == np.bincount(index, minlength=score.cells.count + 1).tolist()
 
 
+def test_nan_in_a_file_whose_numbers_are_finite(tmp_path: Path) -> None:
+    """NaN is in no minimum and maximum that a Parquet file states."""
+    for name in ("line", "bounded", "integers"):
+        records = open_source(frame({"x": [0.5, math.nan, 1.0]}, tmp_path))
+        assert records.total(SCORES[name].score) == sum(expected(SCORES[name].score, [0.5, math.nan, 1.0]))
+
+
 def jobs() -> int:
     """How many jobs the session has run so far."""
     tracker = spark().sparkContext._jsc.sc().statusStore()

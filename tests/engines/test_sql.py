@@ -97,6 +97,18 @@ def test_the_quick_sum_of_a_line_is_the_plain_one(tmp_path: Path) -> None:
     assert records.total(LINE) == plain.total(LINE) == sum(expected(LINE, numbers))
 
 
+@pytest.mark.parametrize("name", NUMERIC)
+def test_nan_in_a_file_whose_numbers_are_finite(name: str, tmp_path: Path) -> None:
+    """NaN is in no minimum and maximum that a Parquet file states, and DuckDB believes those."""
+    score = SCORES[name].score
+    for numbers in ([0.5, math.nan, 1.0], [math.nan, 2.0], [-3.0, math.nan], [math.nan], [None, math.nan, 0.0]):
+        columns = {"x": numbers, "when": list(range(len(numbers)))}
+        for database in ("DuckDB", "DuckDB file", "PostgreSQL"):
+            records = open_source(WAREHOUSES[database](columns, tmp_path), column="x", order="when")
+            assert records.series(score).tolist() == expected(score, numbers)
+            assert records.total(score) == sum(expected(score, numbers))
+
+
 @pytest.mark.parametrize("database", SQL)
 def test_a_total_is_one_query_and_counts_too(database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []

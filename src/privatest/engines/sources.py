@@ -65,12 +65,15 @@ def open_source(
         raise InvalidInput(f"max_rows_per_unit={max_rows_per_unit!r} needs a unit. Name the column: unit=...")
     most = max_rows_per_unit if max_rows_per_unit is not None or unit is None else 1
     most = None if most is None else _validate.positive_integer(max_rows_per_unit=most)
+    # First, for a Spark column claims to have every attribute, those of records among them.
+    elsewhere = _open_elsewhere(source, column=column, unit=unit, max_rows_per_unit=most, order=order)
+    if elsewhere is not None:
+        return elsewhere
     if isinstance(source, Records):
         if any(word is not None for word in (column, unit, order)):
             raise InvalidInput("The records are open already. Name column, unit and order when opening them.")
         return source
-    elsewhere = _open_elsewhere(source, column=column, unit=unit, max_rows_per_unit=most, order=order)
-    return elsewhere if elsewhere is not None else _in_memory(source, column, unit, most, order)
+    return _in_memory(source, column, unit, most, order)
 
 
 def _open_elsewhere(source: Any, **words: Any) -> Records | None:

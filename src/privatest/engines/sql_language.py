@@ -55,6 +55,22 @@ class IbisLanguage:
             return self._exact(text).isin([label.encode().hex() for label in labels])
         return self._exact(text).isin([self._exact(self.ibis.literal(label)) for label in labels])
 
+    def finite(self, x: Any) -> Any:
+        """Whether a number of DuckDB's is neither NaN nor infinite."""
+
+        @self.ibis.udf.scalar.builtin(signature=(("float64",), "boolean"))
+        def isfinite(x):  # type: ignore[no-untyped-def]
+            ...
+
+        return isfinite(x)
+
+    def unless_odd(self, x: Any, odd: int, value: Any) -> Any:
+        """The value of a double, ``odd`` where it is NaN or infinite, for a database that needs to be told first."""
+        if self.dialect != "duckdb":
+            return value
+        # DuckDB leaves comparisons out that a Parquet file's minimum and maximum settle, but NaN is in neither.
+        return self.case([(~self.finite(x), self.whole(odd))], value)
+
     def double(self, x: Any) -> Any:
         """A column of numbers as doubles; the cast cannot fail for any record."""
         kind = x.type()

@@ -94,9 +94,8 @@ class SqlRecords:
         quick = self._quick(score)
         if quick is not None:
             found = self._ask(self.rows.aggregate(**quick.sums, n=self.rows.count()))
-            counted, known, folded = (int(found[name][0].as_py() or 0) for name in ("n", "known", "folded"))
-            self._counted[:] = [counted]
-            return quick.total(counted, known, folded)
+            self._counted[:] = [int(found["n"][0].as_py())]
+            return quick.total(*self._counted, *(int(found[name][0].as_py() or 0) for name in quick.sums))
         rows = self._kept(self._score(score))
         found = self._ask(rows.aggregate(total=rows.v.sum().cast("int64"), n=rows.count()))
         self._counted[:] = [int(found["n"][0].as_py())]
@@ -105,7 +104,7 @@ class SqlRecords:
     def _quick(self, score: Score) -> FoldedLine | None:
         if self.most is not None or self.language.dialect != "duckdb" or self.rows.r.type().is_string():
             return None
-        return folded_line(score, self.language.double(self.rows.r), self.language.ibis)
+        return folded_line(score, self.rows.r, self.language)
 
     def _counted_total(self, score: Score) -> int:
         """The same sum, from how many records have each value: exact however large the scores are."""
@@ -161,12 +160,14 @@ class SqlRecords:
     def _score(self, score: Score) -> Any:
         if self.rows.r.type().is_string():
             return expression.score_of_text(score, self.rows.r, self.language)
-        return expression.score_of_number(score, self.language.double(self.rows.r), self.language)
+        x = self.language.double(self.rows.r)
+        return self.language.unless_odd(x, score.odd_score, expression.score_of_number(score, x, self.language))
 
     def _cell(self, cells: Cells) -> Any:
         if self.rows.r.type().is_string():
             return expression.cell_of_text(cells, self.rows.r, self.language)
-        return expression.cell_of_number(cells, self.language.double(self.rows.r), self.language)
+        x = self.language.double(self.rows.r)
+        return self.language.unless_odd(x, cells.count, expression.cell_of_number(cells, x, self.language))
 
     def _kept(self, value: Any) -> Any:
         """The rows that count, with their value v: of a unit's ranks by value, the evenly spaced ones."""
