@@ -76,6 +76,7 @@ def build(
     lanes = {
         "look": Lane(seconds=20),
         "design": Lane(seconds=60),
+        "needed": Lane(seconds=60, nice=5, stoppable=True),
         "sizes": Lane(seconds=120, nice=10, stoppable=True),
         "tables": Lane(seconds=240, nice=10, stoppable=True),
     }
@@ -173,7 +174,7 @@ def _add_planning(app: FastAPI, lanes: dict[str, Lane]) -> None:
 
     @app.post("/api/size", summary="Records that a goal needs, and how many no private test can do without")
     async def size(body: bodies.Sized, request: Request) -> Answer:
-        return await ask("sizes" if body.bound else "design", "size", body, request)
+        return await ask("sizes" if body.bound else "needed", "size", body, request)
 
     @app.post("/api/theory", summary="The theorem at several epsilons")
     async def theory(body: bodies.Grid, request: Request) -> Answer:
