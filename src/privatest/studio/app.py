@@ -75,10 +75,10 @@ def build(
     monitors = Monitors(places, budgets)
     lanes = {
         "look": Lane(seconds=20),
-        "design": Lane(seconds=60),
-        "needed": Lane(seconds=60, nice=5, stoppable=True),
-        "sizes": Lane(seconds=120, nice=10, stoppable=True),
-        "tables": Lane(seconds=240, nice=10, stoppable=True),
+        "design": Lane(seconds=60, nice=4),
+        "needed": Lane(seconds=60, nice=8, stoppable=True),
+        "sizes": Lane(seconds=120, nice=12, stoppable=True),
+        "tables": Lane(seconds=240, nice=12, stoppable=True),
     }
 
     @asynccontextmanager

@@ -35,6 +35,13 @@ async function told(work) {
   }
 }
 
+// Slow curves wait until nothing was moved for a while: sliders come first.
+let moved = 0;
+let later = null;
+async function idle(signal) {
+  while (performance.now() - moved < 600 && !signal.aborted) await new Promise((done) => setTimeout(done, 100));
+}
+
 const look = new Steady(async (settings) => {
   const found = await told(() => post("/api/look", { ...laws(settings), epsilon: settings.epsilon }));
   if (!found) return;
@@ -45,7 +52,8 @@ const look = new Steady(async (settings) => {
   const words = { tails: "tails", core: "core", free: "free" };
   fact("regime", words[complexity.regime], `order ${short(complexity.value)}; without privacy ${short(complexity.nonprivate)}`);
   await drawDensities(found);
-  if (drawn.theory.length) await drawSizesNow(settings);
+  clearTimeout(later);
+  if (drawn.theory.length) later = setTimeout(() => drawSizesNow(settings), 120);
 });
 
 function drawSizesNow(settings) {
@@ -63,7 +71,7 @@ function askDesign(settings, pair) {
     fact("errors", `${short(design.alpha)} / ${short(design.beta)}`, `type I / type II, n = ${whole(design.n)}`);
     fact("advantage", short(design.advantage), `noise ${design.noise}, sd ${short(design.noise_sd)} nats`);
     await drawLaw(found);
-  }, 60);
+  }, 130);
 }
 
 function askNeeded(settings, pair) {
@@ -94,6 +102,7 @@ function askPower(settings, pair, middle) {
   questions.power.ask(async (signal) => {
     const points = [];
     for (let i = 0; i < sizes.length; i += 3) {
+      await idle(signal);
       const found = await told(() => post("/api/power", { ...asked, n: sizes.slice(i, i + 3) }, signal));
       if (!found) return;
       found.n.forEach((n, j) => points.push({ n, alpha: found.alpha[j], beta: found.beta[j] }));
@@ -118,6 +127,7 @@ function askSizes(settings, pair) {
       if (again) drawn.theory = (await post("/api/theory", { ...pair, epsilons: THEORY }, signal)).complexity;
       await drawSizesNow(current);
       for (const epsilon of [...EPSILONS].sort((a, b) => Math.abs(Math.log(a / current.epsilon)) - Math.abs(Math.log(b / current.epsilon)))) {
+        await idle(signal);
         const found = await told(() => post("/api/size", { ...asked, epsilon, bound: true }, signal));
         if (signal.aborted) return;
         if (found) drawn.sizes[epsilon] = found;
@@ -165,6 +175,7 @@ let before = {};
 // What changed decides what is asked again.
 export function planned(settings) {
   current = { ...settings };
+  moved = performance.now();
   let pair;
   try {
     pair = laws(settings);
