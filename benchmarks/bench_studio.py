@@ -1,9 +1,9 @@
 """From slider to redrawn picture in a real Chromium: ``python benchmarks/bench_studio.py`` prints median and p95.
 
 Two things are timed. Densities: from the moment at which the epsilon slider moves to the frame in which the picture of
-P and Q for that epsilon is painted, over 100 moves. Statistic: the same for the picture of the tuned test, which follows
-when the slider rests (exact error rates and a tuned clamp take longer), over 20 moves. Meanwhile the page fills in its
-slower curves, as it does for a user.
+P and Q for that epsilon is painted, over 100 moves. Statistic: the same for the picture of the tuned test, which
+follows when the slider rests (exact error rates and a tuned clamp take longer), over 20 moves. Meanwhile the page fills
+in its slower curves, as it does for a user.
 """
 
 from __future__ import annotations
