@@ -164,7 +164,7 @@ def _add_planning(app: FastAPI, lanes: dict[str, Lane]) -> None:
     async def ask(lane: str, job: str, body: BaseModel, request: Request) -> Answer:
         return Answer(await lanes[lane].answer(job, bodies.plain(body), request.is_disconnected))
 
-    @app.post("/api/look", summary="Decomposition, the theorem, and the curves of the paper's first figure")
+    @app.post("/api/look", summary="Decomposition, and the curves of the paper's first figure")
     async def look(body: bodies.Question, request: Request) -> Answer:
         return await ask("look", "look", body, request)
 
@@ -178,7 +178,7 @@ def _add_planning(app: FastAPI, lanes: dict[str, Lane]) -> None:
 
     @app.post("/api/theory", summary="The theorem at several epsilons")
     async def theory(body: bodies.Grid, request: Request) -> Answer:
-        return await ask("sizes", "theory", body, request)
+        return await ask("needed" if len(body.epsilons) == 1 else "sizes", "theory", body, request)
 
     @app.post("/api/power", summary="Exact error rates at several n")
     async def power(body: bodies.Curve, request: Request) -> Answer:

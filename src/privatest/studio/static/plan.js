@@ -9,7 +9,7 @@ const THEORY = Array.from({ length: 25 }, (_, i) => Number((0.04 * (5 / 0.04) **
 const SHARES = [1, 0.5, 2, 0.25, 1.5, 3, 0.125, 0.75, 4];
 
 const by = (id) => document.getElementById(id);
-const questions = { design: new Newest(), needed: new Newest(), bound: new Newest(), sizes: new Newest(), power: new Newest(), compare: new Newest() };
+const questions = { design: new Newest(), regime: new Newest(), needed: new Newest(), bound: new Newest(), sizes: new Newest(), power: new Newest(), compare: new Newest() };
 const drawn = { theory: [], sizes: {}, sizesKey: "", power: [], powerKey: "", compareKey: "", needed: null, look: null, design: null };
 
 export function problem(message) {
@@ -47,10 +47,8 @@ const look = new Steady(async (settings) => {
   if (!found) return;
   problem("");
   drawn.look = found;
-  const { decomposition: split, complexity } = found;
+  const { decomposition: split } = found;
   fact("tau", short(split.tau), `clamp ${short(split.clamp[0])} to ${short(split.clamp[1])}${split.swapped ? ", swapped" : ""}`);
-  const words = { tails: "tails", core: "core", free: "free" };
-  fact("regime", words[complexity.regime], `order ${short(complexity.value)}; without privacy ${short(complexity.nonprivate)}`);
   await drawDensities(found);
   clearTimeout(later);
   if (drawn.theory.length) later = setTimeout(() => drawSizesNow(settings), 120);
@@ -71,6 +69,16 @@ function askDesign(settings, pair) {
     fact("errors", `${short(design.alpha)} / ${short(design.beta)}`, `type I / type II, n = ${whole(design.n)}`);
     fact("advantage", short(design.advantage), `noise ${design.noise}, sd ${short(design.noise_sd)} nats`);
     await drawLaw(found);
+  }, 130);
+}
+
+function askRegime(settings, pair) {
+  waiting("regime");
+  questions.regime.ask(async (signal) => {
+    const found = await told(() => post("/api/theory", { ...pair, epsilons: [settings.epsilon] }, signal));
+    if (!found) return;
+    const [{ regime, value, nonprivate }] = found.complexity;
+    fact("regime", regime, `order ${short(value)}; without privacy ${short(nonprivate)}`);
   }, 130);
 }
 
@@ -186,7 +194,10 @@ export function planned(settings) {
   const key = JSON.stringify([pair, settings.epsilon, goal(settings)]);
   const last = before;
   before = { look: JSON.stringify([pair, settings.epsilon]), key, all: JSON.stringify([key, settings.n]) };
-  if (before.look !== last.look) look.ask(current);
+  if (before.look !== last.look) {
+    look.ask(current);
+    askRegime(current, pair);
+  }
   if (before.all !== last.all) askDesign(current, pair);
   if (before.key !== last.key) {
     askNeeded(current, pair);
