@@ -56,7 +56,7 @@ def plan(page: Any, address: str) -> None:
     page.emulate_media(color_scheme="light")
 
 
-def run(page: Any, address: str) -> None:
+def run(page: Any) -> None:
     page.click("#tab-run")
     page.fill("#run-path", "lab_values.csv")
     page.fill("#run-column", "value")
@@ -68,7 +68,7 @@ def run(page: Any, address: str) -> None:
     page.screenshot(path=SCREENS / "studio_run.png", full_page=True)
 
 
-def monitor(page: Any, address: str) -> None:
+def monitor(page: Any) -> None:
     page.click("#tab-monitor")
     page.fill("#monitor-path", "stream.txt")
     page.fill("#monitor-dataset", "lab")
@@ -101,8 +101,9 @@ def main() -> None:
                 page = browser.new_page(viewport={"width": 1360, "height": 900})
                 page.goto(f"{address}/?token={app.state.token}")
                 page.wait_for_selector("html[data-ready=yes]")
-                for take in (plan, run, monitor):
-                    take(page, address)
+                plan(page, address)
+                run(page)
+                monitor(page)
                 browser.close()
         finally:
             server.should_exit = True

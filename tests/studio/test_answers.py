@@ -20,7 +20,7 @@ PAIRS: list[tuple[Any, Any]] = [
 
 
 @pytest.mark.parametrize(("P", "Q"), PAIRS)
-def test_look_is_the_decomposition_and_the_theorem(studio: Any, P: Any, Q: Any) -> None:
+def test_look_is_the_decomposition(studio: Any, P: Any, Q: Any) -> None:
     found = studio.post("/api/look", null=P, alternative=Q, epsilon=0.5).json()
     P, Q = law_of(P), law_of(Q)
     split = pt.decompose(P, Q, epsilon=0.5)
@@ -28,7 +28,6 @@ def test_look_is_the_decomposition_and_the_theorem(studio: Any, P: Any, Q: Any) 
     assert found["decomposition"]["epsilon_prime"] == split.epsilon_prime
     assert found["decomposition"]["clamp"] == list(split.clamp)
     assert max(found["excess"].values()) == pytest.approx(split.tau, rel=1e-9)
-    assert found["complexity"] == pt.sample_complexity(P, Q, epsilon=0.5).to_dict()
 
 
 @pytest.mark.parametrize(("P", "Q"), PAIRS)

@@ -75,9 +75,10 @@ def build(
     monitors = Monitors(places, budgets)
     lanes = {
         "look": Lane(seconds=20),
-        "design": Lane(seconds=60),
-        "sizes": Lane(seconds=120, nice=10, stoppable=True),
-        "tables": Lane(seconds=240, nice=10, stoppable=True),
+        "design": Lane(seconds=60, nice=4),
+        "needed": Lane(seconds=60, nice=8, stoppable=True),
+        "sizes": Lane(seconds=120, nice=12, stoppable=True),
+        "tables": Lane(seconds=240, nice=12, stoppable=True),
     }
 
     @asynccontextmanager
@@ -163,7 +164,7 @@ def _add_planning(app: FastAPI, lanes: dict[str, Lane]) -> None:
     async def ask(lane: str, job: str, body: BaseModel, request: Request) -> Answer:
         return Answer(await lanes[lane].answer(job, bodies.plain(body), request.is_disconnected))
 
-    @app.post("/api/look", summary="Decomposition, the theorem, and the curves of the paper's first figure")
+    @app.post("/api/look", summary="Decomposition, and the curves of the paper's first figure")
     async def look(body: bodies.Question, request: Request) -> Answer:
         return await ask("look", "look", body, request)
 
@@ -173,11 +174,11 @@ def _add_planning(app: FastAPI, lanes: dict[str, Lane]) -> None:
 
     @app.post("/api/size", summary="Records that a goal needs, and how many no private test can do without")
     async def size(body: bodies.Sized, request: Request) -> Answer:
-        return await ask("sizes" if body.bound else "design", "size", body, request)
+        return await ask("sizes" if body.bound else "needed", "size", body, request)
 
     @app.post("/api/theory", summary="The theorem at several epsilons")
     async def theory(body: bodies.Grid, request: Request) -> Answer:
-        return await ask("sizes", "theory", body, request)
+        return await ask("needed" if len(body.epsilons) == 1 else "sizes", "theory", body, request)
 
     @app.post("/api/power", summary="Exact error rates at several n")
     async def power(body: bodies.Curve, request: Request) -> Answer:

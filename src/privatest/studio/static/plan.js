@@ -9,7 +9,7 @@ const THEORY = Array.from({ length: 25 }, (_, i) => Number((0.04 * (5 / 0.04) **
 const SHARES = [1, 0.5, 2, 0.25, 1.5, 3, 0.125, 0.75, 4];
 
 const by = (id) => document.getElementById(id);
-const questions = { design: new Newest(), needed: new Newest(), bound: new Newest(), sizes: new Newest(), power: new Newest(), compare: new Newest() };
+const questions = { design: new Newest(), regime: new Newest(), needed: new Newest(), bound: new Newest(), sizes: new Newest(), power: new Newest(), compare: new Newest() };
 const drawn = { theory: [], sizes: {}, sizesKey: "", power: [], powerKey: "", compareKey: "", needed: null, look: null, design: null };
 
 export function problem(message) {
@@ -35,17 +35,23 @@ async function told(work) {
   }
 }
 
+// Slow curves wait until nothing was moved for a while: sliders come first.
+let moved = 0;
+let later = null;
+async function idle(signal) {
+  while (performance.now() - moved < 600 && !signal.aborted) await new Promise((done) => setTimeout(done, 100));
+}
+
 const look = new Steady(async (settings) => {
   const found = await told(() => post("/api/look", { ...laws(settings), epsilon: settings.epsilon }));
   if (!found) return;
   problem("");
   drawn.look = found;
-  const { decomposition: split, complexity } = found;
+  const { decomposition: split } = found;
   fact("tau", short(split.tau), `clamp ${short(split.clamp[0])} to ${short(split.clamp[1])}${split.swapped ? ", swapped" : ""}`);
-  const words = { tails: "tails", core: "core", free: "free" };
-  fact("regime", words[complexity.regime], `order ${short(complexity.value)}; without privacy ${short(complexity.nonprivate)}`);
   await drawDensities(found);
-  if (drawn.theory.length) await drawSizesNow(settings);
+  clearTimeout(later);
+  if (drawn.theory.length) later = setTimeout(() => drawSizesNow(settings), 120);
 });
 
 function drawSizesNow(settings) {
@@ -63,7 +69,17 @@ function askDesign(settings, pair) {
     fact("errors", `${short(design.alpha)} / ${short(design.beta)}`, `type I / type II, n = ${whole(design.n)}`);
     fact("advantage", short(design.advantage), `noise ${design.noise}, sd ${short(design.noise_sd)} nats`);
     await drawLaw(found);
-  }, 60);
+  }, 130);
+}
+
+function askRegime(settings, pair) {
+  waiting("regime");
+  questions.regime.ask(async (signal) => {
+    const found = await told(() => post("/api/theory", { ...pair, epsilons: [settings.epsilon] }, signal));
+    if (!found) return;
+    const [{ regime, value, nonprivate }] = found.complexity;
+    fact("regime", regime, `order ${short(value)}; without privacy ${short(nonprivate)}`);
+  }, 130);
 }
 
 function askNeeded(settings, pair) {
@@ -94,6 +110,7 @@ function askPower(settings, pair, middle) {
   questions.power.ask(async (signal) => {
     const points = [];
     for (let i = 0; i < sizes.length; i += 3) {
+      await idle(signal);
       const found = await told(() => post("/api/power", { ...asked, n: sizes.slice(i, i + 3) }, signal));
       if (!found) return;
       found.n.forEach((n, j) => points.push({ n, alpha: found.alpha[j], beta: found.beta[j] }));
@@ -118,6 +135,7 @@ function askSizes(settings, pair) {
       if (again) drawn.theory = (await post("/api/theory", { ...pair, epsilons: THEORY }, signal)).complexity;
       await drawSizesNow(current);
       for (const epsilon of [...EPSILONS].sort((a, b) => Math.abs(Math.log(a / current.epsilon)) - Math.abs(Math.log(b / current.epsilon)))) {
+        await idle(signal);
         const found = await told(() => post("/api/size", { ...asked, epsilon, bound: true }, signal));
         if (signal.aborted) return;
         if (found) drawn.sizes[epsilon] = found;
@@ -165,6 +183,7 @@ let before = {};
 // What changed decides what is asked again.
 export function planned(settings) {
   current = { ...settings };
+  moved = performance.now();
   let pair;
   try {
     pair = laws(settings);
@@ -175,7 +194,10 @@ export function planned(settings) {
   const key = JSON.stringify([pair, settings.epsilon, goal(settings)]);
   const last = before;
   before = { look: JSON.stringify([pair, settings.epsilon]), key, all: JSON.stringify([key, settings.n]) };
-  if (before.look !== last.look) look.ask(current);
+  if (before.look !== last.look) {
+    look.ask(current);
+    askRegime(current, pair);
+  }
   if (before.all !== last.all) askDesign(current, pair);
   if (before.key !== last.key) {
     askNeeded(current, pair);
