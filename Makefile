@@ -21,7 +21,7 @@ run: $(PLAIN) ## do the main job on the example data set; results go to output/
 	@$(BIN)/python examples/main_job.py
 
 test: $(DEV) system ## run every test, the doctests and the documents' examples
-	@$(BIN)/python -m pytest --numprocesses=auto
+	@$(BIN)/python -m pytest --numprocesses=auto --dist=loadgroup
 
 # Some tests drive a real PostgreSQL server, a real JVM (Spark) and a real Chromium. As root we fetch what is missing
 # from Debian's packages; otherwise those tests are skipped, and say so.

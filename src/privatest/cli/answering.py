@@ -221,9 +221,7 @@ def _change_facts(found: ChangePoint) -> list[Fact]:
     if found.false_alarm is not None:
         lines.append(("false alarms", f"at most {found.false_alarm:.3g}", "probability of an alarm without a change"))
     if found.power is not None:
-        lines.append(
-            ("power", f"at least {found.power:.3g}", f"if {found.accuracy:,} records follow the change")
-        )
+        lines.append(("power", f"at least {found.power:.3g}", f"if {found.accuracy:,} records follow the change"))
     kept = f"epsilon {found.epsilon:g}" if found.private else "NOT PRIVATE"
     return [*lines, ("method", found.method), ("privacy", kept, _hidden(found.neighbours))]
 

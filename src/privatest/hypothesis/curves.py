@@ -18,9 +18,9 @@ from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
-from scipy import fft, special
+from scipy import fft
 
-from privatest.hypothesis.spectrum import log_transform
+from privatest.hypothesis.quick_spectrum import quick_log_transform, side_lobe
 from privatest.hypothesis.total import NoisyTotal
 from privatest.noise import Noise, Tulap
 
@@ -38,9 +38,6 @@ _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(24)
 _RESOLVED = 12.0
 _MOST_PANELS = 120
 _LARGEST_TABLE = 1 << 21
-# 6^64/64! < 1e-39
-_MOMENTS = 64
-_SERIES_RADIUS = 6.0
 # Advantages this near to each other count as the same.
 _TIE = 1e-12
 
@@ -185,7 +182,7 @@ class Curves:
         # Tulap's transform has a pole beside every multiple of 2 pi/width: only the one at 0 is resolved.
         if reach > math.pi / 4 or (isinstance(noise, Tulap) and reach * noise.width > 5):
             return None
-        if n * max(_side_lobe(steps, law, reach) for law in self._laws) > -_NEGLIGIBLE:
+        if n * max(side_lobe(steps, law, reach) for law in self._laws) > -_NEGLIGIBLE:
             return None
         scale = min(1.0 / math.sqrt(n * max(spreads) ** 2 + noise.variance), noise.decay_rate, 1.0 / self.reach)
         nodes = _quadrature(scale, reach, 2 * _RESOLVED / self.reach)
@@ -195,7 +192,7 @@ class Curves:
         shared = noise.characteristic(t)
         transforms = []
         for law in self._laws:
-            mean, logs = _log_transform(steps, law, t)
+            mean, logs = quick_log_transform(steps, law, t)
             transforms.append(np.exp(n * logs + 1j * t * float(n * Fraction(mean) - self._centre)) * shared)
         return t, weights / (2 * math.pi * np.sin(t / 2)), transforms
 
@@ -364,40 +361,3 @@ def _quadrature(scale: float, reach: float, longest: float) -> tuple[Floats, Flo
     half = (right - left) / 2
     nodes = (left + half)[:, None] + half[:, None] * _NODES
     return nodes.ravel(), (half[:, None] * _WEIGHTS).ravel()
-
-
-def _log_transform(steps: Floats, law: Floats, t: Floats) -> tuple[float, npt.NDArray[np.complex128]]:
-    """As :func:`log_transform` at i t, by more moments and fewer exact sums: tuning calls this a hundred times."""
-    mean = math.fsum(law * steps)
-    away = steps - mean
-    size = float(max(away[-1], -away[0]))
-    if float(t[-1]) * size > _SERIES_RADIUS:
-        return log_transform(steps, law, (1j * t).astype(np.complex128))
-    away = away / size
-    powers = np.cumprod(np.broadcast_to(away, (_MOMENTS, len(away))), axis=0)
-    moments = np.einsum("ij,j->i", powers, law)
-    coefficients = moments / special.factorial(np.arange(1, _MOMENTS + 1))
-    x = 1j * t * size
-    series = np.zeros_like(x)
-    for coefficient in coefficients[::-1]:
-        series = (series + coefficient) * x
-    modulus = 0.5 * np.log1p(2 * series.real + series.real**2 + series.imag**2)
-    return mean, modulus + 1j * np.arctan2(series.imag, 1 + series.real)
-
-
-def _side_lobe(steps: Floats, law: Floats, from_angle: float) -> float:
-    """An upper bound on log |E e^(its)| over [from_angle, pi].
-
-    |phi|^2 changes by at most var (pi/16d)^2 between a maximum and the nearest of 16 d grid points, and the
-    variance is at most d^2/4.
-    """
-    degree = int(steps[-1] - steps[0])
-    size = fft.next_fast_len(16 * (degree + 1), real=True)
-    dense = np.bincount((steps - steps[0]).astype(np.int64), weights=law, minlength=degree + 1)
-    power = np.abs(fft.rfft(dense, size)) ** 2
-    beyond = power[min(math.floor(from_angle * size / (2 * math.pi)), len(power) - 1) :]
-    # Up to its first minimum the main lobe only falls, and at from_angle it has died by the choice of it.
-    rising = np.flatnonzero(np.diff(beyond) > 0)
-    if len(rising) == 0:
-        return -math.inf
-    return 0.5 * math.log(min(float(beyond[rising[0] :].max()) + (math.pi / 32) ** 2, 1.0))
