@@ -142,3 +142,17 @@ def test_a_completed_request_needs_no_data(ledger: pt.Ledger, tmp_path: Path) ->
     test = pt.design("bernoulli(0.3)", "bernoulli(0.6)", epsilon=0.5, n=40)
     release = test.run(COIN, ledger=ledger, dataset="d", request="r")
     assert test.run(tmp_path / "gone.csv", ledger=ledger, dataset="d", request="r") == release
+
+
+def test_the_last_digits_of_a_design_make_no_new_request(ledger: pt.Ledger) -> None:
+    """Error rates may differ by rounding from machine to machine; a real difference is a conflict."""
+    from privatest.charge import make_charge
+
+    def asked(value: float) -> Any:
+        names = {"ledger": ledger, "dataset": "d", "request": "r"}
+        return make_charge(**names, epsilon=Fraction(1, 2), design=lambda: {"power": [value]}, simulated=False)
+
+    assert asked(0.1).perform(lambda: {"a": 1}) == {"a": 1}
+    assert asked(0.1 + 1e-15).earlier() == {"a": 1}
+    with pytest.raises(RequestConflict):
+        asked(0.1001).earlier()

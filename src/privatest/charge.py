@@ -83,7 +83,7 @@ def make_charge(
         raise InvalidInput("ledger= and rng= were both given, but a simulation releases nothing. Give one of them.")
     if epsilon is None:
         raise InvalidInput("ledger= was given, but this test is not private (epsilon=inf): no budget pays for it.")
-    text = json.dumps(design(), sort_keys=True, allow_nan=False, separators=(",", ":"))
+    text = json.dumps(_steady(design()), sort_keys=True, allow_nan=False, separators=(",", ":"))
     fingerprint = f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
     assert dataset is not None
     assert request is not None
@@ -93,3 +93,14 @@ def make_charge(
 def charged(charge: Charge | None, compute: Callable[[], R], read: Callable[[dict[str, Any]], R]) -> R:
     """What ``compute`` gives, charged for first where there is a charge; ``read`` restores it from its document."""
     return compute() if charge is None else read(charge.perform(lambda: compute().to_dict()))
+
+
+def _steady(value: Any) -> Any:
+    """The same with numbers of nine digits: the last ones may differ from machine to machine, and mean nothing."""
+    if isinstance(value, float):
+        return float(f"{value:.9g}")
+    if isinstance(value, Mapping):
+        return {key: _steady(entry) for key, entry in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_steady(entry) for entry in value]
+    return value

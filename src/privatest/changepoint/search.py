@@ -41,6 +41,8 @@ _GRID = (0.02, 0.1, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 5.0, 9.0)
 _STEPS_PER_DEVIATION = 8
 _HIDDEN = 768
 _FEWEST_UNITS, _MOST_UNITS = 8, 4096
+# By then some step is within 1/32 of any place.
+_MOST_STEPS_TO_ZERO = 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,7 +109,7 @@ class Problem:
         ratios = np.clip(self.profile.ratios, *clamp)
         width = float(ratios[-1] - ratios[0])
         if len(np.unique(ratios)) == 2:
-            return 1
+            return _steps_to_zero(float(ratios[0]), float(ratios[-1]))
         _, null, alternative = self.profile.moments((float(ratios[0]), float(ratios[-1])))
         deviation = math.sqrt((null + alternative) / 2)
         wanted = math.ceil(_STEPS_PER_DEVIATION * width / deviation) if deviation > 0 else _FEWEST_UNITS
@@ -139,6 +141,12 @@ class Problem:
 def law_of(score: Score) -> ScoreLaw:
     """A score's law."""
     return ScoreLaw(score.support, score.null_law, score.alternative_law, score.width)
+
+
+def _steps_to_zero(low: float, high: float) -> int:
+    """The fewest steps from low to high that put 0, the score of records that make no sense, near one of them."""
+    share = min(max(-low / (high - low), 0.0), 1.0)
+    return next(u for u in range(1, _MOST_STEPS_TO_ZERO + 1) if abs(round(share * u) / u - share) <= 1 / 32)
 
 
 def _coarsest(support: npt.NDArray[np.int64], p: Floats, q: Floats, width: int) -> ScoreLaw:

@@ -61,7 +61,7 @@ def centred(score: Score, kind: str, epsilon: Fraction, n: int, alpha: float | N
         return _kept(score, n, at(math.floor(scale * centre)), alpha)
     # Less noise may be worth a threshold that is a little off: the middle of the scores needs the least.
     rivals = (centre, middle, -score.origin / score.step, Fraction(score.low + score.high, 2))
-    return max((at(round(scale * rival)) for rival in rivals), key=lambda found: _advantage(score, n, found))
+    return max((at(round(scale * rival)) for rival in rivals), key=lambda found: round(_advantage(score, n, found), 12))
 
 
 def _advantage(score: Score, n: int, found: Shifted) -> float:
