@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import math
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+import privatest as pt
 from privatest import engines
 from privatest.engines import csv_files
+from privatest.engines.csv_rows import LONGEST
 from privatest.engines.fields import FieldRecords, field_number
+from privatest.engines.streams import StreamRecords
 from privatest.errors import InvalidData
 from privatest.pairs import make_pair
 from privatest.scores import clamped_score
@@ -186,9 +192,193 @@ def test_order_by_numbers_and_by_dates(tmp_path: Path) -> None:
     assert engines.open_source(long, column="x", order="t").series(SCORE).tolist() == scores([1, 2])
 
 
-def test_a_quote_that_is_never_closed_is_an_error_of_the_file(tmp_path: Path) -> None:
-    path = written(tmp_path, 'x,y\n1,"4711\n' + "2,3\n" * 5_000_000)
-    with pytest.raises(InvalidData, match="cannot be read as CSV") as caught:
-        engines.total(SCORE, path, column="x")
-    assert "4711" not in str(caught.value)
-    assert caught.value.__context__ is None
+# ---- any bytes are rows
+
+
+def by_letters(data: bytes, width: int) -> list[list[bytes | None]]:
+    """The rows of the data letter by letter, all at once: the rules without the haste."""
+    text = "".join(
+        chr(0x10FF00 + ord(letter) - 0xDC00) if "\udc80" <= letter <= "\udcff" else letter
+        for letter in data.decode("utf-8", "surrogateescape")
+    )
+    text += "\n" if text.endswith(",") else ""
+    rows: list[list[bytes | None]] = []
+    place = 0
+    while place < len(text):
+        row: list[bytes | None] = []
+        while True:
+            field, quoted = "", text[place : place + 1] == '"'
+            if quoted:
+                place += 1
+                while place < len(text) and (text[place] != '"' or text[place + 1 : place + 2] == '"'):
+                    field, place = field + text[place], place + (2 if text[place] == '"' else 1)
+                place += 1
+            while place < len(text) and text[place] not in ",\r\n":
+                field, place = field + text[place], place + 1
+            row.append(field.encode() if field or quoted else None)
+            if text[place : place + 1] != ",":
+                break
+            place += 1
+        place += 2 if text[place : place + 2] == "\r\n" else 1
+        if len(row) == width:
+            rows.append(row)
+        elif row != [None]:  # an empty line is no row
+            rows.append([None] * width)
+    return rows
+
+
+PIECES = [
+    *(b'"', b",", b"\n", b"\r", b"\r\n", b"\xff", b"\xe2\x82", b"\xac", b"\xed\xb2\x80", b"\xef\xbb\xbf", b"\x00"),
+    *(
+        b"1",
+        b"2.5",
+        b"a",
+        "é€😀".encode(),
+        b'""',
+        b"1,2\n",
+        b"3,a\r\n",
+        b'4,"\n\r"\n',
+        b" ",
+        b"\\",
+        b"\x1a",
+        b"\x0b\x85",
+    ),
+]
+BYTES = st.one_of(st.binary(max_size=40), st.lists(st.sampled_from(PIECES), max_size=25).map(b"".join))
+LINE_TEST = pt.design("normal(0, 1)", "normal(1, 1)", epsilon=1.0, n=20, neighbours="add-remove")
+LABEL_TEST = pt.design({"a": 0.2, 1: 0.8}, {"a": 0.6, 1: 0.4}, epsilon=1.0, n=20, neighbours="add-remove")
+
+
+@pytest.fixture
+def quiet(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Nothing is written, neither by Python's hook for lost exceptions nor by Arrow itself."""
+    lost: list[Any] = []
+    monkeypatch.setattr(sys, "unraisablehook", lost.append)
+    yield
+    assert not lost
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.usefixtures("quiet")
+@settings(max_examples=250, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@example(data=b"\xc2\x80\xe1\x80\x80\xf0\x90\x80\x80123\r\n", width=1, block=8, end=True)
+@example(data=b'"1234\r\n5"\n6', width=1, block=8, end=True)
+@example(data=b'"",', width=2, block=8, end=False)
+@given(data=BYTES, width=st.integers(1, 3), block=st.sampled_from([8, 9, 10, 13, 32, 1 << 23]), end=st.booleans())
+def test_any_bytes_are_rows(tmp_path: Path, data: bytes, width: int, block: int, end: bool) -> None:
+    """Small blocks cut characters, quotes and ends of lines anywhere, and are too small for some of the rows."""
+    header = ["x", "y", "z"][:width]
+    path = written(tmp_path, ",".join(header).encode() + b"\n" + data + (b"\n" if end else b""))
+    expected = by_letters(data + (b"\n" if end else b""), width)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(csv_files, "BLOCK", block)
+        for place in range(width):
+            fields = [row[place] for row in expected]
+            records = engines.open_source(path, column=header[place])
+            assert isinstance(records, StreamRecords)
+            found = [field for part in records.stream.parts() for field in part.records.values.to_pylist()]  # type: ignore[attr-defined]
+            assert found == fields
+            assert records.count() == len(expected)
+            assert records.series(SCORE).tolist() == scores([field_number(field) for field in fields])
+
+
+@pytest.mark.usefixtures("quiet")
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(data=BYTES, block=st.sampled_from([8, 1 << 23]))
+def test_no_bytes_make_a_run_fail(tmp_path: Path, data: bytes, block: int) -> None:
+    path = written(tmp_path, b"x,who\n" + data)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(csv_files, "BLOCK", block)
+        assert pt.count_records(path, column="x") == len(by_letters(data, 2))
+        assert LINE_TEST.run(path, column="x").decision in ("null", "alternative")
+        assert LABEL_TEST.run(path, column="x").decision in ("null", "alternative")
+        assert LABEL_TEST.run(path, column="x", unit="who").decision in ("null", "alternative")
+        for one in (engines.open_source(path, column="x", order="who"), engines.open_source(path, column="who")):
+            assert len(one.series(SCORE)) == one.count() == len(by_letters(data, 2))
+
+
+def alone(program: str, *files: Path) -> tuple[str, str]:
+    """What the program writes in a process of its own."""
+    environment = {**os.environ, "PYTHONPATH": str(Path(pt.__file__).parents[1])}
+    command = [sys.executable, "-W", "error", "-c", program, *map(str, files)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=100, env=environment)
+    return done.stdout.strip(), done.stderr
+
+
+def test_bad_bytes_in_a_row_that_does_not_fit_say_nothing(tmp_path: Path) -> None:
+    """In a process of its own: what Arrow and Python write at the end of one is seen too."""
+    program = "import sys, privatest as pt; print([pt.count_records(path, column='x') for path in sys.argv[1:]])"
+    files = [
+        written(tmp_path, data, f"{number}.csv")
+        for number, data in enumerate(
+            [
+                b"x,y\n1,a\n1,c,\xff\n",
+                b"x,y\n\xff\n1,a\n",
+                b"x,y\n1,2\n" + b"1,2,\xe2\x82\n" * 9,
+                b'x,y\n1,2\n3,"\xff' + b"4,5\n" * 5_000_000,
+            ]
+        )
+    ]
+    out, err = alone(program, *files)
+    assert (out, err) == ("[2, 2, 10, 2]", "")
+
+
+def test_units_and_labels_with_bad_bytes(tmp_path: Path) -> None:
+    """A label with such a byte is odd, whatever replaces it in other programs; units that differ in one are two."""
+    score = clamped_score(
+        make_pair({"a": 0.2, "?": 0.3, "\ufffd": 0.1, "\\xff": 0.4}, {"a": 0.4, "?": 0.3, "\ufffd": 0.2, "\\xff": 0.1}),
+        (-0.9, 1.1),
+    )
+    path = written(tmp_path, b"x,who\n\xff,M\xfcller\na\xff,M\xf6ller\na,M\xfcller\n\xc3,Miller\na,M\xfcller\n")
+    a = score.table.tolist()[score.cells.labels.index("a")]  # type: ignore[attr-defined]
+    odd = score.odd_score
+    assert engines.open_source(path, column="x").series(score).tolist() == [odd, odd, a, odd, a]
+    assert engines.open_source(path, column="x", unit="who", max_rows_per_unit=1).count() == 3
+    assert engines.total(score, path, column="x", unit="who", max_rows_per_unit=1) == 2 * odd + a
+
+
+@pytest.mark.usefixtures("quiet")
+def test_a_quote_that_is_never_closed_makes_one_record_of_the_rest(tmp_path: Path) -> None:
+    """However long the rest is; and the score of that record is odd wherever the quote stands."""
+    for rest in (3, 3_000_000):
+        for row, values in (('1,"4711\n', [5, 1]), ('"1,4711\n', [5, math.nan]), ('1,2,"3\n', [5, math.nan])):
+            path = written(tmp_path, "x,y\n5,6\n" + row + "2,3\n" * rest)
+            records = engines.open_source(path, column="x")
+            assert records.series(SCORE).tolist() == scores(values)
+            assert records.total(SCORE) == sum(scores(values))
+
+
+@pytest.mark.usefixtures("quiet")
+def test_long_rows_are_read_and_long_fields_are_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A row's length is no reason to fail, nor does it change another row; the memory for it is bounded."""
+    monkeypatch.setattr(csv_files, "BLOCK", 1 << 21)
+    filler = "a" * (5 << 20)
+    for rows, values in (
+        ([f"1,{filler}", "2,b"], [1, 2]),  # a long field that is not asked for
+        ([f"{'0' * (5 << 20)},a", "2,b"], [math.nan, 2]),  # a long field that would be a number, were it shorter
+        (["1," + "," * (5 << 20), "2,b"], [math.nan, 2]),  # many fields
+        ([f"{'0' * LONGEST}1,a", "2,b"], [math.nan, 2]),
+        ([f"{'0' * LONGEST}1,a", "2,b", f"3,{filler}"], [math.nan, 2, 3]),
+        ([f"{'0' * (LONGEST - 1)}1,a", "2,b"], [1, 2]),
+        ([f"{'0' * (LONGEST - 1)}1,a", "2,b", f"3,{filler}"], [1, 2, 3]),
+        ([f"9,{'b' * (3 << 20)}", *["1,2"] * 200_000, f'3,"{filler}', '""",'], [9, *[1] * 200_000, math.nan]),
+    ):
+        path = written(tmp_path, "x,y\n" + "\n".join(rows))
+        assert engines.open_source(path, column="x").series(SCORE).tolist() == scores(values)
+
+
+def test_memory_for_a_long_row_is_bounded(tmp_path: Path) -> None:
+    path = written(tmp_path, b'x,y\n1,"' + b"a,b\n" * (32 << 20))
+    program = (
+        "import sys, resource, privatest as pt; pt.count_records(sys.argv[2], column='x');"
+        "start = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss; pt.count_records(sys.argv[1], column='x');"
+        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - start)"
+    )
+    small = written(tmp_path, "x,y\n1,2\n", "small.csv")
+    out, _ = alone(program, path, small)
+    assert int(out) * (1 if sys.platform != "darwin" else 2**-10) < 80_000  # KB, of a row of 128 MB
+
+
+def test_a_header_without_an_end_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InvalidData, match=r"more than 8,388,608 bytes\. It must name the columns"):
+        engines.open_source(written(tmp_path, 'x,"y\n' + "1,2\n" * 2_500_000), column="x")
