@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import html
 from collections.abc import Iterable, Sequence
+from typing import Any
 
-__all__ = ["escape", "fact_table", "short", "table"]
+__all__ = ["escape", "fact_table", "release_table", "short", "table"]
 
 
 def escape(text: object) -> str:
     """The text for HTML, with nothing in it that a browser would act on."""
-    words = str(text)
-    for character, entity in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ('"', "&quot;"), ("'", "&#x27;")):
-        words = words.replace(character, entity)
+    words = html.escape(str(text))
     # A page cannot hold control characters, nor lone surrogates.
     words = "".join(c if c in "\n\t" or (c >= " " and c != "\x7f") else "\N{REPLACEMENT CHARACTER}" for c in words)
     return words.encode("utf-8", "replace").decode("utf-8")
@@ -34,6 +34,14 @@ def fact_table(title: str, facts: Iterable[tuple[str, object]]) -> str:
         f'<tr><th scope="row">{escape(name)}</th><td>{escape(short(value))}</td></tr>' for name, value in facts
     )
     return f'<table class="privatest"><caption>{escape(title)}</caption><tbody>{rows}</tbody></table>'
+
+
+def release_table(title: str, release: Any) -> str:
+    """A table of what a test of either kind released."""
+    names = (("decision",) * 2, ("statistic",) * 2, ("p-value", "pvalue"), ("epsilon",) * 2, ("records n", "n"))
+    facts = [(name, getattr(release, attribute)) for name, attribute in (*names, ("test",) * 2, ("neighbours",) * 2)]
+    kept = "yes" if release.private else "NO: simulated" if release.simulated else "NO"
+    return fact_table(title, [*facts, ("private", kept)])
 
 
 def table(title: str, headings: Sequence[str], rows: Iterable[Sequence[object]]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import fields
+from typing import Any
 
 import numpy as np
 import pytest
@@ -153,3 +154,15 @@ def test_structure_may_raise() -> None:
 def test_a_seed_makes_it_reproducible() -> None:
     one, other = (detect_change(series(200, 90), *COINS, epsilon=0.5, rng=np.random.default_rng(8)) for _ in range(2))
     assert one == other
+
+
+@pytest.mark.parametrize(
+    ("null", "alternative"), [COINS, ("bernoulli(0.05)", "bernoulli(0.1)"), ([0.3, 0.7], [0.9, 0.1])]
+)
+def test_records_that_make_no_sense_count_for_neither_side(null: Any, alternative: Any) -> None:
+    """Their score is the ratio 0, clamped, to a thirty-second of the clamp, also where the scores have two values."""
+    for method in ("blocks", "direct"):
+        score = plan_change(null, alternative, epsilon=1, method=method)._design.probe
+        assert score is not None
+        low, high = score.bounds()
+        assert abs(float(score.origin + score.step * score.odd_score) - min(max(0.0, low), high)) <= (high - low) / 32

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from privatest.cli.lines import record_of
 from privatest.cli.streams import LONGEST_LINE, arriving
+from privatest.line_records import record_of
 from tests.cli.conftest import ENVIRONMENT, PROGRAM, Run
 from tests.cli.test_exit_codes import until
 

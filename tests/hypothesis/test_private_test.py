@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import privatest as pt
 from privatest.errors import InvalidData, InvalidDocument, InvalidInput
 from privatest.hypothesis import NoisyTotal, PrivateTest, Release
 from privatest.noise import Laplace, Noise, NoNoise, Tulap
@@ -425,3 +426,10 @@ def test_a_degenerate_score_still_runs() -> None:
     test = PrivateTest("tight", score, Tulap(Fraction(1), 1), Fraction(1), 1.0, 1)
     assert test.alpha == pytest.approx(float(Tulap(Fraction(1), 1).cdf(1)), rel=1e-13)
     assert test.run([1.5]).decision in ("null", "alternative")
+
+
+@pytest.mark.parametrize("n", [1, 2, 5, 28, 29])
+def test_symmetric_hypotheses_on_two_values_get_equal_errors(n: int) -> None:
+    """Where many thresholds have the same advantage, the one between the two errors' favourites is taken."""
+    test = pt.design("bernoulli(0.2)", "bernoulli(0.8)", epsilon=1, n=n)
+    assert test.alpha == pytest.approx(test.beta, abs=2e-3)

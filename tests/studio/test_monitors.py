@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from privatest.studio.monitors import record_of
+from privatest.line_records import record_of
 
 ASK: dict[str, Any] = {"null": "bernoulli(0.2)", "alternative": "bernoulli(0.8)", "epsilon": 1.0, "dataset": "claims"}
 

@@ -19,7 +19,7 @@ from privatest.changepoint.search import Clamp, Problem, law_of
 from privatest.changepoint.suffix_alarm import SuffixAlarm
 from privatest.engines import Records
 from privatest.hypothesis import PrivateTest
-from privatest.hypothesis.build import clamped
+from privatest.hypothesis.build import from_score
 from privatest.noise import Source, Tulap
 from privatest.pairs import Pair
 from privatest.power.family import make_family
@@ -183,7 +183,7 @@ def paper_test(problem: Problem) -> PrivateTest:
     family = make_family(pair.null, pair.alternative, problem.epsilon, "tight", "paper", None, goal)
     size = smallest_n(family)
     # The threshold of the largest advantage, if both errors are small enough there; else the one made for alpha.
-    test = clamped(pair, problem.epsilon, size, "tight", family.clamp_for(size))
+    test = from_score(pair, family.score_for(size), problem.epsilon, size, "tight", family.clamp_for(size))
     if max(test.alpha, test.beta) > PAPER_ERROR:
         test = family.test(size)
     return test

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from privatest import errors
+from privatest import errors, line_records
 from privatest.cli import options as o
-from privatest.cli.lines import read_records
 from privatest.cli.output import Fact, emit_json, facts, working
 from privatest.cli.planning import need
 from privatest.cli.problems import merge, write_problem
@@ -23,6 +22,10 @@ if TYPE_CHECKING:
 __all__ = ["decide", "detect", "fit"]
 
 WHERE = ("column", "unit", "order")
+SAID_BY_DESIGN = (
+    *("null", "alternative", "epsilon", "n", "alpha"),
+    *("test", "clamp", "threshold", "neighbours", "max_rows_per_unit"),
+)
 PRIVACY = {"replace": "replacing one record", "add-remove": "adding or removing one record"}
 
 
@@ -111,10 +114,9 @@ def _saved(path: str, given: Mapping[str, Any]) -> PrivateTest:
     """A test from a file; nothing else may say what the test is."""
     import privatest as pt
 
-    shapes = ("null", "alternative", "epsilon", "n", "alpha", "test", "clamp", "threshold", "neighbours")
-    also = [name for name in shapes if given[name] is not None]
+    also = [f"--{name.replace('_', '-')}" for name in SAID_BY_DESIGN if given[name] is not None]
     if also:
-        raise errors.InvalidInput(f"--design says what the test is; leave out --{', --'.join(also)}.")
+        raise errors.InvalidInput(f"--design says what the test is; leave out {', '.join(also)}.")
     return pt.PrivateTest.from_json(read_text(path, "--design"))
 
 
@@ -122,6 +124,7 @@ def _show(found: Release, made: PrivateTest, asked: Mapping[str, Any], as_json: 
     if as_json:
         emit_json(found.to_dict())
         return
+    hidden = found.neighbours == "add-remove"
     said = {"null": made.null, "alternative": made.alternative}[found.decision]
     lines: list[Fact] = [("decision", found.decision, f"the data look like {said}")]
     if found.statistic is not None and found.pvalue is not None:
@@ -130,7 +133,7 @@ def _show(found: Release, made: PrivateTest, asked: Mapping[str, Any], as_json: 
             ("p-value", "below 1e-9" if found.pvalue < 1e-9 else f"{found.pvalue:.3g}", "exact, were the null true"),
         ]
     lines += [
-        ("records", f"{found.n:,}" if found.n else "not revealed", f"test {found.test}"),
+        ("records", "not revealed" if hidden else f"{found.n:,}", f"test {found.test}"),
         ("error rates", f"{made.alpha:.2g} and {made.beta:.2g}", f"type I and type II, on {made.n:,} records"),
         ("privacy", f"epsilon {found.epsilon:g}" if found.private else "NOT PRIVATE", _hidden(found.neighbours)),
     ]
@@ -304,7 +307,7 @@ def source_of(data: str) -> Any:
     """What the package reads: the path or address itself, or the lines of standard input for ``-``."""
     if not data.strip():
         raise errors.InvalidInput("The data's name is empty. Give a file, a table's address, or - for standard input.")
-    return read_records(sys.stdin.buffer) if data == "-" else data
+    return line_records.records_of(sys.stdin.buffer) if data == "-" else data
 
 
 def _running(asked: Mapping[str, Any]) -> dict[str, Any]:

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from privatest import errors
+from privatest import errors, line_records
 from privatest.cli import options as o
-from privatest.cli.lines import records_of
 from privatest.cli.output import emit_json, working
 from privatest.cli.planning import need
 from privatest.cli.problems import merge
@@ -135,7 +134,7 @@ def _alarms(watcher: Monitor, batches: Iterator[list[bytes]], go_on: bool) -> It
             watcher.reset()
         for batch in batches:
             before = watcher.seen
-            alarm = watcher.update_many(records_of(batch))
+            alarm = watcher.update_many(line_records.records_of(batch))
             if alarm is not None:
                 batches = _chained(batch[watcher.seen - before :], batches)
                 break

@@ -1,4 +1,4 @@
-"""Whether a column's type fits a score. Types only: no record is looked at."""
+"""Whether a column fits: its type the score, its length the test. No record is looked at."""
 
 from __future__ import annotations
 
@@ -6,7 +6,16 @@ from privatest.errors import InvalidData
 from privatest.scores import LabelCells, Score
 from privatest.scores.cells import is_number
 
-__all__ = ["check_numbers", "check_text", "unfit"]
+__all__ = ["check_count", "check_numbers", "check_text", "unfit"]
+
+
+def check_count(count: int, n: int) -> None:
+    """Refuse data of another length than the test's, where that is public."""
+    if count != n:
+        raise InvalidData(
+            f"The data have {count} records, the test was designed for n={n}. "
+            f"Design it with n={count}, or pass exactly {n} records."
+        )
 
 
 def check_numbers(score: Score, dtype: str) -> None:

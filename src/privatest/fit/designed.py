@@ -14,8 +14,9 @@ import numpy.typing as npt
 
 from privatest import engines, markup
 from privatest.charge import Charge, charged, make_charge
+from privatest.engines.fit import check_count
 from privatest.engines.protocol import counter
-from privatest.errors import InvalidData, InvalidDocument, InvalidInput
+from privatest.errors import InvalidDocument, InvalidInput
 from privatest.fit.candidates import Candidate, Target
 from privatest.fit.domain import Domain, domain_cells_from_dict
 from privatest.fit.excess import Excess
@@ -25,6 +26,7 @@ from privatest.fit.law import ACCURACY, ExcessLaw
 from privatest.fit.release import FitRelease
 from privatest.fit.unfavourable import Alternative
 from privatest.noise import Tulap, noise_from_dict, seeded_source, system_source
+from privatest.scores.documents import document_from_json
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -186,12 +188,7 @@ class FitTest:
     ) -> FitRelease:
         """:meth:`run` on records that are open already."""
         records.check(counter(self.domain.cells))
-        count = records.count()
-        if count != self.n:
-            raise InvalidData(
-                f"The data have {count} records, the test was designed for n={self.n}. "
-                f"Design it with n={count}, or pass exactly {self.n} records."
-            )
+        check_count(records.count(), self.n)
         source = system_source if rng is None else seeded_source(rng)
 
         def released() -> FitRelease:
@@ -287,11 +284,7 @@ class FitTest:
     @classmethod
     def from_json(cls, text: str | bytes) -> FitTest:
         """The test that :meth:`to_json` wrote."""
-        try:
-            document = json.loads(text)
-        except (TypeError, ValueError, RecursionError):
-            raise InvalidDocument("The text is not JSON; is it cut short?") from None
-        return cls.from_dict(document)
+        return cls.from_dict(document_from_json(text))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, FitTest):

@@ -55,17 +55,7 @@ class FitRelease:
         return cls(**{field.name: document[field.name] for field in fields(cls)})
 
     def _repr_html_(self) -> str:
-        facts = (
-            ("decision", self.decision),
-            ("statistic", self.statistic),
-            ("p-value", self.pvalue),
-            ("epsilon", self.epsilon),
-            ("records n", self.n),
-            ("test", self.test),
-            ("neighbours", self.neighbours),
-            ("private", "yes" if self.private else "NO" + (": simulated" if self.simulated else "")),
-        )
-        return markup.fact_table("Goodness of fit", facts)
+        return markup.release_table("Goodness of fit", self)
 
     def __str__(self) -> str:
         kept = "SIMULATED, not private"

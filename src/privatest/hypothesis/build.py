@@ -20,7 +20,6 @@ __all__ = [
     "PRIVATE_KINDS",
     "calibrated_cutoff",
     "calibrated_noise",
-    "clamped",
     "from_score",
     "kind_score",
     "paper_clamp",
@@ -31,26 +30,6 @@ PRIVATE_KINDS = ("tight", "scllr", "ncllr")
 KINDS = (*PRIVATE_KINDS, "llr", "sllr")
 FEW_VALUES = 16
 COARSE_UNITS = 64
-
-
-def clamped(
-    pair: Pair,
-    epsilon: Fraction,
-    n: int,
-    kind: str,
-    clamp: tuple[Number, Number],
-    *,
-    threshold: Fraction | None = None,
-    alpha: float | None = None,
-    around: Neighbourhood = REPLACE,
-) -> PrivateTest:
-    """A private test with this clamp.
-
-    The threshold is the given one; else the largest that keeps the type I error at ``alpha``; else, for "tight", the
-    one of the largest advantage and, for the paper's tests, 0.
-    """
-    score = kind_score(pair, kind, clamp)
-    return from_score(pair, score, epsilon, n, kind, clamp, threshold=threshold, alpha=alpha, around=around)
 
 
 def from_score(
@@ -65,7 +44,11 @@ def from_score(
     alpha: float | None = None,
     around: Neighbourhood = REPLACE,
 ) -> PrivateTest:
-    """:func:`clamped`, from a score that is already made."""
+    """A private test with this clamp, whose score is :func:`kind_score`.
+
+    The threshold is the given one; else the largest that keeps the type I error at ``alpha``; else, for "tight", the
+    one of the largest advantage and, for the paper's tests, 0.
+    """
     calibrated = threshold is None and (alpha is not None or kind == "tight")
     if around.kind == "add-remove":
         if calibrated:

@@ -13,14 +13,15 @@ import numpy as np
 
 from privatest import _validate, engines, markup
 from privatest.charge import charged, make_charge
-from privatest.errors import InvalidData, InvalidDocument, InvalidInput
+from privatest.engines.fit import check_count
+from privatest.errors import InvalidDocument, InvalidInput
 from privatest.hypothesis.neighbours import NEIGHBOURS, Neighbourhood
 from privatest.hypothesis.release import Decision, Release
 from privatest.hypothesis.total import NoisyTotal
 from privatest.noise import Noise, NoNoise, Tulap, noise_from_dict, seeded_source, system_source
 from privatest.rational import rational
 from privatest.scores import Score
-from privatest.scores.documents import fraction_from_json, number_from_json
+from privatest.scores.documents import document_from_json, fraction_from_json, number_from_json
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -179,11 +180,8 @@ class PrivateTest:
         most = None if unit is None else self.max_rows_per_unit
         records = engines.open_source(data, column=column, unit=unit, max_rows_per_unit=most, order=order)
         records.check(self.score)
-        if self.neighbours == "replace" and (count := records.count()) != self.n:
-            raise InvalidData(
-                f"The data have {count} records, the test was designed for n={self.n}. "
-                f"Design it with n={count}, or pass exactly {self.n} records."
-            )
+        if self.neighbours == "replace":
+            check_count(records.count(), self.n)
         if self.private:
             _ = self.alpha  # a law that cannot be computed is refused now, not when the noise is drawn
         source = system_source if rng is None else seeded_source(rng)
@@ -232,6 +230,7 @@ class PrivateTest:
             ("noise", "none" if isinstance(self.noise, NoNoise) else type(self.noise).__name__),
             ("threshold", self.threshold),
             ("neighbours", self.neighbours),
+            ("rows used of one person, at most", self.max_rows_per_unit),
         )
         return markup.fact_table(f"Private test {self.name!r}", facts)
 
@@ -293,13 +292,7 @@ class PrivateTest:
     @classmethod
     def from_json(cls, text: str | bytes) -> PrivateTest:
         """The test that :meth:`to_json` wrote."""
-        try:
-            document = json.loads(text, parse_constant=_refuse)
-        except InvalidDocument:
-            raise
-        except (TypeError, ValueError, RecursionError):
-            raise InvalidDocument("The text is not JSON; is it cut short?") from None
-        return cls.from_dict(document)
+        return cls.from_dict(document_from_json(text))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, PrivateTest):
@@ -319,7 +312,3 @@ class PrivateTest:
             f"clamp=({low:.6g}, {high:.6g}), width={self.score.width}, noise={noise}, "
             f"threshold={self.threshold:.6g}, neighbours={self.neighbours!r}{rows})"
         )
-
-
-def _refuse(constant: str) -> None:
-    raise InvalidDocument(f"The document holds {constant}, which is no number of a test.")

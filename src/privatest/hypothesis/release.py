@@ -62,17 +62,7 @@ class Release:
         return cls(**kept)
 
     def _repr_html_(self) -> str:
-        facts = (
-            ("decision", self.decision),
-            ("statistic", self.statistic),
-            ("p-value", self.pvalue),
-            ("epsilon", self.epsilon),
-            ("records n", self.n),
-            ("test", self.test),
-            ("neighbours", self.neighbours),
-            ("private", "yes" if self.private else "NO" + (": simulated" if self.simulated else "")),
-        )
-        return markup.fact_table("Release", facts)
+        return markup.release_table("Release", self)
 
     def __str__(self) -> str:
         parts = [f"decision: {self.decision}"]

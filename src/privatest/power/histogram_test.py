@@ -21,7 +21,8 @@ import numpy.typing as npt
 
 from privatest import _validate, engines
 from privatest.charge import charged, make_charge
-from privatest.errors import InvalidData, InvalidDocument, InvalidInput
+from privatest.engines.fit import check_count
+from privatest.errors import InvalidDocument, InvalidInput
 from privatest.hypothesis import Release
 from privatest.hypothesis.release import Decision
 from privatest.noise import seeded_source, system_source
@@ -29,6 +30,7 @@ from privatest.noise.coins import bernoulli
 from privatest.pairs import DiscretePair, Pair
 from privatest.scores import IntegerCells, LabelCells, Score
 from privatest.scores.cells import cells_from_dict
+from privatest.scores.documents import document_from_json
 from privatest.theory.histograms import Classes, Histograms
 from privatest.theory.wasserstein import UNITS, Wasserstein
 
@@ -240,12 +242,7 @@ class HistogramTest:
             return Release.from_dict(earlier)
         records = engines.open_source(data, column=column)
         records.check(self._digit_score(1, 1))
-        count = records.count()
-        if count != self.n:
-            raise InvalidData(
-                f"The data have {count} records, the test was designed for n={self.n}. "
-                f"Design it with n={count}, or pass exactly {self.n} records."
-            )
+        check_count(records.count(), self.n)
         source = system_source if rng is None else seeded_source(rng)
 
         def released() -> Release:
@@ -339,11 +336,7 @@ class HistogramTest:
     @classmethod
     def from_json(cls, text: str | bytes) -> HistogramTest:
         """The test that :meth:`to_json` wrote."""
-        try:
-            document = json.loads(text)
-        except (TypeError, ValueError, RecursionError):
-            raise InvalidDocument("The text is not JSON; is it cut short?") from None
-        return cls.from_dict(document)
+        return cls.from_dict(document_from_json(text))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, HistogramTest):

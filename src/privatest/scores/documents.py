@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import datetime
+import json
 import math
 import re
 from collections.abc import Hashable
@@ -18,6 +19,7 @@ from privatest.errors import InvalidDocument, InvalidInput
 
 __all__ = [
     "MOST_ENTRIES",
+    "document_from_json",
     "fraction_from_json",
     "integer_from_json",
     "integers_from_json",
@@ -128,3 +130,17 @@ def fraction_from_json(text: Any) -> Fraction:
     except ZeroDivisionError:
         pass
     raise InvalidDocument('A rational must be written as "p" or "p/q".')
+
+
+def document_from_json(text: Any) -> Any:
+    """What a JSON text holds; refuses NaN and infinities, which JSON does not have."""
+    try:
+        return json.loads(text, parse_constant=_refuse)
+    except InvalidDocument:
+        raise
+    except (TypeError, ValueError, RecursionError):
+        raise InvalidDocument("The text is not JSON; is it cut short?") from None
+
+
+def _refuse(constant: str) -> None:
+    raise InvalidDocument(f"The document holds {constant}, which is no number of a test.")

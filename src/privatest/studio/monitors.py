@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import threading
 from collections import OrderedDict
 from collections.abc import Iterable
@@ -10,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import privatest as pt
-from privatest import errors
+from privatest import errors, line_records
 from privatest.studio.answers import law_of, plain_number
 from privatest.studio.places import Folder
 from privatest.studio.runs import Budgets
 
-__all__ = ["Monitors", "record_of"]
+__all__ = ["Monitors"]
 
 Json = dict[str, Any]
 MOST_MONITORS = 16
@@ -23,26 +22,6 @@ AT_ONCE = 1 << 20
 LONGEST_LINE = 1 << 16
 PAUSE = 0.3
 SHOWN = 400
-
-_WHOLE = re.compile(r"[+-]?[0-9]{1,18}")
-
-
-def record_of(line: bytes | str) -> int | float | str | None:
-    """A number where the line is one, else its text; None, an odd record, for what is no text at all.
-
-    >>> [record_of(line) for line in ("3", b" 0.5", "often", b"\\xff")]
-    [3, 0.5, 'often', None]
-    """
-    try:
-        text = (line.decode("utf-8") if isinstance(line, bytes) else line).strip()
-    except UnicodeDecodeError:
-        return None
-    if _WHOLE.fullmatch(text):
-        return int(text)
-    try:
-        return float(text)
-    except ValueError:
-        return text
 
 
 class _Followed:
@@ -58,7 +37,7 @@ class _Followed:
         """Hand on records; none after an alarm."""
         with self.lock:
             if not self.monitor.drift_detected and not self.stop.is_set():
-                alarm = self.monitor.update_many([record_of(line) for line in lines])
+                alarm = self.monitor.update_many(line_records.records_of(lines))
                 if alarm is not None:
                     self.alarms.append(alarm.to_dict())
 
