@@ -211,7 +211,6 @@ def test_only_the_needed_columns_are_read(folder: Path, monkeypatch: pytest.Monk
 
 def test_large_row_groups_are_read_in_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Through a buffer, a few rows at a time, in order."""
-    monkeypatch.setattr(parquet, "LARGE", 1000)
     monkeypatch.setattr(parquet, "BUFFER", 4096)
     monkeypatch.setattr(parquet, "BATCH", 97)
     pq.write_table(pa.table({"x": NUMBERS}), tmp_path / "one.parquet", row_group_size=10**6)

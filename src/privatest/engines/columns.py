@@ -14,7 +14,8 @@ __all__ = ["CHUNK", "Column", "whole_blocks"]
 Indices = npt.NDArray[np.intp]
 Integers = npt.NDArray[np.int64]
 
-CHUNK = 1 << 16
+# Records at a time: few enough for the cache, many enough that threads seldom wait for the interpreter.
+CHUNK = 1 << 18
 
 
 class Column(ABC):
@@ -39,8 +40,8 @@ class Column(ABC):
     def total(self, score: Score) -> int:
         """The exact sum of all records' scores."""
         parts = (self.part(first, first + CHUNK) for first in range(0, self.count(), CHUNK))
-        # A chunk's sum fits 64 bits while scores stay under 2^47; larger ones are summed as Python integers.
-        if max(abs(score.low), abs(score.high)) >= 1 << 46:
+        # Scores whose sum over a chunk may not fit 64 bits are summed as Python integers.
+        if max(abs(score.low), abs(score.high)) >= (1 << 62) // CHUNK:
             return sum(sum(score.table[part.index(score.cells)].tolist()) for part in parts)
         return sum(int(score.table[part.index(score.cells)].sum()) for part in parts)
 

@@ -12,10 +12,9 @@ from privatest.engines.streams import Part, Piece, Progress, Stream
 __all__ = ["parquet_stream"]
 
 # Rows at a time; fewer where a record may be a long text.
-BATCH = 1 << 19
+BATCH = 1 << 20
 TEXT_BATCH = 1 << 16
-# A column of a row group larger than this is read through a buffer, so that it need not be in memory whole.
-LARGE = 1 << 25
+# Bytes read ahead, so that a column of a row group need not be in memory whole.
 BUFFER = 1 << 20
 
 
@@ -54,12 +53,8 @@ def _row_group(path: str, metadata: Any, group: int, wanted: Wanted, size: int) 
     import pyarrow.parquet as pq
 
     def read(progress: Progress) -> Iterator[Part]:
-        names = wanted.names()
-        columns = (metadata.row_group(group).column(place) for place in range(metadata.num_columns))
-        largest = max((c.total_compressed_size for c in columns if c.path_in_schema in names), default=0)
-        buffered = {"buffer_size": BUFFER} if largest > LARGE else {}
-        with pq.ParquetFile(path, metadata=metadata, pre_buffer=False, **buffered) as file:
-            for batch in file.iter_batches(size, row_groups=[group], columns=names, use_threads=False):
+        with pq.ParquetFile(path, metadata=metadata, pre_buffer=False, buffer_size=BUFFER) as file:
+            for batch in file.iter_batches(size, row_groups=[group], columns=wanted.names(), use_threads=False):
                 yield wanted.part(batch)
                 progress(batch.num_rows)
 

@@ -6,6 +6,7 @@ Never more than a few pieces' parts are in memory, so the peak does not grow wit
 from __future__ import annotations
 
 import os
+import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -75,18 +76,20 @@ class Stream:
                 yield from piece.read(progress)
 
     def gather(self, make_work: Callable[[], Callable[[Column], Result]]) -> Iterator[Result]:
-        """The work on all parts, in no order that matters: pieces are read in parallel, each with work of its own."""
+        """The work on all parts, in no order that matters: by several threads, each with work of its own."""
         threads = min(os.cpu_count() or 1, 16, len(self.pieces))
         if threads <= 1:
             work = make_work()
             for part in self.parts():
                 yield work(part.records)
             return
+        own = threading.local()
         with self.bar() as progress, ThreadPoolExecutor(threads) as pool:
 
             def run(piece: Piece) -> list[Result]:
-                work = make_work()
-                return [work(part.records) for part in piece.read(progress)]
+                if not hasattr(own, "work"):
+                    own.work = make_work()
+                return [own.work(part.records) for part in piece.read(progress)]
 
             waiting: deque[Future[list[Result]]] = deque()
             try:
