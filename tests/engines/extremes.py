@@ -50,6 +50,11 @@ EXTREMES: dict[str, Cells] = {
     "dyadic, supported from zero": DyadicCells(-4, 0, 9, 0.0, math.inf),
     "dyadic, supported outside its cells": DyadicCells(3, 0, 9, 7.5, 8.0),
     "dyadic, many cells": DyadicCells(6, -1000, 2000),
+    "dyadic, far from zero": DyadicCells(2, 2**49 - 9, 9),
+    "dyadic, further from zero": DyadicCells(2, -(2**49), 9),
+    "dyadic, beyond the far": DyadicCells(0, 0, 5, 2.0**49, math.inf),
+    "dyadic, almost beyond": DyadicCells(0, 2**48, 5, 2.0**49 - 1, 2.0**52),
+    "dyadic, scaled down by as much as stages allow": DyadicCells(-900, -5, 11),
     "bounded": BoundedCells(0.0, 1.0, 5),
     "bounded, large scale": BoundedCells(0.0, 3.0 * 2**60, 6),
     "bounded, even scale": BoundedCells(0.0, 6.0, 3),
@@ -96,6 +101,10 @@ def doubles(cells: Cells) -> list[float | None]:
     edges += [float(label) for label in getattr(cells, "labels", ()) if not isinstance(label, str)]
     if isinstance(cells, DyadicCells) and cells.exponent < 0:
         edges += [sign * 2.0 ** (k - 1075 - cells.exponent) for sign in (-1, 1) for k in (0, 1)]
+    if isinstance(cells, DyadicCells):
+        # Where Spark's stand-ins are.
+        powers = [math.ldexp(1.0, min(k - cells.exponent, 1023)) for k in (48, 49, 50, 51, 52, 53)]
+        edges += [sign * power for sign in (-1, 1) for power in powers]
     if isinstance(cells, BoundedCells):
         edges += [cells.centre + sign * math.ldexp(cells.scale, k) for sign in (-1, 1) for k in (30, 40, 52, 54)]
         edges += [sign * cells.scale * 2.0**-1070 * k for sign in (-1, 1) for k in (1 / 32, 1 / 16)]
@@ -106,13 +115,16 @@ def doubles(cells: Cells) -> list[float | None]:
 
 
 def scores(cells: Cells) -> list[Score]:
-    """The cell itself; a table that tells all cells apart; one with few steps; one with scores that fill 62 bits."""
+    """The cell itself; tables that tell all cells apart, have few steps, fill 62 bits, rise and fall linearly."""
     rng = np.random.default_rng(cells.count)
     index = indexer(cells)
     shuffled = rng.permutation(cells.count + 1) - 7
     coarse = np.append(np.arange(cells.count) // max(cells.count // 3, 1), -5)
     huge = rng.integers(-(2**61), 2**61, cells.count + 1)
-    return [index, *(Score(cells, table, *_laws(index)) for table in (shuffled, coarse, huge))]
+    ramp = np.clip(np.arange(cells.count), cells.count // 4, max(3 * cells.count // 4, 1))
+    odd = int(np.median(ramp))
+    lines = [np.append(ramp, odd), np.append(3 - ramp, 3 - odd)]
+    return [index, *(Score(cells, table, *_laws(index)) for table in (shuffled, coarse, huge, *lines))]
 
 
 def _laws(score: Score) -> tuple[Any, ...]:

@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +20,9 @@ import pytest
 from privatest import engines
 from privatest.engines import expression, open_source
 from privatest.engines.spark import SparkRecords
+from privatest.engines.spark_stages import _stages, score_in_stages
 from privatest.errors import InvalidData, MissingExtra
-from privatest.scores import Score
+from privatest.scores import DyadicCells, Score
 from tests.engines.catalogue import SCORES
 from tests.engines.extremes import EXTREMES, doubles, scores
 from tests.engines.warehouses import SPARK, WAREHOUSES, spark
@@ -29,6 +31,15 @@ pytestmark = SPARK
 
 LINE = SCORES["line"].score
 LABELS = SCORES["text labels"].score
+# Cells that no stage has stand-ins for.
+EXPRESSIONS = {
+    "dyadic, scaled far down",
+    "dyadic, edges beyond all numbers",
+    "dyadic, scaled far up",
+    "dyadic, further from zero",
+    "dyadic, beyond the far",
+    "bounded, small scale",
+}
 
 
 def expected(score: Score, numbers: list[Any]) -> list[int]:
@@ -41,18 +52,40 @@ def frame(columns: dict[str, list[Any]] | pa.Table, folder: Path) -> Any:
 
 @pytest.mark.parametrize("name", EXTREMES)
 def test_every_double_gets_the_score_it_has_in_memory(name: str, tmp_path: Path) -> None:
-    """All four scores of the cells in one job."""
+    """All scores of the cells in one job, as expressions and in stages."""
     cells, numbers = EXTREMES[name], doubles(EXTREMES[name])
     records = open_source(frame({"x": numbers, "when": list(range(len(numbers)))}, tmp_path), column="x", order="when")
     assert isinstance(records, SparkRecords)
-    column = records.language.functions.col("r")
+    F = records.language.functions
     wanted = {f"s{i}": score for i, score in enumerate(scores(cells))}
-    made = [expression.score_of_number(s, column, records.language).alias(name) for name, s in wanted.items()]
-    found = sorted(records.rows.select("o", *made).collect())
+    made = [expression.score_of_number(s, F.col("r"), records.language).alias(name) for name, s in wanted.items()]
+    by_expressions = sorted(records.rows.select("o", *made).collect())
     for name_of_score, score in wanted.items():
-        assert dict(zip(map(repr, numbers), (row[name_of_score] for row in found), strict=True)) == dict(
-            zip(map(repr, numbers), expected(score, numbers), strict=True)
-        )
+        assert_same(numbers, [row[name_of_score] for row in by_expressions], score)
+    staged = {name: score_in_stages(s, records.rows, ["o"], F) for name, s in wanted.items()}
+    parts = [
+        rows.select("o", value.alias("v"), F.lit(name).alias("name"))
+        for name, (rows, value) in ((name, stages) for name, stages in staged.items() if stages)
+    ]
+    found = sorted(reduce(lambda one, more: one.union(more), parts).collect()) if parts else []
+    for name_of_score, stages in staged.items():
+        if stages is not None:
+            assert_same(numbers, [row["v"] for row in found if row["name"] == name_of_score], wanted[name_of_score])
+
+
+def assert_same(numbers: list[Any], found: list[int], score: Score) -> None:
+    names = [repr(x) for x in numbers]
+    assert dict(zip(names, found, strict=True)) == dict(zip(names, expected(score, numbers), strict=True))
+
+
+def test_what_is_scored_in_stages() -> None:
+    """All dyadic and bounded cells of ordinary size; the catalogue has a line, and one that falls."""
+    for name, cells in EXTREMES.items():
+        suits = name.startswith(("dyadic", "bounded")) and name not in EXPRESSIONS
+        for score in scores(cells):
+            assert (_stages(score) is not None) == suits, name
+    lines = [score.line for cells in EXTREMES.values() for score in scores(cells) if isinstance(cells, DyadicCells)]
+    assert {1, -1} <= {line[0] for line in lines if line is not None}
 
 
 @pytest.fixture(params=["false", "true"])

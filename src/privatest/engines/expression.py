@@ -104,7 +104,7 @@ def _of_number(cells: Cells, table: Integers, line: tuple[int, int] | None, x: A
     if isinstance(cells, DyadicCells):
         return _dyadic(cells, table, line, x, language)
     if isinstance(cells, BoundedCells):
-        return _bounded(cells, table, line is not None, x, language)
+        return _bounded(cells, table, x, language)
     if isinstance(cells, IntegerCells):
         return _integers(cells.first, cells.last, table, x, language)
     if isinstance(cells, LabelCells):
@@ -202,7 +202,7 @@ def _edge(cells: DyadicCells, cell: int) -> float:
         return math.copysign(math.inf, cells.first + cell)
 
 
-def _bounded(cells: BoundedCells, table: Integers, identity: bool, x: Any, language: Language) -> Any:
+def _bounded(cells: BoundedCells, table: Integers, x: Any, language: Language) -> Any:
     """The arithmetic of ``BoundedCells.index`` where it cannot overflow, and the outermost cells beyond."""
     half = 1 << cells.exponent
     # Beyond, t differs from 1 by 2^-40, less than a cell; before, t is below 1 in doubles too.
@@ -229,7 +229,7 @@ def _bounded(cells: BoundedCells, table: Integers, identity: bool, x: Any, langu
     if cells.low > high:
         pieces = [(cells.low, language.whole(2 * half - 1))]
     index = _segments(pieces, cells.high, language.whole(cells.count), x, language, before=before)
-    return index if identity else language.pick(table.tolist(), index)
+    return _lookup(table, index, language)
 
 
 def _underflow(scale: float) -> float:

@@ -15,6 +15,7 @@ from privatest.engines.fit import check_numbers, check_text, unfit
 from privatest.engines.names import choose
 from privatest.engines.protocol import counter
 from privatest.engines.spark_language import SparkLanguage, is_number, is_text
+from privatest.engines.spark_stages import score_in_stages
 from privatest.engines.sql_errors import SUMMABLE, asked, tied, unordered
 from privatest.errors import InvalidData, MissingExtra
 from privatest.scores import Cells, Score
@@ -118,16 +119,18 @@ class SparkRecords:
 
     def _count_and_total(self, score: Score) -> tuple[int, int]:
         F = self.language.functions
-        rows = self._kept(self._score(score))
         if max(abs(score.low), abs(score.high)) >= SUMMABLE:
-            counts = self._counts(rows)
+            counts = self._counts(self._kept(self._valued(*self._scored(score))))
             return sum(counts.values()), sum(value * count for value, count in counts.items())
-        ((count, total),) = self._ask(rows.agg(F.count(F.lit(1)), F.sum("v")))
+        rows, value = self._scored(score)
+        if self.most is not None:
+            rows, value = self._kept(self._valued(rows, value)), F.col("v")
+        ((count, total),) = self._ask(rows.agg(F.count(F.lit(1)), F.sum(value)))
         return count, total or 0
 
     def histogram(self, cells: Cells) -> list[int]:
         self.check(counter(cells))
-        counts = self._counts(self._kept(self._cell(cells)))
+        counts = self._counts(self._kept(self._valued(self.rows, self._cell(cells))))
         self._found["count"] = sum(counts.values())
         return [counts.get(cell, 0) for cell in range(cells.count + 1)]
 
@@ -166,23 +169,35 @@ class SparkRecords:
         if self.order is None:
             raise unordered()
         F = self.language.functions
-        return self._kept(self._score(score)).sort(F.col("o").asc_nulls_last(), F.col("v").asc())
+        return self._kept(self._valued(*self._scored(score))).sort(F.col("o").asc_nulls_last(), F.col("v").asc())
 
-    def _score(self, score: Score) -> Any:
-        made = expression.score_of_text if is_text(self.kind) else expression.score_of_number
-        return made(score, self.language.functions.col("r"), self.language)
+    def _scored(self, score: Score) -> tuple[Any, Any]:
+        """All rows, and the column that is their score."""
+        F, language = self.language.functions, self.language
+        if is_text(self.kind):
+            return self.rows, expression.score_of_text(score, F.col("r"), language)
+        staged = score_in_stages(score, self.rows, self.others, F)
+        return staged or (self.rows, expression.score_of_number(score, F.col("r"), language))
 
     def _cell(self, cells: Cells) -> Any:
         made = expression.cell_of_text if is_text(self.kind) else expression.cell_of_number
         return made(cells, self.language.functions.col("r"), self.language)
 
-    def _kept(self, value: Any) -> Any:
-        """The rows that count, with their value v: of a unit's ranks by value, the evenly spaced ones."""
+    def _valued(self, rows: Any, value: Any) -> Any:
+        """The rows with their value v."""
+        return rows.select(*self.others, value.alias("v"))
+
+    @property
+    def others(self) -> list[str]:
+        """The columns beside the records'."""
+        return [*(["u"] if self.most is not None else []), *(["o"] if self.order is not None else [])]
+
+    def _kept(self, rows: Any) -> Any:
+        """The rows that count: of a unit's ranks by value, the evenly spaced ones."""
         F, k = self.language.functions, self.most
-        rows = self.rows.select(value.alias("v"), *(name for name in ("u", "o") if name in self.rows.columns))
         if k is None:
             return rows
-        by_value = [F.col("v").asc(), *([F.col("o").asc_nulls_last()] if "o" in rows.columns else [])]
+        by_value = [F.col("v").asc(), *([F.col("o").asc_nulls_last()] if self.order is not None else [])]
         unit = self.window.partitionBy("u")
         rows = rows.where(F.col("u").isNotNull()).select(
             "*",

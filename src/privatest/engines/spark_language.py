@@ -8,7 +8,7 @@ from typing import Any
 
 from privatest.engines.fit import unfit
 
-__all__ = ["SparkLanguage", "is_number", "is_text"]
+__all__ = ["SparkLanguage", "constant_array", "is_number", "is_text"]
 
 NUMBERS = ("tinyint", "smallint", "int", "bigint", "float", "double", "decimal", "boolean")
 PLAIN = "string"
@@ -40,8 +40,7 @@ class SparkLanguage:
         return self.functions.abs(x)
 
     def pick(self, table: Sequence[int], index: Any) -> Any:
-        constant = self.functions.expr(f"array({','.join(f'{entry}L' for entry in table)})")
-        return self.functions.get(constant, index.cast("int"))
+        return self.functions.get(self.functions.expr(constant_array(table)), index)
 
     def any_of(self, text: Any, labels: Sequence[str]) -> Any:
         return text.isin(list(labels))
@@ -72,6 +71,11 @@ class SparkLanguage:
         if not (is_number(kind) or kind.startswith(("date", "timestamp"))):
             raise unfit(f"an order of type {kind}", "Order by numbers, dates, times or texts")
         return self.key(x, kind)
+
+
+def constant_array(table: Sequence[int]) -> str:
+    """SQL for an array of integers: one text is parsed in no time, unlike thousands of numbers, and folded once."""
+    return f"cast(split('{','.join(map(str, table))}', ',') AS array<bigint>)"
 
 
 def is_number(kind: str) -> bool:
