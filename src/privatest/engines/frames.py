@@ -13,11 +13,14 @@ from privatest.engines.arrow import import_arrow, keys_of, stream_of_arrow
 from privatest.engines.columns import Column
 from privatest.engines.fit import unfit
 from privatest.engines.keys import Keys, keys_of_array, keys_of_objects
-from privatest.engines.sequences import SequenceRecords
+from privatest.engines.sequences import CodedRecords, SequenceRecords
 from privatest.engines.streams import StreamRecords
 from privatest.errors import InvalidData
 
 __all__ = ["column_keys", "from_array", "from_pandas", "from_polars"]
+
+# Up to so many categories are read once for each chunk of records.
+FEW = 1 << 14
 
 
 def from_array(values: npt.NDArray[Any]) -> Column:
@@ -68,6 +71,9 @@ def from_pandas(values: Any) -> Column | StreamRecords:
         return StreamRecords(stream_of_arrow(_chunked(array.__arrow_array__())))
     if kind in "biuf":  # nullable numbers
         return from_array(values.to_numpy(dtype=np.float64, na_value=np.nan))
+    if type(dtype).__name__ == "CategoricalDtype" and len(dtype.categories) <= FEW:
+        categorical = getattr(array, "_values", array)  # of an index as well
+        return CodedRecords(np.asarray(categorical.codes), categorical.categories.astype(object).tolist())
     text = "string" if str(dtype).startswith("str") else None
     return SequenceRecords(array.astype(object).tolist(), text=text)
 

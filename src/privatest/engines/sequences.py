@@ -20,7 +20,7 @@ from privatest.engines.columns import Column
 from privatest.engines.fit import check_text
 from privatest.scores import Cells, LabelCells, Score
 
-__all__ = ["SequenceRecords"]
+__all__ = ["CodedRecords", "SequenceRecords"]
 
 # The warnings' filters are the process's: two threads that set and restore them at once would leave them wrong.
 ONE_AT_A_TIME = threading.RLock()
@@ -60,6 +60,27 @@ class SequenceRecords(Column):
         with _quiet():
             for record in self.values:
                 yield _number(record)
+
+
+@dataclass(frozen=True, eq=False)
+class CodedRecords(Column):
+    """Python objects as positions in a list of the few distinct ones; -1 for a missing record."""
+
+    codes: npt.NDArray[np.signedinteger[Any]]
+    distinct: Sequence[Any]
+
+    def count(self) -> int:
+        return len(self.codes)
+
+    def check(self, score: Score) -> None:
+        """Objects fit any score."""
+
+    def index(self, cells: Cells) -> npt.NDArray[np.intp]:
+        known = SequenceRecords([*self.distinct, None]).index(cells)
+        return known.take(self.codes, mode="wrap")
+
+    def part(self, first: int, last: int) -> CodedRecords:
+        return CodedRecords(self.codes[first:last], self.distinct)
 
 
 @contextmanager
