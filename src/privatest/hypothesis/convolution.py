@@ -8,9 +8,10 @@ from fractions import Fraction
 
 import numpy as np
 import numpy.typing as npt
-from scipy import fft
+from numpy import fft
 
 from privatest.errors import InvalidInput
+from privatest.hypothesis.fourier import fast_length
 from privatest.hypothesis.spectrum import central_reach, log_transform, side_lobes
 from privatest.hypothesis.tilt import NEGLIGIBLE_EXPONENT, tilt, window_ends
 
@@ -45,7 +46,7 @@ def convolve(steps: Floats, law: Floats, n: int, theta: float) -> Window:
     """The tilted law of the sum of n independent steps."""
     tilted, _ = tilt(steps, law, theta)
     first, last = window_ends(steps, tilted, n)
-    size = fft.next_fast_len(last - first + 1, real=True)
+    size = fast_length(last - first + 1)
     if size > LARGEST_WINDOW:
         raise InvalidInput(
             f"n={n} is too large for exact error rates on this lattice. Use a clamp nearer to the "

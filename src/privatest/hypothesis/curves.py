@@ -18,8 +18,9 @@ from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
-from scipy import fft
+from numpy import fft
 
+from privatest.hypothesis.fourier import fast_length
 from privatest.hypothesis.quick_spectrum import quick_log_transform, side_lobe
 from privatest.hypothesis.total import NoisyTotal
 from privatest.noise import Noise, Tulap
@@ -332,7 +333,7 @@ class Curves:
 
 def _sliding(levels: Floats, weights: Floats) -> Floats:
     """The weighted sums over every window of the levels, by Fourier transforms of the whole."""
-    size = fft.next_fast_len(len(levels) + len(weights) - 1, real=True)
+    size = fast_length(len(levels) + len(weights) - 1)
     whole = fft.irfft(fft.rfft(levels, size) * fft.rfft(weights, size), size)
     return np.asarray(whole[len(weights) - 1 : len(levels)])
 

@@ -6,8 +6,9 @@ import math
 
 import numpy as np
 import numpy.typing as npt
-from scipy import fft, special
+from numpy import fft
 
+from privatest.hypothesis.fourier import fast_length
 from privatest.hypothesis.spectrum import log_transform
 
 __all__ = ["quick_log_transform", "side_lobe"]
@@ -17,6 +18,7 @@ Floats = npt.NDArray[np.float64]
 # 6^64/64! < 1e-39
 _MOMENTS = 64
 _SERIES_RADIUS = 6.0
+_FACTORIALS = np.array([float(math.factorial(j)) for j in range(1, _MOMENTS + 1)])
 
 
 def quick_log_transform(steps: Floats, law: Floats, t: Floats) -> tuple[float, npt.NDArray[np.complex128]]:
@@ -29,7 +31,7 @@ def quick_log_transform(steps: Floats, law: Floats, t: Floats) -> tuple[float, n
     away = away / size
     powers = np.cumprod(np.broadcast_to(away, (_MOMENTS, len(away))), axis=0)
     moments = np.einsum("ij,j->i", powers, law)
-    coefficients = moments / special.factorial(np.arange(1, _MOMENTS + 1))
+    coefficients = moments / _FACTORIALS
     x = 1j * t * size
     series = np.zeros_like(x)
     for coefficient in coefficients[::-1]:
@@ -45,7 +47,7 @@ def side_lobe(steps: Floats, law: Floats, from_angle: float) -> float:
     variance is at most d^2/4.
     """
     degree = int(steps[-1] - steps[0])
-    size = fft.next_fast_len(16 * (degree + 1), real=True)
+    size = fast_length(16 * (degree + 1))
     dense = np.bincount((steps - steps[0]).astype(np.int64), weights=law, minlength=degree + 1)
     power = np.abs(fft.rfft(dense, size)) ** 2
     beyond = power[min(math.floor(from_angle * size / (2 * math.pi)), len(power) - 1) :]

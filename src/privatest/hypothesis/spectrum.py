@@ -6,7 +6,9 @@ import math
 
 import numpy as np
 import numpy.typing as npt
-from scipy import fft
+from numpy import fft
+
+from privatest.hypothesis.fourier import fast_length
 
 __all__ = ["central_reach", "log_transform", "side_lobes"]
 
@@ -97,7 +99,7 @@ def side_lobes(steps: Floats, law: Floats, n: int, reach: float, negligible: flo
     smaller than e^-negligible. None where the law is too long to be looked at.
     """
     degree = int(steps[-1] - steps[0])
-    size = fft.next_fast_len(_OVERSAMPLING * (degree + 1), real=True)
+    size = fast_length(_OVERSAMPLING * (degree + 1))
     if size > _LARGEST_GRID:
         return None
     dense = np.bincount((steps - steps[0]).astype(np.int64), weights=law, minlength=degree + 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -114,8 +115,23 @@ def _from_scipy(given: Any, name: str) -> Distribution | None:
     """A scipy distribution as ours; None if ``given`` is none of scipy's."""
     if not type(given).__module__.startswith("scipy.") and not hasattr(given, "dist") and not hasattr(given, "rvs"):
         return None
-    from scipy import stats
+    found = _from_scipy_stats(given, name)
+    if found is not None:
+        return found
+    if all(hasattr(given, word) for word in ("logpdf", "icdf", "iccdf", "ccdf", "support")):
+        return _new_style(given, name)
+    if type(given).__module__.startswith("scipy.") or hasattr(given, "rvs"):
+        raise InvalidDistribution(
+            f"{name} is a {type(given).__name__}, which is no univariate frozen scipy distribution. {ACCEPTED}"
+        )
+    return None
 
+
+def _from_scipy_stats(given: Any, name: str) -> Distribution | None:
+    """One of the classic distributions of ``scipy.stats``."""
+    stats: Any = sys.modules.get("scipy.stats")
+    if stats is None:  # then nobody can have made one
+        return None
     if isinstance(given, stats.rv_histogram):  # has no parameters left to freeze
         given = given()
     if isinstance(given, (stats.rv_continuous, stats.rv_discrete)):
@@ -135,12 +151,6 @@ def _from_scipy(given: Any, name: str) -> Distribution | None:
     if isinstance(family, stats.rv_discrete):
         _check_scalar(given, name)
         return ScipyIntegers(given, name=name)
-    if all(hasattr(given, word) for word in ("logpdf", "icdf", "iccdf", "ccdf", "support")):
-        return _new_style(given, name)
-    if type(given).__module__.startswith("scipy.") or hasattr(given, "rvs"):
-        raise InvalidDistribution(
-            f"{name} is a {type(given).__name__}, which is no univariate frozen scipy distribution. {ACCEPTED}"
-        )
     return None
 
 

@@ -1,7 +1,8 @@
 """The families of distributions that can be written as text, and how scipy calls them.
 
 Every family names its parameters in order, what each must satisfy, and how to build the frozen scipy
-distribution. Parameters are the textbook ones: ``normal(mean, sd)``, ``uniform(low, high)``,
+distribution, or our own formulas for it, which are quicker to load.
+Parameters are the textbook ones: ``normal(mean, sd)``, ``uniform(low, high)``,
 ``exponential(scale)`` or ``exponential(rate=...)``, ``gamma(shape, scale)``, ``student_t(df, loc, scale)``.
 """
 
@@ -15,8 +16,10 @@ from typing import Any, Final
 import numpy as np
 
 from privatest.errors import InvalidDistribution
+from privatest.pairs.frozen_integers import DISCRETE, FrozenIntegers
+from privatest.pairs.frozen_reals import CONTINUOUS, FrozenReals
 
-__all__ = ["ALIASES", "FAMILIES", "Family", "describe_scipy", "number_text", "spec_of_scipy"]
+__all__ = ["ALIASES", "FAMILIES", "Family", "describe_scipy", "formulas_of", "number_text", "spec_of_scipy"]
 
 Rule = tuple[str, Callable[[float], bool]]
 
@@ -68,10 +71,14 @@ class Family:
             )
 
     def freeze(self, values: tuple[float, ...]) -> Any:
-        """The frozen scipy distribution."""
+        """The frozen scipy distribution, or what stands for it."""
+        shapes, loc, scale = self.arguments(*values)
+        if self.scipy in CONTINUOUS:
+            return FrozenReals(self.scipy, shapes, loc, scale)
+        if self.scipy in DISCRETE:
+            return FrozenIntegers(self.scipy, shapes)
         from scipy import stats
 
-        shapes, loc, scale = self.arguments(*values)
         family = getattr(stats, self.scipy)
         return family(*shapes, loc=loc) if self.discrete else family(*shapes, loc=loc, scale=scale)
 
@@ -254,6 +261,26 @@ def _scipy_arguments(frozen: Any) -> tuple[str, tuple[float, ...]] | None:
     except (TypeError, ValueError, AttributeError):
         return None
     return name, tuple(values)
+
+
+def formulas_of(frozen: Any) -> Any:
+    """Our own formulas for a frozen scipy distribution, where we have them; else the distribution itself.
+
+    The same distribution given as text and as a frozen one of scipy's so makes the same pair, digit for digit.
+    """
+    found = _scipy_arguments(frozen)
+    if found is None or not all(math.isfinite(value) for value in found[1]):
+        return frozen
+    name, values = found
+    from scipy import stats  # loaded already: it made this object
+
+    if type(frozen.dist) is not type(getattr(stats, name, None)):  # somebody's own, which happens to share the name
+        return frozen
+    if name in CONTINUOUS and all(value > 0 for value in (*values[:-2], values[-1])):
+        return FrozenReals(name, values[:-2], values[-2], values[-1])
+    if name in DISCRETE and spec_of_scipy(frozen) is not None:
+        return FrozenIntegers(name, values[:-1])
+    return frozen
 
 
 def spec_of_scipy(frozen: Any) -> str | None:

@@ -96,10 +96,12 @@ class ScipyIntegers(Integers):
     """A frozen discrete scipy distribution on the integers."""
 
     def __init__(self, frozen: Any, spec: str | None = None, name: str = "distribution") -> None:
-        self._frozen = frozen
+        from privatest.pairs.families import formulas_of
+
+        self._given, self._frozen = frozen, formulas_of(frozen)
         self._spec = spec
         with quiet():
-            lo, hi = (float(np.asarray(end)) for end in frozen.support())
+            lo, hi = (float(np.asarray(end)) for end in self._frozen.support())
         if math.isnan(lo) or math.isnan(hi):
             raise InvalidDistribution(
                 f"{name}={self.describe()} has invalid parameters: scipy gives NaN for its support."
@@ -129,12 +131,12 @@ class ScipyIntegers(Integers):
     def spec(self) -> str | None:
         from privatest.pairs.families import spec_of_scipy
 
-        return self._spec if self._spec is not None else spec_of_scipy(self._frozen)
+        return self._spec if self._spec is not None else spec_of_scipy(self._given)
 
     def describe(self) -> str:
         from privatest.pairs.families import describe_scipy
 
-        return self._spec if self._spec is not None else describe_scipy(self._frozen)
+        return self._spec if self._spec is not None else describe_scipy(self._given)
 
     def logpmf(self, k: ArrayLike) -> Floats:
         with quiet():
@@ -149,7 +151,7 @@ class ScipyIntegers(Integers):
             return np.asarray(self._frozen.sf(k), dtype=float)
 
     def sample(self, rng: np.random.Generator, size: int) -> NDArray[Any]:
-        return np.asarray(self._frozen.rvs(size=size, random_state=rng)).astype(np.int64)
+        return np.asarray(self._given.rvs(size=size, random_state=rng)).astype(np.int64)
 
     @cached_property
     def edges(self) -> Ints:
@@ -164,10 +166,8 @@ class ScipyIntegers(Integers):
 
     def _bulk(self) -> tuple[int, int]:
         """Median and half the distance between the quartiles, where scipy has a cdf; else the finite end."""
-        from scipy import stats
-
         lo, hi = self._support
-        if type(self._frozen.dist)._cdf is not stats.rv_discrete._cdf:
+        if _has_cdf(self._frozen):
             with quiet():
                 first, middle, third = np.asarray(self._frozen.ppf([0.25, 0.5, 0.75]), dtype=float)
             if all(math.isfinite(x) and abs(x) < FARTHEST for x in (first, middle, third)):
@@ -190,6 +190,16 @@ class ScipyIntegers(Integers):
                 break
             steps = np.unique(np.linspace(steps[last], steps[last + 1], 65).astype(np.int64))
         return centre + side * int(steps[min(last + 1, steps.size - 1)])
+
+
+def _has_cdf(frozen: Any) -> bool:
+    """Whether scipy has a formula for the cdf; its generic one adds up masses."""
+    family = getattr(frozen, "dist", None)
+    if family is None:
+        return True
+    from scipy import stats
+
+    return type(family)._cdf is not stats.rv_discrete._cdf
 
 
 class IntegerBlocks(Integers):

@@ -136,17 +136,19 @@ class ScipyReals(Reals):
     """A frozen continuous scipy distribution."""
 
     def __init__(self, frozen: Any, spec: str | None = None, name: str = "distribution") -> None:
-        self._frozen = frozen
+        from privatest.pairs.families import formulas_of
+
+        self._given, self._frozen = frozen, formulas_of(frozen)
         self._spec = spec
         with quiet():
-            lo, hi = (float(np.asarray(end)) for end in frozen.support())
-            middle = float(np.asarray(frozen.median())) if _has_fast_quantiles(frozen) else 0.0
+            lo, hi = (float(np.asarray(end)) for end in self._frozen.support())
+            middle = float(np.asarray(self._frozen.median())) if _has_fast_quantiles(self._frozen) else 0.0
         if math.isnan(lo) or math.isnan(hi) or math.isnan(middle):
             raise InvalidDistribution(
                 f"{name}={self.describe()} has invalid parameters: scipy gives NaN for its support or median."
             )
         self._support = (lo, hi)
-        self._from_density = _lacks_log_density(frozen)
+        self._from_density = _lacks_log_density(self._frozen)
 
     @property
     def support(self) -> tuple[float, float]:
@@ -156,12 +158,12 @@ class ScipyReals(Reals):
     def spec(self) -> str | None:
         from privatest.pairs.families import spec_of_scipy
 
-        return self._spec if self._spec is not None else spec_of_scipy(self._frozen)
+        return self._spec if self._spec is not None else spec_of_scipy(self._given)
 
     def describe(self) -> str:
         from privatest.pairs.families import describe_scipy
 
-        return self._spec if self._spec is not None else describe_scipy(self._frozen)
+        return self._spec if self._spec is not None else describe_scipy(self._given)
 
     def logpdf(self, x: ArrayLike) -> Floats:
         with quiet():
@@ -210,20 +212,24 @@ class ScipyReals(Reals):
         return np.unique(points[np.isfinite(points)])
 
     def sample(self, rng: np.random.Generator, size: int) -> Floats:
-        return np.asarray(self._frozen.rvs(size=size, random_state=rng), dtype=float)
+        return np.asarray(self._given.rvs(size=size, random_state=rng), dtype=float)
 
 
 def _lacks_log_density(frozen: Any) -> bool:
     """Whether scipy takes the log of the density for want of a formula."""
+    family = getattr(frozen, "dist", None)
+    if family is None:
+        return False
     from scipy import stats
 
-    family = getattr(frozen, "dist", None)
-    return family is not None and type(family)._logpdf is stats.rv_continuous._logpdf
+    return type(family)._logpdf is stats.rv_continuous._logpdf
 
 
 def _has_fast_quantiles(frozen: Any) -> bool:
     """Whether scipy has a formula for the quantiles; its generic root finder takes a millisecond for each."""
+    family = getattr(frozen, "dist", None)
+    if family is None:
+        return True
     from scipy import stats
 
-    family = getattr(frozen, "dist", None)
-    return family is None or type(family)._ppf is not stats.rv_continuous._ppf
+    return type(family)._ppf is not stats.rv_continuous._ppf

@@ -18,8 +18,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy import fft
+from numpy import fft
 
+from privatest.hypothesis.fourier import fast_length
 from privatest.pairs import ContinuousPair, DiscretePair, Pair
 from privatest.scores.partition import cell_masses
 
@@ -276,7 +277,7 @@ class RootLaw:
         law = self.roots / mass
         steps = np.arange(len(law), dtype=np.float64)
         start, stop = _window(steps, law, n)
-        size = fft.next_fast_len(stop - start + 1, real=True)
+        size = fast_length(stop - start + 1)
         centre = round(float(law @ steps))
         dense = np.bincount((np.arange(len(law)) - centre) % size, weights=law, minlength=size)
         spectrum = fft.rfft(dense)

@@ -11,10 +11,10 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
-from scipy import special
 
 from privatest import _validate
 from privatest.pairs import Pair, make_pair
@@ -95,7 +95,7 @@ def _two_points(atoms: Atoms, epsilon: float) -> Callable[[int], TwoPoint] | Non
 def _guess(atoms: Atoms, epsilon: float, target: float) -> int:
     """Roughly the answer: what a normal approximation needs without privacy, and what noise on a count adds to that."""
     affinity = min(float(atoms.roots.sum()), 1 - 1e-15)
-    deviations = float(special.ndtri((1 + target) / 2))
+    deviations = NormalDist().inv_cdf(min((1 + target) / 2, 1 - 1e-15))
     without = -(deviations**2) / (2 * math.log(affinity)) if affinity > 0 else 1.0
     noise = -2 * math.log1p(-target) / math.log(3) / (math.sinh(min(epsilon, 9.0)) * atoms.beyond(0.0))
     return min(max(math.ceil(without + noise), 1), MOST_RECORDS)

@@ -27,7 +27,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy import optimize, sparse
 
 from privatest import _validate
 from privatest.errors import InvalidInput, PrivatestError
@@ -163,6 +162,8 @@ def _refuse(size: int, most: int, what: str) -> None:
 
 def _solve(classes: Classes, epsilon: float, n: int) -> tuple[Floats, float]:
     """An optimal g up to the solver's tolerance, and an upper bound on the advantage of every private test."""
+    from scipy import optimize
+
     k = classes.count
     rows = math.comb(n + k - 2, k - 1)
     _refuse(
@@ -193,6 +194,8 @@ def _solve(classes: Classes, epsilon: float, n: int) -> tuple[Floats, float]:
 
 def _constraints(histograms: Histograms, factor: float) -> tuple[Any, Floats]:
     """A and b of A g <= b: g rises with the class, and its outermost two values in a row are private."""
+    from scipy import sparse
+
     rows = histograms.rows
     low, high = rows[:, 0], rows[:, -1]
     blocks = [(rows[:, i], 1.0, rows[:, i + 1], -1.0, 0.0) for i in range(histograms.classes - 1)]

@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from decimal import ROUND_CEILING, Decimal
+from statistics import NormalDist
 from typing import Any
-
-from scipy import special
 
 from privatest import _validate
 from privatest.errors import Infeasible
@@ -88,9 +87,14 @@ def _guess_without_privacy(family: Family) -> int:
     alpha, beta = goal.alpha, goal.beta
     if alpha is None or beta is None:
         alpha = beta = (1 - (goal.advantage or 0.0)) / 2
-    deviations = float(special.ndtri(1 - alpha) + special.ndtri(1 - beta))
+    deviations = _deviations(1 - alpha) + _deviations(1 - beta)
     rate = -8 * math.log1p(-min(family.pair.hellinger_squared, 1 - 1e-15))
     return min(max(round(deviations**2 / rate), 1), MOST_RECORDS)
+
+
+def _deviations(share: float) -> float:
+    """The standard normal quantile, never infinite."""
+    return NormalDist().inv_cdf(min(max(share, 1e-15), 1 - 1e-15))
 
 
 def _crossing(margin: Callable[[int], float], guess: int, never: Callable[[int], int], *, rough: bool = False) -> int:

@@ -21,7 +21,6 @@ from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
-from scipy import linalg
 
 __all__ = ["TwoPoint", "binomial"]
 
@@ -60,14 +59,17 @@ class TwoPoint:
     @cached_property
     def rates(self) -> tuple[Floats, Floats]:
         """(Pr_P[N + G <= j], Pr_Q[N + G > j]) at the thresholds: type I and type II errors."""
-        (first_p, p), (first_q, q) = self._windows
-        j = self.thresholds
+        return self._rates(self.thresholds)
+
+    def _rates(self, j: Integers) -> tuple[Floats, Floats]:
+        under_p, under_q = self._counts
         # N + G > j under Q is -N + G <= -j - 1, G being symmetric.
-        last_q = first_q + len(q) - 1
-        return (
-            _noisy_cdf(first_p, p, self.epsilon, j),
-            _noisy_cdf(-last_q, q[::-1], self.epsilon, -j - 1),
-        )
+        return under_p.noisy_cdf(j), under_q.mirrored.noisy_cdf(-j - 1)
+
+    @cached_property
+    def _counts(self) -> tuple[_Counts, _Counts]:
+        first, second = (_Counts.from_window(lo, law, self.epsilon) for lo, law in self._windows)
+        return first, second
 
     @cached_property
     def _gap(self) -> float:
@@ -93,11 +95,9 @@ class TwoPoint:
         value, threshold = 1.0 - float(alphas[top] + betas[top]), int(self.thresholds[top])
         if 1.0 - self._gap > value:
             # equal errors in the middle of the gap, as nearly as whole numbers allow
-            (first_p, p), (first_q, q) = self._windows
             middle = self._middle_of_gap()
             around = np.arange(middle - 1, middle + 2)
-            alphas = _noisy_cdf(first_p, p, self.epsilon, around)
-            betas = _noisy_cdf(-(first_q + len(q) - 1), q[::-1], self.epsilon, -around - 1)
+            alphas, betas = self._rates(around)
             top = int(np.argmin(alphas + betas))
             value, threshold = max(value, 1.0 - float(alphas[top] + betas[top])), int(around[top])
         return value, threshold
@@ -115,7 +115,7 @@ class TwoPoint:
     @cached_property
     def _turns(self) -> Floats:
         """log Pr_P[N + G = j]/Pr_Q[N + G = j] for the steps between thresholds, which never decreases."""
-        laws = [_noisy_log_pmf(first, law, self.epsilon, self.thresholds[1:]) for first, law in self._windows]
+        laws = [counts.noisy_log_pmf(self.thresholds[1:]) for counts in self._counts]
         return np.maximum.accumulate(laws[0] - laws[1])
 
     def balanced(self, ratio: Floats) -> Floats:
@@ -159,47 +159,71 @@ def binomial(n: int, rate: float, reach: float = REACH) -> tuple[int, Floats]:
     return first, law / law.sum()
 
 
-def _noisy_cdf(first: int, law: Floats, epsilon: float, j: Integers) -> Floats:
-    r"""Pr[N + G <= j] for N with this law from ``first`` on, and G two-sided geometric; j sorted or not.
+@dataclass(frozen=True, eq=False)
+class _Counts:
+    """The law of a count N on first, first + 1, ..., and its running sums discounted by e^-eps a step.
 
-    Pr[G <= z] is e^(eps z)/(1 + b) for z < 0 and 1 - b e^(-eps z)/(1 + b) for z >= 0, with b = e^-eps.
+    Attributes:
+        below: sum over N <= j of Pr[N] e^(-eps (j - N)), at each j of the window.
+        above: sum over N >= j of Pr[N] e^(-eps (N - j)).
     """
-    b = math.exp(-epsilon)
-    last = first + len(law) - 1
-    below = _discounted(law, b)  # sum over N <= j of e^(-eps (j - N))
-    above = _discounted(law[::-1], b)[::-1]  # sum over N >= j of e^(-eps (N - j))
-    mass = np.cumsum(law)
-    at = np.clip(j - first, 0, len(law) - 1)
-    with np.errstate(under="ignore"):
-        right = np.where(at + 1 < len(law), b * above[np.minimum(at + 1, len(law) - 1)], 0.0)
-        inside = mass[at] - below[at] * (b / (1 + b)) + right / (1 + b)
-        before = above[0] * np.exp(-epsilon * np.maximum(first - j, 0)) / (1 + b)
-        beyond = mass[-1] - below[-1] * np.exp(-epsilon * np.maximum(j - last, 0)) * (b / (1 + b))
-    return np.where(j < first, before, np.where(j > last, beyond, inside))
 
+    first: int
+    law: Floats
+    below: Floats
+    above: Floats
+    epsilon: float
 
-def _noisy_log_pmf(first: int, law: Floats, epsilon: float, j: Integers) -> Floats:
-    """log Pr[N + G = j], but for a constant, with small relative error far out too: no differences are taken."""
-    b = math.exp(-epsilon)
-    last = first + len(law) - 1
-    below = _discounted(law, b)
-    above = _discounted(law[::-1], b)[::-1]
-    at = np.clip(j - first, 0, len(law) - 1)
-    # Each count is reached from below, from above, or is already there (once, not twice).
-    inside = np.maximum(below[at] + above[at] - law[at], 1e-300)
-    away = np.maximum(np.maximum(first - j, j - last), 0)
-    return np.asarray(np.log(inside) - epsilon * away)
+    @classmethod
+    def from_window(cls, first: int, law: Floats, epsilon: float) -> _Counts:
+        b = math.exp(-epsilon)
+        return cls(first, law, _discounted(law, b), _discounted(law[::-1], b)[::-1], epsilon)
+
+    @property
+    def last(self) -> int:
+        return self.first + len(self.law) - 1
+
+    @property
+    def mirrored(self) -> _Counts:
+        """The law of -N."""
+        return _Counts(-self.last, self.law[::-1], self.above[::-1], self.below[::-1], self.epsilon)
+
+    def noisy_cdf(self, j: Integers) -> Floats:
+        r"""Pr[N + G <= j] for G two-sided geometric; j sorted or not.
+
+        Pr[G <= z] is e^(eps z)/(1 + b) for z < 0 and 1 - b e^(-eps z)/(1 + b) for z >= 0, with b = e^-eps.
+        """
+        b = math.exp(-self.epsilon)
+        mass = np.cumsum(self.law)
+        at = np.clip(j - self.first, 0, len(self.law) - 1)
+        with np.errstate(under="ignore"):
+            right = np.where(at + 1 < len(self.law), b * self.above[np.minimum(at + 1, len(self.law) - 1)], 0.0)
+            inside = mass[at] - self.below[at] * (b / (1 + b)) + right / (1 + b)
+            before = self.above[0] * np.exp(-self.epsilon * np.maximum(self.first - j, 0)) / (1 + b)
+            rest = self.below[-1] * np.exp(-self.epsilon * np.maximum(j - self.last, 0)) * (b / (1 + b))
+        return np.where(j < self.first, before, np.where(j > self.last, mass[-1] - rest, inside))
+
+    def noisy_log_pmf(self, j: Integers) -> Floats:
+        """log Pr[N + G = j], but for a constant, with small relative error far out too: no differences are taken."""
+        at = np.clip(j - self.first, 0, len(self.law) - 1)
+        # Each count is reached from below, from above, or is already there (once, not twice).
+        inside = np.maximum(self.below[at] + self.above[at] - self.law[at], 1e-300)
+        away = np.maximum(np.maximum(self.first - j, j - self.last), 0)
+        return np.asarray(np.log(inside) - self.epsilon * away)
 
 
 def _discounted(law: Floats, b: float) -> Floats:
-    """Running sums y[j] = law[j] + b y[j - 1], by forward substitution in the bidiagonal system (I - b shift) y = law.
+    """Running sums y[j] = law[j] + b y[j - 1], as ``scipy.signal.lfilter([1], [1, -b], law)``: by doubling.
 
-    As ``scipy.signal.lfilter([1], [1, -b], law)``; but importing scipy.signal takes longer than a whole plan.
+    Invariant: sums[j] is the sum over the last ``reach`` entries up to j.
 
     >>> _discounted(np.array([1.0, 0.0, 2.0]), 0.5).tolist()
     [1.0, 0.5, 2.25]
     """
-    bands = np.empty((2, len(law)))
-    bands[0], bands[1] = 1.0, -b
-    found, _ = linalg.lapack.dtbtrs(bands, np.ascontiguousarray(law)[:, None], uplo="L", diag="U")
-    return np.asarray(found[:, 0])
+    sums = np.array(law, dtype=np.float64)
+    reach, factor = 1, b
+    with np.errstate(under="ignore"):
+        while reach < len(sums) and factor > 0:
+            sums[reach:] += factor * sums[:-reach]
+            reach, factor = 2 * reach, factor * factor
+    return sums

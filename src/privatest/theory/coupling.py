@@ -20,7 +20,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy import stats
 
 from privatest import _validate
 from privatest.errors import InvalidInput
@@ -186,6 +185,8 @@ class Coupling:
             gain: rho(0), ..., rho(n).
             core_variation: TV(P'^m, Q'^m) for m = 0, ..., n, or upper bounds.
         """
+        from scipy import stats
+
         k = np.arange(self.n + 1)
         law = stats.binom.pmf(k, self.n, self.split.tau)
         return math.fsum((law * (gain + (gain[-1] - gain) * core_variation[::-1])).tolist())

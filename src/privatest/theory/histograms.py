@@ -19,7 +19,6 @@ from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
-from scipy import stats
 
 from privatest.errors import InvalidInput
 from privatest.pairs import DiscretePair, Pair
@@ -145,6 +144,8 @@ class Histograms:
 
     def law(self, p: Floats) -> Floats:
         """Probability of each histogram when records have law p: a chain of binomials, each accurate."""
+        from scipy import stats
+
         law = np.ones(self.count)
         left = np.full(self.count, self.n, dtype=np.int64)
         tail = 1.0

@@ -22,7 +22,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy import optimize, sparse
 
 from privatest import _validate
 from privatest.errors import InvalidInput, PrivatestError
@@ -110,6 +109,8 @@ def wasserstein(null: Any, alternative: Any, *, epsilon: Number, n: int) -> Wass
 
 
 def _solve(classes: Classes, histograms: Histograms, epsilon: float) -> tuple[Floats, float]:
+    from scipy import optimize, sparse
+
     gain = histograms.law(classes.p) - histograms.law(classes.q)
     rows = histograms.rows
     size = len(rows)
@@ -153,6 +154,8 @@ def transport_cost(null: Any, alternative: Any, *, epsilon: Number, n: int) -> f
     >>> round(transport_cost([1.0, 0.0], [0.0, 1.0], epsilon=0.1, n=3), 9)
     0.3
     """
+    from scipy import optimize, sparse
+
     classes = merge(make_pair(null, alternative), _REMEDY)
     histograms = Histograms(classes.count, n)
     size = histograms.count
