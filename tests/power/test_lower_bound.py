@@ -175,7 +175,7 @@ def test_hidden_tails_by_the_program() -> None:
     """k tails alone: p under P and q under Q, certain; the bound is the largest gain over k steps, exactly."""
     split = split_atoms(atoms_of(make_pair([1.0, 0.0], [0.0, 1.0])), Shape(None, (1.0, 1.0)))
     for epsilon, k in itertools.product((0.1, 1.0, 3.0), (1, 2, 3, 8)):
-        error = Certificate(split, epsilon, CAREFUL, 0.3)._hidden_error(k, 0, np.zeros(1))[0]
+        error = Certificate(split, epsilon, CAREFUL, 0.3)._hidden_errors([(k, 0)], [1], np.zeros(1))[0]
         assert 1 - error == pytest.approx(float(largest_gain(k, epsilon)), abs=1e-9)
 
 

@@ -22,6 +22,8 @@ _OVERSAMPLING = 16
 _LARGEST_GRID = 1 << 24
 # Complex numbers in one block of work: 64 MB.
 _BLOCK = 1 << 22
+# Floats that stay in a processor's cache while they are worked on.
+_CACHED = 1 << 15
 
 
 def log_transform(steps: Floats, law: Floats, z: Complexes) -> tuple[float, Complexes]:
@@ -53,20 +55,56 @@ def log_transform(steps: Floats, law: Floats, z: Complexes) -> tuple[float, Comp
 
 
 def _second_order(away: Floats, law: Floats, z: Complexes) -> Complexes:
-    """E[e^w - 1 - w] for w = z away, in blocks of bounded size."""
+    r"""E[e^w - 1 - w] for w = z away, in blocks of bounded size, without cancellation.
+
+    With w = a + ib the real part is :math:`(e^a - 1 - a) - 2 e^a \sin^2(b/2)` and the imaginary part
+    :math:`(e^a - 1) \sin b + (\sin b - b)`, of which the last bracket and the first are series near 0.
+    """
     found = np.empty(z.shape, dtype=np.complex128)
-    rows = max(_BLOCK // len(away), 1)
+    rows = max(_CACHED // len(away), 1)
     for start in range(0, len(z), rows):
-        w = np.multiply.outer(z[start : start + rows], away)
-        small = np.abs(w) < 0.1
-        terms = np.expm1(w) - w
-        v = w[small]
-        series = np.zeros_like(v)
-        for j in range(11, 2, -1):  # 2 (0.1)^10/12! is far below rounding
-            series = (series + 1) * (v / j)
-        terms[small] = v * v / 2 * (1 + series)
-        found[start : start + rows] = terms @ law
+        part = z[start : start + rows]
+        # One real part for all is the usual case, and its exponentials then are one row.
+        real = part.real[:1] if np.all(part.real == part.real[0]) else part.real
+        a, b = np.multiply.outer(real, away), np.multiply.outer(part.imag, away)
+        half = np.sin(b / 2)
+        sine = 2 * half * np.cos(b / 2)
+        found.real[start : start + rows] = _dots(_exp_remainder(a), law) - 2 * _dots(half * half, law * np.exp(a))
+        found.imag[start : start + rows] = _dots(sine, law * np.expm1(a)) + _dots(_sine_remainder(b, sine), law)
     return found
+
+
+def _dots(values: Floats, weights: Floats) -> Floats:
+    """Sums of the rows, weighted; einsum, not @: BLAS would start threads for a product of this size."""
+    if weights.shape[0] == 1 or weights.ndim == 1:
+        return np.einsum("ij,j->i", values, weights.reshape(-1))
+    return np.einsum("ij,ij->i", values, weights)
+
+
+def _exp_remainder(a: Floats) -> Floats:
+    """e^a - 1 - a, accurate near 0."""
+    series = np.zeros_like(a)
+    near = np.clip(a, -0.5, 0.5)
+    for j in range(16, 2, -1):  # 2 (0.5)^15/17! is far below rounding
+        series = (series + 1) * (near / j)
+    return np.where(np.abs(a) < 0.5, near * near / 2 * (1 + series), np.expm1(a) - a)
+
+
+def _sine_remainder(b: Floats, sine: Floats) -> Floats:
+    """sin b - b, accurate near 0."""
+    square = np.minimum(b * b, 1.0)
+    series = square * (-1 / (17 * 16))
+    for j in range(15, 3, -2):  # 6/19! is below rounding
+        series += 1
+        series *= square
+        series *= -1 / (j * (j - 1))
+    series += 1
+    series *= square
+    series *= b
+    series *= -1 / 6
+    far = np.abs(b) >= 1
+    np.subtract(sine, b, out=series, where=far)
+    return series
 
 
 def _log1p(w: Complexes) -> Complexes:

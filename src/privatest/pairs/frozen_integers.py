@@ -35,8 +35,11 @@ class FrozenIntegers:
 
     def __init__(self, family: str, shapes: tuple[float, ...]) -> None:
         self._family, self._shapes = family, shapes
-        self._masses = DISCRETE[family]
         self._low, self._high = self._masses.low, float(self._masses.high(*shapes))
+
+    @property
+    def _masses(self) -> Masses:
+        return DISCRETE[self._family]  # not kept: functions of a table cannot be pickled
 
     def support(self) -> tuple[float, float]:
         return self._low, self._high

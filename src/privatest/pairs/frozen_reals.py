@@ -48,8 +48,11 @@ class FrozenReals:
 
     def __init__(self, family: str, shapes: tuple[float, ...], loc: float, scale: float) -> None:
         self._family, self._shapes, self._loc, self._scale = family, shapes, loc, scale
-        self._formulas = CONTINUOUS[family]
         self._low, self._high = self._formulas.support
+
+    @property
+    def _formulas(self) -> Formulas:
+        return CONTINUOUS[self._family]  # not kept: functions of a table cannot be pickled
 
     def support(self) -> tuple[float, float]:
         return self._low * self._scale + self._loc, self._high * self._scale + self._loc

@@ -35,7 +35,8 @@ import numpy as np
 import numpy.typing as npt
 
 from privatest.power.domination import RootLaw, Split, shares
-from privatest.power.two_point import TwoPoint, binomial
+from privatest.power.mover_tables import Table, balanced, make_tables
+from privatest.power.two_point import binomial
 
 __all__ = ["Certificate", "Effort"]
 
@@ -44,6 +45,8 @@ Floats = npt.NDArray[np.float64]
 # Sums beyond this many records are taken over blocks of records: of counts of blocks, one more or less is nothing.
 MOST_BLOCKS = 1024
 TAILS_KIND, MOVERS_KIND = 0, 1
+# Points at which errors are computed together.
+LARGEST_BATCH = 1 << 15
 
 
 @dataclass(frozen=True)
@@ -51,16 +54,18 @@ class Effort:
     """How finely to compute; every setting is safe.
 
     Attributes:
-        steps: lattice steps to a standard deviation of the rest.
+        steps: lattice steps to a standard deviation of the rest's ratio in one record, or in one block of records.
         groups: most groups of counts of tails and of movers.
         coarse: relative size of a group of counts that does no harm.
         dropped: share of the error that may be left out.
+        points: lattice points to a standard deviation of the rest's ratio in all records together.
     """
 
     steps: int
     groups: tuple[int, int]
     coarse: float
     dropped: float
+    points: int = 40
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,11 +83,17 @@ class Certificate:
     epsilon: float
     effort: Effort
     error: float
+    _bounds: dict[int, float] = field(default_factory=dict)
     _powers: dict[tuple[int, int], RootLaw] = field(default_factory=dict)
-    _hidden: dict[int, tuple[TwoPoint, float, float]] = field(default_factory=dict)
+    _tables: dict[int, Table] = field(default_factory=dict)
 
     def bound(self, n: int) -> float:
         """What no private test on n records exceeds."""
+        if n not in self._bounds:
+            self._bounds[n] = self._bound(n)
+        return self._bounds[n]
+
+    def _bound(self, n: int) -> float:
         split = self.split
         rest = split.roots
         r_p, r_q = (float((rest * np.exp(sign * split.levels / 2)).sum()) for sign in (1, -1))
@@ -94,30 +105,59 @@ class Certificate:
         flag = math.log(split.p_movers / split.q_movers) if movers > 0 else 0.0
         other = math.log(r_p / r_q) if others > 0 else 0.0
         affinity = float(rest.sum()) / others if others > 0 else 1.0
-        block, size = self._block(n)
-        total = 0.0
+        block, size, exact = self._block(n)
+        pieces: list[_Piece] = []
         apart = abs(flag - other)
         for k_low, k_high, tails in self._groups(n, split.tau, TAILS_KIND, self.epsilon):
             m = n - k_low
-            inner = 0.0
-            for low, high, roots in self._groups(m, movers / core, MOVERS_KIND, apart):
+            outer = float(tails.sum()) * math.exp(m * math.log(core / (1 - split.tau)))
+            groups = list(self._groups(m, movers / core, MOVERS_KIND, apart))
+            for (low, high, _), ends in zip(groups, _ends(groups, m, flag, other), strict=True):
                 blocks = -(-(m - low) // size) if others > 0 else 0
                 count = blocks * size
-                if (size, blocks) not in self._powers:
-                    self._powers[size, blocks] = self._trimmed(block.power(blocks))
-                law = self._powers[size, blocks]
-                S = law.levels - count * other
-                # The counts low, ..., high come with different prior ratios: split between the outermost two.
-                offsets = np.arange(low, high + 1) * flag + (m - np.arange(low, high + 1)) * other
-                ends = float(offsets.min()), float(offsets.max())
-                for end, share in zip(ends, shares(offsets, *ends), strict=True):
-                    weight = float(roots @ share)
+                factor = outer * math.exp(count * math.log(affinity))
+                for end, weight in ends:
                     if weight > 0:
-                        value = self._hidden_error(k_high, high, S + end)
-                        inner += weight * math.exp(count * math.log(affinity)) * float(law.roots @ value)
-            total += float(tails.sum()) * math.exp(m * math.log(core / (1 - split.tau))) * inner
+                        pieces.append(_Piece(k_high, high, blocks, end - count * other, factor * weight))
+        self._prepare(pieces, block, size, exact)
+        total = self._total(pieces, size)
         # Binomials cut off at six deviations were scaled up by up to 2e-9 each.
         return min(1.0 - total * (1 - 1e-8), 1.0)
+
+    def _prepare(self, pieces: list[_Piece], block: RootLaw, size: int, exact: bool) -> None:
+        """The laws and the tables that the pieces need, all at once."""
+        missing = sorted({piece.blocks for piece in pieces if (size, piece.blocks) not in self._powers})
+        deviation = block.deviation
+        for blocks, law in zip(missing, block.powers(missing), strict=True):
+            fine = deviation * math.sqrt(blocks) / (self.effort.points * block.step)
+            # A lattice on which all levels lie is kept: it costs nothing.
+            self._powers[size, blocks] = self._trimmed(law).thinned(1 if exact else math.floor(fine))
+        self._tabulate({piece.movers for piece in pieces})
+
+    def _tabulate(self, movers: set[int]) -> None:
+        """The movers' two-point problems, for so many movers, are known from here on."""
+        counts = sorted(movers - self._tables.keys())
+        if counts:
+            tables = make_tables(counts, self.split.x, self.split.y, self.epsilon, 6.0)
+            self._tables.update(zip(counts, tables, strict=True))
+
+    def _total(self, pieces: list[_Piece], size: int) -> float:
+        """The weighted error of all pieces, in batches of moderate size."""
+        ordered = sorted(pieces, key=lambda piece: piece.movers)
+        total, batch, points = 0.0, [], 0
+        for index, piece in enumerate(ordered):
+            batch.append(piece)
+            points += len(self._powers[size, piece.blocks].roots)
+            if points >= LARGEST_BATCH or index == len(ordered) - 1:
+                laws = [self._powers[size, each.blocks] for each in batch]
+                lengths = [len(law.roots) for law in laws]
+                ratio = np.concatenate([law.levels + each.shift for law, each in zip(laws, batch, strict=True)])
+                errors = self._hidden_errors([(each.tails, each.movers) for each in batch], lengths, ratio)
+                errors *= np.concatenate([law.roots for law in laws])
+                sums = np.add.reduceat(errors, np.cumsum(lengths) - lengths)
+                total += float(sums @ np.array([each.weight for each in batch]))
+                batch, points = [], 0
+        return total
 
     def _trimmed(self, law: RootLaw) -> RootLaw:
         """Without the roots far out, of which there are too few to matter."""
@@ -125,7 +165,9 @@ class Certificate:
         return RootLaw(law.step, law.first + int(kept[0]), law.roots[kept[0] : kept[-1] + 1])
 
     def _only_tails(self, n: int) -> float:
-        return 1.0 - float(self._hidden_error(n, 0, np.zeros(1))[0]) if self.split.tau >= 1 else 1.0
+        if self.split.tau < 1:
+            return 1.0
+        return 1.0 - float(self._hidden_errors([(n, 0)], [1], np.zeros(1))[0])
 
     def _groups(self, n: int, rate: float, kind: int, weight: float) -> Iterator[tuple[int, int, Floats]]:
         """Groups of counts (first, last, probabilities) of a binomial, but for improbable ones.
@@ -146,52 +188,84 @@ class Certificate:
         for low, after in itertools.pairwise(edges):
             yield first + low, first + after - 1, law[low:after]
 
-    def _block(self, n: int) -> tuple[RootLaw, int]:
-        """The rest's roots, normalised, of a block of records, and how many records that is."""
+    def _block(self, n: int) -> tuple[RootLaw, int, bool]:
+        """The rest's roots, normalised, of a block of records; how many records that is; whether no level was moved."""
         levels, roots = self.split.levels, self.split.roots
         if len(levels) == 0:
-            return RootLaw(1.0, 0, np.ones(1)), 1
+            return RootLaw(1.0, 0, np.ones(1)), 1, True
         roots = roots / roots.sum()
         spread = math.sqrt(max(float(roots @ (levels - roots @ levels) ** 2), 0.0))
         largest = float(np.abs(levels).max())
         if spread <= 1e-12 * largest or largest == 0:  # one level: the lattice of its multiples is exact
-            return RootLaw.from_levels(levels, roots, largest or 1.0), 1
+            return RootLaw.from_levels(levels, roots, largest or 1.0), 1, True
         step = max(spread / self.effort.steps, largest / 4000)
-        law = RootLaw.from_levels(levels, roots, largest / max(round(largest / step), 1))
+        step = largest / max(round(largest / step), 1)
+        law = RootLaw.from_levels(levels, roots, step)
         size = max(n // MOST_BLOCKS, 1)
         if size == 1:
-            return law, 1
+            return law, 1, bool(np.all(np.abs(levels / step - np.rint(levels / step)) < 1e-9))
         together = law.power(size)
-        return together.coarser(max(together.deviation / self.effort.steps, together.step)), size
+        return together.coarser(max(together.deviation / self.effort.steps, together.step)), size, False
 
-    def _hidden_error(self, k: int, K: int, ratio: Floats) -> Floats:
+    def _hidden_errors(self, hidden: list[tuple[int, int]], lengths: list[int], ratio: Floats) -> Floats:
         r"""e^(-eps k/2) phi_{k,K}: the least error over tests on k tails and K movers, for prior ratios e^l.
 
-        With i of the k tails at p, prior ratios are moved by eps (2i - k). Spreading over i and i + 1, a share f
-        of Q and e^g f of P to i, brings both prior ratios to one target, where phi_K is largest.
+        The first ``lengths[0]`` ratios are for the first (k, K), and so on. With i of the k tails at p, prior ratios
+        are moved by eps (2i - k). Spreading over i and i + 1, a share f of Q and e^g f of P to i, brings both prior
+        ratios to one target, where phi_K is largest.
         """
-        two_point, target, peak = self._movers(K)
-        if k == 0:
-            return two_point.balanced(ratio)
+        self._tabulate({movers for _, movers in hidden})
+        tables = [self._tables[movers] for _, movers in hidden]
+        tails = np.array([float(k) for k, _ in hidden])
+        if not tails.any():
+            return balanced(tables, lengths, ratio)
         epsilon = min(self.epsilon, 300.0)
-        i = np.clip(np.floor((target - ratio + epsilon * k) / (2 * epsilon)), 0, k)
+        k = np.repeat(tails, lengths)
+        target = np.repeat([table.target for table in tables], lengths)
+        i = np.minimum(np.maximum(np.floor((target - ratio + epsilon * k) / (2 * epsilon)), 0.0), k)
         at = ratio - epsilon * (k - 2 * i)
-        between = (i < k) & (at <= target)
-        found = two_point.balanced(at)
-        if between.any():
+        found = balanced(tables, lengths, at)
+        between = np.flatnonzero((i < k) & (at <= target))
+        if len(between):
             near = at[between]
-            g = np.minimum(target - near, 2 * epsilon)
+            among = np.searchsorted(between, np.cumsum([0, *lengths]))  # where each (k, K) begins among these
+            peak = np.repeat([table.peak for table in tables], np.diff(among))
+            g = np.minimum(target[between] - near, 2 * epsilon)
             f = np.exp(-g) * np.expm1(g - 2 * epsilon) / math.expm1(-2 * epsilon)
             spread = (np.exp(g / 2) * f + np.exp(g / 2 - epsilon) * (1 - f)) * peak
-            found[between] = np.maximum.reduce([found[between], two_point.balanced(near + 2 * epsilon), spread])
-        return found * math.exp(-epsilon * k / 2)
+            further = balanced(tables, np.diff(among).tolist(), near + 2 * epsilon)
+            found[between] = np.maximum.reduce([found[between], further, spread])
+        return found * np.exp(-epsilon * k / 2)
 
-    def _movers(self, K: int) -> tuple[TwoPoint, float, float]:
-        """The movers' two-point problem, and where and how large phi_K is at its peak."""
-        if K not in self._hidden:
-            problem = TwoPoint(K, self.split.x, self.split.y, self.epsilon, reach=6.0)
-            grid = np.linspace(-4.0, 4.0, 81)
-            values = problem.balanced(grid)
-            top = int(np.argmax(values))
-            self._hidden[K] = problem, float(grid[top]), float(values[top])
-        return self._hidden[K]
+
+@dataclass(frozen=True)
+class _Piece:
+    """A part of the sum: so many tails and movers are hidden, and the rest's law is shifted and weighted."""
+
+    tails: int
+    movers: int
+    blocks: int
+    shift: float
+    weight: float
+
+
+def _ends(
+    groups: list[tuple[int, int, Floats]], m: int, flag: float, other: float
+) -> Iterator[tuple[tuple[float, float], tuple[float, float]]]:
+    """For each group of counts of movers among m records: (prior ratio, roots) at both ends.
+
+    The counts of a group come with different prior ratios, which are split between the outermost two.
+    """
+    sizes = [high - low + 1 for low, high, _ in groups]
+    starts = np.cumsum([0, *sizes[:-1]])
+    counts = np.arange(groups[0][0], groups[-1][1] + 1)
+    offsets = counts * flag + (m - counts) * other
+    outermost = offsets[starts], offsets[starts + np.array(sizes) - 1]
+    least, most = np.minimum(*outermost), np.maximum(*outermost)
+    lower, upper = shares(offsets, np.repeat(least, sizes), np.repeat(most, sizes))
+    roots = np.concatenate([law for _, _, law in groups])
+    at_least, at_most = (np.add.reduceat(roots * share, starts) for share in (lower, upper))
+    first, second = (
+        zip(end.tolist(), root.tolist(), strict=True) for end, root in ((least, at_least), (most, at_most))
+    )
+    return zip(first, second, strict=True)

@@ -14,7 +14,9 @@ that is the exact rule :math:`\rho_l = \rho \sinh\frac{h - r}{2} / \sinh\frac{h 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -33,6 +35,8 @@ NEGLIGIBLE_EXPONENT = 42.0
 # Beyond this ratio masses count as present under one hypothesis only; e^-60 is 1e-26.
 LARGEST_LEVEL = 60.0
 NOTHING = 1e-13
+# Points of transforms worked on together.
+_LARGEST_BATCH = 1 << 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,12 +48,12 @@ class Atoms:
     p_only: float
     q_only: float
 
-    @property
+    @cached_property
     def p(self) -> Floats:
         """P-mass at each level."""
         return self.roots * np.exp(self.levels / 2)
 
-    @property
+    @cached_property
     def q(self) -> Floats:
         """Q-mass at each level."""
         return self.roots * np.exp(-self.levels / 2)
@@ -59,7 +63,7 @@ class Atoms:
         there = self.levels > level
         return self.p_only + float((self.p[there] * -np.expm1(level - self.levels[there])).sum())
 
-    @property
+    @cached_property
     def mirrored(self) -> Atoms:
         """P and Q exchanged."""
         return Atoms(-self.levels, self.roots, self.q_only, self.p_only)
@@ -271,20 +275,50 @@ class RootLaw:
 
     def power(self, n: int) -> RootLaw:
         """The roots of n records together, on a window that leaves out under 1e-18 of them."""
-        if n == 0:
-            return RootLaw(self.step, 0, np.ones(1))
+        return self.powers([n])[0]
+
+    def powers(self, counts: Sequence[int]) -> list[RootLaw]:
+        """The roots of each number of records together, from one transform."""
+        most = max(counts, default=0)
+        if most == 0:
+            return [RootLaw(self.step, 0, np.ones(1)) for _ in counts]
         mass = float(self.roots.sum())
         law = self.roots / mass
         steps = np.arange(len(law), dtype=np.float64)
-        start, stop = _window(steps, law, n)
-        size = fast_length(stop - start + 1)
-        centre = round(float(law @ steps))
+        # What holds the sum of the most records holds that of fewer.
+        mean, down, up = _window(steps, law, most)
+        windows = []
+        for n in counts:
+            last = n * (len(law) - 1)
+            windows.append((math.floor(max(n * mean - down, 0.0)), math.ceil(min(n * mean + up, float(last)))))
+        size = fast_length(max(stop - start + 1 for start, stop in windows))
+        centre = round(mean)
         dense = np.bincount((np.arange(len(law)) - centre) % size, weights=law, minlength=size)
         spectrum = fft.rfft(dense)
-        raised = np.exp(n * np.log(np.where(spectrum == 0, 1e-300, spectrum)))
-        values = np.roll(np.maximum(fft.irfft(raised, size), 0.0), (n * centre - start) % size)
-        values = values[: stop - start + 1] * math.exp(n * math.log(mass))
-        return RootLaw(self.step, n * self.first + start, values)
+        logs = np.log(np.where(spectrum == 0, 1e-300, spectrum))
+        found = []
+        for batch in range(0, len(counts), max(_LARGEST_BATCH // size, 1)):
+            part = slice(batch, batch + max(_LARGEST_BATCH // size, 1))
+            rows = np.maximum(fft.irfft(np.exp(np.multiply.outer(np.array(counts[part]), logs)), size), 0.0)
+            for n, (start, stop), row in zip(counts[part], windows[part], rows, strict=True):
+                values = np.roll(row, (n * centre - start) % size)[: stop - start + 1]
+                found.append(RootLaw(self.step, n * self.first + start, values * math.exp(n * math.log(mass))))
+        return found
+
+    def thinned(self, times: int) -> RootLaw:
+        """A law on the lattice of every ``times``-th point that dominates this one."""
+        if times <= 1:
+            return self
+        before = self.first % times
+        low = (self.first - before) // times
+        count = -(-(before + len(self.roots)) // times)
+        cells = np.zeros(count * times)
+        cells[before : before + len(self.roots)] = self.roots
+        halves = cells.reshape(count, times) @ _split_weights(times, self.step)
+        roots = np.zeros(count + 1)
+        roots[:-1] += halves[:, 0]
+        roots[1:] += halves[:, 1]
+        return RootLaw(times * self.step, low, roots)
 
     def coarser(self, step: float) -> RootLaw:
         """A law on a coarser lattice that dominates this one."""
@@ -292,13 +326,21 @@ class RootLaw:
         return RootLaw.from_levels(self.levels[kept], self.roots[kept], step)
 
 
-def _window(steps: Floats, law: Floats, n: int) -> tuple[int, int]:
-    """Ends of a window that the sum of n steps leaves with probability under 2e-18, by Chernoff's bound."""
+@lru_cache(maxsize=64)
+def _split_weights(times: int, step: float) -> Floats:
+    """What of the roots at 0, 1, ..., times - 1 steps goes to 0 and to ``times`` steps."""
+    return np.stack(shares(np.arange(times) * step, 0.0, times * step), axis=1)
+
+
+def _window(steps: Floats, law: Floats, n: int) -> tuple[float, float, float]:
+    """The mean of a step, and how far below and above n means the sum of n steps, or of fewer about their means, goes
+    with a probability of more than 2e-18, by Chernoff's bound.
+    """
     last = n * (len(steps) - 1)
     mean = float(law @ steps)
     spread = math.sqrt(float(law @ (steps - mean) ** 2))
     if last <= 4096 or spread == 0:
-        return 0, last
+        return mean, float(last), float(last)
     u = np.geomspace(1e-2, 50.0, 30) / (spread * math.sqrt(n))
     ends = []
     for sign in (1.0, -1.0):
@@ -307,4 +349,4 @@ def _window(steps: Floats, law: Floats, n: int) -> tuple[int, int]:
             cumulants = np.log(np.exp(np.minimum(exponents, 600.0)) @ law)
         cumulants[exponents.max(axis=1) > 600.0] = math.inf
         ends.append(float(np.min((n * cumulants + NEGLIGIBLE_EXPONENT) / u)))
-    return math.floor(max(n * mean - ends[1], 0.0)), math.ceil(min(n * mean + ends[0], float(last)))
+    return mean, ends[1], ends[0]

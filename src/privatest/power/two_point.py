@@ -22,7 +22,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["TwoPoint", "binomial"]
+__all__ = ["TwoPoint", "binomial", "discounted", "window_of"]
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -52,7 +52,7 @@ class TwoPoint:
 
     @cached_property
     def thresholds(self) -> Integers:
-        """Every j near the counts of P or of Q; what lies between the two is :attr:`_gap`'s business."""
+        """Every j near the counts of P or of Q; what lies between the two is :attr:`gap`'s business."""
         pieces = [np.arange(lo - 1, lo + len(law) + 1) for lo, law in self._windows]
         return np.unique(np.concatenate(pieces))
 
@@ -72,7 +72,7 @@ class TwoPoint:
         return first, second
 
     @cached_property
-    def _gap(self) -> float:
+    def gap(self) -> float:
         r"""Thresholds strictly between the counts of Q and those of P: the least of A e^(eps j) + B e^(-eps j).
 
         There the errors are exactly A e^(eps j) and B e^(-eps j); over all real j the least of u A e^(eps j) +
@@ -93,7 +93,7 @@ class TwoPoint:
         alphas, betas = self.rates
         top = int(np.argmin(alphas + betas))
         value, threshold = 1.0 - float(alphas[top] + betas[top]), int(self.thresholds[top])
-        if 1.0 - self._gap > value:
+        if 1.0 - self.gap > value:
             # equal errors in the middle of the gap, as nearly as whole numbers allow
             middle = self._middle_of_gap()
             around = np.arange(middle - 1, middle + 2)
@@ -107,13 +107,13 @@ class TwoPoint:
         alphas, betas = self.rates
         j = self.thresholds
         left, right = int(np.searchsorted(j, first_q + len(q))), int(np.searchsorted(j, first_p - 1))
-        if self._gap == 0.0:  # both errors underflow
+        if self.gap == 0.0:  # both errors underflow
             return int(j[left] + j[right]) // 2
         balance = (math.log(betas[left]) - math.log(alphas[right])) / self.epsilon
         return round((float(j[left] + j[right]) + balance) / 2)
 
     @cached_property
-    def _turns(self) -> Floats:
+    def turns(self) -> Floats:
         """log Pr_P[N + G = j]/Pr_Q[N + G = j] for the steps between thresholds, which never decreases."""
         laws = [counts.noisy_log_pmf(self.thresholds[1:]) for counts in self._counts]
         return np.maximum.accumulate(laws[0] - laws[1])
@@ -130,10 +130,10 @@ class TwoPoint:
         half = np.minimum(np.maximum(ratio, -600.0), 600.0) / 2  # beyond, the smaller weight is nothing anyway
         up = np.exp(half)
         # Going from j to the next threshold pays while e^l Pr_P < Pr_Q for the counts between.
-        place = np.searchsorted(self._turns, -ratio)
+        place = np.searchsorted(self.turns, -ratio)
         at = place + _NEAR  # its neighbours too: rounding may have blurred the turns
         reached = up * alphas.take(at, mode="clip") + betas.take(at, mode="clip") / up
-        return np.asarray(np.minimum(np.minimum(most, self._gap), reached.min(axis=0)))
+        return np.asarray(np.minimum(np.minimum(most, self.gap), reached.min(axis=0)))
 
 
 def binomial(n: int, rate: float, reach: float = REACH) -> tuple[int, Floats]:
@@ -147,8 +147,7 @@ def binomial(n: int, rate: float, reach: float = REACH) -> tuple[int, Floats]:
     """
     if not 0.0 < rate < 1.0:
         return (n if rate > 0 else 0), np.ones(1)
-    away = reach * math.sqrt(n * rate * (1 - rate)) + reach**2
-    first, last = max(math.floor(n * rate - away), 0), min(math.ceil(n * rate + away), n)
+    first, last = window_of(n, rate, reach)
     k = np.arange(first, last, dtype=np.float64)
     steps = np.log((n - k) / (k + 1)) + (math.log(rate) - math.log1p(-rate))
     middle = min(max(round(n * rate), first), last) - first
@@ -157,6 +156,14 @@ def binomial(n: int, rate: float, reach: float = REACH) -> tuple[int, Floats]:
     with np.errstate(under="ignore"):
         law = np.exp(np.concatenate([down, up]))
     return first, law / law.sum()
+
+
+def window_of(n: int, rate: float, reach: float) -> tuple[int, int]:
+    """The first and the last count of a binomial that matters."""
+    if not 0.0 < rate < 1.0:
+        return (n, n) if rate > 0 else (0, 0)
+    away = reach * math.sqrt(n * rate * (1 - rate)) + reach**2
+    return max(math.floor(n * rate - away), 0), min(math.ceil(n * rate + away), n)
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,7 +184,7 @@ class _Counts:
     @classmethod
     def from_window(cls, first: int, law: Floats, epsilon: float) -> _Counts:
         b = math.exp(-epsilon)
-        return cls(first, law, _discounted(law, b), _discounted(law[::-1], b)[::-1], epsilon)
+        return cls(first, law, discounted(law, b), discounted(law[::-1], b)[::-1], epsilon)
 
     @property
     def last(self) -> int:
@@ -212,18 +219,20 @@ class _Counts:
         return np.asarray(np.log(inside) - self.epsilon * away)
 
 
-def _discounted(law: Floats, b: float) -> Floats:
-    """Running sums y[j] = law[j] + b y[j - 1], as ``scipy.signal.lfilter([1], [1, -b], law)``: by doubling.
+def discounted(law: Floats, b: float) -> Floats:
+    """Running sums y[j] = law[j] + b y[j - 1] along the last axis, by doubling.
+
+    As ``scipy.signal.lfilter([1], [1, -b], law)``; but importing scipy.signal takes longer than a whole plan.
 
     Invariant: sums[j] is the sum over the last ``reach`` entries up to j.
 
-    >>> _discounted(np.array([1.0, 0.0, 2.0]), 0.5).tolist()
+    >>> discounted(np.array([1.0, 0.0, 2.0]), 0.5).tolist()
     [1.0, 0.5, 2.25]
     """
     sums = np.array(law, dtype=np.float64)
     reach, factor = 1, b
     with np.errstate(under="ignore"):
-        while reach < len(sums) and factor > 0:
-            sums[reach:] += factor * sums[:-reach]
+        while reach < sums.shape[-1] and factor > 0:
+            sums[..., reach:] += factor * sums[..., :-reach]
             reach, factor = 2 * reach, factor * factor
     return sums
