@@ -21,23 +21,22 @@ import numpy.typing as npt
 from numpy import fft
 
 from privatest.hypothesis.fourier import fast_length
-from privatest.hypothesis.quick_spectrum import quick_log_transform, side_lobe
+from privatest.hypothesis.quick_spectrum import quadrature, quick_log_transforms, side_lobe
 from privatest.hypothesis.total import NoisyTotal
 from privatest.noise import Noise, Tulap
+from privatest.products import row_dots
 
 __all__ = ["Curves"]
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
+_Spectrum = tuple[Floats, list[tuple[Floats, Floats]]]
+"""Nodes, and real and imaginary parts of the weighted transform of each law."""
 
 _GRID = 33
 _NEGLIGIBLE = 42.0
 # Scores of clamped ratios stay below 2^17; those that stand for infinite ratios begin at 2^24.
 _INFINITE = 1 << 20
-_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(24)
-# Gauss's rule with 24 nodes integrates e^(i f x) over [-1, 1] to rounding for frequencies f up to this.
-_RESOLVED = 12.0
-_MOST_PANELS = 120
 _LARGEST_TABLE = 1 << 21
 # Advantages this near to each other count as the same.
 _TIE = 1e-12
@@ -99,6 +98,14 @@ class Curves:
         return math.fsum(self.null_law * steps), math.fsum(self.alternative_law * steps)
 
     @cached_property
+    def _variances(self) -> tuple[float, float]:
+        steps = self._lattice[2]
+        null, alternative = (
+            math.fsum(law * (steps - mean) ** 2) for law, mean in zip(self._laws, self._means, strict=True)
+        )
+        return null, alternative
+
+    @cached_property
     def _centre(self) -> Fraction:
         """The midpoint between values of the coarse total nearest to the midpoint of the means."""
         middle = Fraction(self.n * sum(self._means) / 2)
@@ -122,9 +129,9 @@ class Curves:
         """Offsets beyond this are of no interest: e^-24 of the noise and 7 deviations past the farther mean."""
         if self._ordinary is not None:
             return self._ordinary[0].reach
-        _, _, steps, noise = self._lattice
+        noise = self._lattice[3]
         null, alternative = self._means
-        spread = max(math.fsum(law * (steps - m) ** 2) for law, m in zip(self._laws, self._means, strict=True))
+        spread = max(self._variances)
         tail = 24 / noise.decay_rate if math.isfinite(noise.decay_rate) else 0.0
         return self.n * abs(null - alternative) / 2 + 7 * math.sqrt(self.n * spread) + tail + 2
 
@@ -133,7 +140,7 @@ class Curves:
         """Whether the two laws are so far apart that halfway between them both errors are below 1e-16."""
         _, _, steps, noise = self._lattice
         null, alternative = self._means
-        spread = max(math.fsum(law * (steps - m) ** 2) for law, m in zip(self._laws, self._means, strict=True))
+        spread = max(self._variances)
         tail = 40 / noise.decay_rate if math.isfinite(noise.decay_rate) else 0.0
         skew = 60 * float(steps[-1])  # Bernstein: tails of bounded steps are Gaussian up to this
         return self.n * (null - alternative) / 2 > 10 * math.sqrt(self.n * spread) + tail + skew
@@ -141,9 +148,9 @@ class Curves:
     @cached_property
     def _core(self) -> float:
         """Offsets among which the largest advantage lies: where the two laws, and the noise's middle, are."""
-        _, _, steps, noise = self._lattice
+        noise = self._lattice[3]
         null, alternative = self._means
-        spread = max(math.fsum(law * (steps - m) ** 2) for law, m in zip(self._laws, self._means, strict=True))
+        spread = max(self._variances)
         middle = 3 / noise.decay_rate if math.isfinite(noise.decay_rate) else 0.0
         if isinstance(noise, Tulap):  # its density is flat for half a width on either side of 0, then falls
             middle = min(middle, 2.0 * noise.width)
@@ -159,11 +166,11 @@ class Curves:
             inner, *infinite = self._ordinary
             first, second = (never * f + sure for f, (never, sure) in zip(inner.cdfs(offsets), infinite, strict=True))
             return first, second
-        if self._spectral is not None:
-            t, weights, transforms = self._spectral
-            turned = np.exp(-1j * np.multiply.outer(offsets, t))
-            # einsum, not @: BLAS would start threads for a product of this size
-            null, alternative = (0.5 - np.einsum("ij,j->i", turned, weights * f).imag for f in transforms)
+        if self._smooth:
+            t, weighted = self._spectrum_nearby if np.max(np.abs(offsets)) <= self._near else self._spectrum
+            angles = np.multiply.outer(offsets, t)
+            cosines, sines = np.cos(angles), np.sin(angles)
+            null, alternative = (0.5 - (row_dots(cosines, imag) - row_dots(sines, real)) for real, imag in weighted)
         elif self._core > _LARGEST_TABLE:
             null, alternative = (np.array([t.cdf(self.cutoff(math.floor(o))) for o in offsets]) for t in self._totals)
         else:
@@ -171,36 +178,63 @@ class Curves:
         return np.clip(null, 0.0, 1.0), np.clip(alternative, 0.0, 1.0)
 
     @cached_property
-    def _spectral(self) -> tuple[Floats, Floats, list[npt.NDArray[np.complex128]]] | None:
-        """Nodes, weights over 2 pi sin(t/2), and the transforms about the centre; None if other peaks matter."""
+    def _smooth(self) -> bool:
+        """Whether the integral will do: there are no other peaks than the one at zero, nor too many nodes."""
+        return self._nodes(self.reach) is not None
+
+    @property
+    def _near(self) -> float:
+        """Offsets that :meth:`best_offset` looks at."""
+        return min(1.2 * self._core + 4, self.reach)
+
+    @cached_property
+    def _spectrum(self) -> _Spectrum:
+        """For all offsets of interest."""
+        return self._spectrum_for(self.reach)
+
+    @cached_property
+    def _spectrum_nearby(self) -> _Spectrum:
+        """For offsets up to :attr:`_near`, for which fewer nodes will do."""
+        return self._spectrum_for(self._near)
+
+    def _spectrum_for(self, farthest: float) -> _Spectrum:
+        """Nodes, and the transforms about the centre times weights over 2 pi sin(t/2)."""
+        nodes = self._nodes(farthest)
+        assert nodes is not None, "asked for where the integral will not do"
+        t, weights = nodes
         _, _, steps, noise = self._lattice
-        n = self.n
-        spreads = [math.sqrt(math.fsum(law * (steps - m) ** 2)) for law, m in zip(self._laws, self._means, strict=True)]
-        least = min(spreads) * math.sqrt(n)
-        if n < 32 or least == 0:
+        shared = noise.characteristic(t) * (weights / (2 * math.pi * np.sin(t / 2)))
+        weighted = []
+        for mean, logs in quick_log_transforms(steps, self._laws, t):
+            turns = float(self.n * Fraction(mean) - self._centre)
+            transform = np.exp(self.n * logs + 1j * t * turns) * shared
+            weighted.append((transform.real.copy(), transform.imag.copy()))
+        return t, weighted
+
+    def _nodes(self, farthest: float) -> tuple[Floats, Floats] | None:
+        """Nodes and weights of the integral, for offsets up to ``farthest``; None if other peaks matter."""
+        noise, n = self._lattice[3], self.n
+        if n < 32 or min(self._variances) <= 0:
             return None
-        reach = 9.5 / least
+        reach = 9.5 / math.sqrt(n * min(self._variances))
         # Tulap's transform has a pole beside every multiple of 2 pi/width: only the one at 0 is resolved.
         if reach > math.pi / 4 or (isinstance(noise, Tulap) and reach * noise.width > 5):
             return None
-        if n * max(side_lobe(steps, law, reach) for law in self._laws) > -_NEGLIGIBLE:
+        if n * self._side_lobe > -_NEGLIGIBLE:
             return None
-        scale = min(1.0 / math.sqrt(n * max(spreads) ** 2 + noise.variance), noise.decay_rate, 1.0 / self.reach)
-        nodes = _quadrature(scale, reach, 2 * _RESOLVED / self.reach)
-        if nodes is None:
-            return None
-        t, weights = nodes
-        shared = noise.characteristic(t)
-        transforms = []
-        for law in self._laws:
-            mean, logs = quick_log_transform(steps, law, t)
-            transforms.append(np.exp(n * logs + 1j * t * float(n * Fraction(mean) - self._centre)) * shared)
-        return t, weights / (2 * math.pi * np.sin(t / 2)), transforms
+        scale = min(1.0 / math.sqrt(n * max(self._variances) + noise.variance), noise.decay_rate, 1.0 / farthest)
+        return quadrature(scale, reach, farthest)
+
+    @cached_property
+    def _side_lobe(self) -> float:
+        """A bound on the log of both transforms beyond the reach of the peak at 0."""
+        reach = 9.5 / math.sqrt(self.n * min(self._variances))
+        return max(side_lobe(self._lattice[2], law, reach) for law in self._laws)
 
     @property
     def everywhere(self) -> bool:
         """Whether :meth:`cdfs` holds at all offsets, and not only among those where the largest advantage lies."""
-        return (self._ordinary[0] if self._ordinary else self)._spectral is not None
+        return (self._ordinary[0] if self._ordinary else self)._smooth
 
     @cached_property
     def _totals(self) -> tuple[NoisyTotal, NoisyTotal]:
@@ -240,21 +274,21 @@ class Curves:
         if self._ordinary is None and self._apart:
             return 0, 1.0
 
-        def advantage(offsets: Floats) -> Floats:
+        def best_of(offsets: Floats) -> tuple[int, float]:
             null, alternative = self.cdfs(offsets)
-            return alternative - null - _TIE * np.abs(1.0 - alternative - null)
+            top = int(np.argmax(alternative - null - _TIE * np.abs(1.0 - alternative - null)))
+            return top, float(alternative[top] - null[top])
 
         edge = self._ordinary[0]._core if self._ordinary else self._core
         low, high = -edge, edge
         while high - low > _GRID - 1:
             grid = np.rint(np.linspace(low, high, _GRID))
-            top = int(np.argmax(advantage(grid)))
+            top, _ = best_of(grid)
             gap = (high - low) / (_GRID - 1)
             low, high = grid[top] - 1.5 * gap, grid[top] + 1.5 * gap
         grid = np.arange(math.floor(low), math.ceil(high) + 1, dtype=np.float64)
-        top = int(np.argmax(advantage(grid)))
-        null, alternative = self.cdfs(grid[top : top + 1])
-        return int(grid[top]), float(alternative[0] - null[0])
+        top, best = best_of(grid)
+        return int(grid[top]), best
 
     def best_cutoff(self) -> Fraction:
         """The cutoff of the largest advantage; among those that have it, the one of the most equal errors.
@@ -281,7 +315,7 @@ class Curves:
         """
         if alpha < 1e-9:
             return None
-        tabulated = (self._ordinary[0] if self._ordinary else self)._spectral is None
+        tabulated = not (self._ordinary[0] if self._ordinary else self)._smooth
         edge = math.ceil((self._ordinary[0]._core if self._ordinary else self._core) if tabulated else self.reach)
         low, high = -edge, edge
         ends = self.cdfs(np.array([low, high], dtype=np.float64))[0]
@@ -347,18 +381,3 @@ def _dense_window(total: NoisyTotal) -> tuple[int, Floats]:
     dense = np.zeros(spacing * (len(weights) - 1) + 1)
     dense[::spacing] = weights
     return total.n * low + spacing * start, dense
-
-
-def _quadrature(scale: float, reach: float, longest: float) -> tuple[Floats, Floats] | None:
-    """Gauss-Legendre nodes on [0, reach], panels doubling from the smallest scale of the integrand."""
-    if reach / longest > _MOST_PANELS:
-        return None
-    ends = [0.0]
-    length = min(scale, longest)
-    while ends[-1] < reach:
-        ends.append(min(ends[-1] + length, reach))
-        length = min(2 * length, longest)
-    left, right = np.array(ends[:-1]), np.array(ends[1:])
-    half = (right - left) / 2
-    nodes = (left + half)[:, None] + half[:, None] * _NODES
-    return nodes.ravel(), (half[:, None] * _WEIGHTS).ravel()

@@ -9,6 +9,7 @@ import numpy.typing as npt
 from numpy import fft
 
 from privatest.hypothesis.fourier import fast_length
+from privatest.products import dot, row_dots
 
 __all__ = ["central_reach", "log_transform", "side_lobes"]
 
@@ -46,7 +47,7 @@ def log_transform(steps: Floats, law: Floats, z: Complexes) -> tuple[float, Comp
     coefficients = [left / reach]
     for j in range(2, _MOMENTS + 1):
         power = power * away
-        coefficients.append(float(law @ power) / math.factorial(j))
+        coefficients.append(dot(law, power) / math.factorial(j))
     scaled = z * reach
     series = np.zeros_like(scaled)
     for coefficient in reversed(coefficients):
@@ -75,9 +76,9 @@ def _second_order(away: Floats, law: Floats, z: Complexes) -> Complexes:
 
 
 def _dots(values: Floats, weights: Floats) -> Floats:
-    """Sums of the rows, weighted; einsum, not @: BLAS would start threads for a product of this size."""
+    """Sums of the rows, weighted alike or each in its own way."""
     if weights.shape[0] == 1 or weights.ndim == 1:
-        return np.einsum("ij,j->i", values, weights.reshape(-1))
+        return row_dots(values, weights.reshape(-1))
     return np.einsum("ij,ij->i", values, weights)
 
 
@@ -162,7 +163,7 @@ def _climb(steps: Floats, law: Floats, peaks: Floats, gap: float) -> tuple[Float
     t = peaks.copy()
     for _ in range(8):
         waves = np.exp(1j * np.multiply.outer(t, away)) * law
-        value, slope, bend = waves.sum(axis=1), 1j * (waves @ away), -(waves @ away**2)
+        value, slope, bend = waves.sum(axis=1), 1j * row_dots(waves, away), -row_dots(waves, away**2)
         with np.errstate(all="ignore"):
             first = (slope / value).real
             second = (bend / value - (slope / value) ** 2).real
@@ -170,5 +171,5 @@ def _climb(steps: Floats, law: Floats, peaks: Floats, gap: float) -> tuple[Float
         t = np.clip(t + np.where(np.isfinite(move), move, 0.0), peaks - gap, peaks + gap)
     t = np.minimum(t, 2 * math.pi - t)  # the modulus is even about pi
     with np.errstate(divide="ignore"):
-        logs = np.log(np.minimum(np.abs(np.exp(1j * np.multiply.outer(t, away)) @ law), 1.0))
+        logs = np.log(np.minimum(np.abs(row_dots(np.exp(1j * np.multiply.outer(t, away)), law)), 1.0))
     return t, logs

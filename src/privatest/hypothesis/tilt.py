@@ -7,6 +7,8 @@ import math
 import numpy as np
 import numpy.typing as npt
 
+from privatest.products import row_dots
+
 __all__ = ["NEGLIGIBLE_EXPONENT", "saddle", "tilt", "window_ends"]
 
 Floats = npt.NDArray[np.float64]
@@ -74,7 +76,7 @@ def window_ends(steps: Floats, law: Floats, n: int) -> tuple[int, int]:
         away = sign * (steps - mean)
         exponents = np.multiply.outer(u, away)
         with np.errstate(under="ignore"):
-            cumulants = np.log(np.exp(np.minimum(exponents, 600.0)) @ law)
+            cumulants = np.log(row_dots(np.exp(np.minimum(exponents, 600.0)), law))
         cumulants[exponents.max(axis=1) > 600.0] = math.inf
         ends.append(float(np.min((n * cumulants + NEGLIGIBLE_EXPONENT) / u)))
     first, last = max(n * mean - ends[1], n * float(steps[0])), min(n * mean + ends[0], n * float(steps[-1]))

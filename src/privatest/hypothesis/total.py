@@ -26,6 +26,7 @@ from privatest.hypothesis.convolution import Window, convolve
 from privatest.hypothesis.inversion import upper_tail_by_inversion
 from privatest.hypothesis.tilt import NEGLIGIBLE_EXPONENT, saddle, tilt, window_ends
 from privatest.noise import Noise, Tulap
+from privatest.products import dot
 
 __all__ = ["Bounded", "NoisyTotal"]
 
@@ -192,12 +193,12 @@ class NoisyTotal:
             return Bounded(0.0, 2 * math.exp(min(outside, 0.0)))
         with np.errstate(under="ignore"):
             terms = np.exp(exponents - top)
-            value = float(weights @ terms)
+            value = dot(weights, terms)
             # Rounding of the transforms is spread evenly over the window: Cauchy and Schwarz.
-            error = window.accuracy * math.sqrt(float(weights @ weights)) * math.sqrt(float(terms @ terms))
+            error = window.accuracy * math.sqrt(dot(weights, weights)) * math.sqrt(dot(terms, terms))
             # Every term is positive, so that beyond this only the exponents' own rounding counts, term by term.
             sizes = np.where(np.isinf(tails), 0.0, np.abs(tails)) + theta * places
-            digits = float((weights * terms) @ sizes) + value * (abs(log_mass) + 8)
+            digits = dot(weights * terms, sizes) + value * (abs(log_mass) + 8)
         factor = math.exp(min(top, 700.0))
         error = factor * (error + 2 * _ROUNDING * digits) + 2 * math.exp(min(outside, 0.0))
         return Bounded(min(factor * value, 1.0), min(error, 1.0))
@@ -207,7 +208,7 @@ class NoisyTotal:
         weights = self._enumerated
         tails = self.noise.sf(float(y) - self._atoms[1] * np.arange(len(weights), dtype=np.float64))
         with np.errstate(under="ignore"):
-            value = float(weights @ tails)
+            value = dot(weights, tails)
         reach = min(self.noise.decay_rate, 1e9) * (abs(float(y)) + self._atoms[1] * len(weights))
         digits = 8 + min(2 * reach, 800.0) + (4 + math.sqrt(len(weights))) * self.n.bit_length()
         return Bounded(min(value, 1.0), _ROUNDING * digits * value)

@@ -15,6 +15,7 @@ from privatest.pairs.distribution import Floats
 from privatest.pairs.panels import Panels, build_panels, find_breaks
 from privatest.pairs.quadrature import GAUSS
 from privatest.pairs.reals import Reals
+from privatest.products import row_dots
 
 __all__ = ["Density", "density"]
 
@@ -167,7 +168,7 @@ class Density(Reals):
         start, end = (inside, edges[index + 1]) if upper else (edges[index], inside)
         nodes = start[:, None] + (end - start)[:, None] * GAUSS[0]
         with np.errstate(all="ignore"):
-            part = (np.exp(self._safe_logpdf(nodes)) @ GAUSS[1]) * (end - start)
+            part = row_dots(np.exp(self._safe_logpdf(nodes)), GAUSS[1]) * (end - start)
         part = np.where(end > start, part, 0.0)
         mass = part + (self._after[index + 1] if upper else self._before[index])
         mass = np.where(np.isnan(flat), np.nan, np.clip(mass, 0.0, 1.0))

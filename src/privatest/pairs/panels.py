@@ -10,6 +10,7 @@ import numpy as np
 
 from privatest.pairs.distribution import Floats
 from privatest.pairs.quadrature import GAUSS, panel_nodes
+from privatest.products import row_dots
 
 __all__ = ["Panels", "build_panels", "find_breaks"]
 
@@ -145,7 +146,7 @@ def _masses(logpdf: Function, lower: Floats, upper: Floats) -> tuple[Floats, Flo
     width = upper - lower
     with np.errstate(all="ignore"):
         log = logpdf(x.ravel()).reshape(x.shape)
-        mass = np.asarray((np.exp(log) @ GAUSS[1]) * width)
+        mass = row_dots(np.exp(log), GAUSS[1]) * width
         size = np.where(np.isfinite(log), log, 0.0)
         slope = np.ptp(size, axis=1) / width
         place = np.maximum(np.abs(lower), np.abs(upper))

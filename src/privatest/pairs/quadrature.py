@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privatest.pairs.distribution import Floats
+from privatest.products import row_dots
 
 __all__ = ["GAUSS", "Integrand", "Nodes", "adaptive", "half_nodes", "panel_nodes", "split_panels"]
 
@@ -134,4 +135,4 @@ def _part(halves: Nodes, which: int) -> Nodes:
 def _weigh(integrand: Integrand, nodes: Nodes, lower: Floats, upper: Floats) -> tuple[Floats, Floats]:
     value, noise = integrand(nodes)
     width = upper - lower
-    return (value @ GAUSS[1]) * width, (noise @ GAUSS[1]) * width
+    return row_dots(value, GAUSS[1]) * width, row_dots(noise, GAUSS[1]) * width

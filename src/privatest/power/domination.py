@@ -24,6 +24,7 @@ from numpy import fft
 
 from privatest.hypothesis.fourier import fast_length
 from privatest.pairs import ContinuousPair, DiscretePair, Pair
+from privatest.products import row_dots
 from privatest.scores.partition import cell_masses
 
 __all__ = ["NOTHING", "Atoms", "RootLaw", "Shape", "Split", "atoms_of", "shares", "split_atoms"]
@@ -346,7 +347,7 @@ def _window(steps: Floats, law: Floats, n: int) -> tuple[float, float, float]:
     for sign in (1.0, -1.0):
         exponents = np.multiply.outer(u, sign * (steps - mean))
         with np.errstate(over="ignore"):
-            cumulants = np.log(np.exp(np.minimum(exponents, 600.0)) @ law)
+            cumulants = np.log(row_dots(np.exp(np.minimum(exponents, 600.0)), law))
         cumulants[exponents.max(axis=1) > 600.0] = math.inf
         ends.append(float(np.min((n * cumulants + NEGLIGIBLE_EXPONENT) / u)))
     return mean, ends[1], ends[0]

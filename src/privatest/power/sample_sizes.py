@@ -13,6 +13,7 @@ from privatest.errors import Infeasible
 from privatest.hypothesis.build import PRIVATE_KINDS
 from privatest.power.family import Family, make_family
 from privatest.power.goal import make_goal
+from privatest.power.tune import rough_clamp
 from privatest.rational import Number
 
 __all__ = ["MOST_RECORDS", "min_epsilon", "sample_size", "smallest_n"]
@@ -73,10 +74,10 @@ def _guess(family: Family) -> int:
         return 64
     noise = 2 / (math.sinh(min(float(family.epsilon), 9.0)) * family.pair.total_variation)
     n = min(_guess_without_privacy(family) + math.ceil(min(noise, MOST_RECORDS)), MOST_RECORDS // 4)
-    a, b = family.clamp_for(n)
+    clamp = rough_clamp(family.profile, family.epsilon, n, family.around)
 
     def margin(m: int) -> float:
-        return family.goal.margin(family.profile.curves((float(a), float(b)), family.epsilon, m, family.around))
+        return family.goal.margin(family.profile.curves(clamp, family.epsilon, m, family.around))
 
     return _crossing(margin, n, lambda _: MOST_RECORDS, rough=True)
 

@@ -12,7 +12,7 @@ from privatest.hypothesis.neighbours import REPLACE, Neighbourhood
 from privatest.power.goal import Goal
 from privatest.power.profile import Profile
 
-__all__ = ["tuned_clamp"]
+__all__ = ["rough_clamp", "tuned_clamp"]
 
 # Candidate ends of the clamp, in units of the ratio's typical size; 0 stands for "hardly anything".
 _GRID = (0.05, 0.4, 1.0, 2.0, 4.0, 8.0, 32.0)
@@ -33,7 +33,6 @@ def tuned_clamp(
     least, most = float(profile.ratios[0]), float(profile.ratios[-1])
     if len(profile.ratios) <= 2:  # every clamp gives the same test up to scale
         return extra[0] if extra else (max(least, -1.0), min(most, 1.0))
-    size = _typical(profile)
     tried: dict[Clamp, float] = {}
 
     def margin(clamp: Clamp) -> float:
@@ -43,18 +42,38 @@ def tuned_clamp(
             tried[key] = goal.margin(profile.curves(key, epsilon, n, around))
         return tried[key]
 
-    lows = sorted({max(-g * size, least) for g in _GRID})
-    highs = sorted({min(g * size, most) for g in _GRID})
     for clamp in extra:
         margin(clamp)
-    ranked = sorted(
-        ((_deflection(profile, (a, b), float(epsilon), n, around), a, b) for a in lows for b in highs), reverse=True
-    )
+    ranked = _ranked(profile, epsilon, n, around)
     for _, a, b in ranked[:14]:
         margin((a, b))
     starts = sorted(tried, key=lambda clamp: -tried[clamp])[:2]
     best = max((_climb(margin, start, tried) for start in starts), key=margin)
     return max(tried, key=lambda clamp: tried[clamp]) if tried else best
+
+
+def rough_clamp(profile: Profile, epsilon: Fraction, n: int, around: Neighbourhood = REPLACE) -> Clamp:
+    """About the best (a, b), by the means and variances of the noisy total alone: error rates are not computed."""
+    tried: dict[Clamp, float] = {}
+
+    def value(clamp: Clamp) -> float:
+        if clamp not in tried:
+            tried[clamp] = _deflection(profile, clamp, float(epsilon), n, around)
+        return tried[clamp]
+
+    _, *start = _ranked(profile, epsilon, n, around)[0]
+    return _climb(value, (start[0], start[1]), tried)
+
+
+def _ranked(profile: Profile, epsilon: Fraction, n: int, around: Neighbourhood) -> list[tuple[float, float, float]]:
+    """(deflection, a, b) of the clamps of the grid, the most promising first."""
+    least, most = float(profile.ratios[0]), float(profile.ratios[-1])
+    size = _typical(profile)
+    lows = sorted({max(-g * size, least) for g in _GRID})
+    highs = sorted({min(g * size, most) for g in _GRID})
+    return sorted(
+        ((_deflection(profile, (a, b), float(epsilon), n, around), a, b) for a in lows for b in highs), reverse=True
+    )
 
 
 def _typical(profile: Profile) -> float:
