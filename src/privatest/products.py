@@ -25,4 +25,4 @@ def row_dots(matrix: npt.NDArray[Any], vector: npt.NDArray[Any]) -> npt.NDArray[
     >>> row_dots(np.array([[1.0, 2.0], [0.0, 1.0]]), np.array([3.0, 4.0])).tolist()
     [11.0, 4.0]
     """
-    return np.einsum("ij,j->i", matrix, vector)
+    return np.asarray(np.einsum("ij,j->i", matrix, vector))

@@ -5,6 +5,8 @@ Nothing heavy is imported until a command needs it, so that ``privatest --help``
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Sequence
 
 __all__ = ["main"]
@@ -12,6 +14,9 @@ __all__ = ["main"]
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command line and return its exit code; see :mod:`privatest.cli.entry`."""
+    if "numpy" not in sys.modules:
+        # Threads of BLAS take longer to start than any product of ours takes; whoever wants them says so.
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
         from privatest.cli.entry import run
 

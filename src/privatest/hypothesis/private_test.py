@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from privatest import _validate, engines, markup
+from privatest import _validate, markup
 from privatest.charge import charged, make_charge
-from privatest.engines.fit import check_count
 from privatest.errors import InvalidDocument, InvalidInput
 from privatest.hypothesis.neighbours import NEIGHBOURS, Neighbourhood
 from privatest.hypothesis.release import Decision, Release
@@ -162,6 +161,9 @@ class PrivateTest:
             rng: only for simulations: a seeded generator in place of the operating system's randomness. The
                 release then says that it is simulated, and is not private.
         """
+        from privatest import engines  # planning needs none of them
+        from privatest.engines.fit import check_count
+
         if unit is None and self.max_rows_per_unit > 1:
             raise InvalidInput(
                 f"The test was designed for up to max_rows_per_unit={self.max_rows_per_unit} records of one person, "

@@ -79,7 +79,7 @@ def _dots(values: Floats, weights: Floats) -> Floats:
     """Sums of the rows, weighted alike or each in its own way."""
     if weights.shape[0] == 1 or weights.ndim == 1:
         return row_dots(values, weights.reshape(-1))
-    return np.einsum("ij,ij->i", values, weights)
+    return np.asarray(np.einsum("ij,ij->i", values, weights))
 
 
 def _exp_remainder(a: Floats) -> Floats:

@@ -111,7 +111,7 @@ def _poisson_logpmf(k: Floats, mean: float) -> Floats:
 
 
 def _geometric_logpmf(k: Floats, p: float) -> Floats:
-    return np.where(k == 1, 0.0, (k - 1) * np.log1p(-p)) + np.log(p)
+    return np.asarray(np.where(k == 1, 0.0, (k - 1) * np.log1p(-p)) + np.log(p))
 
 
 def _negative_binomial_logpmf(k: Floats, n: float, p: float) -> Floats:

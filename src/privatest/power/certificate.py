@@ -154,7 +154,7 @@ class Certificate:
                 ratio = np.concatenate([law.levels + each.shift for law, each in zip(laws, batch, strict=True)])
                 errors = self._hidden_errors([(each.tails, each.movers) for each in batch], lengths, ratio)
                 errors *= np.concatenate([law.roots for law in laws])
-                sums = np.add.reduceat(errors, np.cumsum(lengths) - lengths)
+                sums = np.add.reduceat(errors, np.cumsum([0, *lengths[:-1]]))
                 total += float(sums @ np.array([each.weight for each in batch]))
                 batch, points = [], 0
         return total

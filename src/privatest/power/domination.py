@@ -330,7 +330,7 @@ class RootLaw:
 @lru_cache(maxsize=64)
 def _split_weights(times: int, step: float) -> Floats:
     """What of the roots at 0, 1, ..., times - 1 steps goes to 0 and to ``times`` steps."""
-    return np.stack(shares(np.arange(times) * step, 0.0, times * step), axis=1)
+    return np.stack(shares(np.arange(times, dtype=np.float64) * step, 0.0, times * step), axis=1)
 
 
 def _window(steps: Floats, law: Floats, n: int) -> tuple[float, float, float]:

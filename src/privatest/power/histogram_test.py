@@ -14,14 +14,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from privatest import _validate, engines
+from privatest import _validate
 from privatest.charge import charged, make_charge
-from privatest.engines.fit import check_count
 from privatest.errors import InvalidDocument, InvalidInput
 from privatest.hypothesis import Release
 from privatest.hypothesis.release import Decision
@@ -33,6 +32,9 @@ from privatest.scores.cells import cells_from_dict
 from privatest.scores.documents import document_from_json
 from privatest.theory.histograms import Classes, Histograms
 from privatest.theory.wasserstein import UNITS, Wasserstein
+
+if TYPE_CHECKING:
+    from privatest.engines import Records
 
 __all__ = ["DENOMINATOR", "FORMAT", "HistogramTest", "dual_test", "exp_below"]
 
@@ -230,6 +232,9 @@ class HistogramTest:
             rng: only for simulations: a seeded generator in place of the operating system's randomness. The
                 release then says that it is simulated, and is not private.
         """
+        from privatest import engines  # planning needs none of them
+        from privatest.engines.fit import check_count
+
         charge = make_charge(
             ledger,
             dataset,
@@ -254,7 +259,7 @@ class HistogramTest:
 
         return charged(charge, released, Release.from_dict)
 
-    def _count(self, records: engines.Records) -> Integers:
+    def _count(self, records: Records) -> Integers:
         """Records in each class: totals of scores that are powers of n + 1, whose digits are the counts."""
         counts = np.zeros(self.histograms.classes, dtype=np.int64)
         digits = 1

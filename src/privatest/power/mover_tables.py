@@ -159,7 +159,7 @@ def _laws(counts: list[int], starts: Integers, width: int, rate: float, reach: f
     windows = np.array([window_of(count, rate, reach) for count in counts])
     first, last = windows[:, :1], windows[:, 1:]
     if not 0.0 < rate < 1.0:
-        return (k == first).astype(np.float64)
+        return np.asarray(k == first, dtype=np.float64)
     n = np.array(counts)[:, None]
     inside = (k >= first) & (k < last)
     step = np.log(np.where(inside, n - k, 1) / np.where(inside, k + 1, 1)) + (math.log(rate) - math.log1p(-rate))

@@ -99,23 +99,24 @@ def _deviations(share: float) -> float:
 
 
 def _crossing(margin: Callable[[int], float], guess: int, never: Callable[[int], int], *, rough: bool = False) -> int:
-    """An n with margin(n) >= 0 > margin(n - 1), near the guess; rough: to within 2%.
+    """An n with margin(n) >= 0 > margin(n - 1), near the guess; rough: to within half a per cent.
 
     Invariant: margin(low) < 0 <= margin(high), where low = 0 stands for no records at all.
     """
+    step = 50 if rough else 200  # a guess that was found roughly is nearer than a guess at that
     low = high = max(guess, 1)
     if margin(high) >= 0:
-        low = high - max(high // 50, 1)
+        low = high - max(high // step, 1)
         while low > 0 and margin(low) >= 0:
             high, low = low, low - max((high - low) * 3, 1)
         low = max(low, 0)
     else:
-        high = low + max(low // 50, 1)
+        high = low + max(low // step, 1)
         while margin(high) < 0:
             if high >= MOST_RECORDS:
                 return never(high)
             low, high = high, min(high + (high - low) * 3, MOST_RECORDS)
-    while high - low > (max(1, high // 50) if rough else 1):
+    while high - low > (max(1, high // 200) if rough else 1):
         middle = (low + high) // 2
         if margin(middle) >= 0:
             high = middle
