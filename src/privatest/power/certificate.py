@@ -65,7 +65,7 @@ class Effort:
     groups: tuple[int, int]
     coarse: float
     dropped: float
-    points: int = 40
+    points: int = 64
 
 
 @dataclass(frozen=True, eq=False)

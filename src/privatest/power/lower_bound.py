@@ -30,7 +30,7 @@ CUTS = (0.0, 0.02, 0.06, 0.12, 0.2, 0.3, 0.4, 0.55, 0.75, 1.0)
 TAILS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
 """Numbers of tails among n records, from which levels of the clamp follow."""
 FEW_LEVELS = 12
-QUICK, CAREFUL = Effort(6, (4, 12), 0.02, 1e-3, 10), Effort(24, (12, 72), 0.002, 1e-5)
+QUICK, CAREFUL = Effort(6, (4, 12), 0.02, 1e-3, 16), Effort(24, (12, 72), 0.002, 1e-5)
 
 
 def lower_bound(null: Any, alternative: Any, *, epsilon: Number, advantage: float = 2 / 3) -> int:
@@ -188,17 +188,18 @@ class _Search:
             starts = [(top, cut, cut) for top in range(len(tops)) for cut in (4, 7, 9)]
         if start is not None:
             starts = [(tops.index(start.top), CUTS.index(start.cuts[0]), CUTS.index(start.cuts[1]))]
-        best = min(starts, key=value)
         moves = [(0, 1, 1), (0, -1, -1), (1, 0, 0), (-1, 0, 0), (0, 1, 0), (0, -1, 0), (0, 0, 1), (0, 0, -1)]
-        # Invariant: best is the best place seen.
-        improved = True
-        while improved:
-            improved = False
-            for move in moves:
-                place = (best[0] + move[0], best[1] + move[1], best[2] + move[2])
-                while value(place) < value(best) - 1e-4:
-                    best, improved = place, True
+        starts = sorted(starts, key=value)[:2]  # there is more than one valley
+        for best in [start for start in starts if value(start) < value(starts[0]) + 0.05]:
+            # Invariant: best is the best place seen from this start.
+            improved = True
+            while improved:
+                improved = False
+                for move in moves:
                     place = (best[0] + move[0], best[1] + move[1], best[2] + move[2])
+                    while value(place) < value(best) - 1e-4:
+                        best, improved = place, True
+                        place = (best[0] + move[0], best[1] + move[1], best[2] + move[2])
         ranked = sorted(seen, key=lambda place: seen[place])[:3]
         return [(seen[place], shape(place)) for place in ranked if math.isfinite(seen[place])]
 
