@@ -59,3 +59,48 @@ def test_public_names_exist_and_are_documented() -> None:
         "print([name for name in names if not (getattr(pt, name).__doc__ or '').strip()])\n"
     )
     assert python("-c", code).stdout.strip() == "[]"
+
+
+PLANS = {
+    "normal(0, 1)": "normal(0.2, 1)",
+    "bernoulli(0.3)": "bernoulli(0.5)",
+    "exponential(1)": "exponential(1.5)",
+    "laplace(0, 1)": "laplace(1, 1)",
+    "categorical(a=0.2, b=0.8)": "categorical(a=0.5, b=0.5)",
+}
+NOT_FOR_A_PLAN = ["scipy", "privatest.engines", "privatest.ledger", "privatest.changepoint", "privatest.fit", *HEAVY]
+
+
+def loaded_by_a_plan(null: str, alternative: str) -> list[str]:
+    words = ["plan", "--null", null, "--alternative", alternative, "--epsilon", "1", "--json"]
+    code = (
+        "import sys\nfrom privatest.cli import main\n"
+        f"assert main({words!r}) == 0\n"
+        f"print([name for name in {[*NOT_FOR_A_PLAN, 'scipy.stats', 'scipy.special']} if name in sys.modules])"
+    )
+    listed = python("-c", code).stdout.splitlines()[-1]
+    return re.findall(r"'([^']+)'", listed)
+
+
+@pytest.mark.parametrize("null", PLANS)
+def test_a_cold_plan_does_without_scipy_and_engines(null: str) -> None:
+    """Importing scipy.stats takes longer than all the rest of such a plan."""
+    assert loaded_by_a_plan(null, PLANS[null]) == []
+
+
+def test_a_plan_of_any_named_family_does_without_scipy_stats() -> None:
+    assert loaded_by_a_plan("poisson(3)", "poisson(5)") == ["scipy", "scipy.special"]
+
+
+def test_what_a_plan_loads_is_seen() -> None:
+    assert "scipy.stats" in loaded_by_a_plan("beta(2, 3)", "beta(3, 2)")
+
+
+def test_recognising_what_users_give_does_not_import_scipy() -> None:
+    code = (
+        "import sys, privatest as pt\n"
+        "class Odd:\n    def rvs(self): ...\n"
+        "try:\n    pt.design(Odd(), 'normal(0, 1)', epsilon=1, n=10)\n"
+        "except pt.errors.InvalidDistribution as error:\n    print('scipy' in sys.modules, error)\n"
+    )
+    assert python("-c", code).stdout.startswith("False null is a Odd, which is no univariate frozen scipy")

@@ -18,6 +18,7 @@ from privatest.power import advantage_bound, lower_bound, optimum, optimum_sampl
 from privatest.power.certificate import Certificate, Effort
 from privatest.power.domination import Atoms, RootLaw, Shape, atoms_of, shares, split_atoms
 from privatest.power.lower_bound import CAREFUL, QUICK
+from privatest.power.mover_tables import balanced, make_tables
 from privatest.power.optimum import _solve
 from privatest.power.two_point import TwoPoint
 from privatest.theory.coupling import coupling, largest_gain
@@ -169,6 +170,60 @@ def test_large_n_is_above_tests_that_exist() -> None:
             witness = max(TwoPoint(n, *pair.above(level), epsilon).best()[0] for level in (-0.1, 0.0, 0.1))
             split = split_atoms(atoms, random_shape(atoms, rng))
             assert Certificate(split, epsilon, QUICK, 0.3).bound(n) >= witness - 1e-9
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "epsilon", "most"),
+    [(0.6, 0.4, 0.5, 60), (0.9, 0.1, 0.1, 300), (1.0, 0.3, 0.2, 40), (0.5, 0.0, 1.0, 30), (0.55, 0.45, 0.01, 5000)],
+)
+def test_tables_of_many_counts_are_those_of_each(x: float, y: float, epsilon: float, most: int) -> None:
+    rng = np.random.default_rng(most)
+    counts = [0, 1, 2, *rng.integers(3, most, 20).tolist()]
+    ratio = np.linspace(-30, 30, 601)
+    found = balanced(make_tables(counts, x, y, epsilon, 6.0), [len(ratio)] * len(counts), np.tile(ratio, len(counts)))
+    for count, row in zip(counts, found.reshape(len(counts), -1), strict=True):
+        problem = TwoPoint(count, x, y, epsilon, reach=6.0)
+        alone = problem.balanced(ratio)
+        # Between two windows that lie apart the single problem has a lower bound, the table every threshold.
+        slack = 1e-12 if math.isinf(problem.gap) else 2e-3
+        assert np.all(row >= alone * (1 - 1e-12))
+        assert np.all(row <= alone * (1 + slack))
+
+
+def test_far_windows_are_left_to_the_single_problem() -> None:
+    """Discounts of e^-eps a step would underflow between them."""
+    (table,) = make_tables([2000], 0.9, 0.1, 2.0, 6.0)
+    problem = TwoPoint(2000, 0.9, 0.1, 2.0, reach=6.0)
+    assert table.gap == problem.gap < math.inf
+    assert np.array_equal(table.alphas, problem.rates[0])
+
+
+def test_thinner_laws_keep_both_masses() -> None:
+    """A lattice of every third point dominates: the masses under P and under Q, and the lattice's ends, stay."""
+    rng = np.random.default_rng(4)
+    law = RootLaw(0.2, -17, rng.random(41))
+    for times in (1, 2, 3, 7, 100):
+        thin = law.thinned(times)
+        assert thin.step == pytest.approx(times * law.step)
+        for sign in (1, -1):
+            masses = [float((each.roots * np.exp(sign * each.levels / 2)).sum()) for each in (law, thin)]
+            assert masses[0] == pytest.approx(masses[1], rel=1e-12)
+        assert float(thin.roots.sum()) <= float(law.roots.sum()) * (1 + 1e-12)  # farther apart: a smaller affinity
+
+
+def test_powers_together_are_powers_one_by_one() -> None:
+    roots = np.random.default_rng(2).random(60)
+    law = RootLaw(0.1, -20, 0.999 * roots / roots.sum())
+    for one, n in zip(law.powers([0, 1, 5, 90, 300]), [0, 1, 5, 90, 300], strict=True):
+        other = law.power(n)
+        start = max(one.first, other.first)
+        end = min(one.first + len(one.roots), other.first + len(other.roots))
+        first, second = (
+            one.roots[start - one.first : end - one.first],
+            other.roots[start - other.first : end - other.first],
+        )
+        assert np.abs(first - second).max() < 1e-13 * second.max()
+        assert second.sum() > other.roots.sum() * (1 - 1e-15)
 
 
 def test_hidden_tails_by_the_program() -> None:
