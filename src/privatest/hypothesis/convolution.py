@@ -59,6 +59,8 @@ def convolve(steps: Floats, law: Floats, n: int, theta: float) -> Window:
     power, accuracy = _spectrum(dense, places.astype(np.float64), tilted, n)
     weights = np.maximum(fft.irfft(power, size), 0.0)
     weights = np.roll(weights, n * centre % size - first % size)[: last - first + 1]
+    if theta == 0:
+        return Window(first, weights, 0.0, accuracy)
     # An error of 1e-16 in log M(theta) would be multiplied by n, and so would one of its size about 0.
     mean = math.fsum(law * steps)
     if theta * (steps[-1] - mean) < 500:

@@ -247,14 +247,18 @@ class Curves:
         """Both cdfs at all whole offsets from -r to r, and r: the laws of the sums convolved with the noise's cdf."""
         _, _, steps, noise = self._lattice
         most = math.ceil(self._core) + 1
-        found = []
+        windows = []
         for law in self._laws:
             visited = law > 0
-            total = NoisyTotal(steps[visited].astype(np.int64), law[visited], self.n, noise)
-            first, weights = _dense_window(total)
-            points = np.arange(-most, most + len(weights), dtype=np.float64)
-            levels = noise.cdf(float(self._centre - first) + points - (len(weights) - 1))
-            found.append(_sliding(levels, weights)[: 2 * most + 1])
+            windows.append(_dense_window(NoisyTotal(steps[visited].astype(np.int64), law[visited], self.n, noise)))
+        # The noise's cdf at centre - t + offset, for every total t of either law.
+        least = min(first for first, _ in windows)
+        last = max(first + len(weights) - 1 for first, weights in windows)
+        levels = noise.cdf(float(self._centre - last) + np.arange(-most, most + last - least + 1, dtype=np.float64))
+        found = []
+        for first, weights in windows:
+            start = last - (first + len(weights) - 1)
+            found.append(_sliding(levels[start : start + 2 * most + len(weights)], weights))
         return most, found[0], found[1]
 
     def _tabulated(self, offsets: Floats) -> tuple[Floats, Floats]:

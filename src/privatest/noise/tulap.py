@@ -79,8 +79,10 @@ class Tulap(Noise):
         """v = width g + (r - (width-1)/2) with 0 <= r < width."""
         w = float(self.width)
         j = v + (w - 1) / 2
-        g = np.floor_divide(j, w)
-        return g, np.clip(j - w * g, 0, w - 1)
+        g = np.floor(j / w)
+        # A quotient just below a whole number may round up to it.
+        g = np.where(j < w * g, g - 1, g)
+        return g, np.minimum(np.maximum(j - w * g, 0), w - 1)
 
     def _characteristic(self, t: NDArray[Any]) -> NDArray[Any]:
         w = float(self.width)
