@@ -23,7 +23,7 @@ from privatest.power.domination import NOTHING, Atoms, Shape, atoms_of, split_at
 from privatest.power.two_point import TwoPoint
 from privatest.rational import Number
 
-__all__ = ["advantage_bound", "lower_bound"]
+__all__ = ["advantage_bound", "lower_bound", "records_bound"]
 
 MOST_RECORDS = 10**12
 CUTS = (0.0, 0.02, 0.06, 0.12, 0.2, 0.3, 0.4, 0.55, 0.75, 1.0)
@@ -43,7 +43,12 @@ def lower_bound(null: Any, alternative: Any, *, epsilon: Number, advantage: floa
     """
     level = float(_validate.positive(epsilon=epsilon, remedy="Typical values lie between 0.1 and 2."))
     target = _validate.probability(advantage=advantage)
-    atoms = atoms_of(make_pair(null, alternative))
+    return records_bound(make_pair(null, alternative), level, target)
+
+
+def records_bound(pair: Pair, level: float, target: float) -> int:
+    """:func:`lower_bound` of a pair."""
+    atoms = atoms_of(pair)
     two_points = _two_points(atoms, level)
     if two_points is not None:
         # What rounding cannot tell from the target counts as reached.

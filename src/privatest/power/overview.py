@@ -12,10 +12,10 @@ from privatest.hypothesis import PrivateTest
 from privatest.pairs import make_pair
 from privatest.power.designs import design
 from privatest.power.goal import Goal, make_goal
-from privatest.power.lower_bound import advantage_bound, lower_bound
+from privatest.power.lower_bound import advantage_bound, records_bound
 from privatest.power.sample_sizes import sample_size
 from privatest.rational import Number
-from privatest.theory import Decomposition, SampleComplexity, decompose, sample_complexity
+from privatest.theory import Decomposition, SampleComplexity, decompose_pair, sample_complexity
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -161,14 +161,14 @@ def plan(
     )
     # One record replaced is one removed and one added, so an add-remove test is 2 epsilon-DP under replacement.
     level = epsilon if made.neighbours == "replace" else 2 * epsilon
-    complexity, split = sample_complexity(P, Q, epsilon=epsilon), decompose(P, Q, epsilon=epsilon)
+    complexity, split = sample_complexity(P, Q, epsilon=epsilon), decompose_pair(pair, float(epsilon))
     if n is not None:
         without = design(P, Q, epsilon=epsilon, n=n, test="llr", alpha=alpha).advantage
         best = advantage_bound(pair, float(level), made.n)
         return Plan(made, None, None, None, best, without, complexity, split)
     goal = make_goal(advantage, alpha, beta)
     target = goal.advantage if goal.advantage is not None else 1 - (goal.alpha or 0) - (goal.beta or 0)
-    bound = lower_bound(P, Q, epsilon=level, advantage=target)
+    bound = records_bound(pair, float(level), target)
     nonprivate = _nonprivate(P, Q, epsilon, goal)
     return Plan(made, goal, bound, nonprivate, None, None, complexity, split)
 
