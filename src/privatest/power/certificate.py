@@ -47,6 +47,8 @@ MOST_BLOCKS = 1024
 TAILS_KIND, MOVERS_KIND = 0, 1
 # Points at which errors are computed together.
 LARGEST_BATCH = 1 << 15
+# Laws of so few points are not made coarser.
+FEW_POINTS = 128
 
 
 @dataclass(frozen=True)
@@ -129,9 +131,10 @@ class Certificate:
         missing = sorted({piece.blocks for piece in pieces if (size, piece.blocks) not in self._powers})
         deviation = block.deviation
         for blocks, law in zip(missing, block.powers(missing), strict=True):
-            fine = deviation * math.sqrt(blocks) / (self.effort.points * block.step)
+            kept = self._trimmed(law)
+            fine = min(deviation * math.sqrt(blocks) / (self.effort.points * block.step), len(kept.roots) / FEW_POINTS)
             # A lattice on which all levels lie is kept: it costs nothing.
-            self._powers[size, blocks] = self._trimmed(law).thinned(1 if exact else math.floor(fine))
+            self._powers[size, blocks] = kept.thinned(1 if exact else math.floor(fine))
         self._tabulate({piece.movers for piece in pieces})
 
     def _tabulate(self, movers: set[int]) -> None:

@@ -30,7 +30,9 @@ CUTS = (0.0, 0.02, 0.06, 0.12, 0.2, 0.3, 0.4, 0.55, 0.75, 1.0)
 TAILS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
 """Numbers of tails among n records, from which levels of the clamp follow."""
 FEW_LEVELS = 12
-QUICK, CAREFUL = Effort(6, (4, 12), 0.02, 1e-3, 16), Effort(24, (12, 72), 0.002, 1e-5)
+NEARLY_THE_SAME = 2e-3
+"""Quick bounds this near to one another do not say which of two starts is the better one."""
+QUICK, CAREFUL = Effort(6, (4, 12), 0.02, 1e-3, 24), Effort(24, (12, 72), 0.002, 1e-5)
 
 
 def lower_bound(null: Any, alternative: Any, *, epsilon: Number, advantage: float = 2 / 3) -> int:
@@ -56,13 +58,16 @@ def records_bound(pair: Pair, level: float, target: float) -> int:
     n = _guess(atoms, level, target)
     search = _Search(atoms, level, 1 - target, n)
     shapes: list[Shape] = []
+    rivals: list[Shape] = []
     for _ in range(5):
-        before, shapes = n, search.best_shapes(n, shapes[0] if shapes else None)
+        before = n
+        shapes, others = search.best_shapes(n, shapes[0] if shapes else None)
+        rivals += others
         n = max(_last(search.at(shapes[0], QUICK), target, n, slack=0.01), 1)
         if abs(n - before) <= 0.04 * n:
             break
     # The quick bound ranks roughly.
-    shape = min(shapes, key=lambda shape: search.at(shape, CAREFUL)(n))
+    shape = min([*shapes, *rivals], key=lambda shape: search.at(shape, CAREFUL)(n))
     return _last(search.at(shape, CAREFUL), target, n, slack=5e-4) + 1
 
 
@@ -76,7 +81,8 @@ def advantage_bound(pair: Pair, epsilon: float, n: int) -> float:
     if two_points is not None:
         return two_points(n).best()[0]
     search = _Search(atoms, epsilon, 1e-3, n)
-    return min(search.at(shape, CAREFUL)(n) for shape in search.best_shapes(n))
+    shapes, rivals = search.best_shapes(n)
+    return min(search.at(shape, CAREFUL)(n) for shape in [*shapes, *rivals])
 
 
 def _two_points(atoms: Atoms, epsilon: float) -> Callable[[int], TwoPoint] | None:
@@ -136,6 +142,17 @@ def _last(value: Callable[[int], float], target: float, guess: int, slack: float
             at = min(max(at, low + max(math.floor(slack * low), 1)), high - 1)
 
 
+_Ranked = tuple[float, Shape]
+
+
+def _near_the_best(ranked: list[_Ranked]) -> list[Shape]:
+    return [shape for value, shape in ranked if value < ranked[0][0] + 0.005]
+
+
+def _moved(place: tuple[int, int, int], move: tuple[int, int, int]) -> tuple[int, int, int]:
+    return place[0] + move[0], place[1] + move[1], place[2] + move[2]
+
+
 @dataclass(frozen=True, eq=False)
 class _Search:
     """The bound over all shapes of the dominating pair.
@@ -158,23 +175,30 @@ class _Search:
             self._known[shape, effort] = Certificate(split, self.epsilon, effort, self.error)
         return self._known[shape, effort].bound
 
-    def best_shapes(self, n: int, start: Shape | None = None) -> list[Shape]:
-        """Up to three shapes with the smallest bounds at n, among all ladders or on the ladder of ``start``."""
+    def best_shapes(self, n: int, start: Shape | None = None) -> tuple[list[Shape], list[Shape]]:
+        """Up to three shapes with the smallest bounds at n, among all ladders or on the ladder of ``start``.
+
+        And up to three more from starts that were nearly as good: the quick bound does not tell which valley is deeper.
+        """
         sides = [0]
         if start is not None:
             sides = [start.open_side]
         else:
             sides += [1] if self.atoms.p_only > NOTHING else []
             sides += [-1] if self.atoms.q_only > NOTHING else []
-        finalists: list[tuple[float, Shape]] = []
+        found: tuple[list[_Ranked], list[_Ranked]] = [], []
         for side in sides:
             if self._tops(side):
-                finalists += self._descend(n, side, start)
-        finalists.sort(key=lambda entry: entry[0])
-        return [shape for value, shape in finalists[:3] if value < finalists[0][0] + 0.005]
+                for ranked, walked in zip(found, self._descend(n, side, start), strict=False):
+                    ranked += walked
+        first, second = (sorted(ranked, key=lambda entry: entry[0])[:3] for ranked in found)
+        return _near_the_best(first), _near_the_best(second)
 
-    def _descend(self, n: int, side: int, start: Shape | None) -> list[tuple[float, Shape]]:
-        """The best shapes seen in steps to better neighbours on the ladders of tops and cuts."""
+    def _descend(self, n: int, side: int, start: Shape | None) -> list[list[_Ranked]]:
+        """The best three shapes seen in steps to better neighbours on the ladders of tops and cuts.
+
+        From the best start, and from the second best where that is nearly as good.
+        """
         tops = self._tops(side)
         seen: dict[tuple[int, int, int], float] = {}
 
@@ -194,19 +218,24 @@ class _Search:
         if start is not None:
             starts = [(tops.index(start.top), CUTS.index(start.cuts[0]), CUTS.index(start.cuts[1]))]
         moves = [(0, 1, 1), (0, -1, -1), (1, 0, 0), (-1, 0, 0), (0, 1, 0), (0, -1, 0), (0, 0, 1), (0, 0, -1)]
-        starts = sorted(starts, key=value)[:2]  # there is more than one valley
-        for best in [start for start in starts if value(start) < value(starts[0]) + 0.05]:
-            # Invariant: best is the best place seen from this start.
+        starts.sort(key=value)
+        found: list[list[_Ranked]] = []
+        for best in [place for place in starts[:2] if value(place) <= value(starts[0]) + NEARLY_THE_SAME]:
+            walked = set(starts)
+            # Invariant: best is the best place walked to.
             improved = True
             while improved:
                 improved = False
                 for move in moves:
-                    place = (best[0] + move[0], best[1] + move[1], best[2] + move[2])
+                    place = _moved(best, move)
                     while value(place) < value(best) - 1e-4:
+                        walked.add(place)
                         best, improved = place, True
-                        place = (best[0] + move[0], best[1] + move[1], best[2] + move[2])
-        ranked = sorted(seen, key=lambda place: seen[place])[:3]
-        return [(seen[place], shape(place)) for place in ranked if math.isfinite(seen[place])]
+                        place = _moved(best, move)
+                    walked.add(place)
+            ranked = sorted(walked, key=value)[:3]
+            found.append([(value(place), shape(place)) for place in ranked if math.isfinite(value(place))])
+        return found
 
     @cached_property
     def _ladders(self) -> dict[int, list[float | None]]:
