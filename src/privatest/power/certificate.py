@@ -67,7 +67,7 @@ class Effort:
     groups: tuple[int, int]
     coarse: float
     dropped: float
-    points: int = 64
+    points: int = 48
 
 
 @dataclass(frozen=True, eq=False)

@@ -30,9 +30,9 @@ CUTS = (0.0, 0.02, 0.06, 0.12, 0.2, 0.3, 0.4, 0.55, 0.75, 1.0)
 TAILS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
 """Numbers of tails among n records, from which levels of the clamp follow."""
 FEW_LEVELS = 12
-NEARLY_THE_SAME = 2e-3
+NEARLY_THE_SAME = 1e-2
 """Quick bounds this near to one another do not say which of two starts is the better one."""
-QUICK, CAREFUL = Effort(6, (4, 12), 0.02, 1e-3, 24), Effort(24, (12, 72), 0.002, 1e-5)
+QUICK, CAREFUL = Effort(6, (4, 12), 0.02, 1e-3, 16), Effort(24, (12, 72), 0.002, 1e-5)
 
 
 def lower_bound(null: Any, alternative: Any, *, epsilon: Number, advantage: float = 2 / 3) -> int:
