@@ -1,7 +1,7 @@
 """How long the command line takes to start, cold, beside Python itself: `python benchmarks/bench_cli.py`.
 
 Every command runs in a process of its own, in rotation with `python -c pass`; medians, and their ratios. Aims:
-`privatest --help` in 0.4 s and `privatest plan` for a Gaussian pair in 1.2 s, of which a tenth of a second or two is
+`privatest --help` in 0.4 s and `privatest plan` for a Gaussian pair in 1.5 s, of which a tenth of a second or two is
 compiling where Python may not keep compiled files (PYTHONDONTWRITEBYTECODE).
 """
 

@@ -136,7 +136,7 @@ def test_finite_pairs_have_exactly_their_probabilities(
         for cell, probability in enumerate(mass):
             exact.setdefault(int(score.table[cell]), []).append(float(probability))
         for value, parts in exact.items():
-            assert found.get(value, 0.0) == pytest.approx(math.fsum(parts), abs=2e-16)
+            assert found.get(value, 0.0) == pytest.approx(math.fsum(parts), abs=1e-15)
     low, high = (float(end) for end in clamp)
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = np.clip(np.log(p) - np.log(q), low, high)
