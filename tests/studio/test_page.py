@@ -237,6 +237,30 @@ def test_a_refusal_is_told_where_it_happened(watched: Watched) -> None:
     watched.complaints.clear()
 
 
+# What becomes of an answer of which only the head has arrived, when the body breaks off.
+BROKEN_OFF = """
+async (asked_again) => {
+  const { get } = await import("/static/ask.js");
+  const plain = window.fetch;
+  let stream = null;
+  window.fetch = (path, options) =>
+    path === "/api/none"
+      ? Promise.resolve(new Response(new ReadableStream({ start(made) { stream = made; } })))
+      : plain(path, options);
+  const controller = new AbortController();
+  const outcome = get("/api/none", controller.signal).catch((error) => `${error.name}: ${error.message}`);
+  setTimeout(() => { if (asked_again) controller.abort(); stream.error(new TypeError("over")); }, 50);
+  try { return await outcome; } finally { window.fetch = plain; }
+}
+"""
+
+
+def test_a_question_asked_again_while_its_answer_arrives_is_no_complaint(watched: Watched) -> None:
+    page = watched.open()
+    assert page.evaluate(BROKEN_OFF, True).startswith("AbortError")
+    assert "no readable answer" in page.evaluate(BROKEN_OFF, False)
+
+
 def test_a_monitor_is_followed_live(watched: Watched) -> None:
     studio = watched.served.studio
     grows = studio.folder / "live.txt"

@@ -17,7 +17,9 @@ async function fetched(path, options) {
   try {
     return await answer(await fetch(path, { credentials: "same-origin", cache: "no-store", ...options }));
   } catch (error) {
-    if (error instanceof Refused || error.name === "AbortError") throw error;
+    // Whatever went wrong, also while the answer was arriving: nobody waits for it any more.
+    if (options.signal && options.signal.aborted) throw new DOMException("Asked again.", "AbortError");
+    if (error instanceof Refused) throw error;
     throw new Refused("The studio does not answer. Is it still running?");
   }
 }
