@@ -8,6 +8,9 @@ PLAIN := $(VENV)/.installed-plain
 DEV   := $(VENV)/.installed-dev
 BENCH := $(VENV)/.installed-bench
 
+# pip compiles what it installs, but not what it installs to be edited.
+COMPILE := $(BIN)/python -m compileall -q src
+
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 
@@ -54,12 +57,15 @@ $(BIN)/python:
 
 $(PLAIN): pyproject.toml | $(BIN)/python
 	$(PIP) --editable '.[plot]'
+	@$(COMPILE)
 	@touch $@
 
 $(DEV): pyproject.toml | $(BIN)/python
 	$(PIP) --editable '.[dev]'
+	@$(COMPILE)
 	@touch $(PLAIN) $@
 
 $(BENCH): pyproject.toml | $(BIN)/python
 	$(PIP) --editable '.[dev,bench]'
+	@$(COMPILE)
 	@touch $(PLAIN) $(DEV) $@
