@@ -18,7 +18,7 @@ from privatest.power import advantage_bound, lower_bound, optimum, optimum_sampl
 from privatest.power.certificate import Certificate, Effort
 from privatest.power.domination import Atoms, RootLaw, Shape, atoms_of, shares, split_atoms
 from privatest.power.lower_bound import CAREFUL, QUICK
-from privatest.power.mover_tables import balanced, make_tables
+from privatest.power.mover_tables import balanced, make_tables, single_table
 from privatest.power.optimum import _solve
 from privatest.power.two_point import TwoPoint
 from privatest.theory.coupling import coupling, largest_gain
@@ -183,7 +183,7 @@ def test_tables_of_many_counts_are_those_of_each(x: float, y: float, epsilon: fl
     found = balanced(make_tables(counts, x, y, epsilon, 6.0), [len(ratio)] * len(counts), np.tile(ratio, len(counts)))
     for count, row in zip(counts, found.reshape(len(counts), -1), strict=True):
         problem = TwoPoint(count, x, y, epsilon, reach=6.0)
-        alone = problem.balanced(ratio)
+        alone = balanced([single_table(problem)], [len(ratio)], ratio)
         # Between two windows that lie apart the single problem has a lower bound, the table every threshold.
         slack = 1e-12 if math.isinf(problem.gap) else 2e-3
         assert np.all(row >= alone * (1 - 1e-12))

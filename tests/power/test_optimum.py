@@ -16,6 +16,7 @@ from privatest.errors import InvalidInput
 from privatest.pairs import make_pair
 from privatest.power import optimum, optimum_sample_size
 from privatest.power.histogram_test import DENOMINATOR, exp_below
+from privatest.power.mover_tables import balanced, single_table
 from privatest.power.optimum import _repaired, _solve, _staircase
 from privatest.power.two_point import TwoPoint, binomial
 from privatest.rational import rational
@@ -91,11 +92,11 @@ def test_two_points_closed_form_against_the_program(x: float, y: float, epsilon:
 @pytest.mark.parametrize("epsilon", [0.2, 1.5])
 def test_two_points_with_prior_weights(epsilon: float) -> None:
     """Phi(u, v) = u - max (u E_P g - v E_Q g), which the lower bound rests on."""
-    problem = TwoPoint(6, 0.7, 0.35, epsilon)
+    table = single_table(TwoPoint(6, 0.7, 0.35, epsilon))
     for ratio in (-3.0, -0.8, 0.0, 0.4, 2.5):
         u, v = math.exp(ratio / 2), math.exp(-ratio / 2)
         exact = u - all_tests_program([0.3, 0.7], [0.65, 0.35], epsilon, 6, u, v)
-        assert float(problem.balanced(np.array([ratio]))[0]) == pytest.approx(exact, abs=1e-9)
+        assert float(balanced([table], [1], np.array([ratio]))[0]) == pytest.approx(exact, abs=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -110,7 +111,7 @@ def test_two_points_with_prior_weights(epsilon: float) -> None:
 )
 def test_weighted_errors_against_every_threshold(n: int, x: float, y: float, epsilon: float) -> None:
     """All thresholds tried, for prior ratios far out too; in gaps between the counts the bound is a little lower."""
-    problem = TwoPoint(n, x, y, epsilon)
+    table = single_table(TwoPoint(n, x, y, epsilon))
     j, counts = np.arange(-1, n + 1), np.arange(n + 1)
     b = math.exp(-epsilon)
     laws = [stats.binom.pmf(counts, n, rate) for rate in (x, y)]
@@ -126,7 +127,7 @@ def test_weighted_errors_against_every_threshold(n: int, x: float, y: float, eps
     ratio = np.linspace(-25, 25, 101)
     lines = np.exp(ratio / 2)[:, None] * errors[0] + np.exp(-ratio / 2)[:, None] * errors[1]
     exact = np.minimum(lines.min(axis=1), np.exp(-np.abs(ratio) / 2))
-    found = problem.balanced(ratio)
+    found = balanced([table], [len(ratio)], ratio)
     assert np.all(found <= exact * (1 + 1e-9) + 1e-16)
     assert np.all(found >= exact * (1 - epsilon**2) - 1e-16)  # real thresholds instead of whole ones, in gaps
 

@@ -9,13 +9,15 @@ import numpy.typing as npt
 
 from privatest.scores import Cells, Score
 
-__all__ = ["CHUNK", "Column", "whole_blocks"]
+__all__ = ["CHUNK", "LARGE", "Column", "whole_blocks"]
 
 Indices = npt.NDArray[np.intp]
 Integers = npt.NDArray[np.int64]
 
 # Records at a time: few enough for the cache, many enough that threads seldom wait for the interpreter.
 CHUNK = 1 << 18
+# Scores from here on are summed as Python integers: a chunk of them may not fit 64 bits.
+LARGE = (1 << 62) // CHUNK
 
 
 class Column(ABC):
@@ -40,8 +42,7 @@ class Column(ABC):
     def total(self, score: Score) -> int:
         """The exact sum of all records' scores."""
         parts = (self.part(first, first + CHUNK) for first in range(0, self.count(), CHUNK))
-        # Scores whose sum over a chunk may not fit 64 bits are summed as Python integers.
-        if max(abs(score.low), abs(score.high)) >= (1 << 62) // CHUNK:
+        if max(abs(score.low), abs(score.high)) >= LARGE:
             return sum(sum(score.table[part.index(score.cells)].tolist()) for part in parts)
         return sum(int(score.table[part.index(score.cells)].sum()) for part in parts)
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from privatest.engines.columns import CHUNK
+from privatest.engines.columns import CHUNK, LARGE
 from privatest.scores import BoundedCells, DyadicCells, IntegerCells, LabelCells, Score
 from privatest.scores.cells import is_number
 
@@ -24,9 +24,8 @@ Integers = npt.NDArray[np.int64]
 # Where the scores of a chunk are in a table, those beyond its ends meaning the ends; None: not by this quick way.
 Places = Callable[[Floats], Indices | None]
 
-# Sums of a chunk's scores are exact in doubles below the first and in 64 bits below the second.
+# Sums of a chunk's scores below this are exact in doubles.
 SMALL = (1 << 53) // CHUNK
-LARGE = (1 << 62) // CHUNK
 # Doubles from here to twice it are the integers: their last bits are the integer, less this one's own bits.
 INTEGERS = float(1 << 52)
 INTEGER_BITS = int(np.float64(INTEGERS).view(np.int64))

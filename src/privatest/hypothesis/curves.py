@@ -21,7 +21,8 @@ import numpy.typing as npt
 from numpy import fft
 
 from privatest.hypothesis.fourier import fast_length
-from privatest.hypothesis.quick_spectrum import quadrature, quick_log_transforms, side_lobe
+from privatest.hypothesis.panels import doubling_panels
+from privatest.hypothesis.quick_spectrum import quick_log_transforms, side_lobe
 from privatest.hypothesis.total import NoisyTotal
 from privatest.noise import Noise, Tulap
 from privatest.products import row_dots
@@ -38,6 +39,7 @@ _NEGLIGIBLE = 42.0
 # Scores of clamped ratios stay below 2^17; those that stand for infinite ratios begin at 2^24.
 _INFINITE = 1 << 20
 _LARGEST_TABLE = 1 << 21
+_MOST_PANELS = 120
 # Advantages this near to each other count as the same.
 _TIE = 1e-12
 
@@ -223,7 +225,7 @@ class Curves:
         if n * self._side_lobe > -_NEGLIGIBLE:
             return None
         scale = min(1.0 / math.sqrt(n * max(self._variances) + noise.variance), noise.decay_rate, 1.0 / farthest)
-        return quadrature(scale, reach, farthest)
+        return doubling_panels(scale, reach, farthest, _MOST_PANELS)
 
     @cached_property
     def _side_lobe(self) -> float:

@@ -8,6 +8,7 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
+from privatest.hypothesis.panels import doubling_panels
 from privatest.hypothesis.spectrum import central_reach, log_transform, side_lobes
 from privatest.hypothesis.tilt import tilt, window_ends
 from privatest.noise import Noise, Tulap
@@ -16,9 +17,6 @@ __all__ = ["upper_tail_by_inversion"]
 
 Floats = npt.NDArray[np.float64]
 
-_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(24)
-# Gauss's rule with 24 nodes integrates e^(i f x) over [-1, 1] to rounding for frequencies f up to this.
-_RESOLVED = 12.0
 # exp(-46) = 1e-20: parts of the integrand that are left out.
 _NEGLIGIBLE = 46.0
 _MOST_PANELS = 1 << 16
@@ -66,7 +64,9 @@ def upper_tail_by_inversion(
         return None
     first, last = window_ends(steps, tilted, n)
     bandwidth = float(max(abs(y - first), abs(last - y)))
-    panels = _panels(min(theta, noise.decay_rate - theta, 1.0 / spread), reach, 2 * _RESOLVED / bandwidth)
+    # The first panel is half the smallest scale of the integrand.
+    scale = min(theta, noise.decay_rate - theta, 1.0 / spread)
+    panels = doubling_panels(scale / 2, reach, bandwidth, _MOST_PANELS)
     nodes = None if panels is None else _around(lobes, *panels, reach)
     if nodes is None or len(nodes[0]) * len(steps) > most_work:
         return None
@@ -100,21 +100,6 @@ def _integral(
     # Beyond the reach |sinh(z/2)| is at least sin(reach/2).
     outside = math.exp(-_NEGLIGIBLE) * float(sizes[0]) * math.pi * math.sinh(theta / 2) / math.sin(reach / 2)
     return min(max(value, 0.0), 1.0), min(error + outside, 1.0)
-
-
-def _panels(scale: float, reach: float, longest: float) -> tuple[Floats, Floats] | None:
-    """Gauss-Legendre nodes on [0, reach], panels doubling from half the smallest scale of the integrand."""
-    if reach / longest > _MOST_PANELS:
-        return None
-    ends = [0.0]
-    length = min(scale / 2, longest)
-    while ends[-1] < reach:
-        ends.append(min(ends[-1] + length, reach))
-        length = min(2 * length, longest)
-    left, right = np.array(ends[:-1]), np.array(ends[1:])
-    half = (right - left) / 2
-    nodes = (left + half)[:, None] + half[:, None] * _NODES
-    return nodes.ravel(), (half[:, None] * _WEIGHTS).ravel()
 
 
 def _around(lobes: Floats, t: Floats, weights: Floats, reach: float) -> tuple[Floats, Floats] | None:

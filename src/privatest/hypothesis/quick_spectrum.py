@@ -12,14 +12,10 @@ from numpy import fft
 from privatest.hypothesis.fourier import fast_length
 from privatest.hypothesis.spectrum import log_transform
 
-__all__ = ["quadrature", "quick_log_transforms", "side_lobe"]
+__all__ = ["quick_log_transforms", "side_lobe"]
 
 Floats = npt.NDArray[np.float64]
 
-_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(24)
-# Gauss's rule with 24 nodes integrates e^(i f x) over [-1, 1] to rounding for frequencies f up to this.
-_RESOLVED = 12.0
-_MOST_PANELS = 120
 # 6^64/64! < 1e-39
 _MOMENTS = 64
 _SERIES_RADIUS = 6.0
@@ -71,22 +67,3 @@ def side_lobe(steps: Floats, law: Floats, from_angle: float) -> float:
     if len(rising) == 0:
         return -math.inf
     return 0.5 * math.log(min(float(beyond[rising[0] :].max()) + (math.pi / 32) ** 2, 1.0))
-
-
-def quadrature(scale: float, reach: float, frequency: float) -> tuple[Floats, Floats] | None:
-    """Gauss-Legendre nodes on [0, reach], panels doubling from the smallest scale of the integrand.
-
-    The panels resolve all frequencies up to ``frequency``; None where that takes too many.
-    """
-    longest = 2 * _RESOLVED / frequency
-    if reach / longest > _MOST_PANELS:
-        return None
-    ends = [0.0]
-    length = min(scale, longest)
-    while ends[-1] < reach:
-        ends.append(min(ends[-1] + length, reach))
-        length = min(2 * length, longest)
-    left, right = np.array(ends[:-1]), np.array(ends[1:])
-    half = (right - left) / 2
-    nodes = (left + half)[:, None] + half[:, None] * _NODES
-    return nodes.ravel(), (half[:, None] * _WEIGHTS).ravel()

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from privatest.pairs.distribution import Floats
+from privatest.pairs.frozen_reals import special_functions
 
 __all__ = ["DISCRETE", "FrozenIntegers", "Masses"]
 
@@ -93,20 +94,14 @@ class FrozenIntegers:
         return self._of_scipy.rvs(size=size, random_state=random_state)
 
 
-def _special() -> Any:
-    from scipy import special
-
-    return special
-
-
 def _binomial_logpmf(k: Floats, n: float, p: float) -> Floats:
-    special = _special()
+    special = special_functions()
     ways = special.gammaln(n + 1) - (special.gammaln(k + 1) + special.gammaln(n - k + 1))
     return np.asarray(ways + special.xlogy(k, p) + special.xlog1py(n - k, -p))
 
 
 def _poisson_logpmf(k: Floats, mean: float) -> Floats:
-    special = _special()
+    special = special_functions()
     return np.asarray(special.xlogy(k, mean) - special.gammaln(k + 1) - mean)
 
 
@@ -115,7 +110,7 @@ def _geometric_logpmf(k: Floats, p: float) -> Floats:
 
 
 def _negative_binomial_logpmf(k: Floats, n: float, p: float) -> Floats:
-    special = _special()
+    special = special_functions()
     ways = special.gammaln(n + k) - special.gammaln(k + 1) - special.gammaln(n)
     return np.asarray(ways + n * np.log(p) + special.xlog1py(k, -p))
 
@@ -129,14 +124,14 @@ DISCRETE: Final[dict[str, Masses]] = {
     ),
     "binom": Masses(
         _binomial_logpmf,
-        lambda k, n, p: _special().betaincc(k + 1, n - k, p),
-        lambda k, n, p: _special().betainc(k + 1, n - k, p),
+        lambda k, n, p: special_functions().betaincc(k + 1, n - k, p),
+        lambda k, n, p: special_functions().betainc(k + 1, n - k, p),
         high=lambda n, _: n,
     ),
     "poisson": Masses(
         _poisson_logpmf,
-        lambda k, mean: _special().pdtr(k, mean),
-        lambda k, mean: _special().pdtrc(k, mean),
+        lambda k, mean: special_functions().pdtr(k, mean),
+        lambda k, mean: special_functions().pdtrc(k, mean),
     ),
     "geom": Masses(
         _geometric_logpmf,
@@ -146,8 +141,8 @@ DISCRETE: Final[dict[str, Masses]] = {
     ),
     "nbinom": Masses(
         _negative_binomial_logpmf,
-        lambda k, n, p: _special().betainc(n, k + 1, p),
-        lambda k, n, p: _special().betaincc(n, k + 1, p),
+        lambda k, n, p: special_functions().betainc(n, k + 1, p),
+        lambda k, n, p: special_functions().betaincc(n, k + 1, p),
     ),
 }
 """By their names in scipy.stats. Its zipf is not among them: no special function is its cdf."""

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 
 from privatest.pairs.distribution import Floats
 
-__all__ = ["CONTINUOUS", "Formulas", "FrozenReals"]
+__all__ = ["CONTINUOUS", "Formulas", "FrozenReals", "special_functions"]
 
 _LOG_ROOT_2_PI: Final = math.log(math.sqrt(2 * math.pi))
 _ROOT_HALF: Final = math.sqrt(0.5)
@@ -158,7 +158,8 @@ def _cauchy_isf(u: Floats) -> Floats:
     return np.where(u == 0.5, 0.0, 1 / np.tan(math.pi * np.where(u > 0.5, u - 1, u)))
 
 
-def _special() -> Any:
+def special_functions() -> Any:
+    """``scipy.special``, loaded when a family first needs it."""
     from scipy import special
 
     return special
@@ -180,7 +181,7 @@ def _logistic_ppf(u: Floats) -> Floats:
 
 
 def _gamma_logpdf(x: Floats, a: float) -> Floats:
-    special = _special()
+    special = special_functions()
     return np.asarray(special.xlogy(a - 1.0, x) - x - special.gammaln(a))
 
 
@@ -193,12 +194,12 @@ def _lognormal_logpdf(x: Floats, s: float) -> Floats:
 
 
 def _student_logpdf(x: Floats, df: float) -> Floats:
-    constant = np.log(_special().poch(0.5 * df, 0.5)) - 0.5 * (np.log(df) + np.log(np.pi))
+    constant = np.log(special_functions().poch(0.5 * df, 0.5)) - 0.5 * (np.log(df) + np.log(np.pi))
     return np.asarray(constant - (df + 1) / 2 * np.log1p(x * x / df))
 
 
 def _chi2_logpdf(x: Floats, df: float) -> Floats:
-    special = _special()
+    special = special_functions()
     return np.asarray(special.xlogy(df / 2.0 - 1, x) - x / 2.0 - special.gammaln(df / 2.0) - (np.log(2) * df) / 2.0)
 
 
@@ -262,18 +263,18 @@ CONTINUOUS: Final[dict[str, Formulas]] = {
     ),
     "gamma": Formulas(
         _gamma_logpdf,
-        lambda x, a: _special().gammainc(a, x),
-        lambda x, a: _special().gammaincc(a, x),
-        lambda u, a: _special().gammaincinv(a, u),
-        lambda u, a: _special().gammainccinv(a, u),
+        lambda x, a: special_functions().gammainc(a, x),
+        lambda x, a: special_functions().gammaincc(a, x),
+        lambda u, a: special_functions().gammaincinv(a, u),
+        lambda u, a: special_functions().gammainccinv(a, u),
         _HALF_LINE,
     ),
     "invgamma": Formulas(
-        lambda x, a: -(a + 1) * np.log(x) - _special().gammaln(a) - 1.0 / x,
-        lambda x, a: _special().gammaincc(a, 1.0 / x),
-        lambda x, a: _special().gammainc(a, 1.0 / x),
-        lambda u, a: 1.0 / _special().gammainccinv(a, u),
-        lambda u, a: 1.0 / _special().gammaincinv(a, u),
+        lambda x, a: -(a + 1) * np.log(x) - special_functions().gammaln(a) - 1.0 / x,
+        lambda x, a: special_functions().gammaincc(a, 1.0 / x),
+        lambda x, a: special_functions().gammainc(a, 1.0 / x),
+        lambda u, a: 1.0 / special_functions().gammainccinv(a, u),
+        lambda u, a: 1.0 / special_functions().gammaincinv(a, u),
         _HALF_LINE,
         with_ends=False,
     ),
@@ -304,17 +305,17 @@ CONTINUOUS: Final[dict[str, Formulas]] = {
     ),
     "t": Formulas(
         _student_logpdf,
-        lambda x, df: _special().stdtr(df, x),
-        lambda x, df: _special().stdtr(df, -x),
-        lambda u, df: _special().stdtrit(df, u),
-        lambda u, df: -_special().stdtrit(df, u),
+        lambda x, df: special_functions().stdtr(df, x),
+        lambda x, df: special_functions().stdtr(df, -x),
+        lambda u, df: special_functions().stdtrit(df, u),
+        lambda u, df: -special_functions().stdtrit(df, u),
     ),
     "chi2": Formulas(
         _chi2_logpdf,
-        lambda x, df: _special().chdtr(df, x),
-        lambda x, df: _special().chdtrc(df, x),
-        lambda u, df: 2 * _special().gammaincinv(df / 2, u),
-        lambda u, df: _special().chdtri(df, u),
+        lambda x, df: special_functions().chdtr(df, x),
+        lambda x, df: special_functions().chdtrc(df, x),
+        lambda u, df: 2 * special_functions().gammaincinv(df / 2, u),
+        lambda u, df: special_functions().chdtri(df, u),
         _HALF_LINE,
     ),
 }

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from privatest.power.two_point import TwoPoint, discounted, window_of
 
-__all__ = ["Table", "balanced", "make_tables"]
+__all__ = ["Table", "balanced", "make_tables", "single_table"]
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -54,7 +54,7 @@ def make_tables(counts: Sequence[int], x: float, y: float, epsilon: float, reach
     plain: dict[int, Table] = {}
     for batch, starts, width in _batches(sorted(set(counts)), x, y, reach):
         if (width - 1) * epsilon > _DEEPEST:
-            plain |= {count: _alone(TwoPoint(count, x, y, epsilon, reach)) for count in batch}
+            plain |= {count: single_table(TwoPoint(count, x, y, epsilon, reach)) for count in batch}
         else:
             plain |= zip(batch, _together(batch, starts, width, (x, y), epsilon, reach), strict=True)
     rough = [plain[count] for count in counts]
@@ -127,7 +127,8 @@ def _batches(counts: list[int], x: float, y: float, reach: float) -> Iterator[tu
         yield batch, np.array(starts), width
 
 
-def _alone(problem: TwoPoint) -> Table:
+def single_table(problem: TwoPoint) -> Table:
+    """The table of one problem; its peak is not looked for."""
     alphas, betas = problem.rates
     return Table(alphas, betas, problem.turns, problem.gap)
 

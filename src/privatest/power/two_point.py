@@ -29,7 +29,6 @@ Integers = npt.NDArray[np.int64]
 
 # A binomial is this many deviations (and as many records) from its mean with probability under 1e-18.
 REACH = 9.0
-_NEAR = np.array([[-1], [0], [1]])
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,23 +116,6 @@ class TwoPoint:
         """log Pr_P[N + G = j]/Pr_Q[N + G = j] for the steps between thresholds, which never decreases."""
         laws = [counts.noisy_log_pmf(self.thresholds[1:]) for counts in self._counts]
         return np.maximum.accumulate(laws[0] - laws[1])
-
-    def balanced(self, ratio: Floats) -> Floats:
-        r"""Phi(e^(l/2), e^(-l/2)) at each l = log u/v; Phi(u, v) is that times sqrt(uv).
-
-        Guarantees: at most the true value, up to rounding; at most e^(-|l|/2).
-        """
-        most = np.exp(-np.abs(ratio) / 2)
-        if self.n == 0:
-            return most
-        alphas, betas = self.rates
-        half = np.minimum(np.maximum(ratio, -600.0), 600.0) / 2  # beyond, the smaller weight is nothing anyway
-        up = np.exp(half)
-        # Going from j to the next threshold pays while e^l Pr_P < Pr_Q for the counts between.
-        place = np.searchsorted(self.turns, -ratio)
-        at = place + _NEAR  # its neighbours too: rounding may have blurred the turns
-        reached = up * alphas.take(at, mode="clip") + betas.take(at, mode="clip") / up
-        return np.asarray(np.minimum(np.minimum(most, self.gap), reached.min(axis=0)))
 
 
 def binomial(n: int, rate: float, reach: float = REACH) -> tuple[int, Floats]:
