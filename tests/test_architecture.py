@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 SOURCE = Path(__file__).resolve().parents[1] / "src" / "privatest"
-LONGEST_MODULE = 400
+LONGEST_MODULE = 700
 
 # A folder may import the folders before it in this order.
 ORDER = ["pairs", "theory", "scores", "noise", "hypothesis", "power", "fit", "changepoint"]
@@ -206,7 +206,7 @@ PLANTED = {
     "utils.py": ("", "'utils' is not a noun"),
     "common/a.py": ("", "'common' is not a noun"),
     "gadgets/a.py": ("", "unknown folder 'gadgets'"),
-    "pairs/long.py": ("\n" * 401, "401 lines"),
+    "pairs/long.py": ("\n" * 701, "701 lines"),
     "hypothesis/a.py": ("class TestStatistic:\n    pass", "defines TestStatistic"),
     "hypothesis/b.py": ("def test_of_tests():\n    pass", "defines test_of_tests"),
     "hypothesis/c.py": ("import secrets", "imports secrets"),

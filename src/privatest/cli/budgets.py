@@ -41,7 +41,7 @@ def grant(
 
 
 def show(ledger: o.Ledger = None, dataset: o.Dataset = None, as_json: o.Json = False) -> None:
-    """What is granted, spent and left, and every request so far.
+    """What is granted, spent and left, and every request so far; of a stream, how far it was released.
 
     \b
     Example:
@@ -61,16 +61,18 @@ def show(ledger: o.Ledger = None, dataset: o.Dataset = None, as_json: o.Json = F
     headings = ("dataset", "granted", "spent", "left")
     rows = [[line["dataset"], *(f"{line[name]:g}" for name in headings[1:])] for line in lines]
     show_table("Budgets of epsilon", headings, rows, left=("dataset",))
+    newest = {(entry.dataset, entry.request): entry.sequence for entry in history if entry.kind == "advance"}
     entries = [
         (
             str(entry.sequence),
             f"{entry.time:%Y-%m-%d %H:%M}",
-            entry.kind,
+            entry.kind if entry.release is None or entry.kind != "advance" else f"to {entry.release['position']}",
             entry.dataset,
             entry.request or "",
             f"{float(entry.epsilon):g}",
         )
         for entry in history
+        if entry.kind != "advance" or newest[entry.dataset, entry.request] == entry.sequence
     ]
     emit("")
     show_table(

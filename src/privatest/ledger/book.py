@@ -24,7 +24,7 @@ from sqlalchemy import (
 
 from privatest.errors import LedgerTampered, LedgerUnreadable
 from privatest.ledger.amounts import stored
-from privatest.ledger.rows import EMPTY, FORMAT, Head, Kind, Row
+from privatest.ledger.rows import ADVANCE, EMPTY, FORMAT, Head, Row
 
 __all__ = ["Book"]
 
@@ -68,7 +68,14 @@ THE_HEAD = select(head.c.format, head.c["count"], head.c.hash)
 THE_HEAD_LOCKED = THE_HEAD.with_for_update()
 NEWEST = select(rows).order_by(rows.c.sequence.desc()).limit(1)
 NEWEST_OF = select(rows).where(rows.c.dataset == bindparam("dataset")).order_by(rows.c.sequence.desc()).limit(1)
-OF_REQUEST = select(rows).where(rows.c.dataset == bindparam("dataset"), rows.c.request == bindparam("request"))
+OF_STREAM = select(rows).where(rows.c.dataset == bindparam("dataset"), rows.c.request == bindparam("request"))
+OF_REQUEST = OF_STREAM.where(rows.c.kind.in_(["charge", "release"]))
+# By the numbers in their kinds, which the unique index has in order: a stream may have very many.
+NEWEST_ADVANCE = (
+    OF_STREAM.where(rows.c.kind.between(ADVANCE.format(0), ADVANCE.format(10**12 - 1)))
+    .order_by(rows.c.kind.desc())
+    .limit(1)
+)
 AFTER = select(rows).where(rows.c.sequence > bindparam("after")).order_by(rows.c.sequence)
 OF_DATASET = select(rows).where(rows.c.dataset == bindparam("dataset")).order_by(rows.c.sequence)
 DATASETS = select(rows.c.dataset).distinct().order_by(rows.c.dataset)
@@ -147,6 +154,10 @@ class Book:
             raise LedgerTampered(f"Row {bad} of the ledger {self.ledger} is a release without its charge.", bad)
         return by_kind
 
+    def advanced(self, dataset: str, request: str) -> Row | None:
+        """The newest advance of the stream that a request began."""
+        return self._first(NEWEST_ADVANCE, dataset=dataset, request=request)
+
     def rows(self, after: int, limit: int) -> list[Row]:
         """The next rows, unchecked, for the one who checks them all."""
         return [Row(*values) for values in self.connection.execute(AFTER.limit(limit), {"after": after})]
@@ -167,7 +178,7 @@ class Book:
     def append(
         self,
         at: Head,
-        kind: Kind,
+        kind: str,
         dataset: str,
         *,
         epsilon: Fraction,

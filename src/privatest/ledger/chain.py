@@ -2,7 +2,8 @@
 
 What this finds: a row edited in any column, removed, inserted, moved or swapped, at the end too (the head
 record holds the number of rows and the newest hash); a running total that is not the sum of the rows; a
-release without its charge; two charges or two releases for one request; more spent than granted.
+release without its charge; two charges or two releases for one request; more spent than granted; a stream that goes
+back, or from one mark to two.
 
 What it cannot find: somebody who may write to the database and recomputes all later hashes and the head has
 made another, consistent ledger; so has somebody who puts back an old copy of the whole database, or removes
@@ -20,7 +21,7 @@ from fractions import Fraction
 
 from privatest.errors import InvalidInput, LedgerTampered
 from privatest.ledger.amounts import stored, unstored
-from privatest.ledger.rows import EMPTY, Head, Row
+from privatest.ledger.rows import ADVANCE, EMPTY, Head, Row
 
 __all__ = ["Chain"]
 
@@ -30,7 +31,8 @@ class Chain:
     """The rows from 1 on, all found in order.
 
     Guarantees: after ``extend`` has accepted rows 1..k, they are exactly k consecutive linked rows, their
-    totals are the sums of their charges, and each release follows the one charge of its request.
+    totals are the sums of their charges, each release follows the one charge of its request, and each advance of a
+    stream follows its release and the advance before it.
     """
 
     ledger: str
@@ -39,6 +41,7 @@ class Chain:
     spent: dict[str, Fraction] = field(default_factory=dict)
     charges: dict[tuple[str, str | None], Row] = field(default_factory=dict)
     released: set[tuple[str, str | None]] = field(default_factory=set)
+    advanced: dict[tuple[str, str | None], tuple[int, int, str]] = field(default_factory=dict)
 
     def extend(self, row: Row) -> None:
         """Accept the next row or say what is wrong with it."""
@@ -90,6 +93,8 @@ class Chain:
             return self.wrong_charge(row, spent == spent_before + epsilon)
         if row.kind == "release":
             return self.wrong_release(row, spent == spent_before)
+        if row.kind.startswith("advance"):
+            return self.wrong_advance(row, spent == spent_before)
         return f"is of the unknown kind {row.kind!r}"
 
     def wrong_charge(self, row: Row, adds_up: bool) -> str | None:
@@ -121,6 +126,29 @@ class Chain:
         if not isinstance(document, dict):
             return "is a release that is not a JSON object"
         self.released.add(key)
+        return None
+
+    def wrong_advance(self, row: Row, adds_up: bool) -> str | None:
+        key = (row.dataset, row.request)
+        charge, (steps, position, mark) = self.charges.get(key), self.advanced.get(key, (0, 0, ""))
+        if not adds_up:
+            return "is an advance that changes the running total"
+        if charge is None or key not in self.released:
+            return "is the advance of a stream that never began"
+        if (charge.epsilon, charge.design) != (row.epsilon, row.design):
+            return "is an advance of something else than was charged"
+        if row.kind != ADVANCE.format(steps + 1):
+            return "is an advance out of turn"
+        try:
+            document = json.loads(row.release or "")
+            now, after, new = (document[name] for name in ("position", "after", "mark"))
+        except (ValueError, TypeError, KeyError):
+            return "is an advance that does not say from where to where"
+        if type(now) is not int or now < position:
+            return "is an advance that goes back"
+        if after != mark or not isinstance(new, str):
+            return "is an advance from elsewhere than where the stream was"
+        self.advanced[key] = steps + 1, now, new
         return None
 
     def broken(self, sequence: int, problem: str) -> LedgerTampered:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from fractions import Fraction
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -12,7 +12,7 @@ from privatest import _validate
 from privatest.errors import BudgetExceeded, InvalidInput, LedgerTampered, MissingExtra, RequestConflict
 from privatest.ledger.amounts import shown, stored, unstored
 from privatest.ledger.chain import Chain
-from privatest.ledger.rows import Entry, Row
+from privatest.ledger.rows import ADVANCE, Entry, Row
 from privatest.ledger.texts import check_name, read_fingerprint, release_text
 from privatest.rational import Number
 
@@ -40,6 +40,7 @@ class Ledger:
         - Once: a request of one name on one data set is charged once, and only ever has one release.
         - All or nothing: what ends with an error of the ledger left it as it was; a computation that fails or
           is killed after the charge stays charged, and the same request again completes it, free of charge.
+        - Forwards: a stream that a request began is released once (:meth:`advance`).
         - Evident: :meth:`verify` finds every edit short of a consistent forgery (see ``ledger/chain.py``).
 
     Safe to use from many threads and processes at once and after a fork. Nothing that was computed from data
@@ -182,8 +183,57 @@ class Ledger:
         found: dict[str, Any] | None = None if release is None else json.loads(release.release or "null")
         return found
 
+    def advance(self, *, dataset: str, request: str, position: int, mark: str, after: Collection[str]) -> None:
+        """Note how far the stream that a request began was released; called before any of it is put out.
+
+        A stream goes from mark to mark, so that two copies of one state cannot both go on: whoever comes second finds
+        a mark that it does not know. Nothing is charged.
+
+        Args:
+            dataset, request: the completed request that began the stream.
+            position: how many records were released, this time included.
+            mark: a new name for where the stream is now.
+            after: the marks from one of which it comes; "" is the mark of a stream that was not advanced yet.
+
+        Raises:
+            RequestConflict: where the stream has gone on from another mark.
+        """
+        check_name(dataset=dataset)
+        check_name(request=request)
+        check_name(mark=mark)
+        if type(position) is not int or position < 0:
+            raise InvalidInput(f"position={position!r} must be a number of records, 0 or more.")
+        with self._store.write() as book:
+            head = book.tail()
+            newest = self._newest(book, dataset)
+            earlier = book.request(dataset, request)
+            if "release" not in earlier:
+                raise InvalidInput(f"Request {request!r} on data set {dataset!r} began no stream that could go on.")
+            before = book.advanced(dataset, request)
+            known: dict[str, Any] = {"mark": "", "position": 0} if before is None else json.loads(before.release or "")
+            if known["mark"] not in after:
+                raise RequestConflict(
+                    f"The stream of request {request!r} on data set {dataset!r} was released up to record "
+                    f"{known['position']} from a newer state than this one. To go on from an older one would release "
+                    f"records a second time, at epsilon={shown(unstored(earlier['charge'].epsilon))} more for each of "
+                    "them, which nobody paid: use the newest state, or make a new request."
+                )
+            book.append(
+                head,
+                ADVANCE.format(1 if before is None else int(before.kind.partition(" ")[2]) + 1),
+                dataset,
+                request=request,
+                design=earlier["charge"].design,
+                epsilon=unstored(earlier["charge"].epsilon),
+                granted=unstored(newest.granted),
+                spent=unstored(newest.spent),
+                release=json.dumps(
+                    {"position": max(position, known["position"]), "after": known["mark"], "mark": mark}
+                ),
+            )
+
     def history(self, dataset: str | None = None) -> list[Entry]:
-        """Every grant, charge and release, oldest first; of all data sets or of one."""
+        """Every grant, charge, release and advance of a stream, oldest first; of all data sets or of one."""
         if dataset is not None:
             check_name(dataset=dataset)
         with self._store.read() as book:

@@ -12,9 +12,11 @@ from typing import Any, Literal, NamedTuple
 from privatest.errors import LedgerTampered
 from privatest.ledger.amounts import unstored
 
-__all__ = ["EMPTY", "FORMAT", "Entry", "Head", "Kind", "Row"]
+__all__ = ["ADVANCE", "EMPTY", "FORMAT", "Entry", "Head", "Kind", "Row"]
 
-Kind = Literal["grant", "charge", "release"]
+Kind = Literal["grant", "charge", "release", "advance"]
+ADVANCE = "advance {:012d}"
+"""How the n-th advance of a stream is spelt in its row: the database itself then refuses a second n-th one."""
 
 FORMAT = 1  # goes into every hash and into the head record
 
@@ -76,7 +78,7 @@ class Row(NamedTuple):
         return Entry(
             sequence=self.sequence,
             time=datetime.fromisoformat(self.time),
-            kind=self.kind,  # type: ignore[arg-type]  # the hash is right, so it is one of the three
+            kind=self.kind.partition(" ")[0],  # type: ignore[arg-type]  # the hash is right, so it is one of the four
             dataset=self.dataset,
             request=self.request,
             epsilon=unstored(self.epsilon),
@@ -95,14 +97,15 @@ class Entry:
     Attributes:
         sequence: 1, 2, 3, ... over all data sets.
         time: when the row was written, by the clock of the machine that wrote it, in UTC.
-        kind: "grant" (a budget was set), "charge" (epsilon was spent) or "release" (its result was recorded).
+        kind: "grant" (a budget was set), "charge" (epsilon was spent), "release" (its result was recorded) or "advance"
+            (a stream was released further; nothing was spent).
         dataset: whose budget.
         request: name of the request; None for a grant.
         epsilon: the new budget (grant), or what the request cost.
         design: fingerprint of what was asked; None for a grant.
         granted: budget of the data set after this row.
         spent: epsilon spent on the data set after this row.
-        release: the recorded release, for rows of that kind.
+        release: the recorded release, for rows of that kind; of an advance, how far the stream was released.
         hash: sha256 over this row and the hash of the one before.
     """
 

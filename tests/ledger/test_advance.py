@@ -1,0 +1,127 @@
+"""A stream goes from mark to mark: the ledger knows how far it was released, and lets no older state go on."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from privatest.errors import InvalidInput, LedgerTampered, RequestConflict
+from privatest.ledger import Ledger
+from privatest.ledger.rows import ADVANCE, Row
+from tests.ledger.test_tampering import Tamper, altered, edit, forge
+
+Ask = Callable[..., dict[str, Any]]
+
+
+def go(ledger: Ledger, position: int, mark: str, *after: str, request: str = "watch") -> None:
+    ledger.advance(dataset="claims", request=request, position=position, mark=mark, after=after)
+
+
+@pytest.fixture
+def streamed(ledger: Ledger, ask: Ask) -> Ledger:
+    """Seven rows: 1 grant, 2-3 watch, 4 charge of late, 5-7 advances of watch to 10, 10 and 30."""
+    ledger.grant("claims", epsilon=1)
+    ask("watch", epsilon=0.3)
+    with pytest.raises(ZeroDivisionError):
+        ask("late", compute=lambda: {"x": 1 / 0})
+    go(ledger, 10, "a", "")
+    go(ledger, 10, "b", "a")
+    go(ledger, 30, "c", "b")
+    return ledger
+
+
+def test_a_stream_goes_forward_and_costs_nothing(streamed: Ledger) -> None:
+    assert streamed.verify() == 7
+    assert float(streamed.spent("claims")) == 0.4
+    assert [entry.kind for entry in streamed.history("claims")][4:] == ["advance"] * 3
+    assert streamed.history("claims")[-1].release == {"position": 30, "after": "b", "mark": "c"}
+
+
+def test_no_older_state_goes_on(streamed: Ledger) -> None:
+    for older in ((), ("",), ("a",), ("b",), ("a", "b", "")):
+        with pytest.raises(RequestConflict, match=r"up to record 30 .* epsilon=0\.3 more for each"):
+            go(streamed, 40, "d", *older)
+    assert streamed.verify() == 7
+    go(streamed, 40, "d", "b", "c")
+    with pytest.raises(RequestConflict, match="up to record 40"):
+        go(streamed, 50, "e", "c")
+    assert streamed.verify() == 8
+
+
+def test_what_was_noted_is_never_taken_back(streamed: Ledger) -> None:
+    """A state that was noted and lost is followed by a shorter one: the ledger keeps what may have been released."""
+    go(streamed, 20, "d", "c")
+    release = streamed.history("claims")[-1].release
+    assert release is not None
+    assert release["position"] == 30
+    assert streamed.verify() == 8
+
+
+def test_only_a_completed_request_has_a_stream(streamed: Ledger) -> None:
+    for request in ("late", "never"):
+        with pytest.raises(InvalidInput, match="began no stream"):
+            go(streamed, 1, "a", "", request=request)
+    for position in (-1, True, 1.0, None):
+        with pytest.raises(InvalidInput, match="number of records"):
+            go(streamed, position, "d", "c")  # type: ignore[arg-type]
+    with pytest.raises(InvalidInput, match="mark"):
+        go(streamed, 40, "", "c")
+    assert streamed.verify() == 7
+
+
+def test_streams_do_not_know_of_each_other(streamed: Ledger, ask: Ask) -> None:
+    ask("other")
+    go(streamed, 5, "x", "", request="other")
+    go(streamed, 31, "d", "c")
+    go(streamed, 6, "y", "x", request="other")
+    assert streamed.verify() == 12
+
+
+def test_after_many_steps_the_newest_is_found(streamed: Ledger) -> None:
+    for step in range(3, 110):
+        go(streamed, 30 + step, f"m{step}", "c" if step == 3 else f"m{step - 1}")
+    assert streamed.history("claims")[-1].release == {"position": 139, "after": "m108", "mark": "m109"}
+    assert streamed.verify() == 114
+
+
+def said(**changes: Any) -> str:
+    return json.dumps({"position": 30, "after": "b", "mark": "c", **changes})
+
+
+FORGERIES: dict[str, tuple[Callable[[list[Row]], list[Row]], str]] = {
+    "one row taken out": (lambda rows: [*rows[:5], *rows[6:]], "Row 6 .* out of turn"),
+    "numbered too high": (edit(7, kind=ADVANCE.format(4)), "Row 7 .* out of turn"),
+    "numbered twice": (edit(7, kind="advance 0000000000002"), "Row 7 .* out of turn"),
+    "not numbered": (edit(7, kind="advance"), "Row 7 .* out of turn"),
+    "one record back": (edit(7, release=said(position=9)), "Row 7 .* goes back"),
+    "no number": (edit(7, release=said(position=30.0)), "Row 7 .* goes back"),
+    "from another mark": (edit(7, release=said(after="a")), "Row 7 .* from elsewhere"),
+    "to no mark": (edit(7, release=said(mark=None)), "Row 7 .* from elsewhere"),
+    "saying nothing": (edit(7, release="{}"), "Row 7 .* from where to where"),
+    "no JSON": (edit(7, release="{"), "Row 7 .* from where to where"),
+    "that spends": (edit(7, spent="1/2"), "Row 7 .* changes the running total"),
+    "of another design": (edit(7, design="sha256:ab"), "Row 7 .* something else than was charged"),
+    "of another price": (edit(7, epsilon="1/10"), "Row 7 .* something else than was charged"),
+    "of a request that was not completed": (edit(5, request="late", epsilon="1/10"), "Row 5 .* never began"),
+    "of no request": (edit(5, request="nobody"), "Row 5 .* never began"),
+}
+
+
+@pytest.mark.parametrize("target", ["sqlite"], indirect=True)
+@pytest.mark.parametrize("name", FORGERIES)
+def test_a_forged_advance_is_found(streamed: Ledger, tamper: Tamper, name: str) -> None:
+    change, complaint = FORGERIES[name]
+    with altered(tamper):
+        forge(tamper, change)
+        with pytest.raises(LedgerTampered, match=complaint):
+            streamed.verify()
+    assert streamed.verify() == 7
+
+
+@pytest.mark.parametrize("target", ["sqlite"], indirect=True)
+def test_an_advance_to_where_the_stream_was_is_sound(streamed: Ledger, tamper: Tamper) -> None:
+    forge(tamper, edit(7, release=said(position=10)))
+    assert streamed.verify() == 7
