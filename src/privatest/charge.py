@@ -15,7 +15,7 @@ from typing import Any, Protocol, TypeVar
 
 from privatest.errors import InvalidInput
 
-__all__ = ["Charge", "charged", "make_charge"]
+__all__ = ["Charge", "charged", "fingerprint", "make_charge"]
 
 
 class Released(Protocol):
@@ -83,11 +83,19 @@ def make_charge(
         raise InvalidInput("ledger= and rng= were both given, but a simulation releases nothing. Give one of them.")
     if epsilon is None:
         raise InvalidInput("ledger= was given, but this test is not private (epsilon=inf): no budget pays for it.")
-    text = json.dumps(_steady(design()), sort_keys=True, allow_nan=False, separators=(",", ":"))
-    fingerprint = f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
     assert dataset is not None
     assert request is not None
-    return Charge(ledger, dataset, request, epsilon, fingerprint)
+    return Charge(ledger, dataset, request, epsilon, fingerprint(design()))
+
+
+def fingerprint(question: Mapping[str, Any]) -> str:
+    """A name for a question: two have the same one iff they are the same, up to the tenth digit of a number.
+
+    Guarantees nothing about what ``question`` leaves out: it must hold all that a release depends on besides the data.
+    A short description of P and Q will do only where it is ``named`` (see :class:`privatest.pairs.Distribution`).
+    """
+    text = json.dumps(_steady(question), sort_keys=True, allow_nan=False, separators=(",", ":"))
+    return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
 
 
 def charged(charge: Charge | None, compute: Callable[[], R], read: Callable[[dict[str, Any]], R]) -> R:

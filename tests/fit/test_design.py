@@ -112,6 +112,22 @@ def test_release() -> None:
         assert (release.decision == "alternative") == (release.pvalue <= test.alpha + 1e-12)
 
 
+def test_pvalue_by_enumeration() -> None:
+    """Pr[T + N >= t] at every t of the lattice, t itself included, from the definitions of both."""
+    test = fit_design([0.25, 0.75], distance=0.4, epsilon=1, n=6, alpha=0.2)
+    law = exact_law(test.candidate.excess, test.n, [Fraction(1, 4), Fraction(3, 4)])
+    width, centre = test.noise.width, round(test.null_law.mean)
+    start = test.noise.offset  # T is whole: T + N lies where N does
+    for t in (start + centre + step for step in (-2 * width, -1, 0, 1, width, 3 * width)):
+        expected = 1 - sum(
+            float(mass) * float(tulap_pmf(test.noise.epsilon, width, x - value))
+            for value, mass in law.items()
+            for x in (t - down for down in range(1, 60 * width))
+        )
+        assert test.release(t).pvalue == pytest.approx(expected, abs=1e-9)
+        assert test.release(t).pvalue > test.release(t + 1).pvalue + 1e-6  # it tells neighbours on the lattice apart
+
+
 @pytest.mark.parametrize(
     ("null", "settings"),
     [

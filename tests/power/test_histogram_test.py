@@ -116,6 +116,15 @@ def test_certain_decisions_are_refused(test: HistogramTest) -> None:
     assert constant.advantage == pytest.approx(0.0, abs=1e-15)
 
 
+def test_probabilities_end_at_0_and_1(test: HistogramTest) -> None:
+    """One step on each side of either end; constants, which the check of privacy lets pass."""
+    for value in (0, DENOMINATOR):
+        dataclasses.replace(test, numerators=np.full_like(test.numerators, value))
+    for value in (-1, DENOMINATOR + 1):
+        with pytest.raises(InvalidInput, match="must lie between 0 and"):
+            dataclasses.replace(test, numerators=np.full_like(test.numerators, value))
+
+
 def test_error_rates_by_enumeration(test: HistogramTest) -> None:
     p, q = (list(law.values()) for law in LABELS)
     says_null = by_labels(test)

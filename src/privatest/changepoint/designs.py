@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Protocol
 
@@ -18,6 +18,7 @@ from privatest.changepoint.direct import DirectDesign, DirectDetector
 from privatest.changepoint.search import Clamp, Problem, law_of
 from privatest.changepoint.suffix_alarm import SuffixAlarm
 from privatest.engines import Records
+from privatest.fit import FitTest
 from privatest.hypothesis import PrivateTest
 from privatest.hypothesis.build import from_score
 from privatest.noise import Source, Tulap
@@ -56,6 +57,8 @@ class Design:
         accuracy: None where no distance has a small enough failure probability.
         voters: whose votes the alarm counts; None without alarm.
         probe: a score that the records' type must fit.
+        parts: all that looks at a record: the scores, or the test of the blocks.
+        named: whether the two descriptions tell the question from every other.
     """
 
     method: str
@@ -70,6 +73,12 @@ class Design:
     alarm: SuffixAlarm | None = None
     voters: BlockDesign | BitDesign | None = None
     probe: Score | None = None
+    parts: tuple[Score | PrivateTest | FitTest, ...] = ()
+    named: bool = False
+
+    def question(self) -> dict[str, Any]:
+        """What the descriptions of P and Q leave open, ready for JSON: nothing where they are complete."""
+        return {} if self.named else {"parts": [part.to_dict() for part in self.parts]}
 
     def check(self, records: Records) -> None:
         """Refuse records whose type does not fit, before anything is charged."""
@@ -150,7 +159,7 @@ def _blocks(problem: Problem, beta: float, false_alarm: float | None) -> Design:
     missed = None if alarm is None else found.missed(alarm, curve.distances)
     return Design(
         "blocks", problem.epsilon, curve, curve.accuracy(beta, missed), BlockDetector(score, found, alarm), block,
-        score.bounds(), *_names(problem), alarm, found, score,
+        score.bounds(), *_names(problem), alarm, found, score, (score,), _named(problem),
     )  # fmt: skip
 
 
@@ -163,16 +172,17 @@ def _direct(problem: Problem, beta: float, false_alarm: float | None) -> Design:
     found = DirectDesign.of(law_of(score), problem.epsilon, beta)
     curve, missed = found.failures(beta, _runs(DIRECT_RUNS, beta)), None
     detector: Detector = DirectDetector(score, found)
+    parts: tuple[Score, ...] = (score,)
     if false_alarm is not None:
         half = design(problem.pair, problem.epsilon, beta, "blocks", false_alarm, problem)
         assert isinstance(half.detector, BlockDetector)
-        alarm, voters = half.alarm, half.detector.design
+        alarm, voters, parts = half.alarm, half.detector.design, (score, half.detector.score)
         assert alarm is not None
         missed = voters.missed(alarm, curve.distances)
         detector = _SplitDetector(half.detector, DirectDetector(score, found))
     return Design(
         "direct", whole, curve, curve.accuracy(beta, missed), detector, found.stride,
-        score.bounds(), *_names(problem), alarm, voters, score,
+        score.bounds(), *_names(problem), alarm, voters, score, parts, _named(problem),
     )  # fmt: skip
 
 
@@ -193,7 +203,8 @@ def _paper(problem: Problem, beta: float, false_alarm: float | None) -> Design:
     test = paper_test(problem)
     found = BitDesign(test.n, test.alpha, test.beta)
     bits, names = pair_bits(test), _names(problem)
-    return bit_design("paper", found, problem.epsilon, bits, beta, false_alarm, test.clamp, names, test.score)
+    made = bit_design("paper", found, problem.epsilon, bits, beta, false_alarm, test.clamp, names, test.score)
+    return replace(made, parts=(test,), named=_named(problem))
 
 
 def bit_design(
@@ -222,6 +233,10 @@ def _runs(fewest: int, beta: float) -> int:
 
 def _names(problem: Problem) -> tuple[str, str]:
     return problem.pair.null.describe(), problem.pair.alternative.describe()
+
+
+def _named(problem: Problem) -> bool:
+    return problem.pair.null.named and problem.pair.alternative.named
 
 
 def _best_blocks(problem: Problem, beta: float, false_alarm: float | None) -> tuple[Clamp, float, int]:

@@ -15,7 +15,7 @@ from privatest.changepoint.state_file import StateFile
 from privatest.changepoint.stream import Stream
 from privatest.changepoint.watch import Watch
 from privatest.changepoint.watches import Targets, pair_watch, unknown_watch
-from privatest.charge import Charge, make_charge
+from privatest.charge import Charge, fingerprint, make_charge
 from privatest.engines.series import as_records
 from privatest.errors import InvalidInput, RequestConflict
 from privatest.noise import Source, seeded_source, system_source
@@ -112,10 +112,10 @@ class Monitor:
             )
         if distance is not None:
             distance = _validate.probability(distance=distance)
-        other = f"distance {distance:g}" if distance is not None else as_distribution(alternative).describe()
+        laws = [as_distribution(law) for law in (null, alternative) if law is not None]
         asked = {
-            "null": as_distribution(null).describe(),
-            "alternative": other,
+            "null": laws[0].describe(),
+            "alternative": f"distance {distance!r}" if distance is not None else laws[1].describe(),
             "epsilon": str(budget),
             "beta": beta,
             "method": method,
@@ -127,22 +127,29 @@ class Monitor:
         source: Source = system_source if rng is None else seeded_source(rng)
         paying: dict[str, Any] = {"ledger": ledger, "dataset": dataset, "request": request}
         make_charge(**paying, epsilon=budget, design=dict, simulated=rng is not None)  # refuses what it must
+        targets = Targets(beta, target, interval)
+
+        def made() -> Watch:
+            if distance is None:
+                return pair_watch(make_pair(null, alternative), budget, method, targets)
+            return unknown_watch(null, distance, budget, method, targets)
+
         file = None if state is None else StateFile(state)
         if file is not None and file.exists():
             content = file.read()
-            if content.get("asked", asked) != asked:
+            same = content.get("asked", asked) == asked
+            if same:
+                self._stream = Stream.restored(content, source, file)
+            if same and not all(law.named for law in laws):
+                # The descriptions leave open what P and Q are; what is made of them does not.
+                same = fingerprint(self._stream.watch.releases()) == fingerprint(made().releases())
+            if not same:
                 raise InvalidInput(
                     f"The state {file.path.name!r} is that of a monitor with other settings. Restore it with "
                     "Monitor.load(path), or give this monitor another file."
                 )
-            self._stream = Stream.restored(content, source, file)
         else:
-            targets = Targets(beta, target, interval)
-            if distance is None:
-                watch = pair_watch(make_pair(null, alternative), budget, method, targets)
-            else:
-                watch = unknown_watch(null, distance, budget, method, targets)
-            self._stream = Stream(watch, asked, source, file)
+            self._stream = Stream(made(), asked, source, file)
         watch = self._stream.watch
         design = {"monitor": watch.releases()}
         charge = make_charge(**paying, epsilon=watch.epsilon, design=lambda: design, simulated=rng is not None)

@@ -111,7 +111,7 @@ class ChangePlan:
             dataset,
             request,
             epsilon=self._design.epsilon,
-            design=lambda: {"change": self.to_dict(), "column": column, "order": order},
+            design=lambda: {"change": self.to_dict(), **self._design.question(), "column": column, "order": order},
             simulated=rng is not None,
         )
         if charge is not None and (earlier := charge.earlier()) is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -14,6 +15,7 @@ from privatest.engines.protocol import counter, indexer
 from privatest.fit import FitTest, fit_design, fit_sample_size
 from privatest.fit.histogram import symbols
 from privatest.noise import Source
+from privatest.pairs import as_distribution
 
 __all__ = ["block_test", "fit_bits", "fit_vote", "unknown_design"]
 
@@ -34,8 +36,9 @@ def unknown_design(null: Any, distance: float, epsilon: Fraction, beta: float, f
         test = block_test(null, distance, epsilon, error)
         made = BitDesign(test.n, test.alpha, test.beta)
         probe = counter(test.domain.cells)
-        names = test.domain.null, f"any law at distance {distance:g} or more"
-        found.append(bit_design("fit", made, epsilon, fit_bits(test), beta, false_alarm, None, names, probe))
+        names = test.domain.null, f"any law at distance {distance!r} or more"
+        one = bit_design("fit", made, epsilon, fit_bits(test), beta, false_alarm, None, names, probe)
+        found.append(replace(one, parts=(test,), named=as_distribution(null).named))
     return min(found, key=lambda one: float("inf") if one.accuracy is None else one.accuracy)
 
 

@@ -86,7 +86,7 @@ def unknown_watch(null: Any, distance: float, epsilon: Fraction, method: str, ta
     """
     tests = [block_test(null, distance, epsilon, error) for error in (_ERRORS if method == "cusum" else _ERRORS[:1])]
     records = targets.between(tests[0].n)
-    names = tests[0].domain.null, f"any law at distance {distance:g} or more"
+    names = tests[0].domain.null, f"any law at distance {distance!r} or more"
     if method == "paper":
         test = tests[0]
         return _by_majority(FitBlocks(test, -1, 1), test.alpha, test.beta, targets, records, names)

@@ -32,6 +32,11 @@ class Distribution(ABC):
         """Text that :func:`parse` reads back to this distribution, or None where there is none."""
         return None
 
+    @property
+    def named(self) -> bool:
+        """Whether :meth:`describe` says all of it, so that no other distribution has the same text."""
+        return self.spec is not None
+
     @abstractmethod
     def describe(self) -> str:
         """A short text for people, such as ``normal(0, 1)``."""
@@ -86,6 +91,10 @@ class Labels(Distribution):
         if any(word is None for word in words):
             return None
         return f"categorical({', '.join(f'{word}={value}' for word, value in zip(words, values, strict=True))})"
+
+    @property
+    def named(self) -> bool:
+        return self.describe() == self.spec
 
     def describe(self) -> str:
         text = self.spec

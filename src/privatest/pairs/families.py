@@ -248,10 +248,14 @@ _BY_SCIPY = {family.scipy: family for family in _ALL}
 
 
 def _scipy_arguments(frozen: Any) -> tuple[str, tuple[float, ...]] | None:
-    """Name and shapes, loc and (continuous) scale of a frozen distribution, where they are plain numbers."""
+    """Name and shapes, loc and (continuous) scale of a frozen distribution of scipy's, where they are plain numbers."""
     family = getattr(frozen, "dist", None)
     name = getattr(family, "name", None)
     if not isinstance(name, str):
+        return None
+    from scipy import stats  # loaded already: it made this object
+
+    if type(family) is not type(getattr(stats, name, None)):  # somebody's own, which happens to share the name
         return None
     try:
         shapes, loc, scale = family._parse_args(*frozen.args, **frozen.kwds)  # type: ignore[union-attr]
@@ -272,10 +276,6 @@ def formulas_of(frozen: Any) -> Any:
     if found is None or not all(math.isfinite(value) for value in found[1]):
         return frozen
     name, values = found
-    from scipy import stats  # loaded already: it made this object
-
-    if type(frozen.dist) is not type(getattr(stats, name, None)):  # somebody's own, which happens to share the name
-        return frozen
     if name in CONTINUOUS and all(value > 0 for value in (*values[:-2], values[-1])):
         return FrozenReals(name, values[:-2], values[-2], values[-1])
     if name in DISCRETE and spec_of_scipy(frozen) is not None:

@@ -205,11 +205,11 @@ def _has_cdf(frozen: Any) -> bool:
 class IntegerBlocks(Integers):
     """Masses on disjoint blocks of integers, spread evenly inside each block."""
 
-    def __init__(self, first: Ints, last: Ints, masses: Floats, text: str = "") -> None:
+    def __init__(self, first: Ints, last: Ints, masses: Floats, text: str = "", *, named: bool = False) -> None:
         keep = masses > 0
         self.first, self.last = np.asarray(first)[keep], np.asarray(last)[keep]
         self.masses: Floats = np.asarray(masses, dtype=float)[keep]
-        self._text = text or f"integers({self.masses.size} atoms)"
+        self._text, self._named = text or f"integers({self.masses.size} atoms)", named
         with np.errstate(divide="ignore"):
             # floats: the outermost blocks may reach the ends of int64
             self._logs = np.log(self.masses) - np.log(self.last.astype(float) - self.first.astype(float) + 1)
@@ -224,7 +224,11 @@ class IntegerBlocks(Integers):
             values.append(int(label))
         order = np.argsort(values, kind="stable")
         k = np.array(values, dtype=np.int64)[order]
-        return cls(k, k, labels.probabilities[order], labels.describe())
+        return cls(k, k, labels.probabilities[order], labels.describe(), named=labels.named)
+
+    @property
+    def named(self) -> bool:
+        return self._named
 
     @property
     def support(self) -> tuple[float, float]:

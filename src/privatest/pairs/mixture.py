@@ -92,6 +92,10 @@ class MixedReals(Reals):
     def spec(self) -> str | None:
         return _spec(self.weights, self.parts)
 
+    @property
+    def named(self) -> bool:
+        return all(part.named for part in self.parts)
+
     def describe(self) -> str:
         return _text(self.weights, [part.describe() for part in self.parts])
 
@@ -126,6 +130,10 @@ class MixedIntegers(Integers):
     @property
     def spec(self) -> str | None:
         return _spec(self.weights, self.parts)
+
+    @property
+    def named(self) -> bool:
+        return all(part.named for part in self.parts)
 
     def describe(self) -> str:
         return _text(self.weights, [part.describe() for part in self.parts])
