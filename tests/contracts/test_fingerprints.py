@@ -1,0 +1,208 @@
+"""A fingerprint is the whole mathematical question: one name for one request of a ledger, one state of a monitor."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import privatest as pt
+from privatest.charge import fingerprint
+
+MANY = "abcdefgh"
+RISING = dict(zip(MANY, np.arange(1, 9) / 36, strict=True))
+FALLING = dict(zip(MANY, np.arange(8, 0, -1) / 36, strict=True))
+BENT = dict(zip(MANY, np.array([1, 2, 3, 5, 4, 6, 7, 8]) / 36, strict=True))
+FLAT = dict.fromkeys(MANY, 0.125)
+
+
+def bump(centre: float) -> Any:
+    """Densities that have one description."""
+    return pt.density(lambda x: -((x - centre) ** 2) / 2 - np.log(2 * np.pi) / 2, support=(-9, 9))
+
+
+class Heard(Exception):
+    """Carries the design that a ledger was asked about."""
+
+
+class Listening:
+    """A ledger that says what it is asked, and charges nothing."""
+
+    def released(self, *, design: str, **_: Any) -> None:
+        raise Heard(design)
+
+    def perform(self, *, design: str, **_: Any) -> dict[str, Any]:
+        raise Heard(design)
+
+
+def heard(ask: Callable[..., Any], **settings: Any) -> str:
+    with pytest.raises(Heard) as caught:
+        ask(**settings, ledger=Listening(), dataset="d", request="r")
+    return str(caught.value)
+
+
+def run_of(*laws: Any, epsilon: float = 1, n: int = 40, **settings: Any) -> str:
+    return heard(pt.design(*laws, epsilon=epsilon, n=n).run, data=[], **settings)
+
+
+def optimum_of(*laws: Any, n: int = 2, **settings: Any) -> str:
+    return heard(pt.optimum(*laws, epsilon=1, n=n).test.run, data=[], **settings)
+
+
+def fit_of(null: Any, distance: float = 0.3, n: int = 200, **settings: Any) -> str:
+    return heard(pt.fit_design(null, distance=distance, epsilon=1, n=n).run, data=[], **settings)
+
+
+def change_of(*laws: Any, **settings: Any) -> str:
+    asked = {name: settings.pop(name) for name in ("column", "order") if name in settings}
+    return heard(pt.plan_change(*laws, epsilon=2, **settings).detect, data=[], **asked)
+
+
+def monitor_of(*laws: Any, **settings: Any) -> str:
+    return heard(pt.Monitor, null=laws[0], alternative=laws[1] if len(laws) > 1 else None, epsilon=2, **settings)
+
+
+CLAIMS: dict[str, tuple[Callable[[], str], ...]] = {
+    "test": (
+        lambda: run_of(RISING, FALLING),
+        lambda: run_of(FALLING, RISING),
+        lambda: run_of(BENT, FALLING),
+        lambda: run_of(RISING, FLAT),
+        lambda: run_of(RISING, FALLING, n=41),
+        lambda: run_of(RISING, FALLING, epsilon=1.5),
+        lambda: run_of(RISING, FALLING, column="x"),
+        lambda: run_of(RISING, FALLING, unit="x"),
+        lambda: run_of(bump(0), bump(1)),
+        lambda: run_of(bump(1), bump(0)),
+    ),
+    "optimum": (
+        lambda: optimum_of(RISING, FALLING),
+        lambda: optimum_of(FALLING, RISING),
+        lambda: optimum_of(BENT, FALLING),
+        lambda: optimum_of(RISING, FALLING, n=1),
+        lambda: optimum_of(RISING, FALLING, column="x"),
+    ),
+    "fit": (
+        lambda: fit_of(RISING),
+        lambda: fit_of(BENT),
+        lambda: fit_of(RISING, distance=0.31),
+        lambda: fit_of(RISING, n=201),
+        lambda: fit_of(RISING, column="x"),
+    ),
+    "change": (
+        lambda: change_of(RISING, FALLING),
+        lambda: change_of(FALLING, RISING),
+        lambda: change_of(BENT, FALLING),
+        lambda: change_of(RISING, FALLING, method="direct"),
+        lambda: change_of(FALLING, RISING, method="direct"),
+        lambda: change_of(RISING, FALLING, method="paper"),
+        lambda: change_of(FALLING, RISING, method="paper"),
+        lambda: change_of(RISING, FALLING, beta=0.2),
+        lambda: change_of(RISING, FALLING, false_alarm=0.1),
+        lambda: change_of(FALLING, RISING, false_alarm=0.1),
+        lambda: change_of(RISING, FALLING, n=400),
+        lambda: change_of(RISING, FALLING, column="x"),
+        lambda: change_of(RISING, FALLING, order="x"),
+        lambda: change_of({True: 0.3, False: 0.7}, distance=0.6),
+        lambda: change_of({True: 0.35, False: 0.65}, distance=0.6),
+        lambda: change_of({True: 0.3, False: 0.7}, distance=0.6000001),
+        lambda: change_of(bump(0), bump(1)),
+        lambda: change_of(bump(1), bump(0)),
+        lambda: change_of(stats.rv_histogram(([1, 3], [0, 1, 2])), "uniform(0, 2)"),
+        lambda: change_of(stats.rv_histogram(([3, 1], [0, 1, 2])), "uniform(0, 2)"),
+    ),
+    "monitor": (
+        lambda: monitor_of(RISING, FALLING),
+        lambda: monitor_of(FALLING, RISING),
+        lambda: monitor_of(BENT, FALLING),
+        lambda: monitor_of(RISING, FALLING, method="paper"),
+        lambda: monitor_of(FALLING, RISING, method="paper"),
+        lambda: monitor_of({True: 0.3, False: 0.7}, distance=0.6),
+        lambda: monitor_of({True: 0.35, False: 0.65}, distance=0.6),
+        lambda: monitor_of(bump(0), bump(1)),
+        lambda: monitor_of(bump(1), bump(0)),
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", CLAIMS)
+def test_other_questions_have_other_fingerprints(kind: str) -> None:
+    """P and Q exchanged, one of them bent beyond what its description shows, another setting, another column."""
+    found = [one() for one in CLAIMS[kind]]
+    assert len(set(found)) == len(found)
+
+
+@pytest.mark.parametrize("kind", CLAIMS)
+def test_the_same_question_has_the_same_fingerprint(kind: str) -> None:
+    first = CLAIMS[kind][0]
+    assert first() == first()
+
+
+def test_requests_of_before_are_found_again() -> None:
+    """Where the descriptions of P and Q say all, nothing was added to what was recorded under a request's name."""
+    plan = pt.plan_change("bernoulli(0.2)", stats.bernoulli(0.8), epsilon=1)
+    asked = fingerprint({"change": plan.to_dict(), "column": "x", "order": None})
+    assert heard(plan.detect, data=[], column="x") == asked
+
+
+def test_a_fingerprint_knows_nine_digits() -> None:
+    assert fingerprint({"x": 0.1 + 0.2}) == fingerprint({"x": 0.3}) != fingerprint({"x": 0.30000001})
+    assert fingerprint({"x": {"y": [1, (2,)]}}) == fingerprint({"x": {"y": [1, [2]]}})
+
+
+@pytest.mark.parametrize(
+    ("laws", "others"),
+    [
+        ((RISING, FALLING), (FALLING, RISING)),
+        ((RISING, FALLING), (BENT, FALLING)),
+        ((bump(0), bump(1)), (bump(1), bump(0))),
+        (("bernoulli(0.2)", "bernoulli(0.8)"), ("bernoulli(0.8)", "bernoulli(0.2)")),
+    ],
+)
+def test_a_state_goes_on_with_its_own_question_only(
+    laws: tuple[Any, Any], others: tuple[Any, Any], tmp_path: Path
+) -> None:
+    path = tmp_path / "state"
+    name = pt.Monitor(*laws, epsilon=2, state=path)._stream.name
+    with pytest.raises(pt.errors.InvalidInput, match="other settings"):
+        pt.Monitor(*others, epsilon=2, state=path)
+    assert pt.Monitor(*laws, epsilon=2, state=path)._stream.name == name  # nothing was lost
+
+
+def test_a_state_knows_its_distance(tmp_path: Path) -> None:
+    pt.Monitor("bernoulli(0.3)", distance=0.4, epsilon=2, state=tmp_path / "state")
+    with pytest.raises(pt.errors.InvalidInput, match="other settings"):
+        pt.Monitor("bernoulli(0.3)", distance=0.4000001, epsilon=2, state=tmp_path / "state")
+    assert pt.Monitor("bernoulli(0.3)", distance=0.4, epsilon=2, state=tmp_path / "state").seen == 0
+
+
+class Own(stats.rv_continuous):
+    """Somebody's own family, which has a name of scipy's."""
+
+    def _pdf(self, x: Any) -> Any:
+        return 0.5 * np.exp(-np.abs(x))
+
+
+@pytest.mark.parametrize(
+    ("law", "named"),
+    [
+        ("normal(0, 1)", True),
+        (stats.norm(0, 1), True),
+        ({"a": 0.5, "b": 0.5}, True),
+        ({True: 0.5, False: 0.5}, False),
+        (RISING, False),
+        (stats.rv_histogram(([1, 3], [0, 1, 2])), False),
+        (bump(0), False),
+        (pt.mixture([0.5, 0.5], ["normal(0, 1)", bump(0)]), False),
+        (pt.mixture([0.5, 0.5], ["normal(0, 1)", "normal(3, 1)"]), True),
+        (Own(name="norm")(), False),
+    ],
+    ids=str,
+)
+def test_named(law: Any, named: bool) -> None:
+    """Whether a description says all."""
+    assert pt.pairs.as_distribution(law).named is named
