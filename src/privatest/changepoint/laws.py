@@ -14,8 +14,8 @@ from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
-from scipy import fft
 
+from privatest.hypothesis.fourier import Complexes, fast_length, log_waves, probabilities
 from privatest.noise import Tulap
 
 __all__ = ["BlockLaws", "ScoreLaw"]
@@ -78,21 +78,15 @@ class BlockLaws:
     def of(cls, law: ScoreLaw, noise: Tulap | None, block: int, olds: Sequence[int]) -> BlockLaws:
         """The laws for these numbers of old records."""
         low, high, deviation = _window(law, noise, block)
-        size = int(fft.next_fast_len(high - low + 1, real=True))
+        size = fast_length(high - low + 1)
         base = int(law.support[0])
-        logs = []
-        for mass in (law.p, law.q):
-            dense = np.bincount((law.support - base) % size, weights=mass, minlength=size)
-            spectrum = fft.rfft(dense)
-            logs.append(np.log(np.where(spectrum == 0, 1e-300, spectrum)))
-        hidden = np.ones(size // 2 + 1) if noise is None else _noise_transform(noise, size)
-        # S + N starts at block * base + floor(smallest noise); a roll puts `low` at index 0.
-        shift = low - block * base
+        old_logs, new_logs = (log_waves(law.support - base, mass, size) for mass in (law.p, law.q))
+        hidden: Complexes | float = 0.0 if noise is None else _log_noise_waves(noise, size)
         bin_width = 1 if noise is None else max(int(deviation / _BINS_PER_DEVIATION), 1)
         rows = []
         for old in olds:
-            power = np.exp(old * logs[0] + (block - old) * logs[1]) * hidden
-            dense = np.maximum(np.roll(fft.irfft(power, size), -shift), 0.0)[: high - low + 1]
+            logs = old * old_logs + (block - old) * new_logs + hidden
+            dense = probabilities(logs, size, first=low - block * base, count=high - low + 1)
             rows.append(np.add.reduceat(dense, np.arange(0, len(dense), bin_width)))
         laws = np.array(rows)
         return cls(block, tuple(olds), low + bin_width, bin_width, laws / laws.sum(axis=1, keepdims=True))
@@ -145,9 +139,9 @@ def _window(law: ScoreLaw, noise: Tulap | None, block: int) -> tuple[int, int, f
     return low, high, math.sqrt(block * min(law.variances) + variance)
 
 
-def _noise_transform(noise: Tulap, size: int) -> npt.NDArray[np.complex128]:
-    """The transform of floor(N), whose values are whole."""
+def _log_noise_waves(noise: Tulap, size: int) -> Complexes:
+    """Logarithms of the Fourier coefficients of floor(N), whose values are whole."""
     t = 2 * math.pi * np.arange(size // 2 + 1) / size
     turned = np.asarray(noise.characteristic(t), dtype=np.complex128)
     # phases e^{-itk} as in the FFT; a half integer's floor lies 1/2 lower
-    return turned if noise.offset == 0 else turned * np.exp(0.5j * t)
+    return np.asarray(np.log(np.where(turned == 0, 1e-300, turned)) + (0.0 if noise.offset == 0 else 0.5j * t))

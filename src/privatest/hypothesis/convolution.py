@@ -8,10 +8,9 @@ from fractions import Fraction
 
 import numpy as np
 import numpy.typing as npt
-from numpy import fft
 
 from privatest.errors import InvalidInput
-from privatest.hypothesis.fourier import fast_length
+from privatest.hypothesis.fourier import Complexes, fast_length, log_waves, probabilities
 from privatest.hypothesis.spectrum import central_reach, log_transform, side_lobes
 from privatest.hypothesis.tilt import NEGLIGIBLE_EXPONENT, tilt, window_ends
 
@@ -55,10 +54,8 @@ def convolve(steps: Floats, law: Floats, n: int, theta: float) -> Window:
     # Centred on the rounded mean, so that phases near the main lobe stay small and exact.
     centre = round(float(tilted @ steps))
     places = steps.astype(np.int64) - centre
-    dense: Floats = np.bincount(places % size, weights=tilted, minlength=size).astype(np.float64)
-    power, accuracy = _spectrum(dense, places.astype(np.float64), tilted, n)
-    weights = np.maximum(fft.irfft(power, size), 0.0)
-    weights = np.roll(weights, n * centre % size - first % size)[: last - first + 1]
+    logs, accuracy = _log_waves_of_sum(places, tilted, n, size)
+    weights = probabilities(logs, size, first=first - n * centre, count=last - first + 1)
     if theta == 0:
         return Window(first, weights, 0.0, accuracy)
     # An error of 1e-16 in log M(theta) would be multiplied by n, and so would one of its size about 0.
@@ -72,22 +69,21 @@ def convolve(steps: Floats, law: Floats, n: int, theta: float) -> Window:
     return Window(first, weights, n * cumulant + theta * float(n * Fraction(mean) - first), accuracy)
 
 
-def _spectrum(dense: Floats, steps: Floats, law: Floats, n: int) -> tuple[npt.NDArray[np.complex128], float]:
-    """The transform of the law of n steps at the FFT's frequencies, and its accuracy relative to its norm."""
-    rounding = _ROUNDING * math.log2(len(dense) + 1)
+def _log_waves_of_sum(places: npt.NDArray[np.int64], law: Floats, n: int, size: int) -> tuple[Complexes, float]:
+    """Logarithms of the Fourier coefficients of the sum of n steps, and their accuracy relative to the law's norm."""
+    rounding = _ROUNDING * math.log2(size + 1)
     if n > MOST_CONVOLVED:
+        steps = places.astype(np.float64)
         reach = central_reach(steps, law, n, NEGLIGIBLE_EXPONENT)
         lobes = None if reach is None else side_lobes(steps, law, n, reach, NEGLIGIBLE_EXPONENT)
         if reach is not None and lobes is not None and len(lobes) == 0:
-            near = math.ceil(reach * len(dense) / (2 * math.pi)) + 1
-            t = 2 * math.pi * np.arange(min(near, len(dense) // 2 + 1)) / len(dense)
+            near = math.ceil(reach * size / (2 * math.pi)) + 1
+            t = 2 * math.pi * np.arange(min(near, size // 2 + 1)) / size
             mean, logs = log_transform(steps, law, (-1j * t).astype(np.complex128))
-            power = np.zeros(len(dense) // 2 + 1, dtype=np.complex128)
+            waves = np.full(size // 2 + 1, -np.inf, dtype=np.complex128)
             # The mean is at most half a step, and its multiple is taken modulo the window.
-            turns = math.fmod(n * mean, len(dense)) if abs(mean) < 2**-20 else n * mean
-            power[: len(t)] = np.exp(n * logs - 1j * t * turns)
+            turns = math.fmod(n * mean, size) if abs(mean) < 2**-20 else n * mean
+            waves[: len(t)] = n * logs - 1j * t * turns
             exponent = NEGLIGIBLE_EXPONENT * 8 + 4 * abs(n * mean) * reach
-            return power, rounding + _ROUNDING * exponent
-    spectrum = fft.rfft(dense)
-    power = np.exp(n * np.log(np.where(spectrum == 0, 1e-300, spectrum)))
-    return power, (n + 1) * rounding
+            return waves, rounding + _ROUNDING * exponent
+    return n * log_waves(places, law, size), (n + 1) * rounding

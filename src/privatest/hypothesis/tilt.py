@@ -9,14 +9,14 @@ import numpy.typing as npt
 
 from privatest.products import row_dots
 
-__all__ = ["NEGLIGIBLE_EXPONENT", "saddle", "tilt", "window_ends"]
+__all__ = ["NEGLIGIBLE_EXPONENT", "reach_of_sum", "saddle", "tilt", "window_ends"]
 
 Floats = npt.NDArray[np.float64]
 
 # exp(-42) < 1e-18: what windows may leave out.
 NEGLIGIBLE_EXPONENT = 42.0
-# Half of that, for steps that windows need not make room for.
-NEVER = 3e-19
+# A step that n records take with less than this probability need not find room in a window.
+RAREST_STEP = 3e-19
 
 
 def tilt(steps: Floats, law: Floats, theta: float) -> tuple[Floats, float]:
@@ -66,18 +66,27 @@ def window_ends(steps: Floats, law: Floats, n: int) -> tuple[int, int]:
 
     Steps at either end that n records all but never take are left out of the bound: one that is far would spoil it.
     """
-    inner = (n * np.cumsum(law) > NEVER) & (n * np.cumsum(law[::-1])[::-1] > NEVER)
+    inner = (n * np.cumsum(law) > RAREST_STEP) & (n * np.cumsum(law[::-1])[::-1] > RAREST_STEP)
     steps, law = steps[inner], law[inner]
     mean = float(law @ steps)
+    down, up = reach_of_sum(steps, law, n)
+    first, last = max(n * mean - down, n * float(steps[0])), min(n * mean + up, n * float(steps[-1]))
+    return math.floor(first), math.ceil(last)
+
+
+def reach_of_sum(steps: Floats, law: Floats, n: int, tilts: int = 40) -> tuple[float, float]:
+    """How far below and above its mean the sum of n steps goes with a probability of over 2e-18, by Chernoff's bound.
+
+    The sum of fewer steps stays within the same reach of its own mean.
+    """
+    mean = float(law @ steps)
     spread = math.sqrt(max(float(law @ (steps - mean) ** 2), 1e-300))
-    u = np.geomspace(1e-2, 50.0, 40) / (spread * math.sqrt(n))
+    u = np.geomspace(1e-2, 50.0, tilts) / (spread * math.sqrt(n))
     ends = []
-    for sign in (1.0, -1.0):
-        away = sign * (steps - mean)
-        exponents = np.multiply.outer(u, away)
+    for sign in (-1.0, 1.0):
+        exponents = np.multiply.outer(u, sign * (steps - mean))
         with np.errstate(under="ignore"):
             cumulants = np.log(row_dots(np.exp(np.minimum(exponents, 600.0)), law))
         cumulants[exponents.max(axis=1) > 600.0] = math.inf
         ends.append(float(np.min((n * cumulants + NEGLIGIBLE_EXPONENT) / u)))
-    first, last = max(n * mean - ends[1], n * float(steps[0])), min(n * mean + ends[0], n * float(steps[-1]))
-    return math.floor(first), math.ceil(last)
+    return ends[0], ends[1]

@@ -20,24 +20,19 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 import numpy.typing as npt
-from numpy import fft
 
-from privatest.hypothesis.fourier import fast_length
+from privatest.hypothesis.fourier import fast_length, log_waves, probabilities
+from privatest.hypothesis.tilt import reach_of_sum
 from privatest.pairs import ContinuousPair, DiscretePair, Pair
-from privatest.products import row_dots
 from privatest.scores.partition import cell_masses
 
 __all__ = ["NOTHING", "Atoms", "RootLaw", "Shape", "Split", "atoms_of", "shares", "split_atoms"]
 
 Floats = npt.NDArray[np.float64]
 
-# exp(-42) < 1e-18: what windows may leave out.
-NEGLIGIBLE_EXPONENT = 42.0
 # Beyond this ratio masses count as present under one hypothesis only; e^-60 is 1e-26.
 LARGEST_LEVEL = 60.0
 NOTHING = 1e-13
-# Points of transforms worked on together.
-_LARGEST_BATCH = 1 << 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -286,24 +281,19 @@ class RootLaw:
         mass = float(self.roots.sum())
         law = self.roots / mass
         steps = np.arange(len(law), dtype=np.float64)
+        mean, longest = float(law @ steps), most * (len(law) - 1)
         # What holds the sum of the most records holds that of fewer.
-        mean, down, up = _window(steps, law, most)
-        windows = []
-        for n in counts:
-            last = n * (len(law) - 1)
-            windows.append((math.floor(max(n * mean - down, 0.0)), math.ceil(min(n * mean + up, float(last)))))
+        down, up = (float(longest),) * 2 if longest <= 4096 else reach_of_sum(steps, law, most, tilts=30)
+        windows = [
+            (math.floor(max(n * mean - down, 0.0)), math.ceil(min(n * mean + up, n * (len(law) - 1.0)))) for n in counts
+        ]
         size = fast_length(max(stop - start + 1 for start, stop in windows))
         centre = round(mean)
-        dense = np.bincount((np.arange(len(law)) - centre) % size, weights=law, minlength=size)
-        spectrum = fft.rfft(dense)
-        logs = np.log(np.where(spectrum == 0, 1e-300, spectrum))
+        logs = log_waves(np.arange(len(law)) - centre, law, size)
         found = []
-        for batch in range(0, len(counts), max(_LARGEST_BATCH // size, 1)):
-            part = slice(batch, batch + max(_LARGEST_BATCH // size, 1))
-            rows = np.maximum(fft.irfft(np.exp(np.multiply.outer(np.array(counts[part]), logs)), size), 0.0)
-            for n, (start, stop), row in zip(counts[part], windows[part], rows, strict=True):
-                values = np.roll(row, (n * centre - start) % size)[: stop - start + 1]
-                found.append(RootLaw(self.step, n * self.first + start, values * math.exp(n * math.log(mass))))
+        for n, (start, stop) in zip(counts, windows, strict=True):
+            values = probabilities(n * logs, size, first=start - n * centre, count=stop - start + 1)
+            found.append(RootLaw(self.step, n * self.first + start, values * math.exp(n * math.log(mass))))
         return found
 
     def thinned(self, times: int) -> RootLaw:
@@ -331,23 +321,3 @@ class RootLaw:
 def _split_weights(times: int, step: float) -> Floats:
     """What of the roots at 0, 1, ..., times - 1 steps goes to 0 and to ``times`` steps."""
     return np.stack(shares(np.arange(times, dtype=np.float64) * step, 0.0, times * step), axis=1)
-
-
-def _window(steps: Floats, law: Floats, n: int) -> tuple[float, float, float]:
-    """The mean of a step, and how far below and above n means the sum of n steps, or of fewer about their means, goes
-    with a probability of more than 2e-18, by Chernoff's bound.
-    """
-    last = n * (len(steps) - 1)
-    mean = float(law @ steps)
-    spread = math.sqrt(float(law @ (steps - mean) ** 2))
-    if last <= 4096 or spread == 0:
-        return mean, float(last), float(last)
-    u = np.geomspace(1e-2, 50.0, 30) / (spread * math.sqrt(n))
-    ends = []
-    for sign in (1.0, -1.0):
-        exponents = np.multiply.outer(u, sign * (steps - mean))
-        with np.errstate(over="ignore"):
-            cumulants = np.log(row_dots(np.exp(np.minimum(exponents, 600.0)), law))
-        cumulants[exponents.max(axis=1) > 600.0] = math.inf
-        ends.append(float(np.min((n * cumulants + NEGLIGIBLE_EXPONENT) / u)))
-    return mean, ends[1], ends[0]
