@@ -16,7 +16,7 @@ __all__ = ["CASES", "Case", "by_hand"]
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """A score and columns: records, who they are of, and when they were made."""
+    """A score and columns: records, who they are of, when they were made, and a day that may be missing or tied."""
 
     score: Score
     columns: dict[str, list[Any]]
@@ -75,6 +75,10 @@ def _case(number: int) -> Case:
     records = [records[i] for i in rng.permutation(len(records))]
     people = [None if k == 0 else 2**60 + int(k) for k in rng.integers(0, max(size // 5, 2), len(records))]
     columns = {"x": records, "who": people, "when": rng.permutation(len(records)).tolist()}
+    days: list[Any] = rng.integers(0, 3 * len(records), len(records)).tolist()
+    if number % 3:  # texts, whose dictionaries list days of rows that no unit has
+        days = [f"day {day:06d}" for day in days]
+    columns["day"] = [None if gone else day for day, gone in zip(days, rng.random(len(records)) < 0.04, strict=True)]
     return Case(score, columns, int(rng.integers(1, 50)), int(rng.integers(0, 9)), int(rng.integers(1, 4)))
 
 

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
+from fractions import Fraction
 from numbers import Real
 from typing import Any
 
@@ -100,38 +101,44 @@ class Coder:
 
 
 def ranks(parts: Sequence[Keys]) -> Integers:
-    """The place of each key in ascending order, equal keys alike, missing ones last."""
+    """The place of each key in ascending order, equal keys alike, missing ones last.
+
+    Guarantees: only the keys of these rows count: what else ``distinct`` lists, of rows that are left out or of a
+    dictionary that is larger than its column, moves no place.
+    """
     if not parts:
         return np.empty(0, dtype=np.int64)
     present = np.concatenate([part.present for part in parts])
-    found = np.full(len(present), len(present), dtype=np.int64)
-    if parts[0].distinct is None:
-        values = np.concatenate([part.values[part.present] for part in parts])
-        found[present] = np.unique(values, return_inverse=True)[1].reshape(-1)
-        return found
-    places: dict[Any, int] = {}
-    sort_keys: list[tuple[Any, ...]] = []
-    codes = []
-    for part in parts:
-        assert part.distinct is not None
-        lookup = np.zeros(len(part.distinct), dtype=np.int64)
-        for place, key in enumerate(part.distinct):
-            sort_key = _loose_key(key) if part.loose else _sort_key(key)
-            if sort_key not in places:
-                places[sort_key] = len(sort_keys)
-                sort_keys.append(sort_key)
-            lookup[place] = places[sort_key]
-        codes.append(lookup[part.values[part.present]])
-    by_key = sorted(range(len(sort_keys)), key=sort_keys.__getitem__)
-    order = np.empty(len(sort_keys), dtype=np.int64)
-    order[by_key] = np.arange(len(sort_keys))
-    found[present] = order[np.concatenate(codes)]
+    values = [part.values[part.present] for part in parts]
+    if parts[0].distinct is not None:
+        values = _codes(parts, values)
+    distinct, places = np.unique(np.concatenate(values), return_inverse=True)
+    found = np.full(len(present), len(distinct), dtype=np.int64)
+    found[present] = places.reshape(-1)
     return found
+
+
+def _codes(parts: Sequence[Keys], values: Sequence[Integers]) -> list[Integers]:
+    """The positions of the parts' keys, each in its own ``distinct``, as numbers that sort as the keys do."""
+    used = [np.unique(positions) for positions in values]
+    keys = []
+    for part, positions in zip(parts, used, strict=True):
+        assert part.distinct is not None
+        sort_key = _loose_key if part.loose else _sort_key
+        keys.append([sort_key(part.distinct[position]) for position in positions.tolist()])
+    number = {key: code for code, key in enumerate(sorted({key for some in keys for key in some}))}
+    codes = []
+    for positions, known, some in zip(values, used, keys, strict=True):
+        own = np.array([number[key] for key in some], dtype=np.int64)
+        codes.append(own[np.searchsorted(known, positions)])
+    return codes
 
 
 def _sort_key(key: Any) -> tuple[Any, ...]:
     """Numbers before texts before all else; each key on its own, so that no key changes the order of the others."""
     try:
+        if isinstance(key, Decimal) and key.is_finite() and abs(key.adjusted()) < 400:
+            return (0, Fraction(key))  # exactly, as databases compare them
         if isinstance(key, (bool, int, float, Decimal, Real, np.bool_)):
             number = key if isinstance(key, int) else float(key)
             return (0, number)
