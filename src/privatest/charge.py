@@ -9,17 +9,84 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, fields, replace
+from datetime import UTC, datetime
 from fractions import Fraction
 from typing import Any, Protocol, TypeVar
 
+from privatest.addresses import Source, source_of
 from privatest.errors import InvalidInput
 
-__all__ = ["Charge", "charged", "fingerprint", "make_charge"]
+__all__ = ["Charge", "Receipt", "Recorded", "charged", "differences", "fingerprint", "make_charge", "replayed"]
+
+LONGEST_SETTING = 200
+
+
+@dataclass(frozen=True)
+class Receipt:
+    """What the ledger noted beside a release.
+
+    Attributes:
+        dataset, request: whose budget paid, and the request's name.
+        recorded: when the release was recorded, in UTC.
+        source: what was read for it; None where an older version did not note it.
+        design: fingerprint of everything the release depends on besides the data.
+        fingerprint: pins the ledger up to this release: ``ledger.verify(since=...)`` finds out whether any row before
+            it was changed or removed since, if it is kept where the ledger's owner cannot change it.
+        replayed: True where this release was recorded before: nothing was charged or drawn for it now.
+        given: what was given to read this time.
+        same_source: whether that is the same; None where nobody can tell.
+        read: whether the data given now were read all the same: another run of this request was faster.
+    """
+
+    dataset: str
+    request: str
+    recorded: datetime
+    source: str | None
+    design: str
+    fingerprint: str
+    replayed: bool = False
+    given: str | None = None
+    same_source: bool | None = None
+    read: bool = False
+
+    @property
+    def note(self) -> str:
+        """One sentence for whoever reads the release."""
+        when = f"{self.recorded:%Y-%m-%d %H:%M:%S} UTC"
+        source = "data that were not noted" if self.source is None else repr(self.source)
+        text = f"recorded on {when} as request {self.request!r} of data set {self.dataset!r}, for {source}"
+        if not self.replayed:
+            return text
+        if self.read:
+            return f"{text}; another run of this request was faster: nothing was charged for this one"
+        now = "the data given now were not read"
+        if self.same_source is False:
+            same = self.given == self.source
+            now = f"the data given now ({'another source called ' if same else ''}{self.given!r}) were not read"
+        return f"{text}; nothing charged, {now}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        return {**asdict(self), "recorded": self.recorded.isoformat(), "note": self.note}
+
+    @classmethod
+    def from_dict(cls, document: Mapping[str, Any] | None) -> Receipt | None:
+        """The receipt that :meth:`to_dict` wrote; None for None."""
+        if document is None:
+            return None
+        kept = {one.name: document[one.name] for one in fields(cls)}
+        return cls(**{**kept, "recorded": datetime.fromisoformat(kept["recorded"]).astimezone(UTC)})
+
+
+class Recorded(dict[str, Any]):
+    """A release as the ledger keeps it, with its receipt."""
+
+    receipt: Receipt | None = None
 
 
 class Released(Protocol):
-    """What can be recorded."""
+    """What can be recorded: a frozen dataclass with a field ``receipt``."""
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
@@ -37,20 +104,22 @@ class Charge:
     request: str
     epsilon: Fraction
     design: str
+    asked: Mapping[str, Any]
+    source: Source
 
     def earlier(self) -> dict[str, Any] | None:
         """The release of this request, if it was completed before: no new noise, no new charge."""
-        found: dict[str, Any] | None = self.ledger.released(
-            dataset=self.dataset, request=self.request, epsilon=self.epsilon, design=self.design
-        )
+        found: dict[str, Any] | None = self.ledger.released(**self._words)
         return found
 
     def perform(self, compute: Callable[[], Mapping[str, Any]]) -> dict[str, Any]:
         """Charge, then compute, then record."""
-        found: dict[str, Any] = self.ledger.perform(
-            dataset=self.dataset, request=self.request, epsilon=self.epsilon, design=self.design, compute=compute
-        )
+        found: dict[str, Any] = self.ledger.perform(**self._words, compute=compute)
         return found
+
+    @property
+    def _words(self) -> dict[str, Any]:
+        return {field.name: getattr(self, field.name) for field in fields(self) if field.name != "ledger"}
 
 
 def make_charge(
@@ -61,12 +130,14 @@ def make_charge(
     epsilon: Fraction | None,
     design: Callable[[], Mapping[str, Any]],
     simulated: bool,
+    data: Any = None,
 ) -> Charge | None:
     """The charge a user asks for; None without a ledger.
 
     Args:
         epsilon: None where the release is not private, which no budget pays for.
         design: gives everything the release depends on besides the data, ready for JSON.
+        data: what will be read, as the user passed it; only its name is looked at.
     """
     named = {"dataset": dataset, "request": request}
     if ledger is None:
@@ -85,7 +156,8 @@ def make_charge(
         raise InvalidInput("ledger= was given, but this test is not private (epsilon=inf): no budget pays for it.")
     assert dataset is not None
     assert request is not None
-    return Charge(ledger, dataset, request, epsilon, fingerprint(design()))
+    whole = design()
+    return Charge(ledger, dataset, request, epsilon, fingerprint(whole), _settings(whole), source_of(data))
 
 
 def fingerprint(question: Mapping[str, Any]) -> str:
@@ -100,7 +172,45 @@ def fingerprint(question: Mapping[str, Any]) -> str:
 
 def charged(charge: Charge | None, compute: Callable[[], R], read: Callable[[dict[str, Any]], R]) -> R:
     """What ``compute`` gives, charged for first where there is a charge; ``read`` restores it from its document."""
-    return compute() if charge is None else read(charge.perform(lambda: compute().to_dict()))
+
+    def document() -> dict[str, Any]:
+        kept = compute().to_dict()
+        return {name: value for name, value in kept.items() if name not in ("receipt", "replayed")}
+
+    return compute() if charge is None else _with_receipt(charge.perform(document), read)
+
+
+def replayed(charge: Charge | None, read: Callable[[dict[str, Any]], R]) -> R | None:
+    """The release of a request that was completed before; None where there is none, or no charge."""
+    found = None if charge is None else charge.earlier()
+    return None if found is None else _with_receipt(found, read)
+
+
+def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
+    """The settings in which two requests differ, for people: "n 40 then, 50 now; ..."."""
+    names = [name for name in {**before, **now} if before.get(name) != now.get(name)]
+    return "; ".join(f"{name} {before.get(name)!r} then, {now.get(name)!r} now" for name in names)
+
+
+def _with_receipt(document: dict[str, Any], read: Callable[[dict[str, Any]], R]) -> R:
+    found: Any = replace(read(document), receipt=getattr(document, "receipt", None))  # type: ignore[type-var]
+    release: R = found
+    return release
+
+
+def _settings(design: Mapping[str, Any]) -> dict[str, Any]:
+    """The short settings of a design, by name, without the tables: what a difference is named by."""
+    found: dict[str, Any] = {}
+    for name, value in design.items():
+        inside = value.items() if isinstance(value, Mapping) else [(name, value)]
+        found |= {key: entry for key, entry in inside if key != "format" and _short(entry)}
+    return found
+
+
+def _short(value: Any) -> bool:
+    if isinstance(value, list):
+        return len(value) <= 2 and all(isinstance(entry, int | float) for entry in value)
+    return value is None or isinstance(value, int | float) or (isinstance(value, str) and len(value) <= LONGEST_SETTING)
 
 
 def _steady(value: Any) -> Any:

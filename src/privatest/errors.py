@@ -17,8 +17,10 @@
         +-- LedgerUnreadable             not a ledger, damaged, or of another version
         +-- LedgerTampered               a row was edited, removed or moved; .sequence is the first bad one
         +-- RequestConflict              the request's name was used before, for another epsilon or design
+        +-- SourceNotCovered             the data set's grant names its files or tables, and this is none of them
 
-No message ever carries a record or anything computed from the records.
+No message ever carries a record or anything computed from the records. What fails after a charge, of whatever type,
+carries a note that says so (:func:`charge_note`): the same request again is completed without a new charge.
 """
 
 from __future__ import annotations
@@ -41,6 +43,9 @@ __all__ = [
     "NothingToTest",
     "PrivatestError",
     "RequestConflict",
+    "SourceNotCovered",
+    "charge_note",
+    "note_charge",
 ]
 
 
@@ -116,3 +121,20 @@ class LedgerTampered(LedgerError):
 
 class RequestConflict(LedgerError):
     """A request of this name was charged before, for another epsilon or another design."""
+
+
+class SourceNotCovered(LedgerError):
+    """The data are not among the files or tables that the data set's grant names; nothing was charged."""
+
+
+def note_charge(error: BaseException, note: str) -> None:
+    """Note on an error that it came after a charge, once; tracebacks show it below the message."""
+    if charge_note(error) is None:
+        error.add_note(note)
+        error.__dict__["charge_note"] = note
+
+
+def charge_note(error: BaseException) -> str | None:
+    """What was charged before this error, and how to go on; None where nothing was charged."""
+    found = getattr(error, "charge_note", None)
+    return found if isinstance(found, str) else None

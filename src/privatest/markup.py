@@ -6,7 +6,9 @@ import html
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-__all__ = ["escape", "fact_table", "release_table", "short", "table"]
+from privatest.charge import Receipt
+
+__all__ = ["escape", "fact_table", "receipt_document", "receipt_facts", "release_table", "short", "table"]
 
 
 def escape(text: object) -> str:
@@ -41,7 +43,18 @@ def release_table(title: str, release: Any) -> str:
     names = (("decision",) * 2, ("statistic",) * 2, ("p-value", "pvalue"), ("epsilon",) * 2, ("records n", "n"))
     facts = [(name, getattr(release, attribute)) for name, attribute in (*names, ("test",) * 2, ("neighbours",) * 2)]
     kept = "yes" if release.private else "NO: simulated" if release.simulated else "NO"
-    return fact_table(title, [*facts, ("private", kept)])
+    return fact_table(title, [*facts, ("private", kept), *receipt_facts(release.receipt)])
+
+
+def receipt_facts(receipt: Receipt | None) -> list[tuple[str, object]]:
+    """What a ledger noted beside a release, as lines of its table."""
+    return [] if receipt is None else [("recorded", receipt.note), ("ledger's fingerprint", receipt.fingerprint)]
+
+
+def receipt_document(receipt: Receipt | None) -> dict[str, Any]:
+    """The same as plain values, ready for JSON."""
+    replayed = receipt is not None and receipt.replayed
+    return {"receipt": None if receipt is None else receipt.to_dict(), "replayed": replayed}
 
 
 def table(title: str, headings: Sequence[str], rows: Iterable[Sequence[object]]) -> str:

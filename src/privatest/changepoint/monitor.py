@@ -68,6 +68,8 @@ class Monitor:
         state: path of a state file; where there is one of the same settings, the monitor goes on from it.
         ledger, dataset, request: charge epsilon to a ledger, once, when the monitor begins. A request begins one
             monitor only: afterwards it is continued from its state file or not at all.
+        source: what the stream comes from (a file, a table), noted in the ledger and compared with what
+            the data set's grant covers; None: records handed over in Python.
         rng: only for simulations: a seeded generator in place of the operating system's randomness. The monitor then
             says that it is simulated, and is not private.
 
@@ -93,6 +95,7 @@ class Monitor:
         ledger: Any = None,
         dataset: str | None = None,
         request: str | None = None,
+        source: str | os.PathLike[str] | None = None,
         rng: np.random.Generator | None = None,
     ) -> None:
         budget = _validate.positive(epsilon=epsilon, remedy="Typical values lie between 0.1 and 2.")
@@ -124,8 +127,8 @@ class Monitor:
             "dataset": dataset,
             "request": request,
         }
-        source: Source = system_source if rng is None else seeded_source(rng)
-        paying: dict[str, Any] = {"ledger": ledger, "dataset": dataset, "request": request}
+        randomness: Source = system_source if rng is None else seeded_source(rng)
+        paying: dict[str, Any] = {"ledger": ledger, "dataset": dataset, "request": request, "data": source}
         make_charge(**paying, epsilon=budget, design=dict, simulated=rng is not None)  # refuses what it must
         targets = Targets(beta, target, interval)
 
@@ -149,7 +152,7 @@ class Monitor:
                     "Monitor.load(path), or give this monitor another file."
                 )
         else:
-            self._stream = Stream(made(), asked, source, file)
+            self._stream = Stream(made(), asked, randomness, file)
         watch = self._stream.watch
         design = {"monitor": watch.releases()}
         charge = make_charge(**paying, epsilon=watch.epsilon, design=lambda: design, simulated=rng is not None)

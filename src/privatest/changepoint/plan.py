@@ -16,7 +16,7 @@ from privatest.changepoint.designs import Design, auto_designs, design
 from privatest.changepoint.point import ChangePoint
 from privatest.changepoint.refusals import check_accuracy, check_length
 from privatest.changepoint.unknown import unknown_design
-from privatest.charge import charged, make_charge
+from privatest.charge import charged, make_charge, replayed
 from privatest.engines.series import as_records
 from privatest.errors import InvalidData, InvalidInput
 from privatest.noise import seeded_source, system_source
@@ -113,9 +113,10 @@ class ChangePlan:
             epsilon=self._design.epsilon,
             design=lambda: {"change": self.to_dict(), **self._design.question(), "column": column, "order": order},
             simulated=rng is not None,
+            data=data,
         )
-        if charge is not None and (earlier := charge.earlier()) is not None:
-            return ChangePoint.from_dict(earlier)
+        if (earlier := replayed(charge, ChangePoint.from_dict)) is not None:
+            return earlier
         source = system_source if rng is None else seeded_source(rng)
         records = as_records(data, column, order)
         n = records.count()

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
 from privatest import markup
+from privatest.charge import Receipt
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -41,6 +42,7 @@ class ChangePoint:
         sums: the noisy block sums of clamped log P/Q in nats, as the index was found from them; None for methods
             other than "blocks", and for more than 10,000 blocks. Block j holds records from n % block // 2 + j * block
             on. They are part of the one epsilon-DP release.
+        receipt: what the ledger noted beside it, with a fingerprint to keep; None without a ledger.
     """
 
     index: int | None
@@ -56,6 +58,12 @@ class ChangePoint:
     simulated: bool = False
     block: int | None = None
     sums: tuple[float, ...] | None = field(default=None, repr=False)
+    receipt: Receipt | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def replayed(self) -> Receipt | None:
+        """The receipt, where this is an answer recorded earlier: nothing was charged, the data given were not read."""
+        return self.receipt if self.receipt is not None and self.receipt.replayed else None
 
     @property
     def private(self) -> bool:
@@ -70,7 +78,8 @@ class ChangePoint:
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
         plain = {**asdict(self), "sums": None if self.sums is None else list(self.sums)}
-        return {**plain, "private": self.private, "informative": self.informative}
+        told = {"private": self.private, "informative": self.informative}
+        return {**plain, **told, **markup.receipt_document(self.receipt)}
 
     @classmethod
     def from_dict(cls, document: dict[str, Any]) -> ChangePoint:
@@ -78,7 +87,7 @@ class ChangePoint:
         kept: dict[str, Any] = {one.name: document.get(one.name) for one in fields(cls)}
         for name, value in kept.items():
             kept[name] = tuple(value) if isinstance(value, list) else value
-        return cls(**kept)
+        return cls(**{**kept, "receipt": Receipt.from_dict(document.get("receipt"))})
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """The index with its accuracy and, where blocks were released, their noisy sums; never the data."""
@@ -87,7 +96,7 @@ class ChangePoint:
         return pictures.change_point(self, ax)
 
     def _repr_html_(self) -> str:
-        facts = [
+        facts: list[tuple[str, object]] = [
             ("index", "no change" if self.changed is False else self.index),
             ("accuracy", f"within {self.accuracy} records with probability {1 - self.beta:g}"),
             ("records n", self.n),
@@ -98,6 +107,7 @@ class ChangePoint:
         ]
         if self.false_alarm is not None:
             facts.append(("false alarms with probability at most", self.false_alarm))
+        facts += markup.receipt_facts(self.receipt)
         return markup.fact_table("Change point", facts)
 
     def __str__(self) -> str:
@@ -112,4 +122,5 @@ class ChangePoint:
         kept = "SIMULATED, not private"
         if self.private:
             kept = f"{self.epsilon:g}-differentially private ({self.neighbours})"
-        return f"{found}; method {self.method}; {kept}"
+        text = f"{found}; method {self.method}; {kept}"
+        return f"{text}; {self.replayed.note}" if self.replayed else text

@@ -58,7 +58,7 @@ def goodness_of_fit(
     records = engines.open_source(data, column=column)
     n = records.count()
     test = fit_design(null, distance=distance, epsilon=epsilon, n=n, alpha=alpha, beta=beta, bins=bins, method=method)
-    charge = test.charge(ledger, dataset, request, column, simulated=rng is not None)
+    charge = test.charge(ledger, dataset, request, column, simulated=rng is not None, data=data)
     return test.run_on(records, charge, rng=rng)
 
 

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from privatest import engines, markup
-from privatest.charge import Charge, charged, make_charge
+from privatest.charge import Charge, charged, make_charge, replayed
 from privatest.engines.fit import check_count
 from privatest.engines.protocol import counter
 from privatest.errors import InvalidDocument, InvalidInput
@@ -165,13 +165,20 @@ class FitTest:
             rng: only for simulations: a seeded generator in place of the operating system's randomness. The
                 release then says that it is simulated, and is not private.
         """
-        charge = self.charge(ledger, dataset, request, column, simulated=rng is not None)
-        if charge is not None and (earlier := charge.earlier()) is not None:
-            return FitRelease.from_dict(earlier)
+        charge = self.charge(ledger, dataset, request, column, simulated=rng is not None, data=data)
+        if (earlier := replayed(charge, FitRelease.from_dict)) is not None:
+            return earlier
         return self.run_on(engines.open_source(data, column=column), charge, rng=rng)
 
     def charge(
-        self, ledger: Any, dataset: str | None, request: str | None, column: str | None, *, simulated: bool
+        self,
+        ledger: Any,
+        dataset: str | None,
+        request: str | None,
+        column: str | None,
+        *,
+        simulated: bool,
+        data: Any = None,
     ) -> Charge | None:
         """What a run on that column charges; None without a ledger."""
         return make_charge(
@@ -181,6 +188,7 @@ class FitTest:
             epsilon=self.noise.epsilon,
             design=lambda: {"fit": self.to_dict(), "column": column},
             simulated=simulated,
+            data=data,
         )
 
     def run_on(

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal
 
 from privatest import markup
+from privatest.charge import Receipt
 
 __all__ = ["Decision", "FitRelease"]
 
@@ -29,6 +30,7 @@ class FitRelease:
         test: the method, "binomial", "direct", "uniformity" or "grains".
         neighbours: which pairs of data sets the guarantee compares.
         simulated: True when the randomness came from a generator of the caller's: such a release is not private.
+        receipt: what the ledger noted beside it, with a fingerprint to keep; None without a ledger.
     """
 
     decision: Decision
@@ -39,6 +41,12 @@ class FitRelease:
     test: str
     neighbours: str = "replace"
     simulated: bool = False
+    receipt: Receipt | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def replayed(self) -> Receipt | None:
+        """The receipt, where this is an answer recorded earlier: nothing was charged, the data given were not read."""
+        return self.receipt if self.receipt is not None and self.receipt.replayed else None
 
     @property
     def private(self) -> bool:
@@ -47,12 +55,13 @@ class FitRelease:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
-        return {**asdict(self), "private": self.private}
+        return {**asdict(self), "private": self.private, **markup.receipt_document(self.receipt)}
 
     @classmethod
     def from_dict(cls, document: dict[str, Any]) -> FitRelease:
         """The release that :meth:`to_dict` wrote."""
-        return cls(**{field.name: document[field.name] for field in fields(cls)})
+        kept = {one.name: document[one.name] for one in fields(cls) if one.name != "receipt"}
+        return cls(**kept, receipt=Receipt.from_dict(document.get("receipt")))
 
     def _repr_html_(self) -> str:
         return markup.release_table("Goodness of fit", self)
@@ -61,4 +70,5 @@ class FitRelease:
         kept = "SIMULATED, not private"
         if self.private:
             kept = f"{self.epsilon:g}-differentially private ({self.neighbours})"
-        return f"decision: {self.decision}; statistic {self.statistic:.6g}, p-value {self.pvalue:.4g}; {kept}"
+        text = f"decision: {self.decision}; statistic {self.statistic:.6g}, p-value {self.pvalue:.4g}; {kept}"
+        return f"{text}; {self.replayed.note}" if self.replayed else text

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from privatest import _validate, markup
-from privatest.charge import charged, make_charge
+from privatest.charge import charged, make_charge, replayed
 from privatest.errors import InvalidDocument, InvalidInput
 from privatest.hypothesis.neighbours import NEIGHBOURS, Neighbourhood
 from privatest.hypothesis.release import Decision, Release
@@ -176,9 +176,10 @@ class PrivateTest:
             epsilon=self._price,
             design=lambda: {"test": self.to_dict(), "column": column, "unit": unit},
             simulated=rng is not None,
+            data=data,
         )
-        if charge is not None and (earlier := charge.earlier()) is not None:
-            return Release.from_dict(earlier)
+        if (earlier := replayed(charge, Release.from_dict)) is not None:
+            return earlier
         most = None if unit is None else self.max_rows_per_unit
         records = engines.open_source(data, column=column, unit=unit, max_rows_per_unit=most, order=order)
         records.check(self.score)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal
 
 from privatest import markup
+from privatest.charge import Receipt
 
 __all__ = ["Decision", "Release"]
 
@@ -30,6 +31,7 @@ class Release:
         test: name of the test.
         neighbours: which pairs of data sets the guarantee compares.
         simulated: True when the randomness came from a generator of the caller's: such a release is not private.
+        receipt: what the ledger noted beside it, with a fingerprint to keep; None without a ledger.
     """
 
     decision: Decision
@@ -40,6 +42,12 @@ class Release:
     test: str
     neighbours: str
     simulated: bool = False
+    receipt: Receipt | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def replayed(self) -> Receipt | None:
+        """The receipt, where this is an answer recorded earlier: nothing was charged, the data given were not read."""
+        return self.receipt if self.receipt is not None and self.receipt.replayed else None
 
     @property
     def private(self) -> bool:
@@ -49,7 +57,7 @@ class Release:
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON (infinity as the text "inf")."""
         document = asdict(self)
-        document["private"] = self.private
+        document |= {"private": self.private, **markup.receipt_document(self.receipt)}
         if math.isinf(self.epsilon):
             document["epsilon"] = "inf"
         return document
@@ -57,7 +65,8 @@ class Release:
     @classmethod
     def from_dict(cls, document: dict[str, Any]) -> Release:
         """The release that :meth:`to_dict` wrote."""
-        kept = {field.name: document[field.name] for field in fields(cls)}
+        kept = {one.name: document[one.name] for one in fields(cls) if one.name != "receipt"}
+        kept["receipt"] = Receipt.from_dict(document.get("receipt"))
         kept["epsilon"] = math.inf if kept["epsilon"] == "inf" else float(kept["epsilon"])
         return cls(**kept)
 
@@ -74,4 +83,4 @@ class Release:
             parts.append(f"{self.epsilon:g}-differentially private ({self.neighbours})")
         else:
             parts.append("NOT PRIVATE (epsilon = inf)")
-        return "; ".join(parts)
+        return "; ".join([*parts, *([self.replayed.note] if self.replayed else [])])

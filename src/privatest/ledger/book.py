@@ -78,6 +78,7 @@ NEWEST_ADVANCE = (
 )
 AFTER = select(rows).where(rows.c.sequence > bindparam("after")).order_by(rows.c.sequence)
 OF_DATASET = select(rows).where(rows.c.dataset == bindparam("dataset")).order_by(rows.c.sequence)
+GRANTS = select(rows).where(rows.c.kind == "grant").order_by(rows.c.sequence)
 DATASETS = select(rows.c.dataset).distinct().order_by(rows.c.dataset)
 ADD = rows.insert()
 MOVE_HEAD = (
@@ -171,6 +172,15 @@ class Book:
         )
         return [Row(*values).checked(self.ledger) for values in found]
 
+    def covers(self) -> dict[str, list[str]]:
+        """The sources that each data set's grant names; a data set that takes any source is not listed."""
+        found: dict[str, list[str]] = {}
+        for values in self.connection.execute(GRANTS):
+            row = Row(*values).checked(self.ledger)
+            if (named := row.about.get("covers")) is not None:  # a grant that names none leaves them as they are
+                found[row.dataset] = list(named)
+        return {dataset: named for dataset, named in found.items() if named}
+
     def datasets(self) -> list[str]:
         """Every data set with a row, in alphabetical order."""
         return sorted(str(name) for name in self.connection.execute(DATASETS).scalars())
@@ -187,7 +197,7 @@ class Book:
         request: str | None = None,
         design: str | None = None,
         release: str | None = None,
-    ) -> None:
+    ) -> Row:
         """Add a row after the head record ``at``, which this transaction has locked."""
         row = Row(
             sequence=at.rows + 1,
@@ -206,6 +216,7 @@ class Book:
         moved = self.connection.execute(MOVE_HEAD, {"old": at.rows, "new": row.sequence, "newest": row.hash}).rowcount
         if moved != 1:
             raise LedgerTampered(f"The head record of the ledger {self.ledger} changed under a lock.")
+        return row
 
     def _first(self, statement: Select[Any], **values: str) -> Row | None:
         found = self.connection.execute(statement, values).first()

@@ -84,7 +84,8 @@ class Chain:
         granted_before = self.granted.get(row.dataset)
         spent_before = self.spent.get(row.dataset, Fraction(0))
         if row.kind == "grant":
-            return None if (granted, spent) == (epsilon, spent_before) else "is a grant with wrong totals"
+            wrong = "is a grant with wrong totals" if (granted, spent) != (epsilon, spent_before) else None
+            return wrong or (None if row.release is None else self.wrong_document(row))
         if granted_before is None:
             return f"is a {row.kind} on a data set without a grant"
         if granted != granted_before:
@@ -106,7 +107,7 @@ class Chain:
         if key in self.charges:
             return f"charges the request {row.request!r} a second time"
         self.charges[key] = row
-        return None
+        return None if row.release is None else self.wrong_document(row)
 
     def wrong_release(self, row: Row, adds_up: bool) -> str | None:
         key = (row.dataset, row.request)
@@ -119,14 +120,15 @@ class Chain:
             return "is a release of something else than was charged"
         if key in self.released:
             return f"is a second release of the request {row.request!r}"
+        self.released.add(key)
+        return self.wrong_document(row)
+
+    def wrong_document(self, row: Row) -> str | None:
         try:
             document = json.loads(row.release or "")
         except ValueError:
             document = None
-        if not isinstance(document, dict):
-            return "is a release that is not a JSON object"
-        self.released.add(key)
-        return None
+        return None if isinstance(document, dict) else f"is a {row.kind} that is not a JSON object"
 
     def wrong_advance(self, row: Row, adds_up: bool) -> str | None:
         key = (row.dataset, row.request)

@@ -3,17 +3,28 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Mapping
+import os
+from collections.abc import Callable, Collection, Iterable, Mapping
 from fractions import Fraction
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from privatest import _validate
-from privatest.errors import BudgetExceeded, InvalidInput, LedgerTampered, MissingExtra, RequestConflict
+from privatest.addresses import IN_MEMORY, Source, covered, covers_of
+from privatest.charge import Recorded, differences
+from privatest.errors import (
+    BudgetExceeded,
+    InvalidInput,
+    LedgerTampered,
+    MissingExtra,
+    RequestConflict,
+    SourceNotCovered,
+    note_charge,
+)
 from privatest.ledger.amounts import shown, stored, unstored
 from privatest.ledger.chain import Chain
 from privatest.ledger.rows import ADVANCE, Entry, Row
-from privatest.ledger.texts import check_name, read_fingerprint, release_text
+from privatest.ledger.texts import check_name, noted, read_fingerprint, release_text, source_document
 from privatest.rational import Number
 
 if TYPE_CHECKING:
@@ -41,7 +52,9 @@ class Ledger:
         - All or nothing: what ends with an error of the ledger left it as it was; a computation that fails or
           is killed after the charge stays charged, and the same request again completes it, free of charge.
         - Forwards: a stream that a request began is released once (:meth:`advance`).
-        - Evident: :meth:`verify` finds every edit short of a consistent forgery (see ``ledger/chain.py``).
+        - Evident: :meth:`verify` finds every edit short of a consistent forgery (see ``ledger/chain.py``), and with a
+          fingerprint kept elsewhere (every release carries one) those too, up to it. Nothing is charged to a ledger
+          that does not verify.
 
     Safe to use from many threads and processes at once and after a fork. Nothing that was computed from data
     is stored except the releases; names are stored as they are, so put nothing secret in them.
@@ -83,15 +96,31 @@ class Ledger:
         self._address = Address.of(target)
         self._store = Store(self._address, self._timeout, create=create)
 
-    def grant(self, dataset: str, *, epsilon: Number) -> None:
-        """Set the total budget of a data set.
+    def grant(
+        self,
+        dataset: str,
+        *,
+        epsilon: Number,
+        covers: str | os.PathLike[str] | Iterable[str | os.PathLike[str]] | None = None,
+    ) -> None:
+        """Set the total budget of a data set, and which files or tables it is the budget of.
 
-        A later call may raise it, or lower it to no less than what is spent. Granting the budget it already
-        has changes nothing.
+        A later call may raise it, or lower it to no less than what is spent. Granting what it already has changes
+        nothing.
+
+        Args:
+            dataset: its name.
+            epsilon: the total that all requests may spend together.
+            covers: files, globs, folders and tables (``address::table``) that belong to the data set, and
+                ``"data in memory"`` if data frames and arrays do, which nobody can tell apart. Requests that read
+                anything else are refused, and so are requests of other data sets that read these. None: as before,
+                at first any source. An empty list: any source again.
         """
         check_name(dataset=dataset)
         budget = _validate.positive("A budget is the total that all requests may spend together.", epsilon=epsilon)
         stored(budget)
+        named = None if covers is None else covers_of(covers)
+        self.verify()
         with self._store.write() as book:
             head = book.tail()
             newest = book.newest_of(dataset)
@@ -101,8 +130,25 @@ class Ledger:
                     f"epsilon={shown(budget)} is less than the {shown(spent)} already spent on data set "
                     f"{dataset!r}. Grant at least {shown(spent)}."
                 )
-            if newest is None or unstored(newest.granted) != budget:
-                book.append(head, "grant", dataset, epsilon=budget, granted=budget, spent=spent)
+            before = book.covers()
+            for other, parts in before.items():
+                if other != dataset and (both := sorted(set(parts) & set(named or ()) - {IN_MEMORY})):
+                    raise InvalidInput(
+                        f"covers={brief(both)} belongs to data set {other!r} already: the same records would have two "
+                        f"budgets. Charge {other!r}, or take it away there first: ledger.grant({other!r}, covers=...)."
+                    )
+            changed = named is not None and named != before.get(dataset, [])
+            if newest is None or unstored(newest.granted) != budget or changed:
+                document = noted(covers=named if changed else None)
+                book.append(head, "grant", dataset, epsilon=budget, granted=budget, spent=spent, release=document)
+
+    def covers(self, dataset: str) -> list[str] | None:
+        """The files and tables that a data set's grant names; None where it takes any."""
+        check_name(dataset=dataset)
+        with self._store.read() as book:
+            book.tail()
+            self._newest(book, dataset)
+            return book.covers().get(dataset)
 
     def granted(self, dataset: str) -> Fraction:
         """The total budget of a data set."""
@@ -131,7 +177,9 @@ class Ledger:
         epsilon: Number,
         design: str,
         compute: Callable[[], Mapping[str, Any]],
-    ) -> dict[str, Any]:
+        source: Source | None = None,
+        asked: Mapping[str, Any] | None = None,
+    ) -> Recorded:
         """Charge, then compute, then record the release and return it.
 
         The same request again returns the recorded release: no new charge, ``compute`` is not called. A
@@ -144,26 +192,57 @@ class Ledger:
             epsilon: privacy loss of the release; a float is read as its shortest decimal.
             design: fingerprint of everything the release depends on besides the data.
             compute: called without arguments, outside any transaction; returns the release, a dict that JSON
-                can hold. If it raises, the exception passes through and the charge stays.
+                can hold. If it raises, the exception passes through, with a note that the charge stays.
+            source: what ``compute`` reads; noted, and compared with what the data set's grant covers.
+            asked: the design's settings by name, noted so that another request of this name can be told the difference.
 
         Returns:
-            The release as JSON reads it back (tuples have become lists).
+            The release as JSON reads it back (tuples have become lists), with its ``receipt``.
+
+        Raises:
+            BudgetExceeded, RequestConflict, SourceNotCovered, LedgerTampered: nothing was charged.
         """
         check_name(dataset=dataset)
         check_name(request=request)
         check_name(design=design)
-        asked = _validate.positive("Nothing private is free.", epsilon=epsilon)
-        stored(asked)
+        price = _validate.positive("Nothing private is free.", epsilon=epsilon)
+        stored(price)
         if not callable(compute):
             raise InvalidInput(f"compute must be a function without arguments, not a {type(compute).__name__}.")
-        done = self._charge(dataset, request, asked, design)
-        if done is None:
-            done = self._record(dataset, request, release_text(compute()))
-        release: dict[str, Any] = json.loads(done)
-        return release
+        again: dict[str, Any] = {"dataset": dataset, "request": request, "epsilon": price, "design": design}
+        done = self.released(**again, source=source, asked=asked)
+        if done is not None:
+            return done
+        self.verify()
+        earlier = self._charge(dataset, request, price, design, source, dict(asked or {}))
+        if earlier is not None:
+            return earlier.recorded(source, replayed=True)
+        try:
+            row, first = self._record(dataset, request, release_text(compute(), source))
+        except LedgerTampered:
+            raise
+        except BaseException as error:
+            note_charge(
+                error,
+                f"epsilon={shown(price)} of data set {dataset!r} stays charged for request {request!r}. The same "
+                "request again completes it, without a new charge.",
+            )
+            raise
+        return row.recorded(source, replayed=not first, read=not first)
 
-    def released(self, *, dataset: str, request: str, epsilon: Number, design: str) -> dict[str, Any] | None:
+    def released(
+        self,
+        *,
+        dataset: str,
+        request: str,
+        epsilon: Number,
+        design: str,
+        source: Source | None = None,
+        asked: Mapping[str, Any] | None = None,
+    ) -> Recorded | None:
         """The release of a completed request, None where there is none yet. Nothing is charged.
+
+        Its ``receipt`` says when it was recorded and for which source; ``source`` and ``asked`` are only compared.
 
         Raises:
             RequestConflict: where the name stands for another epsilon or design.
@@ -171,7 +250,7 @@ class Ledger:
         check_name(dataset=dataset)
         check_name(request=request)
         check_name(design=design)
-        asked = _validate.positive(epsilon=epsilon)
+        price = _validate.positive(epsilon=epsilon)
         with self._store.read() as book:
             book.tail()
             self._newest(book, dataset)
@@ -179,9 +258,8 @@ class Ledger:
         charge, release = earlier.get("charge"), earlier.get("release")
         if charge is None:
             return None
-        check_same(charge, asked, design)
-        found: dict[str, Any] | None = None if release is None else json.loads(release.release or "null")
-        return found
+        check_same(charge, price, design, asked or {})
+        return None if release is None else release.recorded(source, replayed=True)
 
     def advance(self, *, dataset: str, request: str, position: int, mark: str, after: Collection[str]) -> None:
         """Note how far the stream that a request began was released; called before any of it is put out.
@@ -280,24 +358,29 @@ class Ledger:
         """Close idle connections (SQLite has none). The ledger may be used again afterwards."""
         self._store.close()
 
-    def _charge(self, dataset: str, request: str, asked: Fraction, design: str) -> str | None:
-        """Make sure the request is charged; the text of its release if it has one."""
+    def _charge(
+        self, dataset: str, request: str, price: Fraction, design: str, source: Source | None, asked: dict[str, Any]
+    ) -> Row | None:
+        """Make sure the request is charged; the row of its release if it has one."""
         with self._store.write() as book:
             head = book.tail()
             newest = self._newest(book, dataset)
             earlier = book.request(dataset, request)
             if charge := earlier.get("charge"):
-                check_same(charge, asked, design)
-                release = earlier.get("release")
-                return None if release is None else release.release
+                check_same(charge, price, design, asked)
+                if (release := earlier.get("release")) is not None:
+                    return release
+            check_covered(book.covers(), dataset, source)
+            if charge is not None:
+                return None
             granted, spent = unstored(newest.granted), unstored(newest.spent)
             left = granted - spent
-            if asked > left:
+            if price > left:
                 raise BudgetExceeded(
-                    f"epsilon={shown(asked)} asked, {shown(left)} left of {shown(granted)} for data set "
+                    f"epsilon={shown(price)} asked, {shown(left)} left of {shown(granted)} for data set "
                     f"{dataset!r}. Ask for less, or have the budget raised with ledger.grant().",
                     dataset,
-                    asked,
+                    price,
                     spent,
                     left,
                 )
@@ -307,14 +390,15 @@ class Ledger:
                 dataset,
                 request=request,
                 design=design,
-                epsilon=asked,
+                epsilon=price,
                 granted=granted,
-                spent=spent + asked,
+                spent=spent + price,
+                release=noted(asked=asked or None, source=source_document(source)),
             )
         return None
 
-    def _record(self, dataset: str, request: str, text: str) -> str:
-        """Record the release unless somebody was faster; the text of the one that is recorded."""
+    def _record(self, dataset: str, request: str, text: str) -> tuple[Row, bool]:
+        """Record the release unless somebody was faster; the row that is recorded, and whether it is this one."""
         with self._store.write() as book:
             head = book.tail()
             newest = self._newest(book, dataset)
@@ -325,9 +409,9 @@ class Ledger:
                     f"The charge of request {request!r} on data set {dataset!r} is gone from the ledger "
                     f"{book.ledger}. Its release is not given out."
                 )
-            if release is not None and release.release is not None:
-                return release.release
-            book.append(
+            if release is not None:
+                return release, False
+            row = book.append(
                 head,
                 "release",
                 dataset,
@@ -338,7 +422,7 @@ class Ledger:
                 spent=unstored(newest.spent),
                 release=text,
             )
-        return text
+        return row, True
 
     def _totals(self, dataset: str) -> tuple[Fraction, Fraction]:
         check_name(dataset=dataset)
@@ -377,16 +461,44 @@ def _restore(target: Target, timeout: float) -> Ledger:
     return Ledger(target, create=False, timeout=timeout)
 
 
-def check_same(charge: Row, asked: Fraction, design: str) -> None:
+def check_same(charge: Row, price: Fraction, design: str, asked: Mapping[str, Any]) -> None:
     """Refuse a request whose name stands for something else."""
     before = unstored(charge.epsilon)
     where = f"Request {charge.request!r} on data set {charge.dataset!r}"
     remedy = "Give this request another name, or repeat the earlier one unchanged."
-    if before != asked:
+    if before != price:
         raise RequestConflict(
-            f"{where} was charged before with epsilon={shown(before)}, now asked with epsilon={shown(asked)}. {remedy}"
+            f"{where} was charged before with epsilon={shown(before)}, now asked with epsilon={shown(price)}. {remedy}"
         )
     if charge.design != design:
+        noted = charge.about.get("asked")
+        named = differences(noted, asked) if noted and asked else ""
         raise RequestConflict(
-            f"{where} was charged before for the design {charge.design!r}, now asked for {design!r}. {remedy}"
+            f"{where} was charged before for another design: {named}. {remedy}"
+            if named
+            else f"{where} was charged before for the design {charge.design!r}, now asked for {design!r}. {remedy}"
         )
+
+
+def check_covered(covers: Mapping[str, list[str]], dataset: str, source: Source | None) -> None:
+    """Refuse a source that the data set's grant does not name, or that another one's does."""
+    name = "data of an unknown source" if source is None else repr(source.name)
+    own = covers.get(dataset)
+    if own is not None and not covered(source, own):
+        raise SourceNotCovered(
+            f"Data set {dataset!r} is granted for {brief(own)}; {name} is none of them. Give one of those, charge the "
+            f"data set that {name} belongs to, or have it added: ledger.grant({dataset!r}, epsilon=..., covers=[...])."
+        )
+    parts = () if source is None else source.parts
+    for other, named in covers.items():
+        if own is None and any(covered(Source("", (part,)), named) for part in parts):
+            raise SourceNotCovered(
+                f"{name} belongs to data set {other!r}, whose grant names it; {dataset!r} is another one. Charge "
+                f"{other!r}."
+            )
+
+
+def brief(covers: list[str]) -> str:
+    """The sources a grant names, for messages: the names of files without their folders."""
+    names = [repr(one if "://" in one or "/" not in one else os.path.basename(one.rstrip("/"))) for one in covers]
+    return ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")

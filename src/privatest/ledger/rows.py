@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from fractions import Fraction
 from typing import Any, Literal, NamedTuple
 
+from privatest.addresses import Source
+from privatest.charge import Receipt, Recorded
 from privatest.errors import LedgerTampered
 from privatest.ledger.amounts import unstored
 
@@ -19,6 +22,8 @@ ADVANCE = "advance {:012d}"
 """How the n-th advance of a stream is spelt in its row: the database itself then refuses a second n-th one."""
 
 FORMAT = 1  # goes into every hash and into the head record
+SOURCE = "privatest/source"
+"""Where a recorded release names what was read for it: no release of the package has a field of this name."""
 
 
 class Head(NamedTuple):
@@ -32,7 +37,12 @@ EMPTY = Head(0, "0" * 64)
 
 
 class Row(NamedTuple):
-    """A row as it lies in the database, amounts and time as text, so that the hash covers every character."""
+    """A row as it lies in the database, amounts and time as text, so that the hash covers every character.
+
+    ``release`` is a JSON document: of a release what was released, of a charge what was asked and of which source, of
+    a grant which sources it covers, of an advance from where to where. Rows of older versions have it for releases
+    and advances only.
+    """
 
     sequence: int
     time: str
@@ -68,10 +78,37 @@ class Row(NamedTuple):
         if not self.intact():
             raise LedgerTampered(
                 f"Row {self.sequence} of the ledger {ledger} was edited: its content does not match its "
-                "hash. Restore the ledger from a backup; nothing is charged or released until then.",
+                "hash. Restore the ledger from a backup; nothing more is charged until then.",
                 self.sequence,
             )
         return self
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """What a row says besides its columns; empty where it says nothing. Call it on checked rows."""
+        document = json.loads(self.release) if self.release is not None else {}
+        if self.kind == "release":
+            document = {"source": document[SOURCE]} if SOURCE in document else {}
+        return {} if self.kind.startswith("advance") else dict(document)
+
+    def recorded(self, given: Source | None, *, replayed: bool, read: bool = False) -> Recorded:
+        """What was released, with its receipt; of a checked release row, for a request that was ``given`` this."""
+        document = json.loads(self.release or "{}")
+        source = document.pop(SOURCE, None) or {}
+        found = Recorded(document)
+        found.receipt = Receipt(
+            dataset=self.dataset,
+            request=self.request or "",
+            recorded=datetime.fromisoformat(self.time),
+            source=source.get("name"),
+            design=self.design or "",
+            fingerprint=f"{self.sequence}:{self.hash}",
+            replayed=replayed,
+            given=None if given is None else given.name,
+            same_source=None if given is None else same(source, given),
+            read=read,
+        )
+        return found
 
     def entry(self) -> Entry:
         """The same, for people. Call it on checked rows."""
@@ -85,9 +122,17 @@ class Row(NamedTuple):
             design=self.design,
             granted=unstored(self.granted),
             spent=unstored(self.spent),
-            release=None if self.release is None else json.loads(self.release),
+            release=None if self.kind in ("grant", "charge") else dict(self.recorded(None, replayed=True)),
             hash=self.hash,
+            about=self.about,
         )
+
+
+def same(noted: Mapping[str, Any], given: Source) -> bool | None:
+    """Whether a source is the one that was noted; None where both lie in memory, or nothing was noted."""
+    if not noted or noted["identity"] == given.identity is None:
+        return None
+    return bool(noted["identity"] == given.identity)
 
 
 @dataclass(frozen=True)
@@ -107,6 +152,8 @@ class Entry:
         spent: epsilon spent on the data set after this row.
         release: the recorded release, for rows of that kind; of an advance, how far the stream was released.
         hash: sha256 over this row and the hash of the one before.
+        about: what else was noted: of a grant ``covers``, of a charge ``asked`` and ``source``, of a release
+            ``source``.
     """
 
     sequence: int
@@ -120,6 +167,7 @@ class Entry:
     spent: Fraction
     release: dict[str, Any] | None
     hash: str
+    about: dict[str, Any] = field(default_factory=dict)
 
     @property
     def left(self) -> Fraction:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from typing import Any
 
+from privatest.addresses import Source
 from privatest.errors import InvalidInput
-from privatest.ledger.rows import EMPTY, Head
+from privatest.ledger.rows import EMPTY, SOURCE, Head
 
-__all__ = ["check_name", "read_fingerprint", "release_text"]
+__all__ = ["check_name", "noted", "read_fingerprint", "release_text", "source_document"]
 
 LONGEST_NAME = 200  # dataset and request share an index entry, which PostgreSQL limits to 2,704 bytes
 
@@ -26,12 +28,24 @@ def check_name(**arguments: object) -> None:
         raise InvalidInput(f"{word}={value!r} must be one line of text, without space at either end.")
 
 
-def release_text(release: object) -> str:
-    """JSON text of a release; one that JSON cannot hold is refused, and stays charged."""
+def source_document(source: Source | None) -> dict[str, Any] | None:
+    """A source as it is noted: its name, and a text by which it is known again."""
+    return None if source is None else {"name": source.name, "identity": source.identity}
+
+
+def noted(**facts: object) -> str | None:
+    """JSON text of what is noted beside a grant or a charge; None where there is nothing to note."""
+    known = {name: fact for name, fact in facts.items() if fact is not None}
+    return json.dumps(known, allow_nan=False) if known else None
+
+
+def release_text(release: object, source: Source | None = None) -> str:
+    """JSON text of a release and its source; one that JSON cannot hold is refused, and stays charged."""
     if not isinstance(release, Mapping):
         raise InvalidInput(f"compute returned a {type(release).__name__}; a release is a dict. The charge stays.")
     try:
-        return json.dumps(dict(release), allow_nan=False)
+        noted = {} if source is None else {SOURCE: source_document(source)}
+        return json.dumps({**release, **noted}, allow_nan=False)
     except (TypeError, ValueError, RecursionError):
         # The cause is not repeated: it may quote what was computed from the data.
         raise InvalidInput(

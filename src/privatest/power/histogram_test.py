@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from privatest import _validate
-from privatest.charge import charged, make_charge
+from privatest.charge import charged, make_charge, replayed
 from privatest.errors import InvalidDocument, InvalidInput
 from privatest.hypothesis import Release
 from privatest.hypothesis.release import Decision
@@ -242,9 +242,10 @@ class HistogramTest:
             epsilon=self.budget,
             design=lambda: {"test": self.to_dict(), "column": column},
             simulated=rng is not None,
+            data=data,
         )
-        if charge is not None and (earlier := charge.earlier()) is not None:
-            return Release.from_dict(earlier)
+        if (earlier := replayed(charge, Release.from_dict)) is not None:
+            return earlier
         records = engines.open_source(data, column=column)
         records.check(self._digit_score(1, 1))
         check_count(records.count(), self.n)

@@ -1,0 +1,176 @@
+"""Where data and ledgers lie, as text: a name that may be shown, and an identity that can be compared.
+
+Nothing here opens anything: a name says what was given, whether or not it exists.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import glob
+import hashlib
+import os
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import parse_qsl, unquote
+
+from privatest.errors import InvalidInput
+
+__all__ = ["IN_MEMORY", "Source", "covered", "covers_of", "source_of", "without_secrets"]
+
+IN_MEMORY = "data in memory"
+"""What arrays, data frames, open tables and streams are called: nobody can tell two of them apart."""
+
+# A password may hold any character, and the last @ ends it, so everything before that @ is hidden.
+_ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*://)(?:(.*)@)?([^?#]*)([?#].*)?", re.DOTALL)
+_SECRET_OPTION = re.compile(
+    r"[?&;][^?&;=]*(?:pass|pwd|secret|token|key|credential)[^?&;=]*=.*", re.DOTALL | re.IGNORECASE
+)
+_PORTS = {"postgresql": "5432", "mysql": "3306"}
+_SCHEMAS = {"postgresql": "public.", "duckdb": "main."}
+_WHERE = ("host", "hostaddr", "port", "dbname", "service")  # options that say where, never who
+_LONGEST = 200
+
+
+def without_secrets(text: str, *, user: bool = False) -> str:
+    """An address without password and options, and without the user's name unless asked for; other texts as they are.
+
+    >>> without_secrets("postgresql://ann:s/e?c#r@t@host/claims?sslmode=require::payments")
+    'postgresql://...@host/claims?...::payments'
+    """
+    found = _ADDRESS.search(text)
+    if found is None:
+        return text
+    scheme, login, rest, options = _parsed(found[0])
+    name = (login or "").partition(":")[0]
+    who = "" if login is None else f"{name}@" if user and name and re.fullmatch(r"[\w.\-]+", name) else "...@"
+    table = (options or "").rpartition("::")[2] if "::" in (options or "") else None
+    hidden = "" if options is None else "?..." if table is None else f"?...::{table}"
+    return f"{text[: found.start()]}{scheme}{who}{rest}{hidden}"
+
+
+@dataclass(frozen=True)
+class Source:
+    """What a request was given to read.
+
+    Attributes:
+        name: for people, as it was written, without passwords.
+        parts: the files or tables behind it, each written in one way only; empty for what lies in memory.
+    """
+
+    name: str
+    parts: tuple[str, ...] = ()
+
+    @property
+    def identity(self) -> str | None:
+        """A short text, the same for the same files or tables; None for what lies in memory."""
+        return (
+            hashlib.sha256("\0".join(sorted(self.parts)).encode("utf-8", "replace")).hexdigest()[:32]
+            if self.parts
+            else None
+        )
+
+
+def source_of(data: Any) -> Source:
+    """The source that data come from, whatever a user passes: a path, glob, folder, address, or the data themselves."""
+    if isinstance(data, Source):
+        return data
+    if isinstance(data, str):
+        name = without_secrets(data)
+        shown = name if len(name) <= _LONGEST else f"{name[: _LONGEST - 3]}..."
+        return Source(shown, (_table(data),) if "://" in data else _files([data]))
+    if isinstance(data, os.PathLike):
+        return source_of(os.fsdecode(os.fspath(data)))
+    if isinstance(data, list | tuple) and data and all(issubclass(type(one), os.PathLike) for one in data):
+        paths = [os.fsdecode(os.fspath(one)) for one in data]
+        first = source_of(paths[0]).name
+        return Source(first if len(paths) == 1 else f"{first} and {len(paths) - 1} more", _files(paths))
+    return Source(IN_MEMORY)
+
+
+def covers_of(given: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> list[str]:
+    """What a grant names, each written in one way only: files, globs, folders, tables, or IN_MEMORY."""
+    found = [given] if isinstance(given, str | os.PathLike) else list(given)
+    for one in found:
+        if not isinstance(one, str | os.PathLike) or not os.fsdecode(os.fspath(one)).strip():
+            raise InvalidInput(f"covers holds {one!r}; name files, folders, tables (address::table) or {IN_MEMORY!r}.")
+    texts = [os.fsdecode(os.fspath(one)) for one in found]
+    return sorted({text if text == IN_MEMORY else _table(text) if "://" in text else _real(text) for text in texts})
+
+
+def covered(source: Source | None, covers: Sequence[str]) -> bool:
+    """Whether every file or table of a source is among those that a grant names."""
+    parts = () if source is None else source.parts
+    if not parts:
+        return IN_MEMORY in covers
+    return all(any(_within(part, one) for one in covers) for part in parts)
+
+
+def _parsed(address: str) -> tuple[str, str | None, str, str | None]:
+    """Scheme, login, host and path, options: whatever may be secret lies in the login or the options."""
+    said = _SECRET_OPTION.search(address)
+    table = "" if said is None or "::" not in said[0] else "::" + said[0].rpartition("::")[2]
+    found = _ADDRESS.fullmatch(address if said is None else address[: said.start()])
+    if found is None:  # the option stands where no option can
+        return address.partition("://")[0] + "://", "", "", None
+    options = found[4] if said is None else f"{found[4] or '?'}&...{table}"
+    return found[1], found[2], found[3], options
+
+
+def _within(part: str, one: str) -> bool:
+    if part == one or "://" in part or "://" in one:
+        return part == one
+    if part.startswith(one.rstrip(os.sep) + os.sep):
+        return True
+    if "**" in one:
+        return fnmatch.fnmatchcase(part, one)
+    names, patterns = part.split(os.sep), one.split(os.sep)
+    return len(names) == len(patterns) and all(map(fnmatch.fnmatchcase, names, patterns))
+
+
+def _files(paths: Sequence[str]) -> tuple[str, ...]:
+    """The files that paths, globs and folders mean now; a name that means none stands for itself."""
+    found: list[str] = []
+    for path in paths:
+        text = os.path.expanduser(path)
+        matched = (
+            [] if "\0" in text or os.path.lexists(text) or not glob.has_magic(text) else glob.glob(text, recursive=True)
+        )
+        found += [_real(one) for one in matched or [text]]
+    return tuple(sorted(set(found)))
+
+
+def _real(path: str) -> str:
+    """One text for one file, however it is reached; of a glob, the folder before the first wildcard is resolved."""
+    text = os.path.expanduser(path)
+    if "\0" in text:
+        return text
+    if glob.has_magic(text) and not os.path.lexists(text):
+        pieces = os.path.abspath(text).split(os.sep)
+        first = next(place for place, piece in enumerate(pieces) if glob.has_magic(piece))
+        return os.path.join(os.path.realpath(os.sep.join(pieces[:first]) or os.sep), *pieces[first:])
+    return os.path.realpath(text)
+
+
+def _table(address: str) -> str:
+    """One text for one table: no user, no password, no default port or schema."""
+    database, colons, table = address.rpartition("::")
+    if not colons or "://" not in database or "@" in table:
+        database, table = address, ""
+    found = _ADDRESS.search(database)
+    if found is None:
+        return address
+    scheme, _, rest, options = _parsed(found[0])
+    kind = scheme.lower().removesuffix("://").partition("+")[0]
+    kind = "postgresql" if kind == "postgres" else kind
+    if kind in ("duckdb", "sqlite"):
+        place = f"{kind}:///{os.path.realpath(unquote(rest.removeprefix('/')))}"
+    else:
+        host, slash, name = rest.partition("/")
+        port = _PORTS.get(kind, "")
+        host = host.lower().removesuffix(f":{port}") if port else host.lower()
+        where = sorted(pair for pair in parse_qsl((options or "")[1:]) if pair[0] in _WHERE)
+        told = "&".join(f"{key}={value}" for key, value in where)
+        place = f"{kind}://{host}{slash}{name}{'?' if told else ''}{told}"
+    return f"{place}::{table.removeprefix(_SCHEMAS.get(kind, '') or ' ')}" if table else place

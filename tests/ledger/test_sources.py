@@ -1,0 +1,292 @@
+"""What a request reads: noted, told to whoever asks again, and compared with what the grant covers."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import privatest as pt
+from privatest.addresses import IN_MEMORY, Source, covered, covers_of, source_of, without_secrets
+from privatest.errors import InvalidInput, RequestConflict, SourceNotCovered, charge_note
+
+BITS = np.random.default_rng(3).integers(0, 2, 40)
+TEST = pt.design("bernoulli(0.3)", "bernoulli(0.6)", epsilon=0.5, n=40)
+PAID = {"dataset": "d", "request": "r"}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    for name in ("a.csv", "b.csv"):
+        (tmp_path / name).write_text("x\n" + "\n".join(map(str, BITS)) + "\n")
+    return tmp_path
+
+
+@pytest.fixture
+def book(tmp_path: Path) -> pt.Ledger:
+    found = pt.Ledger(tmp_path / "ledger.db")
+    found.grant("d", epsilon=2)
+    return found
+
+
+class TestRecordedAnswers:
+    def test_a_fresh_release_is_not_replayed_and_carries_its_fingerprint(self, book: pt.Ledger, folder: Path) -> None:
+        release = TEST.run(folder / "a.csv", column="x", ledger=book, **PAID)
+        assert release.replayed is None
+        assert release.receipt is not None
+        assert release.receipt.fingerprint == book.fingerprint()
+        assert book.verify(since=release.receipt.fingerprint) == 3
+        assert release.to_dict()["replayed"] is False
+
+    def test_another_file_is_named_and_was_not_read(self, book: pt.Ledger, folder: Path) -> None:
+        first = TEST.run(folder / "a.csv", column="x", ledger=book, **PAID)
+        for name, same in (("a.csv", True), ("b.csv", False), ("gone.csv", False)):
+            again = TEST.run(folder / name, column="x", ledger=book, **PAID)
+            assert again == first
+            assert again.replayed is not None
+            assert again.replayed.same_source is same
+            assert again.replayed.recorded == book.history()[-1].time
+            assert f"for '{folder / 'a.csv'}'; nothing charged, the data given now" in str(again)
+            assert str(again).endswith("were not read")
+            assert (f"({str(folder / name)!r})" in str(again)) is not same
+            assert type(again).from_dict(again.to_dict()).replayed == again.replayed
+        assert book.spent("d") == Fraction(1, 2)
+
+    def test_the_same_file_by_another_way_is_the_same(
+        self, book: pt.Ledger, folder: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        (folder / "link.csv").symlink_to(folder / "a.csv")
+        TEST.run(str(folder / "a.csv"), column="x", ledger=book, **PAID)
+        monkeypatch.chdir(folder)
+        for way in ("a.csv", Path("a.csv"), "../" + folder.name + "/a.csv", "link.csv", [Path("a.csv")]):
+            again = TEST.run(way, column="x", ledger=book, **PAID)
+            assert again.replayed is not None
+            assert again.replayed.same_source is True
+
+    def test_two_arrays_cannot_be_told_apart_and_nothing_is_claimed(self, book: pt.Ledger, folder: Path) -> None:
+        TEST.run(BITS, ledger=book, **PAID)
+        again = TEST.run(1 - BITS, ledger=book, **PAID).replayed
+        assert again is not None
+        assert again.same_source is None
+        assert (again.source, again.given) == (IN_MEMORY, IN_MEMORY)
+        file = TEST.run(folder / "a.csv", ledger=book, **PAID).replayed
+        assert file is not None
+        assert file.same_source is False
+
+    def test_a_design_that_differs_is_named(self, book: pt.Ledger) -> None:
+        TEST.run(BITS, ledger=book, **PAID)
+        other = pt.design("bernoulli(0.2)", "bernoulli(0.6)", epsilon=0.5, n=40)
+        with pytest.raises(RequestConflict, match=r"null 'bernoulli\(0\.3\)' then, 'bernoulli\(0\.2\)' now"):
+            other.run(BITS, ledger=book, **PAID)
+        with pytest.raises(RequestConflict, match="column None then, 'x' now"):
+            TEST.run({"x": BITS}, column="x", ledger=book, **PAID)
+
+    def test_unit_is_part_of_the_request(self, book: pt.Ledger) -> None:
+        import pandas as pd
+
+        frame = pd.DataFrame({"x": BITS, "a": range(40), "b": range(40)})
+        TEST.run(frame, column="x", unit="a", ledger=book, **PAID)
+        for unit in ("b", None):
+            with pytest.raises(RequestConflict, match=f"unit 'a' then, {unit!r} now"):
+                TEST.run(frame, column="x", unit=unit, ledger=book, **PAID)
+
+    def test_the_slower_of_two_runs_is_told(self, book: pt.Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+        inner: list[Any] = []
+        draw = type(TEST.noise)._draw_doubled
+
+        def racing(noise: Any, source: Any) -> int:
+            if not inner:
+                inner.append(None)
+                inner.append(TEST.run(BITS, ledger=book, **PAID))
+            return draw(noise, source)
+
+        monkeypatch.setattr("privatest.noise.tulap.Tulap._draw_doubled", racing)
+        outer = TEST.run(BITS, ledger=book, **PAID)
+        assert outer == inner[1]
+        assert inner[1].replayed is None
+        assert outer.replayed is not None
+        assert "another run of this request was faster" in str(outer)
+        assert book.spent("d") == Fraction(1, 2)
+
+
+class TestWhatAGrantCovers:
+    def test_other_files_are_refused_and_nothing_is_charged(self, book: pt.Ledger, folder: Path) -> None:
+        book.grant("d", epsilon=2, covers=folder / "a.csv")
+        with pytest.raises(SourceNotCovered, match=r"granted for 'a\.csv'; .*b\.csv' is none of them"):
+            TEST.run(folder / "b.csv", column="x", ledger=book, **PAID)
+        with pytest.raises(SourceNotCovered, match="data in memory"):
+            TEST.run(BITS, ledger=book, **PAID)
+        assert (book.spent("d"), book.verify()) == (0, 2)
+        TEST.run(folder / "a.csv", column="x", ledger=book, **PAID)
+        assert book.spent("d") == Fraction(1, 2)
+        assert book.covers("d") == [str((folder / "a.csv").resolve())]
+
+    def test_the_same_file_has_one_budget(self, book: pt.Ledger, folder: Path) -> None:
+        """The hole: dataset="other" ran the same file again."""
+        book.grant("d", epsilon=2, covers=folder / "a.csv")
+        book.grant("other", epsilon=2)
+        with pytest.raises(SourceNotCovered, match="belongs to data set 'd'"):
+            TEST.run(folder / "a.csv", column="x", ledger=book, dataset="other", request="r")
+        with pytest.raises(InvalidInput, match="belongs to data set 'd' already"):
+            book.grant("other", epsilon=2, covers=[folder / "b.csv", folder / "a.csv"])
+        assert book.spent("other") == 0
+        TEST.run(folder / "b.csv", column="x", ledger=book, dataset="other", request="r")
+
+    def test_a_request_that_was_charged_does_not_go_on_with_another_file(
+        self, book: pt.Ledger, folder: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        book.grant("d", epsilon=2, covers=folder / "a.csv")
+        with monkeypatch.context() as broken:
+            broken.setattr("privatest.noise.tulap.Tulap._draw_doubled", lambda *_: 1 / 0)
+            with pytest.raises(ZeroDivisionError):
+                TEST.run(folder / "a.csv", column="x", ledger=book, **PAID)
+        with pytest.raises(SourceNotCovered):
+            TEST.run(folder / "b.csv", column="x", ledger=book, **PAID)
+        assert TEST.run(folder / "a.csv", column="x", ledger=book, **PAID).replayed is None
+
+    def test_a_monitor_says_what_it_watches(self, book: pt.Ledger, folder: Path) -> None:
+        book.grant("d", epsilon=2, covers=folder / "a.csv")
+        ask: dict[str, Any] = {"epsilon": 0.5, "ledger": book, "dataset": "d"}
+        for source in (None, folder / "b.csv"):
+            with pytest.raises(SourceNotCovered):
+                pt.Monitor("bernoulli(0.2)", "bernoulli(0.8)", request="m", source=source, **ask)
+        pt.Monitor("bernoulli(0.2)", "bernoulli(0.8)", request="m", source=folder / "a.csv", **ask)
+        assert book.spent("d") == Fraction(1, 2)
+
+    def test_a_later_grant_keeps_or_changes_what_is_covered(self, book: pt.Ledger, folder: Path) -> None:
+        assert book.covers("d") is None
+        book.grant("d", epsilon=2, covers=[folder / "a.csv", IN_MEMORY])
+        named = sorted([str((folder / "a.csv").resolve()), IN_MEMORY])
+        book.grant("d", epsilon=3)
+        assert book.covers("d") == named
+        before = book.verify()
+        book.grant("d", epsilon=3, covers=[IN_MEMORY, folder / "a.csv"])
+        assert book.verify() == before, "nothing new was said"
+        TEST.run(BITS, ledger=book, **PAID)
+        book.grant("d", epsilon=3, covers=[])
+        assert book.covers("d") is None
+        TEST.run(folder / "b.csv", column="x", ledger=book, dataset="d", request="s")
+        for bad in ([3], [""], [None]):
+            with pytest.raises(InvalidInput, match="covers holds"):
+                book.grant("d", epsilon=3, covers=bad)  # type: ignore[arg-type]
+
+    def test_a_covered_document_that_was_edited_is_found(self, book: pt.Ledger, folder: Path, tmp_path: Path) -> None:
+        book.grant("d", epsilon=2, covers=folder / "a.csv")
+        with sqlite3.connect(tmp_path / "ledger.db") as raw:
+            raw.execute("UPDATE privatest_ledger_rows SET release = NULL WHERE sequence = 2")
+        with pytest.raises(pt.errors.LedgerTampered, match="Row 2"):
+            TEST.run(folder / "b.csv", column="x", ledger=book, **PAID)
+
+    @pytest.mark.parametrize(
+        ("covers", "inside", "outside"),
+        [
+            ("/d/a.csv", ["/d/a.csv", "/d/../d/a.csv"], ["/d/a.csv.gz", "/d/b.csv", "/e/a.csv"]),
+            ("/d", ["/d/a.csv", "/d/e/b.csv", "/d/", "/d"], ["/da.csv", "/dd/a.csv"]),
+            ("/d/*.csv", ["/d/a.csv"], ["/d/e/a.csv", "/d/a.txt", "/d", "/d/"]),
+            ("/d/**/*.csv", ["/d/e/a.csv", "/d/e/f/a.csv"], ["/e/f/a.csv"]),
+            (
+                "postgresql://h/db::t",
+                ["postgres://ann:s@H:5432/db::public.t", "postgresql+psycopg://h/db?sslmode=require::t"],
+                [
+                    "postgresql://h/db::u",
+                    "postgresql://h/db2::t",
+                    "postgresql://h:5433/db::t",
+                    "postgresql://h/db::s.t",
+                ],
+            ),
+            ("postgresql:///db?host=a::t", ["postgresql:///db?host=a&password=x::t"], ["postgresql:///db?host=b::t"]),
+            (
+                "duckdb:////d/x.db::t",
+                ["duckdb:////d/e/../x.db::main.t"],
+                ["duckdb:////d/x.db::s", "duckdb:////x.db::t"],
+            ),
+        ],
+    )
+    def test_what_is_inside_and_one_step_outside(self, covers: str, inside: list[str], outside: list[str]) -> None:
+        named = covers_of(covers)
+        assert [source for source in inside if not covered(source_of(source), named)] == []
+        assert [source for source in outside if covered(source_of(source), named)] == []
+
+    def test_a_glob_is_covered_if_each_of_its_files_is(self, folder: Path) -> None:
+        assert covered(source_of(f"{folder}/?.csv"), covers_of([folder / "a.csv", folder / "b.csv"]))
+        assert not covered(source_of(f"{folder}/?.csv"), covers_of([folder / "a.csv"]))
+        assert covered(source_of([folder / "a.csv", folder / "b.csv"]), covers_of(folder))
+        assert not covered(source_of([folder / "a.csv", Path("/elsewhere.csv")]), covers_of(folder))
+        assert not covered(None, covers_of(folder))
+
+
+@pytest.mark.parametrize("password", ["pw", "p/w", "p?w", "p#w", "p@w", "p w", "p::w", "p:w", "p/w@x?y#z::q", "1/w"])
+def test_no_password_is_in_a_name_or_an_identity(password: str) -> None:
+    for tail in ("", "::t", "?sslmode=require", "?password=" + password + "::t", "?passfile=pw::t"):
+        address = f"postgresql://ann:{password}@host/claims{tail}"
+        source = source_of(address)
+        for text in (source.name, without_secrets(address, user=True), *source.parts):
+            assert "w" not in text.replace("password", "").replace("...", ""), (tail, text)
+        assert source.name.startswith("postgresql://...@host/claims")
+        assert without_secrets(address, user=True).startswith("postgresql://ann@host/claims")
+
+
+class TestLedgersOfTheFirstFormat:
+    """Written before sources were noted: they open, verify and go on as before."""
+
+    @pytest.fixture
+    def old(self, tmp_path: Path) -> pt.Ledger:
+        script = (Path(__file__).parent / "first_format.sql").read_text(encoding="utf-8")
+        with sqlite3.connect(tmp_path / "old.db") as raw:
+            raw.executescript(script)
+        raw.close()
+        return pt.Ledger(tmp_path / "old.db", create=False)
+
+    def test_its_rows_verify_and_its_releases_are_given_out(self, old: pt.Ledger) -> None:
+        assert old.verify() == 6
+        test = pt.design("bernoulli(0.3)", "bernoulli(0.6)", epsilon=0.5, n=8)
+        release = test.run([0] * 8, ledger=old, dataset="claims", request="q1")
+        assert release.replayed is not None
+        assert release.replayed.source is None
+        assert "for data that were not noted; nothing charged" in str(release)
+        assert old.verify(since=release.replayed.fingerprint) == 6
+        assert [entry.about for entry in old.history()] == [{}] * 6
+        assert old.covers("claims") is None
+
+    def test_what_was_charged_is_completed_and_new_requests_are_charged(self, old: pt.Ledger) -> None:
+        left = old.left("claims")
+        ask: Callable[..., Any] = old.perform
+        again = ask(dataset="claims", request="q2", epsilon=0.25, design="sha256:aa", compute=lambda: {"a": 1})
+        assert again == {"a": 1}
+        assert old.left("claims") == left
+        test = pt.design("bernoulli(0.3)", "bernoulli(0.6)", epsilon=0.5, n=8)
+        test.run([0] * 8, ledger=old, dataset="claims", request="new")
+        assert old.left("claims") == left - Fraction(1, 2)
+        old.grant("claims", epsilon=3, covers=IN_MEMORY)
+        assert old.verify() == 10
+
+
+def test_whatever_fails_after_the_charge_says_how_to_go_on(book: pt.Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    for failing in (lambda *_: 1 / 0, lambda *_: (_ for _ in ()).throw(KeyboardInterrupt)):
+        with monkeypatch.context() as broken:
+            broken.setattr("privatest.noise.tulap.Tulap._draw_doubled", failing)
+            with pytest.raises((ZeroDivisionError, KeyboardInterrupt)) as caught:
+                TEST.run(BITS, ledger=book, **PAID)
+        note = charge_note(caught.value)
+        assert note == (
+            "epsilon=0.5 of data set 'd' stays charged for request 'r'. The same request again completes it, without a "
+            "new charge."
+        )
+        assert caught.value.__notes__ == [note]
+    with pytest.raises(InvalidInput) as refused:
+        book.perform(dataset="d", request="s", epsilon=1, design="x", compute=lambda: 3)  # type: ignore[arg-type,return-value]
+    assert charge_note(refused.value) is not None
+    with pytest.raises(pt.errors.BudgetExceeded) as early:
+        book.perform(dataset="d", request="t", epsilon=1, design="x", compute=dict)
+    assert charge_note(early.value) is None
+
+
+def test_a_source_in_memory_has_no_identity() -> None:
+    assert source_of(BITS) == Source(IN_MEMORY)
+    assert Source(IN_MEMORY).identity is None
+    assert source_of(source_of("a.csv")) == source_of("a.csv")
