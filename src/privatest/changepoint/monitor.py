@@ -142,7 +142,7 @@ class Monitor:
             content = file.read()
             same = content.get("asked", asked) == asked
             if same:
-                self._stream = Stream.restored(content, source, file)
+                self._stream = Stream.restored(content, randomness, file)
             if same and not all(law.named for law in laws):
                 # The descriptions leave open what P and Q are; what is made of them does not.
                 same = fingerprint(self._stream.watch.releases()) == fingerprint(made().releases())
