@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 
 import privatest as pt
 from privatest.errors import BudgetExceeded, InvalidInput, PrivatestError, RequestConflict
+from privatest.rational import rational
 
 RNG = np.random.default_rng(7)
 COIN = RNG.integers(0, 2, 40)
@@ -116,11 +118,37 @@ def test_a_crash_after_the_charge_stays_charged_and_the_retry_completes_it(
     assert test.run(COIN, ledger=ledger, dataset="d", request="r") == release
 
 
-def test_a_third_is_charged_as_a_third(ledger: pt.Ledger) -> None:
-    test = pt.design("bernoulli(0.3)", "bernoulli(0.6)", epsilon=Fraction(1, 3), n=40)
+@pytest.mark.parametrize("kind", ["tight", "ncllr", "scllr"])
+@pytest.mark.parametrize("saved", [False, True])
+def test_a_third_is_charged_as_a_third(kind: str, saved: bool, ledger: pt.Ledger) -> None:
+    test = pt.design("bernoulli(0.3)", "bernoulli(0.6)", epsilon=Fraction(1, 3), n=40, test=kind)
+    test = pt.PrivateTest.from_json(test.to_json()) if saved else test
     for request in "abc":
         test.run(COIN, ledger=ledger, dataset="d", request=request)
     assert ledger.left("d") == 0
+    with pytest.raises(BudgetExceeded):
+        test.run(COIN, ledger=ledger, dataset="d", request="d")
+
+
+def test_every_price_is_what_was_asked_and_covers_the_loss(ledger: pt.Ledger) -> None:
+    """For every noise, also where the double of epsilon lies above or below it."""
+    ledger.grant("d", epsilon=100)
+    asked = [Fraction(1, 3), Fraction(5, 6), Fraction(2, 7), Fraction(1, 10), 0.3, 0.7]
+    for place, epsilon in enumerate(asked):
+        exact = rational(epsilon)
+        for kind in ("tight", "ncllr", "scllr"):
+            test = pt.design("bernoulli(0.3)", "bernoulli(0.6)", epsilon=epsilon, n=40, test=kind)
+            assert test.price == exact
+            assert (test.noise.exact_loss(test.sensitivity) or 0) <= exact
+        best = pt.optimum("bernoulli(0.3)", "bernoulli(0.6)", epsilon=epsilon, n=6).test
+        fitted = pt.fit_design([0.5, 0.5], distance=0.3, epsilon=epsilon, n=40)
+        monitor = partial(pt.Monitor, "bernoulli(0.1)", "bernoulli(0.9)", epsilon=epsilon)
+        runs: list[Ask] = [partial(best.run, COIN[:6]), partial(fitted.run, COIN), monitor]
+        runs.append(partial(pt.detect_change, SERIES, "bernoulli(0.1)", "bernoulli(0.9)", epsilon=epsilon))
+        for number, run in enumerate(runs):
+            before = ledger.spent("d")
+            run(ledger=ledger, dataset="d", request=f"{place} {number}")
+            assert ledger.spent("d") - before == exact
 
 
 def test_ten_tenths_fit_in_a_budget_of_one(ledger: pt.Ledger) -> None:

@@ -65,6 +65,34 @@ class TestDesign:
             with pytest.raises(InvalidInput, match="privacy loss"):
                 dataclasses.replace(test, epsilon=epsilon)
 
+    def test_no_loss_beyond_the_rounding_of_a_double_passes(self) -> None:
+        """One step on each side: what rounds to epsilon passes and is paid for; the next double is refused."""
+        test = designed("tight, text")
+        width, epsilon = test.score.width, Fraction(test.epsilon)
+        above = Fraction(math.nextafter(test.epsilon, math.inf)) - epsilon
+        for over, passes in ((Fraction(0), True), (above / 3, True), (above * 2 / 3, False), (epsilon / 10**9, False)):
+            for noise in (Laplace(width / (epsilon + over)), Tulap(epsilon + over, width)):
+                if passes:
+                    found = dataclasses.replace(test, noise=noise)
+                    assert found.price == epsilon + over
+                else:
+                    with pytest.raises(InvalidInput, match="privacy loss"):
+                        dataclasses.replace(test, noise=noise)
+
+    def test_an_exact_budget_is_not_exceeded_at_all(self) -> None:
+        test = designed("tight, text")
+        width, third = test.score.width, Fraction(1, 3)
+        exact = dataclasses.replace(test, noise=Laplace(width / third), epsilon=float(third), budget=third)
+        assert exact.price == third
+        assert PrivateTest.from_json(exact.to_json()) == exact
+        with pytest.raises(InvalidInput, match="privacy loss"):
+            dataclasses.replace(exact, noise=Laplace(width / (third + Fraction(1, 10**30))))
+        with pytest.raises(InvalidInput, match="before it was rounded"):
+            dataclasses.replace(exact, budget=third + Fraction(1, 1000))
+        document = {**exact.to_dict(), "budget": str(third - Fraction(1, 10**20))}
+        with pytest.raises(InvalidDocument, match="privacy loss"):
+            PrivateTest.from_dict(document)
+
     @pytest.mark.parametrize("n", [0, -3, 2.5, True, "12"])
     def test_n_is_a_whole_number(self, n: Any) -> None:
         with pytest.raises(InvalidInput, match="n="):

@@ -252,6 +252,8 @@ class TestLedgersOfTheFirstFormat:
         assert old.verify(since=release.replayed.fingerprint) == 6
         assert [entry.about for entry in old.history()] == [{}] * 6
         assert old.covers("claims") is None
+        third = pt.design("bernoulli(0.3)", "bernoulli(0.6)", epsilon=Fraction(1, 3), n=8, test="ncllr")
+        assert third.run([0] * 8, ledger=old, dataset="claims", request="third").replayed, "charged a double's price"
 
     def test_what_was_charged_is_completed_and_new_requests_are_charged(self, old: pt.Ledger) -> None:
         left = old.left("claims")

@@ -252,7 +252,7 @@ class BlockDetector:
     alarm: SuffixAlarm | None = None
 
     def __post_init__(self) -> None:
-        if self.design.noise.privacy_loss(self.score.width) > float(self.design.noise.epsilon) * (1 + 1e-12):
+        if not self.design.noise.hides(self.score.width):
             raise AssertionError("the noise is narrower than the score")  # a slip of ours, never the user's
 
     @property

@@ -124,7 +124,7 @@ class SumBlocks:
 
     def __post_init__(self) -> None:
         self.score.check_total(4 * self.block)
-        if self.noise.privacy_loss(self.score.width) > float(self.noise.epsilon) * (1 + 1e-12):
+        if not self.noise.hides(self.score.width):
             raise InvalidDocument(
                 f"Noise of width {self.noise.width} does not hide scores of width {self.score.width}: this monitor "
                 "would not be private."

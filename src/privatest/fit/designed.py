@@ -74,7 +74,7 @@ class FitTest:
                 f"The statistic has {excess.symbols} symbols, the data {symbols}, in {self.domain.cells.count} cells."
             )
         excess.check_total(self.n)
-        if not self.noise.privacy_loss(excess.width) <= self.epsilon * (1 + 1e-12):
+        if not self.noise.hides(excess.width):
             raise InvalidInput(
                 f"The noise of width {self.noise.width} does not hide a statistic of width {excess.width} "
                 f"at epsilon={self.epsilon:g}."

@@ -63,8 +63,10 @@ def from_score(
         else:
             cutoff = score.lattice_threshold(threshold or Fraction(0), n)
     null, alternative = pair.null.describe(), pair.alternative.describe()
+    rounded = float(epsilon)
+    budget = None if rational(rounded) == epsilon else epsilon
     return PrivateTest(
-        kind, score, noise, cutoff, float(epsilon), n, around.kind, null, alternative, around.rows, scale, shift
+        kind, score, noise, cutoff, rounded, n, around.kind, null, alternative, around.rows, scale, shift, budget
     )
 
 

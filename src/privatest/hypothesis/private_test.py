@@ -17,7 +17,7 @@ from privatest.errors import InvalidDocument, InvalidInput
 from privatest.hypothesis.neighbours import NEIGHBOURS, Neighbourhood
 from privatest.hypothesis.release import Decision, Release
 from privatest.hypothesis.total import NoisyTotal
-from privatest.noise import Noise, NoNoise, Tulap, noise_from_dict, seeded_source, system_source
+from privatest.noise import Noise, NoNoise, noise_from_dict, seeded_source, system_source
 from privatest.rational import rational
 from privatest.scores import Score
 from privatest.scores.documents import document_from_json, fraction_from_json, number_from_json
@@ -50,6 +50,7 @@ class PrivateTest:
         null, alternative: short descriptions of P and Q.
         max_rows_per_unit: the most records that are used of one person.
         scale, shift: M and C; 1 and 0 where n is public, else what makes the threshold the same whatever n is.
+        budget: epsilon exactly, where it is no short decimal (1/3, say); ``epsilon`` is then its double.
     """
 
     name: str
@@ -64,6 +65,7 @@ class PrivateTest:
     max_rows_per_unit: int = 1
     scale: int = 1
     shift: int = 0
+    budget: Fraction | None = None
 
     def __post_init__(self) -> None:
         if self.neighbours not in NEIGHBOURS:
@@ -72,10 +74,18 @@ class PrivateTest:
         _validate.positive_integer(max_rows_per_unit=self.max_rows_per_unit)
         _validate.positive_integer(scale=self.scale)
         self.score.check_total(self.n)
-        loss = self.noise.privacy_loss(self.sensitivity)
-        if not loss <= self.epsilon * (1 + 1e-12):
+        if self.budget is not None and float(self.budget) != self.epsilon:
+            raise InvalidInput(f"budget={self.budget} must be epsilon={self.epsilon!r} before it was rounded.")
+        loss = self.noise.exact_loss(self.sensitivity)
+        # A loss that is only the double's rounding above epsilon is what was meant, and what is paid.
+        if self.epsilon != math.inf and (
+            loss is None
+            or not self.epsilon > 0
+            or (loss > self._declared and (self.budget is not None or float(loss) > self.epsilon))
+        ):
             raise InvalidInput(
-                f"The noise allows a privacy loss of {loss:.6g} for totals {self.sensitivity} apart, more than "
+                f"The noise allows a privacy loss of {self.noise.privacy_loss(self.sensitivity):.6g} for totals "
+                f"{self.sensitivity} apart, more than "
                 f"epsilon={self.epsilon:g}. Use more noise or a narrower clamp."
             )
 
@@ -173,8 +183,9 @@ class PrivateTest:
             ledger,
             dataset,
             request,
-            epsilon=self._price,
-            design=lambda: {"test": self.to_dict(), "column": column, "unit": unit},
+            epsilon=self.price,
+            # The exact epsilon stands in the charge itself.
+            design=lambda: {"test": _without_budget(self.to_dict()), "column": column, "unit": unit},
             simulated=rng is not None,
             data=data,
         )
@@ -198,12 +209,21 @@ class PrivateTest:
         return charged(charge, released, Release.from_dict)
 
     @property
-    def _price(self) -> Fraction | None:
-        """What a run costs, exactly: epsilon as it was written, also where a double rounds it down."""
-        if not self.private:
+    def price(self) -> Fraction | None:
+        """What a run costs, exactly: epsilon as it was written, and never less than the noise allows; None: no price.
+
+        Where only the double of epsilon is known, and it is that of the noise's loss, the loss is what was written.
+        """
+        loss = self.noise.exact_loss(self.sensitivity)
+        if not self.private or loss is None:
             return None
-        exact = self.noise.epsilon if isinstance(self.noise, Tulap) else Fraction(0)
-        return max(exact, rational(self.epsilon))
+        if self.budget is None and float(loss) == self.epsilon:
+            return loss
+        return max(loss, self._declared)
+
+    @property
+    def _declared(self) -> Fraction:
+        return self.budget if self.budget is not None else rational(self.epsilon)
 
     def release(self, noisy: Fraction, *, simulated: bool = False) -> Release:
         """Decision, statistic and p-value from a noisy total: post-processing, which costs no privacy."""
@@ -245,6 +265,7 @@ class PrivateTest:
             "null": self.null,
             "alternative": self.alternative,
             "epsilon": self.epsilon if self.private else "inf",
+            **({} if self.budget is None else {"budget": str(self.budget)}),
             "n": self.n,
             "neighbours": self.neighbours,
             "max_rows_per_unit": self.max_rows_per_unit,
@@ -278,6 +299,7 @@ class PrivateTest:
                 cutoff=fraction_from_json(document["cutoff"]),
                 epsilon=epsilon,
                 n=n,
+                budget=fraction_from_json(document["budget"]) if "budget" in document else None,
                 **texts,
                 **whole,
             )
@@ -315,3 +337,7 @@ class PrivateTest:
             f"clamp=({low:.6g}, {high:.6g}), width={self.score.width}, noise={noise}, "
             f"threshold={self.threshold:.6g}, neighbours={self.neighbours!r}{rows})"
         )
+
+
+def _without_budget(document: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in document.items() if name != "budget"}

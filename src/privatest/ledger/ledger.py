@@ -25,7 +25,7 @@ from privatest.ledger.amounts import shown, stored, unstored
 from privatest.ledger.chain import Chain
 from privatest.ledger.rows import ADVANCE, Entry, Row
 from privatest.ledger.texts import check_name, noted, read_fingerprint, release_text, source_document
-from privatest.rational import Number
+from privatest.rational import Number, rational
 
 if TYPE_CHECKING:
     from privatest.ledger.address import Target
@@ -258,7 +258,7 @@ class Ledger:
         charge, release = earlier.get("charge"), earlier.get("release")
         if charge is None:
             return None
-        check_same(charge, price, design, asked or {})
+        check_same(charge, price, design, asked or {}, completed=release is not None)
         return None if release is None else release.recorded(source, replayed=True)
 
     def advance(self, *, dataset: str, request: str, position: int, mark: str, after: Collection[str]) -> None:
@@ -367,8 +367,9 @@ class Ledger:
             newest = self._newest(book, dataset)
             earlier = book.request(dataset, request)
             if charge := earlier.get("charge"):
-                check_same(charge, price, design, asked)
-                if (release := earlier.get("release")) is not None:
+                release = earlier.get("release")
+                check_same(charge, price, design, asked, completed=release is not None)
+                if release is not None:
                     return release
             check_covered(book.covers(), dataset, source)
             if charge is not None:
@@ -461,9 +462,14 @@ def _restore(target: Target, timeout: float) -> Ledger:
     return Ledger(target, create=False, timeout=timeout)
 
 
-def check_same(charge: Row, price: Fraction, design: str, asked: Mapping[str, Any]) -> None:
-    """Refuse a request whose name stands for something else."""
+def check_same(charge: Row, price: Fraction, design: str, asked: Mapping[str, Any], *, completed: bool) -> None:
+    """Refuse a request whose name stands for something else.
+
+    What was completed at a price rounded to a double, as the first version did, is still the same request.
+    """
     before = unstored(charge.epsilon)
+    if completed and before == rational(float(price)):
+        before = price
     where = f"Request {charge.request!r} on data set {charge.dataset!r}"
     remedy = "Give this request another name, or repeat the earlier one unchanged."
     if before != price:

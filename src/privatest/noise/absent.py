@@ -50,5 +50,5 @@ class NoNoise(Noise):
     def _characteristic(self, t: NDArray[Any]) -> NDArray[Any]:
         return np.ones_like(t)
 
-    def _privacy_loss(self, shift: int) -> float:
-        return math.inf if shift else 0.0
+    def _exact_loss(self, shift: int) -> Fraction | None:
+        return None if shift else Fraction(0)

@@ -65,5 +65,5 @@ class Laplace(Noise):
     def _characteristic(self, t: NDArray[Any]) -> NDArray[Any]:
         return two_sided_characteristic(self.decay_rate, t) * np.cos(t / 2)
 
-    def _privacy_loss(self, shift: int) -> float:
-        return float(shift / self.scale)
+    def _exact_loss(self, shift: int) -> Fraction:
+        return shift / self.scale

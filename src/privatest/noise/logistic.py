@@ -114,8 +114,8 @@ class Logistic(Noise):
             total = total - (-1) ** j * -np.expm1(-y) * both
         return np.asarray(total)
 
-    def _privacy_loss(self, shift: int) -> float:
-        return float(shift / self.scale)
+    def _exact_loss(self, shift: int) -> Fraction:
+        return shift / self.scale
 
 
 def _images(s: float) -> int:

@@ -7,6 +7,7 @@ double precision: it describes the noise and never touches a draw.
 from __future__ import annotations
 
 import dataclasses
+import math
 import operator
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -71,7 +72,7 @@ class Noise(ABC):
         """E exp(i t N) for abs(Re t) <= pi inside the strip; real for real t."""
 
     @abstractmethod
-    def _privacy_loss(self, shift: int) -> float:
+    def _exact_loss(self, shift: int) -> Fraction | None:
         """The privacy loss at a shift >= 0."""
 
     def draw(self, source: Source = system_source) -> Fraction:
@@ -129,12 +130,20 @@ class Noise(ABC):
         return _scalar(value)
 
     def privacy_loss(self, shift: int) -> float:
-        """Supremum over x of log Pr[N = x] - log Pr[N = x + shift]: the cost of moving the total by shift."""
+        """:meth:`exact_loss` as a double, infinite where there is no bound."""
+        loss = self.exact_loss(shift)
+        return math.inf if loss is None else float(loss)
+
+    def exact_loss(self, shift: int) -> Fraction | None:
+        """Supremum over x of log Pr[N = x] - log Pr[N = x + shift]: the cost of moving the total by shift.
+
+        An exact rational, so that prices are not rounded; None where there is no bound.
+        """
         try:
             steps = abs(operator.index(shift))
         except TypeError:
             raise InvalidInput(f"shift={shift!r} must be an integer: totals move by whole steps.") from None
-        return self._privacy_loss(steps)
+        return self._exact_loss(steps)
 
     def to_dict(self) -> dict[str, object]:
         """Kind and parameters, rationals as "p/q": ``noise_from_dict`` reads it back exactly."""

@@ -91,5 +91,15 @@ class Tulap(Noise):
         half = np.where(t == 0, 1, t / 2)
         return blocks * np.where(t == 0, 1, np.sin(w * half) / (w * np.sin(half)))
 
-    def _privacy_loss(self, shift: int) -> float:
-        return float(self.epsilon * -(-shift // self.width))
+    def hides(self, shift: int) -> bool:
+        """Whether moving the total by shift costs epsilon at most, exactly."""
+        return self.exact_loss(shift) <= self.epsilon
+
+    def exact_loss(self, shift: int) -> Fraction:
+        """As for every noise; always bounded."""
+        loss = super().exact_loss(shift)
+        assert loss is not None
+        return loss
+
+    def _exact_loss(self, shift: int) -> Fraction:
+        return self.epsilon * -(-shift // self.width)
