@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from privatest.changepoint import evaluate_monitor as evaluate_monitor
     from privatest.changepoint import plan_change as plan_change
     from privatest.engines import count_records as count_records
+    from privatest.engines import read_lines as read_lines
     from privatest.fit import FitRelease as FitRelease
     from privatest.fit import FitTest as FitTest
     from privatest.fit import fit_design as fit_design
@@ -94,6 +95,7 @@ _HOMES = {
     "plan": "power",
     "plan_change": "changepoint",
     "power_curve": "power",
+    "read_lines": "engines",
     "sample_complexity": "theory",
     "sample_size": "power",
 }

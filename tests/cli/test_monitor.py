@@ -11,8 +11,7 @@ from typing import Any
 
 import pytest
 
-from privatest.cli.streams import LONGEST_LINE, arriving
-from privatest.line_records import record_of
+from privatest.cli.streams import LONGEST_LINE, NO_TEXT, arriving
 from tests.cli.conftest import ENVIRONMENT, PROGRAM, Run
 from tests.cli.test_exit_codes import until
 
@@ -160,8 +159,33 @@ def test_a_killed_monitor_goes_on(tmp_path: Path, run: Run) -> None:
     assert 200 < alarm["seen"] < 300
 
 
+def test_every_entrance_reads_a_field_alike(tmp_path: Path, run: Run) -> None:
+    """Records that are labels of one entrance are labels of all; those that are odd are odd everywhere."""
+    laws = ("--null", 'categorical("007"=0.95, x=0.05)', "--alternative", 'categorical("007"=0.05, x=0.95)')
+    asked = (*laws, "--epsilon", "8", "--json")
+    for field, known in (
+        (b"007", True),
+        (b'"007"', True),
+        (b" 007", False),
+        (b"7", False),
+        ("\u00a0007".encode(), False),
+    ):
+        lines = (field + b"\r\n") * 400
+        file, plain = tmp_path / "data.csv", tmp_path / "lines.txt"
+        file.write_bytes(b"\xef\xbb\xbflabel\r\n" + lines)
+        plain.write_bytes(b"\xef\xbb\xbf" + lines)
+        for found in (run("test", file, *asked), run("test", "-", *asked, stdin=plain.read_bytes())):
+            assert (found.document["statistic"] > 500) == known, field  # 400 records that count nothing sum to 0
+        watched = (*laws, "--epsilon", "8", *RARELY, "--json")
+        reports = [run("monitor", plain, *watched), run("monitor", *watched, stdin=plain.read_bytes())]
+        for found in reports:
+            last = printed(found.out)[-1]
+            assert (last["seen"], sum(last["trace"]) > len(last["trace"])) == (400, known), field
+
+
 def test_lines_without_end_take_bounded_memory(tmp_path: Path) -> None:
     where = tmp_path / "long.txt"
     where.write_bytes(b"1" * (3 * LONGEST_LINE) + b"\n1\n")
-    records = [record_of(line) for batch in arriving(str(where)) for line in batch]
-    assert records == [None, 1]
+    records = [line for batch in arriving(str(where)) for line in batch]
+    assert (records[0][:1], records[1:]) == (NO_TEXT, [b"1"])
+    assert len(records[0]) < 2 * LONGEST_LINE

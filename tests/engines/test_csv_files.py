@@ -181,6 +181,59 @@ def test_labels_are_texts_first_and_numbers_otherwise(tmp_path: Path) -> None:
         assert records.total(score) == sum(table.get(one, score.odd_score) for one in expected)
 
 
+FIELDS = st.one_of(
+    st.sampled_from(
+        [b"007", b"7", b" a", b"a", b"a ", b"true", b"TRUE", b"\xc2\xa01", b"1\xc2\xa0", b"a\xc2\xa0", b"\xff"]
+    ),
+    st.sampled_from([b"", b"1,2", b'"', b'a"b', b"\xef\xbb\xbf1", b"\t1 ", b"1e400", b"nan", b"\xed\xa0\x80", b"\x00"]),
+    st.floats().map(lambda x: repr(x).encode()),
+    st.binary(max_size=4).map(lambda x: x.translate(None, b"\r\n")),
+)
+LINED = [
+    clamped_score(make_pair(p, q), (-0.9, 1.1))
+    for p, q in (
+        ({"a": 0.2, "007": 0.3, 7: 0.5}, {"a": 0.5, "007": 0.2, 7: 0.3}),
+        ({"a": 0.2, "": 0.3, 1: 0.5}, {"a": 0.5, "": 0.2, 1: 0.3}),
+        ({True: 0.2, False: 0.8}, {True: 0.6, False: 0.4}),
+        ("normal(0, 1)", "normal(1, 1)"),
+        ("poisson(3)", "poisson(5)"),
+    )
+]
+
+
+@settings(max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(fields=st.lists(FIELDS, min_size=1, max_size=9), quoted=st.booleans(), end=st.sampled_from([b"\n", b"\r\n"]))
+@example(fields=[b"007", b" a", b"true", b"\xc2\xa01"], quoted=False, end=b"\n")
+def test_a_line_is_a_field(tmp_path: Path, fields: list[bytes], quoted: bool, end: bytes) -> None:
+    """One reader: records that come one a line have the scores that a CSV file of one column gives them."""
+    if quoted:
+        lines = [b'"' + field.replace(b'"', b'""') + b'"' for field in fields]
+    else:
+        lines = [field.translate(None, b'",') for field in fields]
+    in_file = engines.open_source(written(tmp_path, b"x" + end + b"".join(line + end for line in lines)))
+    for one_a_line in (lines, [line + end for line in lines]):
+        by_line = engines.open_source(pt.read_lines(one_a_line))
+        assert by_line.count() == in_file.count() == len(fields)
+        for score in LINED:
+            by_line.check(score)
+            assert by_line.series(score).tolist() == in_file.series(score).tolist()
+            assert by_line.total(score) == in_file.total(score)
+
+
+def test_lines_of_text_are_lines_of_bytes() -> None:
+    lines = ["3", " 0.5", "\u00a01", "a", "\ud800", "", '"a"']
+    for score in LINED:
+        one, other = (
+            engines.open_source(pt.read_lines(each)).series(score).tolist()
+            for each in (lines, [line.encode("utf-8", "surrogatepass") for line in lines])
+        )
+        assert one == other
+    long = engines.open_source(pt.read_lines([b"1" * (LONGEST + 1), b"0" * (LONGEST - 1) + b"1"]))
+    assert long.series(LINED[3]).tolist() == LINED[3].of_numbers([math.nan, 1.0]).tolist()
+    with pytest.raises(InvalidData, match="single column"):
+        engines.open_source(pt.read_lines(lines), column="x")
+
+
 def test_order_by_numbers_and_by_dates(tmp_path: Path) -> None:
     """Numbers sort as numbers, dates in ISO form by their text; a strange one moves itself alone."""
     path = written(tmp_path, "t,x\n10,3\n9,2\n-1e0,1\n,5\nzzz,4\n")

@@ -7,8 +7,6 @@ from typing import Any
 
 import pytest
 
-from privatest.line_records import record_of
-
 ASK: dict[str, Any] = {"null": "bernoulli(0.2)", "alternative": "bernoulli(0.8)", "epsilon": 1.0, "dataset": "claims"}
 
 
@@ -92,15 +90,3 @@ def test_broken_lines_go_on(fresh: Any) -> None:
     assert answer.status_code == 200
     assert answer.json()["seen"] > 0
     assert fresh.client.get("/api/monitors/nobody").status_code == 422
-
-
-def test_a_line_is_a_number_where_it_is_one() -> None:
-    assert [record_of(line) for line in ("3", b"-4\r", " 0.5 ", "1e3", "a", b"\xff", "1" * 30)] == [
-        3,
-        -4,
-        0.5,
-        1000.0,
-        "a",
-        None,
-        float("1" * 30),
-    ]

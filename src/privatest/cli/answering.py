@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import typer
 
-from privatest import errors, line_records
+from privatest import errors
 from privatest.cli import options as o
 from privatest.cli.output import Fact, emit_json, facts, working
 from privatest.cli.planning import need
 from privatest.cli.problems import merge, write_problem
+from privatest.cli.streams import STANDARD_INPUT, arriving
 from privatest.cli.together import PAID, budget, check_payment, one_of, paid
 from privatest.cli.writing import check_target, read_text, write_report
 
@@ -307,7 +307,11 @@ def source_of(data: str) -> Any:
     """What the package reads: the path or address itself, or the lines of standard input for ``-``."""
     if not data.strip():
         raise errors.InvalidInput("The data's name is empty. Give a file, a table's address, or - for standard input.")
-    return line_records.records_of(sys.stdin.buffer) if data == "-" else data
+    if data != STANDARD_INPUT:
+        return data
+    import privatest as pt
+
+    return pt.read_lines(line for batch in arriving(data) for line in batch)
 
 
 def _running(asked: Mapping[str, Any]) -> dict[str, Any]:

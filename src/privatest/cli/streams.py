@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import os
 import sys
 import time
@@ -84,12 +85,13 @@ def _followed(name: str, file: int) -> Iterator[bytes]:
 
 
 def _lines(pieces: Iterator[bytes]) -> Iterator[list[bytes]]:
-    rest = b""
+    rest, first = b"", True
     for piece in pieces:
         *whole, rest = (rest + piece).split(b"\n")
         if len(rest) > LONGEST_LINE:
             rest = NO_TEXT  # memory stays bounded; whatever follows on this line, it is an odd record
         if whole:
+            whole[0], first = whole[0].removeprefix(codecs.BOM_UTF8) if first else whole[0], False
             yield whole
     if rest:
-        yield [rest]
+        yield [rest.removeprefix(codecs.BOM_UTF8) if first else rest]

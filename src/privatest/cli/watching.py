@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from privatest import errors, line_records
+from privatest import errors
 from privatest.cli import options as o
 from privatest.cli.output import emit_json, working
 from privatest.cli.planning import need
@@ -125,6 +125,8 @@ def _after(batches: Iterator[list[bytes]], skipped: int) -> Iterator[list[bytes]
 
 def _alarms(watcher: Monitor, batches: Iterator[list[bytes]], go_on: bool) -> Iterator[Mapping[str, Any]]:
     """Each alarm, first the one that the state file holds; without ``go_on`` the first one only."""
+    import privatest as pt
+
     alarm = watcher.alarm
     while True:
         if alarm is not None:
@@ -134,7 +136,7 @@ def _alarms(watcher: Monitor, batches: Iterator[list[bytes]], go_on: bool) -> It
             watcher.reset()
         for batch in batches:
             before = watcher.seen
-            alarm = watcher.update_many(line_records.records_of(batch))
+            alarm = watcher.update_many(pt.read_lines(batch))
             if alarm is not None:
                 batches = _chained(batch[watcher.seen - before :], batches)
                 break

@@ -1,4 +1,4 @@
-"""Fields of CSV files: bytes without a type. The score says whether they are to be numbers or texts.
+"""Fields: bytes without a type, of CSV files or one a line. The score says whether they are to be numbers or texts.
 
 One rule reads numbers: white space around them apart, ``[+-]digits[.digits][e[+-]digits]`` in ASCII, or ``true`` and
 ``false`` in any case. Everything else is odd, whatever the records around it are.
@@ -7,8 +7,9 @@ One rule reads numbers: white space around them apart, ``[+-]digits[.digits][e[+
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 import numpy.typing as npt
@@ -16,10 +17,11 @@ import numpy.typing as npt
 from privatest.engines.arrays import ArrayRecords
 from privatest.engines.arrow import as_numpy, import_arrow
 from privatest.engines.columns import Column
+from privatest.engines.csv_rows import LONGEST, csv_rows
 from privatest.engines.keys import DECIMAL, Keys
 from privatest.scores import Cells, LabelCells, Score
 
-__all__ = ["FieldRecords", "field_keys", "field_number"]
+__all__ = ["FieldRecords", "LineRecords", "Lines", "field_keys", "field_number", "read_lines"]
 
 # What Arrow reads in bulk and no field can fail at: a short ordinary number.
 ORDINARY = r"^-?[0-9]{1,30}(\.[0-9]{0,30})?([eE][+-]?[0-9]{1,2})?$"
@@ -39,7 +41,7 @@ class FieldRecords(Column):
         """A field may be anything, so any score fits."""
 
     def index(self, cells: Cells) -> npt.NDArray[np.intp]:
-        if not isinstance(cells, LabelCells) or not any(isinstance(label, (str, bytes)) for label in cells.labels):
+        if not _reads_texts(cells):
             return self.numbers().index(cells)
         codes, distinct = _encoded(self.values)
         known = np.array([_label_cell(field, cells) for field in distinct] + [cells.count], dtype=np.intp)
@@ -71,6 +73,59 @@ class FieldRecords(Column):
         rest = pc.invert(plain)
         found[as_numpy(rest, 0)] = [field_number(field) for field in self.values.filter(rest).to_pylist()]
         return found
+
+
+@dataclass(frozen=True, eq=False)
+class Lines:
+    """Fields that came one a line, None for an empty one; what :func:`read_lines` gives."""
+
+    fields: Sequence[bytes | None]
+
+
+def read_lines(lines: Iterable[bytes | str]) -> Lines:
+    """Lines as a source of records, one each, read as the fields of a CSV file are: the distributions say what is due.
+
+    Ends of lines are left off, and quotes around a field. A line that makes no sense is an odd record, no error.
+
+    >>> import privatest as pt
+    >>> pt.count_records(pt.read_lines(["3", " 0.5", "often", ""]))
+    4
+    """
+    return Lines([_field(line) for line in lines])
+
+
+def _field(line: bytes | str) -> bytes | None:
+    raw = line if isinstance(line, bytes) else line.encode("utf-8", "surrogatepass")
+    raw = raw.removesuffix(b"\n").removesuffix(b"\r")
+    if raw.startswith(b'"'):
+        return next(csv_rows([raw], "\n"))[0]  # a line holds no newline, so that it has one field
+    return raw if 0 < len(raw) <= LONGEST else None
+
+
+@dataclass(frozen=True, eq=False)
+class LineRecords(Column):
+    """The same records as :class:`FieldRecords`, without Arrow."""
+
+    values: Sequence[bytes | None]
+
+    def count(self) -> int:
+        return len(self.values)
+
+    def check(self, score: Score) -> None:
+        """A field may be anything, so any score fits."""
+
+    def index(self, cells: Cells) -> npt.NDArray[np.intp]:
+        if not _reads_texts(cells):
+            return ArrayRecords(np.array([field_number(field) for field in self.values], dtype=np.float64)).index(cells)
+        known = {field: _label_cell(field, cells) for field in set(self.values)}
+        return np.array([known[field] for field in self.values], dtype=np.intp)
+
+    def part(self, first: int, last: int) -> LineRecords:
+        return LineRecords(self.values[first:last])
+
+
+def _reads_texts(cells: Cells) -> TypeGuard[LabelCells]:
+    return isinstance(cells, LabelCells) and any(isinstance(label, (str, bytes)) for label in cells.labels)
 
 
 def field_number(field: bytes | None) -> float:

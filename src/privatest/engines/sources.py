@@ -11,6 +11,7 @@ from privatest import _validate
 from privatest.engines.arrow import import_arrow, stream_of_arrow
 from privatest.engines.columns import Column
 from privatest.engines.cuts import OrderedRecords, UnitRecords
+from privatest.engines.fields import LineRecords, Lines
 from privatest.engines.frames import column_keys, from_array, from_pandas, from_polars
 from privatest.engines.keys import Keys
 from privatest.engines.names import choose
@@ -168,6 +169,8 @@ def _single(source: Any) -> Column | StreamRecords:
             "The data are a single text, and no file is called so. Pass a list, an array or a column of records, or a "
             "path that ends with .parquet, .csv or .feather."
         )
+    if isinstance(source, Lines):
+        return LineRecords(source.fields)
     if isinstance(source, np.ndarray):
         return from_array(source)
     library = type(source).__module__.partition(".")[0]

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import privatest as pt
-from privatest import errors, line_records
+from privatest import errors
 from privatest.studio.answers import law_of, plain_number
 from privatest.studio.places import Folder
 from privatest.studio.runs import Budgets
@@ -37,7 +37,7 @@ class _Followed:
         """Hand on records; none after an alarm."""
         with self.lock:
             if not self.monitor.drift_detected and not self.stop.is_set():
-                alarm = self.monitor.update_many(line_records.records_of(lines))
+                alarm = self.monitor.update_many(pt.read_lines(lines))
                 if alarm is not None:
                     self.alarms.append(alarm.to_dict())
 
