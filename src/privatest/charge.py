@@ -1,7 +1,8 @@
 """Charged before released: how everything that runs on data asks a ledger first.
 
-A ledger is anything with ``perform`` and ``released`` (see :class:`privatest.Ledger`). What needs no data, and what
-only looks at the data's structure, is checked before the charge; the sum and the noise come after it.
+A ledger is anything with ``perform`` and ``released``, and with ``advance`` for streams: :class:`privatest.Ledger`.
+What needs no data, and what only looks at the data's structure, is checked before the charge; the sum and the noise
+come after it.
 """
 
 from __future__ import annotations
@@ -116,6 +117,10 @@ class Charge:
         """Charge, then compute, then record."""
         found: dict[str, Any] = self.ledger.perform(**self._words, compute=compute)
         return found
+
+    def advance(self, position: int, mark: str, after: str) -> None:
+        """Note how far the stream that this request began was released, before any of it is put out."""
+        self.ledger.advance(dataset=self.dataset, request=self.request, position=position, mark=mark, after=after)
 
     @property
     def _words(self) -> dict[str, Any]:

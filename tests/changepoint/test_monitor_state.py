@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import multiprocessing
 import os
+import pickle
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -13,14 +16,18 @@ import pytest
 import privatest as pt
 from privatest.changepoint.monitor import Monitor
 from privatest.changepoint.state_file import FORMAT, StateFile, read_text, state_text
+from privatest.changepoint.stream import TRACE, Stream
+from privatest.changepoint.watch import Watch
 from privatest.changepoint.watches import Targets, pair_watch, unknown_watch
-from privatest.errors import BudgetExceeded, InvalidDocument, InvalidInput, RequestConflict
+from privatest.errors import BudgetExceeded, InvalidDocument, InvalidInput, LedgerLocked, RequestConflict
+from privatest.noise import seeded_source
 from privatest.pairs import make_pair
 from privatest.rational import rational
 from tests.changepoint import kills
 
 COINS = make_pair("bernoulli(0.2)", "bernoulli(0.8)")
 WATCH = pair_watch(COINS, rational(1), "cusum", Targets(0.1, 1e8, None))
+FIT = unknown_watch([0.5, 0.5], 0.4, rational(1), "cusum", Targets(0.1, 1e8, None))
 ASKED = {"epsilon": 1, "mean_time_between_false_alarms": 1e8}
 QUIET = ([0, 0, 1, 0, 0] * 200)[: 40 * WATCH.block + 3]
 
@@ -46,9 +53,9 @@ def test_a_restored_monitor_goes_on_where_it_was(method: str, tmp_path: Path) ->
     monitor.update_many(QUIET)
     monitor.save(tmp_path / "state.json")
     restored = pt.Monitor.load(tmp_path / "state.json", rng=rng(2))
-    assert restored.seen == monitor.seen == len(QUIET)
-    assert restored.to_dict() == monitor.to_dict()
-    alarm = restored.update_many([1] * 2000)
+    assert monitor.seen == len(QUIET) > restored.seen == len(QUIET) // watch.block * watch.block
+    assert restored.to_dict() == {**monitor.to_dict(), "seen": restored.seen}
+    alarm = restored.update_many([*QUIET[restored.seen :], *[1] * 2000])
     assert alarm is not None
     assert abs(alarm.index - len(QUIET)) <= 2 * watch.block * (restored.interval or 3)
     again = pt.Monitor.load(tmp_path / "state.json")
@@ -67,19 +74,17 @@ def test_a_saved_block_keeps_its_noise(tmp_path: Path) -> None:
     assert saved.trace == plain.trace
 
 
-def test_the_file_holds_no_raw_sum(tmp_path: Path) -> None:
-    """The unfinished block's entry is its sum with noise, the same however often it is written."""
-    found = set()
-    for seed in range(40):
-        monitor = Monitor.of(WATCH, rng=rng(seed))
-        monitor.update_many([1] * (WATCH.block - 1))
-        for _ in range(2):
-            monitor.save(tmp_path / f"{seed}.json")
-            records, doubled = json.loads((tmp_path / f"{seed}.json").read_text())["content"]["open"]
-            assert records == WATCH.block - 1
-            found.add((seed, doubled))
-    assert len(found) == 40
-    assert len({doubled for _, doubled in found}) > 5  # the noise's spread
+def test_the_file_holds_nothing_of_an_unfinished_block(tmp_path: Path) -> None:
+    """Neither raw nor with noise, which a later release would have in common with it."""
+    found = []
+    for bit in (0, 1):
+        monitor = Monitor.of(WATCH, rng=rng())
+        monitor.update_many([0] * WATCH.block + [bit] * (WATCH.block - 1))
+        monitor.save(tmp_path / f"{bit}.json")
+        content = read_text((tmp_path / f"{bit}.json").read_bytes(), "it")
+        found.append({key: value for key, value in content.items() if key not in ("id", "mark")})
+    assert found[0] == found[1]
+    assert found[0]["start"] == WATCH.block
 
 
 def test_bound_monitors_write_before_they_answer(tmp_path: Path) -> None:
@@ -200,8 +205,8 @@ def test_every_truncation_and_extension_is_refused(tmp_path: Path) -> None:
 
 def test_other_versions_and_missing_files_are_refused(tmp_path: Path) -> None:
     path = saved(tmp_path)
-    path.write_text(path.read_text().replace(FORMAT, "privatest/monitor/2"))
-    with pytest.raises(InvalidDocument, match="'privatest/monitor/2'"):
+    path.write_text(path.read_text().replace(FORMAT, "privatest/monitor/1"))
+    with pytest.raises(InvalidDocument, match="'privatest/monitor/1'"):
         pt.Monitor.load(path)
     with pytest.raises(InvalidDocument, match="no state"):
         pt.Monitor.load(tmp_path / "elsewhere.json")
@@ -209,14 +214,14 @@ def test_other_versions_and_missing_files_are_refused(tmp_path: Path) -> None:
         pt.Monitor.load(tmp_path / "no" / "such" / "folder.json")
 
 
-@pytest.mark.parametrize("key", ["design", "progress", "trace", "open", "alarm", "id", "start", "asked"])
+@pytest.mark.parametrize("key", ["design", "progress", "trace", "alarm", "id", "start", "asked", "place", "mark"])
 def test_contents_with_a_sound_checksum_that_make_no_sense_are_refused(key: str, tmp_path: Path) -> None:
     path = saved(tmp_path)
     content = read_text(path.read_bytes(), "it")
     for value in ("nonsense", {"blocks": -1}, [1, 2, 3], 77, None):
-        if (key, value) in (("alarm", None), ("open", None)) or (key == "id" and not isinstance(value, dict)):
+        if (key, value) == ("alarm", None) or (key == "id" and not isinstance(value, dict)):
             continue
-        if key in ("id", "asked") or (key == "trace" and isinstance(value, list)):
+        if key in ("id", "asked", "place", "mark") or (key == "trace" and isinstance(value, list)):
             changed = {name: entry for name, entry in content.items() if name != key}
         else:
             changed = {**content, key: value}
@@ -254,7 +259,7 @@ def test_a_first_state_that_was_cut_short_is_none(tmp_path: Path) -> None:
     assert pt.Monitor("bernoulli(0.2)", "bernoulli(0.8)", state=path, **ASKED).seen == 0
     os.unlink(path)
     Path(f"{path}.next").write_bytes(raw)
-    assert pt.Monitor.load(path).seen == len(QUIET)
+    assert pt.Monitor.load(path).seen == len(QUIET) // WATCH.block * WATCH.block
 
 
 def test_a_monitor_that_moved_leaves_no_second_life(tmp_path: Path) -> None:
@@ -268,9 +273,8 @@ def test_a_monitor_that_moved_leaves_no_second_life(tmp_path: Path) -> None:
 
 def test_a_disk_that_fails_releases_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "state.json"
-    monitor, plain = Monitor.of(WATCH, rng=rng()), Monitor.of(WATCH, rng=rng())
+    monitor = Monitor.of(WATCH, rng=rng())
     monitor.save(path)
-    plain.update_many(QUIET)
 
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
@@ -287,7 +291,8 @@ def test_a_disk_that_fails_releases_nothing(tmp_path: Path, monkeypatch: pytest.
         assert monitor.trace == ()
         assert monitor.seen == WATCH.block - 1
     monitor.update_many(QUIET[monitor.seen :])
-    assert monitor.trace == plain.trace
+    assert len(monitor.trace) == len(QUIET) // WATCH.block
+    assert pt.Monitor.load(path).trace == monitor.trace
 
 
 def test_simulated_stays_simulated(tmp_path: Path) -> None:
@@ -306,6 +311,283 @@ def test_with_an_unknown_alternative_whole_blocks_are_kept(tmp_path: Path) -> No
     assert restored.seen == 2 * watch.block
     alarm = restored.update_many([1] * 40 * watch.block)
     assert alarm is not None
+
+
+# one of a kind --------------------------------------------------------------------------------------------------------
+
+
+class Counted:
+    """A source that counts how often it was asked."""
+
+    simulated = True
+
+    def __init__(self) -> None:
+        self.asked, self._source = 0, seeded_source(rng())
+
+    def bits(self, k: int) -> int:
+        self.asked += 1
+        return self._source.bits(k)
+
+    def below(self, n: int) -> int:
+        self.asked += 1
+        return self._source.below(n)
+
+
+@pytest.mark.parametrize("watch", [WATCH, FIT], ids=["sums", "bits"])
+def test_noise_is_drawn_when_a_block_is_released_and_not_before(watch: Watch, tmp_path: Path) -> None:
+    source = Counted()
+    stream = Stream(watch, {}, source)
+    for _ in range(watch.block - 1):
+        stream.take(0)
+    stream.save(tmp_path / "state.json")
+    assert source.asked == 0
+    stream.take(0)
+    first = source.asked
+    assert first > 0
+    for _ in range(watch.block - 1):
+        stream.take(0)
+    stream.reset()
+    assert source.asked == first, "nothing was drawn for the next block"
+
+
+def _holders() -> dict[str, object]:
+    monitor = Monitor.of(WATCH)
+    monitor.update_many(QUIET[: WATCH.block + 1])
+    bits = Monitor.of(FIT)
+    bits.update_many([0, 1, 0])
+    return {
+        "monitor": monitor,
+        "stream": monitor._stream,
+        "sum": monitor._stream._open,
+        "bits": bits._stream._open,
+        "closed": monitor._stream._open.close(np.ones(2 * WATCH.block, dtype=np.int64)),
+        "within": [monitor],
+    }
+
+
+@pytest.mark.parametrize("name", ["monitor", "stream", "sum", "bits", "closed", "within"])
+def test_what_holds_an_open_block_cannot_be_copied_or_pickled(name: str) -> None:
+    held = _holders()[name]
+    ways = [copy.deepcopy, *(lambda x, p=p: pickle.dumps(x, p) for p in range(pickle.HIGHEST_PROTOCOL + 1))]
+    if name != "within":
+        ways.append(copy.copy)
+    for way in ways:
+        with pytest.raises(InvalidInput, match=r"monitor\.save\(path\)"):
+            way(held)
+
+
+def forked(work: Callable[[], object]) -> str:
+    """What an error said that ``work`` met in a forked process, or ``went on``."""
+    read, write = os.pipe()
+    process = os.fork()
+    if process == 0:
+        try:
+            work()
+            said = "went on"
+        except Exception as error:
+            said = f"{type(error).__name__}: {error}"
+        os.write(write, said.encode())
+        os._exit(0)
+    os.close(write)
+    with os.fdopen(read) as answer:
+        said = answer.read()
+    os.waitpid(process, 0)
+    return said
+
+
+@pytest.mark.parametrize("watch", [WATCH, FIT], ids=["sums", "bits"])
+def test_a_forked_process_has_no_use_of_its_parents_monitor(watch: Watch, tmp_path: Path) -> None:
+    monitor = Monitor.of(watch)
+    monitor.update_many([0])
+    ways: list[Callable[[], object]] = [
+        lambda: monitor.update(0),
+        lambda: monitor.update([0]),
+        lambda: monitor.update_many([]),
+        lambda: monitor.update_many([0] * 3 * watch.block),
+        monitor.reset,
+        lambda: monitor.save(tmp_path / "state.json"),
+    ]
+    for way in ways:
+        assert "monitor.save(path)" in forked(way)
+    assert not (tmp_path / "state.json").exists()
+    assert forked(lambda: Monitor.of(watch).update_many([0] * 3 * watch.block)) == "went on"
+    monitor.update_many([0] * 3 * watch.block)
+    assert len(monitor.trace) == 3
+
+
+# the newest state -----------------------------------------------------------------------------------------------------
+
+
+def test_an_older_state_in_the_same_place_is_refused_and_the_price_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "state.json"
+    monitor, block = Monitor.of(WATCH), WATCH.block
+    monitor.save(path)
+    kept = []
+    for i in range(3):
+        kept.append(path.read_bytes())
+        monitor.update_many(QUIET[i * block : (i + 1) * block])
+    newest = path.read_bytes()
+    del monitor
+    for older in kept:
+        path.write_bytes(older)
+        with pytest.raises(InvalidDocument, match=r"not the newest .* costs epsilon twice"):
+            pt.Monitor.load(path)
+        with pytest.raises(InvalidDocument, match="not the newest"):
+            StateFile(path).read()
+    path.write_bytes(newest)
+    assert pt.Monitor.load(path).seen == 3 * block
+    Path(f"{path}.lock").unlink()  # as the message says, at that price
+    path.write_bytes(kept[0])
+    assert pt.Monitor.load(path).seen == 0
+
+
+def test_a_new_monitor_in_an_old_place_is_not_an_older_state(tmp_path: Path) -> None:
+    path = tmp_path / "state.json"
+    monitor = Monitor.of(WATCH)
+    monitor.save(path)
+    monitor.update_many(QUIET)
+    del monitor
+    path.unlink()
+    Monitor.of(WATCH).save(path)
+    assert pt.Monitor.load(path).seen == 0
+
+
+def test_a_state_is_safe_on_disk_before_it_has_its_name_and_before_it_is_remembered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a power failure could undo: the order of the calls that prevent it, and what they find."""
+    path, calls = tmp_path / "state.json", []
+    monitor = Monitor.of(WATCH)
+    monitor.save(path)
+    before = path.read_bytes()
+    fsync, replace, pwrite = os.fsync, os.replace, os.pwrite
+
+    def place(descriptor: int) -> str:
+        found = os.fstat(descriptor)
+        names = [entry for entry in (tmp_path, *tmp_path.iterdir()) if os.path.samestat(found, entry.stat())]
+        return names[0].name if names else "?"
+
+    def flushing(descriptor: int) -> None:
+        where = place(descriptor)
+        whole = where != "state.json.next" or bool(read_text((tmp_path / where).read_bytes(), "it"))
+        calls.append(("fsync", where, whole, path.read_bytes() == before))
+        fsync(descriptor)
+
+    def naming(one: Path, other: Path) -> None:
+        calls.append(("replace", Path(one).name, Path(other).name, monitor.trace == ()))
+        replace(one, other)
+
+    def remembering(descriptor: int, text: bytes, offset: int) -> int:
+        calls.append(("pwrite", place(descriptor), offset, monitor.trace == ()))
+        return pwrite(descriptor, text, offset)
+
+    monkeypatch.setattr(os, "fsync", flushing)
+    monkeypatch.setattr(os, "replace", naming)
+    monkeypatch.setattr(os, "pwrite", remembering)
+    monitor.update_many(QUIET[: WATCH.block])
+    assert calls == [
+        ("fsync", "state.json.next", True, True),
+        ("replace", "state.json.next", "state.json", True),
+        ("fsync", tmp_path.name, True, False),
+        ("pwrite", "state.json.lock", 0, True),
+    ]
+    assert len(monitor.trace) == 1
+
+
+@pytest.mark.parametrize("begun", ["fresh", "restored", "restored twice"])
+def test_a_state_that_was_written_but_not_named_is_followed_after_a_restore_too(
+    begun: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Killed between the flush and the rename, whatever came before: what is on the disk is not drawn again."""
+    path = tmp_path / "state.json"
+    monitor = Monitor.of(WATCH)
+    monitor.save(path)
+    for _ in range({"fresh": 0, "restored": 1, "restored twice": 2}[begun]):
+        monitor = pt.Monitor.load(path)
+        monitor.update_many(QUIET[monitor.seen : monitor.seen + WATCH.block])
+        monitor = pt.Monitor.load(path)
+
+    def killed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "replace", killed)
+        with pytest.raises(KeyboardInterrupt):
+            monitor.update_many(QUIET[monitor.seen : monitor.seen + WATCH.block])
+    written = read_text(Path(f"{path}.next").read_bytes(), "it")
+    assert len(written["trace"]) == len(monitor.trace) + 1
+    assert list(pt.Monitor.load(path)._stream.released) == written["trace"]
+
+
+@pytest.mark.parametrize("step", [-1, 1])
+@pytest.mark.parametrize("key", ["generation", "id"])
+def test_only_the_very_next_state_of_the_same_monitor_is_its_successor(key: str, step: int, tmp_path: Path) -> None:
+    path = saved(tmp_path)
+    content = read_text(path.read_bytes(), "it")
+    other = {**content, "generation": content["generation"] + 1, "trace": [7]}
+    for change, taken in ((0, True), (step, False)):
+        following = {**other, key: other[key] + change if key == "generation" else other[key] + "x" * abs(change)}
+        path.write_text(state_text(json.dumps(content)))
+        Path(f"{path}.next").write_text(state_text(json.dumps(following)))
+        Path(f"{path}.lock").unlink(missing_ok=True)
+        assert (StateFile(path).read()["trace"] == [7]) is taken
+
+
+@pytest.mark.parametrize("key", ["start", "origin"])
+@pytest.mark.parametrize("step", [-1, 1])
+def test_a_state_must_go_on_behind_its_blocks(key: str, step: int, tmp_path: Path) -> None:
+    path = saved(tmp_path)
+    content = read_text(path.read_bytes(), "it")
+    path.write_text(state_text(json.dumps(content)))
+    assert pt.Monitor.load(path).seen == content["start"]
+    path.write_text(state_text(json.dumps({**content, key: content[key] + step})))
+    with pytest.raises(InvalidDocument, match="does not fit its blocks"):
+        pt.Monitor.load(path)
+
+
+def test_what_is_kept_of_the_releases_has_its_length(tmp_path: Path) -> None:
+    monitor = Monitor.of(WATCH, rng=rng())
+    monitor.save(tmp_path / "state.json")
+    for count in (TRACE - 1, 1, 1):
+        monitor.update_many(([0, 0, 1, 0, 0] * TRACE * WATCH.block)[: count * WATCH.block])
+        assert len(monitor.trace) == min(monitor.seen // WATCH.block, TRACE)
+        assert pt.Monitor.load(tmp_path / "state.json").trace == monitor.trace
+        monitor = pt.Monitor.load(tmp_path / "state.json", rng=rng(monitor.seen))
+
+
+@pytest.mark.parametrize("way", ["singles", "batches"])
+def test_a_block_is_full_with_its_last_record(way: str) -> None:
+    monitor = Monitor.of(WATCH, rng=rng())
+    for _ in range(3):
+        for sizes in ([WATCH.block - 1, 1], [WATCH.block], [1, WATCH.block - 1]):
+            for size in sizes:
+                before = len(monitor.trace)
+                rest = monitor.seen % WATCH.block
+                monitor.update_many([0] * size) if way == "batches" else [monitor.update(0) for _ in range(size)]
+                assert len(monitor.trace) - before == (rest + size) // WATCH.block
+    monitor.update_many([0] * (2 * WATCH.block - 1))
+    assert (len(monitor.trace), monitor.seen % WATCH.block) == (10, WATCH.block - 1)
+
+
+# the place ------------------------------------------------------------------------------------------------------------
+
+
+def test_the_place_of_the_last_whole_block_is_kept(tmp_path: Path) -> None:
+    path, block = tmp_path / "state.json", WATCH.block
+    monitor = Monitor.of(WATCH, rng=rng())
+    monitor.save(path)
+    monitor.update_many(QUIET[: block - 1], place={"file": "a"})
+    assert pt.Monitor.load(path).place is None
+    monitor = pt.Monitor.load(path, rng=rng())
+    monitor.update_many(QUIET[: block + 1], place={"file": "a"})
+    monitor.update_many(QUIET[: block - 2], place={"file": "b"})
+    monitor.save(path)
+    monitor = pt.Monitor.load(path, rng=rng())
+    assert (monitor.place, monitor.seen) == ({"file": "a"}, block)
+    monitor.update_many(QUIET[:block])
+    assert pt.Monitor.load(path).place is None
+    with pytest.raises(InvalidInput, match="place"):
+        monitor.update_many(QUIET, place={"file": object()})
 
 
 # the ledger -----------------------------------------------------------------------------------------------------------
@@ -345,7 +627,10 @@ def test_a_charged_monitor_goes_on_from_its_state_only(ledger: pt.Ledger, tmp_pa
     monitor.update_many(QUIET)
     again = begin(ledger, "a", state=path)
     assert again.trace == monitor.trace
+    assert pt.Monitor.load(path, ledger=ledger).trace == monitor.trace
     assert ledger.spent("clicks") == 1
+    with pytest.raises(InvalidInput, match=r"request 'a' of data set 'clicks'.*give ledger="):
+        pt.Monitor.load(path)
     os.unlink(path)
     with pytest.raises(RequestConflict, match=r"Monitor\.load"):
         begin(ledger, "a", state=path)
@@ -382,6 +667,122 @@ def test_the_lock_is_let_go_with_the_monitor(tmp_path: Path) -> None:
     file = StateFile(tmp_path / "x.json")
     other = StateFile(tmp_path / "x.json")
     with pytest.raises(InvalidInput, match="no longer holds"):
-        file.write("{}")
-    other.write("{}")
+        file.write("x", 1, "{}")
+    other.write("x", 1, "{}")
     assert other.read() == {}
+
+
+def rows_of(ledger: pt.Ledger) -> list[int]:
+    return [
+        entry.release["position"] for entry in ledger.history("clicks") if entry.kind == "advance" and entry.release
+    ]
+
+
+def test_the_ledger_knows_how_far_a_stream_was_released(ledger: pt.Ledger, tmp_path: Path) -> None:
+    """Once for each call that released something, also where the stream goes on elsewhere."""
+    path, block = tmp_path / "state.json", WATCH.block
+    monitor = begin(ledger, "a", state=path)
+    assert rows_of(ledger) == [0]
+    monitor.update_many(QUIET[: 10 * block])
+    monitor.update_many(QUIET[: block - 1])
+    assert rows_of(ledger) == [0, 10 * block]
+    monitor = pt.Monitor.load(path, ledger=ledger)
+    assert rows_of(ledger) == [0, 10 * block]
+    for record in QUIET[:block]:
+        monitor.update(record)
+    monitor.save(tmp_path / "elsewhere.json")
+    assert rows_of(ledger) == [0, 10 * block, 11 * block, 11 * block]
+    assert ledger.verify() == 7
+    assert ledger.spent("clicks") == 1
+
+
+@pytest.mark.parametrize("back", [1, 2, 3])
+@pytest.mark.parametrize("place", ["state.json", "copy.json"])
+def test_the_ledger_refuses_an_older_state_wherever_it_lies(
+    ledger: pt.Ledger, tmp_path: Path, back: int, place: str
+) -> None:
+    path, kept, block = tmp_path / "state.json", [], WATCH.block
+    monitor = begin(ledger, "a", state=path)
+    for i in range(3):
+        kept.append(path.read_bytes())
+        monitor.update_many(QUIET[i * block : (i + 1) * block])
+    newest = path.read_bytes()
+    del monitor
+    Path(f"{path}.lock").unlink()
+    older = tmp_path / place
+    older.write_bytes(kept[-back])
+    for restore in (lambda: pt.Monitor.load(older, ledger=ledger), lambda: begin(ledger, "a", state=older)):
+        with pytest.raises(RequestConflict, match=rf"released up to record {3 * block} .* epsilon=1\.0 more for each"):
+            restore()
+        assert older.read_bytes() == kept[-back], "refused, and left alone"
+    older.write_bytes(newest)
+    assert pt.Monitor.load(older, ledger=ledger).seen == 3 * block
+
+
+def test_of_two_copies_of_the_newest_state_one_goes_on(ledger: pt.Ledger, tmp_path: Path) -> None:
+    path, other = tmp_path / "state.json", tmp_path / "copy.json"
+    monitor = begin(ledger, "a", state=path)
+    monitor.update_many(QUIET)
+    other.write_bytes(path.read_bytes())
+    second = pt.Monitor.load(other, ledger=ledger)
+    assert second.trace == monitor.trace
+    monitor.update_many(QUIET)
+    before = second.trace
+    for _ in range(2):
+        with pytest.raises((RequestConflict, InvalidInput), match=r"newer state|Go on with"):
+            second.update_many(QUIET)
+        assert second.trace == before, "what was drawn was not shown"
+    with pytest.raises(RequestConflict, match="newer state"):
+        pt.Monitor.load(other, ledger=ledger)
+    monitor.update_many(QUIET)
+
+
+@pytest.mark.parametrize("noted", [False, True])
+def test_killed_around_the_ledgers_note_a_monitor_goes_on_from_its_state(
+    ledger: pt.Ledger, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, noted: bool
+) -> None:
+    path, block = tmp_path / "state.json", WATCH.block
+    monitor = begin(ledger, "a", state=path)
+    monitor.update_many(QUIET[:block])
+    advance = type(ledger).advance
+
+    def broken(*words: object, **more: object) -> None:
+        if noted:
+            advance(*words, **more)  # type: ignore[arg-type]
+        raise LedgerLocked("it took too long")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(type(ledger), "advance", broken)
+        with pytest.raises(LedgerLocked):
+            monitor.update_many(QUIET[:block])
+        assert (len(monitor.trace), monitor.seen) == (1, block)
+    for way in (lambda: monitor.update_many(QUIET), monitor.reset, lambda: monitor.save(path)):
+        with pytest.raises(InvalidInput, match=r"Monitor\.load\('state\.json', ledger="):
+            way()
+    again = pt.Monitor.load(path, ledger=ledger)
+    assert (len(again.trace), again.seen) == (2, 2 * block), "the state that was written is the one that goes on"
+    again.update_many(QUIET)
+    assert ledger.verify() > 0
+
+
+def test_a_state_goes_on_with_its_own_ledger_only(ledger: pt.Ledger, tmp_path: Path) -> None:
+    path = tmp_path / "state.json"
+    begin(ledger, "a", state=path)
+    other = pt.Ledger(tmp_path / "other.db")
+    other.grant("clicks", epsilon=5)
+    with pytest.raises(InvalidInput, match="This ledger has no monitor of request 'a'"):
+        pt.Monitor.load(path, ledger=other)
+    assert other.spent("clicks") == 0
+    free = Monitor.of(WATCH)
+    free.save(tmp_path / "free.json")
+    with pytest.raises(InvalidInput, match="begun without a ledger"):
+        pt.Monitor.load(tmp_path / "free.json", ledger=ledger)
+
+
+def test_without_a_state_the_ledger_is_asked_once(ledger: pt.Ledger, tmp_path: Path) -> None:
+    """Nothing could be restored; the first save is noted."""
+    monitor = begin(ledger, "a")
+    monitor.update_many(QUIET)
+    assert rows_of(ledger) == []
+    monitor.save(tmp_path / "state.json")
+    assert rows_of(ledger) == [monitor.seen // WATCH.block * WATCH.block]

@@ -7,6 +7,7 @@ more bits of the number and of the threshold are compared until they differ. Arg
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from fractions import Fraction
 from functools import lru_cache
 
@@ -16,7 +17,7 @@ import numpy.typing as npt
 from privatest.changepoint.bounds import exp_bounds
 from privatest.noise import Source, Tulap
 
-__all__ = ["draw_many"]
+__all__ = ["draw_blocks", "draw_many"]
 
 Integers = npt.NDArray[np.int64]
 Words = npt.NDArray[np.uint64]
@@ -25,6 +26,8 @@ _WORD = 64
 # Fewer draws than this are made one by one: the table costs more.
 _FEW = 256
 _WORDS_A_CALL = 256
+# The largest table that is made for the sake of a monitor's single blocks: 0.05 s, once, at epsilon 0.09.
+_LARGEST_REACH = 512
 
 
 def draw_many(noise: Tulap, count: int, source: Source) -> Integers:
@@ -38,21 +41,45 @@ def draw_many(noise: Tulap, count: int, source: Source) -> Integers:
     return 2 * (w * _two_sided(noise.epsilon, count, source) + _below(w, count, source)) - (w - 1)
 
 
+def draw_blocks(noise: Tulap, count: int, source: Source) -> Integers:
+    """As :func:`draw_many`, for those who draw again and again, few or many at a time, and never ahead.
+
+    Guarantees: each has exactly the law of ``noise.draw``; independent. From a seeded source the same draws come in the
+    same order however many are asked for at a time (but where a word must be drawn again: once in 10^16).
+    """
+    w, epsilon = noise.width, noise.epsilon
+    if _reach(epsilon) > _LARGEST_REACH:
+        return np.array([int(2 * noise.draw(source)) for _ in range(count)], dtype=np.int64)
+    if count == 1:
+        word, other, cells = source.bits(_WORD), source.bits(_WORD), _cells(epsilon)
+        place = bisect_left(cells, word)
+        settled = place < len(cells) and cells[place] != word
+        g = place - len(cells) // 2 if settled else _resolve(epsilon, word, source)
+        u = other % w if other < (1 << _WORD) // w * w else source.below(w)
+        return np.array([2 * (w * g + u) - (w - 1)], dtype=np.int64)
+    words = _words(2 * count, source)
+    return 2 * (w * _inverted(epsilon, words[::2], source) + _residues(w, words[1::2].copy(), source)) - (w - 1)
+
+
 def _words(count: int, source: Source) -> Words:
-    """Uniform 64-bit words."""
+    """Uniform 64-bit words, in the order in which a source hands them out."""
     raw = b"".join(
-        source.bits(_WORD * size).to_bytes(8 * size, "little")
+        source.bits(_WORD * size).to_bytes(8 * size, "big")
         for size in (min(_WORDS_A_CALL, count - start) for start in range(0, count, _WORDS_A_CALL))
     )
-    return np.frombuffer(raw, dtype="<u8").astype(np.uint64)
+    return np.frombuffer(raw, dtype=">u8").astype(np.uint64)
 
 
 def _below(n: int, count: int, source: Source) -> Integers:
+    """Uniform on 0, ..., n-1."""
+    return _residues(n, _words(count, source), source)
+
+
+def _residues(n: int, values: Words, source: Source) -> Integers:
     """Uniform on 0, ..., n-1, by rejection of the incomplete last stretch of words."""
     if n & (n - 1) == 0:
-        return (_words(count, source) & np.uint64(n - 1)).astype(np.int64)
+        return (values & np.uint64(n - 1)).astype(np.int64)
     limit = np.uint64((1 << _WORD) // n * n)
-    values = _words(count, source)
     # Invariant: entries under the limit are uniform there and final.
     while len(rejected := np.flatnonzero(values >= limit)):
         values[rejected] = _words(len(rejected), source)
@@ -60,9 +87,13 @@ def _below(n: int, count: int, source: Source) -> Integers:
 
 
 def _two_sided(epsilon: Fraction, count: int, source: Source) -> Integers:
-    """g with probability proportional to exp(-epsilon abs(g)): inversion of the cdf at a lazily extended uniform."""
+    """g with probability proportional to exp(-epsilon abs(g))."""
+    return _inverted(epsilon, _words(count, source), source)
+
+
+def _inverted(epsilon: Fraction, words: Words, source: Source) -> Integers:
+    """Inversion of the cdf at lazily extended uniforms that start with these words."""
     reach, table = _reach(epsilon), _table(epsilon)
-    words = _words(count, source)
     place = np.searchsorted(table, words, side="left")
     found = place.astype(np.int64) - reach
     inside = np.minimum(place, len(table) - 1)
@@ -81,6 +112,12 @@ def _table(epsilon: Fraction) -> Words:
     """The cdf at -reach, ..., reach, times 2^64 and rounded down."""
     reach = _reach(epsilon)
     return np.array([_floor_cdf(epsilon, g, _WORD) for g in range(-reach, reach + 1)], dtype=np.uint64)
+
+
+@lru_cache(maxsize=8)
+def _cells(epsilon: Fraction) -> list[int]:
+    """The table as plain integers, for single words."""
+    return list(_table(epsilon).tolist())
 
 
 def _floor_cdf(epsilon: Fraction, g: int, bits: int) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections import deque
 from typing import TYPE_CHECKING, Any
@@ -10,14 +11,15 @@ import numpy as np
 
 from privatest import _validate, markup
 from privatest.changepoint.alarm import Alarm
+from privatest.changepoint.open_block import Single
 from privatest.changepoint.rules import Intervals
 from privatest.changepoint.state_file import StateFile
 from privatest.changepoint.stream import Stream
 from privatest.changepoint.watch import Watch
 from privatest.changepoint.watches import Targets, pair_watch, unknown_watch
-from privatest.charge import Charge, fingerprint, make_charge
+from privatest.charge import fingerprint, make_charge
 from privatest.engines.series import as_records
-from privatest.errors import InvalidInput, RequestConflict
+from privatest.errors import InvalidInput
 from privatest.noise import Source, seeded_source, system_source
 from privatest.pairs import as_distribution, make_pair
 from privatest.rational import Number
@@ -31,7 +33,7 @@ METHODS = ("cusum", "paper")
 _PLAIN = frozenset({float, int, bool, str})
 
 
-class Monitor:
+class Monitor(Single):
     r"""Watch a stream for a change from P (``null``) to Q (``alternative``), with epsilon-privacy for all of it.
 
     Records are gathered in blocks, each of which releases its noisy sum (or, for an unknown alternative, the bit of a
@@ -47,15 +49,17 @@ class Monitor:
     On a stream that does not change, the mean number of records till an alarm is at least
     ``mean_time_between_false_alarms``. On one that changes at k* before any alarm, the mean number of records from k*
     to the alarm is at most ``expected_delay``, it is at most ``delay_bound`` with probability 1 - beta, and the index
-    is as accurate as :class:`Alarm` says. All of these are computed, none is simulated. Alarm and ``seen`` do not
-    depend on how the stream is cut into batches. Memory does not grow with the stream.
+    is as accurate as :class:`Alarm` says. All of these are computed, none is simulated. The law of alarm and ``seen``
+    does not depend on how the stream is cut into batches. Memory does not grow with the stream. A block's noise is
+    drawn when the block is released; a monitor cannot be copied, pickled or used in a forked process.
 
     After an alarm nothing more is consumed: every further call gives the same alarm again, until :meth:`reset`. Go on
     then with record number ``seen``.
 
     A monitor with a state file (``state=``, or after the first :meth:`save`) writes each noisy sum to it before
     anything that depends on the sum is put out. After a restore, feed the stream from record number ``seen`` on: no
-    block is then released twice and no alarm is lost, whenever the process was killed.
+    block is then released twice and no alarm is lost, whenever the process was killed. Only the newest state may go on:
+    the place where it was kept knows it, and with a ledger the ledger knows it of every copy anywhere.
 
     Args:
         null, alternative: the old and the new regime, in any of the forms that :func:`privatest.design` takes.
@@ -153,11 +157,10 @@ class Monitor:
                 )
         else:
             self._stream = Stream(made(), asked, randomness, file)
-        watch = self._stream.watch
-        design = {"monitor": watch.releases()}
-        charge = make_charge(**paying, epsilon=watch.epsilon, design=lambda: design, simulated=rng is not None)
+        stream = self._stream
+        charge = make_charge(**paying, epsilon=stream.watch.epsilon, design=stream.design, simulated=rng is not None)
         if charge is not None:
-            _pay(self._stream, charge)
+            self._stream.begin(charge)
         elif file is not None and self._stream.fresh:
             self._stream.persist()
 
@@ -258,7 +261,14 @@ class Monitor:
             return self._stream.take(x)
         return self.update_many(x)
 
-    def update_many(self, batch: Any, *, column: str | None = None, order: str | None = None) -> Alarm | None:
+    @property
+    def place(self) -> Any:
+        """After a restore: what ``update_many`` was told of the place of the records before ``seen``; else None."""
+        return self._stream.place
+
+    def update_many(
+        self, batch: Any, *, column: str | None = None, order: str | None = None, place: Any = None
+    ) -> Alarm | None:
         """Take a batch of records in order of time; the alarm if it is raised.
 
         Records after the alarm are not consumed (``seen`` says where), whatever the batch holds.
@@ -268,8 +278,14 @@ class Monitor:
                 with ``column``.
             column: which column holds the records.
             order: which column gives the order of time; None where the records lie in that order.
+            place: where the batch came from, such as a file and the number of its first record: plain JSON values, kept
+                in the state together with what is released of the batch.
         """
-        return self._stream.take_many(as_records(batch, column, order))
+        try:
+            json.dumps(place)
+        except (TypeError, ValueError, RecursionError):
+            raise InvalidInput("place must be made of plain JSON values: text, numbers, lists, dicts.") from None
+        return self._stream.take_many(as_records(batch, column, order), place)
 
     def reset(self) -> None:
         """Watch on after an alarm: W and the intervals start from nothing; no record is looked at again."""
@@ -278,25 +294,61 @@ class Monitor:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the state, atomically; from now on the monitor keeps the file up to date by itself.
 
-        The file holds what was released and, of an unfinished block, its sum so far *with* the noise that the block
-        will carry: on its own a file is epsilon-DP like the releases. It is to be kept as safe as the data all the
-        same, since a file and a later release differ by a raw sum. With an unknown alternative the records of an
-        unfinished block are not in the file: after a restore ``seen`` is then the end of the last whole block. A file
-        that was kept before says from now on that the monitor has moved, and can no longer be loaded.
+        The file holds what was released and nothing else of the data. The records of an unfinished block are not in
+        it: after a restore ``seen`` is the end of the last whole block. A file that was kept before says from now on
+        that the monitor has moved, and can no longer be loaded.
         """
         self._stream.save(path)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], *, rng: np.random.Generator | None = None) -> Monitor:
+    def load(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        ledger: Any = None,
+        source: str | os.PathLike[str] | None = None,
+        rng: np.random.Generator | None = None,
+    ) -> Monitor:
         """The monitor whose state this is; it goes on keeping the file up to date.
 
         Feed it the stream from record number ``seen`` on. Refuses a file that is cut short, edited, of another
-        version, or in use by another process. Within a process the monitor that was loaded last is the only one that
-        may go on.
+        version, in use by another process, or older than the newest one that was kept there. A monitor that was
+        charged to a ledger goes on with that ledger only, which refuses a state that is not the newest one wherever it
+        lies. Within a process the monitor that was loaded last is the only one that may go on.
+
+        Args:
+            path: the state file.
+            ledger, source: as they were given when the monitor began.
+            rng: for simulations.
         """
         file = StateFile(path)
-        source: Source = system_source if rng is None else seeded_source(rng)
-        return cls._of(Stream.restored(file.read(), source, file))
+        stream = Stream.restored(file.read(), system_source if rng is None else seeded_source(rng), file)
+        dataset, request = (stream.asked.get(name) for name in ("dataset", "request"))
+        if (ledger is None) != (request is None):
+            raise InvalidInput(
+                f"The monitor of the state {file.path.name!r} was begun without a ledger. Leave ledger= out."
+                if request is None
+                else f"The monitor of the state {file.path.name!r} was charged as request {request!r} of data set "
+                f"{dataset!r}. Its ledger knows whether this is the newest state: give ledger=."
+            )
+        charge = make_charge(
+            ledger,
+            dataset,
+            request,
+            epsilon=stream.watch.epsilon,
+            design=stream.design,
+            simulated=rng is not None,
+            data=source,
+        )
+        if charge is not None:
+            if charge.earlier() is None:
+                raise InvalidInput(
+                    f"This ledger has no monitor of request {request!r} on data set {dataset!r}. Give the ledger that "
+                    f"was charged; if the monitor was killed while it began, begin it again: Monitor(..., "
+                    f"state={file.path.name!r})."
+                )
+            stream.begin(charge)
+        return cls._of(stream)
 
     @classmethod
     def of(cls, watch: Watch, *, rng: np.random.Generator | None = None) -> Monitor:
@@ -364,19 +416,3 @@ class Monitor:
             return x.ndim > 0
         columns = ("__array__", "__arrow_c_stream__", "columns", "column_names", "__next__")
         return any(hasattr(type(x), name) for name in columns)
-
-
-def _pay(stream: Stream, charge: Charge) -> None:
-    """Charge epsilon once; the ledger's release is the name of the one monitor that the request began."""
-
-    def compute() -> dict[str, str]:
-        if stream.file is not None and stream.fresh:
-            stream.persist()
-        return {"monitor": stream.name}
-
-    if charge.perform(compute).get("monitor") != stream.name:
-        raise RequestConflict(
-            f"Request {charge.request!r} on data set {charge.dataset!r} began a monitor before. A second one on the "
-            "same records would spend their budget twice: go on with Monitor.load(path) of its state file, or make a "
-            "new request."
-        )

@@ -17,7 +17,6 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from privatest.changepoint.draws import draw_many
 from privatest.changepoint.unknown import fit_vote
 from privatest.engines.protocol import Records, counter, indexer
 from privatest.engines.sequences import SequenceRecords
@@ -28,45 +27,9 @@ from privatest.noise import Source, Tulap, noise_from_dict
 from privatest.scores import Cells, LabelCells, Score
 from privatest.scores.documents import integers_from_json
 
-__all__ = ["Blocks", "FitBlocks", "NoiseQueue", "SumBlocks", "blocks_from_dict"]
+__all__ = ["Blocks", "FitBlocks", "SumBlocks", "blocks_from_dict"]
 
 Integers = npt.NDArray[np.int64]
-
-_MOST_AHEAD = 4096
-
-
-class NoiseQueue:
-    """Noise for the blocks to come, one draw each, in an order that does not depend on how a stream is cut.
-
-    Drawn in stretches of 1, 2, 4, ... 4096: exact bulk draws are much faster than single ones.
-    """
-
-    def __init__(self, noise: Tulap, source: Source) -> None:
-        self._noise, self._source = noise, source
-        self._ready: Integers = np.zeros(0, dtype=np.int64)
-        self._stretch = 1
-
-    def take(self, count: int) -> Integers:
-        """Twice the next draws."""
-        parts, ready = [self._ready], len(self._ready)
-        while ready < count:
-            parts.append(draw_many(self._noise, self._stretch, self._source))
-            ready += self._stretch
-            self._stretch = min(2 * self._stretch, _MOST_AHEAD)
-        together = np.concatenate(parts) if len(parts) > 1 else self._ready
-        self._ready = together[count:]
-        return together[:count]
-
-    def take_one(self) -> int:
-        """Twice the next draw."""
-        if len(self._ready) == 0:
-            return int(self.take(1)[0])
-        first, self._ready = int(self._ready[0]), self._ready[1:]
-        return first
-
-    def put_back(self, unused: Integers) -> None:
-        """Draws that were taken last and that nobody has seen."""
-        self._ready = np.concatenate([unused, self._ready])
 
 
 class Blocks(Protocol):

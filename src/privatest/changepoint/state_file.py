@@ -3,7 +3,8 @@
 The text is one line of JSON, ``{"format": ..., "checksum": ..., "content": {...}}``; the checksum (SHA-256) is that of
 the content's bytes. A new state is written beside the old one, flushed to the disk, and renamed over it. A process
 that is killed in between leaves a complete successor or rubbish beside a complete state; reading takes the successor
-if it is one, so that noise that was written once is never drawn again.
+if it is one, so that noise that was written once is never drawn again. The lock beside the state remembers the newest
+one, so that an older copy that is put in its place is refused; a ledger knows that of copies in other places, too.
 
 The checksum finds accidents and careless edits. Whoever can forge it can also read the data.
 """
@@ -27,11 +28,15 @@ except ImportError:  # pragma: no cover - not a POSIX system: one process at a t
 
 __all__ = ["FORMAT", "StateFile", "read_text", "state_text"]
 
-FORMAT = "privatest/monitor/1"
+FORMAT = "privatest/monitor/2"
 _OPENING = '{"format":"' + FORMAT + '","checksum":"'
 _MIDDLE, _CLOSING = '","content":', "}\n"
 _DIGEST = 64
-_ADVICE = "Restore the file from a copy, or begin anew with another file and a budget of its own."
+_COST = (
+    "To go on from an older state releases what it lacks a second time, with other noise: each of those records then "
+    "costs epsilon twice."
+)
+_ADVICE = "Begin anew with another file and a budget of its own."
 
 _held: dict[str, weakref.ref[StateFile]] = {}
 
@@ -56,7 +61,8 @@ def read_text(raw: bytes, name: str) -> dict[str, Any]:
         )
     raise InvalidDocument(
         f"{name} is not a whole, unedited state of a monitor: its checksum does not fit. A monitor must not start "
-        f"afresh on records it has seen: that would spend their budget twice. {_ADVICE}"
+        f"afresh on records it has seen: that would spend their budget twice. A copy may take its place only if "
+        f"nothing was released since it was made. {_COST} {_ADVICE}"
     )
 
 
@@ -122,15 +128,22 @@ class StateFile:
             if current is None or _follows(current, following):
                 os.replace(self._next, self.path)
                 self._flush_folder()
-                return following
+                current = following
         if current is None:
             raise InvalidDocument(
                 f"There is no state of a monitor at {self.path.name!r}. Begin one with Monitor(..., state=path)."
             )
+        (known, newest), generation = self._remembered(), current.get("generation")
+        if current.get("id") == known and isinstance(generation, int) and generation < newest:
+            raise InvalidDocument(
+                f"{name} is not the newest one: it is number {generation} of this monitor, and number "
+                f"{newest} was kept here. {_COST} {_ADVICE} (If nothing was released since, or that cost is paid for: "
+                f"remove {self.path.name + '.lock'!r}.)"
+            )
         return current
 
-    def write(self, content: str) -> None:
-        """Replace the state; when this returns, the new one survives a power failure."""
+    def write(self, name: str, generation: int, content: str) -> None:
+        """Replace the state by this one of a monitor; when this returns, the new one survives a power failure."""
         if self._lock is None or self._process != os.getpid():
             raise InvalidInput(
                 f"This monitor no longer holds its state {self.path.name!r}: it was loaded anew, or this process was "
@@ -144,6 +157,8 @@ class StateFile:
                 os.fsync(file.fileno())
             os.replace(self._next, self.path)
             self._flush_folder()
+            if self._lock >= 0:  # in one piece, and not before the state itself is safe
+                os.pwrite(self._lock, f"{name} {generation:020d}\n".encode(), 0)
         except OSError as error:
             raise InvalidInput(
                 f"The state {self.path.name!r} cannot be written: {error.strerror}. Nothing more was released; "
@@ -177,6 +192,13 @@ class StateFile:
                 "would draw different noise for the same records."
             ) from None
         return lock
+
+    def _remembered(self) -> tuple[str | None, int]:
+        """Name and generation of the newest state that was written here."""
+        if self._lock is None or self._lock < 0:
+            return None, 0
+        name, _, generation = os.pread(self._lock, 1000, 0).decode("ascii", "replace").partition(" ")
+        return (name, int(generation)) if generation.strip().isdecimal() else (None, 0)
 
     def _flush_folder(self) -> None:
         if os.name != "posix":  # pragma: no cover - folders cannot be opened elsewhere

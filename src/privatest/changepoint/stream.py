@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import weakref
 from collections import deque
 from collections.abc import Iterable
 from typing import Any
@@ -12,13 +13,14 @@ import numpy as np
 import numpy.typing as npt
 
 from privatest.changepoint.alarm import Alarm
-from privatest.changepoint.open_block import OpenBlock, open_block
+from privatest.changepoint.open_block import ONLY_ONE, OpenBlock, Single, open_block
 from privatest.changepoint.rules import Progress
 from privatest.changepoint.state_file import FORMAT, StateFile
 from privatest.changepoint.watch import Watch
+from privatest.charge import Charge
 from privatest.engines.columns import Column
 from privatest.engines.protocol import Records
-from privatest.errors import InvalidDocument
+from privatest.errors import InvalidDocument, InvalidInput, RequestConflict
 from privatest.noise import Source, system_source
 
 __all__ = ["TRACE", "Stream"]
@@ -31,13 +33,18 @@ _CHUNK = 1 << 17
 _MOST_PENDING = 4096
 
 
-class Stream:
+class Stream(Single):
     """The mutable half of a monitor. What it released is on disk (if it has a file) before anything shows it.
+
+    With a ledger every state has a mark and names the one before it. A state is written, then its mark is noted in the
+    ledger, and then it is shown; the ledger takes each step from a mark once. So of all copies of a state only one goes
+    on, and a process that is killed in between leaves a state whose mark, or whose mark before, the ledger has.
 
     Attributes:
         alarm: the alarm, if it has been raised.
         released: the newest releases, as integers.
         simulated: whether any noise came from a seeded generator.
+        place: where in its source the record lies at which the state goes on, as the caller put it.
     """
 
     def __init__(self, watch: Watch, asked: dict[str, Any], source: Source, file: StateFile | None = None) -> None:
@@ -46,11 +53,16 @@ class Stream:
         self.name = f"{system_source.bits(128):032x}"
         self.alarm: Alarm | None = None
         self.released: deque[int] = deque(maxlen=TRACE)
+        self.place: Any = None
+        self._charge: Charge | None = None
+        self._mark = self._after = ""
+        self._process, self._in_doubt = os.getpid(), False
         self._generation = self._origin = 0
         self._progress: Progress = watch.rule.begin
         self._open: OpenBlock = open_block(watch.blocks, source)
         self._pending: list[Any] = []
-        self._room = min(watch.block, _MOST_PENDING)
+        self._make_room()
+        _streams.add(self)
 
     @classmethod
     def restored(cls, content: dict[str, Any], source: Source, file: StateFile) -> Stream:
@@ -68,15 +80,38 @@ class Stream:
             stream._progress = watch.rule.progress_from_dict(content["progress"])
             stream.alarm = None if content["alarm"] is None else Alarm(**content["alarm"])
             stream.released.extend(int(value) for value in content["trace"])
-            stream._open.restore(int(content["start"]), content["open"])
+            stream.place = content["place"]
+            stream._mark, stream._after = str(content["mark"]), str(content["after"])
+            stream._open.go_to(int(content["start"]))
             if stream._open.start != stream._origin + stream._progress.blocks * watch.block:
                 raise InvalidDocument("The progress of the monitor does not fit its blocks.")
         except (KeyError, TypeError, ValueError, OverflowError, ZeroDivisionError) as error:
             if isinstance(error, InvalidDocument):
                 raise
             raise InvalidDocument(f"The state {file.path.name!r} cannot be read ({FORMAT}): {error}") from None
-        stream._make_room()
         return stream
+
+    def design(self) -> dict[str, Any]:
+        """All that the releases depend on besides the data."""
+        return {"monitor": self.watch.releases()}
+
+    def begin(self, charge: Charge) -> None:
+        """Charge epsilon once; the ledger's release is the name of the one stream that the request began."""
+
+        def compute() -> dict[str, str]:
+            if self.file is not None and self.fresh:
+                self.persist()
+            return {"monitor": self.name}
+
+        if charge.perform(compute).get("monitor") != self.name:
+            raise RequestConflict(
+                f"Request {charge.request!r} on data set {charge.dataset!r} began a monitor before. A second one on "
+                "the same records would spend their budget twice: go on with Monitor.load(path, ledger=...) of its "
+                "newest state file, or make a new request."
+            )
+        self._charge = charge
+        if self.file is not None:
+            self._note(self._open.start)
 
     @property
     def seen(self) -> int:
@@ -101,19 +136,21 @@ class Stream:
             self._pending.pop()
             raise
 
-    def take_many(self, records: Records) -> Alarm | None:
-        """Consume records until the alarm."""
+    def take_many(self, records: Records, place: Any = None) -> Alarm | None:
+        """Consume records until the alarm; the state goes on at ``place`` once a block ended among them."""
+        self.check()
         if self.alarm is not None:
             return self.alarm
         for part in _parts(records):
             values = self.watch.blocks.values(part)
             self._flush()
-            if self._consume(values) is not None:
+            if self._consume(values, place) is not None:
                 break
         return self.alarm
 
     def reset(self) -> None:
         """Begin anew with the next block."""
+        self.check()
         self._flush()
         self.alarm, self._progress, self._origin = None, self.watch.rule.begin, self._open.start
         if self.file is not None:
@@ -121,6 +158,7 @@ class Stream:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the state to a path and keep it there."""
+        self.check()
         before = self.file
         if before is not None and before.is_at(path):
             before = None
@@ -129,12 +167,25 @@ class Stream:
         self._flush()
         self.persist()
         if before is not None:
-            before.write(json.dumps({"id": self.name, "generation": self._generation, "moved": True}))
+            moved = {"id": self.name, "generation": self._generation, "moved": True}
+            before.write(self.name, self._generation, json.dumps(moved))
             before.close()
 
     def persist(self) -> None:
-        """Write the state, with the unfinished block's noised sum where there is one."""
-        self._write(self._content(self._progress, self.alarm, self.released, self._open.start, self._open.noised()))
+        """Write the state. It goes on behind the last whole block: nothing is kept of an unfinished one."""
+        self._write(self._progress, self.alarm, self.released, self._open.start, self.place)
+
+    def check(self) -> None:
+        """Refuse to go on where another one may: in a forked process, or where the ledger may know more."""
+        if self._process != os.getpid():
+            raise InvalidInput(ONLY_ONE)
+        if self._in_doubt:
+            assert self.file is not None
+            raise InvalidInput(
+                "The ledger did not say whether it noted the last state of this monitor. Go on with "
+                f"Monitor.load({self.file.path.name!r}, ledger=...), and feed the stream from the record that its seen "
+                "names."
+            )
 
     def _flush(self) -> Alarm | None:
         """Score the single records that wait for it."""
@@ -144,70 +195,93 @@ class Stream:
         self._pending.clear()
         return found
 
-    def _consume(self, values: Integers) -> Alarm | None:
+    def _consume(self, values: Integers, place: Any = None) -> Alarm | None:
         """Add values to the open block; what whole blocks release is on disk before anybody looks at it."""
+        self.check()
         block = self.watch.block
         lacks = block - self._open.count
         if len(values) == lacks:
-            return self._consume_block(values)
+            return self._consume_block(values, place)
         if len(values) < lacks:
             self._open.extend(values)
             self._make_room()
             return None
-        with self._open.closing(values) as closed:
-            votes = self.watch.blocks.votes(closed.released)
-            progress, hit = self.watch.rule.feed(self._progress, votes)  # type: ignore[arg-type]
-            released = closed.released if hit is None else closed.released[: hit + 1]
-            end, alarm = closed.end(len(released)), None
-            if hit is not None:
-                alarm = Alarm(self._origin + progress.start * block, self.watch.accuracy, end)
-            newest = released[-TRACE:].tolist()
-            if self.file is not None:
-                self._write(self._content(progress, alarm, [*self.released, *newest][-TRACE:], end, None))
-            self._progress, self.alarm = progress, alarm
-            self.released.extend(newest)
-            closed.commit(len(released), go_on=alarm is None)
-        self._make_room()
+        closed = self._open.close(values)
+        votes = self.watch.blocks.votes(closed.released)
+        progress, hit = self.watch.rule.feed(self._progress, votes)  # type: ignore[arg-type]
+        released = closed.released if hit is None else closed.released[: hit + 1]
+        end, alarm = closed.end(len(released)), None
+        if hit is not None:
+            alarm = Alarm(self._origin + progress.start * block, self.watch.accuracy, end)
+        self._show(progress, alarm, released[-TRACE:].tolist(), end, place)
+        if alarm is None:
+            self._open.extend(closed.rest)
+            self._make_room()
         return alarm
 
-    def _consume_block(self, values: Integers) -> Alarm | None:
+    def _consume_block(self, values: Integers, place: Any) -> Alarm | None:
         """:meth:`_consume` of values that fill the open block and no other: without the price of arrays."""
         watch, end = self.watch, self._open.start + self.watch.block
-        released = self._open.full(values)
+        released = self._open.close_one(values)
         progress, fires = watch.rule.step(self._progress, watch.blocks.vote(released))  # type: ignore[arg-type]
         alarm = Alarm(self._origin + progress.start * watch.block, watch.accuracy, end) if fires else None
-        if self.file is not None:
-            self._write(self._content(progress, alarm, [*self.released, released][-TRACE:], end, None))
-        self._progress, self.alarm = progress, alarm
-        self.released.append(released)
-        self._open.advance()
-        self._make_room()
+        self._show(progress, alarm, [released], end, place)
         return alarm
+
+    def _show(self, progress: Progress, alarm: Alarm | None, newest: list[int], end: int, place: Any) -> None:
+        """Account for blocks up to ``end``: first on disk and in the ledger, then to be seen. All or nothing."""
+        if self.file is not None:
+            self._write(progress, alarm, [*self.released, *newest][-TRACE:], end, place)
+        self._progress, self.alarm, self.place = progress, alarm, place
+        self.released.extend(newest)
+        self._open.go_to(end)
+        self._make_room()
 
     def _make_room(self) -> None:
         self._room = min(self.watch.block - self._open.count, _MOST_PENDING)
 
-    def _write(self, content: dict[str, Any]) -> None:
+    def _write(self, progress: Progress, alarm: Alarm | None, released: Iterable[int], start: int, place: Any) -> None:
         assert self.file is not None
-        head = json.dumps(content, separators=(",", ":"), allow_nan=False)
-        self.file.write(head[:-1] + ',"design":' + self.watch.text + "}")
-        self._generation += 1
-
-    def _content(
-        self, progress: Progress, alarm: Alarm | None, released: Iterable[int], start: int, partial: list[int] | None
-    ) -> dict[str, Any]:
-        return {
+        mark = f"{system_source.bits(128):032x}"
+        content = {
             "id": self.name,
             "generation": self._generation,
+            "mark": mark,
+            "after": self._mark,
             "asked": self.asked,
             "simulated": self.simulated,
             "origin": self._origin,
             "start": start,
+            "place": place,
             "progress": self.watch.rule.progress_to_dict(progress),  # type: ignore[arg-type]
-            "open": partial,
             "trace": list(released),
             "alarm": None if alarm is None else alarm.to_dict(),
         }
+        head = json.dumps(content, separators=(",", ":"), allow_nan=False)
+        self.file.write(self.name, self._generation, head[:-1] + ',"design":' + self.watch.text + "}")
+        self._generation += 1
+        self._mark, self._after = mark, self._mark
+        if self._charge is not None:
+            self._note(start)
+
+    def _note(self, position: int) -> None:
+        """Have the ledger take the step to this state's mark. Unless it says so, nobody may go on but from the file."""
+        assert self._charge is not None
+        self._in_doubt = True
+        self._charge.advance(position, self._mark, self._after)
+        self._in_doubt = False
+
+
+_streams: weakref.WeakSet[Stream] = weakref.WeakSet()
+
+
+def _after_fork() -> None:
+    for stream in list(_streams):
+        stream._room = 0  # the next record of any kind meets check()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
 
 
 def _parts(records: Records) -> Iterable[Records]:

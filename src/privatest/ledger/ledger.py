@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -261,17 +261,17 @@ class Ledger:
         check_same(charge, price, design, asked or {}, completed=release is not None)
         return None if release is None else release.recorded(source, replayed=True)
 
-    def advance(self, *, dataset: str, request: str, position: int, mark: str, after: Collection[str]) -> None:
+    def advance(self, *, dataset: str, request: str, position: int, mark: str, after: str) -> None:
         """Note how far the stream that a request began was released; called before any of it is put out.
 
         A stream goes from mark to mark, so that two copies of one state cannot both go on: whoever comes second finds
-        a mark that it does not know. Nothing is charged.
+        a mark that it does not know. Nothing is charged; to note the same mark again changes nothing.
 
         Args:
             dataset, request: the completed request that began the stream.
             position: how many records were released, this time included.
             mark: a new name for where the stream is now.
-            after: the marks from one of which it comes; "" is the mark of a stream that was not advanced yet.
+            after: the mark from which it comes; "" is that of a stream that was not advanced yet.
 
         Raises:
             RequestConflict: where the stream has gone on from another mark.
@@ -289,7 +289,9 @@ class Ledger:
                 raise InvalidInput(f"Request {request!r} on data set {dataset!r} began no stream that could go on.")
             before = book.advanced(dataset, request)
             known: dict[str, Any] = {"mark": "", "position": 0} if before is None else json.loads(before.release or "")
-            if known["mark"] not in after:
+            if known["mark"] == mark:
+                return
+            if known["mark"] != after:
                 raise RequestConflict(
                     f"The stream of request {request!r} on data set {dataset!r} was released up to record "
                     f"{known['position']} from a newer state than this one. To go on from an older one would release "
