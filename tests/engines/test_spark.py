@@ -17,11 +17,13 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
+import privatest as pt
 from privatest import engines
 from privatest.engines import expression, open_source
+from privatest.engines.protocol import counter
 from privatest.engines.spark import SparkRecords
 from privatest.engines.spark_stages import _stages, score_in_stages
-from privatest.errors import InvalidData, MissingExtra
+from privatest.errors import InvalidData, InvalidInput, MissingExtra
 from privatest.scores import DyadicCells, Score
 from tests.engines.catalogue import SCORES
 from tests.engines.extremes import EXTREMES, doubles, scores
@@ -205,6 +207,93 @@ def test_ties_and_orders(tmp_path: Path) -> None:
     typed = rows.selectExpr("x", "date_add(DATE '2024-01-01', CAST(10 * x AS INT)) AS d", "CAST(x AS STRING) AS t")
     for order in ("d", "t"):
         assert open_source(typed, column="x", order=order).series(LINE).tolist() == expected(LINE, sorted(numbers))
+
+
+@pytest.fixture
+def berlin() -> Iterator[None]:
+    """A session in a zone whose clocks change."""
+    before = spark().conf.get("spark.sql.session.timeZone")
+    spark().conf.set("spark.sql.session.timeZone", "Europe/Berlin")
+    yield
+    spark().conf.set("spark.sql.session.timeZone", before)
+
+
+@pytest.mark.usefixtures("berlin")
+def test_times_are_places_over_the_change_of_the_clock_and_far_away() -> None:
+    """The hour that comes twice, the hour that never is, and years that Python does not have."""
+    hour = 1_729_987_200  # 2024-10-27 00:00 UTC, the first 02:00 in Berlin; the second is an hour later
+    moments = [hour, hour + 3600, hour + 1800, hour + 5400, 0, -(2**33), 2**38]
+    numbers = [place / 10 for place in range(len(moments))]
+    rows = spark().createDataFrame(list(zip(numbers, moments, strict=True)), "x double, at bigint")
+    typed = rows.selectExpr(
+        "x",
+        "timestamp_seconds(at) AS moment",
+        # the same clocks without a zone: half past two on the day that has no such time among them
+        "timestamp_ntz'2024-03-31 01:30:00' + make_dt_interval(0, 0, 0, at - 1729987200) AS clock",
+        "date_from_unix_date(CAST(at div 1800 AS INT)) AS day",
+    )
+    wanted = [score for _, score in sorted(zip(moments, expected(LINE, numbers), strict=True))]
+    for order in ("moment", "clock", "day"):
+        records = open_source(typed, column="x", order=order)
+        assert records.series(LINE).tolist() == wanted, order
+        assert records.block_totals(LINE, 1) == wanted, order
+        assert open_source(typed, column="x", unit=order).count() == len(moments), order
+
+
+def test_blanks_that_pad_are_no_part_of_a_text(tmp_path: Path) -> None:
+    session, texts = spark(), ["a", "b ", "", " a", None]
+    session.sql(f"CREATE TABLE padded (x CHAR(3), v VARCHAR(3), n DOUBLE) USING parquet LOCATION '{tmp_path}/padded'")
+    try:
+        values = ", ".join("(NULL, NULL, 0.1)" if text is None else f"('{text}', '{text}', 0.1)" for text in texts)
+        session.sql(f"INSERT INTO padded VALUES {values}")
+        table, cells = session.table("padded"), LABELS.cells
+        for column, read in (("x", [text and text.rstrip(" ") for text in texts]), ("v", texts)):
+            wanted = sum(int(LABELS.table[cells.index_of(text)]) for text in read)  # type: ignore[attr-defined]
+            assert engines.total(LABELS, table, column=column) == wanted, column
+            assert open_source(table, column="n", unit=column).count() == 4
+            assert open_source(table, column="n", order=column).block_totals(LINE, 5) == [
+                sum(expected(LINE, [0.1] * 5))
+            ]
+    finally:
+        session.sql("DROP TABLE padded")
+
+
+def test_labels_with_nul() -> None:
+    law = {"a\0": 0.5, "a": 0.3, "\0": 0.2}
+    score = pt.design(law, {**law, "a\0": 0.2, "\0": 0.5}, epsilon=1, n=9).score
+    texts = [*law, "a\0b", None]
+    rows = spark().createDataFrame([(text,) for text in texts], "x string")
+    assert engines.total(score, rows) == engines.total(score, texts)
+
+
+def test_what_structure_can_refuse_gets_a_sentence() -> None:
+    rows = spark().createDataFrame([(0.5, 0.6, 1)], "x double, X double, who int")
+    with pytest.raises(InvalidData, match=r"Columns 'x' and 'X' of the DataFrame differ in case only"):
+        open_source(rows, column="x")
+    assert open_source(rows, column="who").count() == 1
+    with pytest.raises(InvalidInput, match=r"max_rows_per_unit=4611686018427387904 must be below 1,048,576"):
+        open_source(rows.select("who"), column="who", unit="who", max_rows_per_unit=2**62)
+    odd = spark().sql("SELECT 1 AS n, make_interval(1) AS i, array(1) AS a, map(1, 2) AS m, named_struct('s', 1) AS s")
+    for name in ("i", "a", "m", "s"):
+        for words in ({"unit": name}, {"order": name}):
+            with pytest.raises(InvalidData, match="of type"):
+                open_source(odd, column="n", **words)
+
+
+def test_rows_that_arrive_meanwhile_are_in_count_and_sum_or_in_neither(tmp_path: Path) -> None:
+    def grown(times: int) -> Any:
+        pa.parquet.write_table(pa.table({"x": [0.1] * times, "day": list(range(times))}), tmp_path / f"{times}.parquet")
+        spark().catalog.refreshByPath(str(tmp_path))
+        return spark().read.schema("x double, day bigint").parquet(str(tmp_path))
+
+    for score in (LINE, counter(LINE.cells)):
+        records = open_source(grown(3), column="x", order="day")
+        records.check(score)
+        before = records.count()
+        found = grown(1), records.total(LINE) if score is LINE else sum(records.histogram(LINE.cells))
+        assert found[1] == (sum(expected(LINE, [0.1])) * before if score is LINE else before)
+        assert records.count() == before
+        (tmp_path / "1.parquet").unlink()
 
 
 def test_an_empty_frame_has_nothing(tmp_path: Path) -> None:

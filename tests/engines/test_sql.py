@@ -5,8 +5,11 @@ from __future__ import annotations
 import math
 import sqlite3
 import sys
-from contextlib import closing
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from decimal import Decimal
+from fractions import Fraction
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +19,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+import privatest as pt
 from privatest import engines
 from privatest.engines import open_source
+from privatest.engines.protocol import counter
 from privatest.engines.sql_language import IbisLanguage
 from privatest.engines.sql_records import SqlRecords
 from privatest.errors import InvalidData, InvalidInput, MissingExtra
@@ -404,3 +409,269 @@ def test_any_other_database_of_ibis(tmp_path: Path) -> None:
         units = open_source(address, column="x", unit="who", max_rows_per_unit=2)
         there = WAREHOUSES["DuckDB"]({"x": numbers, "who": [place % 9 for place in range(len(numbers))]}, tmp_path)
         assert units.total(score) == engines.total(score, there, column="x", unit="who", max_rows_per_unit=2)
+
+
+ENCODINGS = {
+    "WIN1252": "cp1252",
+    "WIN874": "cp874",
+    "KOI8R": "koi8-r",
+    "LATIN1": "latin-1",
+    "LATIN9": "iso8859-15",
+    "SQL_ASCII": None,
+    "EUC_JP": None,
+}
+GERMAN = pt.design(
+    {"\u00e4": 0.2, "\u20ac": 0.3, "z": 0.5}, {"\u00e4": 0.5, "\u20ac": 0.3, "z": 0.2}, epsilon=1, n=9
+).score
+
+
+def characters(encoding: str) -> list[tuple[bytes, str]]:
+    """Every byte (or some thousand pairs of bytes) that a text of the database can hold, and the character it is."""
+    if encoding == "EUC_JP":
+        pairs = [bytes([one, other]) for one in range(0xA1, 0xFF, 3) for other in range(0xA1, 0xFF)]
+        return [(pair, pair.decode("euc_jp", "replace")) for pair in [*pairs, "\u00e4".encode("euc_jp")]]
+    codec = ENCODINGS[encoding] or "ascii"
+    found = []
+    for byte in range(1, 256):
+        try:
+            found.append((bytes([byte]), bytes([byte]).decode(codec)))
+        except UnicodeDecodeError:
+            found.append((bytes([byte]), chr(0x10FF00 + byte)))
+    return found
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+def test_no_value_of_any_record_raises_in_any_encoding(encoding: str) -> None:
+    """Bytes that are no character among them: chr(129) in WIN1252, bytes of SQL_ASCII, unassigned pairs of EUC_JP."""
+    url, every = postgres().new_database(f"ENCODING '{encoding}' LOCALE 'C'"), characters(encoding)
+    postgres().execute("CREATE TABLE t (place int, x text, n double precision)", url)
+    rows = ", ".join(
+        f"({place}, convert_from('\\x{data.hex()}'::bytea, '{encoding}'), {place % 7 / 7})"
+        for place, (data, _) in enumerate(every)
+    )
+    postgres().execute(f"INSERT INTO t VALUES {rows}", url)
+    address = f"{url}::t"
+    cells: Any = GERMAN.cells
+    letters = ["?" if encoding == "SQL_ASCII" and ord(letter) > 127 else letter for _, letter in every]
+    assert engines.total(GERMAN, address, column="x") == sum(int(GERMAN.table[cells.index_of(one)]) for one in letters)
+    assert open_source(address, column="n", unit="x").count() == len({data for data, _ in every})
+    if encoding == "EUC_JP":
+        with pytest.raises(InvalidData, match="encoding EUC_JP"):
+            open_source(address, column="n", order="x")
+        return
+    in_order = [place for _, place in sorted((letter, place) for place, (_, letter) in enumerate(every))]
+    wanted = expected(LINE, [place % 7 / 7 for place in in_order])
+    assert open_source(address, column="n", order="x").series(LINE).tolist() == wanted
+    if encoding == "SQL_ASCII":  # where Ibis itself cannot look a table up
+        return
+    with through_ibis(url) as connection:
+        assert open_source(connection.table("t"), column="n", order="x").series(LINE).tolist() == wanted
+
+
+@contextmanager
+def through_ibis(url: str) -> Iterator[Any]:
+    """A connection of Ibis to a test server's database."""
+    database, _, host = url.partition("@/")[2].partition("?host=")
+    connection = ibis.postgres.connect(user="postgres", database=database, host=host)
+    try:
+        yield connection
+    finally:
+        connection.disconnect()
+
+
+@pytest.mark.parametrize("locale", ["da-DK", "en-u-kn-true", "und-u-ks-level1"])
+def test_texts_sort_by_code_points_whatever_the_locale_of_the_database(locale: str) -> None:
+    url = postgres().new_database(f"LOCALE_PROVIDER icu ICU_LOCALE '{locale}' ENCODING 'UTF8' LOCALE 'C'")
+    texts = ["aa", "z", "\u00e5", "10", "9", "B", "b", "a", "\u00e4", "A", "0\\"]
+    values = ", ".join(f"('{text}', {place / 11})" for place, text in enumerate(texts))
+    postgres().execute(f"CREATE TABLE t (day text, x double precision); INSERT INTO t VALUES {values}", url)
+    in_order = sorted(range(len(texts)), key=texts.__getitem__)
+    found = open_source(f"{url}::t", column="x", order="day").series(LINE).tolist()
+    assert found == expected(LINE, [place / 11 for place in in_order])
+    assert open_source(f"{url}::t", column="x", unit="day").count() == len(texts)
+
+
+def test_blanks_that_pad_are_no_part_of_a_text() -> None:
+    """Of char(n), that is; those of other types are."""
+    rows = [("a", "a", 0.1), ("b ", "b ", 0.2), ("", "", 0.3), (None, None, 0.4), (" a", " a", 0.5)]
+    address = new_table("x char(3), v varchar(3), n double precision", *rows)
+    assert engines.total(LABELS, address, column="x") == by_label(["a", "b", "", None, " a"])
+    assert engines.total(LABELS, address, column="v") == by_label(["a", "b ", "", None, " a"])
+    assert open_source(address, column="n", unit="x").count() == 4
+
+
+def test_nan_is_nobody_and_no_time_in_every_type() -> None:
+    rows = [
+        ("NaN", "NaN", 0.1),
+        ("1.0", "1", 0.9),
+        ("1.00", "2", 0.5),
+        (None, None, 0.3),
+        ("Infinity", "-Infinity", 0.7),
+    ]
+    for kind in ("numeric", "double precision", "real"):
+        address = new_table(f"who {kind}, day {kind}, x double precision", *rows)
+        assert open_source(address, column="x", unit="who").count() == 2
+        s = expected(LINE, [row[2] for row in rows])
+        found = open_source(address, column="x", order="day").series(LINE).tolist()
+        assert found == [s[4], s[1], s[2], *sorted((s[0], s[3]))]
+
+
+def test_extreme_dates_are_ordinary_places() -> None:
+    days = ["infinity", "-infinity", "4713-01-01 BC", "294276-12-31 23:59:59", "2024-10-27 02:30", "0001-01-01"]
+    numbers = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6]
+    in_order = expected(LINE, [numbers[place] for place in (1, 2, 5, 4, 3, 0)])
+    for kind in ("timestamp", "timestamptz", "date"):
+        address = new_table(f"x double precision, day {kind}", *zip(numbers, days, strict=True))
+        assert open_source(address, column="x", order="day").block_totals(LINE, 1) == in_order
+        assert open_source(address, column="x", unit="day").count() == 6
+
+
+STRUCTURE = """
+CREATE DOMAIN share AS numeric(5, 2) CHECK (value < 100); CREATE DOMAIN part AS share;
+CREATE TYPE mood AS ENUM ('zz', 'b', 'a'); CREATE DOMAIN temper AS mood;
+CREATE TABLE "a.b" (x part, m mood, t temper, "c.d" double precision, cash money, o oid, j json, p point, z timetz);
+INSERT INTO "a.b" VALUES (0.25, 'a', 'zz', 1, 3, 4, '5', '(1,2)', '00:00+00');
+INSERT INTO "a.b" VALUES (2.5, 'b', NULL, 2, 3, 4, '5', '(1,2)', NULL);
+CREATE MATERIALIZED VIEW kept AS SELECT * FROM "a.b";
+CREATE SCHEMA "s.t"; CREATE VIEW "s.t"."u.v" AS SELECT * FROM "a.b";
+"""
+
+
+def test_what_postgresql_calls_a_table_a_number_or_a_text() -> None:
+    url = postgres().new_database("")
+    postgres().execute(STRUCTURE, url)
+    for name in ("a.b", "public.a.b", "kept", "s.t.u.v"):
+        address = f"{url}::{name}"
+        assert engines.total(LINE, address, column="x", unit="m", order="t") == sum(expected(LINE, [0.25, 2.5]))
+        assert engines.total(LINE, address, column="c.d") == sum(expected(LINE, [1, 2]))
+        assert engines.total(LABELS, address, column="m") == by_label(["a", "b"])
+        assert engines.total(LABELS, address, column="t") == by_label(["zz", None])
+        assert open_source(address, column="x", order="m").series(LINE).tolist() == expected(LINE, [0.25, 2.5])
+    postgres().execute('CREATE SCHEMA a; CREATE TABLE a.b (x int); CREATE TABLE a."c.d" (x int)', url)
+    with pytest.raises(InvalidData, match=r"2 tables in .* can be meant by 'a.b'"):
+        open_source(f"{url}::a.b")
+    with pytest.raises(InvalidData, match=r"No table 'a.c.e' in .* Did you mean 'a.c.d'\?"):
+        open_source(f"{url}::a.c.e")
+
+
+def test_what_the_type_can_refuse_is_refused_before_the_charge(tmp_path: Path) -> None:
+    url = postgres().new_database("")
+    postgres().execute(STRUCTURE, url)
+    ledger = pt.Ledger(tmp_path / "ledger.db")
+    ledger.grant("claims", epsilon=10)
+    test = pt.design("normal(0, 1)", "normal(1, 1)", epsilon=1, n=2)
+    refused: list[dict[str, str]] = [{"column": name} for name in ("cash", "o", "j", "p", "z")]
+    refused += [{"column": "x", "unit": name} for name in ("cash", "o", "j", "p")]
+    refused += [{"column": "x", "order": name} for name in ("cash", "o", "j", "p", "z")]
+    with through_ibis(url) as connection:
+        kept = connection.table("kept")  # Ibis takes oid for a number, and money for a decimal
+        for source, words in product((f"{url}::a.b", kept, kept.filter(kept["c.d"] > 0)), refused):
+            with pytest.raises(InvalidData, match=r"type (money|oid|json|point|timetz)"):
+                test.run(source, **words, ledger=ledger, dataset="claims", request=str(words))
+        assert engines.total(LINE, kept, column="x", order="t") == sum(expected(LINE, [0.25, 2.5]))
+        more = kept.inner_join(ibis.memtable(pa.table({"c.d": [1.0], "y": [7]})), "c.d")
+        assert engines.total(LINE, more, column="x") == sum(expected(LINE, [0.25]))
+    assert ledger.spent("claims") == 0
+
+
+def growing(database: str) -> tuple[Any, Callable[[], None]]:
+    """A table of three rows, and how three more come in."""
+    columns, insert = (
+        "x double precision, who int, day int",
+        "INSERT INTO {} VALUES (0.1, 1, 7), (0.2, 5, 5), (0.3, 3, 6)",
+    )
+    first = [(0.1, 1, 1), (0.2, 2, 2), (0.3, 3, 3)]
+    if database == "PostgreSQL":
+        address = new_table(columns, *first)
+        return address, lambda: postgres().execute(insert.format(address.rpartition("::")[2]))
+    connection = duckdb.connect()
+    connection.execute(f"CREATE TABLE t ({columns})")
+    connection.executemany("INSERT INTO t VALUES (?, ?, ?)", first)
+    return connection.table("t"), lambda: connection.execute(insert.format("t"))
+
+
+@pytest.mark.parametrize("cut", [{}, {"unit": "who", "max_rows_per_unit": 1}])
+@pytest.mark.parametrize("database", SQL)
+def test_rows_that_arrive_meanwhile_are_in_count_and_sum_or_in_neither(database: str, cut: dict[str, Any]) -> None:
+    source, insert = growing(database)
+    records = open_source(source, column="x", **cut)
+    records.check(LINE)
+    assert records.count() == 3
+    insert()
+    assert (records.total(LINE), records.count()) == (sum(expected(LINE, [0.1, 0.2, 0.3])), 3)
+    source, insert = growing(database)
+    records = open_source(source, column="x", **cut)
+    records.check(counter(LINE.cells))
+    assert records.count() == 3
+    insert()
+    assert (sum(records.histogram(LINE.cells)), records.count()) == (3, 3)
+    records.total(LINE)  # another sum is another reading, and so is the count after it
+    assert records.count() == (4 if cut else 6)
+    source, insert = growing(database)
+    records = open_source(source, column="x", order="day", **cut)
+    assert records.count() == 3
+    insert()
+    for ask in (records.series, lambda score: records.block_totals(score, 2)):
+        with pytest.raises(InvalidData, match="changed while they were read"):
+            ask(LINE)
+
+
+class Meanwhile:
+    """A ledger during whose charge rows come in."""
+
+    def __init__(self, insert: Callable[[], None]) -> None:
+        self.insert = insert
+
+    def released(self, **_charge: Any) -> None:
+        return None
+
+    def perform(self, *, compute: Callable[[], Any], **_charge: Any) -> Any:
+        self.insert()
+        return compute()
+
+
+@pytest.mark.parametrize("neighbours", ["replace", "add-remove"])
+@pytest.mark.parametrize("database", SQL)
+def test_a_run_sees_one_state_of_the_table(database: str, neighbours: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    test = pt.design("normal(0, 1)", "normal(1, 1)", epsilon=1, n=3, neighbours=neighbours)
+    monkeypatch.setattr(type(test.noise), "draw", lambda _self, _source: Fraction(0))
+    source, insert = growing(database)
+    found = test.run(source, column="x", ledger=Meanwhile(insert), dataset="d", request="r").statistic
+    three = test.run([0.1, 0.2, 0.3]).statistic
+    six = test.run([0.1, 0.2, 0.3] * 2).statistic if neighbours == "add-remove" else None
+    assert found in (three, six)
+
+
+def test_hugeint_is_the_nearest_double() -> None:
+    rng = np.random.default_rng(3)
+    whole = [int(rng.integers(2**62)) << 64 | int(rng.integers(2**62)) for _ in range(200)]
+    numbers = [*whole, *(-x for x in whole), 2**53 + 1, 0, 1, -1, 2**64 + 2**11 + 1]
+    connection = duckdb.connect()
+    connection.execute("CREATE TABLE t (x HUGEINT, place INTEGER)")
+    connection.executemany("INSERT INTO t VALUES (?, ?)", [[x, place] for place, x in enumerate(numbers)])
+    records = open_source(connection.table("t"), column="x", order="place")
+    assert isinstance(records, SqlRecords)
+    query = records.rows.select(x=records.language.double(records.rows.r), o=records.rows.o).order_by("o")
+    assert records.asker.whole(query)["x"].to_pylist() == [float(x) for x in numbers]
+
+
+def test_labels_with_nul_and_other_characters_that_parsers_mind() -> None:
+    labels = ["a\0", "\0", "a'b", "a\\b", 'a"b', "%s", "$1", "\n", "\U0001f600", "\ufeff"]
+    law = dict.fromkeys(labels, 0.1)
+    score = pt.design(law, {**law, labels[0]: 0.15, labels[1]: 0.05}, epsilon=1, n=9, clamp="paper").score
+    connection = duckdb.connect()
+    connection.execute("CREATE TABLE t (x VARCHAR)")
+    texts = [*labels, "a", "", "\0\0", None]
+    connection.executemany("INSERT INTO t VALUES (?)", [[text] for text in texts])
+    assert engines.total(score, connection.table("t")) == engines.total(score, texts)
+    storable = [text for text in texts if text is None or "\0" not in text]
+    address = new_table("x text", *((text,) for text in storable))
+    assert engines.total(score, address) == engines.total(score, storable)
+
+
+@pytest.mark.parametrize("database", SQL)
+def test_more_rows_of_a_unit_than_can_be_ranked(database: str, tmp_path: Path) -> None:
+    source = SQL[database]({"x": [0.1, 0.2], "who": [1, 1]}, tmp_path)
+    with pytest.raises(InvalidInput, match=r"max_rows_per_unit=4611686018427387904 must be below 1,048,576"):
+        open_source(source, column="x", unit="who", max_rows_per_unit=2**62)
+    assert open_source(source, column="x", unit="who", max_rows_per_unit=2**20 - 1).count() == 2

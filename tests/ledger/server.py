@@ -60,6 +60,12 @@ class Server:
         self.execute(f"CREATE SCHEMA {name}")
         return f"{self.url()}&options=-csearch_path%3D{name}"
 
+    def new_database(self, options: str) -> str:
+        """The URL of an empty database with these options, such as ``ENCODING 'LATIN1' LOCALE 'C'``."""
+        name = f"database_{next(self.numbers)}"
+        self.execute(f"CREATE DATABASE {name} TEMPLATE template0 {options}")
+        return self.url().replace("/postgres?", f"/{name}?")
+
     def execute(self, statement: str, url: str | None = None) -> None:
         with psycopg.connect(url or self.url(), autocommit=True) as connection:
             connection.execute(statement.encode())

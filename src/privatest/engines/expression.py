@@ -96,8 +96,8 @@ def _of_text(cells: LabelCells, table: Integers, x: Any, language: Language) -> 
 
 
 def _storable(label: str) -> bool:
-    """Whether any database's text can be this label: PostgreSQL has no NUL, none has lone surrogates."""
-    return "\0" not in label and not any(0xD800 <= ord(letter) < 0xE000 for letter in label)
+    """Whether any database's text can be this label: none has lone surrogates."""
+    return not any(0xD800 <= ord(letter) < 0xE000 for letter in label)
 
 
 def _of_number(cells: Cells, table: Integers, line: tuple[int, int] | None, x: Any, language: Language) -> Any:

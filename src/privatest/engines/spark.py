@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from importlib import import_module
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -13,10 +12,10 @@ import numpy.typing as npt
 from privatest.engines import expression
 from privatest.engines.fit import check_numbers, check_text, unfit
 from privatest.engines.names import choose
-from privatest.engines.protocol import counter
+from privatest.engines.protocol import OneReading, Seen
 from privatest.engines.spark_language import SparkLanguage, is_number, is_text
 from privatest.engines.spark_stages import score_in_stages
-from privatest.engines.sql_errors import SUMMABLE, asked, tied, unordered
+from privatest.engines.sql_errors import SUMMABLE, asked, rows_of_a_unit, tied, unordered
 from privatest.errors import InvalidData, MissingExtra
 from privatest.scores import Cells, Score
 
@@ -26,6 +25,8 @@ Integers = npt.NDArray[np.int64]
 
 # monotonically_increasing_id: the partition above these bits, the row's place in it below.
 PLACE_BITS = 33
+# Where Spark keeps the type char(n) or varchar(n) of a column that it calls a string.
+CHAR = "__CHAR_VARCHAR_TYPE_STRING"
 COMPLAINT = "Spark could not finish the job. Look at its log, or count the frame's rows, to learn why."
 
 
@@ -53,32 +54,39 @@ def open_frame(
     fields = asked(
         "The columns of the DataFrame cannot be found out. Do its tables and files exist?", lambda: frame.schema.fields
     )
-    types = {entry.name: entry.dataType.simpleString() for entry in fields}
+    types = {entry.name: entry.metadata.get(CHAR, entry.dataType.simpleString()) for entry in fields}
     names = [entry.name for entry in fields]
     record, unit, order = choose(names, column, unit, order, "the DataFrame")
     if not (is_number(types[record]) or is_text(types[record])):
         raise unfit(f"type {types[record]}")
     read = language.text if is_text(types[record]) else language.double
-    chosen = [read(_named(frame, record), types[record]).alias("r")]
+    chosen = [read(_named(frame, names, record), types[record]).alias("r")]
     if unit is not None:
-        chosen.append(language.key(_named(frame, unit), types[unit]).alias("u"))
+        chosen.append(language.key(_named(frame, names, unit), types[unit]).alias("u"))
     if order is not None:
-        chosen.append(language.place(_named(frame, order), types[order]).alias("o"))
-    most = (max_rows_per_unit or 1) if unit is not None else None
-    return SparkRecords(frame.select(*chosen), language, window, types[record], most, order)
+        chosen.append(language.place(_named(frame, names, order), types[order]).alias("o"))
+    most = rows_of_a_unit(max_rows_per_unit) if unit is not None else None
+    rows = asked("The columns of the DataFrame cannot be read.", lambda: frame.select(*chosen))
+    return SparkRecords(rows, language, window, types[record], most, order)
 
 
-def _named(frame: Any, name: str) -> Any:
+def _named(frame: Any, names: list[str], name: str) -> Any:
     """The column of that name, whatever dots it has in it."""
-    return frame["`" + name.replace("`", "``") + "`"]
+    alike = [other for other in names if other.lower() == name.lower()]
+    quoted = "`" + name.replace("`", "``") + "`"
+    if len(alike) > 1:  # one of them at most exists for Spark, unless it is told to mind the case
+        twins = " and ".join(map(repr, alike))
+        return asked(
+            f"Columns {twins} of the DataFrame differ in case only, which Spark overlooks. Rename all but one, or set "
+            "spark.sql.caseSensitive to true before the DataFrame is made.",
+            lambda: frame[quoted],
+        )
+    return frame[quoted]
 
 
 @dataclass(frozen=True, eq=False)
-class SparkRecords:
-    """A column of a DataFrame, with the columns of its units and of its order.
-
-    Once a score was checked, the job that counts the records sums that score too, so that both take one job.
-    """
+class SparkRecords(OneReading):
+    """A column of a DataFrame, with the columns of its units and of its order."""
 
     rows: Any  # a frame of the columns r (record), u (unit) and o (order), the latter two where they were named
     language: SparkLanguage
@@ -86,22 +94,12 @@ class SparkRecords:
     kind: str
     most: int | None
     order: str | None
-    _score_checked: list[Score] = field(default_factory=list, repr=False)
-    _found: dict[str, Any] = field(default_factory=dict, repr=False)
+    _seen: Seen = field(default_factory=Seen, repr=False)
 
-    def check(self, score: Score) -> None:
+    def _fits(self, score: Score) -> None:
         (check_text if is_text(self.kind) else check_numbers)(score, self.kind)
-        self._score_checked[:] = [score]
 
-    def count(self) -> int:
-        if "count" not in self._found:
-            if self._score_checked:
-                self.total(self._score_checked[0])
-            else:
-                self._found["count"] = self._rows_kept()
-        return int(self._found["count"])
-
-    def _rows_kept(self) -> int:
+    def _rows(self) -> int:
         F = self.language.functions
         if self.most is None:
             query = self.rows.agg(F.count(F.lit(1)))
@@ -110,14 +108,7 @@ class SparkRecords:
             query = units.agg(F.sum(F.least(F.col("n"), self.language.whole(self.most))))
         return int(self._ask(query)[0][0] or 0)
 
-    def total(self, score: Score) -> int:
-        self.check(score)
-        if self._found.get("score") is not score:
-            count, total = self._count_and_total(score)
-            self._found.update(score=score, count=count, total=total)
-        return int(self._found["total"])
-
-    def _count_and_total(self, score: Score) -> tuple[int, int]:
+    def _sum(self, score: Score) -> tuple[int, int]:
         F = self.language.functions
         if max(abs(score.low), abs(score.high)) >= SUMMABLE:
             counts = self._counts(self._kept(self._valued(*self._scored(score))))
@@ -126,19 +117,20 @@ class SparkRecords:
         if self.most is not None:
             rows, value = self._kept(self._valued(rows, value)), F.col("v")
         ((count, total),) = self._ask(rows.agg(F.count(F.lit(1)), F.sum(value)))
-        return count, total or 0
+        return int(count), int(total or 0)
 
-    def histogram(self, cells: Cells) -> list[int]:
-        self.check(counter(cells))
+    def _cells(self, cells: Cells) -> list[int]:
         counts = self._counts(self._kept(self._valued(self.rows, self._cell(cells))))
-        self._found["count"] = sum(counts.values())
         return [counts.get(cell, 0) for cell in range(cells.count + 1)]
 
     def series(self, score: Score) -> Integers:
         rows = self._sorted(score).select("v")
         if hasattr(rows, "toArrow"):
-            return asked(COMPLAINT, lambda: np.asarray(rows.toArrow().column("v")).astype(np.int64))
-        return asked(COMPLAINT, lambda: np.fromiter((row[0] for row in rows.toLocalIterator()), dtype=np.int64))
+            found = asked(COMPLAINT, lambda: np.asarray(rows.toArrow().column("v")).astype(np.int64))
+        else:
+            found = asked(COMPLAINT, lambda: np.fromiter((row[0] for row in rows.toLocalIterator()), dtype=np.int64))
+        self._agree(len(found))
+        return found
 
     def block_totals(self, score: Score, block: int, start: int = 0) -> list[int]:
         score.check_total(block)
@@ -152,20 +144,26 @@ class SparkRecords:
             place = F.col("id").bitwiseAND(whole((1 << PLACE_BITS) - 1)) + self.language.pick(before, part)
             placed = rows.select("v", "o", (place - whole(start)).alias("place")).where(F.col("place") >= whole(0))
             number = ((F.col("place") - F.col("place") % whole(block)) / whole(block)).cast("bigint")
+            ends = {"first": F.min("o"), "last": F.max("o"), "known": F.count("o"), "n": F.count(F.lit(1))}
             blocks = placed.groupBy(number.alias("block")).agg(
-                F.sum("v").alias("total"), F.min("o"), F.max("o"), F.count("o"), F.count(F.lit(1)).alias("n")
+                F.sum("v").alias("total"), *(value.alias(name) for name, value in ends.items())
             )
-            found = sorted(self._ask(blocks.where(F.col("n") == whole(block))), key=lambda row: row[0])
+            # Ties are told where the order lies: Python has no years beyond 9999, and one hour twice a year.
+            # NULLs come last: after a block that ends in one, the next one starts with one.
+            along = self.window.orderBy("block")
+            before = {name: F.lag(name).over(along) for name in ends}
+            tie = (before["known"] < before["n"]) | (before["last"] == F.col("first"))
+            rest = blocks.where(F.col("n") == whole(block))
+            found = sorted(self._ask(rest.select("block", "total", F.coalesce(tie, F.lit(False)).alias("tie"))))
         finally:
             rows.unpersist()
-        for (_, _, _, last, known, n), (_, _, first, *_) in pairwise(found):
-            # NULLs come last: after a block that ends in one, the next one starts with one.
-            if known < n or last == first:
-                raise tied(self.order)
-        return [int(row[1]) for row in found]
+        self._agree(sum(sizes.values()))
+        if any(tie for _, _, tie in found):
+            raise tied(self.order)
+        return [int(total) for _, total, _ in found]
 
     def _sorted(self, score: Score) -> Any:
-        self.check(score)
+        self._fits(score)
         if self.order is None:
             raise unordered()
         F = self.language.functions

@@ -50,25 +50,29 @@ class SparkLanguage:
         return x if kind == "double" else x.cast("double")
 
     def text(self, x: Any, kind: str) -> Any:
-        """A text without the collation of its column (which Spark knows from version 4 on)."""
-        return x if not kind.startswith("string collate") else self.functions.collate(x, "UTF8_BINARY")
+        """A text without the collation of its column (which Spark knows from version 4 on), and without padding."""
+        if kind.startswith("string collate"):
+            return self.functions.collate(x, "UTF8_BINARY")
+        return self.functions.rtrim(x.cast(PLAIN)) if kind.startswith("char(") else x
 
     def key(self, x: Any, kind: str) -> Any:
         """A unit as something that equal units share: 0.0 and -0.0 are one, NaN is none."""
         if kind in ("float", "double"):
             x = x.cast("double") + self.number(0.0)
             return self.functions.when(~self.functions.isnan(x), x)
-        if kind.startswith(("array", "map", "struct", "variant")):
+        if is_text(kind):
+            return x if kind == PLAIN else self.text(x, kind).cast("binary")
+        if not (is_number(kind) or kind.startswith(("date", "time", "binary"))):
             raise unfit(f"units of type {kind}", "Units are numbers, texts or dates")
-        return x.cast("binary") if is_text(kind) and kind != PLAIN else x
+        return x
 
     def place(self, x: Any, kind: str) -> Any:
         """An order as something that sorts the same everywhere: text by code points, NaN as NULL."""
         if is_text(kind):
-            return x.cast("binary")
+            return self.text(x, kind).cast("binary")
         if kind == "boolean":
             return x.cast("int")
-        if not (is_number(kind) or kind.startswith(("date", "timestamp"))):
+        if not (is_number(kind) or kind.startswith(("date", "time"))):
             raise unfit(f"an order of type {kind}", "Order by numbers, dates, times or texts")
         return self.key(x, kind)
 

@@ -9,6 +9,9 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from privatest._validate import suggestion
+from privatest.engines.fit import unfit
+from privatest.engines.names import choose
+from privatest.engines.postgres import PostgresColumns, find_table, label_bytes
 from privatest.engines.sql_errors import asked
 from privatest.engines.sql_language import IbisLanguage
 from privatest.engines.sql_records import Asker, SqlRecords
@@ -17,6 +20,7 @@ from privatest.errors import InvalidData, MissingExtra
 __all__ = ["open_address", "open_relation", "open_table"]
 
 NAME = "privatest_records"
+PREPARED = "The database could not be given the tables in memory that the query joins. May you make temporary tables?"
 UNLISTED = "The tables of {} cannot be listed. May you read that schema?"
 
 
@@ -38,12 +42,23 @@ def open_table(
         "The Ibis table belongs to no database. Take it from a connection: ibis.duckdb.connect(...).table(...)",
         lambda: ibis.get_backend(table),
     )
+    words = {"column": column, "unit": unit, "order": order}
+    if backend.name == "postgres":
+        names = [name for name in choose(list(table.columns), column, unit, order, "the table") if name is not None]
+        table = table.select(*dict.fromkeys(names))
+        for name in names:
+            kind = table[name].type()
+            if kind.is_geospatial() or kind.is_json():  # which Ibis writes as functions of them
+                raise unfit(f"type {kind}")
+        # What the expression holds in memory is brought to the server first, and must live as long as the records.
+        asked(PREPARED, lambda: backend._run_pre_execute_hooks(table))
+        source = f"({backend.compile(table)})"
+        return _of_postgres(ibis, backend, source, "the table", words, max_rows_per_unit, keep=table)
     # DuckDB's answers are Arrow tables already (and DuckDB 2 lacks what Ibis 12 asks it for batches with).
     batches = backend.name != "duckdb"
     asker = Asker(
         backend.to_pyarrow, backend.to_pyarrow_batches if batches else lambda q: backend.to_pyarrow(q).to_batches()
     )
-    words = {"column": column, "unit": unit, "order": order}
     return SqlRecords.of(table, asker, IbisLanguage(ibis, backend.name), most=max_rows_per_unit, **words)
 
 
@@ -112,24 +127,47 @@ def open_address(
 
 
 def _of_ibis(connection: Any, name: str, shown: str, words: dict[str, Any]) -> SqlRecords:
-    schema, dot, bare = name.rpartition(".")
+    if connection.name == "postgres":
+        named = dict(words)
+        most, source = named.pop("max_rows_per_unit"), find_table(connection, name, shown)
+        return _of_postgres(_import_ibis(shown), connection, source, f"{name!r} in {shown}", named, most)
+    names = asked(UNLISTED.format(shown), connection.list_tables)
+    schema, dot, bare = ("", "", name) if name in names else name.rpartition(".")
     where = {"database": schema} if dot else {}
-    names = asked(UNLISTED.format(shown), lambda: connection.list_tables(**where))
+    names = asked(UNLISTED.format(shown), lambda: connection.list_tables(**where)) if dot else names
     if bare not in names:
         raise InvalidData(f"No table {name!r} in {shown}.{suggestion(bare, names)}")
     table = asked(f"The columns of {name!r} in {shown} cannot be read.", lambda: connection.table(bare, **where))
     return open_table(table, **words)
 
 
+def _of_postgres(
+    ibis: Any, backend: Any, source: str, shown: str, words: dict[str, Any], most: int | None, keep: Any = None
+) -> SqlRecords:
+    """The records of what stands behind FROM in PostgreSQL."""
+    columns = PostgresColumns.of(backend, ibis, source, shown)
+    column, unit, order = (words[word] for word in ("column", "unit", "order"))
+    record, unit, order = choose(list(columns.kinds), column, unit, order, "the table")
+
+    def ask(query: Any, _alive: Any = keep) -> Any:
+        return backend.to_pyarrow(query)
+
+    language = IbisLanguage(ibis, "postgres", *label_bytes(backend))
+    asker = Asker(ask, backend.to_pyarrow_batches)
+    return SqlRecords.over(columns.rows(record, unit, order), asker, language, unit=unit, most=most, order=order)
+
+
 def _of_duckdb(connection: Any, name: str, shown: str, words: dict[str, Any]) -> SqlRecords:
     """By DuckDB's own connection: not every version of Ibis can list the tables of every version of DuckDB."""
-    schema, _, bare = name.rpartition(".")
-    query = "SELECT table_name FROM information_schema.tables WHERE table_schema = ?"
-    found = asked(UNLISTED.format(shown), lambda: connection.execute(query, [schema or "main"]).fetchall())
-    names = [entry for (entry,) in found]
-    if bare not in names:
-        raise InvalidData(f"No table {name!r} in {shown}.{suggestion(bare, names)}")
-    quoted = ".".join('"' + part.replace('"', '""') + '"' for part in (schema or "main", bare))
+    query = "SELECT table_schema, table_name FROM information_schema.tables WHERE table_catalog = current_database()"
+    every = asked(UNLISTED.format(shown), lambda: connection.execute(query).fetchall())
+    found = [(schema, bare) for schema, bare in every if name in (f"{schema}.{bare}", bare if schema == "main" else "")]
+    if not found:
+        names = [bare if schema == "main" else f"{schema}.{bare}" for schema, bare in every]
+        raise InvalidData(f"No table {name!r} in {shown}.{suggestion(name, names)}")
+    if len(found) > 1:
+        raise InvalidData(f"{len(found)} tables in {shown} can be meant by {name!r}. Make a view with another name.")
+    quoted = ".".join('"' + part.replace('"', '""') + '"' for part in found[0])
     relation = asked(f"The columns of {name!r} in {shown} cannot be read.", lambda: connection.query(f"FROM {quoted}"))
     return open_relation(relation, **words)
 
@@ -155,7 +193,7 @@ def _connect(ibis: Any, database: str, shown: str) -> Any:
             raise MissingExtra(f"{shown} needs a driver. Install it: pip install privatest[postgres]") from None
         return asked(
             f"The database {shown} cannot be reached. Is it running, and may you connect to it?",
-            lambda: ibis.postgres.from_connection(psycopg.connect(database)),
+            lambda: ibis.postgres.from_connection(psycopg.connect(database, client_encoding="utf8")),
         )
     return asked(
         f"The database {shown} cannot be reached, or Ibis does not know addresses that start with {scheme}://.",

@@ -6,9 +6,9 @@ import warnings
 from collections.abc import Callable
 from typing import TypeVar
 
-from privatest.errors import InvalidData, PrivatestError
+from privatest.errors import InvalidData, InvalidInput, PrivatestError
 
-__all__ = ["SUMMABLE", "asked", "tied", "unordered"]
+__all__ = ["SUMMABLE", "asked", "rows_of_a_unit", "tied", "unordered"]
 
 Answer = TypeVar("Answer")
 
@@ -31,6 +31,16 @@ def asked(complaint: str, ask: Callable[[], Answer]) -> Answer:
         name = type(error).__name__
     # Raised out here, so that the error does not carry the database's as its context.
     raise InvalidData(f"{complaint} ({name})")
+
+
+def rows_of_a_unit(most: int | None) -> int:
+    """The most rows of one unit that count, 1 unless it is said; so few that ranks times twice as many fit 64 bits."""
+    if most is not None and most >= SUMMABLE // 4:
+        raise InvalidInput(
+            f"max_rows_per_unit={most} must be below {SUMMABLE // 4:,} where a database or Spark ranks the rows. "
+            "Give the number of rows that one person may contribute, or leave unit out."
+        )
+    return most or 1
 
 
 def tied(order: str | None) -> InvalidData:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Context, Decimal
 from fractions import Fraction
@@ -23,6 +23,9 @@ class IbisLanguage:
 
     ibis: Any
     dialect: str
+    encoding: str = "UTF8"
+    # The bytes of a label in that encoding; None where no text of the database can be this label.
+    label_bytes: Callable[[str], bytes | None] = str.encode
 
     def number(self, value: float) -> Any:
         # By way of text: as a plain literal 0.1 would be a decimal, whose cast to a double some databases round.
@@ -51,9 +54,33 @@ class IbisLanguage:
         return self.ibis.literal(written).substr(index * width, width).cast("int64") + least
 
     def any_of(self, text: Any, labels: Sequence[str]) -> Any:
-        if self.dialect == "postgres":
-            return self._exact(text).isin([label.encode().hex() for label in labels])
-        return self._exact(text).isin([self._exact(self.ibis.literal(label)) for label in labels])
+        if self.dialect in ("duckdb", "postgres"):
+            found = (self.label_bytes(label) for label in labels)
+            written = self._constants([data for data in found if data is not None])
+        else:
+            written = [self.ibis.literal(label) for label in labels if "\0" not in label]
+        return self._exact(text).isin(written) if written else self.ibis.literal(False)
+
+    def _constants(self, texts: Sequence[bytes]) -> list[Any]:
+        """What ``_exact`` makes of texts of these bytes; in digits, so that no character of them reaches a parser."""
+        builtin = self.ibis.udf.scalar.builtin
+        if self.dialect == "duckdb":
+
+            @builtin(signature=(("string",), "binary"))
+            def unhex(digits):  # type: ignore[no-untyped-def]
+                ...
+
+            return [unhex(data.hex()) for data in texts]
+
+        @builtin(signature=(("string", "string"), "binary"))
+        def decode(digits, form):  # type: ignore[no-untyped-def]
+            ...
+
+        @builtin(signature=(("binary", "string"), "string"))
+        def convert_from(data, encoding):  # type: ignore[no-untyped-def]
+            ...
+
+        return [convert_from(decode(data.hex(), "hex"), self.encoding) for data in texts]
 
     def finite(self, x: Any) -> Any:
         """Whether a number of DuckDB's is neither NaN nor infinite."""
@@ -78,6 +105,11 @@ class IbisLanguage:
             return x.cast("int32").cast("float64")
         if self.dialect == "postgres" and kind.is_decimal() and not _short(kind):
             return self._guarded(x)
+        if self.dialect == "duckdb" and kind.is_decimal() and not kind.scale:
+            # HUGEINT is of this type to Ibis. DuckDB casts it to a double near by, its text to the nearest one.
+            near = x.cast("float64")
+            small = near.abs() <= self.number(2.0**53)
+            return self.case([(small, near)], x.cast("string").cast("float64"))
         return x if kind.is_float64() else x.cast("float64")
 
     def _guarded(self, x: Any) -> Any:
@@ -112,26 +144,17 @@ class IbisLanguage:
         return self.key(x)
 
     def _exact(self, text: Any) -> Any:
-        """A text as something that compares by code points: columns may have collations that ignore case."""
-        builtin = self.ibis.udf.scalar.builtin
+        """A text as something that compares by code points: columns may have collations that ignore case.
+
+        Those of PostgreSQL have lost theirs already, see ``postgres``.
+        """
         if self.dialect == "duckdb":
 
-            @builtin(signature=(("string",), "binary"))
+            @self.ibis.udf.scalar.builtin(signature=(("string",), "binary"))
             def encode(text):  # type: ignore[no-untyped-def]
                 ...
 
             return encode(text)
-        if self.dialect == "postgres":
-
-            @builtin(signature=(("string", "string"), "binary"))
-            def convert_to(text, encoding):  # type: ignore[no-untyped-def]
-                ...
-
-            @builtin(name="encode", signature=(("binary", "string"), "string"))
-            def written(data, form):  # type: ignore[no-untyped-def]
-                ...
-
-            return written(convert_to(text, "UTF8"), "hex")
         return text
 
 

@@ -16,8 +16,8 @@ import numpy.typing as npt
 from privatest.engines import expression
 from privatest.engines.fit import check_numbers, check_text, unfit
 from privatest.engines.names import choose
-from privatest.engines.protocol import counter
-from privatest.engines.sql_errors import SUMMABLE, asked, tied, unordered
+from privatest.engines.protocol import OneReading, Seen
+from privatest.engines.sql_errors import SUMMABLE, asked, rows_of_a_unit, tied, unordered
 from privatest.engines.sql_language import IbisLanguage
 from privatest.engines.sql_line import FoldedLine, folded_line
 from privatest.scores import Cells, Score
@@ -38,7 +38,7 @@ class Asker:
 
 
 @dataclass(frozen=True, eq=False)
-class SqlRecords:
+class SqlRecords(OneReading):
     """A column of an Ibis table, with the columns of its units and of its order."""
 
     rows: Any  # a table of the columns r (record), u (unit) and o (order), the latter two where they were named
@@ -46,7 +46,7 @@ class SqlRecords:
     language: IbisLanguage
     most: int | None
     order: str | None
-    _counted: list[int] = field(default_factory=list, repr=False)
+    _seen: Seen = field(default_factory=Seen, repr=False)
 
     @classmethod
     def of(
@@ -70,69 +70,75 @@ class SqlRecords:
             chosen["u"] = language.key(table[unit])
         if order is not None:
             chosen["o"] = language.place(table[order])
-        return cls(table.select(**chosen), asker, language, (most or 1) if unit is not None else None, order)
+        return cls.over(table.select(**chosen), asker, language, unit=unit, most=most, order=order)
 
-    def check(self, score: Score) -> None:
+    @classmethod
+    def over(
+        cls, rows: Any, asker: Asker, language: IbisLanguage, *, unit: str | None, most: int | None, order: str | None
+    ) -> SqlRecords:
+        """The records of a table of the columns r, u and o."""
+        return cls(rows, asker, language, rows_of_a_unit(most) if unit is not None else None, order)
+
+    def _fits(self, score: Score) -> None:
         kind = self.rows.r.type()
         (check_text if kind.is_string() else check_numbers)(score, str(kind))
+        if kind.is_string():  # some labels the database must be asked about
+            self._score(score)
 
-    def count(self) -> int:
-        if not self._counted:
-            if self.most is None:
-                query = self.rows.aggregate(n=self.rows.count())
-            else:
-                units = self.rows.filter(self.rows.u.notnull()).group_by("u").aggregate(rows=lambda t: t.count())
-                units = units.select(rows=self.language.case([(units.rows > self.most, self.most)], units.rows))
-                query = units.aggregate(n=units.rows.sum().cast("int64"))
-            self._counted.append(int(self._ask(query)["n"][0].as_py() or 0))
-        return self._counted[0]
+    def _rows(self) -> int:
+        if self.most is None:
+            query = self.rows.aggregate(n=self.rows.count())
+        else:
+            units = self.rows.filter(self.rows.u.notnull()).group_by("u").aggregate(rows=lambda t: t.count())
+            units = units.select(rows=self.language.case([(units.rows > self.most, self.most)], units.rows))
+            query = units.aggregate(n=units.rows.sum().cast("int64"))
+        return int(self._ask(query)["n"][0].as_py() or 0)
 
-    def total(self, score: Score) -> int:
-        self.check(score)
+    def _sum(self, score: Score) -> tuple[int, int]:
         if max(abs(score.low), abs(score.high)) >= SUMMABLE or not (self.most or expression.few_steps(score)):
-            return self._counted_total(score)
+            return self._counted_sum(score)
         quick = self._quick(score)
         if quick is not None:
             found = self._ask(self.rows.aggregate(**quick.sums, n=self.rows.count()))
-            self._counted[:] = [int(found["n"][0].as_py())]
-            return quick.total(*self._counted, *(int(found[name][0].as_py() or 0) for name in quick.sums))
+            count = int(found["n"][0].as_py())
+            return count, quick.total(count, *(int(found[name][0].as_py() or 0) for name in quick.sums))
         rows = self._kept(self._score(score))
         found = self._ask(rows.aggregate(total=rows.v.sum().cast("int64"), n=rows.count()))
-        self._counted[:] = [int(found["n"][0].as_py())]
-        return int(found["total"][0].as_py() or 0)
+        return int(found["n"][0].as_py()), int(found["total"][0].as_py() or 0)
 
     def _quick(self, score: Score) -> FoldedLine | None:
         if self.most is not None or self.language.dialect != "duckdb" or self.rows.r.type().is_string():
             return None
         return folded_line(score, self.rows.r, self.language)
 
-    def _counted_total(self, score: Score) -> int:
+    def _counted_sum(self, score: Score) -> tuple[int, int]:
         """The same sum, from how many records have each value: exact however large the scores are."""
         by_cell = self.most is None
         rows = self._kept(self._cell(score.cells) if by_cell else self._score(score))
         values, counts = self._counts(rows)
-        self._counted[:] = [sum(counts)]
         table = score.table.tolist()
-        return sum((table[value] if by_cell else value) * count for value, count in zip(values, counts, strict=True))
+        scores = (table[value] if by_cell else value for value in values)
+        return sum(counts), sum(one * count for one, count in zip(scores, counts, strict=True))
 
-    def histogram(self, cells: Cells) -> list[int]:
-        self.check(counter(cells))
+    def _cells(self, cells: Cells) -> list[int]:
         counts = [0] * (cells.count + 1)
         for value, count in zip(*self._counts(self._kept(self._cell(cells))), strict=True):
             counts[value] = count
         return counts
 
     def series(self, score: Score) -> Integers:
-        self.check(score)
+        self._fits(score)
         if self.order is None:
             raise unordered()
         rows = self._kept(self._score(score))
         query = rows.order_by(self._in_order(rows)).select(v=rows.v.cast("int64"))
         parts = asked(COMPLAINT, lambda: [np.asarray(batch.column(0)) for batch in self.asker.stream(query)])
-        return np.concatenate([np.empty(0, dtype=np.int64), *parts])
+        found = np.concatenate([np.empty(0, dtype=np.int64), *parts])
+        self._agree(len(found))
+        return found
 
     def block_totals(self, score: Score, block: int, start: int = 0) -> list[int]:
-        self.check(score)
+        self._fits(score)
         if self.order is None:
             raise unordered()
         score.check_total(block)
@@ -149,10 +155,14 @@ class SqlRecords:
         )
         rows = rows.mutate(block=rows.block.cast("int64"))
         blocks = rows.group_by("block").aggregate(total=rows.v.sum().cast("int64"), n=rows.count(), ties=rows.tie.sum())
-        found = self._ask(blocks.filter(blocks.n == block).order_by("block"))
-        if any(found["ties"].to_pylist()[1:]):
+        found = self._ask(blocks.order_by("block"))
+        sizes = found["n"].to_pylist()
+        if sizes:
+            self._agree(start + sum(sizes))
+        whole = sum(size == block for size in sizes)  # all but the last, at least
+        if any(found["ties"].to_pylist()[1:whole]):
             raise tied(self.order)
-        return [int(total) for total in found["total"].to_pylist()]
+        return [int(total) for total in found["total"].to_pylist()[:whole]]
 
     def _in_order(self, rows: Any) -> list[Any]:
         return [rows.o.asc(nulls_first=False), rows.v.asc()]
