@@ -99,7 +99,7 @@ def main() -> None:
             with sync_playwright() as play:
                 browser = play.chromium.launch(executable_path=chromium, args=ARGUMENTS)
                 page = browser.new_page(viewport={"width": 1360, "height": 900})
-                page.goto(f"{address}/?token={app.state.token}")
+                page.goto(f"{address}/#launch={app.state.launch()}")
                 page.wait_for_selector("html[data-ready=yes]")
                 plan(page, address)
                 run(page)

@@ -16,6 +16,7 @@ import pytest
 
 import privatest as pt
 from privatest.studio import create_app
+from privatest.studio.lanes import Lane
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # starlette would rather have httpx2, which is not what users of httpx have
@@ -57,6 +58,7 @@ def fill(folder: Path) -> None:
 
 def open_studio(where: Path, **more: Any) -> Studio:
     folder = where / "data"
+    where.mkdir(exist_ok=True)
     fill(folder)
     ledger = pt.Ledger(where / "ledger.db")
     ledger.grant("claims", epsilon=3)
@@ -91,8 +93,8 @@ class Served:
 
     @property
     def first(self) -> str:
-        """The address with the token."""
-        return f"{self.address}/?token={TOKEN}"
+        """An address that opens one page."""
+        return f"{self.address}/#launch={self.studio.app.state.launch()}"
 
 
 @pytest.fixture(scope="module")
@@ -111,3 +113,38 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     server.should_exit = True
     thread.join(10)
     listening.close()
+
+
+HOSTILE = """
+import sys
+sys.argv = ["worker", *sys.argv[1:]]
+from privatest.studio import worker
+
+def spin(**_):
+    while True:
+        pass
+
+def eat(**_):
+    return {"bytes": len(bytes(600 * 2**20))}
+
+worker.JOBS.update(spin=spin, eat=eat, echo=lambda **said: said, run_test=spin, run_change=eat, monitor_start=spin)
+worker.main()
+"""
+
+
+@pytest.fixture
+def hostile(tmp_path: Path) -> Iterator[Any]:
+    """Lanes, made or given, whose workers do what never ends, or want more memory than there is."""
+    script, made = tmp_path / "hostile.py", []
+    script.write_text(HOSTILE)
+
+    def lane(given: Lane | None = None, **settings: Any) -> Lane:
+        lane = given or Lane(**{"seconds": 60, "memory": 512 * 2**20, **settings})
+        for each in lane._workers:
+            each._command[1:3] = [str(script)]
+        made.append(lane)
+        return lane
+
+    yield lane
+    for each in made:
+        each.close()

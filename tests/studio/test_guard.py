@@ -14,42 +14,120 @@ from privatest.studio.guard import HEADERS, MAX_BODY, Guard
 from privatest.studio.tokens import Token
 
 TOKEN = "a-token-of-the-tests-0123456789"
-PATHS = ["/", "/static/studio.js", "/static/plotly.min.js", "/api/about", "/api/openapi.json", "/api/monitors"]
+OPEN = ["/", "/static/studio.js", "/static/plotly.min.js"]
+SHUT = ["/api/about", "/api/openapi.json", "/api/monitors", "/nothing"]
+PATHS = OPEN + SHUT
 
 
 @pytest.fixture
 def stranger(studio: Any) -> TestClient:
-    """Somebody without the token."""
+    """Somebody without the key."""
     return TestClient(studio.app, base_url="http://127.0.0.1", follow_redirects=False)
 
 
-@pytest.mark.parametrize("path", PATHS)
-def test_without_the_token_nothing_is_served(stranger: TestClient, path: str) -> None:
+@pytest.mark.parametrize("path", SHUT)
+def test_without_the_key_nothing_is_answered(stranger: TestClient, path: str) -> None:
+    for method in ("GET", "POST", "PUT", "HEAD", "OPTIONS"):
+        answer = stranger.request(method, path)
+        assert answer.status_code == 401
+        assert method == "HEAD" or set(answer.json()) == {"error"}
+
+
+@pytest.mark.parametrize("path", OPEN)
+def test_the_page_is_for_everybody_and_holds_nothing(studio: Any, stranger: TestClient, path: str) -> None:
+    word = studio.app.state.launch()
     answer = stranger.get(path)
-    assert answer.status_code == 401
-    assert set(answer.json()) == {"error"}
+    assert answer.status_code == 200
+    assert "set-cookie" not in answer.headers
+    for secret in (TOKEN, word, str(studio.folder), "claims"):
+        assert secret not in answer.text
+    assert stranger.post(path).status_code == 401
 
 
 @pytest.mark.parametrize("token", ["", "wrong", TOKEN[:-1], TOKEN + "x", TOKEN.upper(), "é" * 40])
-def test_a_wrong_token_is_refused_wherever_it_stands(stranger: TestClient, token: str) -> None:
-    assert stranger.get("/", params={"token": token}).status_code == 401
+def test_a_wrong_key_is_refused(stranger: TestClient, token: str) -> None:
     assert stranger.get("/api/about", headers={"authorization": f"Bearer {token}".encode()}).status_code == 401
-    crumb = f"{Token(TOKEN).cookie}={token}".encode()
-    assert stranger.get("/api/about", headers={"cookie": crumb}).status_code == 401
-    assert stranger.get("/api/about", params={"token": TOKEN}).status_code == 401  # only the first page takes it so
+    assert stranger.post("/api/key", headers={"authorization": f"Launch {token}".encode()}).status_code == 401
 
 
-def test_the_first_visit_trades_the_token_for_a_cookie_and_a_clean_address(stranger: TestClient) -> None:
-    answer = stranger.get("/", params={"token": TOKEN})
-    assert (answer.status_code, answer.headers["location"]) == (303, "/")
-    crumb = answer.headers["set-cookie"].lower()
-    assert "httponly" in crumb
-    assert "samesite=strict" in crumb
-    assert "path=/" in crumb
-    page = stranger.get("/")
-    assert page.status_code == 200
-    assert TOKEN not in page.text
-    assert stranger.get("/api/about").status_code == 200
+def test_the_key_counts_in_its_header_alone(stranger: TestClient) -> None:
+    """Neither in an address nor in a cookie, which every port of this host would be sent."""
+    assert stranger.get("/api/about", params={"token": TOKEN, "key": TOKEN}).status_code == 401
+    assert stranger.get("/api/about", headers={"cookie": f"key={TOKEN}; token={TOKEN}"}).status_code == 401
+    assert stranger.get("/api/about", headers={"authorization": TOKEN}).status_code == 401
+    assert stranger.get("/api/about", headers={"authorization": f"Launch {TOKEN}"}).status_code == 401
+    assert stranger.get("/api/about", headers={"authorization": f"Bearer {TOKEN}"}).status_code == 200
+
+
+def test_a_launch_word_works_once(studio: Any, stranger: TestClient) -> None:
+    word, other = studio.app.state.launch(), studio.app.state.launch()
+    assert stranger.get("/api/about", headers={"authorization": f"Bearer {word}"}).status_code == 401
+    assert stranger.get("/api/key", headers={"authorization": f"Launch {word}"}).status_code == 401
+    assert studio.app.state.waits(word)
+    first, second = (stranger.post("/api/key", headers={"authorization": f"Launch {word}"}) for _ in range(2))
+    assert first.json() == {"key": TOKEN}
+    assert second.status_code == 401
+    assert not studio.app.state.waits(word)
+    assert studio.app.state.waits(other)
+    assert "set-cookie" not in first.headers
+    assert first.headers["cache-control"] == "no-store"
+
+
+@pytest.mark.parametrize("header", [{"origin": "http://evil.example"}, {"sec-fetch-site": "same-site"}])
+def test_another_site_cannot_use_a_launch_word_up(studio: Any, stranger: TestClient, header: dict[str, str]) -> None:
+    word = studio.app.state.launch()
+    answer = stranger.post("/api/key", headers={"authorization": f"Launch {word}", **header})
+    assert answer.status_code == 403
+    assert studio.app.state.waits(word)
+
+
+def test_of_words_that_nobody_uses_the_oldest_go() -> None:
+    token = Token(TOKEN)
+    words = [token.launch() for _ in range(40)]
+    assert [token.waits(word) for word in words] == [False] * 24 + [True] * 16
+    assert token.redeem(words[-1])
+    assert not token.redeem(words[-1])
+
+
+def test_nothing_inside_the_guard_sees_a_secret(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
+    """The framework exports traces and request data where a variable says so: there is none to be had."""
+    from opentelemetry import trace
+
+    seen: list[Any] = []
+
+    class Spy:
+        def __getattr__(self, name: str) -> Any:
+            def told(*args: Any, **more: Any) -> Any:
+                seen.append((name, args, more))
+                return Spy()
+
+            return told
+
+        def __enter__(self) -> Any:
+            return self
+
+        def __exit__(self, *_: Any) -> None:
+            pass
+
+    monkeypatch.setattr(trace, "get_tracer_provider", Spy)
+    for name in ("FASTAPI_OTEL_AUTO_CONFIGURE", "OTEL_EXPORTER_OTLP_ENDPOINT"):
+        monkeypatch.setenv(name, "true" if "AUTO" in name else "http://127.0.0.1:9")
+    app = create_app(token=TOKEN, folder=tmp_path)
+    inside: list[Any] = []
+
+    @app.middleware("http")
+    async def watching(request: Any, then: Any) -> Any:
+        inside.append((str(request.url), list(request.headers.items())))
+        return await then(request)
+
+    client = TestClient(app, base_url="http://127.0.0.1")
+    word = app.state.launch()
+    client.get("/")
+    client.post("/api/key", headers={"authorization": f"Launch {word}"})
+    client.get("/api/about", headers={"Authorization": f"Bearer {TOKEN}"})
+    assert len(inside) == 2
+    assert seen == []
+    assert all(secret not in repr(inside) for secret in (TOKEN, word, "uthorization"))
 
 
 @pytest.mark.parametrize(
@@ -75,7 +153,7 @@ def test_the_own_hosts_are_served(studio: Any, host: str) -> None:
         "http://127.0.0.1.evil.example",
     ],
 )
-def test_a_foreign_origin_is_refused_though_the_cookie_is_there(studio: Any, origin: str) -> None:
+def test_a_foreign_origin_is_refused_though_the_key_is_there(studio: Any, origin: str) -> None:
     before = studio.ledger_bytes
     for path in ("/api/run/test", "/api/look"):
         assert studio.client.post(path, json={}, headers={"origin": origin}).status_code == 403
@@ -143,7 +221,7 @@ def test_an_exception_that_nobody_caught_says_nothing(caplog: pytest.LogCaptureF
         raise RuntimeError("the record 4711 is odd")
 
     guard = Guard(broken, token=Token(TOKEN), hosts=["testserver"], max_upload=1)
-    answer = TestClient(guard).get("/", headers={"authorization": f"Bearer {TOKEN}"})
+    answer = TestClient(guard).get("/api/x", headers={"authorization": f"Bearer {TOKEN}"})
     assert answer.status_code == 500
     assert "4711" not in answer.text + caplog.text
 
@@ -163,5 +241,7 @@ def test_tokens_are_fresh_and_never_shown() -> None:
     one, other = Token(), Token()
     assert one.text != other.text
     assert len(one.text) >= 40
+    word = one.launch()
     assert one.text not in repr(one)
-    assert one.text not in one.cookie
+    assert word not in repr(one)
+    assert word != one.text

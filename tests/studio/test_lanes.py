@@ -11,7 +11,7 @@ import pytest
 
 from privatest import errors
 from privatest.studio import worker
-from privatest.studio.lanes import Lane
+from privatest.studio.lanes import Busy, Lane
 
 ASK: dict[str, Any] = {"null": "bernoulli(0.4)", "alternative": "bernoulli(0.6)", "epsilon": 1.0}
 LONG: dict[str, Any] = {"null": "cauchy(0, 1)", "alternative": "cauchy(0.5, 1)", "epsilon": 0.1}
@@ -72,15 +72,23 @@ def test_what_nobody_waits_for_is_stopped_and_what_waits_is_dropped(
         await asyncio.gather(first, second)
         return answer
 
-    first = lane._worker._process
+    first = process_of(lane)
     assert asyncio.run(crowd())["n"] == 29  # and not after the minutes that the others would have taken
-    assert lane._worker._process is not first
+    assert process_of(lane) is not first
+    assert first.poll() is not None
     assert not lane._asked
+
+
+def process_of(lane: Lane) -> Any:
+    """The process of the only worker."""
+    (worker,) = lane._workers
+    return worker.process
 
 
 def test_a_worker_that_died_is_replaced(lane: Lane) -> None:
     asyncio.run(lane.answer("look", ASK))
-    lane._worker.kill()
+    process_of(lane).kill()
+    process_of(lane) and process_of(lane).wait()
     assert asyncio.run(lane.answer("size", ASK))["n"] == 29
 
 
@@ -92,3 +100,83 @@ def test_whatever_a_job_raises_becomes_a_sentence(monkeypatch: pytest.MonkeyPatc
     assert worker.answer('{"job": "look", "arguments": {}}')["kind"] == "Infeasible"
     assert "MemoryError" in worker.answer('{"job": "look", "arguments": {}}')["error"]
     assert "error" in worker.answer("not json")
+
+
+def test_whatever_is_computed_ends_at_the_limits_of_time_and_memory(hostile: Any) -> None:
+    lane = hostile(seconds=1, remedy="Ask for less.")
+    with pytest.raises(errors.Infeasible, match=r"more than 1 seconds or too much memory\. Ask for less\."):
+        asyncio.run(lane.answer("spin", {}))
+    with pytest.raises(errors.Infeasible, match="MemoryError"):
+        asyncio.run(hostile().answer("eat", {}))
+    assert asyncio.run(hostile(memory=2**31).answer("eat", {})) == {"bytes": 600 * 2**20}
+
+
+def test_questions_that_are_no_equals_are_each_answered(hostile: Any) -> None:
+    """Two equal portions of records are two portions."""
+    lane = hostile(remembers=False)
+
+    async def ask() -> list[Any]:
+        return await asyncio.gather(*(lane.answer("echo", {"lines": ["1"]}) for _ in range(5)))
+
+    found = asyncio.run(ask())
+    assert found == [{"lines": ["1"]}] * 5
+    assert len({id(each) for each in found}) == 5
+    assert not lane._known
+
+
+def test_of_what_is_not_kept_no_process_is_left(hostile: Any) -> None:
+    lane = hostile(kept=False, remembers=False, workers=2)
+    assert asyncio.run(lane.answer("echo", {"a": 1})) == {"a": 1}
+    assert all(worker.process is None for worker in lane._workers)
+    assert all(not worker._held for worker in lane._workers)
+
+
+def test_several_workers_compute_at_the_same_time(hostile: Any) -> None:
+    lane = hostile(workers=2, remembers=False, stoppable=True)
+
+    async def ask() -> Any:
+        endless = asyncio.create_task(lane.answer("spin", {}))
+        found = await lane.answer("echo", {"a": 1})
+        endless.cancel()
+        return found
+
+    assert asyncio.run(ask()) == {"a": 1}
+
+
+def test_no_more_questions_wait_than_are_answered_in_a_while(hostile: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("privatest.studio.lanes.MOST_WAITING", 3)
+    lane = hostile(stoppable=True)
+
+    async def ask() -> None:
+        waiting = [asyncio.create_task(lane.answer("spin", {"n": i})) for i in range(3)]
+        await asyncio.sleep(0.05)
+        with pytest.raises(Busy, match="3 questions"):
+            await lane.answer("echo", {})
+        lane.close()
+        for each in waiting:
+            with pytest.raises(errors.Infeasible):
+                await each
+        with pytest.raises(errors.Infeasible, match="closing"):
+            await lane.answer("echo", {})
+
+    asyncio.run(ask())
+    assert all(worker.process is None for worker in lane._workers)
+
+
+def test_a_worker_ends_with_the_one_who_asked(hostile: Any) -> None:
+    """Killed without a word, the server leaves no process that computes on."""
+    lane = hostile()
+    (worker,) = lane._workers
+    process = worker._started()
+    assert process.stdin is not None
+    process.stdin.write('{"job": "spin", "arguments": {}, "seconds": 600}\n')
+    process.stdin.close()  # as the system does when its owner dies
+    assert process.wait(30) == 0
+
+
+def test_answers_are_remembered_within_bounds(hostile: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("privatest.studio.lanes.MOST_REMEMBERED", 1000)
+    lane = hostile()
+    for i in range(6):
+        asyncio.run(lane.answer("echo", {"n": i, "long": "x" * 400}))
+    assert len(lane._known) == 2

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from typing import Any
 
 import pytest
+
+from privatest.studio.lanes import Lane
 
 ASK: dict[str, Any] = {"null": "bernoulli(0.2)", "alternative": "bernoulli(0.8)", "epsilon": 1.0, "dataset": "claims"}
 
@@ -90,3 +93,59 @@ def test_broken_lines_go_on(fresh: Any) -> None:
     assert answer.status_code == 200
     assert answer.json()["seen"] > 0
     assert fresh.client.get("/api/monitors/nobody").status_code == 422
+
+
+def test_monitors_that_never_begin_are_stopped_and_others_go_on(
+    fresh: Any, hostile: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = fresh.post("/api/monitors", **ASK, request="m").json()["monitor"]
+    with monkeypatch.context() as patched:
+        patched.setattr("privatest.studio.monitors.Lane", lambda **more: hostile(Lane(**{**more, "seconds": 1})))
+        answers: list[Any] = []
+
+        def start(request: str) -> None:
+            answers.append(fresh.post("/api/monitors", **ASK, request=request))
+
+        threads = [threading.Thread(target=start, args=[f"endless-{i}"]) for i in range(4)]
+        for thread in threads:
+            thread.start()
+        while any(thread.is_alive() for thread in threads):
+            assert fresh.client.get("/").status_code == 200
+            assert len(fresh.client.get("/api/monitors").json()["monitors"]) == 1
+    assert [answer.status_code for answer in answers] == [422] * 4
+    assert fresh.ledger.spent("claims") == 1
+    assert fresh.post(f"/api/monitors/{first}/records", lines=lines(fresh)).json()["drift_detected"]
+
+
+def test_equal_portions_of_records_are_all_taken(fresh: Any) -> None:
+    name = fresh.post("/api/monitors", **ASK, request="m").json()["monitor"]
+    block = fresh.client.get(f"/api/monitors/{name}").json()["settings"]["block"]
+    threads = [
+        threading.Thread(target=lambda: fresh.post(f"/api/monitors/{name}/records", lines=["0"] * block))
+        for _ in range(5)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert fresh.client.get(f"/api/monitors/{name}").json()["seen"] == 5 * block
+
+
+def test_a_monitor_that_is_over_holds_no_process_and_one_that_died_says_so(fresh: Any) -> None:
+    names = [fresh.post("/api/monitors", **{**ASK, "request": f"m{i}"}).json()["monitor"] for i in range(3)]
+
+    def processes() -> list[Any]:
+        return [each.lane._workers[0].process for each in fresh.app.state.monitors._all.values()]
+
+    assert None not in processes()
+    assert fresh.post(f"/api/monitors/{names[0]}/stop").json()["stopped"]
+    assert fresh.post(f"/api/monitors/{names[1]}/records", lines=lines(fresh)).json()["drift_detected"]
+    *over, last = processes()
+    assert over == [None, None]
+    last.kill()
+    last.wait()
+    lost = fresh.client.get(f"/api/monitors/{names[2]}").json()
+    assert lost["stopped"]
+    assert "ended" in lost["problem"]
+    assert fresh.post(f"/api/monitors/{names[2]}/records", lines=["1"]).status_code == 422
+    assert [each["stopped"] for each in fresh.client.get("/api/monitors").json()["monitors"]] == [True, False, True]

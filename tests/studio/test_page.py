@@ -12,7 +12,6 @@ from urllib.parse import urlsplit
 import pytest
 
 import privatest as pt
-from privatest.studio.tokens import Token
 from tests import needs
 
 from .conftest import TOKEN
@@ -54,8 +53,7 @@ class Watched:
             self.complaints.append(f"{response.status} {response.url}")
 
     def open(self, settings: str = COIN) -> Any:
-        self.page.context.add_cookies([{"name": Token(TOKEN).cookie, "value": TOKEN, "url": self.served.address}])
-        self.page.goto(self.served.address + "/" + settings)
+        self.page.goto(f"{self.served.address}/{settings}&launch={self.served.studio.app.state.launch()}")
         self.page.wait_for_selector("html[data-ready=yes]")
         return self.page
 
@@ -102,12 +100,77 @@ def watched(browser: Any, served: Any) -> Iterator[Watched]:
     assert made.complaints == []
 
 
-def test_the_printed_address_opens_the_page_and_leaves_no_token_in_it(watched: Watched) -> None:
-    watched.page.goto(watched.served.first)
-    watched.page.wait_for_selector("#chart-densities[data-epsilon='0.5']")
-    assert TOKEN not in watched.page.url
-    assert TOKEN not in watched.page.content()
-    assert "privatest_" not in watched.page.evaluate("document.cookie")
+def test_the_printed_address_opens_one_page_and_leaves_no_secret_in_it(watched: Watched, browser: Any) -> None:
+    page, first = watched.page, watched.served.first
+    page.goto(first)
+    page.wait_for_selector("#chart-densities[data-epsilon='0.5']")
+    word = first.partition("launch=")[2]
+    assert word not in page.url + page.content()
+    assert TOKEN not in page.url + page.content()
+    assert page.context.cookies() == []
+    assert page.evaluate("Object.values(sessionStorage)") == [TOKEN]
+    assert page.evaluate("Object.values(localStorage)") == []
+    page.reload()  # the key is there still
+    page.wait_for_selector("#chart-densities[data-epsilon='0.5']")
+    second = page.context.new_page()  # beside a page that is open, another needs no word
+    second.goto(watched.served.address)
+    second.wait_for_selector("#chart-densities[data-epsilon='0.5']")
+    second.close()
+    elsewhere = browser.new_context()  # somebody who read the address somewhere
+    late = elsewhere.new_page()
+    late.goto(first)
+    late.wait_for_selector("#launch-problem:not([hidden])")
+    assert "used before" in late.inner_text("#launch-problem")
+    assert not late.is_visible("#main")
+    late.fill("#launch-word", watched.served.first)  # a new one, pasted
+    late.click("#launch button")
+    late.wait_for_selector("#chart-densities[data-epsilon='0.5']")
+    late.evaluate("sessionStorage.clear()")
+    late.reload()
+    late.wait_for_selector("#launch:not([hidden])")
+    late.evaluate(f"location.hash = {watched.served.first.partition('#')[2]!r}")  # an address typed over this one
+    late.wait_for_selector("#chart-densities[data-epsilon='0.5']")
+    elsewhere.close()
+
+
+@pytest.mark.parametrize("name", ["constructor", "__proto__", "toString", "hasOwnProperty", "nothing", ""])
+def test_an_address_that_names_no_family_opens_the_first_one(watched: Watched, name: str) -> None:
+    page = watched.open(f"#kind={name}&goal={name}&tab={name}&neighbours={name}&{name or 'x'}=1&epsilon=1")
+    watched.settled()
+    assert page.input_value("#kind") == "normal"
+    assert page.is_visible("#panel-plan")
+    assert name not in page.url or not name
+
+
+def test_links_and_marks_in_labels_are_text(watched: Watched) -> None:
+    page = watched.open("#kind=table&epsilon=1")
+    label = '<a href="https://evil.example/">press</a>'
+    page.fill("#table", f"{label}, 0.5, 0.3\n<b>two</b>, 0.5, 0.7")
+    until(page, "document.querySelector('#chart-densities .xtick text') !== null")
+    until(page, "document.querySelector('#chart-densities').textContent.includes('<b>two</b>')")
+    assert label in page.evaluate("document.querySelector('#chart-densities').textContent")
+    assert page.evaluate("document.querySelectorAll('svg a, main a').length") == 0
+
+
+def test_a_test_that_hides_how_many_records_there_are(watched: Watched) -> None:
+    page = watched.open(COIN + "&tab=run&neighbours=add-remove")
+    page.fill("#run-path", "tosses.csv")
+    page.fill("#run-column", "toss")
+    page.fill("#run-dataset", "claims")
+    page.click("#run-button")
+    page.wait_for_selector("#run-problem:not([hidden])")
+    assert "stays hidden" in page.inner_text("#run-problem")
+    page.fill("#run-n", "390")
+    page.click("#run-button")
+    page.wait_for_selector("#release .decision")
+    page.wait_for_selector("#chart-release[data-n='390']")
+    assert "400" not in page.inner_text("#release")
+    assert "stays hidden" in page.inner_text("#release")
+    page.click("#tab-plan")
+    watched.settled()
+    P, Q = "bernoulli(0.4)", "bernoulli(0.6)"
+    wanted = pt.sample_size(P, Q, epsilon=1, advantage=0.67, neighbours="add-remove")
+    assert watched.number("needed") == wanted != pt.sample_size(P, Q, epsilon=1, advantage=0.67)
 
 
 def test_sliders_change_pictures_and_numbers_and_the_numbers_are_the_packages(watched: Watched) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import threading
+import time
 from fractions import Fraction
 from typing import Any
 
@@ -15,7 +16,7 @@ import privatest as pt
 from privatest import errors
 from privatest.studio import create_app
 
-from .conftest import ASK
+from .conftest import ASK, TOKEN, open_studio
 
 RUN: dict[str, Any] = {**ASK, "source": {"path": "tosses.csv"}, "column": "toss", "dataset": "claims", "request": "r1"}
 CHANGE: dict[str, Any] = {
@@ -33,7 +34,7 @@ def test_a_test_on_a_file_releases_what_the_package_releases(fresh: Any) -> None
     release = found["release"]
     assert release["decision"] == "null"  # 400 records at epsilon 1: wrong with probability 1e-10
     assert (release["n"], release["epsilon"], release["private"], release["simulated"]) == (400, 1.0, True, False)
-    assert found["budget"] == {"dataset": "claims", "granted": 3.0, "spent": 1.0, "left": 2.0}
+    assert found["budget"] == {"dataset": "claims", "granted": 3.0, "spent": 1.0, "left": 2.0, "covers": None}
     charge, recorded = fresh.ledger.history("claims")[-2:]
     assert (charge.kind, recorded.kind, charge.request) == ("charge", "release", "r1")
     assert set(release) == set(pt.design("bernoulli(0.4)", "bernoulli(0.6)", epsilon=1, n=400).run([1] * 400).to_dict())
@@ -57,8 +58,56 @@ def test_an_upload_can_be_run_on(fresh: Any) -> None:
 
 def test_the_same_request_again_is_free_and_gives_the_same_answer(fresh: Any) -> None:
     found = [fresh.post("/api/run/test", **RUN).json() for _ in range(3)]
-    assert found[0] == found[1] == found[2]
+    fresh_one, *again = [without_receipt(each) for each in found]
+    assert again == [fresh_one] * 2
     assert fresh.ledger.spent("claims") == 1
+
+
+def without_receipt(found: dict[str, Any]) -> dict[str, Any]:
+    """The answer without what the ledger noted beside it."""
+    kept = {name: value for name, value in found["release"].items() if name not in {"receipt", "replayed"}}
+    return {**found, "release": kept}
+
+
+def test_a_recorded_answer_says_so_and_what_was_not_read(fresh: Any) -> None:
+    first = fresh.post("/api/run/test", **RUN).json()["release"]
+    assert first["replayed"] is False
+    assert fresh.ledger.verify(since=first["receipt"]["fingerprint"]) == 4
+    (fresh.folder / "other.csv").write_text((fresh.folder / "tosses.csv").read_text())
+    same = fresh.post("/api/run/test", **RUN)
+    other = fresh.post("/api/run/test", **{**RUN, "source": {"path": "other.csv"}})
+    for answer in (same, other):
+        release = answer.json()["release"]
+        assert release["replayed"] is True
+        assert "for 'tosses.csv'; nothing charged, the data given now" in release["receipt"]["note"]
+        assert release["receipt"]["source"] == "tosses.csv"
+        assert str(fresh.folder) not in answer.text
+        assert release["statistic"] == first["statistic"]
+    assert "('other.csv') were not read" in other.json()["release"]["receipt"]["note"]
+    assert fresh.ledger.spent("claims") == 1
+
+
+def test_a_data_set_whose_grant_names_its_files_takes_no_others(fresh: Any) -> None:
+    """Another data set's budget does not pay for them either."""
+    (fresh.folder / "other.csv").write_text((fresh.folder / "tosses.csv").read_text())
+    fresh.ledger.grant("claims", epsilon=3, covers=[fresh.folder / "tosses.csv", fresh.folder / "changed.csv"])
+    fresh.ledger.grant("free", epsilon=3)
+    content = (fresh.folder / "tosses.csv").read_bytes()
+    upload = fresh.client.post("/api/upload", params={"name": "mine.csv"}, content=content).json()["upload"]
+    before = fresh.ledger_bytes
+    for change, said in (
+        ({"source": {"path": "other.csv"}}, "none of them"),
+        ({"source": {"upload": upload}}, "none of them"),
+        ({"dataset": "free"}, "belongs to data set 'claims'"),
+    ):
+        answer = fresh.post("/api/run/test", **{**RUN, **change})
+        assert answer.status_code == 409, answer.text
+        assert said in answer.json()["error"]
+        assert str(fresh.folder) not in answer.text
+    assert fresh.ledger_bytes == before
+    assert fresh.post("/api/run/test", **RUN).status_code == 200
+    budgets = {each["dataset"]: each["covers"] for each in fresh.client.get("/api/about").json()["budgets"]}
+    assert budgets == {"claims": ["changed.csv", "tosses.csv"], "poor": None, "free": None}
 
 
 def test_pressed_many_times_at_once_it_is_charged_once(fresh: Any) -> None:
@@ -70,7 +119,8 @@ def test_pressed_many_times_at_once_it_is_charged_once(fresh: Any) -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    assert len({json.dumps(each["release"], sort_keys=True) for each in found}) == 1
+    assert len({json.dumps(without_receipt(each), sort_keys=True) for each in found}) == 1
+    assert sorted(each["release"]["replayed"] for each in found) == [False] + [True] * 5
     assert fresh.ledger.spent("claims") == 1
 
 
@@ -79,7 +129,7 @@ def test_pressed_many_times_at_once_it_is_charged_once(fresh: Any) -> None:
     [
         ({"dataset": "poor"}, 409, "left"),
         ({"dataset": "clams"}, 422, "claims"),
-        ({"column": "tos"}, 422, "toss"),
+        ({"column": "tos"}, 422, "first line of 'tosses.csv'"),
         ({"column": None}, 422, "column"),
         ({"n": 399}, 422, "400"),
         ({"source": {"upload": "upload-99"}}, 422, "upload"),
@@ -167,3 +217,62 @@ def test_no_record_and_no_raw_total_is_in_any_answer_or_log(fresh: Any, caplog: 
         assert secret not in text, secret
     for value in values:
         assert value[:9] not in text
+
+
+def test_a_run_ends_at_its_limits_and_the_page_answers_meanwhile(tmp_path: Any, hostile: Any) -> None:
+    """Whatever is computed: here runs that never end, and runs that want more memory than they may have."""
+    studio = open_studio(tmp_path / "s", max_seconds=1.5)
+    with studio.client:
+        lane = hostile(studio.app.state.lanes["runs"])
+        for each in lane._workers:
+            each._command[-1] = str(512 * 2**20)
+        answers: list[Any] = []
+        threads = [
+            threading.Thread(target=lambda i=i: answers.append(studio.post("/api/run/test", **RUN, n=400 + i)))
+            for i in range(6)
+        ]
+        for thread in threads:
+            thread.start()
+        while any(thread.is_alive() for thread in threads):
+            assert studio.client.get("/").status_code == 200
+        eaten = studio.post("/api/run/change", **CHANGE)
+    for answer in (*answers, eaten):
+        assert answer.status_code == 422
+        assert set(answer.json()) == {"error"}
+    assert len(answers) == 6
+    assert all("1.5 seconds" in answer.json()["error"] for answer in answers)
+    assert all("at no new charge" in answer.json()["error"] for answer in answers)
+    assert "MemoryError" in eaten.json()["error"]
+    assert studio.ledger.spent("claims") == 0
+
+
+def test_a_run_is_stopped_when_its_asker_leaves(served: Any, hostile: Any) -> None:
+    import httpx
+
+    lane = hostile(served.studio.app.state.lanes["runs"])
+    try:
+        headers = {"authorization": f"Bearer {TOKEN}"}
+        with (
+            httpx.Client(base_url=served.address, trust_env=False, headers=headers) as client,
+            pytest.raises(httpx.ReadTimeout),
+        ):
+            client.post("/api/run/test", json=RUN, timeout=1.5)
+        end = time.monotonic() + 30
+        while lane._asked or any(worker.process for worker in lane._workers):
+            assert time.monotonic() < end
+            time.sleep(0.05)
+    finally:
+        for each in lane._workers:
+            each._command[1:2] = ["-m", "privatest.studio.worker"]
+
+
+def test_the_number_of_records_stays_hidden_where_asked(fresh: Any) -> None:
+    hidden = {**RUN, "neighbours": "add-remove"}
+    refused = fresh.post("/api/run/test", **hidden)
+    assert refused.status_code == 422
+    assert "n is missing" in refused.json()["error"]
+    assert fresh.ledger.spent("claims") == 0
+    answer = fresh.post("/api/run/test", **hidden, n=390)
+    release = answer.json()["release"]
+    assert (release["n"], release["neighbours"], release["private"]) == (390, "add-remove", True)
+    assert "400" not in answer.text

@@ -15,6 +15,9 @@ __all__ = ["studio", "version"]
 Folder = Annotated[str, typer.Option("--folder", help="Folder whose files the page may open.", metavar="FOLDER")]
 Port = Annotated[int, typer.Option("--port", help="Port on this machine; 0 takes a free one.", metavar="NUMBER")]
 Host = Annotated[str, typer.Option("--host", help="Address to listen on; others than loopback are visible.")]
+Seconds = Annotated[
+    float, typer.Option("--max-seconds", help="Seconds after which a run on data is stopped.", metavar="NUMBER")
+]
 NoBrowser = Annotated[bool, typer.Option("--no-browser", help="Print the address and open nothing.")]
 
 
@@ -24,6 +27,7 @@ def studio(
     host: Host = "127.0.0.1",
     ledger: o.Ledger = None,
     no_browser: NoBrowser = False,
+    max_seconds: Seconds = 600.0,
 ) -> None:
     """Open the studio, a page on this machine to plan by looking.
 
@@ -33,7 +37,9 @@ def studio(
     """
     from privatest import studio as page
 
-    page.serve(folder=folder, port=port, host=host, ledger=ledger, open_browser=not no_browser)
+    page.serve(
+        folder=folder, port=port, host=host, ledger=ledger, open_browser=not no_browser, max_seconds=max_seconds
+    )
 
 
 def version(as_json: o.Json = False) -> None:

@@ -17,7 +17,6 @@ from privatest.engines.arrow import import_arrow
 from privatest.engines.csv_rows import LONGEST, Utf8, csv_rows
 from privatest.engines.fields import FieldRecords, field_keys
 from privatest.engines.files import Wanted, progress_bar, rows, structure
-from privatest.engines.names import choose as choose_names
 from privatest.engines.streams import Part, Piece, Progress, Stream
 from privatest.errors import InvalidData
 
@@ -35,7 +34,13 @@ def csv_stream(files: Sequence[str], choose: Callable[[Sequence[str], str], Want
     headers = [_header(path) for path in files]
     wanted = choose(headers[0], repr(files[0]))
     for path, names in zip(files[1:], headers[1:], strict=True):
-        choose_names(names, *wanted, repr(path))
+        if any(
+            names.count(name) != 1 for name in wanted.names()
+        ):  # not quoted: of files without names they are records
+            raise InvalidData(
+                f"The first line of {path!r} does not name the columns that are read of {files[0]!r}, each once. Pass "
+                "files whose first lines name the same columns."
+            )
     size = sum(os.path.getsize(path) for path in files)
     pieces = [_piece(path, wanted, names) for path, names in zip(files, headers, strict=True)]
     return Stream(pieces, FieldRecords(pa.nulls(0, pa.binary())), bar=progress_bar(size, "bytes"))

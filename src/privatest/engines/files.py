@@ -51,7 +51,8 @@ def open_files(
         from privatest.engines.parquet import parquet_stream as stream_of
     else:
         from privatest.engines.feather import feather_stream as stream_of
-    stream = stream_of(files, lambda names, where: Wanted(*choose(names, column, unit, order, where)))
+    apart = form != "CSV"
+    stream = stream_of(files, lambda names, where: Wanted(*choose(names, column, unit, order, where, apart=apart)))
     if max_rows_per_unit is not None:
         return UnitRecords(stream, max_rows_per_unit, order)
     return StreamRecords(stream) if order is None else OrderedRecords(stream, order)

@@ -11,19 +11,31 @@ from privatest.errors import InvalidData
 __all__ = ["choose"]
 
 
-def choose(names: Sequence[str], column: Any, unit: Any, order: Any, where: str) -> tuple[str, str | None, str | None]:
-    """The names of the records', the unit's and the order's column, each known to be there exactly once."""
-    keys = [None if name is None else _known(names, name, where) for name in (unit, order)]
+def choose(
+    names: Sequence[str], column: Any, unit: Any, order: Any, where: str, *, apart: bool = True
+) -> tuple[str, str | None, str | None]:
+    """The names of the records', the unit's and the order's column, each known to be there exactly once.
+
+    Args:
+        apart: whether names are kept apart from rows. Those of a text file are its first line, which is a record where
+            somebody forgot to write them: no message may quote any of them.
+    """
+    keys = [None if name is None else _known(names, name, where, apart) for name in (unit, order)]
     if column is None:
         rest = [name for name in names if name not in keys]
         if len(rest) != 1:
             raise InvalidData(f"{_start(where)} have {len(rest)} columns. Say which one holds the records: column=...")
         column = rest[0]
-    return _known(names, column, where), keys[0], keys[1]
+    return _known(names, column, where, apart), keys[0], keys[1]
 
 
-def _known(names: Sequence[str], name: Any, where: str) -> str:
+def _known(names: Sequence[str], name: Any, where: str, apart: bool) -> str:
     times = list(names).count(str(name))
+    if times == 0 and not apart:
+        raise InvalidData(
+            f"No column {name!r} in the first line of {where}, which must name the columns. That line is not shown "
+            "here: in a file that lacks it, it is a record."
+        )
     if times == 0:
         raise InvalidData(f"No column {name!r} in {where}.{suggestion(str(name), names)}")
     if times > 1:

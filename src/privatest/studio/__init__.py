@@ -15,10 +15,12 @@ from privatest import errors
 if TYPE_CHECKING:
     from fastapi import FastAPI
 
-__all__ = ["MAX_UPLOAD", "create_app", "serve"]
+__all__ = ["MAX_SECONDS", "MAX_UPLOAD", "create_app", "serve"]
 
 MAX_UPLOAD = 256 * 2**20
 """Bytes of one uploaded file, unless told otherwise."""
+MAX_SECONDS = 600.0
+"""Seconds of one run on data, unless told otherwise."""
 LOOPBACK = ("127.0.0.1", "localhost")
 
 
@@ -29,22 +31,25 @@ def create_app(
     token: str | None = None,
     hosts: Sequence[str] = LOOPBACK,
     max_upload: int = MAX_UPLOAD,
+    max_seconds: float = MAX_SECONDS,
 ) -> FastAPI:
     """The studio as an ASGI application.
 
     Args:
         folder: data files may be named by their path inside it. None: only uploads can be run on.
         ledger: a ``Ledger``, the path of one, or a PostgreSQL URL; without it nothing can be run on data.
-        token: what the first visit (``/?token=...``) and programs (``Authorization: Bearer``) must present. None: a
-            fresh one, found as ``app.state.token``.
+        token: the key that every question must carry (``Authorization: Bearer``). None: a fresh one, found as
+            ``app.state.token``. A page gets it for a launch word, which works once: ``/#launch=`` and what
+            ``app.state.launch()`` gives.
         hosts: names under which the page may be asked for; any other Host header is refused.
         max_upload: bytes of one uploaded file.
+        max_seconds: of one run on data; it is stopped then, and the same request can be had again.
     """
     try:
         from privatest.studio.app import build
     except ModuleNotFoundError as error:
         raise _without_extra(error) from None
-    return build(folder=folder, ledger=ledger, token=token, hosts=hosts, max_upload=max_upload)
+    return build(folder=folder, ledger=ledger, token=token, hosts=hosts, max_upload=max_upload, max_seconds=max_seconds)
 
 
 def serve(
@@ -55,19 +60,21 @@ def serve(
     open_browser: bool = True,
     host: str = "127.0.0.1",
     max_upload: int = MAX_UPLOAD,
+    max_seconds: float = MAX_SECONDS,
 ) -> None:
-    """Serve the studio until interrupted; prints the address with its token, and opens it unless told otherwise.
+    """Serve the studio until interrupted; prints the address of a page, and opens it unless told otherwise.
 
     Args:
         port: 0: any free one.
-        host: other than a loopback address only if others shall reach the page; they need the printed token.
-        folder, ledger, max_upload: as for :func:`create_app`.
+        host: other than a loopback address only if others shall reach the page; they need the printed address.
+        folder, ledger, max_upload, max_seconds: as for :func:`create_app`.
     """
     try:
         from privatest.studio.server import run
     except ModuleNotFoundError as error:
         raise _without_extra(error) from None
-    run(port=port, folder=folder, ledger=ledger, open_browser=open_browser, host=host, max_upload=max_upload)
+    limits = {"max_upload": max_upload, "max_seconds": max_seconds}
+    run(port=port, folder=folder, ledger=ledger, open_browser=open_browser, host=host, limits=limits)
 
 
 def _without_extra(error: ModuleNotFoundError) -> Exception:

@@ -56,10 +56,16 @@ def look(null: Law, alternative: Law, epsilon: float) -> Json:
 
 
 def design(
-    null: Law, alternative: Law, epsilon: float, n: int, alpha: float | None = None, document: bool = False
+    null: Law,
+    alternative: Law,
+    epsilon: float,
+    n: int,
+    alpha: float | None = None,
+    document: bool = False,
+    neighbours: str = "replace",
 ) -> Json:
     """The tuned test at n: exact error rates, threshold, clamp, and the law of its statistic under P and Q."""
-    test = pt.design(law_of(null), law_of(alternative), epsilon=epsilon, n=n, alpha=alpha)
+    test = pt.design(law_of(null), law_of(alternative), epsilon=epsilon, n=n, alpha=alpha, neighbours=neighbours)
     found = {
         "test": test.name,
         "epsilon": test.epsilon,
@@ -70,7 +76,7 @@ def design(
         "threshold": test.threshold,
         "clamp": list(test.clamp),
         "noise": test.noise.kind,
-        "noise_sd": math.sqrt(test.noise.variance) * float(test.score.step),
+        "noise_sd": math.sqrt(test.noise.variance) * float(test.score.step / test.scale),
         "neighbours": test.neighbours,
     }
     return {"design": found, "law": noisy_law(test)} | ({"document": test.to_dict()} if document else {})
@@ -84,23 +90,26 @@ def size(
     alpha: float | None = None,
     beta: float | None = None,
     bound: bool = False,
+    neighbours: str = "replace",
 ) -> Json:
     """The records that the goal needs, and on request how many no private test can do without."""
     P, Q = law_of(null), law_of(alternative)
-    n = _needed(json.dumps([null, alternative, epsilon, advantage, alpha, beta]))
+    n = _needed(json.dumps([null, alternative, epsilon, advantage, alpha, beta, neighbours]))
     target = 2 / 3 if advantage is None else advantage
     if alpha is not None and beta is not None:
         target = 1 - alpha - beta  # a test with these errors has this advantage at least
-    lower = pt.lower_bound(P, Q, epsilon=epsilon, advantage=target) if bound else None
+    # Replacing a record is removing one and adding one: what hides either at epsilon hides that at twice as much.
+    level = epsilon if neighbours == "replace" else 2 * epsilon
+    lower = pt.lower_bound(P, Q, epsilon=level, advantage=target) if bound else None
     return {"epsilon": epsilon, "n": n, "lower_bound": lower}
 
 
 @lru_cache(maxsize=256)
 def _needed(asked: str) -> int:
     """The sample size, remembered: a question without the bound often comes before the same one with it."""
-    null, alternative, epsilon, advantage, alpha, beta = json.loads(asked)
+    null, alternative, epsilon, advantage, alpha, beta, neighbours = json.loads(asked)
     P, Q = law_of(null), law_of(alternative)
-    return pt.sample_size(P, Q, epsilon=epsilon, advantage=advantage, alpha=alpha, beta=beta)
+    return pt.sample_size(P, Q, epsilon=epsilon, advantage=advantage, alpha=alpha, beta=beta, neighbours=neighbours)
 
 
 def theory(null: Law, alternative: Law, epsilons: list[float]) -> Json:
@@ -109,9 +118,17 @@ def theory(null: Law, alternative: Law, epsilons: list[float]) -> Json:
     return {"complexity": [pt.sample_complexity(P, Q, epsilon=epsilon).to_dict() for epsilon in epsilons]}
 
 
-def power(null: Law, alternative: Law, epsilon: float, n: list[int], alpha: float | None = None) -> Json:
+def power(
+    null: Law,
+    alternative: Law,
+    epsilon: float,
+    n: list[int],
+    alpha: float | None = None,
+    neighbours: str = "replace",
+) -> Json:
     """Exact error rates at several n."""
-    return pt.power_curve(law_of(null), law_of(alternative), epsilon=epsilon, n=n, alpha=alpha).to_dict()
+    P, Q = law_of(null), law_of(alternative)
+    return pt.power_curve(P, Q, epsilon=epsilon, n=n, alpha=alpha, neighbours=neighbours).to_dict()
 
 
 def compare(null: Law, alternative: Law, epsilon: float, advantage: float | None = None) -> Json:

@@ -22,11 +22,11 @@ from starlette.requests import ClientDisconnect
 import privatest as pt
 from privatest import errors
 from privatest.studio import bodies
-from privatest.studio.guard import UPLOAD, Guard
-from privatest.studio.lanes import Lane
+from privatest.studio.guard import UPLOAD, Guard, Receive, Scope, Send
+from privatest.studio.lanes import RUNNING, Busy, Lane
 from privatest.studio.monitors import Monitors
 from privatest.studio.places import KINDS, Folder, Uploads
-from privatest.studio.runs import Budgets, run_change, run_test, source_of
+from privatest.studio.runs import STAYS, Budgets, source_of
 from privatest.studio.tokens import Token
 
 __all__ = ["build"]
@@ -47,12 +47,13 @@ class Refusal(BaseModel):
 REFUSALS: dict[int | str, Json] = {
     status: {"model": Refusal, "description": words}
     for status, words in {
-        401: "no token",
+        401: "no key",
         403: "asked by another site",
         409: "the ledger refuses: over budget, or the request's name stands for something else",
         413: "too large",
         421: "asked under another host name",
         422: "bad input",
+        429: "too many questions wait",
     }.items()
 }
 MonitorName = Annotated[str, Part(max_length=64, examples=["monitor-1"])]
@@ -65,33 +66,72 @@ class Answer(JSONResponse):
         return json.dumps(content, ensure_ascii=True, allow_nan=False).encode("ascii")
 
 
+class Studio(FastAPI):
+    """The application inside its guard: the framework, its middleware and its telemetry see what may pass."""
+
+    guard: Guard
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self.guard(scope, receive, send)
+
+    async def inside(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """What the guard lets pass."""
+        await super().__call__(scope, receive, send)
+
+
 def build(
-    *, folder: str | os.PathLike[str] | None, ledger: Any, token: str | None, hosts: Sequence[str], max_upload: int
+    *,
+    folder: str | os.PathLike[str] | None,
+    ledger: Any,
+    token: str | None,
+    hosts: Sequence[str],
+    max_upload: int,
+    max_seconds: float,
 ) -> FastAPI:
     """See :func:`privatest.studio.create_app`."""
     if not isinstance(max_upload, int) or isinstance(max_upload, bool) or max_upload < 1:
         raise errors.InvalidInput(f"max_upload={max_upload!r} must be a whole number of bytes, at least 1.")
+    if not isinstance(max_seconds, int | float) or isinstance(max_seconds, bool) or not 1 <= max_seconds <= 1e6:
+        raise errors.InvalidInput(f"max_seconds={max_seconds!r} must be a number of seconds from 1 to 1,000,000.")
     secret, places, uploads, budgets = Token(token), Folder(folder), Uploads(), Budgets(ledger)
     monitors = Monitors(places, budgets)
+    longer = f"Start the studio with a larger max_seconds for larger files, or simplify P and Q. {STAYS}"
     lanes = {
         "look": Lane(seconds=20),
         "design": Lane(seconds=60, nice=4),
         "needed": Lane(seconds=60, nice=8, stoppable=True),
         "sizes": Lane(seconds=120, nice=12, stoppable=True),
         "tables": Lane(seconds=240, nice=12, stoppable=True),
+        "runs": Lane(
+            seconds=max_seconds,
+            memory=RUNNING,
+            nice=2,
+            stoppable=True,
+            workers=2,
+            remembers=False,
+            kept=False,  # of a run no record is left in any process
+            remedy=longer,
+        ),
     }
 
-    @asynccontextmanager
-    async def life(_app: FastAPI) -> AsyncIterator[None]:
-        for lane in lanes.values():
-            lane.warm()
-        yield
+    def close() -> None:
+        """End all processes and remove all uploads, now."""
         for lane in lanes.values():
             lane.close()
         monitors.close()
         uploads.close()
 
-    app = FastAPI(
+    @asynccontextmanager
+    async def life(_app: FastAPI) -> AsyncIterator[None]:
+        for name, lane in lanes.items():
+            if name != "runs":
+                lane.warm()
+        try:
+            yield
+        finally:
+            close()
+
+    app = Studio(
         title="privatest studio",
         version=pt.__version__,
         docs_url=None,
@@ -100,13 +140,16 @@ def build(
         lifespan=life,
         default_response_class=Answer,
         responses=REFUSALS,
+        # Requests hold what is asked of whose data; a variable in the environment is no leave to export that.
+        telemetry={"tracing": False, "metrics": False, "logs": False, "auto_configure": False},
     )
-    app.state.token = secret.text
-    app.add_middleware(Guard, token=secret, hosts=tuple(hosts), max_upload=max_upload)
+    app.state.token, app.state.launch, app.state.waits = secret.text, secret.launch, secret.waits
+    app.state.lanes, app.state.monitors, app.state.close = lanes, monitors, close
+    app.guard = Guard(app.inside, token=secret, hosts=tuple(hosts), max_upload=max_upload)
     _add_refusals(app)
     _add_page(app)
     _add_planning(app, lanes)
-    _add_runs(app, places, uploads, budgets, max_upload)
+    _add_runs(app, lanes["runs"], places, uploads, budgets, max_upload)
     _add_monitors(app, monitors)
     return app
 
@@ -116,6 +159,14 @@ def _add_refusals(app: FastAPI) -> None:
     async def ours(_request: Request, error: Exception) -> Answer:
         paid = isinstance(error, errors.BudgetExceeded | errors.LedgerError)
         return Answer({"error": str(error)[:LONGEST_MESSAGE]}, 409 if paid else 422)
+
+    @app.exception_handler(Busy)
+    async def busy(_request: Request, error: Exception) -> Answer:
+        return Answer({"error": str(error)}, 429)
+
+    @app.exception_handler(Exception)
+    async def unknown(_request: Request, _error: Exception) -> Answer:
+        return Answer({"error": "Something went wrong inside the studio. Nothing of it is shown here."}, 500)
 
     @app.exception_handler(RequestValidationError)
     async def malformed(_request: Request, error: RequestValidationError) -> Answer:
@@ -135,11 +186,11 @@ def _add_refusals(app: FastAPI) -> None:
 
 def _add_page(app: FastAPI) -> None:
     @app.get("/", include_in_schema=False)
-    def page() -> Response:
+    async def page() -> Response:
         return Response(_files()["studio.html"], media_type="text/html")
 
     @app.get("/static/{name}", include_in_schema=False)
-    def static(name: str) -> Response:
+    async def static(name: str) -> Response:
         if name == "plotly.min.js":
             return Response(_plotly(), media_type="text/javascript")
         if name not in _files() or name.endswith(".html"):
@@ -189,7 +240,7 @@ def _add_planning(app: FastAPI, lanes: dict[str, Lane]) -> None:
         return await ask("tables", "compare", body, request)
 
 
-def _add_runs(app: FastAPI, places: Folder, uploads: Uploads, budgets: Budgets, max_upload: int) -> None:
+def _add_runs(app: FastAPI, lane: Lane, places: Folder, uploads: Uploads, budgets: Budgets, max_upload: int) -> None:
     @app.get("/api/about", summary="Version, limits, files that can be named, and budgets")
     def about() -> Answer:
         return Answer(
@@ -228,52 +279,38 @@ def _add_runs(app: FastAPI, places: Folder, uploads: Uploads, budgets: Budgets, 
         uploads.keep(word, file.name)
         return Answer({"upload": word, "bytes": size})
 
+    async def run(job: str, body: BaseModel, request: Request) -> Answer:
+        asked, ledger = bodies.plain(body), budgets.packed()
+        path = await run_in_threadpool(source_of, asked["source"], places, uploads)
+        arguments = {"asked": asked, "path": str(path), "ledger": ledger}
+        return Answer(await lane.answer(job, arguments, request.is_disconnected))
+
     @app.post("/api/run/test", summary="Run a test once on a file, charged to the ledger")
-    def test(body: bodies.RunTest) -> Answer:
-        asked = bodies.plain(body)
-        path = source_of(asked["source"], places, uploads)
-        with _named(path, asked["source"]):
-            return Answer(run_test(asked, path, budgets))
+    async def test(body: bodies.RunTest, request: Request) -> Answer:
+        return await run("run_test", body, request)
 
     @app.post("/api/run/change", summary="Locate a change once in a file, charged to the ledger")
-    def change(body: bodies.RunChange) -> Answer:
-        asked = bodies.plain(body)
-        path = source_of(asked["source"], places, uploads)
-        with _named(path, asked["source"]):
-            return Answer(run_change(asked, path, budgets))
-
-
-class _named:  # noqa: N801  reads as a word where it is used
-    """Say the name that the user gave in place of a path on this machine."""
-
-    def __init__(self, path: Path, source: Json) -> None:
-        self._path, self._shown = str(path), source["path"] or "the upload"
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
-        if isinstance(error, errors.InvalidInput) and error.args:
-            raise type(error)(str(error).replace(self._path, self._shown)) from None
+    async def change(body: bodies.RunChange, request: Request) -> Answer:
+        return await run("run_change", body, request)
 
 
 def _add_monitors(app: FastAPI, monitors: Monitors) -> None:
     @app.post("/api/monitors", summary="Start a monitor, charged to the ledger")
-    def start(body: bodies.MonitorStart) -> Answer:
-        return Answer(monitors.start(bodies.plain(body)))
+    async def start(body: bodies.MonitorStart, request: Request) -> Answer:
+        return Answer(await monitors.start(bodies.plain(body), request.is_disconnected))
 
     @app.get("/api/monitors", summary="The monitors of this studio")
-    def listed() -> Answer:
-        return Answer({"monitors": monitors.listed()})
+    async def listed() -> Answer:
+        return Answer({"monitors": await monitors.listed()})
 
     @app.get("/api/monitors/{name}", summary="What a monitor has released")
-    def state(name: MonitorName) -> Answer:
-        return Answer(monitors.state(name))
+    async def state(name: MonitorName) -> Answer:
+        return Answer(await monitors.state(name))
 
     @app.post("/api/monitors/{name}/records", summary="Hand records to a monitor")
-    def feed(name: MonitorName, body: bodies.Records) -> Answer:
-        return Answer(monitors.feed(name, body.lines))
+    async def feed(name: MonitorName, body: bodies.Records) -> Answer:
+        return Answer(await monitors.feed(name, body.lines))
 
     @app.post("/api/monitors/{name}/stop", summary="Follow no more")
-    def stop(name: MonitorName) -> Answer:
-        return Answer(monitors.stop(name))
+    async def stop(name: MonitorName) -> Answer:
+        return Answer(await monitors.stop(name))

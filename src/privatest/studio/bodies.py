@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -27,6 +27,10 @@ Epsilon = Annotated[float, Field(gt=0, le=100, allow_inf_nan=False, description=
 Share = Annotated[float, Field(gt=0, lt=1, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=1, le=10**9)]
 Name = Annotated[str, Field(min_length=1, max_length=200)]
+Neighbours = Annotated[
+    Literal["replace", "add-remove"],
+    Field(description="what privacy hides: a record's content (the number of records is public), or its presence too"),
+]
 LawText = Annotated[str, Field(min_length=1, max_length=2000, examples=["normal(0, 1)"])]
 LawTable = Annotated[
     dict[Annotated[str, Field(max_length=200)], Annotated[Finite, Field(ge=0, le=1)]],
@@ -51,7 +55,13 @@ class Question(_Pair):
     epsilon: Epsilon
 
 
-class _Goal(Question):
+class _Tested(Question):
+    """P, Q, the privacy loss and what it hides."""
+
+    neighbours: Neighbours = "replace"
+
+
+class _Goal(_Tested):
     """What a test must achieve: an advantage (2/3 unless said otherwise), or alpha and beta."""
 
     advantage: Share | None = None
@@ -59,7 +69,7 @@ class _Goal(Question):
     beta: Share | None = None
 
 
-class Designed(Question):
+class Designed(_Tested):
     """A test on n records; ``alpha`` bounds its type I error. ``document`` asks for the whole test as JSON."""
 
     n: Count
@@ -73,7 +83,7 @@ class Sized(_Goal):
     bound: bool = False
 
 
-class Curve(Question):
+class Curve(_Tested):
     """Error rates at several n."""
 
     n: Annotated[list[Count], Field(min_length=1, max_length=8)]
@@ -115,9 +125,11 @@ class _Run(Question):
 class RunTest(_Run):
     """Run a test once, charged to ``dataset`` under the name ``request``. The same request again is free.
 
-    Without ``n`` the test is designed for as many records as the file has; that number is public.
+    Without ``n`` the test is designed for as many records as the file has; that number is public. With
+    ``neighbours="add-remove"`` it is hidden, and ``n`` is the number that you expect.
     """
 
+    neighbours: Neighbours = "replace"
     n: Count | None = None
     alpha: Share | None = None
 

@@ -1,7 +1,9 @@
 """Who may ask, and how much: every request passes here before anything reads it, every answer before it leaves.
 
 Refused, in this order: a Host that is not ours (DNS rebinding), an Origin or a fetch from another site (request
-forgery), a request without the token, a body that is too large, announced or not. An exception that nobody
+forgery), a request without the key, a body that is too large, announced or not. Only the page itself, which holds
+nothing, is for everybody. Launch words are traded for the key here, and the header that holds either goes no
+further: nothing inside, no framework and none of its logs or traces, ever sees a secret. An exception that nobody
 caught becomes one sentence without a traceback.
 """
 
@@ -10,13 +12,11 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Awaitable, Callable, MutableMapping, Sequence
-from http.cookies import CookieError, SimpleCookie
 from typing import Any
-from urllib.parse import parse_qs
 
 from privatest.studio.tokens import Token
 
-__all__ = ["HEADERS", "MAX_BODY", "UPLOAD", "Guard"]
+__all__ = ["HEADERS", "KEY", "MAX_BODY", "UPLOAD", "Guard"]
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -27,6 +27,9 @@ log = logging.getLogger("privatest.studio")
 
 MAX_BODY = 2**20
 UPLOAD = "/api/upload"
+KEY = "/api/key"
+ENTER = "Open the address that was printed at start, or enter the word behind launch= on the page. "
+AGAIN = "It opens one page; Enter in the terminal of the studio prints another."
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; "
@@ -68,44 +71,35 @@ class Guard:
         if refusal is not None:
             await _answer(send, *refusal)
             return
+        scope = {**scope, "headers": [pair for pair in scope["headers"] if pair[0].lower() != b"authorization"]}
         limit = self._max_upload if scope["path"] == UPLOAD else MAX_BODY
         announced = headers.get("content-length", "0")
         if not announced.isdecimal() or int(announced[:20]) > limit:
-            await _answer(send, 413, _too_large(limit))
+            await _answer(send, *_too_large(limit))
             return
         await self._pass(scope, receive, send, limit)
 
-    def _refusal(
-        self, scope: Scope, headers: dict[str, str]
-    ) -> tuple[int, str] | tuple[int, str, dict[str, str]] | None:
-        """Status, sentence and further headers, or None for a request that may pass."""
+    def _refusal(self, scope: Scope, headers: dict[str, str]) -> tuple[int, dict[str, str]] | None:
+        """Status and what to say, or None for a request that may pass."""
         host = headers.get("host", "").lower()
         if _hostname(host) not in self._hosts:
-            return 421, "This page is not served under that host name. Open the address that was printed at start."
-        first_visit = scope["method"] == "GET" and scope["path"] == "/"
+            return _refused(421, "This page is not served under that host name. Open the address printed at start.")
+        page = scope["method"] == "GET" and scope["path"] == "/"
         origin, site = headers.get("origin"), headers.get("sec-fetch-site")
         if origin is not None and origin.lower() != f"{scope.get('scheme', 'http')}://{host}":
-            return 403, "The request comes from another site's page."
-        if site is not None and site not in OURS and not first_visit:
-            return 403, "The request comes from another site's page."
-        if first_visit:
-            given = parse_qs(scope.get("query_string", b"").decode("latin-1")).get("token")
-            if given is not None and self._token.matches(given[0]):
-                crumb = f"{self._token.cookie}={self._token.text}; HttpOnly; SameSite=Strict; Path=/"
-                return 303, "", {"location": "/", "set-cookie": crumb}
-        kind, _, bearer = headers.get("authorization", "").partition(" ")
-        if self._token.matches(self._cookie(headers)) or (kind.lower() == "bearer" and self._token.matches(bearer)):
+            return _refused(403, "The request comes from another site's page.")
+        if site is not None and site not in OURS and not page:
+            return _refused(403, "The request comes from another site's page.")
+        kind, _, word = headers.get("authorization", "").partition(" ")
+        if scope["method"] == "POST" and scope["path"] == KEY:
+            if kind.lower() == "launch" and self._token.redeem(word):
+                return 200, {"key": self._token.text}
+            return _refused(401, "This launch word was used before, or is none. " + ENTER + AGAIN)
+        if page or (scope["method"] == "GET" and scope["path"].startswith("/static/")):
             return None
-        return 401, "Open the address that was printed at start: it holds the token this page asks for."
-
-    def _cookie(self, headers: dict[str, str]) -> str | None:
-        jar: SimpleCookie = SimpleCookie()
-        try:
-            jar.load(headers.get("cookie", ""))
-        except CookieError:
+        if kind.lower() == "bearer" and self._token.matches(word):
             return None
-        crumb = jar.get(self._token.cookie)
-        return None if crumb is None else crumb.value
+        return _refused(401, ENTER + AGAIN)
 
     async def _pass(self, scope: Scope, receive: Receive, send: Send, limit: int) -> None:
         """Hand on, counting the body; whatever the application says of a body that was too large, we say 413."""
@@ -140,9 +134,11 @@ class Guard:
             if not over:
                 log.error("%s %s ended with %s", scope["method"], scope["path"], type(error).__name__)
                 if not started:
-                    await _answer(send, 500, "Something went wrong inside the studio. Nothing of it is shown here.")
+                    await _answer(
+                        send, 500, {"error": "Something went wrong inside the studio. Nothing of it is shown here."}
+                    )
         if over and not started:
-            await _answer(send, 413, _too_large(limit))
+            await _answer(send, *_too_large(limit))
 
 
 def _headers(scope: Scope) -> dict[str, str]:
@@ -150,8 +146,7 @@ def _headers(scope: Scope) -> dict[str, str]:
     found: dict[str, str] = {}
     for name, value in scope["headers"]:
         key, text = name.decode("latin-1").lower(), value.decode("latin-1")
-        joint = "; " if key == "cookie" else ", "
-        found[key] = text if key not in found else found[key] + joint + text
+        found[key] = text if key not in found else f"{found[key]}, {text}"
     return found
 
 
@@ -162,17 +157,21 @@ def _hostname(host: str) -> str:
     return host.partition(":")[0]
 
 
-def _too_large(limit: int) -> str:
-    return f"The body is larger than {limit} bytes, the most that is taken here."
+def _refused(status: int, sentence: str) -> tuple[int, dict[str, str]]:
+    return status, {"error": sentence}
+
+
+def _too_large(limit: int) -> tuple[int, dict[str, str]]:
+    return _refused(413, f"The body is larger than {limit} bytes, the most that is taken here.")
 
 
 def _encoded(headers: dict[str, str]) -> list[tuple[bytes, bytes]]:
     return [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()]
 
 
-async def _answer(send: Send, status: int, sentence: str, more: dict[str, str] | None = None) -> None:
-    body = json.dumps({"error": sentence}).encode() if sentence else b""
-    headers = {**HEADERS, "content-type": "application/json", "content-length": str(len(body)), **(more or {})}
+async def _answer(send: Send, status: int, content: dict[str, str]) -> None:
+    body = json.dumps(content).encode()
+    headers = {**HEADERS, "content-type": "application/json", "content-length": str(len(body))}
     if status == 413:
         headers["connection"] = "close"
     await send({"type": "http.response.start", "status": status, "headers": _encoded(headers)})

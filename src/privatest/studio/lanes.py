@@ -1,7 +1,8 @@
-"""Where computations queue: each lane has one worker process, a memory of answers, and a time limit.
+"""Where computations queue: a lane has worker processes, limits on time and memory, and a memory of answers.
 
-Guarantees: equal questions are computed once; a question that nobody waits for any more is dropped, or, in a
-lane for long work, stopped; no computation outlives its limit.
+Guarantees: nothing computes inside the server; no computation outlives its limit, nor takes more memory than its
+worker may; a question that nobody waits for any more is dropped, or, where ``stoppable``, stopped; no more questions
+wait than are answered in a while; equal questions about public things are computed once.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import asyncio
 import contextlib
 import json
 import os
+import queue
 import subprocess
 import sys
 import threading
@@ -21,24 +23,39 @@ from typing import Any
 
 from privatest import errors
 
-__all__ = ["Lane"]
+__all__ = ["PLANNING", "RUNNING", "Busy", "Lane"]
 
 REMEMBERED = 512
+MOST_REMEMBERED = 16 * 2**20
+"""Answers that a lane remembers, and their bytes."""
+MOST_WAITING = 64
 PATIENCE = 0.25
 """Seconds between two looks at whether somebody still waits."""
 GRACE = 2.0
 """Seconds for which a computation goes on that nobody waits for: a new worker takes about as long to start."""
+PLANNING, RUNNING = 2 * 2**30, 4 * 2**30
+"""Bytes of memory of a worker: from public settings alone, and with data."""
 
 Json = dict[str, Any]
 Gone = Callable[[], Awaitable[bool]]
 
 
-class _Worker:
-    """One process, started when first asked; asked from one thread only, killed from any."""
+class Busy(Exception):
+    """More questions wait than can be answered soon."""
 
-    def __init__(self, nice: int) -> None:
-        self._nice = nice
-        self._process: subprocess.Popen[str] | None = None
+
+class _Worker:
+    """One process, started when first asked; asked from one thread at a time, killed from any."""
+
+    def __init__(self, nice: int, memory: int) -> None:
+        self._command = [sys.executable, "-m", "privatest.studio.worker", str(nice), str(memory)]
+        self._held: list[subprocess.Popen[str]] = []
+        weakref.finalize(self, _end_all, self._held)
+
+    @property
+    def process(self) -> subprocess.Popen[str] | None:
+        """The process, while it runs."""
+        return next((each for each in self._held if each.poll() is None), None)
 
     def ask(self, line: str, seconds: float) -> tuple[str, bool]:
         """The answer, "" if the process ended first, and whether the time was up."""
@@ -53,86 +70,105 @@ class _Worker:
             process.stdin.write(line + "\n")
             process.stdin.flush()
             answer = process.stdout.readline()
-        except (BrokenPipeError, ValueError):
+        except (OSError, ValueError):
             pass
         late = timer.finished.is_set()
         timer.cancel()
         if not answer:
-            _end(process)
+            self.kill()
         return answer, late
 
     def _started(self) -> subprocess.Popen[str]:
-        if self._process is None or self._process.poll() is not None:
+        running = self.process
+        if running is None:
             self.kill()
-            command = [sys.executable, "-m", "privatest.studio.worker", str(self._nice)]
             # The same package as here, however it was found; one thread each: there are several of us.
             settings = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "OPENBLAS_NUM_THREADS": "1"}
-            self._process = subprocess.Popen(
-                command,
+            running = subprocess.Popen(
+                self._command,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
                 env={**os.environ, "OMP_NUM_THREADS": "1", **settings},
                 text=True,
                 encoding="utf-8",
+                start_new_session=True,  # Ctrl-C is for the server, which then ends us; without it we end by ourselves
             )
-            weakref.finalize(self, _end, self._process)
-        return self._process
+            self._held.append(running)
+        return running
 
     def kill(self) -> None:
-        process = self._process
-        if process is not None:
-            _end(process)
+        _end_all(self._held)
 
 
-def _end(process: subprocess.Popen[str]) -> None:
-    process.kill()
-    process.wait()
-    for pipe in (process.stdin, process.stdout):
-        if pipe is not None:
-            with contextlib.suppress(OSError, ValueError):
-                pipe.close()
+def _end_all(held: list[subprocess.Popen[str]]) -> None:
+    for process in list(held):
+        process.kill()
+        process.wait()
+        for pipe in (process.stdin, process.stdout):
+            if pipe is not None:
+                with contextlib.suppress(OSError, ValueError):
+                    pipe.close()
+        with contextlib.suppress(ValueError):
+            held.remove(process)
 
 
 class _Asked:
     """A question on its way, and how many wait for it."""
 
-    def __init__(self) -> None:
+    def __init__(self, line: str) -> None:
+        self.line = line
         self.waiting = 0
         self.dropped = False
+        self.worker: _Worker | None = None
         self.future: Future[Json]
 
 
 class Lane:
-    """One worker and its queue.
+    """Workers and their queue.
 
     Args:
         seconds: limit on one computation.
-        nice: how much the worker gives way to others.
+        memory: bytes that a worker may take.
+        nice: how much the workers give way to others.
         stoppable: whether a running computation is stopped once nobody waits for it.
+        workers: how many compute at the same time.
+        remembers: whether equal questions have equal answers: those are then shared and remembered.
+        kept: whether a worker answers the next question too; otherwise nothing of one is left for the next.
+        remedy: what to say where a limit was met.
     """
 
-    def __init__(self, *, seconds: float, nice: int = 0, stoppable: bool = False) -> None:
-        self._seconds, self._stoppable = seconds, stoppable
-        self._worker = _Worker(nice)
-        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="studio-lane")
-        self._known: OrderedDict[str, Json] = OrderedDict()
-        self._asked: dict[str, _Asked] = {}
-        self._running: _Asked | None = None
+    def __init__(
+        self,
+        *,
+        seconds: float,
+        memory: int = PLANNING,
+        nice: int = 0,
+        stoppable: bool = False,
+        workers: int = 1,
+        remembers: bool = True,
+        kept: bool = True,
+        remedy: str = "Try a larger epsilon, a smaller n or simpler distributions.",
+    ) -> None:
+        self._seconds, self._stoppable, self._remembers, self._kept = seconds, stoppable, remembers, kept
+        self._remedy = remedy
+        self._workers = [_Worker(nice, memory) for _ in range(workers)]
+        self._idle: queue.SimpleQueue[_Worker] = queue.SimpleQueue()
+        for worker in self._workers:
+            self._idle.put(worker)
+        self._threads = ThreadPoolExecutor(max_workers=workers, thread_name_prefix="studio-lane")
+        self._known: OrderedDict[str, tuple[Json, int]] = OrderedDict()
+        self._asked: dict[str | int, _Asked] = {}
         self._lock = threading.Lock()
+        self._closed = False
 
     async def answer(self, job: str, arguments: Json, gone: Gone | None = None) -> Json:
         """The result of a job; raises what the job raised. ``gone`` says whether the asker has left."""
-        line = json.dumps({"job": job, "arguments": arguments}, sort_keys=True)
-        with self._lock:
-            if line in self._known:
-                self._known.move_to_end(line)
-                return _result(self._known[line])
-            asked = self._asked.get(line)
-            if asked is None or asked.dropped:
-                asked = self._asked[line] = _Asked()
-                asked.future = self._thread.submit(self._compute, line, asked)
-            asked.waiting += 1
+        asked = self._ask(
+            json.dumps({"job": job, "arguments": arguments, "seconds": self._seconds}, sort_keys=True, allow_nan=False)
+        )
+        if not isinstance(asked, _Asked):
+            return _result(asked)
         waiter = asyncio.wrap_future(asked.future)
         try:
             while not waiter.done():
@@ -145,16 +181,34 @@ class Lane:
                 raise errors.Infeasible("The computation was stopped.") from None
             raise
         finally:
-            self._leave(line, asked)
+            self._leave(asked)
 
-    def _leave(self, line: str, asked: _Asked) -> None:
+    def _ask(self, line: str) -> _Asked | Json:
+        """The question, queued with all that ask the same, or its answer where that is known."""
+        with self._lock:
+            if self._closed:
+                raise errors.Infeasible("The studio is closing: nothing is computed any more.")
+            if line in self._known:
+                self._known.move_to_end(line)
+                return self._known[line][0]
+            asked = self._asked.get(line) if self._remembers else None
+            if asked is None or asked.dropped:
+                if len(self._asked) >= MOST_WAITING:
+                    raise Busy(f"{MOST_WAITING} questions of this sort wait for their answers. Ask again in a while.")
+                asked = _Asked(line)
+                self._asked[line if self._remembers else id(asked)] = asked
+                asked.future = self._threads.submit(self._compute, asked)
+            asked.waiting += 1
+            return asked
+
+    def _leave(self, asked: _Asked) -> None:
         """One asker less; the last one takes the question with them."""
         with self._lock:
             asked.waiting -= 1
             if asked.waiting > 0 or asked.future.done():
                 return
             if asked.future.cancel():
-                self._asked.pop(line, None)
+                self._forget(asked)
                 return
             if self._stoppable:
                 timer = threading.Timer(GRACE, self._stop, [asked])
@@ -164,53 +218,68 @@ class Lane:
     def _stop(self, asked: _Asked) -> None:
         """Stop what still runs though nobody waits for it."""
         with self._lock:
-            if self._running is asked and asked.waiting == 0:
+            if asked.worker is not None and asked.waiting == 0:
                 asked.dropped = True
-                self._worker.kill()
+                asked.worker.kill()
 
-    def _compute(self, line: str, asked: _Asked) -> Json:
+    def _forget(self, asked: _Asked) -> None:
+        key = asked.line if self._remembers else id(asked)
+        if self._asked.get(key) is asked:
+            del self._asked[key]
+
+    def _compute(self, asked: _Asked) -> Json:
+        worker = self._idle.get()
         with self._lock:
-            self._running = asked
+            asked.worker = worker
         try:
-            text, late = self._worker.ask(line, self._seconds)
-            if not (text or late or asked.dropped):  # the worker was ended for another's sake, or by somebody else
-                text, late = self._worker.ask(line, self._seconds)
+            used = worker.process is not None
+            text, late = worker.ask(asked.line, self._seconds)
+            # Of a worker that was there before it may be the end of another question, or somebody else's doing.
+            if used and not (text or late or asked.dropped or self._closed):
+                text, late = worker.ask(asked.line, self._seconds)
             found: Json = json.loads(text) if text else self._too_long()
         finally:
             with self._lock:
-                self._running = None
-                if self._asked.get(line) is asked:
-                    del self._asked[line]
-        if text:
+                asked.worker = None
+                self._forget(asked)
+            if not self._kept or self._closed:
+                worker.kill()
+            self._idle.put(worker)
+        if text and self._remembers:
             with self._lock:
-                self._known[line] = found
-                while len(self._known) > REMEMBERED:
+                self._known[asked.line] = found, len(text)
+                while len(self._known) > REMEMBERED or sum(each[1] for each in self._known.values()) > MOST_REMEMBERED:
                     self._known.popitem(last=False)
         return found
 
     def _too_long(self) -> Json:
         sentence = f"The computation was stopped: it needs more than {self._seconds:g} seconds or too much memory."
-        return {
-            "error": f"{sentence} Try a larger epsilon, a smaller n or simpler distributions.",
-            "kind": "Infeasible",
-        }
+        return {"error": f"{sentence} {self._remedy}", "kind": "Infeasible"}
 
     def warm(self) -> None:
-        """Start the worker now, so that the first question need not wait for it."""
+        """Start the workers now, so that the first question need not wait for them."""
         line = json.dumps(
             {"job": "look", "arguments": {"null": "bernoulli(0.4)", "alternative": "bernoulli(0.6)", "epsilon": 1}}
         )
-        self._thread.submit(self._worker.ask, line, self._seconds)
+        for _ in self._workers:
+            self._threads.submit(self._compute, _Asked(line))
 
     def close(self) -> None:
-        """End the worker; the next question starts another."""
-        self._worker.kill()
+        """End the workers and all questions; there is no next one."""
+        with self._lock:
+            self._closed = True
+        self._threads.shutdown(wait=False, cancel_futures=True)
+        for worker in self._workers:
+            worker.kill()
 
 
 def _result(found: Json) -> Json:
     if "ok" in found:
         result: Json = found["ok"]
         return result
-    kind = getattr(errors, found["kind"], errors.Infeasible)
-    # Only errors that a message makes; none of the ledger's comes from a worker.
-    raise (kind if issubclass(kind, errors.InvalidInput | errors.MissingExtra) else errors.Infeasible)(found["error"])
+    kind = getattr(errors, found["kind"], None)
+    if not (isinstance(kind, type) and issubclass(kind, errors.PrivatestError)):
+        kind = errors.Infeasible
+    error = kind.__new__(kind)  # its sentence is all that came over, whatever else its kind carries
+    error.args = (found["error"],)
+    raise error

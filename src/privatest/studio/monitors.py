@@ -1,23 +1,30 @@
-"""Monitors that the page follows: fed by requests or by a file that grows. Only what they release is shown."""
+"""Monitors that the page follows: fed by requests or by a file that grows. Only what they release is shown.
+
+Each lives in a worker process of its own (``_Followed``, and the jobs below it); the server keeps ``Monitors``, which
+of them there are and what they said last.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 import privatest as pt
 from privatest import errors
 from privatest.studio.answers import law_of, plain_number
+from privatest.studio.lanes import RUNNING, Gone, Lane
 from privatest.studio.places import Folder
-from privatest.studio.runs import Budgets
+from privatest.studio.runs import STAYS, Budgets, ledger_of
 
-__all__ = ["Monitors"]
+__all__ = ["JOBS", "Monitors"]
 
 Json = dict[str, Any]
 MOST_MONITORS = 16
+MOST_STARTING = 2
 AT_ONCE = 1 << 20
 LONGEST_LINE = 1 << 16
 PAUSE = 0.3
@@ -60,6 +67,7 @@ class _Followed:
                     "alarms": list(self.alarms),
                     "trace": trace[-SHOWN:],
                     "settings": _settings(self.monitor),
+                    "problem": "",
                 }
             )
         return told
@@ -90,82 +98,155 @@ def _settings(monitor: Any) -> Json:
     return {name: value for name, value in found.items() if isinstance(value, str | int | float)}
 
 
+_here: list[_Followed] = []
+"""The one monitor of this worker."""
+
+
+def _start(name: str, asked: Json, path: str | None, ledger: str) -> Json:
+    monitor = pt.Monitor(
+        law_of(asked["null"]),
+        law_of(asked["alternative"]),
+        epsilon=asked["epsilon"],
+        beta=asked["beta"],
+        mean_time_between_false_alarms=asked["mean_time_between_false_alarms"],
+        ledger=ledger_of(ledger),
+        dataset=asked["dataset"],
+        request=asked["request"],
+    )
+    made = _Followed(monitor, asked, None if path is None else Path(path))
+    _here.append(made)
+    if path is not None:
+        threading.Thread(target=made.follow, name=f"studio-{name}", daemon=True).start()
+    return made.state(name)
+
+
+def _then(do: Callable[..., None]) -> Callable[..., Json]:
+    """A job on the monitor of this worker, which answers with its state."""
+
+    def job(name: str, **arguments: Any) -> Json:
+        if not _here:
+            raise errors.Infeasible("The monitor's process has ended, and the monitor with it.")
+        do(_here[0], **arguments)
+        return _here[0].state(name)
+
+    return job
+
+
+JOBS: dict[str, Callable[..., Json]] = {
+    "monitor_start": _start,
+    "monitor_state": _then(lambda _followed: None),
+    "monitor_feed": _then(lambda followed, lines: followed.feed(lines)),
+    "monitor_stop": _then(lambda followed: followed.stop.set()),
+}
+
+
+class _Known:
+    """One monitor as the server knows it: its worker, and what it said last."""
+
+    def __init__(self, name: str, asked: Json) -> None:
+        self.name, self.asked = name, asked
+        self.said: Json | None = None
+        self.over = False
+        self.begun = asyncio.Event()
+        # A single worker, so that what is asked of a monitor is done in the order in which it was asked.
+        self.lane = Lane(seconds=60, memory=RUNNING, nice=4, remembers=False, remedy=STAYS)
+
+    async def ask(self, job: str, gone: Gone | None = None, **arguments: Any) -> Json:
+        """Its state after a job; one that is over answers from memory."""
+        if self.said is None or not self.over:
+            try:
+                self.said = await self.lane.answer(job, {"name": self.name, **arguments}, gone)
+            except errors.Infeasible as error:
+                if self.said is None:
+                    raise
+                if self.over:  # by a question before this one
+                    return self.said
+                self.said = {**self.said, "following": False, "stopped": True, "problem": str(error)}
+            if self.said["stopped"] or self.said["drift_detected"]:
+                self.end()
+        return self.said
+
+    def end(self) -> None:
+        """It releases nothing more: its process goes, what it said stays."""
+        self.over = True
+        self.lane.close()
+
+
 class Monitors:
     """The monitors of one studio, in memory; the oldest stops when there are too many."""
 
     def __init__(self, folder: Folder, budgets: Budgets) -> None:
         self._folder, self._budgets = folder, budgets
-        self._lock = threading.Lock()
-        self._all: OrderedDict[str, _Followed] = OrderedDict()
+        self._all: OrderedDict[str, _Known] = OrderedDict()
+        self._starting = asyncio.Semaphore(MOST_STARTING)
         self._count = 0
 
-    def start(self, asked: Json) -> Json:
+    async def start(self, asked: Json, gone: Gone) -> Json:
         """A monitor, charged once; the same request again gives the one that is there."""
-        path = None if asked["path"] is None else self._folder.find(asked["path"])
-        ledger = self._budgets.open()
-        with self._lock:
-            for name, each in self._all.items():
-                if (each.asked["dataset"], each.asked["request"]) == (asked["dataset"], asked["request"]):
-                    if each.asked != asked:
-                        raise errors.RequestConflict(
-                            f"Request {asked['request']!r} on data set {asked['dataset']!r} is a monitor with other "
-                            "settings. Give this one another name."
-                        )
-                    return each.state(name)
-            monitor = pt.Monitor(
-                law_of(asked["null"]),
-                law_of(asked["alternative"]),
-                epsilon=asked["epsilon"],
-                beta=asked["beta"],
-                mean_time_between_false_alarms=asked["mean_time_between_false_alarms"],
-                ledger=ledger,
-                dataset=asked["dataset"],
-                request=asked["request"],
-            )
-            self._count += 1
-            name, made = f"monitor-{self._count}", _Followed(monitor, asked, path)
-            self._all[name] = made
-            while len(self._all) > MOST_MONITORS:
-                self._all.popitem(last=False)[1].stop.set()
-        if path is not None:
-            threading.Thread(target=made.follow, name=f"studio-{name}", daemon=True).start()
-        return made.state(name)
+        path = None if asked["path"] is None else await asyncio.to_thread(self._folder.find, asked["path"])
+        ledger = self._budgets.packed()
+        for each in self._all.values():
+            if (each.asked["dataset"], each.asked["request"]) == (asked["dataset"], asked["request"]):
+                if each.asked != asked:
+                    raise errors.RequestConflict(
+                        f"Request {asked['request']!r} on data set {asked['dataset']!r} is a monitor with other "
+                        "settings. Give this one another name."
+                    )
+                await each.begun.wait()
+                if each.said is None:
+                    raise errors.Infeasible("This monitor was asked for at the same time and did not begin.")
+                return await each.ask("monitor_state")
+        self._count += 1
+        made = _Known(f"monitor-{self._count}", asked)
+        self._all[made.name] = made
+        try:
+            async with self._starting:
+                where = None if path is None else str(path)
+                state = await made.ask("monitor_start", gone, asked=asked, path=where, ledger=ledger)
+        except BaseException:
+            del self._all[made.name]
+            made.end()
+            raise
+        finally:
+            made.begun.set()
+        begun = [each for each in self._all.values() if each.said is not None]
+        for each in begun[: max(len(begun) - MOST_MONITORS, 0)]:
+            each.end()
+            del self._all[each.name]
+        return state
 
-    def listed(self) -> list[Json]:
-        """The state of every monitor, the oldest first."""
-        with self._lock:
-            known = list(self._all.items())
-        return [each.state(name) for name, each in known]
+    async def listed(self) -> list[Json]:
+        """The state of every monitor that has begun, the oldest first."""
+        return await asyncio.gather(*(each.ask("monitor_state") for each in self._all.values() if each.said))
 
-    def state(self, name: str) -> Json:
+    async def state(self, name: str) -> Json:
         """The state of one."""
-        return self._find(name).state(name)
+        return await self._find(name).ask("monitor_state")
 
-    def feed(self, name: str, lines: list[str]) -> Json:
+    async def feed(self, name: str, lines: list[str]) -> Json:
         """Hand records to a monitor that follows no file."""
         found = self._find(name)
-        if found.path is not None:
+        if found.asked["path"] is not None:
             raise errors.InvalidInput("This monitor follows a file. Start another one to send records to.")
-        if found.stop.is_set():
+        if found.said is not None and found.said["stopped"]:
             raise errors.InvalidInput("This monitor was stopped. Start another one.")
-        found.feed(lines)
-        return found.state(name)
+        return await found.ask("monitor_feed", lines=lines)
 
-    def stop(self, name: str) -> Json:
+    async def stop(self, name: str) -> Json:
         """Follow no more; what was released stays visible."""
         found = self._find(name)
-        found.stop.set()
-        return found.state(name)
+        state = await found.ask("monitor_stop")
+        if not state["stopped"]:
+            state = found.said = {**state, "stopped": True, "following": False}
+        return state
 
     def close(self) -> None:
-        """Stop all of them."""
-        with self._lock:
-            for each in self._all.values():
-                each.stop.set()
+        """End all of them."""
+        for each in self._all.values():
+            each.end()
 
-    def _find(self, name: str) -> _Followed:
-        with self._lock:
-            found = self._all.get(name)
+    def _find(self, name: str) -> _Known:
+        found = self._all.get(name)
         if found is None:
             raise errors.InvalidInput("There is no monitor of this name. The studio keeps them in memory only.")
         return found

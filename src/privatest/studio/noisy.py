@@ -8,6 +8,7 @@ function. tests/studio/test_noisy.py compares the two.
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -36,13 +37,13 @@ def noisy_law(test: pt.PrivateTest) -> dict[str, Any]:
     ``width`` is that of a bar, and the first ``decided`` bars are the ones at which the test decides "alternative".
     """
     score, n = test.score, test.n
-    support = score.support.astype(np.float64)
+    support = (test.scale * score.support - test.shift).astype(np.float64)
     laws = [score.null_law / score.null_law.sum(), score.alternative_law / score.alternative_law.sum()]
     means = [n * float(law @ support) for law in laws]
     spreads = [
         math.sqrt(max(n * float(law @ (support - mean / n) ** 2), 0.0)) for law, mean in zip(laws, means, strict=True)
     ]
-    noise = NEGLIGIBLE / test.noise.decay_rate + score.width / 2
+    noise = NEGLIGIBLE / test.noise.decay_rate + test.sensitivity / 2
     low = min(mean - DEVIATIONS * spread for mean, spread in zip(means, spreads, strict=True)) - noise
     high = max(mean + DEVIATIONS * spread for mean, spread in zip(means, spreads, strict=True)) + noise
     low, high = min(low, float(test.cutoff)), max(high, float(test.cutoff))
@@ -52,8 +53,9 @@ def noisy_law(test: pt.PrivateTest) -> dict[str, Any]:
     decided = math.floor(test.cutoff - half) + 1
     first = decided - step * math.ceil((decided - low) / step)
     edges = [first + step * k for k in range(BARS + 1)]
-    unit = float(score.step)
-    centres = [(edge + (step - 1) / 2 + float(half)) * unit + n * float(score.origin) for edge in edges[:-1]]
+    unit = float(score.step / test.scale)
+    start = 0.0 if test.neighbours == "add-remove" else float(score.value(Fraction(n * test.shift, test.scale), n))
+    centres = [(edge + (step - 1) / 2 + float(half)) * unit + start for edge in edges[:-1]]
     totals = (test.null_total, test.alternative_total)
     drawn = [_bars(test, total, support, law, edges) / (step * unit) for total, law in zip(totals, laws, strict=True)]
     return {

@@ -1,20 +1,27 @@
-"""Runs on data, all of them through a ledger: charged before anything is released, once per request name."""
+"""Runs on data, all of them through a ledger: charged before anything is released, once per request name.
+
+``Budgets`` and ``source_of`` stand in the server; the jobs run in worker processes, one for each run.
+"""
 
 from __future__ import annotations
 
+import base64
 import os
-from fractions import Fraction
+import pickle
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import privatest as pt
 from privatest import errors
-from privatest.studio.answers import law_of, plain_number
+from privatest.studio.answers import law_of
 from privatest.studio.places import Folder, Uploads
 
-__all__ = ["Budgets", "run_change", "run_test", "source_of"]
+__all__ = ["JOBS", "STAYS", "Budgets", "ledger_of", "source_of"]
 
 Json = dict[str, Any]
+STAYS = "If it was charged before it was stopped, the same request under the same name is completed at no new charge."
 
 
 class Budgets:
@@ -22,33 +29,58 @@ class Budgets:
 
     def __init__(self, ledger: Any) -> None:
         given = isinstance(ledger, str | os.PathLike)
-        self._ledger = pt.Ledger(ledger) if given else ledger
+        try:
+            self._ledger = pt.Ledger(ledger, create=False) if given else ledger
+        except errors.LedgerUnavailable as error:
+            raise type(error)(
+                f"{error} The studio starts none: grant a budget first, with privatest ledger grant, or give the "
+                "ledger that is there."
+            ) from None
+        try:
+            self._packed = None if ledger is None else base64.b64encode(pickle.dumps(self._ledger)).decode()
+        except (TypeError, AttributeError, pickle.PicklingError):
+            raise errors.InvalidInput(
+                f"ledger must be a privatest.Ledger or its path, not a {type(ledger).__name__}."
+            ) from None
 
     @property
     def given(self) -> bool:
         """Whether anything can be run on data."""
-        return self._ledger is not None
+        return self._packed is not None
 
-    def open(self) -> pt.Ledger:
-        """The ledger, or a refusal."""
-        if self._ledger is None:
+    def packed(self) -> str:
+        """The ledger as a worker opens it (``ledger_of``), or a refusal."""
+        if self._packed is None:
             raise errors.InvalidInput(
                 "No ledger was given at start, so nothing is run on data. Start the studio with a ledger: "
                 "privatest studio --ledger FILE."
             )
-        ledger: pt.Ledger = self._ledger
-        return ledger
+        return self._packed
 
     def shown(self) -> list[Json]:
         """Every data set with its budget: granted, spent, left."""
         if self._ledger is None:
             return []
-        book = self.open()
-        return [_budget(name, book.granted(name), book.spent(name)) for name in book.datasets()]
+        book: pt.Ledger = self._ledger
+        return [_budget(book, name) for name in book.datasets()]
 
 
-def _budget(name: str, granted: Fraction, spent: Fraction) -> Json:
-    return {"dataset": name, "granted": float(granted), "spent": float(spent), "left": float(granted - spent)}
+def ledger_of(packed: str) -> pt.Ledger:
+    """The ledger that :meth:`Budgets.packed` wrote, in this process."""
+    ledger: pt.Ledger = pickle.loads(base64.b64decode(packed))
+    return ledger
+
+
+def _budget(book: pt.Ledger, name: str) -> Json:
+    granted, spent, covers = book.granted(name), book.spent(name), book.covers(name)
+    files = None if covers is None else [_shown(one, "", "") for one in covers]
+    return {
+        "dataset": name,
+        "granted": float(granted),
+        "spent": float(spent),
+        "left": float(granted - spent),
+        "covers": files,
+    }
 
 
 def source_of(source: Json, folder: Folder, uploads: Uploads) -> Path:
@@ -56,12 +88,24 @@ def source_of(source: Json, folder: Folder, uploads: Uploads) -> Path:
     return folder.find(source["path"]) if source.get("path") is not None else uploads.find(source["upload"])
 
 
-def run_test(asked: Json, path: Path, budgets: Budgets) -> Json:
-    """Design the test for the file's number of records (which is public) and run it once."""
-    ledger, column = budgets.open(), asked["column"]
-    n = asked["n"] if asked["n"] is not None else pt.count_records(path, column=column)
-    P, Q = law_of(asked["null"]), law_of(asked["alternative"])
-    test = pt.design(P, Q, epsilon=asked["epsilon"], n=n, alpha=asked["alpha"])
+def _test(asked: Json, path: Path, ledger: pt.Ledger) -> Any:
+    """Design the test and run it once: for the file's number of records, or for a stated one where that is hidden."""
+    column, n = asked["column"], asked["n"]
+    if n is None:
+        if asked["neighbours"] == "add-remove":
+            raise errors.InvalidInput(
+                "n is missing: with neighbours='add-remove' the number of records is not public, so the test is "
+                "designed for the number that you expect. Give n."
+            )
+        n = pt.count_records(path, column=column)
+    test = pt.design(
+        law_of(asked["null"]),
+        law_of(asked["alternative"]),
+        epsilon=asked["epsilon"],
+        n=n,
+        alpha=asked["alpha"],
+        neighbours=asked["neighbours"],
+    )
     release = test.run(path, column=column, ledger=ledger, dataset=asked["dataset"], request=asked["request"])
     design = {
         "null": test.null,
@@ -71,12 +115,11 @@ def run_test(asked: Json, path: Path, budgets: Budgets) -> Json:
         "threshold": test.threshold,
         "clamp": list(test.clamp),
     }
-    return _told({"release": release.to_dict(), "design": design}, asked, ledger)
+    return release, {"design": design}
 
 
-def run_change(asked: Json, path: Path, budgets: Budgets) -> Json:
+def _change(asked: Json, path: Path, ledger: pt.Ledger) -> Any:
     """Locate a change in the file's records once."""
-    ledger = budgets.open()
     found = pt.detect_change(
         path,
         law_of(asked["null"]),
@@ -90,11 +133,37 @@ def run_change(asked: Json, path: Path, budgets: Budgets) -> Json:
         dataset=asked["dataset"],
         request=asked["request"],
     )
-    return _told({"release": found.to_dict()}, asked, ledger)
+    return found, {}
 
 
-def _told(found: Json, asked: Json, ledger: pt.Ledger) -> Json:
-    name = asked["dataset"]
-    budget = _budget(name, ledger.granted(name), ledger.spent(name))
-    told: Json = plain_number({**found, "budget": budget, "request": asked["request"]})
-    return told
+def _once(run: Callable[[Json, Path, pt.Ledger], Any]) -> Callable[..., Json]:
+    """The run as a job: with the names that users know in place of paths on this machine, in all that it says."""
+
+    def job(asked: Json, path: str, ledger: str) -> Json:
+        book, name = ledger_of(ledger), asked["dataset"]
+        shown = asked["source"]["path"] or "the upload"
+        try:
+            release, more = run(asked, Path(path), book)
+        except errors.PrivatestError as error:
+            error.args = (str(error).replace(path, shown), *error.args[1:])
+            raise
+        except Exception as error:
+            note = errors.charge_note(error) or "Nothing was charged."
+            raise errors.Infeasible(f"The run ended with {type(error).__name__}. {note}") from None
+        receipt = release.receipt
+        if receipt is not None:
+            named = {key: _shown(getattr(receipt, key), path, shown) for key in ("source", "given")}
+            release = replace(release, receipt=replace(receipt, **named))
+        return {"release": release.to_dict(), **more, "budget": _budget(book, name), "request": asked["request"]}
+
+    return job
+
+
+def _shown(source: str | None, path: str, shown: str) -> str | None:
+    """A source's name without this machine's folders."""
+    if source is None or not os.path.isabs(source):
+        return source
+    return shown if source == path else os.path.basename(source)
+
+
+JOBS: dict[str, Callable[..., Json]] = {"run_test": _once(_test), "run_change": _once(_change)}

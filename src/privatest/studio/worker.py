@@ -1,24 +1,30 @@
 """A process that computes for the studio: one JSON line in, one JSON line out, until its input ends.
 
-Started as ``python -m privatest.studio.worker NICE``. In a process of its own a computation can be stopped, shares no
-interpreter lock with the page, and a limit on memory holds.
+Started as ``python -m privatest.studio.worker NICE MEMORY``. In a process of its own a computation can be stopped,
+shares no interpreter lock with the page, and a limit on memory holds. It ends with whoever started it.
 """
 
 from __future__ import annotations
 
 import contextlib
+import faulthandler
 import json
 import os
+import queue
 import sys
+import threading
 import warnings
 from typing import Any
 
 from privatest import errors
-from privatest.studio.answers import JOBS, plain_number
+from privatest.studio import answers, monitors, runs
+from privatest.studio.answers import plain_number
 
-__all__ = ["answer", "main"]
+__all__ = ["JOBS", "answer", "main"]
 
-MOST_MEMORY = 6 * 2**30
+JOBS = {**answers.JOBS, **runs.JOBS, **monitors.JOBS}
+MARGIN = 5.0
+"""Seconds beyond the limit after which a worker ends by itself: whoever should have ended it is gone."""
 
 
 def answer(line: str) -> dict[str, Any]:
@@ -27,7 +33,8 @@ def answer(line: str) -> dict[str, Any]:
         asked = json.loads(line)
         return {"ok": plain_number(JOBS[asked["job"]](**asked["arguments"]))}
     except errors.PrivatestError as error:
-        return {"error": str(error), "kind": type(error).__name__}
+        said = [str(error), *filter(None, [errors.charge_note(error)])]
+        return {"error": " ".join(said), "kind": type(error).__name__}
     except Exception as error:  # whatever it is, it says that these settings are beyond us
         return {
             "error": f"These settings are beyond what can be computed ({type(error).__name__}).",
@@ -38,16 +45,32 @@ def answer(line: str) -> dict[str, Any]:
 def main() -> None:
     """Answer until the input ends."""
     warnings.simplefilter("ignore")
+    nice, memory = int(sys.argv[1]), int(sys.argv[2])
     with contextlib.suppress(ImportError, ValueError, OSError, AttributeError):
         import resource
 
-        resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
+        resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # what crashes leaves no records on disk
     with contextlib.suppress(OSError, AttributeError):
-        os.nice(int(sys.argv[1]))
-    for line in sys.stdin:
-        print(json.dumps(answer(line), allow_nan=False), flush=True)
+        os.nice(nice)
+    asked: queue.SimpleQueue[str] = queue.SimpleQueue()
+    threading.Thread(target=_read, args=[asked], daemon=True).start()
+    with open(os.devnull, "w") as nowhere:
+        while True:
+            line = asked.get()
+            seconds = json.loads(line).get("seconds", 60.0)
+            faulthandler.dump_traceback_later(seconds + MARGIN, exit=True, file=nowhere)
+            print(json.dumps(answer(line), allow_nan=False), flush=True)
+            faulthandler.cancel_dump_traceback_later()
+
+
+def _read(asked: queue.SimpleQueue[str]) -> None:
+    """Hand on questions; when their source is gone, end whatever is being computed."""
+    with contextlib.suppress(OSError, ValueError):
+        for line in sys.stdin:
+            asked.put(line)
+    os._exit(0)
 
 
 if __name__ == "__main__":
-    with contextlib.suppress(KeyboardInterrupt):
-        main()
+    main()

@@ -1,6 +1,49 @@
 // Requests to this studio's own API. Answers are JSON; a refusal is an Error whose message is the server's sentence.
+//
+// Every question carries the studio's key as a header. The key lives in this page and, so that it survives a reload, in
+// the session storage of this origin (host and port): no cookie, no address and no other site ever holds it. It is
+// traded for a launch word, which works once: from the address, from the form, or a page of this studio that is open
+// already hands it on.
 
 export class Refused extends Error {}
+
+const PLACE = "privatest-key";
+const remembered = () => { try { return sessionStorage.getItem(PLACE); } catch { return null; } };
+const remember = (value) => { try { sessionStorage.setItem(PLACE, value); } catch { /* then for this page only */ } };
+let key = remembered();
+
+const pages = new BroadcastChannel("privatest");
+pages.addEventListener("message", ({ data }) => {
+  if (data === "who has the key?" && key) pages.postMessage({ key });
+});
+
+function fromOthers() {
+  return new Promise((done) => {
+    const heard = ({ data }) => { if (data && data.key) finish(data.key); };
+    const finish = (found) => { pages.removeEventListener("message", heard); clearTimeout(timer); done(found); };
+    const timer = setTimeout(() => finish(null), 400);
+    pages.addEventListener("message", heard);
+    pages.postMessage("who has the key?");
+  });
+}
+
+// Trade a launch word for the key.
+export async function launch(word) {
+  const found = await fetched("/api/key", { method: "POST", headers: { authorization: `Launch ${word}` } });
+  key = found.key;
+  remember(key);
+}
+
+// Whether this page has the key: from a launch word, from before, or from another page.
+export async function enter(word) {
+  if (word) await launch(word);
+  key = key || (await fromOthers());
+  if (!key) return false;
+  remember(key);
+  const found = await fetch("/api/about", { headers: { authorization: `Bearer ${key}` }, credentials: "omit", cache: "no-store" });
+  if (found.status === 401) key = null;
+  return Boolean(key);
+}
 
 async function answer(response) {
   let body = null;
@@ -15,7 +58,8 @@ async function answer(response) {
 
 async function fetched(path, options) {
   try {
-    return await answer(await fetch(path, { credentials: "same-origin", cache: "no-store", ...options }));
+    const headers = { authorization: `Bearer ${key}`, ...options.headers };
+    return await answer(await fetch(path, { credentials: "omit", cache: "no-store", ...options, headers }));
   } catch (error) {
     // Whatever went wrong, also while the answer was arriving: nobody waits for it any more.
     if (options.signal && options.signal.aborted) throw new DOMException("Asked again.", "AbortError");

@@ -13,6 +13,9 @@ export function colours() {
   };
 }
 
+// Plotly reads texts as a little HTML, with links; what others wrote is text.
+const plain = (text) => (typeof text === "string" ? text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;") : text);
+
 const TICKS = Array.from({ length: 10 }, (_, k) => [1, 2, 5].map((each) => each * 10 ** k)).flat();
 
 const faded = (colour, share) => {
@@ -58,7 +61,8 @@ export const whole = (value) => (value === null || value === undefined ? "–" :
 // The paper's first figure, for any pair, and below it the log-likelihood ratio with its clamp.
 export function drawDensities(found) {
   const c = colours();
-  const { x, kind, null: p, alternative: q, ratio, clamped } = found.densities;
+  const { x: places, kind, null: p, alternative: q, ratio, clamped } = found.densities;
+  const x = places.map(plain);
   const { epsilon, clamp, tau } = found.decomposition;
   const e = Math.exp(epsilon);
   const up = (values, factor) => values.map((each) => (each === null ? null : each * factor));

@@ -32,6 +32,7 @@ async function show(state) {
   fact("alarm", alarm ? whole(alarm.index) : "–", alarm ? `give or take ${whole(alarm.accuracy)}; alarm after ${whole(alarm.seen)}` : "no alarm so far");
   const { mean_time_between_false_alarms: between, expected_delay: delay } = state.settings;
   fact("between", between ? whole(Math.round(between)) : "–", delay ? `records; delay about ${short(delay)}` : "records");
+  if (state.problem) said(state.problem);
   by("monitor-stop").disabled = state.stopped || state.drift_detected;
   by("feed-card").hidden = state.following || state.stopped || state.drift_detected;
   await drawMonitor(state);

@@ -62,7 +62,7 @@ function askDesign(settings, pair) {
   waiting("errors", "advantage");
   const alpha = settings.goal === "errors" ? settings.alpha : null;
   questions.design.ask(async (signal) => {
-    const found = await told(() => post("/api/design", { ...pair, epsilon: settings.epsilon, n: settings.n, alpha }, signal));
+    const found = await told(() => post("/api/design", { ...pair, epsilon: settings.epsilon, n: settings.n, alpha, neighbours: settings.neighbours }, signal));
     if (!found) return;
     drawn.design = found;
     const { design } = found;
@@ -85,7 +85,7 @@ function askRegime(settings, pair) {
 function askNeeded(settings, pair) {
   waiting("needed", "bound");
   drawn.needed = null;
-  const asked = { ...pair, epsilon: settings.epsilon, ...goal(settings) };
+  const asked = { ...pair, epsilon: settings.epsilon, ...goal(settings), neighbours: settings.neighbours };
   questions.bound.stop();
   questions.needed.ask(async (signal) => {
     const found = await told(() => post("/api/size", asked, signal));
@@ -103,7 +103,7 @@ function askNeeded(settings, pair) {
 
 function askPower(settings, pair, middle) {
   const alpha = settings.goal === "errors" ? settings.alpha : null;
-  const asked = { ...pair, epsilon: settings.epsilon, alpha };
+  const asked = { ...pair, epsilon: settings.epsilon, alpha, neighbours: settings.neighbours };
   const sizes = [...new Set(SHARES.map((share) => Math.max(1, Math.round(middle * share))))].filter((n) => n <= 1e9);
   const key = JSON.stringify([asked, sizes]);
   if (key === drawn.powerKey) return;
@@ -122,7 +122,7 @@ function askPower(settings, pair, middle) {
 }
 
 function askSizes(settings, pair) {
-  const asked = { ...pair, ...goal(settings) };
+  const asked = { ...pair, ...goal(settings), neighbours: settings.neighbours };
   const key = JSON.stringify(asked);
   if (key === drawn.sizesKey) return;
   drawn.sizesKey = key;
@@ -159,7 +159,7 @@ function askCompare(settings, pair) {
     const found = await told(() => post("/api/compare", asked, signal));
     if (!found) return;
     drawn.compareKey = key;
-    by("compare-note").textContent = `for advantage ${short(found.advantage)} at ε = ${found.epsilon}`;
+    by("compare-note").textContent = `for advantage ${short(found.advantage)} at ε = ${found.epsilon}${settings.neighbours === "replace" ? "" : ", one record replaced"}`;
     const body = by("compare").tBodies[0];
     body.replaceChildren(...found.rows.map((row) => {
       const line = document.createElement("tr");
@@ -191,7 +191,7 @@ export function planned(settings) {
     problem(error.message);
     return;
   }
-  const key = JSON.stringify([pair, settings.epsilon, goal(settings)]);
+  const key = JSON.stringify([pair, settings.epsilon, goal(settings), settings.neighbours]);
   const last = before;
   before = { look: JSON.stringify([pair, settings.epsilon]), key, all: JSON.stringify([key, settings.n]) };
   if (before.look !== last.look) {
@@ -216,7 +216,7 @@ export function redraw() {
 
 export async function saveDesign(settings) {
   const alpha = settings.goal === "errors" ? settings.alpha : null;
-  const found = await told(() => post("/api/design", { ...laws(settings), epsilon: settings.epsilon, n: settings.n, alpha, document: true }));
+  const found = await told(() => post("/api/design", { ...laws(settings), epsilon: settings.epsilon, n: settings.n, alpha, neighbours: settings.neighbours, document: true }));
   if (!found) return;
   const link = document.createElement("a");
   link.href = URL.createObjectURL(new Blob([JSON.stringify(found.document)], { type: "application/json" }));

@@ -20,7 +20,7 @@ export async function showBudgets() {
   for (const id of ["run-dataset", "monitor-dataset"]) if (!by(id).value && about.budgets.length === 1) by(id).value = about.budgets[0].dataset;
   for (const id of ["run-path", "monitor-path"]) by(id).disabled = !about.folder;
   by("budget-hint").textContent = about.ledger
-    ? "A budget is granted on the command line: privatest ledger grant --ledger FILE --dataset NAME --epsilon 1."
+    ? "A budget is granted on the command line: privatest ledger grant --ledger FILE --dataset NAME --epsilon 1. Name the files it is for, or the same file can be charged to any data set."
     : "No ledger was given at start, so nothing can be run. Start again with: privatest studio --ledger FILE.";
   by("budgets").tBodies[0].replaceChildren(...about.budgets.map((each) => {
     const line = document.createElement("tr");
@@ -32,6 +32,7 @@ export async function showBudgets() {
     const meter = Object.assign(document.createElement("meter"), { min: 0, max: each.granted, value: each.spent });
     meter.setAttribute("aria-label", `${short(each.spent)} of ${short(each.granted)} spent`);
     line.insertCell().append(meter);
+    line.insertCell().textContent = each.covers === null ? "any source" : each.covers.join(", ");
     return line;
   }));
 }
@@ -44,16 +45,18 @@ function said(message) {
 function facts(entries) {
   const list = document.createElement("dl");
   list.className = "facts";
-  for (const [name, value, note] of entries) {
-    const box = document.createElement("div");
-    box.append(
-      Object.assign(document.createElement("dt"), { textContent: name }),
-      Object.assign(document.createElement("dd"), { textContent: value }),
-      Object.assign(document.createElement("dd"), { className: "note", textContent: note || "" }),
-    );
-    list.append(box);
-  }
+  list.append(...entries.map((entry) => fact(...entry)));
   return list;
+}
+
+function fact(name, value, note) {
+  const box = document.createElement("div");
+  box.append(
+    Object.assign(document.createElement("dt"), { textContent: name }),
+    Object.assign(document.createElement("dd"), { textContent: value, className: value.length > 40 ? "long" : "" }),
+    Object.assign(document.createElement("dd"), { className: "note", textContent: note || "" }),
+  );
+  return box;
 }
 
 async function showRelease(task, found, asked) {
@@ -63,6 +66,7 @@ async function showRelease(task, found, asked) {
   const note = Object.assign(document.createElement("span"), { className: "note" });
   const paid = ["Left of the budget", short(budget.left, 6), `of ${short(budget.granted, 6)} for ${budget.dataset}`];
   const price = ["Privacy loss", `ε = ${release.epsilon}`, `request ${found.request}`];
+  const hidden = release.neighbours === "add-remove";
   let list;
   if (task === "test") {
     headline.textContent = release.decision === "null" ? "The data look like P" : "The data look like Q";
@@ -70,26 +74,29 @@ async function showRelease(task, found, asked) {
     list = facts([
       ["Statistic, with noise", short(release.statistic, 5), `null above ${short(found.design.threshold)}`],
       ["p-value", release.pvalue < 1e-9 ? "below 1e-9" : short(release.pvalue), "exact, were P true"],
-      ["Errors of this test", `${short(found.design.alpha)} / ${short(found.design.beta)}`, `type I / type II, n = ${whole(release.n)}`],
+      ["Errors of this test", `${short(found.design.alpha)} / ${short(found.design.beta)}`, `type I / type II, n = ${whole(release.n)}${hidden ? ", as expected; the number in the data stays hidden" : ", which is public"}`],
       price, paid,
     ]);
   } else {
     const none = release.changed === false;
     headline.textContent = none ? "No change" : `Change at record ${whole(release.index)}`;
     note.textContent = none ? `said of unchanged data with probability ${short(1 - release.false_alarm)} at least` : `give or take ${whole(release.accuracy)}, with probability ${short(1 - release.beta)}`;
-    list = facts([["Records", whole(release.n), `method ${release.method}`], price, paid]);
+    list = facts([["Records", whole(release.n), `which is public; method ${release.method}`], price, paid]);
   }
   headline.append(note);
+  const before = Object.assign(document.createElement("p"), { className: "replayed", hidden: !release.replayed });
+  if (release.replayed) before.textContent = `Not a new answer: ${release.receipt.note}.`;
+  if (release.receipt) list.append(fact("Fingerprint of the ledger", release.receipt.fingerprint, "keep it elsewhere: privatest ledger verify --since"));
   const details = document.createElement("details");
   details.append(
     Object.assign(document.createElement("summary"), { textContent: "The same as JSON" }),
     Object.assign(document.createElement("pre"), { textContent: JSON.stringify(release, null, 2), tabIndex: 0 }),
   );
-  by("release").replaceChildren(headline, list, details);
+  by("release").replaceChildren(before, headline, list, details);
   by("release").dataset.request = found.request;
   by("chart-release").hidden = false;
   if (task === "change") return drawChange(release);
-  const picture = await post("/api/design", { null: asked.null, alternative: asked.alternative, epsilon: asked.epsilon, n: release.n, alpha: asked.alpha });
+  const picture = await post("/api/design", { null: asked.null, alternative: asked.alternative, epsilon: asked.epsilon, n: release.n, alpha: asked.alpha, neighbours: asked.neighbours });
   return drawLaw(picture, "chart-release", release.statistic);
 }
 
@@ -117,7 +124,12 @@ async function submit(event) {
       dataset: text("run-dataset"), request: text("run-request"),
     };
     const kind = task();
-    if (kind === "test") asked.alpha = settings.goal === "errors" ? settings.alpha : null;
+    if (settings.neighbours !== "replace" && kind !== "test") throw new Error("A change point is private against the replacement of a record; the number of records is public. Choose that at the left.");
+    if (kind === "test") {
+      const n = text("run-n");
+      if (settings.neighbours === "add-remove" && n === null) throw new Error("The number of records stays hidden: say for how many the test shall be designed, as you expect.");
+      Object.assign(asked, { alpha: settings.goal === "errors" ? settings.alpha : null, neighbours: settings.neighbours, n: settings.neighbours === "add-remove" ? Number(n) : null });
+    }
     else Object.assign(asked, { beta: settings.goal === "errors" ? settings.beta : 0.1, order: text("run-order"), false_alarm: text("run-false-alarm") === null ? null : Number(text("run-false-alarm")) });
     await showRelease(kind, await post(`/api/run/${kind}`, asked), asked);
     await showBudgets();

@@ -1,6 +1,8 @@
 // What is asked, as one plain object; written to and read from the address after the #, which never reaches a server.
 
+// Without a prototype, as all tables here: an address may name anything, also what every object inherits.
 export const FAMILIES = {
+  __proto__: null,
   normal: { title: "normal", parameters: ["mean", "sd"], null: [0, 1], alternative: [0.5, 1] },
   bernoulli: { title: "Bernoulli (yes or no)", parameters: ["p"], null: [0.4], alternative: [0.6] },
   poisson: { title: "Poisson (counts)", parameters: ["mean"], null: [3], alternative: [4] },
@@ -19,6 +21,7 @@ export const FAMILIES = {
 };
 
 export const DEFAULTS = {
+  __proto__: null,
   tab: "plan",
   kind: "normal",
   null: "0, 1",
@@ -30,10 +33,14 @@ export const DEFAULTS = {
   advantage: 0.67,
   alpha: 0.05,
   beta: 0.1,
+  neighbours: "replace",
 };
-const NUMBERS = { epsilon: [1e-6, 100], n: [1, 1e9], advantage: [0.001, 0.999], alpha: [1e-6, 0.5], beta: [1e-6, 0.5] };
+const NUMBERS = { __proto__: null, epsilon: [1e-6, 100], n: [1, 1e9], advantage: [0.001, 0.999], alpha: [1e-6, 0.5], beta: [1e-6, 0.5] };
 const EXAMPLE_TABLE = "never, 0.5, 0.3\nsometimes, 0.3, 0.3\noften, 0.2, 0.4";
 export const EXAMPLE = { written: ["normal(0, 1)", "normal(0.5, 1)"], table: EXAMPLE_TABLE };
+
+// The launch word that an address holds, if any; it stands beside the settings and is never written.
+export const launchWord = (hash) => new URLSearchParams(hash.replace(/^#/, "")).get("launch");
 
 export function read(hash) {
   const found = { ...DEFAULTS };
@@ -47,6 +54,7 @@ export function read(hash) {
     } else found[name] = value.slice(0, 200000);
   }
   if (!["plan", "run", "monitor"].includes(found.tab)) found.tab = "plan";
+  if (!["replace", "add-remove"].includes(found.neighbours)) found.neighbours = "replace";
   if (!["advantage", "errors"].includes(found.goal)) found.goal = "advantage";
   if (!(found.kind in FAMILIES) && !["written", "table"].includes(found.kind)) found.kind = "normal";
   return found;
@@ -102,11 +110,13 @@ function fromTable(text) {
 export const goal = (settings) =>
   settings.goal === "errors" ? { alpha: settings.alpha, beta: settings.beta } : { advantage: settings.advantage };
 
+const HIDDEN = { replace: "the number of records is public", "add-remove": "a record's presence is hidden too" };
+
 export function described(settings) {
   try {
     const { null: P, alternative: Q } = laws(settings);
     const said = (law) => (typeof law === "string" ? law : `a table of ${Object.keys(law).length} labels`);
-    return `P: ${said(P)}; Q: ${said(Q)}; ε = ${settings.epsilon}`;
+    return `P: ${said(P)}; Q: ${said(Q)}; ε = ${settings.epsilon}; ${HIDDEN[settings.neighbours]}`;
   } catch (error) {
     return error.message;
   }

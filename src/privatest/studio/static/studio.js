@@ -1,15 +1,17 @@
 // The page: controls, tabs and the address.
 
+import { enter, launch } from "./ask.js";
 import { restoreMonitor, redrawMonitor, startMonitor } from "./monitor.js";
 import { planned, problem, redraw, saveDesign } from "./plan.js";
 import { showBudgets, startRun } from "./run.js";
-import { EXAMPLE, FAMILIES, described, numbers, read, write } from "./settings.js";
+import { EXAMPLE, FAMILIES, described, launchWord, numbers, read, write } from "./settings.js";
 
 /* global Plotly */
 
 const by = (id) => document.getElementById(id);
 const TABS = ["plan", "run", "monitor"];
 let settings = read(location.hash);
+let begun = false;
 
 const LOGARITHMIC = { epsilon: 3, n: 0, alpha: 2, beta: 2 };
 const fromSlider = (name) => {
@@ -26,7 +28,7 @@ function changed() {
   history.replaceState(null, "", write(settings));
   document.querySelectorAll("[data-summary]").forEach((place) => { place.textContent = described(settings); });
   labels();
-  if (settings.tab === "plan") planned(settings);
+  if (begun && settings.tab === "plan") planned(settings);
 }
 
 function labels() {
@@ -75,6 +77,7 @@ function fill() {
   by("n-number").value = String(settings.n);
   for (const name of Object.keys(LOGARITHMIC)) toSlider(name, settings[name]);
   by("advantage").value = String(settings.advantage);
+  by("neighbours").value = settings.neighbours;
   by("goal").value = settings.goal;
   by("goal-advantage").hidden = settings.goal !== "advantage";
   by("goal-errors").hidden = settings.goal !== "errors";
@@ -143,6 +146,7 @@ function listen() {
       changed();
     });
   }
+  by("neighbours").addEventListener("change", () => { settings.neighbours = by("neighbours").value; changed(); });
   by("goal").addEventListener("change", () => { settings.goal = by("goal").value; fill(); changed(); });
   for (const tab of TABS) by(`tab-${tab}`).addEventListener("click", () => select(tab));
   document.querySelector('[role="tablist"]').addEventListener("keydown", tabKeys);
@@ -160,16 +164,54 @@ function listen() {
   });
   window.addEventListener("hashchange", () => {
     if (location.hash === write(settings)) return;
+    const word = launchWord(location.hash);
     settings = read(location.hash);
     fill();
     select(settings.tab);
+    if (word) open(word);
   });
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { redraw(); redrawMonitor(); });
 }
 
+// Everything that asks the server, once there is a key.
+function begin() {
+  by("launch").hidden = begun = true;
+  by("main").hidden = false;
+  changed();
+  Promise.all([showBudgets(), restoreMonitor()]).catch((error) => problem(error.message)).finally(() => { document.documentElement.dataset.ready = "yes"; });
+}
+
+function shut(message = "") {
+  by("main").hidden = true;
+  by("launch").hidden = false;
+  by("launch-problem").hidden = !message;
+  by("launch-problem").textContent = message;
+}
+
+async function open(word) {
+  try {
+    if (!(await enter(word))) shut();
+    else if (!begun) begin();
+  } catch (error) {
+    if (begun || (await enter().catch(() => false))) begin();
+    else shut(error.message);
+  }
+}
+
+const word = launchWord(location.hash);
 listen();
 fill();
 startRun(() => settings);
 startMonitor(() => settings);
-select(settings.tab);
-Promise.all([showBudgets(), restoreMonitor()]).catch((error) => problem(error.message)).finally(() => { document.documentElement.dataset.ready = "yes"; });
+select(settings.tab); // which also writes the address anew, without the word
+by("launch").addEventListener("submit", async (event) => {
+  event.preventDefault();
+  const given = by("launch-word").value.trim();
+  try {
+    await launch(launchWord(given.slice(given.indexOf("#"))) || given);
+    begin();
+  } catch (error) {
+    shut(error.message);
+  }
+});
+open(word);
