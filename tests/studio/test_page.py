@@ -297,6 +297,8 @@ def test_a_refusal_is_told_where_it_happened(watched: Watched) -> None:
     page.fill("#null-p", "1.5")
     page.wait_for_selector("#problem:not([hidden])")
     assert "p=1.5" in page.inner_text("#problem")
+    page.goto("about:blank")  # nothing more is asked
+    assert all("422" in each for each in watched.complaints)
     watched.complaints.clear()
 
 

@@ -102,6 +102,7 @@ def build(
         "needed": Lane(seconds=60, nice=8, stoppable=True),
         "sizes": Lane(seconds=120, nice=12, stoppable=True),
         "tables": Lane(seconds=240, nice=12, stoppable=True),
+        "about": Lane(seconds=30, remembers=False, remedy="Does the ledger answer, and the folder?"),
         "runs": Lane(
             seconds=max_seconds,
             memory=RUNNING,
@@ -149,7 +150,7 @@ def build(
     _add_refusals(app)
     _add_page(app)
     _add_planning(app, lanes)
-    _add_runs(app, lanes["runs"], places, uploads, budgets, max_upload)
+    _add_runs(app, lanes, places, uploads, budgets, max_upload)
     _add_monitors(app, monitors)
     return app
 
@@ -240,20 +241,16 @@ def _add_planning(app: FastAPI, lanes: dict[str, Lane]) -> None:
         return await ask("tables", "compare", body, request)
 
 
-def _add_runs(app: FastAPI, lane: Lane, places: Folder, uploads: Uploads, budgets: Budgets, max_upload: int) -> None:
+def _add_runs(
+    app: FastAPI, lanes: dict[str, Lane], places: Folder, uploads: Uploads, budgets: Budgets, max_upload: int
+) -> None:
     @app.get("/api/about", summary="Version, limits, files that can be named, and budgets")
-    def about() -> Answer:
-        return Answer(
-            {
-                "version": pt.__version__,
-                "folder": places.given,
-                "files": places.listed(),
-                "kinds": list(KINDS),
-                "max_upload": max_upload,
-                "ledger": budgets.given,
-                "budgets": budgets.shown(),
-            }
-        )
+    async def about(request: Request) -> Answer:
+        where = {"folder": places.root, "ledger": budgets.packed() if budgets.given else None}
+        found = await lanes["about"].answer("about", where, request.is_disconnected)
+        limits = {"kinds": list(KINDS), "max_upload": max_upload}
+        given = {"folder": places.root is not None, "ledger": budgets.given}
+        return Answer({"version": pt.__version__, **given, **limits, **found})
 
     binary = {"schema": {"type": "string", "format": "binary"}}
 
@@ -283,7 +280,7 @@ def _add_runs(app: FastAPI, lane: Lane, places: Folder, uploads: Uploads, budget
         asked, ledger = bodies.plain(body), budgets.packed()
         path = await run_in_threadpool(source_of, asked["source"], places, uploads)
         arguments = {"asked": asked, "path": str(path), "ledger": ledger}
-        return Answer(await lane.answer(job, arguments, request.is_disconnected))
+        return Answer(await lanes["runs"].answer(job, arguments, request.is_disconnected))
 
     @app.post("/api/run/test", summary="Run a test once on a file, charged to the ledger")
     async def test(body: bodies.RunTest, request: Request) -> Answer:

@@ -37,9 +37,9 @@ class Folder:
             self._root = root.resolve()
 
     @property
-    def given(self) -> bool:
-        """Whether paths can be named at all."""
-        return self._root is not None
+    def root(self) -> str | None:
+        """The folder, resolved; None: no path can be named."""
+        return None if self._root is None else str(self._root)
 
     def find(self, name: str) -> Path:
         """The file of that name inside the folder; anything else is refused, without saying what is there."""

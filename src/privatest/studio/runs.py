@@ -57,13 +57,6 @@ class Budgets:
             )
         return self._packed
 
-    def shown(self) -> list[Json]:
-        """Every data set with its budget: granted, spent, left."""
-        if self._ledger is None:
-            return []
-        book: pt.Ledger = self._ledger
-        return [_budget(book, name) for name in book.datasets()]
-
 
 def ledger_of(packed: str) -> pt.Ledger:
     """The ledger that :meth:`Budgets.packed` wrote, in this process."""
@@ -166,4 +159,11 @@ def _shown(source: str | None, path: str, shown: str) -> str | None:
     return shown if source == path else os.path.basename(source)
 
 
-JOBS: dict[str, Callable[..., Json]] = {"run_test": _once(_test), "run_change": _once(_change)}
+def _about(folder: str | None, ledger: str | None) -> Json:
+    """The files that can be named, and every data set with its budget."""
+    book = None if ledger is None else ledger_of(ledger)
+    budgets = [] if book is None else [_budget(book, name) for name in book.datasets()]
+    return {"files": Folder(folder).listed(), "budgets": budgets}
+
+
+JOBS: dict[str, Callable[..., Json]] = {"about": _about, "run_test": _once(_test), "run_change": _once(_change)}
