@@ -17,7 +17,16 @@ from urllib.parse import parse_qsl, unquote
 
 from privatest.errors import InvalidInput
 
-__all__ = ["IN_MEMORY", "Source", "covered", "covers_of", "source_of", "without_secrets"]
+__all__ = [
+    "IN_MEMORY",
+    "Source",
+    "covered",
+    "covers_of",
+    "source_of",
+    "unclear_login",
+    "without_password",
+    "without_secrets",
+]
 
 IN_MEMORY = "data in memory"
 """What arrays, data frames, open tables and streams are called: nobody can tell two of them apart."""
@@ -27,6 +36,7 @@ _ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*://)(?:(.*)@)?([^?#]*)([?#].*)?
 _SECRET_OPTION = re.compile(
     r"[?&;][^?&;=]*(?:pass|pwd|secret|token|key|credential)[^?&;=]*=.*", re.DOTALL | re.IGNORECASE
 )
+_FILES = ("duckdb://", "sqlite://", "file://")
 _PORTS = {"postgresql": "5432", "mysql": "3306"}
 _SCHEMAS = {"postgresql": "public.", "duckdb": "main."}
 _WHERE = ("host", "hostaddr", "port", "dbname", "service")  # options that say where, never who
@@ -48,6 +58,26 @@ def without_secrets(text: str, *, user: bool = False) -> str:
     table = (options or "").rpartition("::")[2] if "::" in (options or "") else None
     hidden = "" if options is None else "?..." if table is None else f"?...::{table}"
     return f"{text[: found.start()]}{scheme}{who}{rest}{hidden}"
+
+
+def without_password(address: str) -> str:
+    """An address that still leads there, without its password; other texts as they are.
+
+    >>> without_password("postgresql://ann:s/e@t@host/claims?sslmode=require&password=x::payments")
+    'postgresql://ann@host/claims?sslmode=require::payments'
+    """
+    if _ADDRESS.fullmatch(address) is None:
+        return address
+    scheme, login, rest, options = _parsed(address)
+    user = (login or "").partition(":")[0]
+    return f"{scheme}{user}{'@' if user else ''}{rest}{(options or '').replace('&...', '').removesuffix('?')}".replace(
+        "?::", "::"
+    )
+
+
+def unclear_login(address: str) -> bool:
+    """Whether a name or password holds an @ that drivers would take for its end, and the rest for the host's name."""
+    return _ADDRESS.fullmatch(address) is not None and "@" in (_parsed(address)[1] or "")
 
 
 @dataclass(frozen=True)
@@ -115,6 +145,8 @@ def _parsed(address: str) -> tuple[str, str | None, str, str | None]:
     if found is None:  # the option stands where no option can
         return address.partition("://")[0] + "://", "", "", None
     options = found[4] if said is None else f"{found[4] or '?'}&...{table}"
+    if found[1] in _FILES and found[2] is not None:  # no login: an @ in a file's name
+        return found[1], None, f"{found[2]}@{found[3]}", options
     return found[1], found[2], found[3], options
 
 

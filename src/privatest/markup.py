@@ -48,7 +48,7 @@ def release_table(title: str, release: Any) -> str:
 
 def receipt_facts(receipt: Receipt | None) -> list[tuple[str, object]]:
     """What a ledger noted beside a release, as lines of its table."""
-    return [] if receipt is None else [("recorded", receipt.note), ("ledger's fingerprint", receipt.fingerprint)]
+    return [] if receipt is None else [("recorded", receipt.note), ("fingerprint of the ledger", receipt.fingerprint)]
 
 
 def receipt_document(receipt: Receipt | None) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""0 done, 2 bad input, 3 over budget, 130 interrupted; a decision is an exit code only when asked."""
+"""0 done, 2 bad input, 3 over budget, 4 failed after the charge, 130 interrupted; decisions only when asked."""
 
 from __future__ import annotations
 
@@ -47,7 +47,12 @@ def test_over_budget_is_3_and_says_what_is_left(run: Run, tmp_path: Path) -> Non
     refused = run(*paying, "--request", "b", stdin=ZEROS)
     assert (refused.code, refused.refused, ledger.read_bytes() == before) == (3, True, True)
     assert "1.0 left" in refused.err
-    assert run(*paying, "--request", "a", stdin=ZEROS) == first, "the same request is free, and the same"
+    again = run(*paying, "--request", "a", stdin=ZEROS)
+    assert again.document["replayed"]
+    assert "nothing charged, the data given now were not read" in again.document["receipt"]["note"]
+    kept = [{k: v for k, v in one.document.items() if k not in ("receipt", "replayed")} for one in (first, again)]
+    assert kept[0] == kept[1], "the same request is free, and the same"
+    assert first.document["receipt"]["fingerprint"] == again.document["receipt"]["fingerprint"]
 
 
 def test_help_and_completion_exit_with_0(run: Run) -> None:
@@ -113,4 +118,4 @@ def test_a_full_disk_is_one_line() -> None:
             [*PROGRAM, "version"], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60, env=ENVIRONMENT
         )
     assert found.returncode == 2
-    assert found.stderr.strip() == "privatest: No space left on device."
+    assert found.stderr.strip() == "privatest: Standard output cannot be written: No space left on device."

@@ -453,7 +453,7 @@ def test_an_unreachable_server(server: Server, tmp_path: Path) -> None:
         with pytest.raises(LedgerUnavailable, match=r"cannot be reached: connection .* Check the address") as caught:
             Ledger(url, timeout=2)
         assert "s3cret" not in str(caught.value)
-        assert "joe:***@" in str(caught.value)
+        assert "joe@" in str(caught.value)
     assert time.monotonic() - began < 20
     with pytest.raises(LedgerUnavailable, match='database "nowhere" does not exist'):
         Ledger(server.url().replace("/postgres?", "/nowhere?"))

@@ -66,4 +66,5 @@ def detect_change(
         method=method,
         false_alarm=false_alarm,
     )
-    return plan.detect(records, column=column, order=order, ledger=ledger, dataset=dataset, request=request, rng=rng)
+    paying = {"ledger": ledger, "dataset": dataset, "request": request}
+    return plan.detect(records, column=column, order=order, **paying, source=data, rng=rng)

@@ -92,6 +92,7 @@ class ChangePlan:
         ledger: Any = None,
         dataset: str | None = None,
         request: str | None = None,
+        source: Any = None,
         rng: np.random.Generator | None = None,
     ) -> ChangePoint:
         """Run the detector once on data in order of time.
@@ -103,6 +104,7 @@ class ChangePlan:
             order: which column gives the order of time; None where the records lie in that order.
             ledger, dataset, request: charge epsilon to the data set's budget before anything is computed. The same
                 request again returns the same release, free of charge.
+            source: what open records are read from, for the ledger; by default the data themselves say it.
             rng: only for simulations: a seeded generator in place of the operating system's randomness. The
                 answer then says that it is simulated, and is not private.
         """
@@ -113,7 +115,7 @@ class ChangePlan:
             epsilon=self._design.epsilon,
             design=lambda: {"change": self.to_dict(), **self._design.question(), "column": column, "order": order},
             simulated=rng is not None,
-            data=data,
+            data=data if source is None else source,
         )
         if (earlier := replayed(charge, ChangePoint.from_dict)) is not None:
             return earlier

@@ -13,7 +13,7 @@ from privatest.cli.output import Fact, emit_json, facts, working
 from privatest.cli.planning import need
 from privatest.cli.problems import merge, write_problem
 from privatest.cli.streams import STANDARD_INPUT, arriving
-from privatest.cli.together import PAID, budget, check_payment, one_of, paid
+from privatest.cli.together import PAID, TIMEOUT, answered, budget, check_payment, one_of, paid, tell_receipt
 from privatest.cli.writing import check_target, read_text, write_report
 
 if TYPE_CHECKING:
@@ -48,6 +48,7 @@ def decide(
     ledger: o.Ledger = None,
     dataset: o.Dataset = None,
     request: o.Request = None,
+    ledger_timeout: o.LedgerTimeout = None,
     problem: o.Problem = None,
     save: o.Save = None,
     report: o.Report = None,
@@ -84,6 +85,7 @@ def decide(
         "ledger": ledger,
         "dataset": dataset,
         "request": request,
+        TIMEOUT: ledger_timeout,
     }
     asked = need(merge(problem, given), "data")
     check_target(save=save, report=report)
@@ -92,7 +94,7 @@ def decide(
         made = _saved(design, given)
     else:
         need(asked, "null", "alternative", "epsilon")
-        rules = _without(asked, "data", *WHERE, *PAID)
+        rules = _without(asked, "data", *WHERE, *PAID, TIMEOUT)
     source = source_of(asked["data"])
     if design is None:
         if "n" not in rules and rules.get("neighbours") != "add-remove":  # else the number is not public
@@ -103,9 +105,10 @@ def decide(
     if save is not None:
         write_problem(save, asked)
     found = made.run(source, **_running(asked))
-    _show(found, made, asked, as_json)
-    if report is not None:
-        write_report(report, question=asked, design=made, result=found, kind="test")
+    with answered(asked):
+        _show(found, made, asked, as_json)
+        if report is not None:
+            write_report(report, question=asked, design=made, result=found, kind="test")
     if exit_code and found.decision == "alternative":
         raise typer.Exit(1)
 
@@ -138,6 +141,7 @@ def _show(found: Release, made: PrivateTest, asked: Mapping[str, Any], as_json: 
         ("privacy", f"epsilon {found.epsilon:g}" if found.private else "NOT PRIVATE", _hidden(found.neighbours)),
     ]
     facts(f"Test of {made.null} against {made.alternative}", [*lines, *budget(asked)])
+    tell_receipt(found)
 
 
 def detect(
@@ -154,6 +158,7 @@ def detect(
     ledger: o.Ledger = None,
     dataset: o.Dataset = None,
     request: o.Request = None,
+    ledger_timeout: o.LedgerTimeout = None,
     problem: o.Problem = None,
     save: o.Save = None,
     report: o.Report = None,
@@ -186,6 +191,7 @@ def detect(
         "ledger": ledger,
         "dataset": dataset,
         "request": request,
+        TIMEOUT: ledger_timeout,
     }
     asked = need(one_of(merge(problem, given), given), "data", "null", "epsilon")
     check_target(save=save, report=report)
@@ -193,13 +199,15 @@ def detect(
     source = source_of(asked["data"])
     if save is not None:
         write_problem(save, asked)
-    found = pt.detect_change(source, **_without(asked, "data", *PAID), **paid(asked))
-    if as_json:
-        emit_json(found.to_dict())
-    else:
-        facts(_change_title(asked), [*_change_facts(found), *budget(asked)])
-    if report is not None:
-        write_report(report, question=asked, result=found, kind="detect")
+    found = pt.detect_change(source, **_without(asked, "data", *PAID, TIMEOUT), **paid(asked))
+    with answered(asked):
+        if as_json:
+            emit_json(found.to_dict())
+        else:
+            facts(_change_title(asked), [*_change_facts(found), *budget(asked)])
+            tell_receipt(found)
+        if report is not None:
+            write_report(report, question=asked, result=found, kind="detect")
     if exit_code and found.changed is not False:
         raise typer.Exit(1)
 
@@ -243,6 +251,7 @@ def fit(
     ledger: o.Ledger = None,
     dataset: o.Dataset = None,
     request: o.Request = None,
+    ledger_timeout: o.LedgerTimeout = None,
     problem: o.Problem = None,
     save: o.Save = None,
     report: o.Report = None,
@@ -271,6 +280,7 @@ def fit(
         "ledger": ledger,
         "dataset": dataset,
         "request": request,
+        TIMEOUT: ledger_timeout,
     }
     asked = need(merge(problem, given), "data", "null", "distance", "epsilon")
     if any_power and beta is not None:
@@ -280,14 +290,16 @@ def fit(
     source = source_of(asked["data"])
     if save is not None:
         write_problem(save, asked)
-    rules = {**_without(asked, "data", *PAID), **({"beta": None} if any_power else {})}
+    rules = {**_without(asked, "data", *PAID, TIMEOUT), **({"beta": None} if any_power else {})}
     found = pt.goodness_of_fit(source, **rules, **paid(asked))
-    if as_json:
-        emit_json(found.to_dict())
-    else:
-        facts(f"Goodness of fit, at distance {asked['distance']:g}", [*_fit_facts(found), *budget(asked)])
-    if report is not None:
-        write_report(report, question=asked, result=found, kind="fit")
+    with answered(asked):
+        if as_json:
+            emit_json(found.to_dict())
+        else:
+            facts(f"Goodness of fit, at distance {asked['distance']:g}", [*_fit_facts(found), *budget(asked)])
+            tell_receipt(found)
+        if report is not None:
+            write_report(report, question=asked, result=found, kind="fit")
     if exit_code and found.decision == "alternative":
         raise typer.Exit(1)
 

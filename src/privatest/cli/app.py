@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
+from functools import cache, wraps
 from typing import Any
 
 import typer
 
+from privatest import errors
 from privatest.cli import answering, budgets, pages, planning, watching
+from privatest.cli.output import complain
 
 __all__ = ["COMMANDS", "command"]
 
@@ -37,6 +39,21 @@ COMMANDS: tuple[tuple[str | None, str, Callable[..., None]], ...] = (
 )
 
 
+def _told(function: Callable[..., None]) -> Callable[..., None]:
+    """The command; when interrupted after a charge it says so, for typer keeps nothing but that it was interrupted."""
+
+    @wraps(function)
+    def told(*arguments: Any, **options: Any) -> None:
+        try:
+            function(*arguments, **options)
+        except KeyboardInterrupt as error:
+            if (note := errors.charge_note(error)) is not None:
+                complain(f"Interrupted. {note}")
+            raise
+
+    return told
+
+
 @cache
 def command() -> Any:
     """The program, as an object that runs a list of words."""
@@ -47,6 +64,6 @@ def command() -> Any:
     )
     ledger = typer.Typer(help="Budgets: who may spend how much epsilon on which data set.", **plain)
     for place, name, function in COMMANDS:
-        (app if place is None else ledger).command(name)(function)
+        (app if place is None else ledger).command(name)(_told(function))
     app.add_typer(ledger, name="ledger")
     return typer.main.get_command(app)

@@ -5,7 +5,9 @@
 1     only with ``--exit-code``: alternative, or changed
 2     bad input, said in one or two lines on standard error; nothing was charged
 3     over budget; nothing was charged
-130   interrupted (Ctrl-C)
+4     failed after the charge (or, without a ledger, after the answer was drawn), with a sentence that says how to get
+      the answer; the same request again is not charged again
+130   interrupted (Ctrl-C); if something was charged, standard error says so
 141   the reader of standard output went away
 ===== ==============================================================================================
 """
@@ -19,9 +21,9 @@ from collections.abc import Sequence
 from privatest import errors
 from privatest.cli.output import ReaderGone, complain, emit, flush
 
-__all__ = ["BAD_INPUT", "INTERRUPTED", "OVER_BUDGET", "READER_GONE", "run"]
+__all__ = ["AFTER_CHARGE", "BAD_INPUT", "INTERRUPTED", "OVER_BUDGET", "READER_GONE", "run"]
 
-BAD_INPUT, OVER_BUDGET, INTERRUPTED, READER_GONE = 2, 3, 130, 141
+BAD_INPUT, OVER_BUDGET, AFTER_CHARGE, INTERRUPTED, READER_GONE = 2, 3, 4, 130, 141
 # The marks by which typer asks for a shell completion.
 PROGRAM, COMPLETION = "privatest", "_PRIVATEST_COMPLETE"
 
@@ -42,16 +44,21 @@ def run(arguments: Sequence[str] | None = None) -> int:
         complain(error)
         return OVER_BUDGET
     except errors.PrivatestError as error:
-        complain(error)
+        return _complained(error, error)
     except SystemExit as error:  # typer's own
         if type(sys.stdout).__name__ == "PacifyFlushWrapper":  # typer's mark that nobody reads its help
             return READER_GONE
         return error.code if isinstance(error.code, int) else 0
     except Exception as error:
-        complain(_unexpected(error))
+        return _complained(_unexpected(error), error)
     finally:
         sys.unraisablehook = told
-    return BAD_INPUT
+
+
+def _complained(problem: object, error: Exception) -> int:
+    note = errors.charge_note(error)
+    complain(problem if note is None else f"{problem} {note}")
+    return BAD_INPUT if note is None else AFTER_CHARGE
 
 
 def _untold(_error: object) -> None:

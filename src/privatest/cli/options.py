@@ -22,7 +22,7 @@ def _whole(text: str) -> int:
 
 
 def option(name: str, text: str, kind: str | None = None, **rest: Any) -> Any:
-    parser = {"NUMBER": _number, "COUNT": _whole}.get(kind or "")
+    parser = {"NUMBER": _number, "SECONDS": _number, "COUNT": _whole}.get(kind or "")
     return typer.Option(name, help=text, metavar=kind, show_default=False, parser=parser, **rest)
 
 
@@ -76,6 +76,10 @@ Order = Annotated[str | None, option("--order", "The column that gives the order
 Ledger = Annotated[str | None, option("--ledger", "Ledger of budgets: a file or postgresql:// address.", "LEDGER")]
 Dataset = Annotated[str | None, option("--dataset", "Whose budget pays.", "NAME")]
 Request = Annotated[str | None, option("--request", "Name of this request; the same again is free.", "NAME")]
+
+LedgerTimeout = Annotated[
+    float | None, option("--ledger-timeout", "Seconds to wait for a ledger that others hold; 30.", "SECONDS")
+]
 
 Problem = Annotated[str | None, option("--problem", "Read options from a TOML or JSON file.", "FILE")]
 Save = Annotated[str | None, option("--save", "Write the options to such a file.", "FILE")]

@@ -2,14 +2,30 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import sys
+import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-__all__ = ["Fact", "ReaderGone", "complain", "emit", "emit_json", "facts", "flush", "plain", "show_table", "working"]
+from privatest import errors
+
+__all__ = [
+    "Fact",
+    "ReaderGone",
+    "complain",
+    "emit",
+    "emit_json",
+    "facts",
+    "flush",
+    "plain",
+    "say",
+    "show_table",
+    "working",
+]
 
 WIDTH = 80
 LONGEST_COMPLAINT = 700
@@ -30,11 +46,13 @@ def emit(text: str) -> None:
         encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
         sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding) + "\n")
         sys.stdout.flush()
-    except BrokenPipeError:
-        # Python flushes standard output once more when it ends; let that go nowhere.
-        with open(os.devnull, "w") as nowhere:
-            os.dup2(nowhere.fileno(), sys.stdout.fileno())
-        raise ReaderGone from None
+    except OSError as error:
+        raise _unprinted(error) from None
+
+
+def say(text: str) -> None:
+    """A sentence or two on standard output, in lines of the usual width."""
+    emit("\n".join(textwrap.wrap(plain(text), WIDTH, break_long_words=False, break_on_hyphens=False)))
 
 
 def flush() -> None:
@@ -42,10 +60,18 @@ def flush() -> None:
     if sys.stdout is not None and not sys.stdout.closed:
         try:
             sys.stdout.flush()
-        except BrokenPipeError:
-            with open(os.devnull, "w") as nowhere:
-                os.dup2(nowhere.fileno(), sys.stdout.fileno())
-            raise ReaderGone from None
+        except OSError as error:
+            raise _unprinted(error) from None
+
+
+def _unprinted(error: OSError) -> BaseException:
+    """What to raise where standard output cannot be written: its reader is gone, its disk is full, ..."""
+    # Python flushes standard output once more when it ends; let that go nowhere.
+    with contextlib.suppress(OSError), open(os.devnull, "w") as nowhere:
+        os.dup2(nowhere.fileno(), sys.stdout.fileno())
+    if isinstance(error, BrokenPipeError):
+        return ReaderGone()
+    return errors.InvalidInput(f"Standard output cannot be written: {error.strerror or type(error).__name__}.")
 
 
 def emit_json(document: Mapping[str, Any], *, line: bool = False) -> None:
@@ -60,7 +86,8 @@ def complain(problem: object) -> None:
         text = f"{text[: LONGEST_COMPLAINT // 2]} ... {text[-LONGEST_COMPLAINT // 2 :]}"
     if sys.stderr is not None:
         encoding = getattr(sys.stderr, "encoding", None) or "utf-8"
-        print(f"privatest: {text}".encode(encoding, "backslashreplace").decode(encoding), file=sys.stderr)
+        with contextlib.suppress(OSError):  # nobody can be told; the exit code still says it
+            print(f"privatest: {text}".encode(encoding, "backslashreplace").decode(encoding), file=sys.stderr)
 
 
 def plain(text: object) -> str:

@@ -37,9 +37,7 @@ def studio(
     """
     from privatest import studio as page
 
-    page.serve(
-        folder=folder, port=port, host=host, ledger=ledger, open_browser=not no_browser, max_seconds=max_seconds
-    )
+    page.serve(folder=folder, port=port, host=host, ledger=ledger, open_browser=not no_browser, max_seconds=max_seconds)
 
 
 def version(as_json: o.Json = False) -> None:

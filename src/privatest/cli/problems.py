@@ -19,7 +19,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from privatest import errors
+from privatest import addresses, errors
+from privatest.cli.output import complain
 
 __all__ = ["KEYS", "merge", "read_problem", "write_problem"]
 
@@ -52,7 +53,9 @@ KEYS: dict[str, str] = {
     "ledger": _TEXT,
     "dataset": _TEXT,
     "request": _TEXT,
+    "ledger_timeout": _NUMBER,
 }
+ADDRESSES = ("data", "ledger")
 
 
 def merge(problem: str | None, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -78,8 +81,19 @@ def read_problem(path: str) -> dict[str, Any]:
 
 
 def write_problem(path: str, settings: Mapping[str, Any]) -> None:
-    """A problem file from which :func:`read_problem` gets the same settings: JSON if it is named so, else TOML."""
+    """A problem file from which :func:`read_problem` gets the same settings: JSON if it is named so, else TOML.
+
+    Guarantees: no password is written. Addresses are kept without it, and whoever runs the file gives it to the
+    database's own client (PGPASSWORD, or a file ~/.pgpass).
+    """
     kept = {name: settings[name] for name in KEYS if settings.get(name) is not None}
+    for name in ADDRESSES:
+        if name in kept and (open_ := addresses.without_password(kept[name])) != kept[name]:
+            kept[name] = open_
+            complain(
+                f"The password of --{name} is not written to {path!r}: give it by PGPASSWORD or in ~/.pgpass when you "
+                "use that file."
+            )
     kept = {name: list(value) if isinstance(value, tuple) else value for name, value in kept.items()}
     if path.lower().endswith(".json"):
         text = json.dumps(kept, indent=2, allow_nan=False) + "\n"

@@ -18,7 +18,8 @@ made by `python -m privatest.cli.reference`; `privatest COMMAND --help` says the
 `privatest --install-completion` teaches them to your shell.
 
 Exit codes: 0 done, 2 bad input (one or two lines on standard error, nothing charged), 3 over budget (nothing
-charged), 130 interrupted. A decision is no exit code, unless `--exit-code` asks for it: then 1 stands for
+charged), 4 failed after the charge (standard error says how to get the answer, which is not charged again), 130
+interrupted. A decision is no exit code, unless `--exit-code` asks for it: then 1 stands for
 "alternative" or "changed", 0 for "null" or "no change".
 
 Laws are written `normal(0, 1)`, `bernoulli(0.3)`, `poisson(4)`, `categorical(yes=0.2, no=0.8)`, `mixture(0.3,

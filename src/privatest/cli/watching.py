@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -14,7 +15,7 @@ from privatest.cli.output import emit_json, working
 from privatest.cli.planning import need
 from privatest.cli.problems import merge
 from privatest.cli.streams import STANDARD_INPUT, arriving
-from privatest.cli.together import PAID, check_payment, one_of, paid
+from privatest.cli.together import PAID, TIMEOUT, answered, check_payment, one_of, paid
 from privatest.cli.writing import check_target
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ def monitor(
     ledger: o.Ledger = None,
     dataset: o.Dataset = None,
     request: o.Request = None,
+    ledger_timeout: o.LedgerTimeout = None,
     problem: o.Problem = None,
     exit_code: o.ExitCode = False,
     as_json: o.Json = False,
@@ -73,6 +75,7 @@ def monitor(
         "ledger": ledger,
         "dataset": dataset,
         "request": request,
+        TIMEOUT: ledger_timeout,
     }
     asked = one_of(merge(problem, given), given)
     name = STANDARD_INPUT if file is None else file
@@ -81,21 +84,29 @@ def monitor(
     check_target(state=state)
     check_payment(asked)
     batches = arriving(name, follow=follow)
-    watcher = _opened(state, asked)
+    watcher = _opened(state, asked, name)
     skipped = watcher.seen if name != STANDARD_INPUT or from_start else 0
     alarms = 0
-    try:
-        for alarm in _alarms(watcher, _after(batches, skipped), go_on):
-            alarms += 1
-            emit_json(alarm, line=True)
-    finally:
-        if as_json:
-            emit_json(watcher.to_dict(), line=True)
+    with answered(asked, _how_to_go_on(asked, state)) if "ledger" in asked else nullcontext():
+        try:
+            for alarm in _alarms(watcher, _after(batches, skipped), go_on):
+                alarms += 1
+                emit_json(alarm, line=True)
+        finally:
+            if as_json:
+                emit_json(watcher.to_dict(), line=True)
     if exit_code and alarms:
         raise typer.Exit(1)
 
 
-def _opened(state: str | None, asked: dict[str, Any]) -> Monitor:
+def _how_to_go_on(asked: Mapping[str, Any], state: str | None) -> str:
+    charged = f"Request {asked.get('request')!r} of data set {asked.get('dataset')!r} is charged"
+    if state is None:
+        return f"{charged}. Without --state its monitor cannot go on: another request is charged again."
+    return f"{charged}, its monitor kept: the same command goes on from {state!r}, without a new charge."
+
+
+def _opened(state: str | None, asked: dict[str, Any], name: str) -> Monitor:
     """The monitor in the state file, if there is one, else a new one."""
     import privatest as pt
 
@@ -105,9 +116,9 @@ def _opened(state: str | None, asked: dict[str, Any]) -> Monitor:
             raise errors.InvalidInput(f"The state {state!r} says what is watched; {listed} would need --null as well.")
         return pt.Monitor.load(state)
     need(asked, "null", "epsilon")
-    settings = {name: value for name, value in asked.items() if name not in PAID} | paid(asked)
+    settings = {key: value for key, value in asked.items() if key not in (*PAID, TIMEOUT)} | paid(asked)
     with working("designing the monitor"):
-        return pt.Monitor(**settings, state=state)
+        return pt.Monitor(**settings, state=state, source=None if name == STANDARD_INPUT else name)
 
 
 def _after(batches: Iterator[list[bytes]], skipped: int) -> Iterator[list[bytes]]:

@@ -6,9 +6,10 @@ import weakref
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 
 from privatest._validate import suggestion
+from privatest.addresses import unclear_login, without_secrets
 from privatest.engines.fit import unfit
 from privatest.engines.names import choose
 from privatest.engines.postgres import PostgresColumns, find_table, label_bytes
@@ -107,7 +108,9 @@ def open_address(
     ``postgresql://<user>@<host>/<name>``, and every other address that Ibis knows.
     """
     database, found, name = address.rpartition("::")
-    shown = _without_password(database or address)
+    shown = without_secrets(database or address, user=True)
+    if unclear_login(address):
+        raise InvalidData(f"The name or password in the address {shown!r} holds an @. Write it as %40.")
     if not found or not name or "://" not in database:
         raise InvalidData(
             f"{shown!r} names a database but no table. Append the table's name: {shown}::table. "
@@ -199,17 +202,6 @@ def _connect(ibis: Any, database: str, shown: str) -> Any:
         f"The database {shown} cannot be reached, or Ibis does not know addresses that start with {scheme}://.",
         lambda: ibis.connect(database),
     )
-
-
-def _without_password(address: str) -> str:
-    """The address as it may be shown: no password, no options."""
-    try:
-        parts = urlsplit(address)
-        user = f"{parts.username}@" if parts.username else ""
-        port = f":{parts.port}" if parts.port else ""
-        return f"{parts.scheme}://{user}{parts.hostname or ''}{port}{parts.path}"
-    except ValueError:
-        return f"{address.partition('://')[0]}://..."
 
 
 def _import_ibis(what: str) -> Any:

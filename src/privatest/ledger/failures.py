@@ -8,7 +8,11 @@ from privatest.errors import LedgerError, LedgerLocked, LedgerUnavailable, Ledge
 
 __all__ = ["failure"]
 
-LOCKED = "is locked by somebody else. Try again, or wait longer with Ledger(..., timeout=seconds)"
+LOCKED = (
+    "is locked by somebody else. Try again, or wait longer: Ledger(..., timeout=seconds), on the command line "
+    "--ledger-timeout SECONDS"
+)
+SILENT = "does not answer within the timeout of {seconds:g} seconds. Check that its server runs, and try again"
 READ_ONLY = "cannot be written: {detail}. Give this user the right to write to it, and to its folder"
 FULL = "cannot grow: {detail}. Make room on its disk and try again"
 NO_FILE = "cannot be opened: {detail}. Check that the file is there, and that this user may write to its folder"

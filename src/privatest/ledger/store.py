@@ -5,20 +5,22 @@ from __future__ import annotations
 import contextlib
 import math
 import os
+import socket
 import sqlite3
 import threading
 import time
 import weakref
 from collections.abc import Iterator
+from typing import Any
 
-from sqlalchemy import Connection, Engine, create_engine
+from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
-from privatest.errors import LedgerLocked, LedgerUnreadable, MissingExtra
+from privatest.errors import LedgerLocked, LedgerUnavailable, LedgerUnreadable, MissingExtra
 from privatest.ledger.address import Address
 from privatest.ledger.book import Book
-from privatest.ledger.failures import DAMAGED, LOCKED, failure
+from privatest.ledger.failures import DAMAGED, LOCKED, SILENT, failure
 
 __all__ = ["Store"]
 
@@ -37,6 +39,37 @@ POSTGRESQL_SETTINGS = (
     "ELSE current_setting('synchronous_commit') END, true)"
 )
 PATIENCE = 0.02  # seconds: SQLite looks after 1, 3, 8 and 18 milliseconds
+GRACE = 1.0  # seconds beyond the timeout: a server that lives ends the wait for a lock by itself before that
+
+
+class Watchdog:
+    """Ends a transaction whose server does not answer: from another thread, by closing its network connection.
+
+    Nothing else helps against a server that is frozen: it keeps the connection up, and its own timeouts stand still.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self.fired = False
+        self._watched: list[Any] = []
+        self._timer = threading.Timer(seconds, self._bite)
+        self._timer.daemon = True
+
+    def watch(self, connection: Any) -> None:
+        """Mind a connection of the driver's, from now to the end."""
+        self._watched.append(connection)
+
+    def _bite(self) -> None:
+        self.fired = True
+        for connection in self._watched:
+            with contextlib.suppress(Exception), socket.socket(fileno=os.dup(connection.fileno())) as line:
+                line.shutdown(socket.SHUT_RDWR)
+
+    def __enter__(self) -> Watchdog:
+        self._timer.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._timer.cancel()
 
 
 class Store:
@@ -52,6 +85,7 @@ class Store:
         self.timeout = timeout
         self.turn = threading.RLock()
         self._engines: dict[int, Engine] = {}
+        self._thread = threading.local()
         self._mode = "rwc" if create else "rw"
         address.check_folder(create=create)
         with forking:
@@ -90,7 +124,7 @@ class Store:
 
     @contextlib.contextmanager
     def _transaction(self, *, writing: bool) -> Iterator[Connection]:
-        with self._own_turn():
+        with self._own_turn(), self._watched() as watchdog:
             try:
                 with self._begun(writing) as connection:
                     try:
@@ -100,6 +134,9 @@ class Store:
                         abandon(connection)
                         raise
             except SQLAlchemyError as error:
+                if watchdog is not None and watchdog.fired:
+                    silent = SILENT.format(seconds=self.timeout)
+                    raise LedgerUnavailable(f"The ledger {self.address.name} {silent}.") from None
                 raise failure(error, self.address.name) from getattr(error, "orig", None)
             except UnicodeDecodeError:
                 # sqlite3 cannot even word its complaint when that quotes the bytes of a damaged schema.
@@ -113,6 +150,7 @@ class Store:
         late may never hit a gap between those who are busy. So it is made to start afresh after PATIENCE.
         """
         deadline = time.monotonic() + self.timeout
+        lost = 0
         while True:
             connection = None
             try:
@@ -126,6 +164,12 @@ class Store:
                 if connection is not None:
                     abandon(connection)
                     connection.close()
+                if self.address.path is None:
+                    # A server that was restarted costs one new connection, not an error.
+                    lost += 1
+                    if lost > 1 or not getattr(error, "connection_invalidated", False) or self._bitten():
+                        raise
+                    continue
                 name = getattr(getattr(error, "orig", None), "sqlite_errorname", "")
                 if not name.startswith("SQLITE_BUSY") or time.monotonic() > deadline:
                     raise
@@ -139,6 +183,23 @@ class Store:
         # readers that are inside, and new ones are held off: that wait may be left to SQLite.
         lock = [] if writing else ["SELECT count(*) FROM sqlite_master"]
         return [*lock, f"PRAGMA busy_timeout = {milliseconds}"]
+
+    @contextlib.contextmanager
+    def _watched(self) -> Iterator[Watchdog | None]:
+        """A watchdog over the transactions of this thread with a server; a file needs none."""
+        if self.address.path is not None:
+            yield None
+            return
+        with Watchdog(self.timeout + GRACE) as watchdog:
+            self._thread.watchdog = watchdog
+            try:
+                yield watchdog
+            finally:
+                self._thread.watchdog = None
+
+    def _bitten(self) -> bool:
+        watchdog = getattr(self._thread, "watchdog", None)
+        return watchdog is not None and watchdog.fired
 
     @contextlib.contextmanager
     def _own_turn(self) -> Iterator[None]:
@@ -179,11 +240,10 @@ class Store:
                 hide_parameters=True,
             )
         try:
-            return create_engine(
+            engine = create_engine(
                 self.address.url,
                 isolation_level="AUTOCOMMIT",
                 hide_parameters=True,
-                pool_pre_ping=True,  # a server that was restarted costs one new connection, not an error
                 pool_timeout=self.timeout,
                 connect_args={"connect_timeout": max(2, math.ceil(self.timeout))},
             )
@@ -191,6 +251,17 @@ class Store:
             raise MissingExtra(
                 "A ledger in PostgreSQL needs psycopg. Install it: pip install privatest[ledger]"
             ) from None
+        thread = self._thread  # not the store itself, which the engine must not keep alive
+
+        def mind(connection: Any, *_: object) -> None:
+            watchdog: Watchdog | None = getattr(thread, "watchdog", None)
+            if watchdog is not None:
+                watchdog.watch(connection)
+
+        # From the first thing that is said on a connection, be it new or kept.
+        event.listen(engine.pool, "connect", mind, insert=True)
+        event.listen(engine.pool, "checkout", mind)
+        return engine
 
     def _sqlite(self) -> sqlite3.Connection:
         path = self.address.path

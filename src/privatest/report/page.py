@@ -43,6 +43,7 @@ caption{text-align:left;font-weight:600;padding:.2rem 0}
 th,td{border:1px solid #bbb;padding:.2rem .6rem;text-align:left;vertical-align:top;overflow-wrap:anywhere}
 th{background:#f3f3f3;font-weight:600}
 pre{background:#f6f6f6;border:1px solid #ccc;padding:.6rem;white-space:pre-wrap;overflow-wrap:anywhere;font-size:.85rem}
+pre.line{white-space:pre;overflow-x:auto;overflow-wrap:normal;font-size:.7rem}
 img{max-width:100%;height:auto}
 figure{margin:1rem 0;break-inside:avoid}
 figcaption{font-size:.9rem;color:#333}
@@ -95,7 +96,7 @@ def render(
         ("Guarantee", _guarantee(kind, facts)),
         ("Design", _design(parts)),
         ("Pictures", _pictures(asked, parts, main, result)),
-        ("How to ask again", _again(kind, _complete(asked, kind, main), main)),
+        ("How to ask again", _again(kind, _complete(asked, kind, main), main, result)),
     ]
     when = (date or datetime.now(UTC)).astimezone(UTC).strftime("%Y-%m-%d %H:%M UTC")
     title = KINDS[kind]
@@ -144,6 +145,7 @@ def _facts(asked: dict[str, Any], main: Any, result: Any) -> dict[str, Any]:
         "simulated": bool(getattr(result, "simulated", False)),
         "dataset": asked.get("dataset"),
         "request": asked.get("request"),
+        "receipt": getattr(result, "receipt", None),
     }
 
 
@@ -164,6 +166,8 @@ def _result(kind: str, result: Any) -> Iterator[str]:
         return
     if not result.private:
         yield '<p class="warning">This result is NOT PRIVATE. Do not hand it to anybody who may not see the data.</p>'
+    if result.replayed is not None:
+        yield f'<p class="warning">This answer is not new: {markup.escape(result.replayed.note)}.</p>'
     yield f'<p class="answer">{markup.escape(words.answer(kind, result))}</p>'
     yield result._repr_html_()
 
@@ -187,7 +191,15 @@ def _guarantee(kind: str, facts: dict[str, Any]) -> Iterator[str]:
         yield "</ul>"
     if facts["dataset"] is not None:
         charged = [("data set", facts["dataset"]), ("request", facts["request"]), ("epsilon", epsilon)]
+        if facts["receipt"] is not None:
+            charged.append(("recorded", f"{facts['receipt'].recorded:%Y-%m-%d %H:%M:%S} UTC"))
         yield markup.fact_table("Charged to the ledger" if kind != "plan" else "To be charged to the ledger", charged)
+    if facts["receipt"] is not None:
+        yield (
+            "<p>Fingerprint of the ledger with this result in it. Keep it where the ledger's owner cannot change it: "
+            "<code>privatest ledger verify --since</code> and this line tell whether any earlier row was changed or "
+            f'removed since.</p><pre class="line">{markup.escape(facts["receipt"].fingerprint)}</pre>'
+        )
 
 
 def _design(parts: list[Any]) -> Iterator[str]:
@@ -263,10 +275,15 @@ def _complete(asked: dict[str, Any], kind: str, main: Any) -> dict[str, Any]:
     return {**found, **asked}
 
 
-def _again(kind: str, asked: dict[str, Any], main: Any) -> Iterator[str]:
+def _again(kind: str, asked: dict[str, Any], main: Any, result: Any) -> Iterator[str]:
     yield f"<h3>In Python</h3><pre>{markup.escape(calls.python(kind, asked))}</pre>"
     yield f"<h3>On the command line</h3><pre>{markup.escape(calls.command(kind, asked))}</pre>"
-    if kind != "plan":
+    if kind != "plan" and ("ledger" in asked or getattr(result, "receipt", None) is not None):
+        yield (
+            "<p>Asked again under the same request name, the recorded result is given again: nothing is charged, and "
+            "the data are not read. Under another name it is drawn with new noise, and costs epsilon again.</p>"
+        )
+    elif kind != "plan":
         yield "<p>Asked again, a result is drawn with new noise, and costs epsilon again.</p>"
     text = calls.document(main)
     if text is not None:

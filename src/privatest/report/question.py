@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
+from privatest.addresses import without_secrets
 from privatest.errors import InvalidInput, PrivatestError
 from privatest.pairs import as_distribution
 
@@ -16,7 +16,6 @@ LAWS = ("null", "alternative")
 # The only settings that are lists: others could be a column of data, passed by mistake.
 LISTS = {"clamp": 2, "n": 200}
 LONGEST = 4000
-_ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*://)([^/?#\s]*@)?([^?#\s]*)([?#]\S*)?")
 
 
 def plain_question(question: Mapping[str, Any]) -> dict[str, Any]:
@@ -52,7 +51,7 @@ def _setting(name: str, value: Any) -> Any:
     if isinstance(value, Fraction):
         return str(value)
     if isinstance(value, str):
-        return without_secrets(value[:LONGEST])
+        return without_secrets(value)[:LONGEST]
     most = LISTS.get(name, 0)
     if isinstance(value, list | tuple) and len(value) <= most and all(isinstance(one, int | float) for one in value):
         return list(value)
@@ -60,8 +59,3 @@ def _setting(name: str, value: Any) -> Any:
         f"question[{name!r}] is of type {type(value).__name__}: a report takes texts and numbers only, so that no data "
         "get into it."
     )
-
-
-def without_secrets(text: str) -> str:
-    """An address without user, password and options; other texts as they are."""
-    return _ADDRESS.sub(lambda m: m[1] + ("...@" if m[2] else "") + m[3] + ("?..." if m[4] else ""), text)

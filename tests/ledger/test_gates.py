@@ -1,0 +1,359 @@
+"""Every gate of the ledger, one step on each side: what just passes, and what just does not."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from privatest.charge import make_charge
+from privatest.errors import BudgetExceeded, InvalidInput, LedgerTampered, LedgerUnavailable, RequestConflict
+from privatest.ledger import Ledger
+from privatest.ledger.amounts import MOST_BITS, shown, stored
+from privatest.ledger.ledger import LONGEST_TIMEOUT, ROWS_AT_A_TIME
+from privatest.ledger.rows import EMPTY, Row
+from privatest.ledger.texts import LONGEST_NAME
+from privatest.rational import rational
+from tests.ledger.server import Server
+
+Ask = Callable[..., Any]
+ROWS, HEAD = "privatest_ledger_rows", "privatest_ledger_head"
+TINY = Fraction(1, 10**30)
+
+
+def request(ledger: Ledger, name: str, **changes: Any) -> Any:
+    words: dict[str, Any] = {"dataset": "claims", "epsilon": 0.1, "design": "d", "compute": dict}
+    return ledger.perform(request=name, **{**words, **changes})
+
+
+class TestTheAnchor:
+    @pytest.fixture
+    def filled(self, path: Path) -> Ledger:
+        ledger = Ledger(path)
+        ledger.grant("claims", epsilon=1)
+        for name in "abc":
+            request(ledger, name)
+        return ledger
+
+    def rolled_back(self, path: Path, rows: int) -> None:
+        """What somebody who may write to the file can do: remove the newest rows and make the head fit."""
+        with sqlite3.connect(path) as raw:
+            raw.execute(f"DELETE FROM {ROWS} WHERE sequence > {rows}")
+            raw.execute(f"UPDATE {HEAD} SET count = {rows}, hash = (SELECT hash FROM {ROWS} WHERE sequence = {rows})")
+        raw.close()
+
+    @pytest.mark.parametrize("left", range(1, 7))
+    def test_rows_that_were_rolled_back_are_seen_from_every_receipt(
+        self, filled: Ledger, path: Path, left: int
+    ) -> None:
+        """Also one row only; what lies before the receipt is all that it can speak for."""
+        pins = {entry.sequence: f"{entry.sequence}:{entry.hash}" for entry in filled.history()}
+        self.rolled_back(path, left)
+        assert filled.verify() == left, "alone it cannot see this, and the documents say so"
+        for number, pin in pins.items():
+            if number <= left:
+                assert filled.verify(since=pin) == left
+            else:
+                with pytest.raises(
+                    LedgerTampered, match=f"Row {left + 1} .* is missing: the fingerprint .* pins {number} "
+                ):
+                    filled.verify(since=pin)
+
+    def test_a_ledger_written_anew_is_seen_from_every_receipt(self, filled: Ledger, path: Path) -> None:
+        pins = [f"{entry.sequence}:{entry.hash}" for entry in filled.history()]
+        path.unlink()
+        forged = Ledger(path)
+        forged.grant("claims", epsilon=1)
+        for name in "abc":
+            request(forged, name)
+        assert forged.verify() == 7
+        for pin in pins:
+            with pytest.raises(LedgerTampered, match="is not the one that the fingerprint"):
+                forged.verify(since=pin)
+
+    def test_the_receipt_of_a_request_is_its_row(self, filled: Ledger) -> None:
+        for name, sequence in (("a", 3), ("b", 5), ("c", 7)):
+            receipt = request(filled, name).receipt
+            assert receipt.fingerprint == f"{sequence}:{filled.history()[sequence - 1].hash}"
+            assert (receipt.replayed, receipt.dataset, receipt.request) == (True, "claims", name)
+
+    def test_an_empty_ledger_has_a_fingerprint_too(self, path: Path) -> None:
+        ledger = Ledger(path)
+        assert ledger.fingerprint() == f"0:{EMPTY.hash}"
+        assert ledger.verify(since=ledger.fingerprint()) == 0
+
+
+@pytest.mark.parametrize(
+    "damage", ["kind = 'grant '", "epsilon = '1/5'", "time = ''", "release = '{}'", "design = 'e'"]
+)
+@pytest.mark.parametrize("row", [2, 3])
+def test_a_damaged_row_however_old_stops_charges_on_every_data_set(path: Path, damage: str, row: int) -> None:
+    ledger = Ledger(path)
+    ledger.grant("claims", epsilon=1)
+    request(ledger, "old", compute=lambda: {"x": 1})
+    ledger.grant("other", epsilon=1)
+    for k in range(3):
+        request(ledger, f"q{k}", dataset="other")
+    with sqlite3.connect(path) as raw:
+        raw.execute(f"UPDATE {ROWS} SET {damage} WHERE sequence = {row}")
+    raw.close()
+    for again in (ledger, Ledger(path)):
+        for dataset in ("claims", "other"):
+            with pytest.raises(LedgerTampered, match=f"Row {row} "):
+                request(again, "new", dataset=dataset, compute=lambda: 1 / 0)
+        with pytest.raises(LedgerTampered, match=f"Row {row} "):
+            again.grant("third", epsilon=1)
+    assert request(ledger, "q0", dataset="other") == {}, "what was released before is still given out"
+
+
+def test_verifying_reads_in_portions_that_fit_together(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ledger = Ledger(path)
+    ledger.grant("claims", epsilon=1)
+    for k in range(4):
+        request(ledger, f"q{k}")
+    assert ROWS_AT_A_TIME > 9
+    pin = ledger.fingerprint()
+    for portion in (1, 2, 4, 8, 9, 10):
+        monkeypatch.setattr("privatest.ledger.ledger.ROWS_AT_A_TIME", portion)
+        assert ledger.verify(since=pin) == 9
+
+
+class TestAmounts:
+    @pytest.mark.parametrize("epsilon", [Fraction(0), Fraction(-1), -TINY])
+    def test_a_forged_charge_that_is_free_or_less_is_found(self, path: Path, epsilon: Fraction) -> None:
+        """With every hash right: only the amounts are wrong."""
+        ledger = Ledger(path)
+        ledger.grant("claims", epsilon=1)
+        grant = ledger.history()[0]
+        price, when = stored(epsilon), grant.time.isoformat()
+        row = Row(2, when, "charge", "claims", "q", price, "d", "1/1", price, None, grant.hash).sealed()
+        with sqlite3.connect(path) as raw:
+            raw.execute(f"INSERT INTO {ROWS} VALUES ({', '.join('?' * 12)})", row)
+            raw.execute(f"UPDATE {HEAD} SET count = 2, hash = ?", [row.hash])
+        raw.close()
+        with pytest.raises(LedgerTampered, match=r"Row 2 .* holds an epsilon that is not positive"):
+            ledger.verify()
+
+    def test_the_last_of_the_budget_and_a_trace_more(self, path: Path) -> None:
+        ledger = Ledger(path)
+        ledger.grant("claims", epsilon=1)
+        request(ledger, "most", epsilon=1 - TINY)
+        with pytest.raises(BudgetExceeded) as caught:
+            request(ledger, "more", epsilon=2 * TINY)
+        assert (caught.value.asked, caught.value.left) == (2 * TINY, TINY)
+        request(ledger, "rest", epsilon=TINY)
+        assert ledger.left("claims") == 0
+        ledger.grant("claims", epsilon=1)
+        with pytest.raises(InvalidInput, match="already spent"):
+            ledger.grant("claims", epsilon=1 - TINY)
+        assert ledger.verify() == 5
+
+    def test_the_longest_amount(self, path: Path) -> None:
+        ledger = Ledger(path)
+        most = Fraction(1, 2**MOST_BITS - 1)
+        ledger.grant("claims", epsilon=1)
+        assert stored(most).startswith("1/")
+        with pytest.raises(InvalidInput, match="more than 990 digits"):
+            stored(Fraction(1, 2**MOST_BITS))
+        with pytest.raises(InvalidInput, match="more than 990 digits"):
+            request(ledger, "q", epsilon=Fraction(1, 2**MOST_BITS))
+        assert ledger.verify() == 1
+
+    @pytest.mark.parametrize(("amount", "text"), [
+        (Fraction(1, 10**17), "0.00000000000000001"),
+        (Fraction(1, 10**18), "1/1000000000000000000"),
+        (Fraction(1, 3), "1/3"),
+        (Fraction(-3, 10), "-0.3"),
+        (Fraction(1, 3**46), "1/8862938119652501095929"),
+        (Fraction(1, 3**47), "about 3.76098e-23"),
+        (Fraction(10**16), "10000000000000000.0"),
+    ])  # fmt: skip
+    def test_amounts_are_shown_exactly_as_long_as_they_are_short(self, amount: Fraction, text: str) -> None:
+        assert shown(amount) == text
+        assert len(text) <= 40
+
+    @pytest.mark.parametrize("number", ["NaN", "sNaN", "Infinity", "-Infinity"])
+    def test_a_decimal_that_is_no_number_is_refused_by_name(self, number: str, path: Path) -> None:
+        with pytest.raises(InvalidInput, match=f"^epsilon={number} must be finite"):
+            rational(Decimal(number), "epsilon")
+        ledger = Ledger(path)
+        with pytest.raises(InvalidInput, match="epsilon"):
+            ledger.grant("claims", epsilon=Decimal(number))
+        assert ledger.verify() == 0
+        assert rational(Decimal("0.1")) == Fraction(1, 10)
+
+
+class TestNamesAndTimes:
+    @pytest.mark.parametrize("word", ["dataset", "request", "design"])
+    def test_names_are_of_200_characters_at_most(self, word: str, path: Path) -> None:
+        ledger = Ledger(path)
+        ledger.grant("claims", epsilon=1)
+        ledger.grant("x" * LONGEST_NAME, epsilon=1)
+        names = {"dataset": "claims", "request": "q", "design": "d"}
+        request(ledger, **{"name": names["request"], **{k: v for k, v in names.items() if k != "request"}})
+        long = {**names, "request": "r", word: "x" * LONGEST_NAME}
+        request(ledger, long.pop("request"), **long)
+        longer = {**names, "request": "s", word: "x" * (LONGEST_NAME + 1)}
+        with pytest.raises(InvalidInput, match=f"{word}=.* has 201 characters; 200 is the most"):
+            request(ledger, longer.pop("request"), **longer)
+
+    def test_a_timeout_is_positive_and_a_day_at_most(self, path: Path) -> None:
+        for seconds in (LONGEST_TIMEOUT, 1e-9):
+            Ledger(path, timeout=seconds).close()
+        for seconds in (LONGEST_TIMEOUT + 1, 0, -1, float("nan"), float("inf")):
+            with pytest.raises(InvalidInput, match="timeout"):
+                Ledger(path, timeout=seconds)
+
+    @pytest.mark.parametrize(
+        "text", ["3", "3:", "3:" + "0" * 63, "3:" + "0" * 65, "-1:" + "0" * 64, "9" * 20 + ":" + "0" * 64]
+    )
+    def test_a_fingerprint_is_a_number_and_64_digits(self, text: str, path: Path) -> None:
+        ledger = Ledger(path)
+        with pytest.raises(InvalidInput, match="since="):
+            ledger.verify(since=text)
+        with pytest.raises(LedgerTampered, match=r"Row 1 .* is missing"):
+            ledger.verify(since="9" * 19 + ":" + "0" * 64)
+
+
+def test_charges_are_on_disk_when_they_are_said_to_be(path: Path) -> None:
+    """No kill can show this, only a power cut: so the setting itself is read, on the connection that writes."""
+    ledger = Ledger(path)
+    with ledger._store.write() as book:
+        found = {
+            name: book.connection.exec_driver_sql(f"PRAGMA {name}").scalar() for name in ("synchronous", "journal_mode")
+        }
+    assert found == {"synchronous": 3, "journal_mode": "delete"}, "3 is EXTRA"
+
+
+def test_commits_wait_for_the_disk_of_the_server(server: Server) -> None:
+    url = server.new_schema()
+    for given, kept in (("off", "on"), ("local", "local"), ("remote_apply", "remote_apply")):
+        with Ledger(f"{url}%20-csynchronous_commit%3D{given}") as ledger, ledger._store.write() as book:
+            assert book.connection.exec_driver_sql("SHOW synchronous_commit").scalar() == kept
+
+
+def test_a_frozen_server_obeys_the_timeout(server: Server) -> None:
+    """On a kept connection and on a new one, reading and writing; afterwards everything goes on."""
+    url = server.new_schema()
+    with Ledger(url, timeout=0.5) as ledger:
+        ledger.grant("claims", epsilon=1)
+        for ask in (lambda: ledger.left("claims"), lambda: request(ledger, "q", compute=lambda: 1 / 0)):
+            with (
+                server.frozen(),
+                pytest.raises(LedgerUnavailable, match=r"does not answer within the timeout of 0\.5 s"),
+            ):
+                ask()
+            assert ledger.left("claims") == 1
+        with server.frozen(), pytest.raises(LedgerUnavailable):
+            Ledger(url, timeout=0.5)
+        assert request(ledger, "q") == {}
+        assert ledger.verify() == 3
+
+
+def test_a_server_that_freezes_during_the_computation_says_how_to_go_on(server: Server) -> None:
+    with Ledger(server.new_schema(), timeout=0.5) as ledger:
+        ledger.grant("claims", epsilon=1)
+        freeze = server.frozen()
+        with pytest.raises(LedgerUnavailable) as caught:
+            request(ledger, "q", compute=lambda: freeze.__enter__() or {"x": 1})  # type: ignore[func-returns-value]
+        freeze.__exit__(None, None, None)
+        assert "The same request again completes it, without a new charge." in caught.value.__notes__[0]
+        assert ledger.spent("claims") == Fraction(1, 10)
+        assert request(ledger, "q", compute=lambda: {"x": 2}) == {"x": 2}
+        assert ledger.spent("claims") == Fraction(1, 10)
+
+
+NOBODY = """
+import os, sys
+import privatest.ledger.store
+os.setgid(65534); os.setuid(65534)
+from privatest import Ledger, errors
+for create in (True, False):
+    try:
+        Ledger(sys.argv[1], create=create)
+    except errors.LedgerUnavailable as error:
+        print(error)
+"""
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can become somebody who may not")
+def test_a_ledger_that_may_not_be_read_is_a_sentence_without_folders(path: Path) -> None:
+    folder = path.parent / "secret folder"
+    folder.mkdir()
+    path.parent.chmod(0o755)
+    Ledger(folder / "ledger.db").grant("claims", epsilon=1)
+    for locked, mode in ((folder, 0o700), (folder / "ledger.db", 0o600)):
+        folder.chmod(0o755)
+        locked.chmod(mode)
+        found = subprocess.run(
+            [sys.executable, "-c", NOBODY, str(folder / "ledger.db")], capture_output=True, text=True, timeout=120
+        )
+        lines = found.stdout.splitlines()
+        assert (len(lines), found.stderr) == (2, ""), found.stderr
+        for line in lines:
+            assert line.startswith("The ledger 'ledger.db' cannot be opened: this user may not read it")
+            assert "secret folder" not in line
+
+
+class TestChargeItself:
+    def charge(self, ledger: Ledger, value: Any, name: str = "r") -> Any:
+        names: dict[str, Any] = {"ledger": ledger, "dataset": "claims", "request": name}
+        return make_charge(**names, epsilon=Fraction(1, 2), design=lambda: {"value": value}, simulated=False)
+
+    def test_the_ninth_digit_makes_another_request_the_tenth_does_not(self, path: Path) -> None:
+        ledger = Ledger(path)
+        ledger.grant("claims", epsilon=1)
+        self.charge(ledger, 0.123456789).perform(dict)
+        for value in (0.1234567891, 0.1234567893, 0.1234567887):
+            assert self.charge(ledger, value).earlier() == {}
+        for value in (0.123456788, 0.123456790, 0.12345678, 1.123456789, -0.123456789):
+            with pytest.raises(RequestConflict, match=r"value 0\.123456789 then"):
+                self.charge(ledger, value).earlier()
+
+    def test_whole_numbers_texts_and_lists_are_compared_whole(self, path: Path) -> None:
+        ledger = Ledger(path)
+        ledger.grant("claims", epsilon=9)
+        kinds = [
+            10**12,
+            10**12 + 1,
+            "10",
+            True,
+            None,
+            [1, 2],
+            [2, 1],
+            [1, 2, 3],
+            "x" * 200,
+            "x" * 201,
+            "x" * 202,
+            {"a": 1},
+        ]
+        for place, one in enumerate(kinds):
+            self.charge(ledger, one, f"r{place}").perform(dict)
+            for other in kinds:
+                if other is not one:
+                    with pytest.raises(RequestConflict):
+                        self.charge(ledger, other, f"r{place}").earlier()
+
+    @pytest.mark.parametrize("missing", ["dataset", "request"])
+    def test_a_ledger_needs_both_names(self, missing: str, path: Path) -> None:
+        names: dict[str, Any] = {"dataset": "claims", "request": "r", missing: None}
+        with pytest.raises(InvalidInput, match=f"{missing} is missing"):
+            make_charge(Ledger(path), **names, epsilon=Fraction(1), design=dict, simulated=False)
+        with pytest.raises(InvalidInput, match="without ledger="):
+            make_charge(None, **names, epsilon=Fraction(1), design=dict, simulated=False)
+        assert make_charge(None, None, None, epsilon=Fraction(1), design=dict, simulated=True) is None
+
+    def test_a_ledger_has_both_methods(self) -> None:
+        class Half:
+            def perform(self) -> None: ...
+
+        with pytest.raises(InvalidInput, match="not a Half"):
+            make_charge(Half(), "claims", "r", epsilon=Fraction(1), design=dict, simulated=False)
