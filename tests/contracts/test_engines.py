@@ -23,6 +23,7 @@ from privatest import engines
 from privatest.errors import InvalidData
 from privatest.scores import Score
 from tests.contracts.cases import CASES, Case, by_hand
+from tests.engines import random_cases
 from tests.engines.openers import FRAMES, OPENERS, SINGLE
 from tests.engines.warehouses import SPARK, WAREHOUSES
 
@@ -188,6 +189,18 @@ def test_thirty_random_cases_have_the_same_blocks_and_units(opener: str, tmp_pat
         all_of_it = opener != "Spark" or number < ASKED_ALL
         found, wanted = ordered_findings(case, opener, folder, all_of_it=all_of_it), expected_in_order(case)
         assert found == {key: wanted[key] for key in found}, number
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "postgres", pytest.param("spark", marks=SPARK)])
+def test_random_tables_of_odd_types_are_what_plain_lists_are(engine: str) -> None:
+    """Units, orders and missing values together; more of them: python -m tests.engines.random_cases --cases 300."""
+    numbers = range(6 if engine == "spark" else 30)
+    wrong = [str(found) for found in random_cases.differences(engine, numbers) if found is not None]
+    assert not wrong, "\n".join(wrong)
+    cases = [random_cases.make_case(number, random_cases.ENGINES[engine][0]) for number in numbers]
+    together = [case for case in cases if case.unit and case.order]
+    assert len(together) > len(cases) / 3
+    assert any(None in row for case in together for row in case.rows)
 
 
 def test_the_cases_hold_what_they_are_meant_to() -> None:

@@ -289,6 +289,39 @@ def test_a_progress_bar_on_a_terminal_and_nothing_elsewhere(
         assert shown or stderr.getvalue() == ""
 
 
+@pytest.mark.parametrize("form", ["parquet", "feather", "arrows", "csv"])
+def test_the_progress_bar_tells_bytes_and_no_rows(form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither in its end nor in its steps: with add-remove neighbours the number of rows is not public."""
+    from rich.progress import Progress
+
+    table, path = pa.table({"x": np.arange(12_345) % 7 / 7}), tmp_path / f"data.{form}"
+    if form == "parquet":
+        monkeypatch.setattr(parquet, "BATCH", 1000)  # several batches of one row group
+        pq.write_table(table, path)
+    elif form == "csv":
+        pyarrow.csv.write_csv(table, path)
+    else:
+        make = pa.ipc.new_file if form == "feather" else pa.ipc.new_stream
+        with make(path, table.schema) as writer:
+            writer.write_table(table, max_chunksize=5000)
+    ends, steps = [], []
+    plain = Progress.add_task
+    monkeypatch.setattr(
+        Progress, "add_task", lambda *a, total, **k: (ends.append(total), plain(*a, total=total, **k))[1]
+    )
+    monkeypatch.setattr(Progress, "advance", lambda _self, _task, amount: steps.append(amount))
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    test = pt.design("normal(0, 1)", "normal(1, 1)", epsilon=1, n=10_000, neighbours="add-remove")
+    test.run(path, column="x")
+    size = path.stat().st_size
+    assert set(ends) == {size}
+    assert len(ends) * (size - 3) <= sum(steps) <= len(ends) * size
+    # as many as the file has pieces: none for each thousand rows
+    assert len([step for step in steps if step]) <= 3 * len(ends)
+    assert "12345" not in sys.stderr.getvalue()  # type: ignore[attr-defined]
+
+
 def test_compressed_text(tmp_path: Path) -> None:
     text = b"x\tname\n" + b"".join(f"{x!r}\tn\n".encode() for x in NUMBERS.tolist())
     (tmp_path / "a.tsv").write_bytes(text)

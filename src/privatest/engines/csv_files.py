@@ -41,9 +41,8 @@ def csv_stream(files: Sequence[str], choose: Callable[[Sequence[str], str], Want
                 f"The first line of {path!r} does not name the columns that are read of {files[0]!r}, each once. Pass "
                 "files whose first lines name the same columns."
             )
-    size = sum(os.path.getsize(path) for path in files)
     pieces = [_piece(path, wanted, names) for path, names in zip(files, headers, strict=True)]
-    return Stream(pieces, FieldRecords(pa.nulls(0, pa.binary())), bar=progress_bar(size, "bytes"))
+    return Stream(pieces, FieldRecords(pa.nulls(0, pa.binary())), bar=progress_bar(files))
 
 
 def _delimiter(path: str) -> str:

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from privatest.engines.arrow import SLICE, column_of, import_arrow
-from privatest.engines.files import Wanted, progress_bar, rows, same_columns, structure
+from privatest.engines.files import Wanted, file_size, progress_bar, rows, same_columns, structure
 from privatest.engines.streams import Part, Piece, Progress, Stream
 
 __all__ = ["feather_stream"]
@@ -27,9 +27,9 @@ def feather_stream(files: Sequence[str], choose: Callable[[Sequence[str], str], 
         if batches is None:
             pieces.append(_streamed(path, wanted))
         else:
-            pieces += [_batch(path, number, wanted, places) for number in range(batches)]
+            pieces += [_batch(path, number, batches, wanted, places) for number in range(batches)]
     sample = column_of(pa.nulls(0, found[0][0].field(wanted.records).type))
-    return Stream(pieces, sample, bar=progress_bar(len(pieces), "batches"))
+    return Stream(pieces, sample, bar=progress_bar(files))
 
 
 @contextmanager
@@ -54,11 +54,11 @@ def _structure(path: str) -> tuple[Any, int | None]:
     return structure(path, "Feather", ask)
 
 
-def _batch(path: str, number: int, wanted: Wanted, places: Sequence[int]) -> Piece:
+def _batch(path: str, number: int, batches: int, wanted: Wanted, places: Sequence[int]) -> Piece:
     def read(progress: Progress) -> Iterator[Part]:
         with _opened(path, places) as reader:
             yield from _slices(reader.get_batch(number), wanted)
-        progress(1)
+        progress(file_size(path) // batches)
 
     return Piece(lambda progress: rows(path, "Feather", read(progress)))
 
@@ -68,7 +68,7 @@ def _streamed(path: str, wanted: Wanted) -> Piece:
         with _opened(path) as reader:
             for batch in reader:
                 yield from _slices(batch, wanted)
-        progress(1)
+        progress(file_size(path))
 
     return Piece(lambda progress: rows(path, "Feather", read(progress)))
 

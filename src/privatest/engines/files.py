@@ -16,7 +16,7 @@ from privatest.engines.protocol import Records
 from privatest.engines.streams import Part, Progress, StreamRecords
 from privatest.errors import InvalidData, PrivatestError
 
-__all__ = ["Wanted", "open_files", "progress_bar", "rows", "same_columns", "structure"]
+__all__ = ["Wanted", "file_size", "open_files", "progress_bar", "rows", "same_columns", "structure"]
 
 
 Answer = TypeVar("Answer")
@@ -110,8 +110,11 @@ def same_columns(wanted: Wanted, schemas: Sequence[tuple[str, Any]]) -> None:
                 )
 
 
-def progress_bar(total: int, unit: str) -> Callable[[], AbstractContextManager[Progress]]:
-    """A progress bar on the terminal's stderr, while the rows are read; nothing where stderr is no terminal."""
+def progress_bar(files: Sequence[str]) -> Callable[[], AbstractContextManager[Progress]]:
+    """A bar of the bytes read, on the terminal's stderr while the files are read; nothing where that is no terminal.
+
+    Of bytes, never of rows: a test may hide how many people are in the data, and how large its files are it does not.
+    """
 
     @contextmanager
     def bar() -> Iterator[Progress]:
@@ -119,19 +122,19 @@ def progress_bar(total: int, unit: str) -> Callable[[], AbstractContextManager[P
             yield lambda _amount: None
             return
         from rich.console import Console
-        from rich.progress import (
-            BarColumn,
-            DownloadColumn,
-            MofNCompleteColumn,
-            Progress,
-            TextColumn,
-            TimeRemainingColumn,
-        )
+        from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
-        shown = DownloadColumn() if unit == "bytes" else MofNCompleteColumn()
-        columns = (TextColumn(f"reading {unit}"), BarColumn(), shown, TimeRemainingColumn())
+        columns = (TextColumn("reading"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
         with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-            task = progress.add_task("reading", total=total)
+            task = progress.add_task("reading", total=sum(map(file_size, files)))
             yield lambda amount: progress.advance(task, amount)
 
     return bar
+
+
+def file_size(path: str) -> int:
+    """How many bytes a file has, 0 if it is gone."""
+    try:
+        return os.path.getsize(path)
+    except OSError:
+        return 0

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from privatest.engines.arrow import column_of, import_arrow
-from privatest.engines.files import Wanted, progress_bar, rows, same_columns, structure
+from privatest.engines.files import Wanted, file_size, progress_bar, rows, same_columns, structure
 from privatest.engines.streams import Part, Piece, Progress, Stream
 
 __all__ = ["parquet_stream"]
@@ -31,7 +31,7 @@ def parquet_stream(files: Sequence[str], choose: Callable[[Sequence[str], str], 
         pieces += [_row_group(path, metadata, group, wanted, batch) for group in range(metadata.num_row_groups)]
     count = sum(metadata.num_rows for metadata, _ in footers)
     sample = column_of(pa.nulls(0, footers[0][1].field(wanted.records).type))
-    return Stream(pieces, sample, rows=count, bar=progress_bar(count, "rows"))
+    return Stream(pieces, sample, rows=count, bar=progress_bar(files))
 
 
 def _is_short(kind: Any) -> bool:
@@ -56,6 +56,6 @@ def _row_group(path: str, metadata: Any, group: int, wanted: Wanted, size: int) 
         with pq.ParquetFile(path, metadata=metadata, pre_buffer=False, buffer_size=BUFFER) as file:
             for batch in file.iter_batches(size, row_groups=[group], columns=wanted.names(), use_threads=False):
                 yield wanted.part(batch)
-                progress(batch.num_rows)
+        progress(file_size(path) // metadata.num_row_groups)
 
     return Piece(lambda progress: rows(path, "Parquet", read(progress)))
