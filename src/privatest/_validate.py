@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from fractions import Fraction
 from numbers import Integral
 
-from privatest.errors import InvalidInput
+from privatest.errors import InvalidInput, shown
 from privatest.rational import Number, rational
 
 __all__ = ["choice", "positive", "positive_integer", "probability", "suggestion"]
@@ -18,7 +18,7 @@ def positive(remedy: str = "", **arguments: Number) -> Fraction:
     ((name, value),) = arguments.items()
     number = rational(value, name)
     if number <= 0:
-        raise InvalidInput(f"{name}={value!r} must be greater than 0. {remedy}".rstrip())
+        raise InvalidInput(f"{name}={shown(value)} must be greater than 0. {remedy}".rstrip())
     return number
 
 
@@ -27,7 +27,7 @@ def positive_integer(remedy: str = "", **arguments: int) -> int:
     ((name, value),) = arguments.items()
     whole = isinstance(value, Integral) or (isinstance(value, float) and float(value).is_integer())
     if isinstance(value, bool) or not whole or value < 1:
-        raise InvalidInput(f"{name}={value!r} must be a whole number of at least 1. {remedy}".rstrip())
+        raise InvalidInput(f"{name}={shown(value)} must be a whole number of at least 1. {remedy}".rstrip())
     return int(value)
 
 
@@ -36,7 +36,7 @@ def probability(remedy: str = "", **arguments: float) -> float:
     ((name, value),) = arguments.items()
     number = rational(value, name)
     if not 0 < number < 1:
-        raise InvalidInput(f"{name}={value!r} must lie in (0, 1). {remedy}".rstrip())
+        raise InvalidInput(f"{name}={shown(value)} must lie in (0, 1). {remedy}".rstrip())
     return float(number)
 
 
@@ -46,7 +46,7 @@ def choice(options: Iterable[str], **arguments: object) -> str:
     known = list(options)
     if not isinstance(value, str) or value not in known:
         listed = ", ".join(repr(option) for option in known)
-        raise InvalidInput(f"{name}={value!r} must be one of {listed}.{suggestion(str(value), known)}")
+        raise InvalidInput(f"{name}={shown(value)} must be one of {listed}.{suggestion(str(value), known)}")
     return value
 
 

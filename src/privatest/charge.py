@@ -16,7 +16,7 @@ from fractions import Fraction
 from typing import Any, Protocol, TypeVar
 
 from privatest.addresses import Source, source_of
-from privatest.errors import InvalidInput
+from privatest.errors import InvalidInput, shown
 
 __all__ = ["Charge", "Receipt", "Recorded", "charged", "differences", "fingerprint", "make_charge", "replayed"]
 
@@ -148,7 +148,7 @@ def make_charge(
     if ledger is None:
         for name, value in named.items():
             if value is not None:
-                raise InvalidInput(f"{name}={value!r} was given without ledger=. Pass the ledger to charge.")
+                raise InvalidInput(f"{name}={shown(value)} was given without ledger=. Pass the ledger to charge.")
         return None
     if not callable(getattr(ledger, "perform", None)) or not callable(getattr(ledger, "released", None)):
         raise InvalidInput(f"ledger must be a privatest.Ledger, not a {type(ledger).__name__}. Open one: Ledger(path).")

@@ -25,6 +25,8 @@ carries a note that says so (:func:`charge_note`): the same request again is com
 
 from __future__ import annotations
 
+import os
+from decimal import Decimal
 from fractions import Fraction
 
 __all__ = [
@@ -46,7 +48,29 @@ __all__ = [
     "SourceNotCovered",
     "charge_note",
     "note_charge",
+    "shown",
 ]
+
+
+LONGEST_SHOWN = 100
+
+
+def shown(value: object) -> str:
+    """An argument as messages may quote it: a number, or a short text. Of anything else, which may be data, the type.
+
+    >>> shown(0.5), shown("tigth"), shown([0, 1, 1])
+    ('0.5', "'tigth'", '<list>')
+    """
+    if isinstance(value, os.PathLike):
+        value = os.fspath(value)
+    try:
+        if value is None or isinstance(value, (int, float, complex, Fraction, Decimal)):
+            return repr(value)
+    except ValueError:  # more digits than Python writes out
+        return f"<{type(value).__name__}>"
+    if isinstance(value, str) and len(value) <= LONGEST_SHOWN and "\n" not in value:
+        return repr(value)
+    return f"<{type(value).__name__}>"
 
 
 class PrivatestError(Exception):

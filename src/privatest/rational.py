@@ -10,7 +10,7 @@ from decimal import Decimal
 from fractions import Fraction
 from numbers import Rational, Real
 
-from privatest.errors import InvalidInput
+from privatest.errors import InvalidInput, shown
 
 __all__ = ["Number", "rational"]
 
@@ -27,7 +27,7 @@ def rational(value: Number, name: str = "value") -> Fraction:
     (Fraction(1, 10), Fraction(2, 1), Fraction(1, 3))
     """
     if isinstance(value, bool):
-        raise InvalidInput(f"{name}={value!r} must be a number, not a truth value.")
+        raise InvalidInput(f"{name}={shown(value)} must be a number, not a truth value.")
     if isinstance(value, Rational):
         return Fraction(value)
     if isinstance(value, Decimal):
@@ -37,6 +37,6 @@ def rational(value: Number, name: str = "value") -> Fraction:
     if isinstance(value, Real):
         number = float(value)
         if not math.isfinite(number):
-            raise InvalidInput(f"{name}={number!r} must be finite.")
+            raise InvalidInput(f"{name}={shown(number)} must be finite.")
         return Fraction(repr(number))
-    raise InvalidInput(f"{name}={value!r} must be a number.")
+    raise InvalidInput(f"{name}={shown(value)} must be a number.")

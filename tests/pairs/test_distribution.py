@@ -8,12 +8,14 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from privatest.errors import InvalidDistribution, InvalidInput
 from privatest.pairs import Labels, as_distribution, parse
+from privatest.pairs.distribution import TAKEN_FOR_DATA
 
 
 def test_labels_of_any_hashable_kind() -> None:
@@ -43,23 +45,26 @@ def test_exact_numbers_are_probabilities_too() -> None:
 @pytest.mark.parametrize(
     ("given_", "says"),
     [
-        ([0.5, 0.6], "sum to 1.1"),
-        ([0.5, 0.5 + 2e-9], "sum to 1.000000002"),
-        ([1.5, -0.5], "negative probability -0.5 (at position 1)"),
-        ([0.5, math.nan], "NaN (at position 1)"),
-        ([math.inf, 0.5], "sum to inf"),
+        ([0.5, 0.6], "sum to more than 1"),
+        ([0.5, 0.5 - 2e-9], "sum to less than 1"),
+        ([1.5, -0.5], "taken for data"),
+        ({"a": 1.5, "b": -0.5}, "negative probability"),
+        ([0.5, math.nan], "taken for data"),
+        ({"a": 0.5, "b": math.nan}, "NaN"),
+        ([math.inf, 0.5], "taken for data"),
+        ({"a": math.inf, "b": 0.5}, "sum to more than 1"),
         ([], "empty"),
         ({}, "empty mapping"),
         ([[0.5, 0.5]], "2 dimensions"),
-        ([0.5, [0.5]], "flat list"),
-        ([True, False], "bool"),
-        (["0.5", "0.5"], "str"),
-        ([0.5 + 0j, 0.5], "complex"),
+        ([0.5, [0.5]], "taken for data"),
+        ([True, False], "taken for data"),
+        (["0.5", "0.5"], "taken for data"),
+        ([0.5 + 0j, 0.5], "taken for data"),
         ({"a": "0.5", "b": "0.5"}, "str"),
         ({"a": None, "b": 1.0}, "NoneType"),
         ({"a": True, "b": Fraction(0)}, "bool"),
         (np.array(0.5), "0 dimensions"),
-        (np.array(["2020-01-01"], dtype="datetime64[D]"), "datetime"),
+        (np.array(["2020-01-01"], dtype="datetime64[D]"), "taken for data"),
         (3, "not a distribution"),
         (None, "not a distribution"),
         (True, "not a distribution"),
@@ -76,6 +81,24 @@ def test_bad_probabilities_are_refused_by_name(given_: Any, says: str) -> None:
     assert str(caught.value).startswith("alternative")
     assert isinstance(caught.value, InvalidInput)
     assert isinstance(caught.value, ValueError)
+
+
+@pytest.mark.parametrize("column", [[0, 1] * 501, [0] * 40 + [1], [1, 0, 0], [0.5] * 21, [3, 4, 5], np.arange(9.0)])
+@pytest.mark.parametrize("form", [list, np.array, tuple, iter, pd.Series])
+def test_columns_are_taken_for_data(column: Any, form: Any) -> None:
+    """Also a column of bits with a single 1, which sums to 1. The remedy is named, and nothing is quoted."""
+    with pytest.raises(InvalidDistribution) as caught:
+        as_distribution(form(column), "null")
+    said = str(caught.value)
+    assert said == f"null {TAKEN_FOR_DATA}"
+    assert "run(data)" in said
+    assert caught.value.__suppress_context__ or caught.value.__context__ is None
+
+
+@pytest.mark.parametrize("law", [[1, 0], [0.0, 1.0], [0.05] * 20, np.full(1000, 0.001), {0: 0, 1: 1, 2: 0}])
+def test_probabilities_are_none(law: Any) -> None:
+    """What sums to 1 is a law, however long; a point mass is one where it cannot be a column."""
+    assert as_distribution(law).kind == "labels"
 
 
 def test_labels_and_probabilities_must_match() -> None:

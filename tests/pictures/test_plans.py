@@ -75,9 +75,18 @@ def test_power_curve_draws_exact_error_rates_in_order_of_n() -> None:
         x, y = only(axes, start).get_data()
         assert list(x) == [4, 16, 32, 64, 128]
         assert list(y) == [values[i] for i in order]
-    first = next(n for n, a in sorted(zip(curve.n, curve.advantage, strict=True)) if a >= 2 / 3)
-    assert f"2/3 from n = {first} on" in artists.legend(axes)
+    assert "2/3 from n = 29 on" in artists.legend(axes)  # between two of those shown, as sample_size has it
     assert "bernoulli(0.6)" in axes.get_title(loc="left")
+
+
+def test_a_curve_of_large_sizes_or_a_fixed_level_says_where_enough_is() -> None:
+    late = pt.power_curve("bernoulli(0.6)", "bernoulli(0.4)", epsilon=1, n=[64, 128]).plot()
+    assert "2/3 from n = 29 on, before all shown" in artists.legend(late)
+    early = pt.power_curve("bernoulli(0.6)", "bernoulli(0.4)", epsilon=1, n=[4, 16]).plot()
+    assert not any("2/3 from" in text for text in artists.legend(early))
+    level = pt.power_curve("bernoulli(0.6)", "bernoulli(0.4)", epsilon=1, alpha=0.05)
+    enough = pt.sample_size("bernoulli(0.6)", "bernoulli(0.4)", epsilon=1, alpha=0.05, beta=0.2)
+    assert f"\u03b2 at most 0.2 from n = {enough} on" in artists.legend(level.plot())
 
 
 def test_power_curve_of_one_size() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 import privatest as pt
@@ -23,6 +25,36 @@ def test_without_n_the_curve_surrounds_the_sample_size() -> None:
     assert curve.advantage[0] < 2 / 3 < curve.advantage[-1]
 
 
+@pytest.mark.parametrize(
+    ("laws", "epsilon", "settings"),
+    [
+        (("bernoulli(0.6)", "bernoulli(0.4)"), 1, {}),
+        (("normal(0, 1)", "normal(0.5, 1)"), 0.5, {}),
+        (("normal(0, 1)", "normal(0.5, 1)"), 0.5, {"alpha": 0.05}),
+        (("bernoulli(0.5)", "bernoulli(0.52)"), 0.5, {}),
+        (("bernoulli(0.6)", "bernoulli(0.4)"), 1, {"test": "scllr"}),
+        (("bernoulli(0.6)", "bernoulli(0.4)"), 1, {"neighbours": "add-remove"}),
+    ],
+)
+def test_a_curve_and_sample_size_say_the_same(laws: Any, epsilon: float, settings: dict[str, Any]) -> None:
+    """enough is what sample_size computes, whatever n are shown; without n it is one of them."""
+    asked = {**settings, **({"beta": 0.2} if "alpha" in settings else {})}
+    n = pt.sample_size(*laws, epsilon=epsilon, **asked)
+    curve = pt.power_curve(*laws, epsilon=epsilon, **settings)
+    assert curve.enough == n in curve.n
+    assert pt.power_curve(*laws, epsilon=epsilon, n=[n // 2, 2 * n], **settings).enough == n
+    if "alpha" not in settings:
+        assert pt.plan(*laws, epsilon=epsilon, **settings).n == n
+        place = curve.n.index(n)
+        assert curve.advantage[place - 1] < curve.advantage[place]
+        assert curve.advantage[place] >= 2 / 3
+
+
+def test_a_test_that_never_gets_there_has_no_enough() -> None:
+    """The paper's Ber(0) against Ber(alpha), threshold 0: the advantage stays below 1/2."""
+    assert pt.power_curve("bernoulli(0)", "bernoulli(0.1)", epsilon=0.5, test="ncllr", n=[50, 5000]).enough is None
+
+
 def test_no_sizes_are_refused() -> None:
-    with pytest.raises(InvalidInput, match="at least one"):
+    with pytest.raises(InvalidInput, match="list of whole numbers"):
         pt.power_curve([0.6, 0.4], [0.4, 0.6], epsilon=1, n=[])

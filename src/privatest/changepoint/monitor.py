@@ -104,7 +104,9 @@ class Monitor(Single):
     ) -> None:
         budget = _validate.positive(epsilon=epsilon, remedy="Typical values lie between 0.1 and 2.")
         beta = _validate.probability(beta=beta)
-        method = _validate.choice(METHODS, method=method or ("cusum" if interval is None else "paper"))
+        method = _validate.choice(
+            METHODS, method=("cusum" if interval is None else "paper") if method is None else method
+        )
         if interval is not None:
             interval = _validate.positive_integer(interval=interval)
             if method != "paper":

@@ -18,7 +18,7 @@ from privatest.changepoint.refusals import check_accuracy, check_length
 from privatest.changepoint.unknown import unknown_design
 from privatest.charge import charged, make_charge, replayed
 from privatest.engines.series import as_records
-from privatest.errors import InvalidData, InvalidInput
+from privatest.errors import InvalidData, InvalidInput, shown
 from privatest.noise import seeded_source, system_source
 from privatest.pairs import make_pair
 from privatest.rational import Number
@@ -262,7 +262,7 @@ def _maker(
         return lambda epsilon: [design(pair, epsilon, beta, method, false_alarm)]
     gap = _validate.probability(distance=distance)
     if method not in ("auto", "paper"):
-        raise InvalidInput(f"method={method!r} needs the alternative Q. With distance= leave method out.")
+        raise InvalidInput(f"method={shown(method)} needs the alternative Q. With distance= leave method out.")
     return lambda epsilon: [unknown_design(null, gap, epsilon, beta, false_alarm)]
 
 

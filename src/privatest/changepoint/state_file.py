@@ -19,7 +19,7 @@ import weakref
 from pathlib import Path
 from typing import Any
 
-from privatest.errors import InvalidDocument, InvalidInput
+from privatest.errors import InvalidDocument, InvalidInput, shown
 
 try:
     import fcntl
@@ -83,8 +83,8 @@ def _version(raw: bytes) -> str | None:
 
 
 def _place(path: str | os.PathLike[str]) -> Path:
-    if not isinstance(path, (str, os.PathLike)):
-        raise InvalidInput(f"path={path!r} must be the path of a file.")
+    if not isinstance(path, (str, os.PathLike)) or "\n" in os.fsdecode(path):
+        raise InvalidInput(f"path={shown(path)} must be the path of a file.")
     return Path(os.path.realpath(os.fspath(path)))
 
 

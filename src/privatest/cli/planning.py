@@ -224,6 +224,9 @@ def curve(
         rows,
         left=("",),
     )
+    if found.enough is not None:
+        goal = "Advantage 2/3" if found.beta_goal is None else f"Type II error {found.beta_goal:g}"
+        facts(f"{goal} from n = {found.enough:,} on", [])
 
 
 def _sizes(text: str) -> list[int]:

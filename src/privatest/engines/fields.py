@@ -19,6 +19,7 @@ from privatest.engines.arrow import as_numpy, import_arrow
 from privatest.engines.columns import Column
 from privatest.engines.csv_rows import LONGEST, csv_rows
 from privatest.engines.keys import DECIMAL, Keys
+from privatest.errors import InvalidData
 from privatest.scores import Cells, LabelCells, Score
 
 __all__ = ["FieldRecords", "LineRecords", "Lines", "field_keys", "field_number", "read_lines"]
@@ -95,6 +96,8 @@ def read_lines(lines: Iterable[bytes | str]) -> Lines:
 
 
 def _field(line: bytes | str) -> bytes | None:
+    if not isinstance(line, (bytes, str)):
+        raise InvalidData(f"A line is a {type(line).__name__}, not text. Pass numbers as they are, without read_lines.")
     raw = line if isinstance(line, bytes) else line.encode("utf-8", "surrogatepass")
     raw = raw.removesuffix(b"\n").removesuffix(b"\r")
     if raw.startswith(b'"'):

@@ -19,7 +19,7 @@ from privatest.engines.paths import as_paths
 from privatest.engines.protocol import Records
 from privatest.engines.sequences import SequenceRecords
 from privatest.engines.streams import Part, Piece, Progress, Stream, StreamRecords
-from privatest.errors import InvalidData, InvalidInput
+from privatest.errors import InvalidData, InvalidInput, shown
 from privatest.scores import Score
 
 __all__ = ["open_source", "total"]
@@ -63,7 +63,7 @@ def open_source(
         order: the column that gives the order; left out: the order the records lie in.
     """
     if unit is None and max_rows_per_unit is not None:
-        raise InvalidInput(f"max_rows_per_unit={max_rows_per_unit!r} needs a unit. Name the column: unit=...")
+        raise InvalidInput(f"max_rows_per_unit={shown(max_rows_per_unit)} needs a unit. Name the column: unit=...")
     most = max_rows_per_unit if max_rows_per_unit is not None or unit is None else 1
     most = None if most is None else _validate.positive_integer(max_rows_per_unit=most)
     # First, for a Spark column claims to have every attribute, those of records among them.
@@ -116,7 +116,7 @@ def _in_memory(source: Any, column: str | None, unit: str | None, most: int | No
     if not table:
         for word, value in {"column": column, "unit": unit, "order": order}.items():
             if value is not None:
-                raise InvalidData(f"{word}={value!r} was given, but the data are a single column. Leave {word} out.")
+                raise InvalidData(f"{word}={shown(value)} was given, but the data are a single column. Leave it out.")
         return _single(source)
     names = [str(name) for name in (source.column_names if hasattr(source, "column_names") else source.columns)]
     record_name, unit_name, order_name = choose(names, column, unit, order, "the data")

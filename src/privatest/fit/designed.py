@@ -16,7 +16,7 @@ from privatest import engines, markup
 from privatest.charge import Charge, charged, make_charge, replayed
 from privatest.engines.fit import check_count
 from privatest.engines.protocol import counter
-from privatest.errors import InvalidDocument, InvalidInput
+from privatest.errors import InvalidDocument, InvalidInput, shown
 from privatest.fit.candidates import Candidate, Target
 from privatest.fit.domain import Domain, domain_cells_from_dict
 from privatest.fit.excess import Excess
@@ -269,7 +269,7 @@ class FitTest:
             if p.ndim != 1 or not np.all(p >= 0) or not abs(math.fsum(p.tolist()) - 1) < 1e-9:
                 raise InvalidDocument("The probabilities of the null do not sum to 1.")
             if type(n) is not int or n < 1 or not 0 < distance < 1:
-                raise InvalidDocument(f"n={n!r} must be at least 1 and distance={distance!r} lie in (0, 1).")
+                raise InvalidDocument(f"n={shown(n)} must be at least 1 and distance={shown(distance)} lie in (0, 1).")
             if method not in ("binomial", "direct", "uniformity", "grains"):
                 raise InvalidDocument(f"Unknown method {method!r}.")
             noise = noise_from_dict(document["noise"])

@@ -13,7 +13,7 @@ import numpy as np
 
 from privatest import _validate, markup
 from privatest.charge import charged, make_charge, replayed
-from privatest.errors import InvalidDocument, InvalidInput
+from privatest.errors import InvalidDocument, InvalidInput, shown
 from privatest.hypothesis.neighbours import NEIGHBOURS, Neighbourhood
 from privatest.hypothesis.release import Decision, Release
 from privatest.hypothesis.total import NoisyTotal
@@ -286,7 +286,7 @@ class PrivateTest:
             written, n = document["epsilon"], document["n"]
             epsilon = math.inf if written == "inf" else number_from_json(written)
             if not epsilon > 0 or type(n) is not int or n < 1:
-                raise InvalidDocument(f"epsilon={epsilon!r} and n={n!r} must both be positive.")
+                raise InvalidDocument(f"epsilon={shown(epsilon)} and n={shown(n)} must both be positive.")
             texts = {key: document[key] for key in ("name", "neighbours", "null", "alternative")}
             if not all(isinstance(text, str) for text in texts.values()):
                 raise InvalidDocument(f"{', '.join(texts)} must be texts.")

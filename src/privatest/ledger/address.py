@@ -10,7 +10,7 @@ from sqlalchemy import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
 from privatest.addresses import unclear_login, without_secrets
-from privatest.errors import InvalidInput, LedgerUnavailable
+from privatest.errors import InvalidInput, LedgerUnavailable, shown
 
 __all__ = ["Address", "Target"]
 
@@ -88,6 +88,6 @@ class Address:
 
 
 def absolute(text: str) -> Path:
-    if not text or text == ":memory:" or "\0" in text:
-        raise InvalidInput(f"ledger={text!r} must be the path of a file: a ledger outlives the process that writes it.")
+    if not text or text == ":memory:" or "\0" in text or "\n" in text:
+        raise InvalidInput(f"ledger={shown(text)} must be the path of a file: a ledger outlives who writes it.")
     return Path(text).expanduser().absolute()

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from privatest.addresses import Source
-from privatest.errors import InvalidInput
+from privatest.errors import InvalidInput, shown
 from privatest.ledger.rows import EMPTY, SOURCE, Head
 
 __all__ = ["check_name", "noted", "read_fingerprint", "release_text", "source_document"]
@@ -19,13 +19,13 @@ def check_name(**arguments: object) -> None:
     """Check the one named argument: a short line of text."""
     ((word, value),) = arguments.items()
     if not isinstance(value, str):
-        raise InvalidInput(f"{word}={value!r} must be text.")
+        raise InvalidInput(f"{word}={shown(value)} must be text.")
     if len(value) > LONGEST_NAME:
         raise InvalidInput(
             f"{word}={value[:20] + '...'!r} has {len(value)} characters; {LONGEST_NAME} is the most. Use a hash of it."
         )
     if not value or value != value.strip() or not value.isprintable():
-        raise InvalidInput(f"{word}={value!r} must be one line of text, without space at either end.")
+        raise InvalidInput(f"{word}={shown(value)} must be one line of text, without space at either end.")
 
 
 def source_document(source: Source | None) -> dict[str, Any] | None:
@@ -58,5 +58,5 @@ def read_fingerprint(text: str) -> Head:
     """What ``ledger.fingerprint()`` returned, taken apart."""
     count, colon, digest = str(text).partition(":")
     if not (colon and count.isdecimal() and len(count) < 20 and len(digest) == len(EMPTY.hash)):
-        raise InvalidInput(f"since={text!r} must be what ledger.fingerprint() returned, count:hash.")
+        raise InvalidInput(f"since={shown(text)} must be what ledger.fingerprint() returned, count:hash.")
     return Head(int(count), digest)

@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 from privatest import _validate
-from privatest.errors import InvalidDocument, InvalidInput
+from privatest.errors import InvalidDocument, InvalidInput, shown
 from privatest.noise.absent import NoNoise
 from privatest.noise.laplace import Laplace
 from privatest.noise.logistic import Logistic
@@ -36,7 +36,8 @@ def noise_from_dict(document: Mapping[str, object]) -> Noise:
     kind = document.get("kind")
     if not isinstance(kind, str) or kind not in _KINDS:
         listed = ", ".join(repr(known) for known in _KINDS)
-        raise InvalidDocument(f"Noise kind={kind!r} must be one of {listed}.{_validate.suggestion(str(kind), _KINDS)}")
+        close = _validate.suggestion(str(kind), _KINDS)
+        raise InvalidDocument(f"Noise kind={shown(kind)} must be one of {listed}.{close}")
     # Typed Any: mypy knows no common constructor of the four.
     noise_class: Any = _KINDS[kind]
     fields = {field.name: field.type for field in dataclasses.fields(noise_class)}
@@ -59,7 +60,7 @@ def noise_from_dict(document: Mapping[str, object]) -> Noise:
 
 def _integer(name: str, value: object) -> int:
     if type(value) is not int:
-        raise InvalidDocument(f"Noise {name}={value!r} must be an integer.")
+        raise InvalidDocument(f"Noise {name}={shown(value)} must be an integer.")
     return value
 
 
@@ -67,5 +68,5 @@ def _rational(name: str, value: object) -> Fraction:
     match = _RATIONAL.fullmatch(value) if isinstance(value, str) else None
     fraction = Fraction(int(match[1]), int(match[2])) if match else None
     if fraction is None or f"{fraction.numerator}/{fraction.denominator}" != value:
-        raise InvalidDocument(f'Noise {name}={value!r} must be a positive "p/q" in lowest terms, such as "1/2".')
+        raise InvalidDocument(f'Noise {name}={shown(value)} must be a positive "p/q" in lowest terms, such as "1/2".')
     return fraction

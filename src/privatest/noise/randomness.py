@@ -14,7 +14,7 @@ from typing import Protocol
 
 import numpy as np
 
-from privatest.errors import InvalidInput
+from privatest.errors import InvalidInput, shown
 
 __all__ = ["SeededSource", "Source", "SystemSource", "seeded_source", "system_source"]
 
@@ -110,5 +110,5 @@ def seeded_source(rng: np.random.Generator) -> SeededSource:
     (True, True)
     """
     if not isinstance(rng, np.random.Generator):
-        raise InvalidInput(f"rng={rng!r} must be a numpy.random.Generator: pass numpy.random.default_rng(seed).")
+        raise InvalidInput(f"rng={shown(rng)} must be a numpy.random.Generator: pass numpy.random.default_rng(seed).")
     return SeededSource(rng)

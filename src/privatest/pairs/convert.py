@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from privatest.errors import InvalidDistribution, NothingToTest
+from privatest.errors import InvalidDistribution, NothingToTest, shown
 from privatest.pairs.continuous_pair import ContinuousPair
 from privatest.pairs.discrete_pair import DiscretePair
 from privatest.pairs.distribution import Distribution, Labels
@@ -96,7 +96,7 @@ def as_distribution(given: Any, name: str = "distribution") -> Distribution:
     if isinstance(given, Mapping):
         return Labels.from_mapping(given, name)
     if isinstance(given, (bool, int, float, complex, bytes, set, frozenset)) or given is None:
-        raise InvalidDistribution(f"{name}={given!r} is not a distribution. {ACCEPTED}")
+        raise InvalidDistribution(f"{name}={shown(given)} is not a distribution. {ACCEPTED}")
     if callable(given) and not hasattr(given, "rvs") and not hasattr(given, "logpdf"):
         raise InvalidDistribution(
             f"{name} is a function: wrap it as density(logpdf, support=(low, high)) if it is a log density."

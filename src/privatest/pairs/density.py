@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from privatest.errors import InvalidDistribution
+from privatest.errors import InvalidDistribution, shown
 from privatest.pairs.distribution import Floats
 from privatest.pairs.panels import Panels, build_panels, find_breaks
 from privatest.pairs.quadrature import GAUSS
@@ -116,11 +116,11 @@ class Density(Reals):
         if np.isnan(log[near]).any():
             x = float(inner[near][np.argmax(np.isnan(log[near]))])
             raise InvalidDistribution(
-                f"{self._name}: logpdf is NaN at x={x!r}; it must be a number or -inf on its whole support."
+                f"{self._name}: logpdf is NaN at x={shown(x)}; it must be a number or -inf on its whole support."
             )
         if (log == np.inf).any():
             x = float(inner[np.argmax(log == np.inf)])
-            raise InvalidDistribution(f"{self._name}: logpdf is +inf at x={x!r}, inside the support.")
+            raise InvalidDistribution(f"{self._name}: logpdf is +inf at x={shown(x)}, inside the support.")
         panels = build_panels(self._safe_logpdf, breaks)
         total = panels.total
         if not abs(total - 1) <= MASS_TOLERANCE:
@@ -178,8 +178,8 @@ class Density(Reals):
 def _check_support(support: Any, name: str) -> tuple[float, float]:
     try:
         lo, hi = (float(end) for end in support)
-    except (TypeError, ValueError) as error:
-        raise InvalidDistribution(f"{name}: support={support!r} must be two numbers (low, high).") from error
+    except (TypeError, ValueError):
+        raise InvalidDistribution(f"{name}: support={shown(support)} must be two numbers (low, high).") from None
     if math.isnan(lo) or math.isnan(hi) or not lo < hi:
         raise InvalidDistribution(f"{name}: support=({lo!r}, {hi!r}) must have low < high.")
     return lo, hi
@@ -190,10 +190,10 @@ def _check_points(points: Sequence[float] | None, support: tuple[float, float], 
         return None
     try:
         found = np.asarray(points, dtype=float)
-    except (TypeError, ValueError) as error:
-        raise InvalidDistribution(f"{name}: points={points!r} must be numbers.") from error
+    except (TypeError, ValueError):
+        raise InvalidDistribution(f"{name}: points={shown(points)} must be numbers.") from None
     if found.ndim != 1 or not np.all(np.isfinite(found)):
-        raise InvalidDistribution(f"{name}: points={points!r} must be a flat list of finite numbers.")
+        raise InvalidDistribution(f"{name}: points={shown(points)} must be a flat list of finite numbers.")
     return np.unique(found[(found >= support[0]) & (found <= support[1])])
 
 

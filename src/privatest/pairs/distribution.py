@@ -18,6 +18,13 @@ __all__ = ["Distribution", "Floats", "Labels"]
 Floats = NDArray[np.float64]
 
 SUM_TOLERANCE = 1e-9
+MOST_TYPED = 20
+"""Of a longer list that is no distribution nobody would look for the wrong entry: it is data in the wrong place."""
+TAKEN_FOR_DATA = (
+    "is taken for data: its values are no probabilities that sum to 1. Say what P and Q are, as in "
+    "design('bernoulli(0.3)', 'bernoulli(0.4)', epsilon=1, n=100), and give the data to run(data). "
+    "A law with all its mass in one place is a mapping: {0: 0, 1: 1}."
+)
 _WORD = re.compile(r"[A-Za-z_][A-Za-z_0-9]*\Z")
 
 
@@ -78,8 +85,16 @@ class Labels(Distribution):
 
     @classmethod
     def from_array(cls, probabilities: ArrayLike, name: str = "distribution") -> Labels:
-        """Labels 0, 1, ..., k - 1."""
-        checked = check_probabilities(probabilities, name)
+        """Labels 0, 1, ..., k - 1. What nobody would type as probabilities is taken for data, and refused as such."""
+        data = False
+        try:
+            checked = check_probabilities(probabilities, name)
+        except InvalidDistribution:
+            data = not _could_be_typed(probabilities)
+            if not data:
+                raise
+        if data or (checked.size > 2 and bool(np.all((checked == 0) | (checked == 1)))):
+            raise InvalidDistribution(f"{name} {TAKEN_FOR_DATA}")
         return cls(range(checked.size), checked, name)
 
     @property
@@ -123,8 +138,8 @@ def check_probabilities(values: ArrayLike, name: str) -> Floats:
     """``values`` as a probability vector, or an error that says what is wrong with them."""
     try:
         raw = np.asarray(values)
-    except ValueError as error:
-        raise InvalidDistribution(f"{name} must be a flat list of probabilities.") from error
+    except Exception:  # what the values are is not for messages
+        raise InvalidDistribution(f"{name} must be a flat list of probabilities.") from None
     if raw.ndim != 1:
         raise InvalidDistribution(
             f"{name} has {raw.ndim} dimensions: probabilities must be one-dimensional, one number for each outcome."
@@ -137,13 +152,14 @@ def check_probabilities(values: ArrayLike, name: str) -> Floats:
         raise InvalidDistribution(f"{name} holds {raw.dtype.name} values: probabilities must be real numbers.")
     p = raw.astype(np.float64)
     if np.isnan(p).any():
-        raise InvalidDistribution(f"{name} has a probability that is NaN (at position {int(np.argmax(np.isnan(p)))}).")
+        raise InvalidDistribution(f"{name} has a probability that is NaN.")
     if (p < 0).any():
-        place = int(np.argmax(p < 0))
-        raise InvalidDistribution(f"{name} has the negative probability {float(p[place])!r} (at position {place}).")
+        raise InvalidDistribution(f"{name} has a negative probability: all must be at least 0.")
     total = math.fsum(p.tolist()) if np.isfinite(p).all() else math.inf
     if not abs(total - 1) <= SUM_TOLERANCE:
-        raise InvalidDistribution(f"{name} has probabilities that sum to {total!r}: they must sum to 1.")
+        # Not the sum: these may be data, or counts of data.
+        more = "more" if total > 1 else "less"
+        raise InvalidDistribution(f"{name} has probabilities that sum to {more} than 1: they must sum to 1.")
     return p
 
 
@@ -153,9 +169,21 @@ def _numbers(raw: NDArray[Any], name: str) -> NDArray[Any]:
         if any(isinstance(value, (bool, str, bytes, complex)) for value in raw):
             raise TypeError
         return np.array([float(value) for value in raw])
-    except (TypeError, ValueError) as error:
+    except Exception:  # a number type of the user's may raise anything, and quote what it is
         kinds = ", ".join(sorted({type(value).__name__ for value in raw}))
-        raise InvalidDistribution(f"{name} holds {kinds} values: probabilities must be real numbers.") from error
+        raise InvalidDistribution(f"{name} holds {kinds} values: probabilities must be real numbers.") from None
+
+
+def _could_be_typed(values: ArrayLike) -> bool:
+    """Whether these are few numbers from 0 to 1, not all of them 0 or 1; or nothing, or a table."""
+    try:
+        raw = np.asarray(values)
+        if raw.ndim != 1 or raw.size == 0:
+            return True
+        few = raw.size <= MOST_TYPED and raw.dtype.kind in "iufO"
+        return few and all(0 <= each <= 1 for each in raw.tolist()) and not all(each in (0, 1) for each in raw.tolist())
+    except Exception:  # whatever these are
+        return False
 
 
 def _first_repeated(labels: Iterable[Hashable]) -> Hashable:

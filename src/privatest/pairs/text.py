@@ -70,8 +70,15 @@ def parse(text: str, name: str = "distribution") -> Distribution:
     if len(text) > LONGEST:
         raise InvalidDistribution(f"{name} is {len(text)} characters long; at most {LONGEST} are read.")
     reader = _Reader(text, name)
-    found = reader.distribution(0)
-    reader.expect_end()
+    try:
+        found = reader.distribution(0)
+        reader.expect_end()
+    except InvalidDistribution:
+        if "\n" not in text.strip():
+            raise
+        found = None
+    if found is None:  # a page of text may be data: nothing of it is quoted
+        raise InvalidDistribution(f"{name} is several lines of text that are no distribution. Write 'normal(0, 1)'.")
     return found
 
 

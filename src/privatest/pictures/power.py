@@ -48,12 +48,19 @@ def power_curve(curve: PowerCurve, ax: Axes | None = None) -> Axes:
         for text, values, colour, style, marker in series:
             y = np.array(values)[order]
             axes.plot(n, y, color=colour, linestyle=style, marker=marker, markersize=4, label=text)
-        axes.axhline(BAR, color=GREY, linewidth=0.8, linestyle=(0, (5, 2, 1, 2)), label="advantage 2/3")
-        short = np.flatnonzero(np.array(curve.advantage)[order] < BAR)
-        first = int(short[-1]) + 1 if len(short) else 0
-        if first < len(n):
-            text = f"2/3 from n = {n[first]} on" if len(short) else f"2/3 at all n shown, from {n[0]}"
-            axes.axvline(n[first], color=GREY, linewidth=0.8, label=text)
+        bar, goal = (
+            (BAR, "2/3") if curve.beta_goal is None else (curve.beta_goal, f"{BETA} at most {curve.beta_goal:g}")
+        )
+        met = "advantage 2/3" if curve.beta_goal is None else f"{BETA} = {curve.beta_goal:g}"
+        axes.axhline(bar, color=GREY, linewidth=0.8, linestyle=(0, (5, 2, 1, 2)), label=met)
+        reached = np.array(curve.advantage) >= BAR if curve.beta_goal is None else np.array(curve.beta) <= bar
+        if reached.any() and curve.enough is not None:
+            if n[0] <= curve.enough <= n[-1]:
+                axes.axvline(curve.enough, color=GREY, linewidth=0.8, label=f"{goal} from n = {curve.enough} on")
+            elif curve.enough < n[0]:
+                axes.plot(
+                    [], [], color=GREY, linewidth=0.8, label=f"{goal} from n = {curve.enough} on, before all shown"
+                )
         if n[-1] > 8 * n[0]:
             axes.set_xscale("log")
         if len(n) == 1:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from privatest import _validate, markup
-from privatest.errors import InvalidInput
-from privatest.power.family import make_family
+from privatest.errors import Infeasible, InvalidInput
+from privatest.power.family import Family, make_family
 from privatest.power.goal import ADVANTAGE, Goal
 from privatest.power.sample_sizes import smallest_n
 from privatest.rational import Number
@@ -23,7 +24,12 @@ __all__ = ["PowerCurve", "power_curve"]
 
 @dataclass(frozen=True)
 class PowerCurve:
-    """Exact error rates of one family of tests at several n."""
+    """Exact error rates of one family of tests at several n.
+
+    Attributes:
+        n, alpha, beta: numbers of records, and both errors at each of them.
+        beta_goal: None for tests tuned for their advantage; with alpha fixed, the type II error that ``enough`` means.
+    """
 
     test: str
     epsilon: float
@@ -32,6 +38,21 @@ class PowerCurve:
     beta: tuple[float, ...]
     null: str = "P"
     alternative: str = "Q"
+    beta_goal: float | None = None
+    _family: Family | None = field(default=None, repr=False, compare=False)
+
+    @cached_property
+    def enough(self) -> int | None:
+        """The least n from which on the advantage is 2/3 (type II error beta_goal), as ``sample_size`` has it.
+
+        One of the n shown or between two of them; None where no n will do.
+        """
+        if self._family is None:
+            return None
+        try:
+            return smallest_n(self._family)
+        except Infeasible:
+            return None
 
     @property
     def advantage(self) -> tuple[float, ...]:
@@ -51,7 +72,8 @@ class PowerCurve:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
-        return {**asdict(self), "advantage": self.advantage}
+        names = ("test", "epsilon", "n", "alpha", "beta", "null", "alternative", "beta_goal", "advantage")
+        return {name: getattr(self, name) for name in names}
 
 
 def power_curve(
@@ -67,16 +89,26 @@ def power_curve(
     neighbours: str = "replace",
     max_rows_per_unit: int = 1,
 ) -> PowerCurve:
-    """alpha and beta of the test at each n; without n, at 25 sizes around the one of advantage 2/3."""
+    """alpha and beta of the test at each n; without n, at 25 sizes around the one that is enough, itself among them."""
     goal = Goal(advantage=ADVANTAGE) if alpha is None else Goal(alpha=_validate.probability(alpha=alpha), beta=0.2)
     family = make_family(null, alternative, epsilon, test, clamp, threshold, goal, neighbours, max_rows_per_unit)
     if n is None:
         middle = smallest_n(family)
-        sizes = [int(size) for size in np.unique(np.rint(np.geomspace(max(middle / 16, 1), middle * 8, 25)))]
+        grid = [*np.geomspace(max(middle / 16, 1), middle, 15), *np.geomspace(middle, middle * 8, 11)]
+        sizes = [int(size) for size in np.unique(np.rint(grid))]
     else:
-        sizes = [_validate.positive_integer(n=size) for size in n]
-        if not sizes:
-            raise InvalidInput("n=[] must hold at least one number of records.")
+        sizes = _sizes(n)
     tests = [family.test(size) for size in sizes]
     errors = tuple(found.alpha for found in tests), tuple(found.beta for found in tests)
-    return PowerCurve(test, float(family.epsilon), tuple(sizes), *errors, tests[0].null, tests[0].alternative)
+    names = tests[0].null, tests[0].alternative
+    return PowerCurve(test, float(family.epsilon), tuple(sizes), *errors, *names, goal.beta, family)
+
+
+def _sizes(n: Sequence[int]) -> list[int]:
+    try:
+        sizes = [_validate.positive_integer(n=size) for size in n]
+    except (InvalidInput, TypeError):
+        sizes = []
+    if not sizes:  # not quoted: a list may be data
+        raise InvalidInput("n must be a list of whole numbers of at least 1, such as n=[50, 100, 200].")
+    return sizes

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from privatest import _validate
-from privatest.errors import InvalidInput
+from privatest.errors import InvalidInput, shown
 from privatest.hypothesis import PrivateTest
 from privatest.power.family import make_family
 from privatest.power.goal import Goal, make_goal
@@ -54,7 +54,7 @@ def design(
     0.6774
     """
     if threshold is not None and alpha is not None:
-        raise InvalidInput(f"threshold={threshold!r} and alpha={alpha!r} were both given. Give one of them.")
+        raise InvalidInput(f"threshold={shown(threshold)} and alpha={shown(alpha)} were both given. Give one of them.")
     if n is None:
         goal = make_goal(advantage, alpha, beta)
         family = make_family(null, alternative, epsilon, test, clamp, threshold, goal, neighbours, max_rows_per_unit)
@@ -63,7 +63,7 @@ def design(
     if beta is not None or advantage is not None:
         name, value = ("beta", beta) if beta is not None else ("advantage", advantage)
         raise InvalidInput(
-            f"{name}={value!r} and n={n} were both given, but n records have the power they have. Leave one out."
+            f"{name}={shown(value)} and n={n} were both given, but n records have the power they have. Leave one out."
         )
     goal = Goal(advantage=0.0) if alpha is None else Goal(alpha=_validate.probability(alpha=alpha), beta=0.0)
     family = make_family(null, alternative, epsilon, test, clamp, threshold, goal, neighbours, max_rows_per_unit)

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from privatest import _validate
-from privatest.errors import InvalidInput
+from privatest.errors import InvalidInput, shown
 from privatest.hypothesis import Curves, PrivateTest
 from privatest.hypothesis.build import (
     KINDS,
@@ -163,7 +163,9 @@ def make_family(
     if clamp is None:
         clamp = "tuned" if test == "tight" else "paper"
     elif test not in PRIVATE_KINDS:
-        raise InvalidInput(f"clamp={clamp!r} does not apply to test={test!r}, which does not clamp. Leave clamp out.")
+        raise InvalidInput(
+            f"clamp={shown(clamp)} does not apply to test={test!r}, which does not clamp. Leave clamp out."
+        )
     if isinstance(clamp, str):
         _validate.choice(("tuned", "paper"), clamp=clamp)
     else:
@@ -172,7 +174,9 @@ def make_family(
     around = make_neighbourhood(neighbours, max_rows_per_unit)
     if around != REPLACE and test not in PRIVATE_KINDS:
         name, value = ("neighbours", neighbours) if around.kind != "replace" else ("max_rows_per_unit", around.rows)
-        raise InvalidInput(f"{name}={value!r} does not apply to test={test!r}, which is not private. Leave it out.")
+        raise InvalidInput(
+            f"{name}={shown(value)} does not apply to test={test!r}, which is not private. Leave it out."
+        )
     return Family(make_pair(null, alternative), budget, test, clamp, level, goal, around)
 
 
@@ -180,5 +184,5 @@ def _ends(clamp: Any) -> Clamp:
     try:
         a, b = clamp
     except (TypeError, ValueError):
-        raise InvalidInput(f"clamp={clamp!r} must be 'tuned', 'paper' or a pair (a, b) with a < b.") from None
+        raise InvalidInput(f"clamp={shown(clamp)} must be 'tuned', 'paper' or a pair (a, b) with a < b.") from None
     return rational(a, "clamp"), rational(b, "clamp")

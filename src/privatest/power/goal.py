@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from privatest import _validate
-from privatest.errors import InvalidInput
+from privatest.errors import InvalidInput, shown
 from privatest.hypothesis import Curves
 
 __all__ = ["ADVANTAGE", "Goal", "make_goal"]
@@ -45,7 +45,7 @@ def make_goal(advantage: float | None, alpha: float | None, beta: float | None) 
     if alpha is None and beta is None:
         return Goal(advantage=_validate.probability(advantage=ADVANTAGE if advantage is None else advantage))
     if advantage is not None:
-        raise InvalidInput(f"advantage={advantage!r} and alpha= or beta= were given. Give one or the other.")
+        raise InvalidInput(f"advantage={shown(advantage)} and alpha= or beta= were given. Give one or the other.")
     if alpha is None or beta is None:
         name = "alpha" if alpha is None else "beta"
         raise InvalidInput(f"{name} is missing: alpha and beta go together. Give both, or advantage.")

@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from privatest import _validate
 from privatest.charge import charged, make_charge, replayed
-from privatest.errors import InvalidDocument, InvalidInput
+from privatest.errors import InvalidDocument, InvalidInput, shown
 from privatest.hypothesis import Release
 from privatest.hypothesis.release import Decision
 from privatest.noise import seeded_source, system_source
@@ -315,7 +315,7 @@ class HistogramTest:
             budget = _validate.positive(epsilon=Fraction(document["epsilon"]))
             n = document["n"]
             if not isinstance(n, int) or isinstance(n, bool) or n < 1:
-                raise InvalidDocument(f"n={n!r} must be a whole number of at least 1.")
+                raise InvalidDocument(f"n={shown(n)} must be a whole number of at least 1.")
             texts = [str(document[key]) for key in ("name", "null", "alternative", "neighbours")]
             fits = (
                 isinstance(cells, LabelCells | IntegerCells)

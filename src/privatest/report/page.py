@@ -11,7 +11,7 @@ from typing import Any
 
 from privatest import __version__, markup
 from privatest.changepoint import ChangePlan, ChangePoint
-from privatest.errors import InvalidInput, MissingExtra, PrivatestError
+from privatest.errors import InvalidInput, MissingExtra, PrivatestError, shown
 from privatest.fit import FitRelease, FitTest
 from privatest.hypothesis import PrivateTest, Release
 from privatest.pictures import png
@@ -77,7 +77,7 @@ def render(
     of this package is refused.
     """
     if kind not in KINDS:
-        raise InvalidInput(f"kind={kind!r} must be one of {', '.join(map(repr, KINDS))}.")
+        raise InvalidInput(f"kind={shown(kind)} must be one of {', '.join(map(repr, KINDS))}.")
     asked = plain_question(question)
     parts = list(design) if isinstance(design, list | tuple) else [] if design is None else [design]
     # A plan brings its test along.

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from privatest._validate import positive_integer
-from privatest.errors import InvalidInput
+from privatest.errors import InvalidInput, shown
 from privatest.pairs import ContinuousPair, DiscretePair, Pair
 from privatest.rational import Number, rational
 from privatest.scores.cells import Cells, DyadicCells, IntegerCells, LabelCells
@@ -196,7 +196,7 @@ def _checked_clamp(clamp: tuple[Number, Number]) -> tuple[float, float]:
     except (TypeError, ValueError) as error:
         if isinstance(error, InvalidInput):
             raise
-        raise InvalidInput(f"clamp={clamp!r} must be a pair of numbers (a, b) with a < b.") from None
+        raise InvalidInput(f"clamp={shown(clamp)} must be a pair of numbers (a, b) with a < b.") from None
     if not a < b:
         raise InvalidInput(f"clamp=({a}, {b}) must have its first end below its second.")
     return a, b

@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from privatest import _validate
-from privatest.errors import InvalidInput
+from privatest.errors import InvalidInput, shown
 from privatest.pairs import DiscretePair, Pair, make_pair
 from privatest.rational import Number
 from privatest.theory.decomposition import Decomposition, decompose_pair
@@ -71,7 +71,7 @@ class Coupling:
     def sample(self, rng: np.random.Generator, size: int) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
         """Simulated pairs, one to a row. X is accepted as Y with probability min(1, Q'^m(X)/P'^m(X))."""
         if not isinstance(rng, np.random.Generator):
-            raise InvalidInput(f"rng={rng!r} must be a numpy.random.Generator: pass numpy.random.default_rng(seed).")
+            raise InvalidInput(f"rng={shown(rng)} must be a Generator: pass numpy.random.default_rng(seed).")
         tail = rng.random((size, self.n)) < self.split.tau
         X, Y = (np.empty((size, self.n), dtype=self._dtype) for _ in range(2))
         if tail.any():
