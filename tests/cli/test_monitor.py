@@ -13,7 +13,8 @@ import pytest
 
 import privatest as pt
 from privatest import engines
-from privatest.cli.streams import LONGEST_LINE, NO_TEXT, arriving
+from privatest.cli.streams import arriving
+from privatest.line_files import LONGEST_LINE, NO_TEXT
 from tests.cli.conftest import ENVIRONMENT, PROGRAM, Run
 from tests.cli.test_exit_codes import until
 
@@ -83,7 +84,89 @@ def test_a_state_goes_on_where_it_was(run: Run, tmp_path: Path) -> None:
     assert run("monitor", lines, *PAIR, "--epsilon", "3", "--state", state).refused
     lines.write_bytes(b"0\n")
     fewer = run("monitor", lines, "--state", state, "--go-on")
-    assert (fewer.code, "Was the file replaced?" in fewer.err) == (2, True)
+    assert fewer.code == 2
+    assert "was cut short" in fewer.err
+    assert "--replaced new" in fewer.err
+
+
+def test_a_rotated_file_is_read_from_its_start_after_a_restart_if_the_user_says_so(run: Run, tmp_path: Path) -> None:
+    """No line that was seen of the old file is taken off the new one; what is left of the old one comes first."""
+    state, lines = tmp_path / "state.json", tmp_path / "values.txt"
+    lines.write_bytes(OLD)
+    run("monitor", lines, *PAIR, "--state", state)
+    with lines.open("ab") as file:
+        file.write(b"0\n" * 3)  # written after the monitor had stopped
+    os.rename(lines, tmp_path / "values.txt.1")
+    lines.write_bytes(NEW)
+    before = state.read_bytes()
+    refused = run("monitor", lines, "--state", state, "--json")
+    assert refused.code == 2
+    assert "is another file than the one that was read before, after 200 records" in refused.err
+    assert "--replaced new" in refused.err
+    assert state.read_bytes() == before
+    (alarm,) = printed(run("monitor", lines, "--state", state, "--replaced", "new").out)
+    assert 203 < alarm["seen"] < 300
+
+
+def test_a_rewritten_file_is_not_released_twice(run: Run, tmp_path: Path) -> None:
+    state, lines = tmp_path / "state.json", tmp_path / "values.txt"
+    lines.write_bytes(OLD)
+    run("monitor", lines, *PAIR, "--state", state)
+    newer = tmp_path / "newer.txt"
+    newer.write_bytes(OLD + OLD[:40])
+    os.replace(newer, lines)
+    assert run("monitor", lines, "--state", state).code == 2
+    last = printed(run("monitor", lines, "--state", state, "--replaced", "same", "--json").out)[-1]
+    assert last["seen"] == 220
+    os.unlink(lines)
+    lines.write_bytes(OLD)  # where the system gives it the old one's number, it is another one all the same
+    assert run("monitor", lines, "--state", state).code == 2
+
+
+def test_a_file_whose_rest_is_gone_is_told_of(run: Run, tmp_path: Path) -> None:
+    state, lines = tmp_path / "state.json", tmp_path / "values.txt"
+    lines.write_bytes(OLD)
+    run("monitor", lines, *PAIR, "--state", state)
+    newer = tmp_path / "newer.txt"
+    newer.write_bytes(OLD)
+    os.replace(newer, lines)
+    found = run("monitor", lines, "--state", state, "--replaced", "new", "--json")
+    assert printed(found.out)[-1]["seen"] == 400
+    assert (found.code, "lines it had after record 200 were not seen" in found.err) == (0, True)
+
+
+def test_what_replaced_may_be(run: Run, tmp_path: Path) -> None:
+    lines = tmp_path / "values.txt"
+    lines.write_bytes(OLD)
+    assert run("monitor", lines, *PAIR, "--replaced", "old").refused
+    assert run("monitor", *PAIR, "--replaced", "new", stdin=OLD).refused
+
+
+def test_a_state_of_no_file_or_of_another_one_needs_a_word(run: Run, tmp_path: Path) -> None:
+    state, lines = tmp_path / "state.json", tmp_path / "values.txt"
+    lines.write_bytes(OLD + OLD)
+    run("monitor", *PAIR, "--state", state, stdin=OLD)
+    found = run("monitor", lines, "--state", state)
+    assert (found.code, "may be another file than was read, after 200 records" in found.err) == (2, True)
+    assert printed(run("monitor", lines, "--state", state, "--replaced", "same", "--json").out)[-1]["seen"] == 400
+
+
+def test_a_charged_monitor_goes_on_with_its_ledger(run: Run, tmp_path: Path) -> None:
+    ledger, state, lines = tmp_path / "ledger.db", tmp_path / "state.json", tmp_path / "values.txt"
+    lines.write_bytes(OLD)
+    run("ledger", "grant", "--ledger", ledger, "--dataset", "claims", "--epsilon", "2")
+    paying = ("--ledger", ledger, "--dataset", "claims", "--request", "watch")
+    run("monitor", lines, *PAIR, *paying, "--state", state)
+    old = state.read_bytes()
+    lines.write_bytes(OLD + OLD)
+    assert "give ledger=" in run("monitor", lines, "--state", state).err
+    assert run("monitor", lines, "--state", state, "--ledger", ledger).code == 0
+    elsewhere = tmp_path / "copy.json"
+    elsewhere.write_bytes(old)
+    found = run("monitor", lines, "--state", elsewhere, "--ledger", ledger)
+    assert "was released up to record 400 from a newer state" in found.err
+    assert found.code != 0
+    assert run("ledger", "verify", "--ledger", ledger).code == 0
 
 
 def test_standard_input_goes_on_or_starts_anew(run: Run, tmp_path: Path) -> None:
@@ -115,10 +198,11 @@ def test_a_monitor_is_charged_once(run: Run, tmp_path: Path) -> None:
     assert run(*other, "--request", "again", stdin=OLD).code == 3
 
 
-def test_following_a_file_that_grows_and_is_replaced(tmp_path: Path) -> None:
+@pytest.mark.parametrize("said", [(), ("--replaced", "new")])
+def test_following_a_file_that_grows_and_is_replaced(tmp_path: Path, said: tuple[str, ...]) -> None:
     lines, state = tmp_path / "values.txt", tmp_path / "state.json"
     lines.write_bytes(OLD[:100] + b"0")  # the last line is not complete yet
-    words = [*PROGRAM, "monitor", str(lines), "--follow", *PAIR, "--state", str(state), "--json"]
+    words = [*PROGRAM, "monitor", str(lines), "--follow", *PAIR, *said, "--state", str(state), "--json"]
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=ENVIRONMENT) as process:
         try:
             until(lambda: state.exists() or process.poll() is not None)
@@ -130,6 +214,11 @@ def test_following_a_file_that_grows_and_is_replaced(tmp_path: Path) -> None:
             out, err = process.communicate(timeout=60)
         finally:
             process.kill()
+    if not said:
+        (last,) = printed(out.decode())
+        assert (process.returncode, last["seen"], last["drift_detected"]) == (2, 100, False)
+        assert b"was replaced, after 100 records" in err
+        return
     alarm, last = printed(out.decode())
     assert (process.returncode, err) == (0, b"")
     assert 100 < alarm["seen"] <= last["seen"] < 200
@@ -167,7 +256,7 @@ def test_every_entrance_reads_a_field_alike(tmp_path: Path, run: Run, monkeypatc
     asked = (*laws, "--epsilon", "8", "--json")
     score = pt.design({"007": 0.95, "x": 0.05}, {"007": 0.05, "x": 0.95}, epsilon=8, n=1).score
     seen: list[int] = []
-    monkeypatch.setattr(pt.Monitor, "update_many", lambda _, batch: seen.append(engines.total(score, batch)))
+    monkeypatch.setattr(pt.Monitor, "update_many", lambda _, batch, **_place: seen.append(engines.total(score, batch)))
     for field in (b"007", b'"007"', b" 007", b"7", "\u00a0007".encode()):
         lines = (field + b"\r\n") * 400
         file, plain = tmp_path / "data.csv", tmp_path / "lines.txt"

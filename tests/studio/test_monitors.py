@@ -37,7 +37,8 @@ def test_a_followed_file_is_read_as_it_grows(fresh: Any) -> None:
     sent = lines(fresh)
     grows = fresh.folder / "grows.txt"
     grows.write_text("\n".join(sent[:250]) + "\n1")  # the last line is not complete
-    name = fresh.post("/api/monitors", **ASK, path="grows.txt", request="m").json()["monitor"]
+    asked = {**ASK, "path": "grows.txt", "request": "m", "mean_time_between_false_alarms": 1e9}  # for no false alarm
+    name = fresh.post("/api/monitors", **asked).json()["monitor"]
     quiet = wait(fresh, name, lambda state: state["seen"] >= 200)
     assert quiet["following"]
     assert not quiet["drift_detected"]
@@ -48,6 +49,32 @@ def test_a_followed_file_is_read_as_it_grows(fresh: Any) -> None:
     assert abs(loud["alarms"][0]["index"] - 300) <= 100
     assert fresh.post(f"/api/monitors/{name}/records", lines=["1"]).status_code == 422
     assert fresh.post(f"/api/monitors/{name}/stop").json()["stopped"]
+
+
+@pytest.mark.parametrize("way", ["replaced", "cut short"])
+@pytest.mark.parametrize("rotated", [False, True])
+def test_a_file_that_is_no_longer_the_same_is_not_followed_blindly(fresh: Any, way: str, rotated: bool) -> None:
+    sent = lines(fresh)
+    grows = fresh.folder / "grows.txt"
+    grows.write_text("\n".join(sent[:250]) + "\n")
+    asked = {**ASK, "path": "grows.txt", "request": "m", "rotated": rotated, "mean_time_between_false_alarms": 1e9}
+    name = fresh.post("/api/monitors", **asked).json()["monitor"]
+    wait(fresh, name, lambda state: state["seen"] == 250)
+    if way == "replaced":
+        grows.rename(fresh.folder / "grows.txt.1")
+    else:
+        grows.write_text("")
+        time.sleep(0.6)  # longer than between two looks
+    grows.write_text("1\n" * 300)
+    if rotated:
+        loud = wait(fresh, name, lambda state: state["drift_detected"])
+        assert 250 < loud["seen"] <= 550
+        assert loud["problem"] == ""
+        return
+    still = wait(fresh, name, lambda state: state["stopped"])
+    assert (still["seen"], still["following"], still["alarms"]) == (250, False, [])
+    assert still["problem"].startswith(f"The file 'grows.txt' was {way}, after 250 records.")
+    assert str(fresh.folder) not in still["problem"]
 
 
 def wait(studio: Any, name: str, done: Any) -> Any:

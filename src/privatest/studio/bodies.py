@@ -143,11 +143,16 @@ class RunChange(_Run):
 
 
 class MonitorStart(Question):
-    """Watch a stream: records sent to it, or the lines of a file in the folder, as they are added."""
+    """Watch a stream: records sent to it, or the lines of a file in the folder, as they are added.
+
+    ``rotated``: a file that takes the place of the one that is followed holds new records, and so does one that was cut
+    short. Otherwise the monitor stops there, and says so.
+    """
 
     beta: Share = 0.1
     mean_time_between_false_alarms: Annotated[float, Field(ge=1, le=1e12, allow_inf_nan=False)] | None = None
     path: Annotated[str, Field(min_length=1, max_length=1000)] | None = None
+    rotated: bool = False
     dataset: Name
     request: Name
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import privatest as pt
-from privatest import errors
+from privatest import errors, line_files
 from privatest.studio.answers import law_of, plain_number
 from privatest.studio.lanes import RUNNING, Gone, Lane
 from privatest.studio.places import Folder
@@ -25,10 +25,11 @@ __all__ = ["JOBS", "Monitors"]
 Json = dict[str, Any]
 MOST_MONITORS = 16
 MOST_STARTING = 2
-AT_ONCE = 1 << 20
-LONGEST_LINE = 1 << 16
-PAUSE = 0.3
 SHOWN = 400
+_REMEDY = (
+    "The monitor has stopped. Start another one, with a request of its own; where a file is rotated, so that a new one "
+    "holds new records, say so when it starts."
+)
 
 
 class _Followed:
@@ -39,6 +40,7 @@ class _Followed:
         self.lock = threading.Lock()
         self.stop = threading.Event()
         self.alarms: list[Json] = []
+        self.problem = ""
 
     def feed(self, lines: Iterable[bytes | str]) -> None:
         """Hand on records; none after an alarm."""
@@ -62,12 +64,12 @@ class _Followed:
                     "request": self.asked["request"],
                     "following": self.path is not None and not self.stop.is_set(),
                     "stopped": self.stop.is_set(),
+                    "problem": self.problem,
                     "seen": self.monitor.seen,
                     "drift_detected": self.monitor.drift_detected,
                     "alarms": list(self.alarms),
                     "trace": trace[-SHOWN:],
                     "settings": _settings(self.monitor),
-                    "problem": "",
                 }
             )
         return told
@@ -75,20 +77,26 @@ class _Followed:
     def follow(self) -> None:
         """Read the file's lines as they are added, until stopped or an alarm is raised."""
         assert self.path is not None
-        rest = b""
+        replaced = "new" if self.asked["rotated"] else None
         try:
-            with open(self.path, "rb") as file:
-                while not self.stop.is_set() and not self.monitor.drift_detected:
-                    piece = file.read(AT_ONCE)
-                    *whole, rest = (rest + piece).split(b"\n")
-                    if len(rest) > LONGEST_LINE:
-                        rest = b"\xff"  # memory stays bounded; whatever follows on this line, it is an odd record
-                    if whole:
-                        self.feed(whole)
-                    if not piece:
-                        self.stop.wait(PAUSE)
-        except (OSError, errors.PrivatestError):
+            file = line_files.LineFile(self.path)
+            try:
+                for lines, _ in file.batches(follow=True, replaced=replaced, remedy=_REMEDY, wait=self._ended):
+                    self.feed(lines)
+                    if self._ended():
+                        break
+            finally:
+                file.close()
+        except errors.PrivatestError as problem:
+            # Its file's place in this folder is all that the page knows of.
+            self.problem = str(problem).replace(str(self.path), str(self.asked["path"]))
             self.stop.set()
+        except OSError as problem:
+            self.problem = f"The file {self.asked['path']!r} can no longer be read: {problem.strerror}."
+            self.stop.set()
+
+    def _ended(self, seconds: float = 0) -> bool:
+        return self.stop.wait(seconds) or self.monitor.drift_detected
 
 
 def _settings(monitor: Any) -> Json:
@@ -112,6 +120,7 @@ def _start(name: str, asked: Json, path: str | None, ledger: str) -> Json:
         ledger=ledger_of(ledger),
         dataset=asked["dataset"],
         request=asked["request"],
+        source=path,
     )
     made = _Followed(monitor, asked, None if path is None else Path(path))
     _here.append(made)

@@ -97,7 +97,7 @@ export function startMonitor(settings) {
       const state = await post("/api/monitors", {
         ...laws(now), epsilon: now.epsilon, beta: now.goal === "errors" ? now.beta : 0.1,
         mean_time_between_false_alarms: between === "" ? null : Number(between),
-        path: by("monitor-path").value.trim() || null,
+        path: by("monitor-path").value.trim() || null, rotated: by("monitor-rotated").checked,
         dataset: by("monitor-dataset").value.trim(), request: by("monitor-request").value.trim(),
       });
       await show(state);
