@@ -21,9 +21,10 @@ CASES: list[tuple[str, str, float, int]] = [
 ]
 
 
+@pytest.mark.parametrize("neighbours", ["replace", "add-remove"])
 @pytest.mark.parametrize(("P", "Q", "epsilon", "n"), CASES)
-def test_the_bars_are_the_exact_law(P: str, Q: str, epsilon: float, n: int) -> None:
-    test = pt.design(P, Q, epsilon=epsilon, n=n)
+def test_the_bars_are_the_exact_law(P: str, Q: str, epsilon: float, n: int, neighbours: str) -> None:
+    test = pt.design(P, Q, epsilon=epsilon, n=n, neighbours=neighbours)
     found = noisy_law(test)
     width = found["width"]
     for side, total in (("null", test.null_total), ("alternative", test.alternative_total)):
@@ -31,15 +32,20 @@ def test_the_bars_are_the_exact_law(P: str, Q: str, epsilon: float, n: int) -> N
         below = bars[: found["decided"]].sum()
         assert below == pytest.approx(total.cdf(test.cutoff), abs=6e-4)  # the picture ends somewhere
         assert bars.sum() == pytest.approx(1, abs=2e-3)
+        threshold = found["statistic"][found["decided"]] - width / 2
+        assert threshold == pytest.approx(test.threshold, abs=1.01 * width)
         for index in np.argsort(bars)[-3:]:
             low, high = (edge(test, found, int(index) + more) for more in (0, 1))
             exact = total.cdf(high) - total.cdf(low)
-            assert bars[index] == pytest.approx(exact, rel=2e-3, abs=1e-6)
+            # Of few records whose shifted scores lie on a fine lattice, the series leaves out what no eye sees.
+            assert bars[index] == pytest.approx(exact, rel=2e-3 if neighbours == "replace" else 1e-2, abs=1e-6)
 
 
 def edge(test: Any, found: dict[str, Any], index: int) -> Fraction:
     """Between the last value below the bar and its first one."""
     centre = Fraction(found["statistic"][0]) + Fraction(found["width"]) * (index - Fraction(1, 2))
+    if test.neighbours == "add-remove":
+        return centre * test.scale / test.score.step
     return test.score.lattice_threshold(centre, test.n)
 
 

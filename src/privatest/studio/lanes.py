@@ -191,7 +191,7 @@ class Lane:
             if line in self._known:
                 self._known.move_to_end(line)
                 return self._known[line][0]
-            asked = self._asked.get(line) if self._remembers else None
+            asked = self._asked.get(line)  # none, unless equal ones are shared
             if asked is None or asked.dropped:
                 if len(self._asked) >= MOST_WAITING:
                     raise Busy(f"{MOST_WAITING} questions of this sort wait for their answers. Ask again in a while.")
