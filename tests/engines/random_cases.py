@@ -436,8 +436,8 @@ def main() -> int:
     tied = sum(expected(case).get("blocks") == TIED for case in tables)
     kinds = len({kind.declared for case in tables for kind in case.kinds})
     print(
-        f"{asked.engine}: {asked.cases} random cases of {kinds} types ({both} with units and an order together, {tied} with "
-        f"a tie that is refused), {wrong} differences from plain lists"
+        f"{asked.engine}: {asked.cases} random cases of {kinds} types ({both} with units and an order together, {tied} "
+        f"with a tie that is refused), {wrong} differences from plain lists"
     )
     return 1 if wrong else 0
 

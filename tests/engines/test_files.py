@@ -21,6 +21,7 @@ import privatest as pt
 from privatest import engines, fit_design, plan_change
 from privatest.engines import files, parquet
 from privatest.engines.paths import as_paths, format_of
+from privatest.engines.protocol import counter
 from privatest.engines.series import as_records
 from privatest.errors import InvalidData, InvalidInput, MissingExtra
 from tests.engines.catalogue import SCORES
@@ -315,11 +316,36 @@ def test_the_progress_bar_tells_bytes_and_no_rows(form: str, tmp_path: Path, mon
     test = pt.design("normal(0, 1)", "normal(1, 1)", epsilon=1, n=10_000, neighbours="add-remove")
     test.run(path, column="x")
     size = path.stat().st_size
-    assert set(ends) == {size}
-    assert len(ends) * (size - 3) <= sum(steps) <= len(ends) * size
-    # as many as the file has pieces: none for each thousand rows
-    assert len([step for step in steps if step]) <= 3 * len(ends)
+    assert ends == [size]  # total and count in one pass
+    assert size - 3 <= sum(steps) <= size
+    assert len([step for step in steps if step]) <= 3  # as many as the file has pieces: none for each thousand rows
     assert "12345" not in sys.stderr.getvalue()  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("cut", [{}, {"unit": "who"}])
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_a_file_that_grows_is_counted_and_summed_in_one_pass(form: str, cut: dict[str, Any], tmp_path: Path) -> None:
+    def write(rows: int) -> Path:
+        table = pa.table({"x": np.arange(rows) % 7 / 7, "who": np.arange(rows), "day": np.arange(rows)})
+        (pyarrow.csv.write_csv if form == "csv" else pq.write_table)(table, tmp_path / f"a.{form}")
+        return tmp_path / f"a.{form}"
+
+    for score in (SCORE, counter(SCORE.cells)):
+        records = engines.open_source(write(50), column="x", **cut)
+        records.check(score)
+        assert records.count() == 50
+        if form == "csv" or cut:
+            write(60)
+        found = records.total(SCORE) if score is SCORE else sum(records.histogram(SCORE.cells))
+        wanted = int(SCORE.of_numbers(np.arange(50) % 7 / 7).sum()) if score is SCORE else 50
+        assert (found, records.count()) == (wanted, 50)
+    for order in ({"order": "day"}, {}):
+        records = engines.open_source(write(50), column="x", **cut, **order)
+        assert records.count() == 50
+        write(60)
+        for ask in (records.series, lambda score, of=records: of.block_totals(score, 7)):
+            with pytest.raises(InvalidData, match=r"changed while they were read|cannot be read as Parquet"):
+                ask(SCORE)
 
 
 def test_compressed_text(tmp_path: Path) -> None:

@@ -8,15 +8,14 @@ sees scores and not places, every engine keeps the same.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 
 from privatest.engines.columns import Column, whole_blocks
 from privatest.engines.keys import Coder, ranks
-from privatest.engines.protocol import indexer
+from privatest.engines.protocol import OneReading, Seen, indexer
 from privatest.engines.streams import Stream, StreamRecords
 from privatest.errors import InvalidData
 from privatest.scores import Cells, Score
@@ -49,6 +48,7 @@ class OrderedRecords(StreamRecords):
             scores.append(part.records.series(score))
             keys.append(part.order)
         joined, places = np.concatenate([np.empty(0, np.int64), *scores]), ranks(keys)
+        self._agree(len(joined))
         by_order = np.lexsort((joined, places))
         return joined[by_order], places[by_order]
 
@@ -64,7 +64,7 @@ def _blocks(scores: Integers, places: Integers, block: int, order: str) -> list[
 
 
 @dataclass(frozen=True, eq=False)
-class UnitRecords:
+class UnitRecords(OneReading):
     """The rows of a stream, at most ``most`` of each unit; rows without a unit are not counted.
 
     Sums need memory for each distinct pair of unit and score, at 24 bytes (texts as units: a table of them besides).
@@ -73,25 +73,23 @@ class UnitRecords:
     stream: Stream
     most: int
     order: str | None = None
+    _seen: Seen = field(default_factory=Seen, repr=False, kw_only=True)
 
-    def count(self) -> int:
-        return self._count
+    def _fits(self, score: Score) -> None:
+        self.stream.sample.check(score)
 
-    @cached_property
-    def _count(self) -> int:
+    def _rows(self) -> int:
         _, _, counts = self._tally(lambda records: np.zeros(records.count(), dtype=np.int64))
         return int(np.minimum(counts, self.most).sum())
 
-    def check(self, score: Score) -> None:
-        self.stream.sample.check(score)
-
-    def total(self, score: Score) -> int:
+    def _sum(self, score: Score) -> tuple[int, int]:
         _, scores, kept = self._kept(lambda records: records.series(score))
-        if max(abs(score.low), abs(score.high)) * int(kept.sum()) < 1 << 63:
-            return int(np.dot(scores, kept))
-        return sum(one * times for one, times in zip(scores.tolist(), kept.tolist(), strict=True))
+        count = int(kept.sum())
+        if max(abs(score.low), abs(score.high)) * count < 1 << 63:
+            return count, int(np.dot(scores, kept))
+        return count, sum(one * times for one, times in zip(scores.tolist(), kept.tolist(), strict=True))
 
-    def histogram(self, cells: Cells) -> list[int]:
+    def _cells(self, cells: Cells) -> list[int]:
         score = indexer(cells)
         _, found, kept = self._kept(lambda records: records.series(score))
         counts = np.zeros(cells.count + 1, dtype=np.int64)
@@ -144,6 +142,7 @@ class UnitRecords:
         rows = np.repeat(sizes, sizes)
         rank = np.arange(len(unit)) - np.repeat(first, sizes)
         keep = within[kept_below(rank + 1, rows, self.most) > kept_below(rank, rows, self.most)]
+        self._agree(len(keep))
         by_order = keep[np.lexsort((joined[keep], places[keep]))]
         return joined[by_order], places[by_order]
 

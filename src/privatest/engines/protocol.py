@@ -119,9 +119,13 @@ class OneReading(ABC):
         seen.checked = None
         return list(seen.found)
 
+    def _known(self) -> int | None:
+        """How many records there must be, by the last reading or by the source's structure."""
+        return self._seen.count
+
     def _agree(self, count: int) -> None:
         """Refuse a reading of another number of records than the one that was told."""
-        if self._seen.count not in (None, count):
+        if self._known() not in (None, count):
             raise InvalidData(
                 "The data changed while they were read: rows came or went after they were counted. Nothing "
                 "was released. Run it again on data that nobody writes to; the same request is not charged twice."

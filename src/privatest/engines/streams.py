@@ -21,6 +21,7 @@ import numpy.typing as npt
 from privatest.engines.arrays import summer
 from privatest.engines.columns import Column, whole_blocks
 from privatest.engines.keys import Keys
+from privatest.engines.protocol import OneReading, Seen
 from privatest.scores import Cells, Score
 
 __all__ = ["Part", "Piece", "Progress", "Stream", "StreamRecords"]
@@ -110,31 +111,56 @@ class Stream:
 
 
 @dataclass(frozen=True, eq=False)
-class StreamRecords:
+class StreamRecords(OneReading):
     """All rows of a stream, in the order they lie in."""
 
     stream: Stream
+    _seen: Seen = field(default_factory=Seen, repr=False, kw_only=True)
 
     def count(self) -> int:
-        return self.stream.row_count
+        return self.stream.rows if self.stream.rows is not None else super().count()
 
-    def check(self, score: Score) -> None:
+    def _known(self) -> int | None:
+        return self.stream.rows if self.stream.rows is not None else super()._known()
+
+    def _fits(self, score: Score) -> None:
         self.stream.sample.check(score)
 
-    def total(self, score: Score) -> int:
-        return sum(self.stream.gather(lambda: summer(score)))
+    def _rows(self) -> int:
+        return self.stream.row_count
+
+    def _sum(self, score: Score) -> tuple[int, int]:
+        def make_work() -> Callable[[Column], tuple[int, int]]:
+            total = summer(score)
+            return lambda records: (records.count(), total(records))
+
+        found = list(self.stream.gather(make_work))
+        count = sum(rows for rows, _ in found)
+        if self.stream.rows is not None:
+            self._agree(count)
+        return count, sum(total for _, total in found)
+
+    def _cells(self, cells: Cells) -> list[int]:
+        counts = np.zeros(cells.count + 1, dtype=np.int64)
+        for found in self.stream.gather(lambda: lambda records: records.histogram(cells)):
+            counts += found
+        if self.stream.rows is not None:
+            self._agree(int(counts.sum()))
+        return [int(count) for count in counts]
 
     def series(self, score: Score) -> Integers:
         found = [part.records.series(score) for part in self.stream.parts()]
+        self._agree(sum(map(len, found)))
         return np.concatenate(found) if found else np.empty(0, dtype=np.int64)
 
     def block_totals(self, score: Score, block: int, start: int = 0) -> list[int]:
         totals: list[int] = []
         # The scores of the block that is not complete yet: pieces of at most one block in all.
         open_block: list[Integers] = []
-        held, skip = 0, start
+        seen, held, skip = 0, 0, start
         for part in self.stream.parts():
             scores = part.records.series(score)
+            seen += len(scores)
             scores, skip = scores[skip:], max(skip - len(scores), 0)
             open_block.append(scores)
             held += len(scores)
@@ -143,10 +169,5 @@ class StreamRecords:
                 totals += whole_blocks(joined, block)
                 open_block = [joined[held - held % block :]]
                 held %= block
+        self._agree(seen)
         return totals
-
-    def histogram(self, cells: Cells) -> list[int]:
-        counts = np.zeros(cells.count + 1, dtype=np.int64)
-        for found in self.stream.gather(lambda: lambda records: records.histogram(cells)):
-            counts += found
-        return [int(count) for count in counts]
