@@ -176,3 +176,21 @@ def test_a_monitor_that_is_over_holds_no_process_and_one_that_died_says_so(fresh
     assert "ended" in lost["problem"]
     assert fresh.post(f"/api/monitors/{names[2]}/records", lines=["1"]).status_code == 422
     assert [each["stopped"] for each in fresh.client.get("/api/monitors").json()["monitors"]] == [True, False, True]
+
+
+def test_a_file_is_followed_for_the_data_set_whose_grant_names_it_alone(fresh: Any) -> None:
+    fresh.ledger.grant("claims", epsilon=3, covers=[fresh.folder / "stream.txt"])
+    fresh.ledger.grant("free", epsilon=3)
+    (fresh.folder / "copy.txt").write_text((fresh.folder / "stream.txt").read_text())
+    before = fresh.ledger_bytes
+    for change, said in (
+        ({"path": "copy.txt"}, "'copy.txt' is none of them"),
+        ({}, "none of them"),  # records that are sent: nobody can tell whose
+        ({"path": "stream.txt", "dataset": "free"}, "belongs to data set 'claims'"),
+    ):
+        answer = fresh.post("/api/monitors", **{**ASK, "request": "m", **change})
+        assert answer.status_code == 409, answer.text
+        assert said in answer.json()["error"]
+        assert str(fresh.folder) not in answer.text
+    assert fresh.ledger_bytes == before
+    assert fresh.post("/api/monitors", **ASK, path="stream.txt", request="m").status_code == 200

@@ -111,17 +111,22 @@ _here: list[_Followed] = []
 
 
 def _start(name: str, asked: Json, path: str | None, ledger: str) -> Json:
-    monitor = pt.Monitor(
-        law_of(asked["null"]),
-        law_of(asked["alternative"]),
-        epsilon=asked["epsilon"],
-        beta=asked["beta"],
-        mean_time_between_false_alarms=asked["mean_time_between_false_alarms"],
-        ledger=ledger_of(ledger),
-        dataset=asked["dataset"],
-        request=asked["request"],
-        source=path,
-    )
+    try:
+        monitor = pt.Monitor(
+            law_of(asked["null"]),
+            law_of(asked["alternative"]),
+            epsilon=asked["epsilon"],
+            beta=asked["beta"],
+            mean_time_between_false_alarms=asked["mean_time_between_false_alarms"],
+            ledger=ledger_of(ledger),
+            dataset=asked["dataset"],
+            request=asked["request"],
+            source=path,
+        )
+    except errors.PrivatestError as error:
+        if path is not None:  # its place in the folder is all that the page knows of
+            error.args = (str(error).replace(path, asked["path"]), *error.args[1:])
+        raise
     made = _Followed(monitor, asked, None if path is None else Path(path))
     _here.append(made)
     if path is not None:
