@@ -16,6 +16,7 @@ import codecs
 import ctypes
 import functools
 import os
+import select
 import stat
 import struct
 import time
@@ -181,6 +182,7 @@ class _Reader:
         self.file, self.identity = file, _identity(file)
         self.size = self.skip = 0
         self._rest, self._first = b"", True
+        self._pipe = os.name == "posix" and stat.S_ISFIFO(os.fstat(file).st_mode)
 
     @property
     def missing(self) -> int:
@@ -189,7 +191,7 @@ class _Reader:
 
     def arrived(self) -> Iterator[list[bytes]]:
         """The complete lines that are there and were not handed out; the first ``skip`` of them are passed over."""
-        while piece := os.read(self.file, AT_ONCE):
+        while piece := self._next():
             self.size += len(piece)
             lines, self._rest = whole_lines(self._rest, piece)
             if lines:
@@ -198,6 +200,11 @@ class _Reader:
             self.skip -= passed
             if len(lines) > passed:
                 yield lines[passed:]
+
+    def _next(self) -> bytes:
+        if self._pipe:  # to wait for somebody who writes is not to be at the end
+            select.select([self.file], [], [])
+        return os.read(self.file, AT_ONCE)
 
     def last(self) -> list[bytes]:
         """The line that lacks its end, as a line."""
@@ -235,7 +242,8 @@ def _known(place: Any) -> dict[str, Any] | None:
 
 def _opened(name: str) -> int:
     try:
-        file = os.open(name, os.O_RDONLY)
+        # A pipe that nobody writes to is waited for later, when all else is checked.
+        file = os.open(name, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise InvalidInput(f"The file {name!r} cannot be read: {reason}.") from None

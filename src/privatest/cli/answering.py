@@ -52,6 +52,7 @@ def decide(
     problem: o.Problem = None,
     save: o.Save = None,
     report: o.Report = None,
+    force: o.Force = False,
     exit_code: o.ExitCode = False,
     as_json: o.Json = False,
 ) -> None:
@@ -88,7 +89,7 @@ def decide(
         TIMEOUT: ledger_timeout,
     }
     asked = need(merge(problem, given), "data")
-    check_target(save=save, report=report)
+    check_target((*_read(asked, problem), design), force, save=save, report=report)
     check_payment(asked)
     if design is not None:
         made = _saved(design, given)
@@ -162,6 +163,7 @@ def detect(
     problem: o.Problem = None,
     save: o.Save = None,
     report: o.Report = None,
+    force: o.Force = False,
     exit_code: o.ExitCode = False,
     as_json: o.Json = False,
 ) -> None:
@@ -194,7 +196,7 @@ def detect(
         TIMEOUT: ledger_timeout,
     }
     asked = need(one_of(merge(problem, given), given), "data", "null", "epsilon")
-    check_target(save=save, report=report)
+    check_target(_read(asked, problem), force, save=save, report=report)
     check_payment(asked)
     source = source_of(asked["data"])
     if save is not None:
@@ -255,6 +257,7 @@ def fit(
     problem: o.Problem = None,
     save: o.Save = None,
     report: o.Report = None,
+    force: o.Force = False,
     exit_code: o.ExitCode = False,
     as_json: o.Json = False,
 ) -> None:
@@ -285,7 +288,7 @@ def fit(
     asked = need(merge(problem, given), "data", "null", "distance", "epsilon")
     if any_power and beta is not None:
         raise errors.InvalidInput("--any-power and --beta were both given. Give one of them.")
-    check_target(save=save, report=report)
+    check_target(_read(asked, problem), force, save=save, report=report)
     check_payment(asked)
     source = source_of(asked["data"])
     if save is not None:
@@ -324,6 +327,11 @@ def source_of(data: str) -> Any:
     import privatest as pt
 
     return pt.read_lines(line for batch in arriving(data) for line in batch)
+
+
+def _read(asked: Mapping[str, Any], problem: str | None) -> tuple[str | None, ...]:
+    """Every file that the command reads, or keeps."""
+    return asked.get("data"), asked.get("ledger"), problem
 
 
 def _running(asked: Mapping[str, Any]) -> dict[str, Any]:

@@ -86,6 +86,7 @@ Save = Annotated[str | None, option("--save", "Write the options to such a file.
 Design = Annotated[str | None, option("--design", "Run the test that plan --save-design wrote.", "FILE")]
 SaveDesign = Annotated[str | None, option("--save-design", "Write the designed test, for test --design.", "FILE")]
 Report = Annotated[str | None, option("--report", "Write a report to hand over, one HTML file.", "FILE")]
+Force = Annotated[bool, option("--force", "Write over files that are there, though not over what is read.")]
 Json = Annotated[bool, option("--json", "Print the result as JSON, and nothing else.")]
 ExitCode = Annotated[bool, option("--exit-code", "Exit with 1 for alternative or changed, 0 otherwise.")]
 AnyPower = Annotated[bool, option("--any-power", "Run also where the type II error is larger than beta.")]

@@ -40,6 +40,7 @@ def plan(
     save: o.Save = None,
     save_design: o.SaveDesign = None,
     report: o.Report = None,
+    force: o.Force = False,
     as_json: o.Json = False,
 ) -> None:
     """How many records a test needs, how good that is, and what privacy costs.
@@ -69,7 +70,7 @@ def plan(
         "max_rows_per_unit": max_rows_per_unit,
     }
     asked = need(merge(problem, given), "null", "alternative", "epsilon")
-    check_target(save=save, save_design=save_design, report=report)
+    check_target((problem,), force, save=save, save_design=save_design, report=report)
     with working("planning"):
         found = pt.plan(**asked)
     if save is not None:
@@ -138,6 +139,7 @@ def compare(
     advantage: o.Advantage = None,
     problem: o.Problem = None,
     save: o.Save = None,
+    force: o.Force = False,
     as_json: o.Json = False,
 ) -> None:
     """How many records every known test needs, beside the best possible.
@@ -151,7 +153,7 @@ def compare(
 
     given = {"null": null, "alternative": alternative, "epsilon": epsilon, "advantage": advantage}
     asked = need(merge(problem, given), "null", "alternative", "epsilon")
-    check_target(save=save)
+    check_target((problem,), force, save=save)
     with working("comparing tests"):
         found = pt.compare(**asked)
     if save is not None:

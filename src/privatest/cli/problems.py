@@ -21,6 +21,7 @@ from typing import Any
 
 from privatest import addresses, errors
 from privatest.cli.output import complain
+from privatest.cli.writing import read_bytes
 
 __all__ = ["KEYS", "merge", "read_problem", "write_problem"]
 
@@ -109,12 +110,11 @@ def write_problem(path: str, settings: Mapping[str, Any]) -> None:
 
 def _parsed(path: str) -> dict[str, Any]:
     try:
-        with open(path, "rb") as file:
-            content = file.read(LARGEST + 1)
+        content = read_bytes(path, "The problem file", LARGEST)
     except (OSError, ValueError) as error:
+        if isinstance(error, errors.InvalidInput):
+            raise
         raise errors.InvalidInput(f"The problem file {path!r} cannot be read: {_reason(error)}.") from None
-    if len(content) > LARGEST:
-        raise errors.InvalidInput(f"The problem file {path!r} is larger than {LARGEST} bytes.")
     try:
         text = content.decode("utf-8")
         if path.lower().endswith(".json"):

@@ -21,7 +21,7 @@ def arriving(name: str) -> Iterator[list[bytes]]:
     The name is checked at once, before the first line is asked for.
     """
     if name == STANDARD_INPUT:
-        if sys.stdin is None:
+        if sys.stdin is None or sys.stdin.closed:
             raise errors.InvalidInput("Standard input is closed. Give the name of a file.")
         return _lines(_typed())
     return (lines for lines, _ in line_files.LineFile(name).batches())

@@ -96,7 +96,7 @@ def monitor(
     name = STANDARD_INPUT if file is None else file
     if follow and name == STANDARD_INPUT:
         raise errors.InvalidInput("--follow needs the name of a file. Standard input is followed anyway.")
-    check_target(state=state)
+    check_target((name, asked.get("ledger"), problem), state=state)
     if replaced is not None and (name == STANDARD_INPUT or replaced not in line_files.REPLACED):
         raise errors.InvalidInput(f"--replaced {replaced} is not of use: write new or same, and the name of a file.")
     batches = arriving(name) if name == STANDARD_INPUT else None

@@ -83,6 +83,11 @@ def _files_of_one(path: str) -> list[str]:
             raise InvalidData(f"The folder {path!r} holds no data files. Their names may end with: {ENDINGS}.")
         return found
     if os.path.exists(path):
+        if not os.path.isfile(path):
+            raise InvalidData(
+                f"{path!r} is a pipe or a device, and data are read more than once. Save them to a file first, or pass "
+                "one record a line as standard input."
+            )
         return [path]
     if glob.has_magic(path):
         found = sorted(name for name in glob.glob(path, recursive=True) if os.path.isfile(name))

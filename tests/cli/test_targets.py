@@ -1,0 +1,162 @@
+"""What commands write: never over what they read, however it is named; over other files only when told to. No hangs."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import privatest as pt
+from privatest.cli import writing
+from tests.cli.conftest import ENVIRONMENT, PROGRAM, Run
+
+LAWS = ("--null", "bernoulli(0.3)", "--alternative", "bernoulli(0.7)", "--epsilon", "1")
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with everything that a command may read, and other names for it."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "rows.csv").write_text("x\n" + "0\n1\n" * 30)
+    (tmp_path / "lines.txt").write_text("0\n1\n" * 30)
+    (tmp_path / "problem.toml").write_text('null = "bernoulli(0.3)"\n')
+    (tmp_path / "design.json").write_text(
+        pt.design("bernoulli(0.3)", "bernoulli(0.7)", epsilon=1, n=60).to_json() + "\n"
+    )
+    with pt.Ledger(tmp_path / "ledger.db") as ledger:
+        ledger.grant("d", epsilon=50)
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "rows.csv").write_text("x\n" + "0\n1\n" * 30)
+    (tmp_path / "linked").symlink_to(tmp_path / "folder", target_is_directory=True)
+    return tmp_path
+
+
+def spellings(path: Path) -> list[str]:
+    """Names that lead to a file."""
+    beside = path.parent
+    links = [beside / f"soft-{path.name}", beside / f"hard-{path.name}"]
+    links[0].symlink_to(path)
+    os.link(path, links[1])
+    relative = os.path.relpath(path)
+    return [str(path), relative, f"./{relative}", f"folder/../{relative}", *map(str, links)]
+
+
+PAID = ("--ledger", "ledger.db", "--dataset", "d", "--request", "r")
+COMMANDS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "test": (
+        ("test", "rows.csv", *LAWS, *PAID, "--problem", "problem.toml"),
+        ("rows.csv", "ledger.db", "problem.toml"),
+    ),
+    "design": (("test", "rows.csv", "--design", "design.json"), ("rows.csv", "design.json")),
+    "folder": (("test", "folder", *LAWS), ("folder/rows.csv", "linked/rows.csv")),
+    "glob": (("test", "folder/*.csv", *LAWS), ("folder/rows.csv",)),
+    "detect": (("detect", "rows.csv", *LAWS, *PAID), ("rows.csv", "ledger.db")),
+    "fit": (("fit", "rows.csv", "--null", "bernoulli(0.5)", "--distance", "0.4", "--epsilon", "1"), ("rows.csv",)),
+    "plan": (("plan", *LAWS, "--problem", "problem.toml"), ("problem.toml",)),
+    "sqlite": (("test", "rows.csv", *LAWS, "--ledger", "sqlite:///ledger.db", *PAID[2:]), ("ledger.db",)),
+}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_nothing_that_is_read_is_written_over(command: str, place: Path, run: Run) -> None:
+    words, read = COMMANDS[command]
+    kept = {path: path.read_bytes() for path in place.rglob("*") if path.is_file()}
+    for name in read:
+        for spelt in spellings(place / name) if "linked" not in name else [name]:
+            for option in ("--save", "--report"):
+                for forced in ((), ("--force",)):
+                    found = run(*words, option, spelt, *forced)
+                    assert (found.code, found.refused) == (2, True), (option, spelt)
+                    assert "reads" in found.err
+    assert {path: path.read_bytes() for path in kept} == kept
+
+
+def test_a_ledger_that_is_not_there_yet_is_kept_free(place: Path, run: Run) -> None:
+    for target in ("new.db", "./new.db", str(place / "new.db"), "new.db-wal"):
+        found = run("test", "rows.csv", *LAWS, "--ledger", "new.db", *PAID[2:], "--report", target)
+        assert (found.code, "reads" in found.err) == (2, True)
+    found = run("plan", *LAWS, "--save", "one", "--report", "one")
+    assert (found.code, "already" in found.err) == (2, True)
+    found = run("monitor", "lines.txt", *LAWS, "--state", "lines.txt")
+    assert (found.code, "reads" in found.err) == (2, True)
+    assert sorted(path.name for path in place.glob("*.db*")) == ["ledger.db"]
+
+
+def test_files_that_are_not_ours_need_force(place: Path, run: Run) -> None:
+    precious = place / "thesis.html"
+    for option in ("--save", "--report", "--save-design"):
+        precious.write_text("<!DOCTYPE html><p>Ten years of work")
+        found = run("plan", *LAWS, option, precious)
+        assert found.refused
+        assert "--force" in found.err
+        assert "Ten years" in precious.read_text()
+        assert run("plan", *LAWS, option, precious, "--force").code == 0
+        assert "Ten years" not in precious.read_text()
+        assert run("plan", *LAWS, option, precious).code == 0  # it is ours now
+        precious.write_text("")
+        assert run("plan", *LAWS, option, precious).code == 0
+
+
+@pytest.mark.skipif(os.name != "posix", reason="named pipes")
+class TestPipes:
+    """Pipes with nobody at the other end, or somebody silent."""
+
+    @pytest.fixture(params=["nobody", "silent"])
+    def pipe(self, place: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Any:
+        monkeypatch.setattr(writing, "PATIENCE", 0.2)
+        os.mkfifo(place / "pipe.csv")
+        end = os.open(place / "pipe.csv", os.O_RDWR) if request.param == "silent" else None
+        yield "pipe.csv"
+        if end is not None:
+            os.close(end)
+
+    def test_where_a_file_is_due(self, pipe: str, run: Run) -> None:
+        for words in (
+            ("test", pipe, *LAWS),
+            ("detect", pipe, *LAWS),
+            ("fit", pipe, "--null", "bernoulli(0.5)", "--distance", "0.4", "--epsilon", "1"),
+            ("plan", "--problem", pipe),
+            ("test", "rows.csv", "--design", pipe),
+            ("plan", *LAWS, "--report", pipe),
+            ("plan", *LAWS, "--save", pipe, "--force"),
+            ("monitor", "lines.txt", *LAWS, "--state", pipe),
+        ):
+            found = run(*words)
+            assert (found.code, found.refused) == (2, True), (words, found.err)
+            assert "pipe" in found.err
+
+    def test_what_is_wrong_is_said_before_a_monitor_waits(self, pipe: str, run: Run) -> None:
+        assert run("monitor", pipe, "--null", "bernoulli(0.3)", "--alternative", "nonsense", "--epsilon", "1").refused
+
+
+@pytest.mark.skipif(os.name != "posix", reason="named pipes")
+def test_a_monitor_reads_a_pipe_to_its_end(place: Path) -> None:
+    os.mkfifo(place / "pipe")
+    words = [*PROGRAM, "monitor", "pipe", "--json", *LAWS]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, env=ENVIRONMENT, text=True) as process:
+        with open(place / "pipe", "w") as end:
+            end.write("0\n" * 10)
+            end.flush()
+            end.write("1\n" * 3)
+        out, _ = process.communicate()
+    assert (process.returncode, '"seen": 13' in out) == (0, True)
+
+
+@pytest.mark.parametrize("words", [("test", "-"), ("detect", "-"), ("monitor",), ("monitor", "-")], ids=" ".join)
+@pytest.mark.parametrize("closed", [None, "object"])
+def test_a_closed_standard_input_is_said(
+    words: tuple[str, ...], closed: str | None, place: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    from privatest import cli
+
+    gone = None
+    if closed is not None:
+        gone = open(place / "lines.txt")  # noqa: SIM115 - closed on purpose
+        gone.close()
+    monkeypatch.setattr(sys, "stdin", gone)
+    assert cli.main([*words, *LAWS]) == 2
+    assert "Standard input is closed" in capsys.readouterr().err
