@@ -21,6 +21,7 @@ import numpy.typing as npt
 from privatest.changepoint.confidence import FailureCurve
 from privatest.changepoint.draws import draw_many
 from privatest.changepoint.suffix_alarm import SuffixAlarm
+from privatest.engines.protocol import block_ends
 from privatest.engines.series import block_totals
 from privatest.hypothesis import PrivateTest
 from privatest.noise import Source, Tulap
@@ -106,6 +107,10 @@ class BitDetector:
     epsilon: Fraction
     bits: Bits
     alarm: SuffixAlarm | None = None
+
+    def ends(self, n: int) -> range:
+        """After how many records blocks are cut."""
+        return block_ends(n, self.design.block)
 
     def locate(self, records: Any, n: int, source: Source) -> int | None:
         """The index, or None for "no change"."""

@@ -25,6 +25,7 @@ from privatest.changepoint.confidence import CONFIDENCE, FailureCurve, upper_bou
 from privatest.changepoint.draws import draw_many
 from privatest.changepoint.laws import BlockLaws, ScoreLaw
 from privatest.changepoint.suffix_alarm import SuffixAlarm
+from privatest.engines.protocol import block_ends
 from privatest.engines.series import block_totals
 from privatest.noise import Source, Tulap
 from privatest.scores import Score
@@ -270,6 +271,10 @@ class BlockDetector:
     def start(self, n: int) -> int:
         """Where the first block starts: what the blocks do not hold is shared between both ends."""
         return n % self.design.block // 2
+
+    def ends(self, n: int) -> range:
+        """After how many records blocks are cut."""
+        return block_ends(n, self.design.block, self.start(n))
 
     def locate(self, records: Any, n: int, source: Source) -> int | None:
         """The index, or None for "no change"."""

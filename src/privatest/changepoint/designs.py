@@ -48,6 +48,9 @@ class Detector(Protocol):
     def locate(self, records: Any, n: int, source: Source) -> int | None:
         """The index, or None for "no change"; epsilon-DP."""
 
+    def ends(self, n: int) -> range:
+        """After how many of n records blocks are cut: equal values of an order must not lie on both sides."""
+
 
 @dataclass(frozen=True, eq=False)
 class Design:
@@ -101,6 +104,9 @@ class _SplitDetector:
         if self.blocks.locate(records, n, source) is None:
             return None
         return self.direct.locate(records, n, source)
+
+    def ends(self, n: int) -> range:
+        return self.blocks.ends(n)
 
 
 def auto_designs(pair: Pair, epsilon: Fraction, beta: float, false_alarm: float | None) -> list[Design]:

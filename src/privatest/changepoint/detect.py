@@ -8,7 +8,8 @@ import numpy as np
 
 from privatest.changepoint.plan import plan_change
 from privatest.changepoint.point import ChangePoint
-from privatest.engines.series import as_records
+from privatest.engines.protocol import ORDERED
+from privatest.engines.series import open_for
 from privatest.errors import InvalidData
 from privatest.rational import Number
 
@@ -52,7 +53,7 @@ def detect_change(
     >>> abs(found.index - 150) <= found.accuracy, found.changed, found.simulated
     (True, None, True)
     """
-    records = as_records(data, column, order)
+    records = open_for(ORDERED, data, column=column, order=order)
     n = records.count()
     if n == 0:
         raise InvalidData("The data have no records. Pass at least one block of them.")
@@ -66,5 +67,5 @@ def detect_change(
         method=method,
         false_alarm=false_alarm,
     )
-    paying = {"ledger": ledger, "dataset": dataset, "request": request}
-    return plan.detect(records, column=column, order=order, **paying, source=data, rng=rng)
+    where, paying = {"column": column, "order": order}, {"ledger": ledger, "dataset": dataset, "request": request}
+    return plan.detect_in(lambda: records, where, data=data, rng=rng, **paying)

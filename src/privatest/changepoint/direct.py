@@ -21,6 +21,7 @@ import numpy.typing as npt
 from privatest.changepoint.confidence import CONFIDENCE, FailureCurve, upper_bounds, worst_of
 from privatest.changepoint.exponential import draw_exponential
 from privatest.changepoint.laws import BlockLaws, ScoreLaw
+from privatest.engines.protocol import NO_ENDS
 from privatest.engines.series import score_series
 from privatest.errors import InvalidInput
 from privatest.noise import Source
@@ -172,6 +173,11 @@ class DirectDetector:
     def epsilon(self) -> Fraction:
         """Privacy loss."""
         return self.design.epsilon
+
+    def ends(self, n: int) -> range:  # noqa: ARG002 - whatever n is
+        """None: equal values of an order are sorted by score, and a sum of the k least of some scores changes no more,
+        and no other way, than a score that is replaced."""
+        return NO_ENDS
 
     def locate(self, records: Any, n: int, source: Source) -> int:
         """The index, a multiple of the stride."""

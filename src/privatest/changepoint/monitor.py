@@ -18,7 +18,8 @@ from privatest.changepoint.stream import Stream
 from privatest.changepoint.watch import Watch
 from privatest.changepoint.watches import Targets, pair_watch, unknown_watch
 from privatest.charge import fingerprint, make_charge
-from privatest.engines.series import as_records
+from privatest.engines.protocol import ORDERED, Records
+from privatest.engines.series import open_for
 from privatest.errors import InvalidInput
 from privatest.noise import Source, seeded_source, system_source
 from privatest.pairs import as_distribution, make_pair
@@ -279,7 +280,8 @@ class Monitor(Single):
             batch: array, list, pandas/polars/pyarrow column, a data frame, file, SQL table or Spark DataFrame together
                 with ``column``.
             column: which column holds the records.
-            order: which column gives the order of time; None where the records lie in that order.
+            order: which column gives the order of time within the batch; None where the records lie in that order.
+                Equal values on both sides of a block's end are refused, and nothing of the batch is consumed.
             place: where the batch came from, such as a file and the number of its first record: plain JSON values, kept
                 in the state together with what is released of the batch.
         """
@@ -287,7 +289,7 @@ class Monitor(Single):
             json.dumps(place)
         except (TypeError, ValueError, RecursionError):
             raise InvalidInput("place must be made of plain JSON values: text, numbers, lists, dicts.") from None
-        return self._stream.take_many(as_records(batch, column, order), place)
+        return self._stream.take_many(open_for(ORDERED, batch, column=column, order=order), place)
 
     def reset(self) -> None:
         """Watch on after an alarm: W and the intervals start from nothing; no record is looked at again."""
@@ -416,5 +418,7 @@ class Monitor(Single):
             return True
         if isinstance(x, (np.ndarray, np.generic)):
             return x.ndim > 0
+        if isinstance(x, Records):
+            return True
         columns = ("__array__", "__arrow_c_stream__", "columns", "column_names", "__next__")
         return any(hasattr(type(x), name) for name in columns)

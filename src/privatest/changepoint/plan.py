@@ -17,7 +17,8 @@ from privatest.changepoint.point import ChangePoint
 from privatest.changepoint.refusals import check_accuracy, check_length
 from privatest.changepoint.unknown import unknown_design
 from privatest.charge import charged, make_charge, replayed
-from privatest.engines.series import as_records
+from privatest.engines.protocol import ORDERED, Records, check_promise
+from privatest.engines.series import open_for
 from privatest.errors import InvalidData, InvalidInput, shown
 from privatest.noise import seeded_source, system_source
 from privatest.pairs import make_pair
@@ -108,24 +109,44 @@ class ChangePlan:
             rng: only for simulations: a seeded generator in place of the operating system's randomness. The
                 answer then says that it is simulated, and is not private.
         """
+        paying = {"ledger": ledger, "dataset": dataset, "request": request}
+        named = data if source is None else source
+        opened = lambda: open_for(ORDERED, data, column=column, order=order)  # noqa: E731
+        return self.detect_in(opened, {"column": column, "order": order}, data=named, rng=rng, **paying)
+
+    def detect_in(
+        self,
+        opened: Callable[[], Records],
+        where: dict[str, str | None],
+        *,
+        data: Any,
+        ledger: Any = None,
+        dataset: str | None = None,
+        request: str | None = None,
+        rng: np.random.Generator | None = None,
+    ) -> ChangePoint:
+        """:meth:`detect` in records that are opened if need be: those of ``data``, which lie ``where``."""
         charge = make_charge(
             ledger,
             dataset,
             request,
             epsilon=self._design.epsilon,
-            design=lambda: {"change": self.to_dict(), **self._design.question(), "column": column, "order": order},
+            design=lambda: {"change": self.to_dict(), **self._design.question(), **where},
             simulated=rng is not None,
-            data=data if source is None else source,
+            data=data,
         )
         if (earlier := replayed(charge, ChangePoint.from_dict)) is not None:
             return earlier
         source = system_source if rng is None else seeded_source(rng)
-        records = as_records(data, column, order)
+        records = opened()
+        check_promise(records.promise, ORDERED)
         n = records.count()
         if self.n is not None and n != self.n:
             raise InvalidData(f"The data have {n} records, the plan is for n={self.n}. Plan with n={n}, or without n.")
         check_length(self._design, n)
         self._design.check(records)
+        if charge is not None:  # else the sums refuse an order that leaves open which records a block has
+            records.check_ends(self._design.detector.ends(n))
 
         def released() -> ChangePoint:
             detector, sums = self._design.detector, None

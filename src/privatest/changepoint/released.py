@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from privatest.changepoint.unknown import fit_vote
-from privatest.engines.protocol import Records, counter, indexer
+from privatest.engines.protocol import NO_ENDS, Records, counter, indexer
 from privatest.engines.sequences import SequenceRecords
 from privatest.engines.series import score_series
 from privatest.errors import InvalidDocument
@@ -49,8 +49,8 @@ class Blocks(Protocol):
     def holds_tuples(self) -> bool:
         """Whether a record may be a tuple."""
 
-    def values(self, records: Records) -> Integers:
-        """What is kept of each record: an integer. Raw."""
+    def values(self, records: Records, ends: range = NO_ENDS) -> Integers:
+        """What is kept of each record: an integer. Raw. Refused as by ``Records.check_ends``."""
 
     def values_of(self, records: list[Any]) -> Integers:
         """The same, of a short list."""
@@ -101,8 +101,8 @@ class SumBlocks:
     def holds_tuples(self) -> bool:
         return _holds_tuples(self.score.cells)
 
-    def values(self, records: Records) -> Integers:
-        return score_series(self.score, records)
+    def values(self, records: Records, ends: range = NO_ENDS) -> Integers:
+        return score_series(self.score, records, ends=ends)
 
     def values_of(self, records: list[Any]) -> Integers:
         if self._numbers and all(type(record) is float for record in records):
@@ -169,11 +169,11 @@ class FitBlocks:
     def holds_tuples(self) -> bool:
         return _holds_tuples(self.test.domain.cells)
 
-    def values(self, records: Records) -> Integers:
+    def values(self, records: Records, ends: range = NO_ENDS) -> Integers:
         """The symbol of each record."""
         cells = self.test.domain.cells
         records.check(counter(cells))
-        found = records.series(indexer(cells))
+        found = records.series(indexer(cells), ends)
         odd: Integers = np.where(found >= cells.count, self.test.odd_symbol, found)
         return odd
 

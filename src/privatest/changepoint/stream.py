@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 import weakref
 from collections import deque
 from collections.abc import Iterable
@@ -142,7 +143,10 @@ class Stream(Single):
         if self.alarm is not None:
             return self.alarm
         for part in _parts(records):
-            values = self.watch.blocks.values(part)
+            block = self.watch.block
+            lacks = self._open.start + block - self.seen
+            # Before anything is consumed: a tie across a block's end is refused wherever the alarm would be.
+            values = self.watch.blocks.values(part, range(lacks, sys.maxsize, block))
             self._flush()
             if self._consume(values, place) is not None:
                 break

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from privatest.changepoint.bits import BitDesign, Bits
 from privatest.changepoint.designs import Design, bit_design
-from privatest.engines.protocol import counter, indexer
+from privatest.engines.protocol import block_ends, counter, indexer
 from privatest.fit import FitTest, fit_design, fit_sample_size
 from privatest.fit.histogram import symbols
 from privatest.noise import Source
@@ -63,8 +63,7 @@ def fit_bits(test: FitTest) -> Bits:
         votes = []
         cells = test.domain.cells
         records.check(counter(cells))
-        records.block_totals(counter(cells), test.n)  # refuses records whose order leaves open which block they are in
-        found = records.series(indexer(cells))
+        found = records.series(indexer(cells), block_ends(n, test.n))
         for first in range(0, n - test.n + 1, test.n):
             counts = np.bincount(found[first : first + test.n], minlength=cells.count + 1)
             votes.append(fit_vote(test, symbols(counts, test.odd_symbol), source))

@@ -2,8 +2,18 @@
 
 from privatest.engines.counting import count_records
 from privatest.engines.fields import read_lines
-from privatest.engines.protocol import Records
-from privatest.engines.series import block_totals
+from privatest.engines.protocol import Need, Promise, Records
+from privatest.engines.series import block_totals, open_for
 from privatest.engines.sources import open_source, total
 
-__all__ = ["Records", "block_totals", "count_records", "open_source", "read_lines", "total"]
+__all__ = [
+    "Need",
+    "Promise",
+    "Records",
+    "block_totals",
+    "count_records",
+    "open_for",
+    "open_source",
+    "read_lines",
+    "total",
+]

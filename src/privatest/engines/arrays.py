@@ -15,6 +15,7 @@ import numpy.typing as npt
 from privatest.engines.columns import CHUNK, Column
 from privatest.engines.fit import check_numbers
 from privatest.engines.kernels import scores_of, total_of
+from privatest.engines.protocol import NO_ENDS
 from privatest.scores import Cells, Score
 
 __all__ = ["ArrayRecords", "summer"]
@@ -48,7 +49,7 @@ class ArrayRecords(Column):
             return _sum_chunks(self.values, score)
         return sum(_in_threads(lambda a, b: _sum_chunks(self.values[a:b], score), len(self.values)))
 
-    def series(self, score: Score) -> npt.NDArray[np.int64]:
+    def series(self, score: Score, ends: range = NO_ENDS) -> npt.NDArray[np.int64]:  # noqa: ARG002 - nothing is tied
         scores = np.empty(len(self.values), dtype=np.int64)
 
         def fill(begin: int, end: int) -> None:

@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 import numpy as np
 import numpy.typing as npt
 
+from privatest.engines.protocol import NO_ENDS, Promise
 from privatest.scores import Cells, Score
 
 __all__ = ["CHUNK", "LARGE", "Column", "whole_blocks"]
@@ -22,6 +23,8 @@ LARGE = (1 << 62) // CHUNK
 
 class Column(ABC):
     """Records in memory. Their cells are enough to say everything else."""
+
+    promise = Promise()
 
     @abstractmethod
     def count(self) -> int:
@@ -46,9 +49,12 @@ class Column(ABC):
             return sum(sum(score.table[part.index(score.cells)].tolist()) for part in parts)
         return sum(int(score.table[part.index(score.cells)].sum()) for part in parts)
 
-    def series(self, score: Score) -> Integers:
+    def series(self, score: Score, ends: range = NO_ENDS) -> Integers:  # noqa: ARG002 - nothing is tied
         """The score of each record, in order."""
         return score.table[self.index(score.cells)]
+
+    def check_ends(self, ends: range) -> None:  # noqa: B027 - for columns there is nothing to check
+        """Records lie in an order of their own: nothing is tied."""
 
     def block_totals(self, score: Score, block: int, start: int = 0) -> list[int]:
         """Totals of consecutive blocks from record ``start`` on; an incomplete last block is not used."""

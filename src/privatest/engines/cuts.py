@@ -15,12 +15,21 @@ import numpy.typing as npt
 
 from privatest.engines.columns import Column, whole_blocks
 from privatest.engines.keys import Coder, ranks
-from privatest.engines.protocol import OneReading, Seen, indexer
+from privatest.engines.protocol import (
+    NO_ENDS,
+    ORDERED,
+    OneReading,
+    Promise,
+    Seen,
+    block_ends,
+    check_promise,
+    indexer,
+    tied,
+)
 from privatest.engines.streams import Stream, StreamRecords
-from privatest.errors import InvalidData
 from privatest.scores import Cells, Score
 
-__all__ = ["OrderedRecords", "UnitRecords", "kept_below"]
+__all__ = ["OrderedRecords", "UnitRecords", "check_ends", "kept_below"]
 
 Integers = npt.NDArray[np.int64]
 
@@ -34,12 +43,25 @@ class OrderedRecords(StreamRecords):
 
     order: str
 
-    def series(self, score: Score) -> Integers:
-        return self._sorted(score)[0]
+    @property
+    def promise(self) -> Promise:
+        return Promise.of(None, self.order, lie=True)
+
+    def series(self, score: Score, ends: range = NO_ENDS) -> Integers:
+        scores, places = self._sorted(score)
+        check_ends(places, ends, self.order)
+        return scores
+
+    def check_ends(self, ends: range) -> None:
+        if not len(ends):
+            return
+        keys = [part.order for part in self.stream.parts() if part.order is not None]
+        check_ends(np.sort(ranks(keys)), ends, self.order)
 
     def block_totals(self, score: Score, block: int, start: int = 0) -> list[int]:
         scores, places = self._sorted(score)
-        return _blocks(scores[start:], places[start:], block, self.order)
+        check_ends(places, block_ends(len(scores), block, start), self.order)
+        return whole_blocks(scores[start:], block)
 
     def _sorted(self, score: Score) -> tuple[Integers, Integers]:
         scores, keys = [], []
@@ -53,14 +75,11 @@ class OrderedRecords(StreamRecords):
         return joined[by_order], places[by_order]
 
 
-def _blocks(scores: Integers, places: Integers, block: int, order: str) -> list[int]:
-    ends = np.arange(block, len(scores) // block * block, block)
-    if np.any(places[ends - 1] == places[ends]):
-        raise InvalidData(
-            f"Column {order!r} does not order the records: equal values lie on both sides of a block's end. "
-            "Order by a column without ties, or sort the rows yourself and leave order out."
-        )
-    return whole_blocks(scores, block)
+def check_ends(places: Integers, ends: range, order: str | None) -> None:
+    """Refuse equal places, of which there is one for each row in order, on both sides of an end."""
+    at = np.arange(max(ends.start, 1), min(ends.stop, len(places)), ends.step)
+    if np.any(places[at - 1] == places[at]):
+        raise tied(order)
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,6 +93,10 @@ class UnitRecords(OneReading):
     most: int
     order: str | None = None
     _seen: Seen = field(default_factory=Seen, repr=False, kw_only=True)
+
+    @property
+    def promise(self) -> Promise:
+        return Promise.of(self.most, self.order, lie=True)
 
     def _fits(self, score: Score) -> None:
         self.stream.sample.check(score)
@@ -96,12 +119,18 @@ class UnitRecords(OneReading):
         np.add.at(counts, found, kept)
         return [int(count) for count in counts]
 
-    def series(self, score: Score) -> Integers:
-        return self._sorted(score)[0]
+    def series(self, score: Score, ends: range = NO_ENDS) -> Integers:
+        scores, places = self._sorted(score)
+        check_ends(places, ends, self.order)
+        return scores
+
+    def check_ends(self, ends: range) -> None:  # noqa: ARG002 - which rows count depends on the score: no ends are settled
+        check_promise(self.promise, ORDERED)
 
     def block_totals(self, score: Score, block: int, start: int = 0) -> list[int]:
         scores, places = self._sorted(score)
-        return _blocks(scores[start:], places[start:], block, self.order or "order")
+        check_ends(places, block_ends(len(scores), block, start), self.order)
+        return whole_blocks(scores[start:], block)
 
     def _kept(self, scores_of: Callable[[Column], Integers]) -> tuple[Integers, Integers, Integers]:
         """Units, scores, and how often each pair is kept."""

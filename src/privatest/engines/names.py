@@ -26,7 +26,14 @@ def choose(
         if len(rest) != 1:
             raise InvalidData(f"{_start(where)} have {len(rest)} columns. Say which one holds the records: column=...")
         column = rest[0]
-    return _known(names, column, where, apart), keys[0], keys[1]
+    found = _known(names, column, where, apart)
+    for word, key in zip(("unit", "order"), keys, strict=True):
+        if key == found:
+            raise InvalidData(
+                f"{word}={key!r} is the column of the records too. Whose a record is, and when it was made, must not "
+                "depend on what it holds: name another column."
+            )
+    return found, keys[0], keys[1]
 
 
 def _known(names: Sequence[str], name: Any, where: str, apart: bool) -> str:

@@ -1,11 +1,15 @@
-"""What every engine offers: sums of scores, whole or per block. Engines never see epsilon or randomness."""
+"""What every engine offers: sums of scores, whole or per block. Engines never see epsilon or randomness.
+
+Records say how far one person reaches into them (:class:`Promise`), a mechanism what its noise hides (:class:`Need`);
+:func:`check_promise` is the one place where the two are compared.
+"""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -13,18 +17,117 @@ import numpy.typing as npt
 from privatest.errors import InvalidData
 from privatest.scores import Cells, Score
 
-__all__ = ["OneReading", "Records", "Seen", "counter", "indexer"]
+__all__ = [
+    "NO_ENDS",
+    "ORDERED",
+    "Need",
+    "OneReading",
+    "Promise",
+    "Records",
+    "Seen",
+    "block_ends",
+    "check_promise",
+    "counter",
+    "indexer",
+    "tied",
+    "unordered",
+]
 
 Integers = npt.NDArray[np.int64]
+# Numbers of records after which a series is cut; those at or beyond its length cut nothing.
+NO_ENDS = range(0)
+
+
+@dataclass(frozen=True)
+class Promise:
+    """How far one person reaches into records, whatever that person's rows hold; how many rows, and when, is public.
+
+    Attributes:
+        rows: the most rows of one person that count; None: no unit was named, each row is a person of its own.
+        positions: "fixed", the rows lie in an order of their own; "tied", in that of a column, and what they hold
+            decides among equal values of it; "moved", what a person's rows hold decides which of them count, and so
+            where everybody else's stand; "none", the rows lie in no order.
+    """
+
+    rows: int | None = None
+    positions: Literal["fixed", "tied", "moved", "none"] = "fixed"
+
+    @classmethod
+    def of(cls, most: int | None, order: str | None, *, lie: bool) -> Promise:
+        """What rows promise that are cut to ``most`` of a unit and sorted by a column; without one they ``lie`` so."""
+        return cls(most, "moved" if most is not None else "tied" if order is not None else "fixed" if lie else "none")
+
+
+@dataclass(frozen=True)
+class Need:
+    """What a mechanism takes for granted.
+
+    Attributes:
+        rows: the most rows of one person that its noise hides; above 1, records must have been cut to them.
+        ordered: whether it looks at positions: a person may then move other people's among equal values of an order
+            only. Where it cuts blocks, no such values lie on both sides of a cut: ``Records.check_ends`` sees to it.
+    """
+
+    rows: int = 1
+    ordered: bool = False
+
+
+ORDERED = Need(ordered=True)
+
+
+def check_promise(promise: Promise, need: Need) -> None:
+    """Raise InvalidData if the records promise less than the mechanism needs: its answer would not be private."""
+    if promise.rows is None and need.rows > 1:
+        raise InvalidData(
+            f"The test was designed for up to max_rows_per_unit={need.rows} records of one person, but unit is "
+            "missing. Say which column names the person: unit=..."
+        )
+    if promise.rows is not None and promise.rows > need.rows:
+        raise InvalidData(
+            f"The records were opened with max_rows_per_unit={promise.rows}, and this needs max_rows_per_unit="
+            f"{need.rows} at most: with more rows a person moves the answer further than the noise hides. Open them "
+            f"with max_rows_per_unit={need.rows}, or run a test designed with max_rows_per_unit={promise.rows}."
+        )
+    if need.ordered and promise.positions == "moved":
+        raise InvalidData(
+            f"The records were cut to max_rows_per_unit={promise.rows} by unit, and this looks at their order: what "
+            "one person's rows hold decides which of them count, and so where everybody else's stand. Keep one row of "
+            "each person by a rule that looks at no record, such as the first, and open these without unit."
+        )
+    if need.ordered and promise.positions == "none":
+        raise unordered()
+
+
+def tied(order: str | None) -> InvalidData:
+    """The error for blocks whose ends are not settled."""
+    return InvalidData(
+        f"Column {order!r} does not order the records: equal values lie on both sides of a block's end, so that one "
+        "record could change two blocks. Order by a column without ties, or sort the rows yourself and leave order out."
+    )
+
+
+def unordered() -> InvalidData:
+    """The error for a series of rows that lie in no order."""
+    return InvalidData("The rows of a database lie in no order. Name the column that gives it: order=...")
+
+
+def block_ends(n: int, block: int, start: int = 0) -> range:
+    """After how many of n records whole blocks from ``start`` on end where another one begins."""
+    return range(start + block, start + max(n - start, 0) // block * block, block)
 
 
 @runtime_checkable
 class Records(Protocol):
     """One column of records, wherever it lies, its rows cut to the most that one unit may contribute.
 
+    ``promise`` says how far one person reaches into them.
+
     Guarantees: the same records give the same integers on every engine (docs/engines.md has the rules); all of them
     are raw and must not leave the process except through a private mechanism.
     """
+
+    @property
+    def promise(self) -> Promise: ...
 
     def count(self) -> int:
         """How many records there are (with a unit: after the cut)."""
@@ -38,8 +141,14 @@ class Records(Protocol):
     def block_totals(self, score: Score, block: int, start: int = 0) -> list[int]:
         """Totals of consecutive blocks from record ``start`` on; an incomplete last block is not used."""
 
-    def series(self, score: Score) -> Integers:
-        """The score of each record, in order."""
+    def series(self, score: Score, ends: range = NO_ENDS) -> Integers:
+        """The score of each record, in order; refused as by :meth:`check_ends`."""
+
+    def check_ends(self, ends: range) -> None:
+        """Raise InvalidData if equal values of the order lie on both sides of one of the ends (records before it).
+
+        Looks at the order alone, which is public and the same for neighbours; never at a record.
+        """
 
     def histogram(self, cells: Cells) -> list[int]:
         """How many records each cell has, the odd cell last."""

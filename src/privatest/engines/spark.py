@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any
@@ -12,10 +14,10 @@ import numpy.typing as npt
 from privatest.engines import expression
 from privatest.engines.fit import check_numbers, check_text, unfit
 from privatest.engines.names import choose
-from privatest.engines.protocol import OneReading, Seen
+from privatest.engines.protocol import NO_ENDS, OneReading, Promise, Seen, tied, unordered
 from privatest.engines.spark_language import SparkLanguage, is_number, is_text
 from privatest.engines.spark_stages import score_in_stages
-from privatest.engines.sql_errors import SUMMABLE, asked, rows_of_a_unit, tied, unordered
+from privatest.engines.sql_errors import SUMMABLE, asked, rows_of_a_unit
 from privatest.errors import InvalidData, MissingExtra
 from privatest.scores import Cells, Score
 
@@ -96,6 +98,10 @@ class SparkRecords(OneReading):
     order: str | None
     _seen: Seen = field(default_factory=Seen, repr=False)
 
+    @property
+    def promise(self) -> Promise:
+        return Promise.of(self.most, self.order, lie=False)
+
     def _fits(self, score: Score) -> None:
         (check_text if is_text(self.kind) else check_numbers)(score, self.kind)
 
@@ -123,26 +129,64 @@ class SparkRecords(OneReading):
         counts = self._counts(self._kept(self._valued(self.rows, self._cell(cells))))
         return [counts.get(cell, 0) for cell in range(cells.count + 1)]
 
-    def series(self, score: Score) -> Integers:
-        rows = self._sorted(score).select("v")
-        if hasattr(rows, "toArrow"):
-            found = asked(COMPLAINT, lambda: np.asarray(rows.toArrow().column("v")).astype(np.int64))
+    def series(self, score: Score, ends: range = NO_ENDS) -> Integers:
+        if not len(ends):
+            found = self._gathered(self._sorted(score))
         else:
-            found = asked(COMPLAINT, lambda: np.fromiter((row[0] for row in rows.toLocalIterator()), dtype=np.int64))
+            with self._placed(self._sorted(score)) as (rows, _):
+                self._check_ties(rows, ends)
+                found = self._gathered(rows)
         self._agree(len(found))
         return found
 
-    def block_totals(self, score: Score, block: int, start: int = 0) -> list[int]:
-        score.check_total(block)
+    def _gathered(self, rows: Any) -> Integers:
+        rows = rows.select("v")
+        if hasattr(rows, "toArrow"):
+            return asked(COMPLAINT, lambda: np.asarray(rows.toArrow().column("v")).astype(np.int64))
+        return asked(COMPLAINT, lambda: np.fromiter((row[0] for row in rows.toLocalIterator()), dtype=np.int64))
+
+    def check_ends(self, ends: range) -> None:
+        if not len(ends):
+            return
+        if self.order is None:
+            raise unordered()
+        F = self.language.functions
+        with self._placed(self.rows.select("o").sort(F.col("o").asc_nulls_last())) as (rows, _):
+            self._check_ties(rows, ends)
+
+    def _check_ties(self, rows: Any, ends: range) -> None:
+        """Refuse rows with places if those on both sides of an end have one order, which is told where it lies."""
+        F, whole, first, step = self.language.functions, self.language.whole, max(ends.start, 1), ends.step
+        place, along = F.col("place"), self.window.orderBy("place")
+        # The last row before an end and the first one after it: few enough for a window over all of them.
+        inside = (place >= whole(first - 1)) & (place < whole(ends.stop))
+        near = rows.where(inside & (((place - whole(first - step)) % whole(step)).isin(0, step - 1)))
+        same = F.col("o").eqNullSafe(F.lag("o").over(along)) & (F.lag("place").over(along) == place - whole(1))
+        at_end = (place >= whole(first)) & ((place - whole(first - step)) % whole(step) == whole(0))
+        tie = near.select((same & at_end).alias("tie")).where(F.col("tie"))
+        if self._ask(tie.agg(F.count(F.lit(1))))[0][0]:
+            raise tied(self.order)
+
+    @contextmanager
+    def _placed(self, rows: Any) -> Iterator[tuple[Any, int]]:
+        """Sorted rows with their places 0, 1, ..., and how many: they stay in partitions, whose sizes tell the places."""
         F, whole = self.language.functions, self.language.whole
-        # Sorted in partitions that stay where they are. How many rows each has tells every row its place.
-        rows = self._sorted(score).withColumn("id", F.monotonically_increasing_id()).persist()
+        rows = rows.withColumn("id", F.monotonically_increasing_id()).persist()
         try:
             part = F.shiftright("id", PLACE_BITS)
             sizes = dict(map(tuple, self._ask(rows.groupBy(part.alias("part")).agg(F.count(F.lit(1))))))
             before = np.cumsum([0, *(sizes.get(i, 0) for i in range(max(sizes, default=0)))]).tolist()
             place = F.col("id").bitwiseAND(whole((1 << PLACE_BITS) - 1)) + self.language.pick(before, part)
-            placed = rows.select("v", "o", (place - whole(start)).alias("place")).where(F.col("place") >= whole(0))
+            yield rows.withColumn("place", place), sum(sizes.values())
+        finally:
+            rows.unpersist()
+
+    def block_totals(self, score: Score, block: int, start: int = 0) -> list[int]:
+        score.check_total(block)
+        F, whole = self.language.functions, self.language.whole
+        with self._placed(self._sorted(score)) as (rows, count):
+            shifted = (F.col("place") - whole(start)).alias("place")
+            placed = rows.select("v", "o", shifted).where(F.col("place") >= whole(0))
             number = ((F.col("place") - F.col("place") % whole(block)) / whole(block)).cast("bigint")
             ends = {"first": F.min("o"), "last": F.max("o"), "known": F.count("o"), "n": F.count(F.lit(1))}
             blocks = placed.groupBy(number.alias("block")).agg(
@@ -155,9 +199,7 @@ class SparkRecords(OneReading):
             tie = (before["known"] < before["n"]) | (before["last"] == F.col("first"))
             rest = blocks.where(F.col("n") == whole(block))
             found = sorted(self._ask(rest.select("block", "total", F.coalesce(tie, F.lit(False)).alias("tie"))))
-        finally:
-            rows.unpersist()
-        self._agree(sum(sizes.values()))
+        self._agree(count)
         if any(tie for _, _, tie in found):
             raise tied(self.order)
         return [int(total) for _, total, _ in found]

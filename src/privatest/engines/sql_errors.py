@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from privatest.errors import InvalidData, InvalidInput, PrivatestError
 
-__all__ = ["SUMMABLE", "asked", "rows_of_a_unit", "tied", "unordered"]
+__all__ = ["SUMMABLE", "asked", "rows_of_a_unit"]
 
 Answer = TypeVar("Answer")
 
@@ -41,16 +41,3 @@ def rows_of_a_unit(most: int | None) -> int:
             "Give the number of rows that one person may contribute, or leave unit out."
         )
     return most or 1
-
-
-def tied(order: str | None) -> InvalidData:
-    """The error for blocks whose ends are not settled."""
-    return InvalidData(
-        f"Column {order!r} does not order the records: equal values lie on both sides of a block's end. "
-        "Order by a column without ties."
-    )
-
-
-def unordered() -> InvalidData:
-    """The error for a series of rows that lie in no order."""
-    return InvalidData("The rows of a database lie in no order. Name the column that gives it: order=...")

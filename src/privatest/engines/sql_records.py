@@ -16,8 +16,8 @@ import numpy.typing as npt
 from privatest.engines import expression
 from privatest.engines.fit import check_numbers, check_text, unfit
 from privatest.engines.names import choose
-from privatest.engines.protocol import OneReading, Seen
-from privatest.engines.sql_errors import SUMMABLE, asked, rows_of_a_unit, tied, unordered
+from privatest.engines.protocol import NO_ENDS, OneReading, Promise, Seen, tied, unordered
+from privatest.engines.sql_errors import SUMMABLE, asked, rows_of_a_unit
 from privatest.engines.sql_language import IbisLanguage
 from privatest.engines.sql_line import FoldedLine, folded_line
 from privatest.scores import Cells, Score
@@ -79,6 +79,10 @@ class SqlRecords(OneReading):
         """The records of a table of the columns r, u and o."""
         return cls(rows, asker, language, rows_of_a_unit(most) if unit is not None else None, order)
 
+    @property
+    def promise(self) -> Promise:
+        return Promise.of(self.most, self.order, lie=False)
+
     def _fits(self, score: Score) -> None:
         kind = self.rows.r.type()
         (check_text if kind.is_string() else check_numbers)(score, str(kind))
@@ -126,16 +130,40 @@ class SqlRecords(OneReading):
             counts[value] = count
         return counts
 
-    def series(self, score: Score) -> Integers:
+    def series(self, score: Score, ends: range = NO_ENDS) -> Integers:
         self._fits(score)
         if self.order is None:
             raise unordered()
         rows = self._kept(self._score(score))
-        query = rows.order_by(self._in_order(rows)).select(v=rows.v.cast("int64"))
-        parts = asked(COMPLAINT, lambda: [np.asarray(batch.column(0)) for batch in self.asker.stream(query)])
-        found = np.concatenate([np.empty(0, dtype=np.int64), *parts])
+        if len(ends):
+            rows = self._with_ties(rows, self._in_order(rows), ends)
+        ties = {"tie": rows.tie} if len(ends) else {}
+        query = rows.order_by(self._in_order(rows)).select(v=rows.v.cast("int64"), **ties)
+        batches = asked(COMPLAINT, lambda: list(self.asker.stream(query)))
+        if ties and any(np.asarray(batch.column(1)).any() for batch in batches):
+            raise tied(self.order)
+        found = np.concatenate([np.empty(0, dtype=np.int64), *(np.asarray(batch.column(0)) for batch in batches)])
         self._agree(len(found))
         return found
+
+    def check_ends(self, ends: range) -> None:
+        if not len(ends):
+            return
+        if self.order is None:
+            raise unordered()
+        rows = self._with_ties(self.rows, [self.rows.o.asc(nulls_first=False)], ends)
+        if self._ask(rows.aggregate(n=rows.tie.sum()))["n"][0].as_py():
+            raise tied(self.order)
+
+    def _with_ties(self, rows: Any, in_order: list[Any], ends: range) -> Any:
+        """The rows with a column tie: 1 for the first row after an end if the one before has the same order."""
+        window = self.language.ibis.window(order_by=in_order)
+        rows = rows.mutate(
+            place=self.language.ibis.row_number().over(window), same=rows.o.identical_to(rows.o.lag().over(window))
+        )
+        first, step = max(ends.start, 1), ends.step
+        at_end = (rows.place >= first) & (rows.place < ends.stop) & ((rows.place - first) % step == 0)
+        return rows.mutate(tie=self.language.case([(rows.same & at_end, 1)], 0))
 
     def block_totals(self, score: Score, block: int, start: int = 0) -> list[int]:
         self._fits(score)

@@ -21,7 +21,7 @@ import numpy.typing as npt
 from privatest.engines.arrays import summer
 from privatest.engines.columns import Column, whole_blocks
 from privatest.engines.keys import Keys
-from privatest.engines.protocol import OneReading, Seen
+from privatest.engines.protocol import NO_ENDS, OneReading, Promise, Seen
 from privatest.scores import Cells, Score
 
 __all__ = ["Part", "Piece", "Progress", "Stream", "StreamRecords"]
@@ -117,6 +117,10 @@ class StreamRecords(OneReading):
     stream: Stream
     _seen: Seen = field(default_factory=Seen, repr=False, kw_only=True)
 
+    @property
+    def promise(self) -> Promise:
+        return Promise()
+
     def count(self) -> int:
         return self.stream.rows if self.stream.rows is not None else super().count()
 
@@ -148,7 +152,10 @@ class StreamRecords(OneReading):
             self._agree(int(counts.sum()))
         return [int(count) for count in counts]
 
-    def series(self, score: Score) -> Integers:
+    def check_ends(self, ends: range) -> None:
+        """Rows lie in an order of their own: nothing is tied."""
+
+    def series(self, score: Score, ends: range = NO_ENDS) -> Integers:  # noqa: ARG002 - nothing is tied
         found = [part.records.series(score) for part in self.stream.parts()]
         self._agree(sum(map(len, found)))
         return np.concatenate(found) if found else np.empty(0, dtype=np.int64)

@@ -55,7 +55,7 @@ def goodness_of_fit(
         column: which column holds the records.
         ledger, dataset, request, rng: see :meth:`FitTest.run`.
     """
-    records = engines.open_source(data, column=column)
+    records = engines.open_for(engines.Need(), data, column=column)
     n = records.count()
     test = fit_design(null, distance=distance, epsilon=epsilon, n=n, alpha=alpha, beta=beta, bins=bins, method=method)
     charge = test.charge(ledger, dataset, request, column, simulated=rng is not None, data=data)

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from privatest import engines, markup
 from privatest.charge import Charge, charged, make_charge, replayed
 from privatest.engines.fit import check_count
-from privatest.engines.protocol import counter
+from privatest.engines.protocol import check_promise, counter
 from privatest.errors import InvalidDocument, InvalidInput, shown
 from privatest.fit.candidates import Candidate, Target
 from privatest.fit.domain import Domain, domain_cells_from_dict
@@ -168,7 +168,7 @@ class FitTest:
         charge = self.charge(ledger, dataset, request, column, simulated=rng is not None, data=data)
         if (earlier := replayed(charge, FitRelease.from_dict)) is not None:
             return earlier
-        return self.run_on(engines.open_source(data, column=column), charge, rng=rng)
+        return self.run_on(engines.open_for(engines.Need(), data, column=column), charge, rng=rng)
 
     def charge(
         self,
@@ -195,6 +195,7 @@ class FitTest:
         self, records: engines.Records, charge: Charge | None = None, *, rng: np.random.Generator | None = None
     ) -> FitRelease:
         """:meth:`run` on records that are open already."""
+        check_promise(records.promise, engines.Need())
         records.check(counter(self.domain.cells))
         check_count(records.count(), self.n)
         source = system_source if rng is None else seeded_source(rng)

@@ -174,11 +174,6 @@ class PrivateTest:
         from privatest import engines  # planning needs none of them
         from privatest.engines.fit import check_count
 
-        if unit is None and self.max_rows_per_unit > 1:
-            raise InvalidInput(
-                f"The test was designed for up to max_rows_per_unit={self.max_rows_per_unit} records of one person, "
-                "but unit is missing. Say which column names the person: unit=..."
-            )
         charge = make_charge(
             ledger,
             dataset,
@@ -191,8 +186,8 @@ class PrivateTest:
         )
         if (earlier := replayed(charge, Release.from_dict)) is not None:
             return earlier
-        most = None if unit is None else self.max_rows_per_unit
-        records = engines.open_source(data, column=column, unit=unit, max_rows_per_unit=most, order=order)
+        need = engines.Need(rows=self.max_rows_per_unit)
+        records = engines.open_for(need, data, column=column, unit=unit, order=order)
         records.check(self.score)
         if self.neighbours == "replace":
             check_count(records.count(), self.n)

@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -27,14 +27,11 @@ from privatest.hypothesis.release import Decision
 from privatest.noise import seeded_source, system_source
 from privatest.noise.coins import bernoulli
 from privatest.pairs import DiscretePair, Pair
-from privatest.scores import IntegerCells, LabelCells, Score
+from privatest.scores import IntegerCells, LabelCells
 from privatest.scores.cells import cells_from_dict
 from privatest.scores.documents import document_from_json
 from privatest.theory.histograms import Classes, Histograms
 from privatest.theory.wasserstein import UNITS, Wasserstein
-
-if TYPE_CHECKING:
-    from privatest.engines import Records
 
 __all__ = ["DENOMINATOR", "FORMAT", "HistogramTest", "dual_test", "exp_below"]
 
@@ -44,7 +41,6 @@ Integers = npt.NDArray[np.int64]
 FORMAT = "privatest/histogram-test/1"
 # Numerators stay below 2^53: every JSON reader keeps them whole.
 DENOMINATOR = 1 << 50
-LARGEST_TOTAL = (1 << 63) - 1
 MOST_HISTOGRAMS = 5_000_000
 
 
@@ -234,6 +230,7 @@ class HistogramTest:
         """
         from privatest import engines  # planning needs none of them
         from privatest.engines.fit import check_count
+        from privatest.engines.protocol import counter
 
         charge = make_charge(
             ledger,
@@ -246,43 +243,21 @@ class HistogramTest:
         )
         if (earlier := replayed(charge, Release.from_dict)) is not None:
             return earlier
-        records = engines.open_source(data, column=column)
-        records.check(self._digit_score(1, 1))
+        records = engines.open_for(engines.Need(), data, column=column)
+        records.check(counter(self.cells))
         check_count(records.count(), self.n)
         source = system_source if rng is None else seeded_source(rng)
 
         def released() -> Release:
-            numerator = int(self.numerators[self.histograms.rank(self._count(records)[None, :])[0]])
+            counts = np.zeros(self.histograms.classes, dtype=np.int64)
+            np.add.at(counts, self.members, records.histogram(self.cells))
+            numerator = int(self.numerators[self.histograms.rank(counts[None, :])[0]])
             decision: Decision = "null" if bernoulli(numerator, DENOMINATOR, source) else "alternative"
             return Release(
                 decision, None, None, self.epsilon, self.n, self.name, self.neighbours, simulated=rng is not None
             )
 
         return charged(charge, released, Release.from_dict)
-
-    def _count(self, records: Records) -> Integers:
-        """Records in each class: totals of scores that are powers of n + 1, whose digits are the counts."""
-        counts = np.zeros(self.histograms.classes, dtype=np.int64)
-        digits = 1
-        while (self.n + 1) ** (digits + 1) <= LARGEST_TOTAL:
-            digits += 1
-        for start in range(1, self.histograms.classes, digits):  # class 0 has the rest
-            score = self._digit_score(start, min(digits, self.histograms.classes - start))
-            records.check(score)
-            total = records.total(score)
-            for place in range(start, min(start + digits, self.histograms.classes)):
-                total, counts[place] = divmod(total, self.n + 1)
-        counts[0] = self.n - counts.sum()
-        return counts
-
-    def _digit_score(self, start: int, digits: int) -> Score:
-        place = self.members - start
-        inside = (place >= 0) & (place < digits)
-        powers = np.array([(self.n + 1) ** digit for digit in range(digits)], dtype=np.int64)
-        table = np.where(inside, powers[np.clip(place, 0, digits - 1)], 0)
-        # Engines look at the cells and the table only; the laws are those of a score nobody asks about.
-        law = np.array([1.0])
-        return Score(self.cells, table, Fraction(0), Fraction(1), table[:1].copy(), law, law.copy())
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON document from which :meth:`from_dict` restores the test exactly."""

@@ -1,0 +1,411 @@
+"""Every kind of source against every mechanism: what promises too little is refused, all else runs and is private.
+
+The table of what must happen is written from the definitions alone (:func:`allowed`). Beside it stands the loss: what
+neighbours can do to the raw numbers that a mechanism adds noise to. And each comparison is taken away in turn, to see
+that the table notices.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import textwrap
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import privatest as pt
+from privatest import engines
+from privatest.changepoint import designs, monitor, plan
+from privatest.changepoint.blocks import BlockDetector
+from privatest.changepoint.released import SumBlocks
+from privatest.engines import cuts, protocol, series
+from privatest.errors import InvalidData, InvalidInput
+from privatest.fit import designed
+from privatest.scores import Cells
+from tests.engines.openers import FRAMES, SINGLE
+from tests.engines.warehouses import SPARK, WAREHOUSES
+
+N, PERSONS, ROWS = 120, 24, 5
+# Three labels: of two, a tie's order tells how many there are and no more.
+P, Q = [0.5, 0.3, 0.2], [0.2, 0.3, 0.5]
+IN_DATABASES = {name: WAREHOUSES[name] for name in ("DuckDB", "PostgreSQL", "Spark")}
+FILES = [name for name in FRAMES if name != "Arrow stream"]  # which can be read once only
+OPENERS = {**SINGLE, **{name: FRAMES[name] for name in FILES}, **IN_DATABASES}
+
+
+def columns(x: Any = None) -> dict[str, list[Any]]:
+    """Records of 0, 1 and 2, five rows of each of 24 people; a time without ties, with one tie, of ties only."""
+    rng = np.random.default_rng(8)
+    drawn, when = rng.integers(3, size=N).astype(float), rng.permutation(N)
+    once = np.where(when == N - 1, N - 2, when)  # the last two records are of one time
+    people = rng.permutation(np.repeat(np.arange(PERSONS), ROWS))
+    kept = {"who": people, "when": when, "once": once, "always": np.zeros(N, dtype=np.int64)}
+    return {"x": (drawn if x is None else x).tolist(), **{name: values.tolist() for name, values in kept.items()}}
+
+
+@dataclass(frozen=True)
+class Shape:
+    """How a source is opened, and what is true of it: rows of a person (None: a row is a person), and positions."""
+
+    words: tuple[tuple[str, Any], ...]
+    rows: int | None
+    positions: str
+
+    @property
+    def count(self) -> int:
+        return N if self.rows is None else PERSONS * min(self.rows, ROWS)
+
+
+SHAPES = {
+    "as it lies": Shape((), None, "lie"),
+    "order": Shape((("order", "when"),), None, "fixed"),
+    "order, a tie in a block": Shape((("order", "once"),), None, "fixed"),
+    "order, ties across blocks": Shape((("order", "always"),), None, "tied"),
+    **{f"unit, {k} rows": Shape((("unit", "who"), ("max_rows_per_unit", k)), k, "moved") for k in (1, 2, 5)},
+    **{
+        f"unit, {k} rows, order": Shape((("unit", "who"), ("max_rows_per_unit", k), ("order", "when")), k, "moved")
+        for k in (1, 2)
+    },
+}
+
+
+@dataclass(frozen=True)
+class Mechanism:
+    """A way to an answer: the rows of a person it was designed for, whether it goes by time, and whether in blocks."""
+
+    run: Callable[..., Any]  # (data, shape, **where and paying)
+    rows: int = 1
+    ordered: bool = False
+    blocks: bool = False
+    takes: tuple[str, ...] = ("column",)  # names of the source's columns that may be given in the call itself
+    pays: bool = True
+
+
+@cache
+def decider(rows: int, n: int, neighbours: str) -> pt.PrivateTest:
+    return pt.design(P, Q, epsilon=1, n=n, max_rows_per_unit=rows, neighbours=neighbours, clamp="paper")
+
+
+@cache
+def optimum(n: int) -> Any:
+    return pt.optimum("bernoulli(0.3)", "bernoulli(0.7)", epsilon=1, n=n).test
+
+
+@cache
+def fit(n: int) -> Any:
+    return pt.fit_design(P, distance=0.29, epsilon=2, n=n, alpha=0.2, beta=None)
+
+
+@cache
+def change(method: str, false_alarm: float | None) -> Any:
+    if method == "fit":
+        return pt.plan_change(P, distance=0.6, epsilon=1, beta=0.2)
+    return pt.plan_change(P, Q, epsilon=1, beta=0.2, method=method, false_alarm=false_alarm)
+
+
+WATCHES = {
+    "cusum": lambda: pt.Monitor(P, Q, epsilon=1),
+    "paper": lambda: pt.Monitor(P, Q, epsilon=1, method="paper"),
+    "distance": lambda: pt.Monitor(P, distance=0.6, epsilon=1),
+}
+
+
+@cache
+def watch(kind: str) -> Any:
+    return WATCHES[kind]()._stream.watch
+
+
+def decided(rows: int, neighbours: str) -> Callable[..., Any]:
+    return lambda data, n, **words: decider(rows, n, neighbours).run(data, **words)
+
+
+def detected(method: str, false_alarm: float | None = None) -> Callable[..., Any]:
+    return lambda data, _n, **words: change(method, false_alarm).detect(data, **words)
+
+
+def watched(kind: str, call: str) -> Callable[..., Any]:
+    def run(data: Any, _n: int, **words: Any) -> Any:
+        made = pt.Monitor.of(watch(kind))
+        getattr(made, call)(data, **words)
+        assert made.seen  # taken for a batch of records, not for one odd record
+        return made
+
+    return run
+
+
+IN_TIME = {"ordered": True, "takes": ("column", "order")}
+STREAM = {**IN_TIME, "blocks": True, "pays": False}
+MECHANISMS = {
+    **{
+        f"test, {rows} rows, {kind}": Mechanism(decided(rows, kind), rows, takes=("column", "unit", "order"))
+        for rows in (1, 2, 5)
+        for kind in ("replace", "add-remove")
+    },
+    "optimum": Mechanism(lambda data, n, **words: optimum(n).run(data, **words)),
+    "fit": Mechanism(lambda data, n, **words: fit(n).run(data, **words)),
+    "fit, opened before": Mechanism(
+        lambda data, n, ledger=None, dataset=None, request=None, **words: fit(n).run_on(
+            engines.open_source(data, **words), fit(n).charge(ledger, dataset, request, None, simulated=False)
+        )
+    ),
+    "goodness_of_fit": Mechanism(
+        lambda data, _n, **words: pt.goodness_of_fit(data, P, distance=0.29, epsilon=2, beta=None, **words)
+    ),
+    "detect, direct": Mechanism(detected("direct"), **IN_TIME),
+    "detect, direct, no change": Mechanism(detected("direct", 0.2), **IN_TIME, blocks=True),
+    "detect, blocks": Mechanism(detected("blocks"), **IN_TIME, blocks=True),
+    "detect, paper": Mechanism(detected("paper"), **IN_TIME, blocks=True),
+    "detect, distance": Mechanism(detected("fit"), **IN_TIME, blocks=True),
+    "detect_change": Mechanism(
+        lambda data, _n, **words: pt.detect_change(data, P, Q, epsilon=1, beta=0.2, method="blocks", **words),
+        **IN_TIME,
+        blocks=True,
+    ),
+    "monitor": Mechanism(watched("cusum", "update_many"), **STREAM),
+    "monitor, paper": Mechanism(watched("paper", "update_many"), **STREAM),
+    "monitor, distance": Mechanism(watched("distance", "update_many"), **STREAM),
+    "monitor, update": Mechanism(watched("cusum", "update"), **{**STREAM, "takes": ()}),
+}
+
+
+def allowed(shape: Shape, mechanism: Mechanism, opener: str) -> bool:
+    """From the definitions: who may reach how far, and whom a person may move."""
+    if shape.rows is None:
+        if mechanism.rows > 1:
+            return False  # nobody knows whose a row is
+    elif shape.rows > mechanism.rows:
+        return False
+    if not mechanism.ordered:
+        return True
+    if shape.positions == "lie":
+        return opener not in IN_DATABASES
+    if shape.positions == "tied":
+        return not mechanism.blocks
+    return shape.positions == "fixed"
+
+
+class Purse:
+    """A ledger that only remembers whether it was charged."""
+
+    def __init__(self) -> None:
+        self.charged = False
+
+    def released(self, **_words: Any) -> None:
+        return None
+
+    def perform(self, *, compute: Callable[[], Any], **_words: Any) -> Any:
+        self.charged = True
+        return compute()
+
+
+def combinations(opener: str, folder: Path) -> Iterator[tuple[str, bool, Callable[[], Any], Purse]]:
+    """(name, whether it must run, run, the ledger that pays): the source opened before, and by the call's own words."""
+    for shape_name, shape in SHAPES.items():
+        if opener in SINGLE and shape.words:
+            continue
+        place = folder / shape_name.replace(",", "")
+        place.mkdir(exist_ok=True)
+        source, words = OPENERS[opener](columns(), place), dict(shape.words)
+        column = {} if opener in SINGLE else {"column": "x"}
+        for name, mechanism in MECHANISMS.items():
+            ways: list[tuple[str, Any, dict[str, Any], Shape]] = [
+                ("open", engines.open_source(source, **column, **words), {}, shape)
+            ]
+            named = {word: value for word, value in words.items() if word != "max_rows_per_unit"}
+            if {*column, *named} <= {*mechanism.takes}:
+                cut = shape if shape.rows is None else Shape(shape.words, mechanism.rows, shape.positions)
+                ways.append(("words", source, {**column, **named}, cut))
+            for way, data, where, seen in ways:
+                purse = Purse()
+                paying = {"ledger": purse, "dataset": "d", "request": "r"} if mechanism.pays else {}
+                run = lambda m=mechanism, d=data, s=seen, w=where, p=paying: m.run(d, s.count, **w, **p)  # noqa: E731
+                yield f"{shape_name} / {name} / {way}", allowed(seen, mechanism, opener), run, purse
+
+
+def mistakes(opener: str, folder: Path) -> tuple[list[str], int, int]:
+    """Combinations that do not go as they must, how many were tried, and how many of these must be refused."""
+    wrong, tried, refused = [], 0, 0
+    for name, must_run, run, purse in combinations(opener, folder):
+        tried += 1
+        refused += not must_run
+        try:
+            run()
+            ran = True
+        except InvalidData as error:
+            ran = False
+            if must_run or purse.charged:
+                wrong.append(f"{name}: {error} (charged: {purse.charged})")
+        except InvalidInput as error:  # for another reason than what the records promise
+            ran = False
+            wrong.append(f"{name}: {error}")
+        if ran and not must_run:
+            wrong.append(f"{name} ran")
+    return wrong, tried, refused
+
+
+@pytest.mark.parametrize("opener", [pytest.param(name, marks=SPARK if name == "Spark" else []) for name in OPENERS])
+def test_every_source_meets_every_mechanism(opener: str, tmp_path: Path, show: Callable[[str], None]) -> None:
+    wrong, tried, refused = mistakes(opener, tmp_path)
+    show(f"{opener}: {tried} combinations of source and mechanism, {refused} refused, nothing charged for these")
+    assert not wrong, "\n".join(wrong)
+    assert tried >= len(MECHANISMS)
+
+
+def without(part: int) -> Callable[..., None]:
+    """check_promise without one of its comparisons."""
+    tree = ast.parse(textwrap.dedent(inspect.getsource(protocol.check_promise)))
+    body = tree.body[0].body  # type: ignore[attr-defined]
+    comparisons = [node for node in body if isinstance(node, ast.If)]
+    body.remove(comparisons[part])
+    space = dict(vars(protocol))
+    exec(compile(ast.fix_missing_locations(tree), "<broken>", "exec"), space)
+    return space["check_promise"]  # type: ignore[no-any-return]
+
+
+COMPARISONS = ast.unparse(ast.parse(textwrap.dedent(inspect.getsource(protocol.check_promise)))).count("\n    if ")
+
+
+def unchecked(module: Any) -> Callable[[pytest.MonkeyPatch], None]:
+    """One mechanism that opens its records without asking what they promise."""
+
+    def opened(need: Any, source: Any, *, column: Any = None, unit: Any = None, order: Any = None) -> Any:
+        most = None if unit is None else need.rows
+        return engines.open_source(source, column=column, unit=unit, max_rows_per_unit=most, order=order)
+
+    def break_it(patch: pytest.MonkeyPatch) -> None:
+        if module is engines:
+            patch.setattr(engines, "open_for", opened)
+            return
+        patch.setattr(module, "open_for", opened, raising=False)
+        patch.setattr(module, "check_promise", lambda *_: None, raising=False)
+
+    return break_it
+
+
+BROKEN: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
+    **{
+        f"comparison {part}": lambda patch, part=part: [
+            patch.setattr(module, "check_promise", without(part)) for module in (series, plan, designed, cuts)
+        ]
+        for part in range(COMPARISONS)
+    },
+    "tests do not ask": unchecked(engines),
+    "change plans do not ask": unchecked(plan),
+    "monitors do not ask": unchecked(monitor),
+    "fit tests do not ask": unchecked(designed),
+    "ties are not looked for": lambda patch: patch.setattr(cuts, "check_ends", lambda *_: None),
+    "monitors name no ends": lambda patch: patch.setattr(
+        SumBlocks, "values", lambda self, records, _ends=None: series.score_series(self.score, records)
+    ),
+    "ties are found after the charge": lambda patch: patch.setattr(
+        cuts.OrderedRecords, "check_ends", lambda _self, _ends: None
+    ),
+    "a plan forgets its ends": lambda patch: [
+        patch.setattr(one, "ends", lambda _self, _n: protocol.NO_ENDS)
+        for one in (BlockDetector, designs.BitDetector, designs._SplitDetector)
+    ],
+    "units promise one row": lambda patch: patch.setattr(
+        cuts.UnitRecords, "promise", property(lambda _self: protocol.Promise(1, "moved"))
+    ),
+    "units promise positions": lambda patch: patch.setattr(
+        cuts.UnitRecords, "promise", property(lambda self: protocol.Promise(self.most, "fixed"))
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_the_table_notices_each_comparison_that_is_taken_away(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, show: Callable[[str], None]
+) -> None:
+    BROKEN[name](monkeypatch)
+    in_no_order = f"comparison {COMPARISONS - 1}"
+    wrong = mistakes("DuckDB" if name == in_no_order else "pyarrow", tmp_path)[0]
+    show(f"{name}: {len(wrong)} combinations go wrong")
+    assert wrong
+
+
+def test_there_are_as_many_comparisons_as_reasons() -> None:
+    assert COMPARISONS == 4
+    assert {len(SHAPES), len(MECHANISMS)} == {9, 20}
+
+
+def neighbour(rng: np.random.Generator, shape: Shape, *, gone: bool) -> Any:
+    """The records with other ones of one person, or without them: of one row, or of all rows of one unit."""
+    made = columns()
+    x, people = np.array(made["x"]), np.array(made["who"])
+    own = np.arange(N) == rng.integers(N) if shape.rows is None else people == rng.integers(PERSONS)
+    if gone:
+        return {
+            name: [value for value, out in zip(values, own, strict=True) if not out] for name, values in made.items()
+        }
+    x[own] = rng.integers(3, size=own.sum())
+    return columns(x)
+
+
+def loss(mechanism: str, shape: Shape, one: Any, other: Any) -> float:
+    """What an answer may lose between two neighbours, over its epsilon, from the raw numbers that get the noise."""
+    n = shape.count
+    if mechanism.startswith("test"):
+        test = decider(MECHANISMS[mechanism].rows, n, mechanism.rpartition(", ")[2])
+        moved = [test.scale * r.total(test.score) - test.shift * r.count() for r in (one, other)]
+        return test.noise.privacy_loss(moved[0] - moved[1]) / test.epsilon
+    if mechanism in ("optimum", "fit", "fit, opened before", "goodness_of_fit"):
+        cells: Cells = (optimum(n) if mechanism == "optimum" else fit(n).domain).cells
+        return float(np.abs(np.subtract(one.histogram(cells), other.histogram(cells))).sum()) / 2
+    if mechanism == "detect, direct":
+        detector = change("direct", None)._design.detector
+        gap = detector.utilities(one, n) - detector.utilities(other, n)
+        return float(
+            (gap.max() - gap.min()) * detector.design.rate / detector.design.level.denominator / detector.epsilon
+        )
+    if "distance" in mechanism:
+        test = watch("distance").blocks.test
+        blocks = [
+            np.asarray(r.series(protocol.indexer(test.domain.cells)))[: n // test.n * test.n] for r in (one, other)
+        ]
+        pairs = zip(*(np.sort(block.reshape(-1, test.n), axis=1) for block in blocks), strict=True)
+        return float(sum(np.abs(np.bincount(a, minlength=4) - np.bincount(b, minlength=4)).sum() / 2 for a, b in pairs))
+    kind = watch("cusum").blocks
+    totals = [
+        r.series(kind.score)[: n // kind.block * kind.block].reshape(-1, kind.block).sum(axis=1) for r in (one, other)
+    ]
+    return sum(kind.noise.privacy_loss(int(gap)) for gap in totals[0] - totals[1]) / float(kind.epsilon)
+
+
+def largest_loss(mechanism: str, shape: Shape, runs: int = 60) -> float:
+    rng, found, here = np.random.default_rng(5), 0.0, _opened(columns(), shape)
+    for _ in range(runs):
+        other = neighbour(rng, shape, gone=mechanism.endswith("add-remove"))
+        found = max(found, loss(mechanism, shape, here, _opened(other, shape)))
+    return found
+
+
+def _opened(made: Any, shape: Shape) -> Any:
+    return engines.open_source(FRAMES["pyarrow"](made, Path()), column="x", **dict(shape.words))
+
+
+def test_what_runs_is_private_and_what_is_refused_would_not_be(show: Callable[[str], None]) -> None:
+    kept, lost = 0.0, {}
+    for name, mechanism in MECHANISMS.items():
+        for shape_name, shape in SHAPES.items():
+            if shape.rows is None and mechanism.rows > 1:
+                continue  # whose a row is, is not known: no neighbours to try
+            found = largest_loss(name, shape)
+            if allowed(shape, mechanism, "pyarrow"):
+                kept = max(kept, found)
+                assert found <= 1 + 1e-12, (name, shape_name, found)
+            else:
+                lost[f"{shape_name} / {name}"] = found
+    worst = max(lost, key=lambda key: lost[key])
+    show(f"accepted: loss at most {kept:.3f} epsilon; refused: {len(lost)}, up to {lost[worst]:.1f} epsilon ({worst})")
+    assert kept > 0.99
+    for needed in ("order, ties across blocks / monitor", "unit, 5 rows / test, 1 rows, replace"):
+        assert lost[needed] > 1
+    assert lost["unit, 2 rows, order / monitor"] > 1
+    assert lost["unit, 2 rows, order / monitor, distance"] > 1
