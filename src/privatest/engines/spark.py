@@ -169,7 +169,7 @@ class SparkRecords(OneReading):
 
     @contextmanager
     def _placed(self, rows: Any) -> Iterator[tuple[Any, int]]:
-        """Sorted rows with their places 0, 1, ..., and how many: they stay in partitions, whose sizes tell the places."""
+        """Sorted rows with their places, and how many: they stay in their partitions, whose sizes tell the places."""
         F, whole = self.language.functions, self.language.whole
         rows = rows.withColumn("id", F.monotonically_increasing_id()).persist()
         try:
