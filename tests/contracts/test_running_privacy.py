@@ -1,0 +1,392 @@
+"""Privacy of the code that runs: every data set of a small domain, every neighbour, every branch of every draw.
+
+The laws compared are those of the public runs themselves (see :mod:`tests.contracts.walk`), at epsilons, widths and
+levels other than 1. For each mechanism one test breaks it and sees the same check fail.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Hashable, Iterator
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import mpmath
+import numpy as np
+import pandas as pd
+import pytest
+
+import privatest as pt
+from privatest.changepoint import direct as direct_module
+from privatest.changepoint.bits import BitDesign, BitDetector, pair_bits
+from privatest.changepoint.blocks import BlockDesign, BlockDetector
+from privatest.changepoint.designs import Detector, _SplitDetector
+from privatest.changepoint.direct import DirectDesign, DirectDetector
+from privatest.changepoint.exponential import draw_exponential
+from privatest.changepoint.monitor import Monitor
+from privatest.changepoint.released import FitBlocks, SumBlocks
+from privatest.changepoint.rules import Cusum, Intervals, Rule
+from privatest.changepoint.search import law_of
+from privatest.changepoint.unknown import fit_bits
+from privatest.changepoint.watch import Watch
+from privatest.engines.series import as_records
+from privatest.fit import FitTest, fit_design
+from privatest.fit.candidates import Candidate
+from privatest.fit.excess import Excess
+from privatest.hypothesis import PrivateTest
+from privatest.hypothesis.build import from_score
+from privatest.hypothesis.neighbours import Neighbourhood
+from privatest.noise import Laplace, Tulap
+from privatest.pairs import make_pair
+from privatest.scores import Score, clamped_score
+from tests.contracts.walk import Law, largest_loss, walk, walking
+
+SLACK = 1 + 1e-12
+Records = tuple[Any, ...]
+PAIR = make_pair("bernoulli(0.2)", "bernoulli(0.8)")
+
+
+def replaced(domain: Records, n: int) -> Iterator[tuple[Records, Records]]:
+    """All data sets of n records and all ways to replace one of them."""
+    for data in itertools.product(domain, repeat=n):
+        for i, other in itertools.product(range(n), domain):
+            if other != data[i]:
+                yield data, (*data[:i], other, *data[i + 1 :])
+
+
+def laws_of(run: Callable[[Records, Any], Hashable], pairs: list[tuple[Records, Records]]) -> dict[Records, Law]:
+    return {data: walk(lambda source, data=data: run(data, source)) for data in {one for pair in pairs for one in pair}}
+
+
+def loss(run: Callable[[Records, Any], Hashable], domain: Records, n: int, view: Any = None) -> float:
+    """The largest privacy loss of a run, over all data sets and neighbours."""
+    pairs = list(replaced(domain, n))
+    return largest_loss(laws_of(run, pairs), pairs, view)
+
+
+def decision(answer: Any) -> Hashable:
+    return answer[0]
+
+
+# P or Q ---------------------------------------------------------------------------------------------------------------
+
+
+def small_test(kind: str, epsilon: Fraction, units: int, n: int = 2, **words: Any) -> PrivateTest:
+    """Three labels on a lattice of few steps."""
+    pair = make_pair([0.2, 0.3, 0.5], [0.5, 0.3, 0.2])
+    return from_score(pair, clamped_score(pair, (-1, 1), units), epsilon, n, kind, (-1, 1), **words)
+
+
+def run_test(test: PrivateTest) -> Callable[[Records, Any], Hashable]:
+    def run(data: Records, source: Any) -> Hashable:
+        release = test.run(np.array(data, dtype=object), rng=source)
+        return release.decision, release.statistic
+
+    return run
+
+
+@pytest.mark.parametrize(("epsilon", "units", "n"), [("2", 3, 2), ("1/3", 1, 2), ("1", 5, 1)])
+@pytest.mark.parametrize("kind", ["tight", "ncllr", "scllr"])
+def test_a_test_of_p_against_q(kind: str, epsilon: str, units: int, n: int) -> None:
+    test = small_test(kind, Fraction(epsilon), units, n)
+    with walking(4):
+        run = run_test(test)
+        found, decided = (loss(run, (0, 2, None), n, view) for view in (None, decision))
+    assert found <= Fraction(epsilon) * SLACK
+    assert decided <= Fraction(epsilon) * SLACK
+    assert kind != "tight" or found > float(Fraction(epsilon)) * 0.999
+
+
+def test_half_the_noise_is_seen() -> None:
+    good = small_test("tight", Fraction(1), 2, 1)
+    with walking(4):
+        for noise in (Tulap(Fraction(2), 2), Laplace(Fraction(1))):
+            bad = object.__new__(PrivateTest)
+            bad.__dict__.update({**good.__dict__, "noise": noise})
+            assert loss(run_test(bad), (0, 2), 1) > 1.9
+
+
+@pytest.mark.parametrize(
+    ("kind", "neighbours"), [("tight", "replace"), ("ncllr", "replace"), ("tight", "add-remove")]
+)
+def test_a_person_of_two_rows(kind: str, neighbours: str) -> None:
+    """All of one person's rows, beside another's, through a data frame with a column of names."""
+    epsilon = Fraction(3, 2)
+    test = small_test(kind, epsilon, 1, 3, around=Neighbourhood(neighbours, 2))
+
+    def run(mine: Records, source: Any) -> Hashable:
+        rows = [("me", x) for x in mine] + [("you", 2)]
+        frame = pd.DataFrame({"who": [who for who, _ in rows], "x": np.array([x for _, x in rows], dtype=object)})
+        release = test.run(frame, column="x", unit="who", rng=source)
+        # the shifted lattice of add-remove is too fine to tell all of its values apart
+        return (release.decision, release.statistic) if neighbours == "replace" else (release.decision,)
+
+    mine = [rows for size in (2, 3) for rows in itertools.product((0, 2), repeat=size)]
+    if neighbours == "replace":
+        pairs = list(itertools.permutations(mine, 2))
+    else:
+        pairs = [pair for rows in (*mine, (0,), (2,), (None,)) for pair in ((rows, ()), ((), rows))]
+    with walking(3):
+        laws = laws_of(run, pairs)
+        for view in (None, decision) if neighbours == "replace" else (decision,):
+            assert largest_loss(laws, pairs, view) <= epsilon * SLACK
+
+
+# the best possible tests ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("epsilon", "n"), [(0.3, 3), (2, 2)])
+def test_a_test_that_knows_the_histogram(epsilon: float, n: int) -> None:
+    test = pt.optimum([0.2, 0.3, 0.5], [0.5, 0.3, 0.2], epsilon=epsilon, n=n).test
+
+    def run(data: Records, source: Any) -> Hashable:
+        return test.run(np.array(data, dtype=object), rng=source).decision
+
+    with walking(1):
+        assert 0.99 * epsilon < loss(run, (0, 1, 2, None), n) <= epsilon * SLACK
+        numerators = test.numerators.copy()
+        numerators[int(np.argmax(numerators))] //= 40
+        object.__setattr__(test, "numerators", numerators)
+        assert loss(run, (0, 1, 2, None), n) > epsilon * 1.1
+
+
+# is it still P --------------------------------------------------------------------------------------------------------
+
+
+def small_fit(null: list[float], epsilon: Fraction, n: int, method: str | None = None) -> FitTest:
+    """The test in its largest units, so that there are fewer outputs to walk."""
+    test = fit_design(null, distance=0.2, epsilon=epsilon, n=n, **({} if method is None else {"method": method}))
+    excess = test.candidate.excess
+    simple = excess.simplified(test.n) or Excess(excess.knots, np.ones_like(excess.weights), excess.symbols)
+    return replace(
+        test,
+        candidate=Candidate(test.method, simple, test.candidate.grains),
+        noise=Tulap(epsilon, simple.width),
+        cutoff=test.cutoff * simple.width / excess.width,
+    )
+
+
+def run_fit(test: FitTest) -> Callable[[Records, Any], Hashable]:
+    def run(data: Records, source: Any) -> Hashable:
+        release = test.run(np.array(data, dtype=object), rng=source)
+        return release.decision, release.statistic
+
+    return run
+
+
+@pytest.mark.parametrize("epsilon", [Fraction(3, 10), Fraction(2)])
+@pytest.mark.parametrize(("null", "n"), [([0.5, 0.5], 3), ([0.9, 0.1], 2), ([1 / 3, 1 / 3, 1 / 3], 2)])
+def test_a_test_of_fit(null: list[float], n: int, epsilon: Fraction) -> None:
+    test = small_fit(null, epsilon, n)
+    with walking(4):
+        for view in (None, decision):
+            assert loss(run_fit(test), (*range(len(null)), None), n, view) <= epsilon * SLACK
+
+
+def test_a_test_of_fit_through_random_grains() -> None:
+    epsilon = Fraction(3, 2)
+    test = small_fit([0.7, 0.3], epsilon, 1, "grains")
+    assert test.candidate.grains is not None
+    with walking(3):
+        assert loss(run_fit(test), (0, 1, None), 1) <= epsilon * SLACK
+
+
+def test_a_fit_with_half_the_noise_is_seen() -> None:
+    test = small_fit([0.25, 0.75], Fraction(1), 2)
+    object.__setattr__(test, "noise", Tulap(Fraction(2), test.noise.width))
+    with walking(4):
+        assert loss(run_fit(test), (0, 1), 2) > 1.9
+
+
+# when did it change ---------------------------------------------------------------------------------------------------
+
+
+def few_steps(units: int = 1) -> Score:
+    return clamped_score(PAIR, (-1, 1), units)
+
+
+def direct(epsilon: Fraction, stride: int, level: Fraction, units: int = 1) -> DirectDetector:
+    score = few_steps(units)
+    return DirectDetector(score, DirectDesign(law_of(score), epsilon, level, 0.1, stride))
+
+
+def blocks(epsilon: Fraction, block: int, false_alarm: float | None, units: int = 1) -> BlockDetector:
+    score = few_steps(units)
+    design = BlockDesign(law_of(score), Tulap(epsilon, score.width), block)
+    return BlockDetector(score, design, None if false_alarm is None else design.alarm(false_alarm, None))
+
+
+def locate(detector: Detector) -> Callable[[Records, Any], Hashable]:
+    def run(series: Records, source: Any) -> Hashable:
+        records = as_records(np.array(series, dtype=object))
+        if isinstance(detector, BlockDetector):
+            index, sums = detector.find(records, len(series), source)
+            return index, tuple(sums.tolist())
+        return (detector.locate(records, len(series), source),)
+
+    return run
+
+
+DIRECT = [
+    ("1", 1, "0", 1, 3),
+    ("1", 1, "9/10", 1, 3),
+    ("1/2", 2, "33/4", 16, 4),
+    ("3", 1, "37/64", 1, 3),
+    ("5", 1, "1/2", 3, 2),
+    ("1/10", 1, "13/7", 5, 2),
+]
+
+
+@pytest.mark.parametrize(("epsilon", "stride", "level", "units", "n"), DIRECT)
+def test_direct(epsilon: str, stride: int, level: str, units: int, n: int) -> None:
+    detector = direct(Fraction(epsilon), stride, Fraction(level), units)
+    with walking(1):
+        assert loss(locate(detector), (0, 1), n) <= Fraction(epsilon) * SLACK
+
+
+@pytest.mark.parametrize("factor", [2, 32])
+def test_a_weight_in_other_units_than_the_level_is_seen(factor: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Such as one that forgets the level's denominator."""
+    detector = direct(Fraction(1), 1, Fraction(1, 2))
+    monkeypatch.setattr(direct_module, "draw_exponential", lambda q, rate, s: draw_exponential(q, rate * factor, s))
+    with walking(1):
+        assert loss(locate(detector), (0, 1), 2) > 1.2
+
+
+def test_direct_spends_what_it_is_given() -> None:
+    with walking(1):
+        assert loss(locate(direct(Fraction(5), 1, Fraction(0))), (0, 1), 3) > 0.95 * 5
+
+
+@pytest.mark.parametrize("rate", [Fraction(1, 3), Fraction(7, 2)])
+def test_the_exponential_mechanism_gives_each_candidate_its_weight(rate: Fraction) -> None:
+    utilities = np.array([0, -3, 2, 2, 1, -1])
+    with walking(1):
+        law = walk(lambda source: draw_exponential(utilities, rate, source)).mass
+        weights = [mpmath.exp(mpmath.mpf(rate.numerator) / rate.denominator * int(q)) for q in utilities]
+        for k, weight in enumerate(weights):
+            assert abs(law[k] * sum(weights) / weight - 1) < 1e-18
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "block", "units", "n"),
+    [("2", 2, 1, 4), ("2", 2, 2, 4), ("1/2", 3, 1, 4), ("1", 1, 3, 2), ("3", 2, 1, 5)],
+)
+@pytest.mark.parametrize("false_alarm", [None, 0.2])
+def test_blocks(epsilon: str, block: int, units: int, n: int, false_alarm: float | None) -> None:
+    detector = blocks(Fraction(epsilon), block, false_alarm, units)
+    with walking(3):
+        assert loss(locate(detector), (0, 1), n) <= Fraction(epsilon) * SLACK
+
+
+def test_blocks_with_half_the_noise_are_seen() -> None:
+    detector = blocks(Fraction(1), 2, None, 2)
+    object.__setattr__(detector.design, "noise", Tulap(Fraction(2), 2))
+    with walking(3):
+        assert loss(locate(detector), (0, 1), 2) > 1.9
+
+
+def paper(epsilon: Fraction, block: int, units: int, false_alarm: float | None) -> BitDetector:
+    test = from_score(PAIR, few_steps(units), epsilon, block, "tight", (-1, 1))
+    design = BitDesign(block, min(test.alpha, 0.45), min(test.beta, 0.45))
+    alarm = None if false_alarm is None else design.alarm(false_alarm, None)
+    return BitDetector(design, epsilon, pair_bits(test), alarm)
+
+
+@pytest.mark.parametrize(("epsilon", "block", "units", "n"), [("3/2", 1, 1, 3), ("3", 2, 2, 4), ("1/2", 3, 3, 3)])
+@pytest.mark.parametrize("false_alarm", [None, 0.3])
+def test_the_papers_reduction(epsilon: str, block: int, units: int, n: int, false_alarm: float | None) -> None:
+    detector = paper(Fraction(epsilon), block, units, false_alarm)
+    with walking(3):
+        assert loss(locate(detector), (0, 1), n, decision) <= Fraction(epsilon) * SLACK
+
+
+@pytest.mark.parametrize("units", [1, 2, 3, 4])
+def test_a_blocks_bit_is_the_tests_decision(units: int) -> None:
+    """To the last outcome: the same draws decide the same, on the cutoff and next to it, whole or half."""
+    epsilon, n = Fraction(2), 2
+    for alpha in (None, 0.05, 0.3):
+        test = from_score(PAIR, few_steps(units), epsilon, n, "tight", (-1, 1), alpha=alpha)
+        bits = pair_bits(test)
+        for data in itertools.product((0, 1), repeat=n):
+            with walking(6):
+                bit = walk(lambda source, data=data: int(bits(as_records(np.array(data)), n, source)[0]))
+                said = walk(lambda source, data=data: test.run(np.array(data), rng=source).decision)
+            for vote, word in ((1, "null"), (-1, "alternative")):
+                assert bit.of(int).get(vote, 0) == said.of(str).get(word, 0)
+
+
+def test_a_change_to_an_unknown_law() -> None:
+    epsilon = Fraction(3, 2)
+    test = small_fit([0.5, 0.5], epsilon, 2)
+    detector = BitDetector(BitDesign(2, 0.3, 0.3), epsilon, fit_bits(test))
+    with walking(3):
+        assert 0.5 * epsilon < loss(locate(detector), (0, 1, None), 4, decision) <= epsilon * SLACK
+    object.__setattr__(test, "noise", Tulap(2 * epsilon, test.noise.width))
+    with walking(3):
+        assert loss(locate(detector), (0, 1), 4, decision) > epsilon * 1.1
+
+
+def test_whether_and_where() -> None:
+    """Half of epsilon asks the blocks whether there was a change, the other half where."""
+    epsilon = Fraction(6)
+    detector = _SplitDetector(blocks(epsilon / 2, 2, 0.6), direct(epsilon / 2, 1, Fraction(1, 2)))
+    with walking(3):
+        found = loss(locate(detector), (0, 1), 2, decision)
+    assert 0.5 * epsilon < found <= epsilon * SLACK
+
+
+# has it changed yet ---------------------------------------------------------------------------------------------------
+
+
+def sums(epsilon: Fraction, block: int, units: int = 1) -> SumBlocks:
+    score = few_steps(units)
+    laws = BlockDesign(law_of(score), Tulap(epsilon, score.width), block).laws
+    votes = np.rint(16 * (laws.log_laws[0] - laws.log_laws[-1])).astype(np.int64)
+    return SumBlocks(score, Tulap(epsilon, score.width), block, laws.first, laws.bin_width, votes)
+
+
+def watched(made: SumBlocks | FitBlocks, rule: Rule, batch: int | None) -> Callable[[Records, Any], Hashable]:
+    """Record by record (batch None), or in batches of so many; the answer is all that a monitor says."""
+    watch = Watch(made, rule, rule.kind, 0.1, 1, 1.0, 1.0, 1, None, "P", "Q")
+
+    def run(stream: Records, source: Any) -> Hashable:
+        monitor = Monitor.of(watch, rng=source)
+        if batch is None:
+            for record in stream:
+                monitor.update(record)
+        else:
+            for first in range(0, len(stream), batch):
+                monitor.update_many(list(stream[first : first + batch]))
+        alarm = monitor.alarm
+        return (None if alarm is None else (alarm.index, alarm.seen)), monitor.trace
+
+    return run
+
+
+@pytest.mark.parametrize("batch", [None, 1, 3, 4])
+@pytest.mark.parametrize(
+    ("epsilon", "block", "units", "rule"),
+    [("2", 2, 1, Cusum(8)), ("3", 2, 2, Cusum(20)), ("1/2", 3, 1, Cusum(4)), ("2", 2, 1, Intervals(1))],
+)
+def test_a_monitor(epsilon: str, block: int, units: int, rule: Rule, batch: int | None) -> None:
+    made = sums(Fraction(epsilon), block, units)
+    with walking(2):
+        assert loss(watched(made, rule, batch), (0, 1), 4) <= Fraction(epsilon) * SLACK
+
+
+def test_a_monitor_with_half_the_noise_is_seen() -> None:
+    made = sums(Fraction(1), 2, 2)
+    object.__setattr__(made, "noise", Tulap(Fraction(2), 2))
+    with walking(3):
+        assert loss(watched(made, Cusum(8), None), (0, 1), 2) > 1.9
+
+
+def test_a_monitor_of_an_unknown_alternative() -> None:
+    epsilon = Fraction(3, 2)
+    made = FitBlocks(small_fit([0.5, 0.5], epsilon, 2), -1, 1)
+    with walking(3):
+        for batch in (None, 3):
+            found = loss(watched(made, Cusum(1), batch), (0, 1, None), 4, lambda answer: answer)
+            assert 0.5 * epsilon < found <= epsilon * SLACK

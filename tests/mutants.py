@@ -1,0 +1,513 @@
+"""Mutants: small mistakes put into the package, one at a time, to see whether the tests notice.
+
+    python -m tests.mutants                        the privacy- and money-critical files (`WATCHED`)
+    python -m tests.mutants noise ledger/chain.py  folders or files under src/privatest
+    ... --minutes 20 --seed 3                      as many as fit in the time, in an order given by the seed
+    ... --sample 100 --seed 3                      so many of them
+    ... --again                                    only those that survived the last run
+
+The mistakes are those of cosmic-ray's operators, and a statement left out. (mutmut 3 makes none inside dataclasses, of
+which this package consists, and none outside of functions.) Mutants never touch the checkout: each worker has a copy.
+
+A first pass runs the tests that belong to the files' folders and notes which test reaches which line and how long
+it takes. Each mutant then runs only the tests that reach its statement, the quickest first, till one fails. Workers are
+forked from a process that has imported everything but the package, so that a mutant costs little more than its tests.
+
+Mutants that change nothing anybody could observe are listed, with the reason, in ``mutants_accepted.toml``, by the line
+before and after: the list survives a move of the module. Exit code 1 below 95% of the others.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import contextlib
+import importlib
+import json
+import os
+import random
+import shutil
+import signal
+import sys
+import tempfile
+import time
+import tomllib
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGE = Path("src/privatest")
+ACCEPTED = Path(__file__).with_name("mutants_accepted.toml")
+RESULTS = ROOT / "output" / "mutants.json"
+GOAL = 0.95
+
+WATCHED = [
+    "noise",
+    "scores",
+    "ledger",
+    "charge.py",
+    "rational.py",
+    "hypothesis/private_test.py",
+    "hypothesis/release.py",
+    "hypothesis/neighbours.py",
+    "engines/cuts.py",
+    "engines/keys.py",
+    "engines/kernels.py",
+    "changepoint/direct.py",
+    "changepoint/bits.py",
+    "changepoint/exponential.py",
+    "changepoint/draws.py",
+    "changepoint/released.py",
+    "changepoint/open_block.py",
+    "changepoint/stream.py",
+    "changepoint/state_file.py",
+    "fit/designed.py",
+    "power/histogram_test.py",
+]
+# Tests of a file: those of its folder, its doctests, and these.
+BESIDES = ["tests/contracts/test_running_privacy.py", "tests/contracts/test_release.py", "tests/test_charge.py"]
+OF_THE_TOP_FOLDER = ["tests/scores", "tests/noise", "tests/hypothesis", "tests/ledger"]
+# Servers, JVMs and processes that are killed take their time; what they show is shown without them, too.
+WITHOUT = "not Spark and not PostgreSQL and not spark and not postgres and not kill"
+# Tests in order of their time are taken until they add up to this many seconds.
+SECONDS_A_MUTANT = 40.0
+PATIENCE = 30.0
+
+COMPARISONS = "Lt_LtE LtE_Lt Gt_GtE GtE_Gt Eq_NotEq NotEq_Eq Lt_GtE GtE_Lt Gt_LtE LtE_Gt Is_IsNot IsNot_Is"
+BINARY = (
+    "Add_Sub Sub_Add Mul_Add Mul_FloorDiv Div_Mul FloorDiv_Mul FloorDiv_Div Mod_Mul Pow_Mul LShift_RShift RShift_LShift "
+    "BitAnd_BitOr BitOr_BitAnd BitXor_BitAnd"
+)
+UNARY = "USub_UAdd Delete_Not Delete_USub"
+OPERATORS = [
+    *(f"ReplaceComparisonOperator_{name}" for name in COMPARISONS.split()),
+    *(f"ReplaceBinaryOperator_{name}" for name in BINARY.split()),
+    *(f"ReplaceUnaryOperator_{name}" for name in UNARY.split()),
+    *("NumberReplacer", "AddNot", "ReplaceTrueWithFalse", "ReplaceFalseWithTrue", "ReplaceAndWithOr"),
+    *("ReplaceOrWithAnd", "ExceptionReplacer", "ReplaceBreakWithContinue", "ReplaceContinueWithBreak"),
+    "ZeroIterationForLoop",
+]
+SIGNS = {
+    **{"Lt": "<", "LtE": "<=", "Gt": ">", "GtE": ">=", "Eq": "==", "NotEq": "!=", "Is": " is ", "IsNot": " is not "},
+    **{"Add": "+", "Sub": "-", "Mul": "*", "Div": "/", "FloorDiv": "//", "Mod": "%", "Pow": "**", "LShift": "<<"},
+    **{"RShift": ">>", "BitAnd": "&", "BitOr": "|", "BitXor": "^"},
+}
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A file with one mistake in it."""
+
+    path: str
+    line: int
+    before: str
+    after: str
+    code: str
+
+    @property
+    def key(self) -> tuple[str, str]:
+        return self.before, self.after
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.line}\n    - {self.before}\n    + {self.after}"
+
+
+# making mutants -------------------------------------------------------------------------------------------------------
+
+
+def mutants_of(path: Path) -> list[Mutant]:
+    """Every mutant of a file that is a program and another one: not only in types or in texts for people."""
+    from cosmic_ray.mutating import mutate_code
+    from cosmic_ray.plugins import get_operator
+
+    lines = (ROOT / path).read_text(encoding="utf-8").splitlines(keepends=True)
+    found: dict[str, Mutant] = {}
+    for first, last, indent in _pieces("".join(lines)):
+        # A piece is parsed again for every mutant, so it had better be small.
+        piece = "".join(line.removeprefix(indent) for line in lines[first:last])
+        plain = _program(piece)
+        names = [name for name in OPERATORS if any(sign in piece for sign in _signs(name))]
+        codes = [code for name in names for code in _each(mutate_code, piece, get_operator(f"core/{name}")())]
+        for code in dict.fromkeys([*codes, *_without_statements(piece)]):
+            if _program(code) in (None, plain):
+                continue
+            changed = [indent + line if line.strip() else line for line in code.splitlines(keepends=True)]
+            line, before, after = _difference(lines[first:last], changed)
+            whole = "".join([*lines[:first], *changed, *lines[last:]])
+            found.setdefault(whole, Mutant(str(path), first + line + 1, before, after, whole))
+    return list(found.values())
+
+
+def _pieces(text: str) -> Iterator[tuple[int, int, str]]:
+    """(first line, line after the last, indentation) of the functions, methods and statements of a file."""
+    for node in ast.parse(text).body:
+        for part in node.body if isinstance(node, ast.ClassDef) else [node]:
+            decorators = getattr(part, "decorator_list", [])
+            first = min([part.lineno, *(one.lineno for one in decorators)]) - 1
+            yield first, part.end_lineno or part.lineno, " " * part.col_offset
+
+
+def _signs(name: str) -> list[str]:
+    """What a text must hold for an operator to find something in it."""
+    if name == "NumberReplacer":
+        return list("0123456789")
+    replaced = name.removeprefix("ReplaceComparisonOperator_").removeprefix("ReplaceBinaryOperator_").split("_")[0]
+    return [SIGNS[replaced]] if replaced in SIGNS else [""]
+
+
+def _each(mutate: Any, text: str, operator: Any) -> Iterator[str]:
+    occurrence = 0
+    while (code := mutate(text, operator, occurrence)) is not None:
+        yield code
+        occurrence += 1
+
+
+def _without_statements(text: str) -> Iterator[str]:
+    """A call made for its effect, or an exception, left out."""
+    lines = text.splitlines(keepends=True)
+    for node in ast.walk(ast.parse(text)):
+        call = isinstance(node, ast.Expr) and isinstance(node.value, ast.Call | ast.Await)
+        if call or isinstance(node, ast.Raise):
+            first, last = node.lineno - 1, node.end_lineno
+            indent = lines[first][: node.col_offset]
+            if not indent.strip():  # not several statements on a line
+                yield "".join([*lines[:first], f"{indent}pass\n", *lines[last:]])
+
+
+def _difference(before: list[str], after: list[str]) -> tuple[int, str, str]:
+    """Where two texts begin to differ, and the lines that do, each on one line."""
+    first = next((i for i, (a, b) in enumerate(zip(before, after, strict=False)) if a != b), 0)
+    same = 0
+    while same < min(len(before), len(after)) - first and before[-1 - same] == after[-1 - same]:
+        same += 1
+    parts = (before[first : len(before) - same], after[first : len(after) - same])
+    old, new = (" ".join(line.strip() for line in part) for part in parts)
+    return first, old, new
+
+
+def _program(text: str) -> str | None:
+    """What a text computes, for comparison: without annotations and formatted texts; None if it is no program."""
+    try:
+        return ast.dump(_bare(text))
+    except SyntaxError:
+        return None
+
+
+def _bare(text: str) -> ast.AST:
+    """The program without annotations and without the texts of exceptions: nothing is computed from them."""
+    tree = ast.parse(text)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.arg):
+            node.annotation = None
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            node.returns = None
+        elif isinstance(node, ast.AnnAssign):
+            node.annotation = ast.Constant(None)
+        elif isinstance(node, ast.JoinedStr):
+            node.values = []
+    return tree
+
+
+# which test reaches which line ----------------------------------------------------------------------------------------
+
+
+class Recorder:
+    """A pytest plugin: the lines that each passing test reaches, and its time."""
+
+    def __init__(self, files: list[str]) -> None:
+        import coverage
+
+        self._files = files
+        self._coverage = coverage.Coverage(data_file=None, include=files, config_file=False, messages=False)
+        self._coverage.start()
+        self.seconds: dict[str, float] = {}
+        self._failed: set[str] = set()
+
+    def pytest_runtest_logstart(self, nodeid: str) -> None:
+        self._coverage.switch_context(nodeid)
+
+    def pytest_runtest_logreport(self, report: Any) -> None:
+        self.seconds[report.nodeid] = self.seconds.get(report.nodeid, 0.0) + report.duration
+        if not report.passed:
+            self._failed.add(report.nodeid)
+
+    def reached(self) -> dict[str, Any]:
+        self._coverage.stop()
+        data = self._coverage.get_data()
+        lines = {
+            os.path.relpath(file): {
+                str(line): [test for test in tests if test and test not in self._failed]
+                for line, tests in data.contexts_by_lineno(file).items()
+            }
+            for file in data.measured_files()
+        }
+        return {"lines": lines, "seconds": {t: s for t, s in self.seconds.items() if t not in self._failed},
+                "failed": sorted(self._failed)}  # fmt: skip
+
+
+def tests_of(path: Path) -> list[str]:
+    inside = path.relative_to(PACKAGE)
+    own = [f"tests/{inside.parts[0]}"] if len(inside.parts) > 1 else [*OF_THE_TOP_FOLDER, f"tests/test_{inside.name}"]
+    return [test for test in [*own, *BESIDES, str(path)] if (ROOT / test).exists()]
+
+
+def _pytest(arguments: list[str], plugins: list[Any]) -> int:
+    import pytest
+
+    quiet = ["-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:schemathesis", "--no-header", "--tb=no"]
+    return int(pytest.main([*quiet, "--hypothesis-seed=0", *arguments], plugins=plugins))
+
+
+def _begin_child(copy: Path, log: Path) -> None:
+    """Everything a forked child needs before it imports the package: its own copy, its own group, no terminal."""
+    os.setpgid(0, 0)
+    os.chdir(copy)
+    os.environ["PYTHONPATH"] = str(copy / "src")
+    sys.path[:0] = [str(copy / "src"), str(copy)]
+    sys.modules.pop("tests", None)
+    importlib.invalidate_caches()
+    sys.dont_write_bytecode = True
+    os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
+    out = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    os.dup2(out, 1)
+    os.dup2(out, 2)
+
+
+def _fork(copy: Path, log: Path, work: Any) -> int:
+    """A child that does ``work`` in the copy and exits with what it returns."""
+    sys.stdout.flush()
+    child = os.fork()
+    if child == 0:
+        code = 70
+        with contextlib.suppress(BaseException):
+            _begin_child(copy, log)
+            code = work()
+        os._exit(code)
+    with contextlib.suppress(OSError):
+        os.setpgid(child, child)
+    return child
+
+
+def first_pass(files: list[Path], copies: list[Path], folder: Path) -> dict[str, Any]:
+    """Run the tests of these files, in as many processes as there are copies."""
+    wanted = sorted({str(found) for path in files for test in tests_of(path) for found in _test_files(test)})
+    children = []
+    for number, copy in enumerate(copies):
+        share, result = wanted[number :: len(copies)], folder / f"reached{number}.json"
+
+        def work(share: list[str] = share, result: Path = result, copy: Path = copy) -> int:
+            recorder = Recorder([str(copy / path) for path in files])
+            code = _pytest([*share, "-k", WITHOUT], [recorder])
+            result.write_text(json.dumps(recorder.reached()))
+            return code
+
+        children.append((_fork(copy, folder / f"first{number}.log", work), result))
+    merged: dict[str, Any] = {"lines": {}, "seconds": {}, "failed": []}
+    for child, result in children:
+        os.waitpid(child, 0)
+        if not result.exists():
+            log = (folder / result.name.replace("reached", "first")).with_suffix(".log")
+            raise SystemExit(f"The tests do not run without any mutant:\n{log.read_text()[-3000:]}")
+        part = json.loads(result.read_text())
+        for file, lines in part["lines"].items():
+            for line, tests in lines.items():
+                merged["lines"].setdefault(file, {}).setdefault(int(line), []).extend(tests)
+        merged["seconds"].update(part["seconds"])
+        merged["failed"] += part["failed"]
+    return merged
+
+
+def _test_files(test: str) -> list[Path]:
+    path = ROOT / test
+    found = sorted(path.rglob("test_*.py")) if path.is_dir() else [path]
+    return [file.relative_to(ROOT) for file in found]
+
+
+def reaching(mutant: Mutant, reached: dict[str, Any]) -> list[str]:
+    """The tests that reach the mutant's statement, the quickest first; of a line run at import, all of the file's."""
+    lines = reached["lines"].get(mutant.path, {})
+    first, last = _statement(mutant)
+    tests = {test for line in range(first, last + 1) for test in lines.get(line, ())}
+    if not tests:
+        if any(line in lines for line in range(first, last + 1)):
+            tests = {test for some in lines.values() for test in some}
+        else:
+            return []
+    chosen, total = [], 0.0
+    for test in sorted(tests, key=lambda test: reached["seconds"].get(test, 0.0)):
+        total += reached["seconds"].get(test, 0.0)
+        if chosen and total > SECONDS_A_MUTANT:
+            break
+        chosen.append(test)
+    return chosen
+
+
+def _statement(mutant: Mutant) -> tuple[int, int]:
+    """First and last line of the innermost statement that holds the mutant's line; of a block only its head."""
+    text = (ROOT / mutant.path).read_text(encoding="utf-8")
+    best = (mutant.line, mutant.line)
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.stmt) and node.lineno <= mutant.line <= (node.end_lineno or node.lineno):
+            body = getattr(node, "body", None)
+            last = max(body[0].lineno - 1, node.lineno) if body else (node.end_lineno or node.lineno)
+            if mutant.line <= last and node.lineno >= best[0] - 200:
+                best = (node.lineno, last)
+    return best
+
+
+# running mutants ------------------------------------------------------------------------------------------------------
+
+
+def run(mutants: list[Mutant], reached: dict[str, Any], copies: list[Path], folder: Path, until: float) -> Iterator[Any]:
+    """(mutant, "killed" | "timeout" | "survived" | "no test") for each, as they end."""
+    free, busy, queue = list(range(len(copies))), {}, iter(mutants)
+    done = False
+    while busy or not done:
+        while free and not done:
+            mutant = next(queue, None)
+            if mutant is None or time.monotonic() > until:
+                done = True
+                break
+            tests = reaching(mutant, reached)
+            if not tests:
+                yield mutant, "no test"
+                continue
+            place = free.pop()
+            copy = copies[place]
+            (copy / mutant.path).write_text(mutant.code, encoding="utf-8")
+            limit = PATIENCE + 10 * sum(reached["seconds"].get(test, 0.0) for test in tests)
+            child = _fork(copy, folder / f"run{place}.log", lambda tests=tests: _pytest(["-x", *tests], []))
+            busy[child] = place, mutant, time.monotonic() + limit
+        ended = []
+        for child, (place, mutant, deadline) in busy.items():
+            pid, status = os.waitpid(child, os.WNOHANG)
+            late = time.monotonic() > deadline
+            if pid == 0 and not late:
+                continue
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(child, signal.SIGKILL)
+            if pid == 0:
+                os.waitpid(child, 0)
+            shutil.copyfile(ROOT / mutant.path, copies[place] / mutant.path)
+            ended.append((child, place, mutant, "timeout" if late else _verdict(status)))
+        for child, place, mutant, verdict in ended:
+            del busy[child]
+            free.append(place)
+            yield mutant, verdict
+        time.sleep(0.02)
+
+
+def _verdict(status: int) -> str:
+    return "survived" if os.WIFEXITED(status) and os.WEXITSTATUS(status) == 0 else "killed"
+
+
+def preload() -> None:
+    """Import what the tests need and the package does not own, so that forked children need not."""
+    for name in ("numpy", "scipy.stats", "scipy.optimize", "scipy.special", "scipy.fft", "mpmath", "hypothesis",
+                 "hypothesis.strategies", "pytest", "pandas", "polars", "pyarrow", "pyarrow.parquet", "duckdb",
+                 "sqlalchemy", "coverage", "cosmic_ray.mutating"):  # fmt: skip
+        with contextlib.suppress(ImportError):
+            importlib.import_module(name)
+    assert not any(name == "privatest" or name.startswith("privatest.") for name in sys.modules)
+
+
+def make_copies(count: int, folder: Path) -> list[Path]:
+    copies = [folder / f"copy{number}" for number in range(count)]
+    skip = shutil.ignore_patterns(".venv*", ".git", "output", "__pycache__", ".hypothesis", ".*_cache", "build", "dist")
+    for copy in copies:
+        shutil.copytree(ROOT, copy, ignore=skip)
+    return copies
+
+
+def chosen(names: list[str]) -> list[Path]:
+    found = []
+    for name in names:
+        path = ROOT / PACKAGE / name.removeprefix(f"{PACKAGE}/")
+        if not path.exists():
+            raise SystemExit(f"No file or folder {name!r} in {PACKAGE}.")
+        found += sorted(path.rglob("*.py")) if path.is_dir() else [path]
+    return [path.relative_to(ROOT) for path in dict.fromkeys(found) if path.name != "__init__.py"]
+
+
+def accepted() -> dict[tuple[str, str], str]:
+    """(line before, line after) -> why nobody could tell."""
+    entries = tomllib.loads(ACCEPTED.read_text(encoding="utf-8")).get("mutant", [])
+    return {(entry["before"], entry["after"]): entry["why"] for entry in entries}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("files", nargs="*", default=[], help="folders or files under src/privatest")
+    parser.add_argument("--minutes", type=float, default=float("inf"))
+    parser.add_argument("--sample", type=int)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--again", action="store_true", help="only the survivors of the last run")
+    parser.add_argument("--list", action="store_true", help="say how many there are, and run none")
+    asked = parser.parse_args()
+
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    preload()
+    files = chosen(asked.files or WATCHED)
+    equivalent = accepted()
+    mutants = [mutant for path in files for mutant in mutants_of(path)]
+    counts = Counter(mutant.path for mutant in mutants)
+    if asked.list:
+        print("\n".join(f"{counts[str(path)]:6} {path}" for path in files), f"\n{len(mutants):6} mutants")
+        return 0
+    if asked.again:
+        last = {(one["path"], one["before"], one["after"]) for one in json.loads(RESULTS.read_text())["survivors"]}
+        mutants = [mutant for mutant in mutants if (mutant.path, *mutant.key) in last]
+    known = [mutant for mutant in mutants if mutant.key in equivalent]
+    mutants = [mutant for mutant in mutants if mutant.key not in equivalent]
+    if asked.sample is not None or asked.minutes < float("inf"):
+        random.Random(asked.seed).shuffle(mutants)
+    mutants = mutants[: asked.sample]
+    files = [path for path in files if any(mutant.path == str(path) for mutant in mutants)]
+    with tempfile.TemporaryDirectory(prefix="mutants") as name:
+        folder = Path(name)
+        copies = make_copies(asked.workers, folder)
+        begun = time.monotonic()
+        reached = first_pass(files, copies, folder)
+        print(f"{len(reached['seconds'])} tests reach {len(files)} files; noted in {time.monotonic() - begun:.0f} s")
+        for test in reached["failed"]:
+            print(f"    does not pass without a mutant, left out: {test}")
+        results: list[tuple[Mutant, str]] = []
+        for mutant, verdict in run(mutants, reached, copies, folder, time.monotonic() + 60 * asked.minutes):
+            results.append((mutant, verdict))
+            if verdict in ("survived", "no test"):
+                print(f"{verdict}: {mutant}", flush=True)
+            if len(results) % 50 == 0:
+                print(f"... {len(results)} of {len(mutants)} in {time.monotonic() - begun:.0f} s", flush=True)
+    return report(results, known, len(mutants), time.monotonic() - begun)
+
+
+def report(results: list[tuple[Mutant, str]], known: list[Mutant], made: int, seconds: float) -> int:
+    """Print a table, keep the survivors, and judge."""
+    table: dict[str, Counter[str]] = {}
+    for mutant, verdict in results:
+        table.setdefault(mutant.path, Counter())[verdict] += 1
+    for mutant in known:
+        table.setdefault(mutant.path, Counter())["accepted"] += 1
+    print(f"\n{'file':46} {'run':>6} {'killed':>7} {'survived':>9} {'accepted':>9}")
+    for path, row in sorted(table.items()):
+        dead, alive = row["killed"] + row["timeout"], row["survived"] + row["no test"]
+        print(f"{path:46} {dead + alive:6} {dead:7} {alive:9} {row['accepted']:9}")
+    dead = sum(verdict in ("killed", "timeout") for _, verdict in results)
+    share = dead / len(results) if results else 1.0
+    print(
+        f"{len(results)} of {made} mutants run in {seconds:.0f} s: {dead} killed ({share:.1%}), "
+        f"{len(results) - dead} survived; {len(known)} accepted as equivalent, with reasons in {ACCEPTED.name}"
+    )
+    survivors = [mutant for mutant, verdict in results if verdict not in ("killed", "timeout")]
+    RESULTS.parent.mkdir(exist_ok=True)
+    kept = [{key: value for key, value in asdict(mutant).items() if key != "code"} for mutant in survivors]
+    RESULTS.write_text(json.dumps({"run": len(results), "killed": dead, "survivors": kept}, indent=1))
+    return 0 if share >= GOAL else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
