@@ -78,8 +78,8 @@ PATIENCE = 30.0
 
 COMPARISONS = "Lt_LtE LtE_Lt Gt_GtE GtE_Gt Eq_NotEq NotEq_Eq Lt_GtE GtE_Lt Gt_LtE LtE_Gt Is_IsNot IsNot_Is"
 BINARY = (
-    "Add_Sub Sub_Add Mul_Add Mul_FloorDiv Div_Mul FloorDiv_Mul FloorDiv_Div Mod_Mul Pow_Mul LShift_RShift RShift_LShift "
-    "BitAnd_BitOr BitOr_BitAnd BitXor_BitAnd"
+    "Add_Sub Sub_Add Mul_Add Mul_FloorDiv Div_Mul FloorDiv_Mul FloorDiv_Div Mod_Mul Pow_Mul LShift_RShift "
+    "RShift_LShift BitAnd_BitOr BitOr_BitAnd BitXor_BitAnd"
 )
 UNARY = "USub_UAdd Delete_Not Delete_USub"
 OPERATORS = [
@@ -361,7 +361,9 @@ def _statement(mutant: Mutant) -> tuple[int, int]:
 # running mutants ------------------------------------------------------------------------------------------------------
 
 
-def run(mutants: list[Mutant], reached: dict[str, Any], copies: list[Path], folder: Path, until: float) -> Iterator[Any]:
+def run(
+    mutants: list[Mutant], reached: dict[str, Any], copies: list[Path], folder: Path, until: float
+) -> Iterator[Any]:
     """(mutant, "killed" | "timeout" | "survived" | "no test") for each, as they end."""
     free, busy, queue = list(range(len(copies))), {}, iter(mutants)
     done = False

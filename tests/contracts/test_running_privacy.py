@@ -107,9 +107,7 @@ def test_half_the_noise_is_seen() -> None:
             assert loss(run_test(bad), (0, 2), 1) > 1.9
 
 
-@pytest.mark.parametrize(
-    ("kind", "neighbours"), [("tight", "replace"), ("ncllr", "replace"), ("tight", "add-remove")]
-)
+@pytest.mark.parametrize(("kind", "neighbours"), [("tight", "replace"), ("ncllr", "replace"), ("tight", "add-remove")])
 def test_a_person_of_two_rows(kind: str, neighbours: str) -> None:
     """All of one person's rows, beside another's, through a data frame with a column of names."""
     epsilon = Fraction(3, 2)
@@ -229,10 +227,10 @@ def locate(detector: Detector) -> Callable[[Records, Any], Hashable]:
 
 
 DIRECT = [
-    ("1", 1, "0", 1, 3),
-    ("1", 1, "9/10", 1, 3),
-    ("1/2", 2, "33/4", 16, 4),
-    ("3", 1, "37/64", 1, 3),
+    ("1", 1, "0", 1, 2),
+    ("1", 1, "9/10", 1, 2),
+    ("1/2", 2, "33/4", 16, 3),
+    ("3", 1, "37/64", 1, 2),
     ("5", 1, "1/2", 3, 2),
     ("1/10", 1, "13/7", 5, 2),
 ]
@@ -271,7 +269,7 @@ def test_the_exponential_mechanism_gives_each_candidate_its_weight(rate: Fractio
 
 @pytest.mark.parametrize(
     ("epsilon", "block", "units", "n"),
-    [("2", 2, 1, 4), ("2", 2, 2, 4), ("1/2", 3, 1, 4), ("1", 1, 3, 2), ("3", 2, 1, 5)],
+    [("2", 2, 1, 3), ("2", 1, 2, 2), ("1/2", 3, 1, 4), ("3", 2, 1, 5)],
 )
 @pytest.mark.parametrize("false_alarm", [None, 0.2])
 def test_blocks(epsilon: str, block: int, units: int, n: int, false_alarm: float | None) -> None:
@@ -311,18 +309,18 @@ def test_a_blocks_bit_is_the_tests_decision(units: int) -> None:
         bits = pair_bits(test)
         for data in itertools.product((0, 1), repeat=n):
             with walking(6):
-                bit = walk(lambda source, data=data: int(bits(as_records(np.array(data)), n, source)[0]))
-                said = walk(lambda source, data=data: test.run(np.array(data), rng=source).decision)
+                bit = walk(lambda source, data=data, bits=bits: int(bits(as_records(np.array(data)), n, source)[0]))
+                said = walk(lambda source, data=data, test=test: test.run(np.array(data), rng=source).decision)
             for vote, word in ((1, "null"), (-1, "alternative")):
                 assert bit.of(int).get(vote, 0) == said.of(str).get(word, 0)
 
 
 def test_a_change_to_an_unknown_law() -> None:
     epsilon = Fraction(3, 2)
-    test = small_fit([0.5, 0.5], epsilon, 2)
+    test = small_fit([0.9, 0.1], epsilon, 2)
     detector = BitDetector(BitDesign(2, 0.3, 0.3), epsilon, fit_bits(test))
     with walking(3):
-        assert 0.5 * epsilon < loss(locate(detector), (0, 1, None), 4, decision) <= epsilon * SLACK
+        assert 0.5 * epsilon < loss(locate(detector), (0, 1), 4, decision) <= epsilon * SLACK
     object.__setattr__(test, "noise", Tulap(2 * epsilon, test.noise.width))
     with walking(3):
         assert loss(locate(detector), (0, 1), 4, decision) > epsilon * 1.1
@@ -365,15 +363,20 @@ def watched(made: SumBlocks | FitBlocks, rule: Rule, batch: int | None) -> Calla
     return run
 
 
-@pytest.mark.parametrize("batch", [None, 1, 3, 4])
 @pytest.mark.parametrize(
-    ("epsilon", "block", "units", "rule"),
-    [("2", 2, 1, Cusum(8)), ("3", 2, 2, Cusum(20)), ("1/2", 3, 1, Cusum(4)), ("2", 2, 1, Intervals(1))],
+    ("epsilon", "block", "units", "n", "rule", "batch"),
+    [
+        ("2", 1, 1, 2, Cusum(8), None),
+        ("2", 2, 1, 3, Cusum(8), 3),
+        ("3", 1, 2, 2, Cusum(20), 2),
+        ("1/2", 2, 3, 2, Cusum(4), 1),
+        ("2", 1, 1, 2, Intervals(1), 2),
+    ],
 )
-def test_a_monitor(epsilon: str, block: int, units: int, rule: Rule, batch: int | None) -> None:
+def test_a_monitor(epsilon: str, block: int, units: int, n: int, rule: Rule, batch: int | None) -> None:
     made = sums(Fraction(epsilon), block, units)
-    with walking(2):
-        assert loss(watched(made, rule, batch), (0, 1), 4) <= Fraction(epsilon) * SLACK
+    with walking(4):
+        assert 0.9 * Fraction(epsilon) < loss(watched(made, rule, batch), (0, 1), n) <= Fraction(epsilon) * SLACK
 
 
 def test_a_monitor_with_half_the_noise_is_seen() -> None:
@@ -385,8 +388,8 @@ def test_a_monitor_with_half_the_noise_is_seen() -> None:
 
 def test_a_monitor_of_an_unknown_alternative() -> None:
     epsilon = Fraction(3, 2)
-    made = FitBlocks(small_fit([0.5, 0.5], epsilon, 2), -1, 1)
+    made = FitBlocks(small_fit([0.9, 0.1], epsilon, 2), -1, 1)
     with walking(3):
         for batch in (None, 3):
-            found = loss(watched(made, Cusum(1), batch), (0, 1, None), 4, lambda answer: answer)
+            found = loss(watched(made, Cusum(1), batch), (0, 1, None), 3, lambda answer: answer)
             assert 0.5 * epsilon < found <= epsilon * SLACK

@@ -21,19 +21,23 @@ from collections.abc import Callable, Hashable, Iterable
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import pairwise
 from typing import Any
 
 import mpmath
 import numpy as np
 import pytest
 
+from privatest.changepoint import draws
 from privatest.noise import coins
 
 __all__ = ["Law", "largest_loss", "walk", "walking"]
 
 # Uniform integers of more values than this are cut by bisection.
 SMALL = 128
-PROBES = 5
+PROBES = 2
+# Stretches are cut to this share of the whole.
+FINENESS = 64
 MOST_CUTS = 8_000
 DIGITS = 40
 
@@ -115,7 +119,7 @@ class _Uniform:
 
     __int__ = __index__
 
-    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:  # noqa: ARG002 - NumPy's protocol
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
         return np.array(int(self), dtype=dtype)
 
     def _under(self, bound: int) -> bool:
@@ -194,8 +198,13 @@ def walking(reach: int) -> Any:
     with pytest.MonkeyPatch.context() as patch:
         for name, coin in _coins(reach).items():
             patch.setattr(coins, name, coin)
+        patch.setattr(draws, "_LARGEST_REACH", 0)  # noise one by one; its inversion from words: test_bulk_draws
         for name, module in list(sys.modules.items()):
-            if name.startswith("privatest") and name != "privatest.noise.randomness" and "seeded_source" in vars(module):
+            if (
+                name.startswith("privatest")
+                and name != "privatest.noise.randomness"
+                and "seeded_source" in vars(module)
+            ):
                 patch.setattr(module, "seeded_source", lambda source: source)
         with mpmath.workdps(DIGITS):
             yield
@@ -257,7 +266,7 @@ def _pieces(run: Callable[[Any], Hashable], script: tuple[Any, ...], n: int) -> 
 
     def split(low: int, first: Hashable, high: int, last: Hashable) -> Iterable[tuple[int, Hashable]]:
         """(start, rest) of the stretches after the one that holds ``low``, up to the one that holds ``high``."""
-        if high - low <= 1:
+        if high - low <= max(n >> FINENESS, 1):
             if first != last:
                 yield high, last
             return
@@ -272,7 +281,7 @@ def _pieces(run: Callable[[Any], Hashable], script: tuple[Any, ...], n: int) -> 
 
     first, last = rest(0), rest(n - 1)
     starts = [0, *(start for start, _ in split(0, first, n - 1, last)), n]
-    return [(a, mpmath.mpf(b - a) / n, False) for a, b in zip(starts, starts[1:], strict=False)]
+    return [(a, mpmath.mpf(b - a) / n, False) for a, b in pairwise(starts)]
 
 
 def largest_loss(laws: dict[Any, Law], neighbours: Iterable[tuple[Any, Any]], view: Any = None) -> float:
@@ -299,4 +308,3 @@ def largest_loss(laws: dict[Any, Law], neighbours: Iterable[tuple[Any, Any]], vi
             worst = max(worst, float(mpmath.log(p / q)) if q else float("inf"))
     assert compared, "nothing was compared"
     return worst
-
