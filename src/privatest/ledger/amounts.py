@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from decimal import Decimal
 from fractions import Fraction
+from functools import lru_cache
 
 from privatest.errors import InvalidInput
 
-__all__ = ["shown", "stored", "unstored"]
+__all__ = ["canonical", "shown", "stored", "unstored"]
 
 # 3,300 bits are at most 994 digits: far under the 4,300 at which Python refuses to convert an integer to
 # text, and enough for every float (the smallest, 5e-324, has 324 digits).
@@ -36,6 +37,16 @@ def unstored(text: str) -> Fraction:
     """The amount that :func:`stored` wrote."""
     numerator, _, denominator = text.partition("/")
     return Fraction(int(numerator), int(denominator))
+
+
+@lru_cache(maxsize=4096)
+def canonical(text: object) -> Fraction | None:
+    """The amount, if the text is the one that :func:`stored` writes for it; else None. Rows repeat most amounts."""
+    try:
+        amount = unstored(text)  # type: ignore[arg-type]  # whatever a forger put there
+        return amount if type(text) is str and stored(amount) == text else None
+    except (InvalidInput, AttributeError, TypeError, ValueError, ZeroDivisionError):
+        return None
 
 
 def shown(amount: Fraction) -> str:

@@ -19,8 +19,8 @@ import json
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from privatest.errors import InvalidInput, LedgerTampered
-from privatest.ledger.amounts import stored, unstored
+from privatest.errors import LedgerTampered
+from privatest.ledger.amounts import canonical
 from privatest.ledger.rows import ADVANCE, EMPTY, Head, Row
 
 __all__ = ["Chain"]
@@ -55,8 +55,8 @@ class Chain:
             raise self.broken(expected, "does not continue the row before it")
         if problem := self.wrong(row):
             raise self.broken(expected, problem)
-        self.granted[row.dataset] = unstored(row.granted)
-        self.spent[row.dataset] = unstored(row.spent)
+        self.granted[row.dataset] = canonical(row.granted) or Fraction(0)
+        self.spent[row.dataset] = canonical(row.spent) or Fraction(0)
         self.head = Head(row.sequence, row.hash)
 
     def finish(self, head: Head) -> None:
@@ -70,12 +70,8 @@ class Chain:
 
     def wrong(self, row: Row) -> str | None:
         """What contradicts the rows before, if anything. Only a forger who recomputes hashes gets here."""
-        try:
-            epsilon, granted, spent = (unstored(text) for text in (row.epsilon, row.granted, row.spent))
-            canonical = (row.epsilon, row.granted, row.spent) == tuple(map(stored, (epsilon, granted, spent)))
-        except (InvalidInput, AttributeError, ValueError, ZeroDivisionError):
-            canonical = False
-        if not canonical:
+        epsilon, granted, spent = canonical(row.epsilon), canonical(row.granted), canonical(row.spent)
+        if epsilon is None or granted is None or spent is None:
             return "holds an amount that is not a fraction in lowest terms"
         if epsilon <= 0:
             return "holds an epsilon that is not positive"
