@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import logging
+import pickle
 import threading
 import time
 from fractions import Fraction
@@ -14,7 +16,7 @@ import pytest
 
 import privatest as pt
 from privatest import errors
-from privatest.studio import create_app
+from privatest.studio import create_app, worker
 
 from .conftest import ASK, TOKEN, open_studio
 
@@ -100,10 +102,11 @@ def test_a_data_set_whose_grant_names_its_files_takes_no_others(fresh: Any) -> N
         ({"source": {"upload": upload}}, "none of them"),
         ({"dataset": "free"}, "belongs to data set 'claims'"),
     ):
-        answer = fresh.post("/api/run/test", **{**RUN, **change})
-        assert answer.status_code == 409, answer.text
-        assert said in answer.json()["error"]
-        assert str(fresh.folder) not in answer.text
+        for where, asked in (("/api/run/test", RUN), ("/api/run/change", CHANGE)):
+            answer = fresh.post(where, **{**asked, "source": RUN["source"], **change})
+            assert answer.status_code == 409, answer.text
+            assert said in answer.json()["error"]
+            assert str(fresh.folder) not in answer.text
     assert fresh.ledger_bytes == before
     assert fresh.post("/api/run/test", **RUN).status_code == 200
     budgets = {each["dataset"]: each["covers"] for each in fresh.client.get("/api/about").json()["budgets"]}
@@ -276,3 +279,35 @@ def test_the_number_of_records_stays_hidden_where_asked(fresh: Any) -> None:
     release = answer.json()["release"]
     assert (release["n"], release["neighbours"], release["private"]) == (390, "add-remove", True)
     assert "400" not in answer.text
+
+
+def test_an_order_with_ties_is_refused_before_the_charge(fresh: Any) -> None:
+    tosses = (fresh.folder / "changed.csv").read_text().splitlines()[1:]
+    (fresh.folder / "tied.csv").write_text("toss,when\n" + "".join(f"{toss},1\n" for toss in tosses))
+    before = fresh.ledger_bytes
+    answer = fresh.post("/api/run/change", **{**CHANGE, "source": {"path": "tied.csv"}, "order": "when"})
+    assert answer.status_code == 422, answer.text
+    assert "'when' does not order the records" in answer.json()["error"]
+    assert fresh.ledger_bytes == before
+
+
+def test_what_fails_after_the_charge_says_that_it_can_be_had_again(fresh: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of whatever kind: the sentence comes over from the worker with the note."""
+
+    def broken(*_: Any) -> Any:
+        raise OSError("disk 4711")
+
+    book = base64.b64encode(pickle.dumps(fresh.ledger)).decode()
+    monkeypatch.setattr(pt.PrivateTest, "release", broken)
+    arguments = {
+        "asked": {"n": None, "alpha": None, "neighbours": "replace", **RUN},
+        "path": str(fresh.folder / "tosses.csv"),
+    }
+    line = json.dumps({"job": "run_test", "arguments": {**arguments, "ledger": book}})
+    found = worker.answer(line)
+    assert "without a new charge" in found["error"]
+    assert "4711" not in found["error"]
+    monkeypatch.undo()
+    assert fresh.ledger.spent("claims") == 1
+    assert fresh.post("/api/run/test", **RUN).json()["release"]["replayed"] is False
+    assert fresh.ledger.spent("claims") == 1
