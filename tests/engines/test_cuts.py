@@ -251,3 +251,12 @@ def test_keys_that_no_row_has_move_nobody() -> None:
 def test_decimal_orders_are_compared_exactly() -> None:
     keys = keys_of_objects([Decimal("1.00000000000000000002"), Decimal("1.00000000000000000001"), Decimal("1e500"), 1])
     assert ranks([keys]).tolist() == [2, 1, 3, 0]
+
+
+@pytest.mark.parametrize("rows", [1, 2, 3, 8])
+def test_totals_of_units_at_the_edge_of_64_bits_are_exact(rows: int) -> None:
+    """Two scores of 2^62 are one too many for 64 bits, eight are 2^65."""
+    table = np.array([2**62, 0, 0])
+    wide = Score(DyadicCells(0, 0, 2), table, Fraction(0), Fraction(1), np.array([0]), np.ones(1), np.ones(1))
+    source = frame([(who, 0.0) for who in range(rows)])
+    assert engines.total(wide, source, column="x", unit="who", max_rows_per_unit=1) == rows * 2**62

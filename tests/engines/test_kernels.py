@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -161,3 +162,12 @@ def test_one_odd_record_changes_the_total_by_its_own_score_alone(name: str) -> N
             assert total(score, changed) == before - own + score.odd_score
     far = np.append(values, [sys.float_info.max, -sys.float_info.max])
     assert total(score, far) == before + sum(score.of_numbers(far[-2:]).tolist())
+
+
+def test_the_last_integer_of_the_support_and_the_first_beyond_it() -> None:
+    cells = IntegerCells(np.array([0, 1, 2], dtype=np.int64), 10)
+    law = np.ones(1)
+    score = Score(cells, np.array([4, 5, 6, 9]), Fraction(0), Fraction(1), np.array([4]), law, law.copy())
+    for record, expected in ((2, 6), (3, 6), (10, 6), (11, 9), (12, 9), (-1, 9)):
+        assert total(score, np.array([float(record), 0.0])) == expected + 4
+        assert ArrayRecords(np.array([float(record)])).series(score).tolist() == [expected]

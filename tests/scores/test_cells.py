@@ -257,3 +257,10 @@ def test_a_label_nested_without_end_is_refused() -> None:
         label = {"tuple": [label]}
     with pytest.raises(InvalidDocument):
         cells_from_dict({"kind": "labels", "labels": [label]})
+
+
+def test_integer_cells_end_where_the_last_run_does() -> None:
+    document = IntegerCells(np.array([0, 5], dtype=np.int64), 5).to_dict()
+    assert cells_from_dict(document).to_dict() == document
+    with pytest.raises(InvalidDocument, match="not in increasing order"):
+        cells_from_dict({**document, "last": 4})

@@ -17,6 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+import privatest as pt
 from privatest.errors import InvalidDocument, InvalidInput
 from privatest.pairs import make_pair
 from privatest.scores import DyadicCells, LabelCells, Score, clamped_score, whole_score
@@ -214,3 +215,19 @@ def test_what_is_no_document_is_refused(document: Any) -> None:
 
 def test_repr_says_what_counts() -> None:
     assert repr(SCORES["labels"]) == "Score(labels, 3 cells, ratio -0.916291 to 0.916291, width 512)"
+
+
+@pytest.mark.parametrize("odd", [-(10**6), 10**6])
+def test_the_odd_cell_counts_for_the_width(odd: int) -> None:
+    """A record that makes no sense moves a total like any other: a document cannot hide a far odd score."""
+    score = clamped_score(make_pair([0.2, 0.8], [0.8, 0.2]), (-1, 1))
+    table = score.table.copy()
+    table[-1] = odd
+    far = dataclasses.replace(score, table=table)
+    assert (far.low, far.high) == (min(odd, score.low), max(odd, score.high))
+    assert far.width >= 10**6
+    test = pt.design([0.2, 0.8], [0.8, 0.2], epsilon=1, n=5)
+    with pytest.raises(InvalidInput, match="privacy loss"):
+        dataclasses.replace(test, score=far)
+    with pytest.raises(InvalidDocument, match="privacy loss"):
+        pt.PrivateTest.from_dict({**test.to_dict(), "score": far.to_dict()})
