@@ -54,7 +54,7 @@ def test_what_comes_back(method: str) -> None:
     document = json.loads(json.dumps(point.to_dict()))
     assert document["index"] == point.index
     assert document["private"] is False
-    known = "index accuracy beta changed epsilon method n false_alarm power neighbours simulated block sums"
+    known = "index accuracy beta changed epsilon method n false_alarm power neighbours simulated block sums receipt"
     assert {field.name for field in fields(point)} == set(known.split())
     assert "SIMULATED" in str(point)
 
