@@ -46,6 +46,17 @@ def test_a_state_that_is_written_too_late_is_caught() -> None:
     assert kills.run(150, seed=6, broken=True).problems != []
 
 
+def test_files_that_are_rotated_or_replaced_and_old_states_release_nothing_twice_and_lose_no_change() -> None:
+    found = kills.histories(8, seed=5)
+    assert found.problems == []
+    assert found.streams == 8
+
+
+@pytest.mark.parametrize("mistake", kills.BROKEN)
+def test_a_monitor_that_makes_a_mistake_about_its_file_or_state_is_caught(mistake: str) -> None:
+    assert kills.histories(60, seed=6, broken=mistake).problems != []
+
+
 @pytest.mark.parametrize("method", ["cusum", "paper"])
 def test_a_restored_monitor_goes_on_where_it_was(method: str, tmp_path: Path) -> None:
     watch = pair_watch(COINS, rational(1), method, Targets(0.1, 1e4, None))
