@@ -201,7 +201,9 @@ class Own(stats.rv_continuous):
         (pt.mixture([0.5, 0.5], ["normal(0, 1)", "normal(3, 1)"]), True),
         (Own(name="norm")(), False),
     ],
-    ids=str,
+    ids=lambda value: (
+        value if isinstance(value, str) else type(value).__name__ if not isinstance(value, bool) else str(value)
+    ),
 )
 def test_named(law: Any, named: bool) -> None:
     """Whether a description says all."""
