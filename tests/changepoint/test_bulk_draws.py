@@ -11,7 +11,7 @@ import pytest
 from scipy import stats
 
 from privatest.changepoint import draws
-from privatest.changepoint.draws import _below, _floor_cdf, _reach, _resolve, _table, _two_sided, draw_many
+from privatest.changepoint.draws import _below, _floor_cdf, _reach, _resolve, _table, _two_sided, draw_blocks, draw_many
 from privatest.noise import Tulap, seeded_source
 
 BAR = 1e-9
@@ -118,3 +118,47 @@ def test_few_draws_are_those_of_the_noise_itself() -> None:
     noise = Tulap(Fraction(1, 1000), 3)
     one, other = (seeded_source(np.random.default_rng(9)) for _ in range(2))
     assert draw_many(noise, 50, one).tolist() == [int(2 * noise.draw(other)) for _ in range(50)]
+
+
+@pytest.mark.parametrize("epsilon", [Fraction(1), Fraction(9, 100), Fraction(1, 12), Fraction(20)])
+def test_draws_for_blocks_do_not_depend_on_how_many_are_asked_for_at_a_time(epsilon: Fraction) -> None:
+    """On both sides of the largest table, too."""
+    noise = Tulap(epsilon, 12)
+    sources = [seeded_source(np.random.default_rng(5)) for _ in range(3)]
+    whole = draw_blocks(noise, 700, sources[0]).tolist()
+    assert [int(draw_blocks(noise, 1, sources[1])[0]) for _ in range(700)] == whole
+    cuts = [3, 1, 256, 257, 1, 182]
+    assert [value for cut in cuts for value in draw_blocks(noise, cut, sources[2]).tolist()] == whole
+
+
+def test_a_single_draw_sends_exactly_the_ambiguous_words_to_be_resolved(monkeypatch: pytest.MonkeyPatch) -> None:
+    epsilon, width = Fraction(1), 12
+    table, reach = _table(epsilon).tolist(), _reach(epsilon)
+    limit = (1 << 64) // width * width
+    sent: list[int] = []
+    monkeypatch.setattr(draws, "_resolve", lambda _, word, __: sent.append(word) or 99)
+
+    class Words(Scripted):
+        def below(self, n: int) -> int:
+            assert n == width
+            return 7
+
+    def drawn(word: int, other: int) -> tuple[int, int]:
+        doubled = int(draw_blocks(Tulap(epsilon, width), 1, Words(iter([word << 64 | other])))[0])
+        return divmod((doubled + width - 1) // 2, width)
+
+    for g in range(-3, 4):
+        threshold = table[reach + g]
+        assert [drawn(threshold + step, 5)[0] for step in (-1, 0, 1)] == [g, 99, g + 1]
+    assert sent == table[reach - 3 : reach + 4]
+    assert drawn((1 << 64) - 1, 0) == (99, 0), "beyond the table"
+    assert [drawn(table[reach] - 1, limit + step) for step in (-1, 0)] == [(0, width - 1), (0, 7)]
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("at_once", [1, 300])
+def test_draws_for_blocks_follow_the_law(at_once: int) -> None:
+    noise, source = Tulap(Fraction(1, 3), 12), seeded_source(np.random.default_rng(3))
+    drawn = np.concatenate([draw_blocks(noise, at_once, source) for _ in range(60_000 // at_once)])
+    assert fit(noise, drawn) > BAR
+    assert fit(Tulap(Fraction(3, 10), 12), drawn) < BAR

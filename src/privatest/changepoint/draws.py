@@ -48,10 +48,11 @@ def draw_blocks(noise: Tulap, count: int, source: Source) -> Integers:
     same order however many are asked for at a time (but where a word must be drawn again: once in 10^16).
     """
     w, epsilon = noise.width, noise.epsilon
-    if _reach(epsilon) > _LARGEST_REACH:
+    cells = _cells(epsilon)
+    if cells is None:
         return np.array([int(2 * noise.draw(source)) for _ in range(count)], dtype=np.int64)
     if count == 1:
-        word, other, cells = source.bits(_WORD), source.bits(_WORD), _cells(epsilon)
+        word, other = divmod(source.bits(2 * _WORD), 1 << _WORD)
         place = bisect_left(cells, word)
         settled = place < len(cells) and cells[place] != word
         g = place - len(cells) // 2 if settled else _resolve(epsilon, word, source)
@@ -115,9 +116,9 @@ def _table(epsilon: Fraction) -> Words:
 
 
 @lru_cache(maxsize=8)
-def _cells(epsilon: Fraction) -> list[int]:
-    """The table as plain integers, for single words."""
-    return list(_table(epsilon).tolist())
+def _cells(epsilon: Fraction) -> list[int] | None:
+    """The table as plain integers, for single words; None where it would be too large."""
+    return None if _reach(epsilon) > _LARGEST_REACH else list(_table(epsilon).tolist())
 
 
 def _floor_cdf(epsilon: Fraction, g: int, bits: int) -> int:
