@@ -14,7 +14,7 @@ from scipy import stats
 
 from privatest.errors import InvalidInput
 from privatest.pairs import Pair, make_pair
-from privatest.power import advantage_bound, lower_bound, optimum, optimum_sample_size
+from privatest.power import advantage_bound, lower_bound, optimum, optimum_sample_size, plan, sample_size
 from privatest.power.certificate import Certificate, Effort
 from privatest.power.domination import Atoms, RootLaw, Shape, atoms_of, shares, split_atoms
 from privatest.power.lower_bound import CAREFUL, QUICK
@@ -389,3 +389,37 @@ def test_refusals() -> None:
     for epsilon in (0, -1, math.inf):
         with pytest.raises(InvalidInput, match="epsilon"):
             lower_bound([0.5, 0.5], [0.4, 0.6], epsilon=epsilon)
+
+
+@pytest.mark.parametrize(
+    ("null", "alternative"),
+    [("t(3)", "normal(0, 1)"), ("normal(0, 1)", "normal(0.5, 1)"), ("poisson(3)", "poisson(4)")],
+)
+def test_a_bound_never_rises_with_epsilon(null: str, alternative: str, show: Show) -> None:
+    """What no test does at an epsilon, none does at a smaller one."""
+    bounds = [lower_bound(null, alternative, epsilon=epsilon) for epsilon in (0.4, 0.45, 0.5, 0.55, 0.6, 1)]
+    show(f"{null} against {alternative}: {bounds}")
+    assert bounds == sorted(bounds, reverse=True)
+
+
+def test_heavy_tails_against_a_normal_law() -> None:
+    """65 were provable by a linear program on a dominating pair of four classes; a good test takes 68."""
+    bound = lower_bound("t(3)", "normal(0, 1)", epsilon=0.5)
+    assert 65 <= bound <= sample_size("t(3)", "normal(0, 1)", epsilon=0.5) == 68
+
+
+@pytest.mark.parametrize("n", [10**5, 5 * 10**6, 10**9, 10**12])
+def test_more_records_than_anybody_needs(n: int) -> None:
+    """Nothing is left of the affinity: the bound is that of certainty, without a warning."""
+    assert advantage_bound(make_pair("normal(0, 1)", "normal(0.5, 1)"), 0.5, n) == 1.0
+    assert plan("normal(0, 1)", "normal(0.5, 1)", epsilon=0.5, n=n).design.advantage == pytest.approx(1.0)
+
+
+def test_shares_of_levels_far_apart() -> None:
+    """P-mass and Q-mass are kept where e^(width/2) overflows; as sinh has it where it does not."""
+    for low, ratio, high in ((-1.0, 0.5, 2.0), (0.0, 1e-9, 1.0), (-700.0, 1.0, 690.0)):
+        lower, upper = (float(each) for each in shares(np.array(ratio), low, high))
+        assert lower == pytest.approx(math.sinh((high - ratio) / 2) / math.sinh((high - low) / 2), rel=1e-12)
+        assert upper == pytest.approx(math.sinh((ratio - low) / 2) / math.sinh((high - low) / 2), rel=1e-12)
+    far = shares(np.array([-5000.0, 0.0, 5000.0]), -5000.0, 5000.0)
+    assert [each.tolist() for each in far] == [[1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]

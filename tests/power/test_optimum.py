@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pytest
 from scipy import optimize, stats
 
-from privatest.errors import InvalidInput
+from privatest.errors import InvalidInput, PrivatestError
 from privatest.pairs import make_pair
 from privatest.power import optimum, optimum_sample_size
 from privatest.power.histogram_test import DENOMINATOR, exp_below
@@ -185,6 +185,30 @@ def test_every_repaired_program_is_private_and_close(show: Show) -> None:
     show(f"{len(cases)} programs: largest gap {max(gaps):.1e}; {unrepaired} would not be private unrepaired")
     assert max(gaps) <= 1e-7
     assert unrepaired > 0
+
+
+@pytest.mark.parametrize("failures", [1, 2, 3])
+def test_a_solver_that_gives_up_is_asked_again(failures: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """HiGHS has given up at tolerance 1e-10 (status 15); what is then found is as private, and its bound holds."""
+    asked = ([0.2, 0.3, 0.5], [0.5, 0.3, 0.2])
+    best, distance = optimum(*asked, epsilon=1, n=7), wasserstein(*asked, epsilon=1, n=7).value
+    solve, tried = optimize.linprog, []
+
+    def fails(*words: object, **options: object) -> object:
+        tried.append(options["options"])
+        if len(tried) % (failures + 1):
+            return optimize.OptimizeResult(x=None, status=4, message="(HiGHS Status 15: model_status is Unknown)")
+        return solve(*words, **options)  # type: ignore[call-overload]
+
+    monkeypatch.setattr(optimize, "linprog", fails)
+    again = optimum(*asked, epsilon=1, n=7)
+    assert again.advantage == pytest.approx(best.advantage, abs=1e-6)
+    assert best.advantage <= again.bound + 1e-12
+    assert wasserstein(*asked, epsilon=1, n=7).value == pytest.approx(distance, abs=1e-6)
+    assert len(tried) == 2 * (failures + 1)
+    monkeypatch.setattr(optimize, "linprog", lambda *_, **__: optimize.OptimizeResult(x=None, status=4, message="15"))
+    with pytest.raises(PrivatestError, match="was not solved: 15 Use a smaller n"):
+        optimum(*asked, epsilon=1, n=7)
 
 
 def test_repair_of_a_badly_broken_solution() -> None:

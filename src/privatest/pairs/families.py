@@ -72,7 +72,11 @@ class Family:
 
     def freeze(self, values: tuple[float, ...]) -> Any:
         """The frozen scipy distribution, or what stands for it."""
-        shapes, loc, scale = self.arguments(*values)
+        try:
+            shapes, loc, scale = self.arguments(*values)
+        except OverflowError:
+            given = ", ".join(map(number_text, values))
+            raise InvalidDistribution(f"{self.name}({given}) is beyond what floating-point numbers hold.") from None
         if self.scipy in CONTINUOUS:
             return FrozenReals(self.scipy, shapes, loc, scale)
         if self.scipy in DISCRETE:

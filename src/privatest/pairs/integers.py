@@ -35,6 +35,9 @@ INVISIBLE: Final = math.log(1e-20)
 """Integers more likely than this stay single where there are not too many of them."""
 
 
+FARTHEST_CENTRE = 2.0**53
+
+
 class Integers(Distribution):
     """A probability mass function on the integers."""
 
@@ -116,12 +119,21 @@ class ScipyIntegers(Integers):
             raise InvalidDistribution(
                 f"{name}={self.describe()} has mass off the integers: give a mapping from label to probability instead."
             )
+        if _has_cdf(self._frozen) and self._beyond(FARTHEST_CENTRE) > 0.1:
+            raise InvalidDistribution(
+                f"{name}={self.describe()} has its mass beyond 2^53, where floating-point numbers do not tell one "
+                "integer from the next. Count in thousands, or take a continuous distribution."
+            )
         self._support = (lo, hi)
         ends = self.edges[[0, self.edges.size // 2, -2]].astype(float)
         if np.isnan(self.logpmf(ends)).any():
             raise InvalidDistribution(
                 f"{name}={self.describe()} has invalid parameters: scipy gives NaN for its masses."
             )
+
+    def _beyond(self, far: float) -> float:
+        with quiet():
+            return float(np.asarray(self._frozen.sf(far))) + float(np.asarray(self._frozen.cdf(-far)))
 
     @property
     def support(self) -> tuple[float, float]:

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from privatest.errors import InvalidDistribution
 from privatest.pairs.distribution import Floats
-from privatest.pairs.reals import LEVELS, Reals, quiet
+from privatest.pairs.reals import LEVELS, Reals, check_scale, quiet
 
 __all__ = ["NewScipyReals"]
 
@@ -31,6 +31,7 @@ class NewScipyReals(Reals):
         self._support = (float(ends[0]), float(ends[1]))
         if math.isnan(self._support[0]) or math.isnan(self._support[1]) or math.isnan(float(middle)):
             raise InvalidDistribution(f"{name}={self.describe()} has invalid parameters.")
+        check_scale(given.icdf, f"{name}={self.describe()}")
 
     @property
     def support(self) -> tuple[float, float]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cached_property
 from typing import Any, Final
@@ -32,6 +32,7 @@ LEVELS: Final[Floats] = np.unique(
 
 
 SMALLEST: Final = -708.0
+LARGEST_VALUE: Final = 1e100
 """Log of the smallest float that still has all its digits."""
 
 
@@ -132,6 +133,22 @@ def inverse_cdf(law: Reals, u: Floats, *, upper: bool) -> Floats:
     return np.asarray(x.reshape(np.shape(u)))
 
 
+def check_scale(ppf: Callable[[Floats], Any], text: str) -> None:
+    """Refuse a law of which doubles cannot hold the middle: squares and sums of its values would overflow or vanish."""
+    with quiet():
+        try:
+            low, left, right, high = np.asarray(ppf(np.array([0.01, 0.25, 0.75, 0.99])), dtype=float).tolist()
+        except (OverflowError, ValueError, ZeroDivisionError):
+            low = left = right = high = math.nan
+    apart = right - left > 1 / LARGEST_VALUE and len({low, left, right, high}) > 2
+    held = max(abs(low), abs(high)) < LARGEST_VALUE and apart
+    if not held:
+        raise InvalidDistribution(
+            f"{text} has its mass where floating-point numbers do not tell its values apart: 98% of it must lie within "
+            f"{LARGEST_VALUE:g} of 0, and not all in one place. Measure in other units."
+        )
+
+
 class ScipyReals(Reals):
     """A frozen continuous scipy distribution."""
 
@@ -148,6 +165,8 @@ class ScipyReals(Reals):
                 f"{name}={self.describe()} has invalid parameters: scipy gives NaN for its support or median."
             )
         self._support = (lo, hi)
+        if _has_fast_quantiles(self._frozen):
+            check_scale(self._frozen.ppf, f"{name}={self.describe()}")
         self._from_density = _lacks_log_density(self._frozen)
 
     @property

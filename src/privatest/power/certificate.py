@@ -165,6 +165,8 @@ class Certificate:
     def _trimmed(self, law: RootLaw) -> RootLaw:
         """Without the roots far out, of which there are too few to matter."""
         kept = np.flatnonzero(law.roots > 0.01 * self.effort.dropped * self.error * law.roots.max())
+        if len(kept) == 0:  # so many records that nothing is left of the roots: what is dropped is on the safe side
+            return RootLaw(law.step, 0, np.zeros(1))
         return RootLaw(law.step, law.first + int(kept[0]), law.roots[kept[0] : kept[-1] + 1])
 
     def _only_tails(self, n: int) -> float:

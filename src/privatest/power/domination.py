@@ -105,9 +105,11 @@ def shares(ratio: Floats, low: Floats | float, high: Floats | float) -> tuple[Fl
     """What of a root at ``ratio`` goes to ``low`` and to ``high``; all to ``low`` where the two are equal."""
     width = np.asarray(high - low, dtype=np.float64)
     apart = width > 0
-    scale = np.sinh(np.where(apart, width, 1.0) / 2)
-    lower = np.where(apart, np.sinh((high - ratio) / 2) / scale, 1.0)
-    upper = np.where(apart, np.sinh((ratio - low) / 2) / scale, 0.0)
+    # The quotients of sinh in a form that does not overflow where levels of many records lie far apart.
+    scale = np.expm1(-np.where(apart, width, 1.0))
+    below, above = np.where(apart, ratio - low, 0.0), np.where(apart, high - ratio, 0.0)
+    lower = np.where(apart, np.exp(-below / 2) * np.expm1(-above) / scale, 1.0)
+    upper = np.where(apart, np.exp(-above / 2) * np.expm1(-below) / scale, 0.0)
     return lower, upper
 
 
@@ -266,7 +268,10 @@ class RootLaw:
     @property
     def deviation(self) -> float:
         """Standard deviation of the level under the normalised roots."""
-        law = self.roots / self.roots.sum()
+        total = float(self.roots.sum())
+        if total == 0:
+            return 0.0
+        law = self.roots / total
         return math.sqrt(max(float(law @ (self.levels - law @ self.levels) ** 2), 0.0))
 
     def power(self, n: int) -> RootLaw:
@@ -279,6 +284,8 @@ class RootLaw:
         if most == 0:
             return [RootLaw(self.step, 0, np.ones(1)) for _ in counts]
         mass = float(self.roots.sum())
+        if mass == 0:  # so many records that nothing is left of their roots: less than there is, the safe side
+            return [RootLaw(self.step, 0, np.zeros(1) if n else np.ones(1)) for n in counts]
         law = self.roots / mass
         steps = np.arange(len(law), dtype=np.float64)
         mean, longest = float(law @ steps), most * (len(law) - 1)
@@ -314,6 +321,8 @@ class RootLaw:
     def coarser(self, step: float) -> RootLaw:
         """A law on a coarser lattice that dominates this one."""
         kept = self.roots > 0
+        if not kept.any():
+            return self
         return RootLaw.from_levels(self.levels[kept], self.roots[kept], step)
 
 

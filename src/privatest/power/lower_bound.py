@@ -32,6 +32,10 @@ TAILS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
 FEW_LEVELS = 12
 NEARLY_THE_SAME = 1e-2
 """Quick bounds this near to one another do not say which of two starts is the better one."""
+PLENTY = 20
+"""Beyond so many times the records that are about enough for certainty, nothing below 1 is provable."""
+LARGER = 1.2
+"""How many times as large the epsilon is whose best shape is tried as well."""
 QUICK, CAREFUL = Effort(6, (4, 12), 0.02, 1e-3, 16), Effort(24, (12, 72), 0.002, 1e-5)
 
 
@@ -66,8 +70,9 @@ def records_bound(pair: Pair, level: float, target: float) -> int:
         n = max(_last(search.at(shapes[0], QUICK), target, n, slack=0.01), 1)
         if abs(n - before) <= 0.04 * n:
             break
+    rivals += _from_above(search, n)
     # The quick bound ranks roughly.
-    shape = min([*shapes, *rivals], key=lambda shape: search.at(shape, CAREFUL)(n))
+    shape = min(dict.fromkeys([*shapes, *rivals]), key=lambda shape: search.at(shape, CAREFUL)(n))
     return _last(search.at(shape, CAREFUL), target, n, slack=5e-4) + 1
 
 
@@ -80,9 +85,17 @@ def advantage_bound(pair: Pair, epsilon: float, n: int) -> float:
     two_points = _two_points(atoms, epsilon)
     if two_points is not None:
         return two_points(n).best()[0]
+    if n > PLENTY * _guess(atoms, epsilon, 1 - 1e-12):
+        return 1.0
     search = _Search(atoms, epsilon, 1e-3, n)
     shapes, rivals = search.best_shapes(n)
-    return min(search.at(shape, CAREFUL)(n) for shape in [*shapes, *rivals])
+    rivals += _from_above(search, n)
+    return min(search.at(shape, CAREFUL)(n) for shape in dict.fromkeys([*shapes, *rivals]))
+
+
+def _from_above(search: _Search, n: int) -> list[Shape]:
+    """The best shape at a larger epsilon: a bound holds at all smaller ones, so what proves it must compete here."""
+    return _Search(search.atoms, LARGER * search.epsilon, search.error, n).best_shapes(n)[0][:1]
 
 
 def _two_points(atoms: Atoms, epsilon: float) -> Callable[[int], TwoPoint] | None:

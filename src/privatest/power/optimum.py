@@ -29,13 +29,13 @@ import numpy as np
 import numpy.typing as npt
 
 from privatest import _validate
-from privatest.errors import InvalidInput, PrivatestError
+from privatest.errors import InvalidInput
 from privatest.pairs import make_pair
 from privatest.power.histogram_test import DENOMINATOR, HistogramTest, exp_below
 from privatest.power.lower_bound import lower_bound
 from privatest.power.two_point import TwoPoint
 from privatest.rational import Number
-from privatest.theory.histograms import Classes, Histograms, merge
+from privatest.theory.histograms import Classes, Histograms, merge, solved_program
 
 __all__ = ["MOST_VARIABLES", "Optimum", "optimum", "optimum_sample_size"]
 
@@ -46,7 +46,6 @@ MOST_VARIABLES = 100_000
 """A program of this size takes a quarter of a minute to a minute."""
 MOST_RECORDS = 20_000_000
 """For two classes: a table of n + 1 probabilities that still fits comfortably into memory."""
-TOLERANCE = 1e-10
 _ELSEWHERE = "Use lower_bound() for what no private test can beat, and design() for one that comes close."
 
 
@@ -162,8 +161,6 @@ def _refuse(size: int, most: int, what: str) -> None:
 
 def _solve(classes: Classes, epsilon: float, n: int) -> tuple[Floats, float]:
     """An optimal g up to the solver's tolerance, and an upper bound on the advantage of every private test."""
-    from scipy import optimize
-
     k = classes.count
     rows = math.comb(n + k - 2, k - 1)
     _refuse(
@@ -175,21 +172,7 @@ def _solve(classes: Classes, epsilon: float, n: int) -> tuple[Floats, float]:
     histograms = Histograms(k, n)
     gain = histograms.law(classes.p) - histograms.law(classes.q)
     matrix, limit = _constraints(histograms, math.exp(min(epsilon, 300.0)))
-    found = optimize.linprog(
-        -gain,
-        A_ub=matrix,
-        b_ub=limit,
-        bounds=(0, 1),
-        method="highs-ds",
-        options={"primal_feasibility_tolerance": TOLERANCE, "dual_feasibility_tolerance": TOLERANCE},
-    )
-    if found.x is None:
-        raise PrivatestError(f"The linear program for n={n} was not solved: {found.message}")
-    # Weak duality: for any y >= 0, max over 0 <= g <= 1 of gain.g with A g <= b is at most b.y + sum of
-    # the positive parts of gain - A'y, so that the bound holds whatever the solver's accuracy.
-    y = np.maximum(-found.ineqlin.marginals, 0.0)
-    bound = float(limit @ y + np.maximum(gain - matrix.T @ y, 0.0).sum())
-    return np.clip(found.x, 0.0, 1.0), bound
+    return solved_program(gain, matrix, limit)
 
 
 def _constraints(histograms: Histograms, factor: float) -> tuple[Any, Floats]:

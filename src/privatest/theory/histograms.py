@@ -16,18 +16,26 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from privatest.errors import InvalidInput
+from privatest.errors import InvalidInput, PrivatestError
 from privatest.pairs import DiscretePair, Pair
 
-__all__ = ["Classes", "Histograms", "merge"]
+__all__ = ["Classes", "Histograms", "merge", "solved_program"]
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
+ATTEMPTS: tuple[tuple[Literal["highs-ds", "highs-ipm"], float], ...] = (
+    ("highs-ds", 1e-10),
+    ("highs-ds", 1e-9),
+    ("highs-ipm", 1e-9),
+    ("highs-ds", 1e-7),
+)
+"""How linear programs are solved, and how if that fails."""
 SAME_RATIO = 1e-13
 """Ratios within this of one another (relative, or absolute near 0) differ by rounding only."""
 
@@ -155,3 +163,30 @@ class Histograms:
             left = left - self.table[:, place]
             tail = math.fsum(p[place + 1 :])
         return law
+
+
+def solved_program(gain: Floats, matrix: Any, limit: Floats) -> tuple[Floats, float]:
+    """g in [0, 1] with A g <= b and gain.g as large as can be, and a bound that no such g exceeds.
+
+    Guarantees: the bound holds whatever the solver's accuracy, by weak duality: for any y >= 0, gain.g is at most b.y +
+    the sum of the positive parts of gain - A'y. g itself may break its constraints by about the tolerance. Where the
+    solver gives up at a small tolerance (HiGHS has states of its own for that), larger ones are tried.
+    """
+    from scipy import optimize
+
+    message = ""
+    for method, tolerance in ATTEMPTS:
+        found = optimize.linprog(
+            -gain,
+            A_ub=matrix,
+            b_ub=limit,
+            bounds=(0, 1),
+            method=method,
+            options={"primal_feasibility_tolerance": tolerance, "dual_feasibility_tolerance": tolerance},
+        )
+        if found.x is not None and found.status == 0:
+            y = np.maximum(-found.ineqlin.marginals, 0.0)
+            bound = float(limit @ y + np.maximum(gain - matrix.T @ y, 0.0).sum())
+            return np.clip(found.x, 0.0, 1.0), bound
+        message = str(found.message)
+    raise PrivatestError(f"The linear program of {len(gain)} variables was not solved: {message} Use a smaller n.")

@@ -27,7 +27,7 @@ from privatest import _validate
 from privatest.errors import InvalidInput, PrivatestError
 from privatest.pairs import Pair, make_pair
 from privatest.rational import Number
-from privatest.theory.histograms import Classes, Histograms, merge
+from privatest.theory.histograms import Classes, Histograms, merge, solved_program
 
 __all__ = ["UNITS", "Wasserstein", "transport_cost", "wasserstein"]
 
@@ -37,7 +37,6 @@ Integers = npt.NDArray[np.int64]
 UNITS = 1 << 48
 """The dual function's values are multiples of 1/UNITS."""
 MOST_VARIABLES = 50_000
-TOLERANCE = 1e-10
 _REMEDY = "Use fewer records or labels: the distance is for small domains."
 
 
@@ -109,7 +108,7 @@ def wasserstein(null: Any, alternative: Any, *, epsilon: Number, n: int) -> Wass
 
 
 def _solve(classes: Classes, histograms: Histograms, epsilon: float) -> tuple[Floats, float]:
-    from scipy import optimize, sparse
+    from scipy import sparse
 
     gain = histograms.law(classes.p) - histograms.law(classes.q)
     rows = histograms.rows
@@ -122,18 +121,7 @@ def _solve(classes: Classes, histograms: Histograms, epsilon: float) -> tuple[Fl
     # Typed Any: the stubs of linprog know dense matrices only.
     matrix: Any = sparse.csr_matrix((signs, (lines, columns)), shape=(len(edges) * size, histograms.count))
     limit = np.repeat([most for _, _, most in edges], size)
-    found = optimize.linprog(
-        -gain,
-        A_ub=matrix,
-        b_ub=limit,
-        bounds=(0, 1),
-        method="highs-ds",
-        options={"primal_feasibility_tolerance": TOLERANCE, "dual_feasibility_tolerance": TOLERANCE},
-    )
-    if found.x is None:
-        raise PrivatestError(f"The linear program was not solved: {found.message}")
-    flow = np.maximum(-found.ineqlin.marginals, 0.0)  # weak duality, as in power/optimum.py
-    return found.x, float(limit @ flow + np.maximum(gain - matrix.T @ flow, 0.0).sum())
+    return solved_program(gain, matrix, limit)
 
 
 def _repaired(found: Floats, histograms: Histograms, epsilon: Fraction) -> Integers:
