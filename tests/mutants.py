@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import argparse
 import ast
+import atexit
 import contextlib
 import importlib
 import json
@@ -32,6 +33,7 @@ import sys
 import tempfile
 import time
 import tomllib
+import traceback
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
@@ -69,12 +71,13 @@ WATCHED = [
 ]
 # Tests of a file: those of its folder, its doctests, and these.
 BESIDES = ["tests/contracts/test_running_privacy.py", "tests/contracts/test_release.py", "tests/test_charge.py"]
-OF_THE_TOP_FOLDER = ["tests/scores", "tests/noise", "tests/hypothesis", "tests/ledger"]
+OF_THE_TOP_FOLDER = ["tests/scores/test_documents.py", "tests/noise/test_documents.py", "tests/ledger/test_ledger.py"]
 # Servers, JVMs and processes that are killed take their time; what they show is shown without them, too.
-WITHOUT = "not Spark and not PostgreSQL and not spark and not postgres and not kill"
+WITHOUT = "not Spark and not PostgreSQL and not spark and not postgres and not kill and not race"
 # Tests in order of their time are taken until they add up to this many seconds.
 SECONDS_A_MUTANT = 40.0
 PATIENCE = 30.0
+CHILDREN: set[int] = set()
 
 COMPARISONS = "Lt_LtE LtE_Lt Gt_GtE GtE_Gt Eq_NotEq NotEq_Eq Lt_GtE GtE_Lt Gt_LtE LtE_Gt Is_IsNot IsNot_Is"
 BINARY = (
@@ -257,13 +260,28 @@ def tests_of(path: Path) -> list[str]:
 def _pytest(arguments: list[str], plugins: list[Any]) -> int:
     import pytest
 
-    quiet = ["-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:schemathesis", "--no-header", "--tb=no"]
+    quiet = [
+        "-W",
+        "ignore::pytest.PytestAssertRewriteWarning",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "-p",
+        "no:xdist",
+        "-p",
+        "no:schemathesis",
+        "--no-header",
+        "--tb=no",
+    ]
     return int(pytest.main([*quiet, "--hypothesis-seed=0", *arguments], plugins=plugins))
 
 
 def _begin_child(copy: Path, log: Path) -> None:
     """Everything a forked child needs before it imports the package: its own copy, its own group, no terminal."""
     os.setpgid(0, 0)
+    CHILDREN.clear()
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
     os.chdir(copy)
     os.environ["PYTHONPATH"] = str(copy / "src")
     sys.path[:0] = [str(copy / "src"), str(copy)]
@@ -282,13 +300,27 @@ def _fork(copy: Path, log: Path, work: Any) -> int:
     child = os.fork()
     if child == 0:
         code = 70
-        with contextlib.suppress(BaseException):
+        try:
             _begin_child(copy, log)
             code = work()
+        except BaseException:
+            traceback.print_exc()
+        sys.stdout.flush()
+        sys.stderr.flush()
         os._exit(code)
     with contextlib.suppress(OSError):
         os.setpgid(child, child)
+    CHILDREN.add(child)
     return child
+
+
+def end_children(*_: Any) -> None:
+    """No child, and nothing that a child started, outlives this process."""
+    for child in CHILDREN:
+        with contextlib.suppress(OSError):
+            os.killpg(child, signal.SIGKILL)
+    if _:
+        raise SystemExit(130)
 
 
 def first_pass(files: list[Path], copies: list[Path], folder: Path) -> dict[str, Any]:
@@ -308,6 +340,7 @@ def first_pass(files: list[Path], copies: list[Path], folder: Path) -> dict[str,
     merged: dict[str, Any] = {"lines": {}, "seconds": {}, "failed": []}
     for child, result in children:
         os.waitpid(child, 0)
+        CHILDREN.discard(child)
         if not result.exists():
             log = (folder / result.name.replace("reached", "first")).with_suffix(".log")
             raise SystemExit(f"The tests do not run without any mutant:\n{log.read_text()[-3000:]}")
@@ -393,6 +426,7 @@ def run(
                 os.killpg(child, signal.SIGKILL)
             if pid == 0:
                 os.waitpid(child, 0)
+            CHILDREN.discard(child)
             shutil.copyfile(ROOT / mutant.path, copies[place] / mutant.path)
             ended.append((child, place, mutant, "timeout" if late else _verdict(status)))
         for child, place, mutant, verdict in ended:
@@ -452,6 +486,9 @@ def main() -> int:
     asked = parser.parse_args()
 
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    atexit.register(end_children)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, end_children)
     preload()
     files = chosen(asked.files or WATCHED)
     equivalent = accepted()
