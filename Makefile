@@ -7,6 +7,9 @@ PIP   := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 PLAIN := $(VENV)/.installed-plain
 DEV   := $(VENV)/.installed-dev
 BENCH := $(VENV)/.installed-bench
+MUTANTS := $(VENV)/.installed-mutants
+# The lowest versions that pyproject.toml allows live apart.
+LOWEST := .venv-lowest
 
 # pip compiles what it installs, but not what it installs to be edited.
 COMPILE := $(BIN)/python -m compileall -q src
@@ -15,7 +18,7 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; 
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint bench clean system
+.PHONY: help run test lint bench mutants lowest clean system
 
 help: ## show this list
 	@grep -E '^[a-z]+:.*## ' Makefile | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 16
@@ -46,8 +49,15 @@ lint: $(DEV) ## ruff (rules and format) and mypy, strict
 bench: $(BENCH) ## time the package beside its peers; ROWS=1000000 scales it down
 	@$(BIN)/python benchmarks/run_bench.py $(if $(ROWS),--rows $(ROWS))
 
+mutants: $(MUTANTS) ## put small mistakes into critical files, see which no test notices; FILES="noise ledger" MINUTES=20 SEED=1 AGAIN=1
+	@$(BIN)/python -m tests.mutants $(FILES) $(if $(MINUTES),--minutes $(MINUTES)) $(if $(SAMPLE),--sample $(SAMPLE)) \
+		$(if $(SEED),--seed $(SEED)) $(if $(AGAIN),--again)
+
+lowest: $(LOWEST)/.installed ## test with the lowest version of every dependency; on demand, about ten minutes
+	@$(LOWEST)/bin/python -m tests.lowest
+
 clean: ## remove .venv, results and caches
-	rm -rf $(VENV) output build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(LOWEST) output build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(BIN)/python:
@@ -69,3 +79,15 @@ $(BENCH): pyproject.toml | $(BIN)/python
 	$(PIP) --editable '.[dev,bench]'
 	@$(COMPILE)
 	@touch $(PLAIN) $(DEV) $@
+
+$(MUTANTS): pyproject.toml | $(BIN)/python
+	$(PIP) --editable '.[mutants]'
+	@$(COMPILE)
+	@touch $(PLAIN) $(DEV) $@
+
+# uv and not pip: it alone can be told to take the lowest versions.
+$(LOWEST)/.installed: pyproject.toml | $(BIN)/python
+	@rm -rf $(LOWEST) && $(BIN)/python -m venv $(LOWEST)
+	@$(LOWEST)/bin/python -m pip install --quiet --disable-pip-version-check uv
+	$(LOWEST)/bin/uv pip install --quiet --python $(LOWEST)/bin/python --resolution lowest-direct --editable '.[dev,bench,opendp]'
+	@touch $@

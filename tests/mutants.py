@@ -71,7 +71,10 @@ WATCHED = [
 ]
 # Tests of a file: those of its folder, its doctests, and these.
 BESIDES = ["tests/contracts/test_running_privacy.py", "tests/contracts/test_release.py", "tests/test_charge.py"]
-OF_THE_TOP_FOLDER = ["tests/scores/test_documents.py", "tests/noise/test_documents.py", "tests/ledger/test_ledger.py"]
+OF_THE_TOP_FOLDER = {
+    "charge.py": ["tests/ledger", "tests/changepoint/test_monitor_state.py", "tests/hypothesis"],
+    "rational.py": ["tests/scores", "tests/noise/test_documents.py", "tests/hypothesis/test_private_test.py"],
+}
 # Servers, JVMs and processes that are killed take their time; what they show is shown without them, too.
 WITHOUT = "not Spark and not PostgreSQL and not spark and not postgres and not kill and not race"
 # Tests in order of their time are taken until they add up to this many seconds.
@@ -253,7 +256,12 @@ class Recorder:
 
 def tests_of(path: Path) -> list[str]:
     inside = path.relative_to(PACKAGE)
-    own = [f"tests/{inside.parts[0]}"] if len(inside.parts) > 1 else [*OF_THE_TOP_FOLDER, f"tests/test_{inside.name}"]
+    alone = len(inside.parts) == 1
+    own = (
+        [*OF_THE_TOP_FOLDER.get(inside.name, ()), f"tests/test_{inside.name}"]
+        if alone
+        else [f"tests/{inside.parts[0]}"]
+    )
     return [test for test in [*own, *BESIDES, str(path)] if (ROOT / test).exists()]
 
 
