@@ -40,6 +40,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = Path("src/privatest")
 ACCEPTED = Path(__file__).with_name("mutants_accepted.toml")
@@ -79,6 +81,7 @@ OF_THE_TOP_FOLDER = {
 WITHOUT = "not Spark and not PostgreSQL and not spark and not postgres and not kill and not race"
 # Tests in order of their time are taken until they add up to this many seconds.
 SECONDS_A_MUTANT = 40.0
+SECONDS_A_TEST = 8.0
 PATIENCE = 30.0
 CHILDREN: set[int] = set()
 
@@ -232,6 +235,16 @@ class Recorder:
         self.seconds: dict[str, float] = {}
         self._failed: set[str] = set()
 
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_call(self) -> Any:
+        """A test that computes for longer than that would make a mutant cost too much: it counts as failed here."""
+        signal.signal(signal.SIGPROF, _too_long)
+        signal.setitimer(signal.ITIMER_PROF, SECONDS_A_TEST)
+        try:
+            return (yield)
+        finally:
+            signal.setitimer(signal.ITIMER_PROF, 0)
+
     def pytest_runtest_logstart(self, nodeid: str) -> None:
         self._coverage.switch_context(nodeid)
 
@@ -254,6 +267,10 @@ class Recorder:
                 "failed": sorted(self._failed)}  # fmt: skip
 
 
+def _too_long(*_: Any) -> None:
+    raise TimeoutError
+
+
 def tests_of(path: Path) -> list[str]:
     inside = path.relative_to(PACKAGE)
     alone = len(inside.parts) == 1
@@ -266,8 +283,6 @@ def tests_of(path: Path) -> list[str]:
 
 
 def _pytest(arguments: list[str], plugins: list[Any]) -> int:
-    import pytest
-
     quiet = [
         "-W",
         "ignore::pytest.PytestAssertRewriteWarning",
@@ -521,7 +536,7 @@ def main() -> int:
         reached = first_pass(files, copies, folder)
         print(f"{len(reached['seconds'])} tests reach {len(files)} files; noted in {time.monotonic() - begun:.0f} s")
         for test in reached["failed"]:
-            print(f"    does not pass without a mutant, left out: {test}")
+            print(f"    too slow, or does not pass without a mutant; left out: {test}")
         results: list[tuple[Mutant, str]] = []
         for mutant, verdict in run(mutants, reached, copies, folder, time.monotonic() + 60 * asked.minutes):
             results.append((mutant, verdict))

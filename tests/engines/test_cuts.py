@@ -260,3 +260,16 @@ def test_totals_of_units_at_the_edge_of_64_bits_are_exact(rows: int) -> None:
     wide = Score(DyadicCells(0, 0, 2), table, Fraction(0), Fraction(1), np.array([0]), np.ones(1), np.ones(1))
     source = frame([(who, 0.0) for who in range(rows)])
     assert engines.total(wide, source, column="x", unit="who", max_rows_per_unit=1) == rows * 2**62
+
+
+@pytest.mark.parametrize("top", [2**32 - 2, 2**32 - 1, 2**32, 2**33 - 1, 2**34 - 1])
+def test_pairs_at_the_edge_of_what_one_number_holds_are_counted_alike(top: int) -> None:
+    """Units 0 to top and scores of 31 bits: together 63 bits, or one, two and three more."""
+    pairs = [(top, 2**31 - 1), (0, 0), (top, 0), (0, 2**31 - 1), (top - 1, 5), (top, 2**31 - 1), (2, 1)]
+    units, scores = (np.array(column, dtype=np.int64) for column in zip(*pairs, strict=True))
+    found = cuts._counted(units, scores)
+    assert list(zip(*(part.tolist() for part in found), strict=True)) == [
+        (*pair, pairs.count(pair)) for pair in sorted(set(pairs))
+    ]
+    again = cuts._counted(*(np.concatenate([part, part]) for part in found))
+    assert [part.tolist() for part in again] == [found[0].tolist(), found[1].tolist(), (2 * found[2]).tolist()]

@@ -37,6 +37,8 @@ def test_its_document_is_plain_json() -> None:
         "neighbours": "replace",
         "simulated": False,
         "private": True,
+        "receipt": None,
+        "replayed": False,
     }
     assert json.loads(json.dumps(OPEN.to_dict(), allow_nan=False))["epsilon"] == "inf"
     assert json.loads(json.dumps(SIMULATED.to_dict(), allow_nan=False))["private"] is False
