@@ -348,7 +348,10 @@ def end_children(*_: Any) -> None:
 
 def first_pass(files: list[Path], copies: list[Path], folder: Path) -> dict[str, Any]:
     """Run the tests of these files, in as many processes as there are copies."""
-    wanted = sorted({str(found) for path in files for test in tests_of(path) for found in _test_files(test)})
+    # Doctests last: pytest would import their modules anew, beside the ones that tests change.
+    wanted = sorted(
+        {str(found) for path in files for test in tests_of(path) for found in _test_files(test)}, reverse=True
+    )
     children = []
     for number, copy in enumerate(copies):
         share, result = wanted[number :: len(copies)], folder / f"reached{number}.json"
@@ -393,7 +396,7 @@ def reaching(mutant: Mutant, reached: dict[str, Any]) -> list[str]:
         else:
             return []
     chosen, total = [], 0.0
-    for test in sorted(tests, key=lambda test: reached["seconds"].get(test, 0.0)):
+    for test in sorted(tests, key=lambda test: (test.startswith("src/"), reached["seconds"].get(test, 0.0))):
         total += reached["seconds"].get(test, 0.0)
         if chosen and total > SECONDS_A_MUTANT:
             break

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
@@ -24,6 +25,7 @@ from privatest.noise import Laplace, Logistic, Noise, Tulap
 from privatest.pairs import make_pair
 from privatest.power.histogram_test import DENOMINATOR, HistogramTest
 from privatest.power.optimum import optimum
+from privatest.rational import rational
 from privatest.scores import Score, clamped_score
 from privatest.scores.score import LARGEST_TOTAL
 
@@ -97,6 +99,13 @@ def test_probabilities_at_the_ratio_of_privacy_and_one_unit_beyond(epsilon: Frac
     for ends in ((-1, DENOMINATOR // 2), (DENOMINATOR // 2, DENOMINATOR + 1)):
         with pytest.raises(InvalidInput, match="between 0 and"):
             made(*ends)
+
+
+@pytest.mark.parametrize("text", ["NaN", "sNaN", "Infinity", "-Infinity"])
+def test_a_decimal_that_is_no_number_is_refused_by_name(text: str) -> None:
+    assert rational(Decimal("1e-30")) == Fraction(1, 10**30)
+    with pytest.raises(InvalidInput, match=r"epsilon=-?(s?NaN|Infinity) must be finite"):
+        rational(Decimal(text), "epsilon")
 
 
 def scores_up_to(largest: int) -> Score:

@@ -76,7 +76,8 @@ def test_random_pairs_are_private(weights, epsilon, n, kind, clamp) -> None:  # 
     p, q = (np.array(column, dtype=float) for column in zip(*weights, strict=True))
     if p.sum() == 0 or q.sum() == 0 or np.allclose(p / p.sum(), q / q.sum()):
         return
-    test = pt.design(p / p.sum(), q / q.sum(), epsilon=epsilon, n=n, test=kind, clamp=clamp)
+    laws = (dict(enumerate(law / law.sum())) for law in (p, q))  # an array of zeros and a one is taken for data
+    test = pt.design(*laws, epsilon=epsilon, n=n, test=kind, clamp=clamp)
     assert log_ratio(test.noise, coarse(test), n) <= epsilon * SLACK
     totals = neighbouring_totals(coarse(test), n)
     assert decision_log_ratio(test.noise, test.cutoff, totals) <= epsilon * SLACK

@@ -124,7 +124,7 @@ def test_finite_pairs_have_exactly_their_probabilities(
     if p.sum() == 0 or q.sum() == 0 or np.allclose(p / p.sum(), q / q.sum()):
         return
     p, q = p / p.sum(), q / q.sum()
-    pair = make_pair(p, q)
+    pair = make_pair(dict(enumerate(p)), dict(enumerate(q)))  # an array of zeros and a one is taken for data
     score = clamped_score(pair, clamp)
     assert isinstance(score.cells, LabelCells)
     assert score.step * score.width <= clamp[1] - clamp[0]
