@@ -231,7 +231,10 @@ def test_a_different_handling_of_nulls_is_noticed(opener: str, tmp_path: Path, m
         for number, case in enumerate(CASES):
             folder = tmp_path / f"{broken is zero}-{number}"
             folder.mkdir()
-            failed += findings(case, opener, folder) != expected(case)
+            try:
+                failed += findings(case, opener, folder) != expected(case)
+            except InvalidData:  # rows that went after they were counted
+                failed += broken is dropped
         assert failed > len(CASES) / 2
 
 

@@ -272,7 +272,7 @@ def test_what_structure_can_refuse_gets_a_sentence() -> None:
         open_source(rows, column="x")
     assert open_source(rows, column="who").count() == 1
     with pytest.raises(InvalidInput, match=r"max_rows_per_unit=4611686018427387904 must be below 1,048,576"):
-        open_source(rows.select("who"), column="who", unit="who", max_rows_per_unit=2**62)
+        open_source(rows.selectExpr("who AS x", "who"), column="x", unit="who", max_rows_per_unit=2**62)
     odd = spark().sql("SELECT 1 AS n, make_interval(1) AS i, array(1) AS a, map(1, 2) AS m, named_struct('s', 1) AS s")
     for name in ("i", "a", "m", "s"):
         for words in ({"unit": name}, {"order": name}):

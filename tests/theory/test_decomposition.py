@@ -79,7 +79,8 @@ def test_P_and_Q_are_mixtures_of_core_and_tails_on_1000_random_pairs() -> None:
     swapped = 0
     for _ in range(1000):
         p, q, epsilon = random_pair(rng)
-        split = decompose(p, q, epsilon=epsilon)
+        # by label: an array of 0 and 1, as a law in one place is, would be taken for data
+        split = decompose(dict(enumerate(p)), dict(enumerate(q)), epsilon=epsilon)
         check_identities(split)
         swapped += split.swapped
         # tau and eps' by their definitions
