@@ -24,7 +24,7 @@ KERNELS: dict[str, tuple[str, Score]] = {
     "line, falling": ("_line_total", clamped_score(make_pair(stats.norm(1, 1), stats.norm(0, 1)), CLAMP)),
     "line, fine": ("_line_total", clamped_score(make_pair(stats.norm(0, 1), stats.norm(0.01, 1)), (-0.01, 0.012))),
     "line, far from 0": ("_line_total", clamped_score(make_pair(stats.norm(1e6, 1), stats.norm(1e6 + 1, 1)), CLAMP)),
-    "line, tiny": ("_line_total", clamped_score(make_pair(stats.norm(0, 1e-200), stats.norm(1e-200, 1e-200)), CLAMP)),
+    "line, tiny": ("_line_total", clamped_score(make_pair(stats.norm(0, 1e-99), stats.norm(1e-99, 1e-99)), CLAMP)),
     "dyadic": ("_dyadic_places", clamped_score(make_pair(stats.norm(0, 1), stats.norm(0, 2)), CLAMP)),
     "dyadic, shifted": ("_dyadic_places", clamped_score(make_pair(stats.norm(40, 1), stats.norm(41, 2)), CLAMP)),
     "line, from 0 on": ("_line_total", clamped_score(make_pair(stats.expon(), stats.expon(scale=2)), CLAMP)),

@@ -17,8 +17,8 @@ from privatest.scores.partition import MOST_CELLS, cell_masses, partition
 PAIRS = {
     "normal": (stats.norm(0, 1), stats.norm(1, 1)),
     "scale": (stats.norm(0, 1), stats.norm(0, 2)),
-    "tiny": (stats.norm(0, 1e-200), stats.norm(1e-200, 1e-200)),
-    "huge": (stats.norm(0, 1e100), stats.norm(1e100, 1e100)),
+    "tiny": (stats.norm(0, 1e-99), stats.norm(1e-99, 1e-99)),
+    "huge": (stats.norm(0, 1e99), stats.norm(1e99, 1e99)),
     "far from 0": (stats.norm(1e12, 1), stats.norm(1e12 + 1, 1)),
     "cauchy": (stats.cauchy(0, 1), stats.cauchy(1, 1)),
     "student and normal": (stats.t(2), stats.norm()),
