@@ -5,6 +5,8 @@
     ... --minutes 20 --seed 3                      as many as fit in the time, in an order given by the seed
     ... --sample 100 --seed 3                      so many of them
     ... --again                                    only those that survived the last run
+    ... --named                                    those that no test saw once (`mutants_named.toml`), by the tests that
+                                                   see them now
 
 The mistakes are those of cosmic-ray's operators, and a statement left out. (mutmut 3 makes none inside dataclasses, of
 which this package consists, and none outside of functions.) Mutants never touch the checkout: each worker has a copy.
@@ -45,6 +47,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = Path("src/privatest")
 ACCEPTED = Path(__file__).with_name("mutants_accepted.toml")
+NAMED = Path(__file__).with_name("mutants_named.toml")
 RESULTS = ROOT / "output" / "mutants.json"
 GOAL = 0.95
 
@@ -72,7 +75,13 @@ WATCHED = [
     "power/histogram_test.py",
 ]
 # Tests of a file: those of its folder, its doctests, and these.
-BESIDES = ["tests/contracts/test_running_privacy.py", "tests/contracts/test_release.py", "tests/test_charge.py"]
+BESIDES = [
+    "tests/contracts/test_running_privacy.py",
+    "tests/contracts/test_release.py",
+    "tests/contracts/test_gates.py",
+    "tests/contracts/test_fingerprints.py",
+    "tests/test_charge.py",
+]
 OF_THE_TOP_FOLDER = {
     "charge.py": ["tests/ledger", "tests/changepoint/test_monitor_state.py", "tests/hypothesis"],
     "rational.py": ["tests/scores", "tests/noise/test_documents.py", "tests/hypothesis/test_private_test.py"],
@@ -500,6 +509,40 @@ def accepted() -> dict[tuple[str, str], str]:
     return {(entry["before"], entry["after"]): entry["why"] for entry in entries}
 
 
+def run_named() -> int:
+    """Put in each mutant of ``mutants_named.toml`` by its text, wherever it stands, and run the tests named with it."""
+    entries = tomllib.loads(NAMED.read_text(encoding="utf-8"))["mutant"]
+    unseen = 0
+    with tempfile.TemporaryDirectory(prefix="mutants") as name:
+        folder = Path(name)
+        (copy,) = make_copies(1, folder)
+        tests = list(dict.fromkeys(test for entry in entries for test in entry["by"]))
+        if _ended(_fork(copy, folder / "run.log", lambda: _pytest(tests, []))) != "survived":
+            raise SystemExit(f"The tests do not pass without any mutant:\n{(folder / 'run.log').read_text()[-3000:]}")
+        for number, entry in enumerate(entries, 1):
+            holders = [path for path in (copy / PACKAGE).rglob("*.py") if entry["before"] in path.read_text("utf-8")]
+            text = holders[0].read_text("utf-8") if holders else ""
+            if len(holders) != 1 or text.count(entry["before"]) != 1:
+                verdict, where = "not one place", ", ".join(path.name for path in holders)
+            else:
+                (path,) = holders
+                where = str(path.relative_to(copy / PACKAGE))
+                path.write_text(text.replace(entry["before"], entry["after"]), "utf-8")
+                by = entry["by"]
+                verdict = _ended(_fork(copy, folder / "run.log", lambda by=by: _pytest(["-x", *by], [])))
+                path.write_text(text, "utf-8")
+            unseen += verdict != "killed"
+            print(f"{number:3} {verdict:9} {where}: {entry['cost']}", flush=True)
+    print(f"{len(entries) - unseen} of {len(entries)} killed")
+    return 1 if unseen else 0
+
+
+def _ended(child: int) -> str:
+    _, status = os.waitpid(child, 0)
+    CHILDREN.discard(child)
+    return _verdict(status)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("files", nargs="*", default=[], help="folders or files under src/privatest")
@@ -508,6 +551,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--again", action="store_true", help="only the survivors of the last run")
+    parser.add_argument("--named", action="store_true", help="those of mutants_named.toml, by the tests named there")
     parser.add_argument("--list", action="store_true", help="say how many there are, and run none")
     asked = parser.parse_args()
 
@@ -516,6 +560,8 @@ def main() -> int:
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, end_children)
     preload()
+    if asked.named:
+        return run_named()
     files = chosen(asked.files or WATCHED)
     equivalent = accepted()
     mutants = [mutant for path in files for mutant in mutants_of(path)]

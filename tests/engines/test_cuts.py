@@ -273,3 +273,14 @@ def test_pairs_at_the_edge_of_what_one_number_holds_are_counted_alike(top: int) 
     ]
     again = cuts._counted(*(np.concatenate([part, part]) for part in found))
     assert [part.tolist() for part in again] == [found[0].tolist(), found[1].tolist(), (2 * found[2]).tolist()]
+
+
+@pytest.mark.parametrize("bits", range(58, 68))
+@pytest.mark.parametrize("most", [1, 2**20, 2**27 - 1])
+def test_ranks_of_units_around_64_bits_are_exact(bits: int, most: int) -> None:
+    """Twice the rows times what is kept of them, from well below 64 bits to beyond them."""
+    rows = min((1 << bits) // (2 * most), 2**62 - 2)
+    ranks = [0, 1, rows // 3, rows - 1, rows]
+    found = kept_below(np.array(ranks), np.full(len(ranks), rows), most)
+    assert found.tolist() == [(2 * r * most + rows) // (2 * rows) for r in ranks]
+    assert found[-1] == most

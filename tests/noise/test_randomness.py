@@ -81,3 +81,16 @@ def test_an_empty_range_is_an_error(n: int) -> None:
 def test_a_seed_is_not_a_generator(rng: object) -> None:
     with pytest.raises(InvalidInput, match=r"default_rng\(seed\)"):
         seeded_source(rng)  # type: ignore[arg-type]
+
+
+def test_bits_take_no_more_words_than_they_hold() -> None:
+    class Words(np.random.Generator):
+        def integers(self, *_: object, **__: object) -> object:  # type: ignore[override]
+            return np.array([value << 60 | value for value in range(12, 0, -1)], dtype=np.uint64)
+
+    source = seeded_source(Words(np.random.PCG64(0)))
+    one, two, three, four = (value << 60 | value for value in range(1, 5))
+    assert [source.bits(64), source.bits(64)] == [one, two]
+    assert source.bits(128) == three << 64 | four
+    assert source.bits(68) == (5 << 60 | 5) << 4 | 6
+    assert [source.bits(4), source.bits(0), source.below(2**64), source.bits(4)] == [7, 0, 9 << 60 | 9, 10]
