@@ -76,7 +76,8 @@ NEWEST_ADVANCE = (
     .order_by(rows.c.kind.desc())
     .limit(1)
 )
-AFTER = select(rows).where(rows.c.sequence > bindparam("after")).order_by(rows.c.sequence)
+IN_ORDER = select(rows).order_by(rows.c.sequence)
+AFTER = IN_ORDER.where(rows.c.sequence > bindparam("after"))
 OF_DATASET = select(rows).where(rows.c.dataset == bindparam("dataset")).order_by(rows.c.sequence)
 GRANTS = select(rows).where(rows.c.kind == "grant").order_by(rows.c.sequence)
 DATASETS = select(rows.c.dataset).distinct().order_by(rows.c.dataset)
@@ -159,9 +160,10 @@ class Book:
         """The newest advance of the stream that a request began."""
         return self._first(NEWEST_ADVANCE, dataset=dataset, request=request)
 
-    def rows(self, after: int, limit: int) -> list[Row]:
-        """The next rows, unchecked, for the one who checks them all."""
-        return [Row(*values) for values in self.connection.execute(AFTER.limit(limit), {"after": after})]
+    def rows(self, after: int | None, limit: int) -> list[Row]:
+        """The next rows, unchecked, for the one who checks them all; None: from the first, whatever its number."""
+        statement, values = (IN_ORDER, {}) if after is None else (AFTER, {"after": after})
+        return [Row(*found) for found in self.connection.execute(statement.limit(limit), values)]
 
     def history(self, dataset: str | None) -> list[Row]:
         """All rows, or those of one data set, oldest first."""

@@ -339,7 +339,7 @@ class Ledger:
         """
         pin = None if since is None else read_fingerprint(since)
         chain = Chain(self._address.name)
-        after = -(2**62)  # below any number a row can have: one that was inserted before row 1 is found too
+        after: int | None = None  # from the very first: one that was inserted before row 1 is found too
         while True:
             # In portions, so that writers need not wait; rows never change, so the portions fit together.
             with self._store.read() as book:

@@ -1,0 +1,179 @@
+"""Names, amounts, settings and connections of the ledger at their edges: the last that passes and the first that does
+not."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import exc
+
+from privatest.charge import make_charge
+from privatest.errors import InvalidInput, LedgerTampered, MissingExtra
+from privatest.ledger import Ledger
+from privatest.ledger.amounts import MOST_BITS, canonical, shown, stored, unstored
+from privatest.ledger.store import abandon
+from privatest.ledger.texts import LONGEST_NAME
+
+GOOD: dict[str, Any] = {"dataset": "claims", "request": "q0", "epsilon": 0.1, "design": "sha256:5f2d"}
+WAYS: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {
+    "perform": (lambda book, **words: book.perform(**GOOD | words, compute=dict), ("dataset", "request", "design")),
+    "released": (lambda book, **words: book.released(**GOOD | words), ("dataset", "request", "design")),
+    "advance": (
+        lambda book, **words: book.advance(
+            **{"dataset": "claims", "request": "q0", "mark": "m", "after": "", "position": 1} | words
+        ),
+        ("dataset", "request", "mark"),
+    ),
+    "grant": (lambda book, dataset: book.grant(dataset, epsilon=1), ("dataset",)),
+    "covers": (lambda book, dataset: book.covers(dataset), ("dataset",)),
+    "granted": (lambda book, dataset: book.granted(dataset), ("dataset",)),
+    "history": (lambda book, dataset: book.history(dataset), ("dataset",)),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_every_way_in_refuses_what_is_no_name(way: str, path: Path) -> None:
+    ask, words = WAYS[way]
+    with Ledger(path) as book:
+        book.grant("claims", epsilon=1)
+        book.perform(**GOOD, compute=dict)
+        before = book.fingerprint()
+        for word in words:
+            for name, rule in (
+                (5, "must be text"),
+                ("", "must be one line of text"),
+                (" claims", "must be one line of text"),
+                ("claims\n", "must be one line of text"),
+                ("x" * (LONGEST_NAME + 1), f"has {LONGEST_NAME + 1} characters"),
+            ):
+                with pytest.raises(InvalidInput, match=f"^{word}=.* {rule}"):
+                    ask(book, **{word: name})
+        assert book.fingerprint() == before
+        book.grant("x" * LONGEST_NAME, epsilon=1)
+
+
+@pytest.mark.parametrize("positive", [True, False])
+def test_amounts_of_the_most_bits_and_one_more(positive: bool) -> None:
+    turn = (lambda whole: Fraction(whole)) if positive else (lambda whole: Fraction(1, whole))
+    largest = turn(2**MOST_BITS - 1)
+    assert unstored(stored(largest)) == largest
+    assert canonical(stored(largest)) == largest
+    with pytest.raises(InvalidInput, match="more than 990 digits"):
+        stored(turn(2**MOST_BITS))
+    assert MOST_BITS == 3300  # what ledgers hold already
+
+
+@pytest.mark.parametrize(
+    ("amount", "text"),
+    [
+        (Fraction(10**32), f"1{'0' * 32}.0"),
+        (Fraction(10**33), "about 1.00000e+33"),
+        (Fraction(1, 10**17), f"0.{'0' * 16}1"),
+        (Fraction(1, 10**18), "1/1000000000000000000"),
+        (Fraction(-1, 4), "-0.25"),
+        (Fraction(1, 3 * 10**20), "1/300000000000000000000"),
+        (Fraction(1, 3 * 10**21), "1/3000000000000000000000"),
+        (Fraction(1, 3 * 10**22), "about 3.33333e-23"),
+    ],
+)
+def test_amounts_for_people_are_short(amount: Fraction, text: str) -> None:
+    assert shown(amount) == text
+
+
+class Listening:
+    """A ledger that is never asked."""
+
+    def perform(self) -> None: ...
+
+    def released(self) -> None: ...
+
+
+def test_settings_are_noted_where_they_are_short() -> None:
+    short = {
+        **{"none": None, "whole": 3, "decimal": 0.5, "truth": True, "text": "x" * 200},
+        **{"empty": [], "one": [1], "two": [1, 2.5]},
+    }
+    long = {"format": "f", "letters": "x" * 201, "three": [1, 2, 3], "texts": ["x"], "nested": [[1]], "table": {"a": 1}}
+    charge = make_charge(
+        Listening(),
+        "claims",
+        "q0",
+        epsilon=Fraction(1),
+        design=lambda: {"test": {**short, **long}, "column": "x", "unit": None},
+        simulated=False,
+    )
+    assert charge is not None
+    assert charge.asked == {**short, "column": "x", "unit": None}
+
+
+@pytest.mark.parametrize("number", [0, -1, -(2**62), -(2**62) - 1, -(2**63)])
+def test_a_row_in_front_of_the_first_is_found_whatever_its_number(number: int, path: Path) -> None:
+    """It would be the budget of a data set of its own."""
+    import sqlite3
+
+    with Ledger(path) as book:
+        book.grant("claims", epsilon=1)
+        assert book.verify() == 1
+        with sqlite3.connect(path) as connection:
+            names = [row[1] for row in connection.execute("PRAGMA table_info(privatest_ledger_rows)")]
+            columns = ", ".join(str(number) if name == "sequence" else name for name in names)
+            columns = columns.replace("dataset", "'visits'")
+            connection.execute(f"INSERT INTO privatest_ledger_rows SELECT {columns} FROM privatest_ledger_rows")
+        connection.close()
+        with pytest.raises(LedgerTampered, match=f"Row {number} .* was inserted"):
+            book.verify()
+
+
+def test_a_ledger_is_closed_with_its_block(path: Path) -> None:
+    closed = []
+
+    class Heard(Ledger):
+        def close(self) -> None:
+            closed.append(True)
+            super().close()
+
+    with Heard(path) as book:
+        assert not closed
+        book.grant("claims", epsilon=1)
+    assert closed == [True]
+
+
+def test_without_sqlalchemy_it_is_named_and_other_missing_modules_are_not_taken_for_it(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setitem(sys.modules, "privatest.ledger.address", None)
+        with pytest.raises(ModuleNotFoundError, match=r"privatest\.ledger\.address"):
+            Ledger(path)
+    with monkeypatch.context() as patch:
+        patch.delitem(sys.modules, "privatest.ledger.address")
+        patch.setitem(sys.modules, "sqlalchemy", None)
+        with pytest.raises(MissingExtra, match=r"needs SQLAlchemy. Install it: pip install privatest\[ledger\]"):
+            Ledger(path)
+
+
+class Broken:
+    """A connection that cannot even be rolled back."""
+
+    def __init__(self, error: Exception | None) -> None:
+        self.error, self.said = error, list[str]()
+
+    def rollback(self) -> None:
+        self.said.append("rollback")
+        if self.error is not None:
+            raise self.error
+
+    def invalidate(self) -> None:
+        self.said.append("invalidate")
+
+
+def test_a_connection_that_cannot_be_rolled_back_is_dropped() -> None:
+    fine, broken = Broken(None), Broken(exc.OperationalError("", {}, Exception()))
+    for connection in (fine, broken):
+        abandon(connection)  # type: ignore[arg-type]
+    assert (fine.said, broken.said) == (["rollback"], ["rollback", "invalidate"])
