@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from fractions import Fraction
@@ -10,8 +11,9 @@ from typing import Any
 
 import pytest
 
-from privatest.errors import LedgerError, LedgerTampered, LedgerUnreadable
+from privatest.errors import InvalidInput, LedgerError, LedgerTampered, LedgerUnreadable, MissingExtra
 from privatest.ledger import Ledger
+from privatest.ledger.ledger import brief
 from privatest.ledger.rows import Row
 
 ROWS, HEAD = "privatest_ledger_rows", "privatest_ledger_head"
@@ -298,3 +300,35 @@ def refuses(ledger: Ledger, ask: Ask) -> None:
         with pytest.raises(LedgerError) as caught:
             attempt()
         assert isinstance(caught.value, LedgerTampered)
+
+
+@pytest.mark.parametrize("number", [1, 2, 9])
+def test_a_sealed_row_that_follows_another_is_found(used: Ledger, tamper: Tamper, number: int) -> None:
+    """All hashes fit their rows, and every row but one names the hash of the row before it."""
+    rows = [Row(*values) for values in tamper(f"SELECT * FROM {ROWS} ORDER BY sequence")]
+    previous, statements = "0" * 64, [f"DELETE FROM {ROWS}"]
+    for row in rows:
+        row = row._replace(previous="1" * 64 if row.sequence == number else previous).sealed()
+        previous = row.hash
+        statements.append(f"INSERT INTO {ROWS} VALUES ({cells(row)})")
+    with altered(tamper, *statements, f"UPDATE {HEAD} SET hash = '{previous}'"):
+        with pytest.raises(LedgerTampered, match=f"Row {number} .* does not continue the row before it"):
+            used.verify()
+    assert used.verify() == 9
+
+
+def test_a_release_is_asked_of_a_data_set_that_has_a_budget(used: Ledger) -> None:
+    asked: dict[str, Any] = {"request": "q0", "epsilon": 0.1, "design": "sha256:5f2d"}
+    with pytest.raises(InvalidInput, match="No data set 'clams' in the ledger .*claims"):
+        used.released(dataset="clams", **asked)
+
+
+@pytest.mark.parametrize(("count", "end"), [(4, "'f3'"), (5, "'f4'"), (6, "'f4' and 1 more"), (7, "'f4' and 2 more")])
+def test_of_many_sources_five_are_named(count: int, end: str) -> None:
+    assert brief([f"/data/f{number}" for number in range(count)]).endswith(end)
+
+
+def test_a_postgresql_ledger_without_its_driver_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    with pytest.raises(MissingExtra, match=r"needs psycopg. Install it: pip install privatest\[ledger\]"):
+        Ledger("postgresql://nobody@localhost/nothing")
