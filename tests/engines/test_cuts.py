@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from privatest import engines
 from privatest.engines import cuts
 from privatest.engines.cuts import kept_below
-from privatest.engines.keys import keys_of_objects, ranks
+from privatest.engines.keys import _loose_key, _sort_key, keys_of_objects, ranks
 from privatest.errors import InvalidData
 from privatest.scores import DyadicCells, Score
 from tests.engines.catalogue import SCORES
@@ -284,3 +284,51 @@ def test_ranks_of_units_around_64_bits_are_exact(bits: int, most: int) -> None:
     found = kept_below(np.array(ranks), np.full(len(ranks), rows), most)
     assert found.tolist() == [(2 * r * most + rows) // (2 * rows) for r in ranks]
     assert found[-1] == most
+
+
+@pytest.mark.parametrize(
+    ("field", "key"),
+    [
+        ("7", (0, 7)),
+        (" +7 ", (0, 7)),
+        (b"-7", (0, -7)),
+        ("12345678901234567890123", (0, 12345678901234567890123)),
+        ("1.5", (0, 1.5)),
+        ("1e3", (0, 1000.0)),
+        ("9" * 399, (0, 10**399 - 1)),
+        ("9" * 400, (0, math.inf)),
+        ("2024-01-01", (1, b"2024-01-01")),
+        (b" x ", (1, b"x")),
+        (b"\xff", (1, "\ufffd".encode())),
+        ("", (1, b"")),
+        (7, (0, 7)),
+    ],
+)
+def test_fields_of_text_files_sort_as_numbers_where_they_are_numbers(field: Any, key: tuple[Any, ...]) -> None:
+    assert _loose_key(field) == key
+
+
+class Hostile(datetime.datetime):
+    def isoformat(self, *_: Any, **__: Any) -> str:
+        raise ValueError
+
+
+@pytest.mark.parametrize(
+    ("key", "found"),
+    [
+        (Decimal("1e399"), (0, Fraction(10**399))),
+        (Decimal("1e400"), (0, math.inf)),
+        (Decimal("1e-399"), (0, Fraction(1, 10**399))),
+        (Decimal("1e-400"), (0, 0.0)),
+        (True, (0, True)),
+        (2**70 + 1, (0, 2**70 + 1)),
+        (Fraction(1, 4), (0, 0.25)),
+        ("x", (1, b"x")),
+        (b"x", (1, b"x")),
+        (datetime.date(2024, 1, 2), (1, b"2024-01-02")),
+        (Hostile(2024, 1, 2), (2,)),
+        (object, (2,)),
+    ],
+)
+def test_keys_sort_numbers_before_texts_before_all_else(key: Any, found: tuple[Any, ...]) -> None:
+    assert _sort_key(key) == found

@@ -171,3 +171,20 @@ def test_the_last_integer_of_the_support_and_the_first_beyond_it() -> None:
     for record, expected in ((2, 6), (3, 6), (10, 6), (11, 9), (12, 9), (-1, 9)):
         assert total(score, np.array([float(record), 0.0])) == expected + 4
         assert ArrayRecords(np.array([float(record)])).series(score).tolist() == [expected]
+
+
+@pytest.mark.parametrize("end", [-1, 0, 1, kernels.SMALL // 2, kernels.SMALL - 1])
+@pytest.mark.parametrize("side", [1, -1])
+def test_sums_of_cells_around_what_doubles_hold_exactly(end: int, side: int) -> None:
+    """Cells that end at the largest whose sum over a chunk is exact in doubles, and beyond; the sum is odd."""
+    size = 1 << 8
+    first = kernels.SMALL + end - size if side == 1 else -(kernels.SMALL + end - size)
+    cells = DyadicCells(0, first, size)
+    table = np.append(np.clip(np.arange(size), 3, size - 3), 5)
+    support = np.array([4])
+    score = Score(cells, table, Fraction(0), Fraction(1), support, np.ones(1), np.ones(1))
+    assert score.line == (1, 0)
+    chunk = np.full(CHUNK, float(first + 7)) + np.arange(CHUNK) % 5
+    chunk[0] = first + 9
+    for values in (chunk, chunk[1:]):
+        assert kernels.total_of(score)(values) == plain(score, values)

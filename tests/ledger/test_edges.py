@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from sqlalchemy import exc
@@ -16,6 +16,7 @@ from privatest.charge import make_charge
 from privatest.errors import InvalidInput, LedgerTampered, MissingExtra
 from privatest.ledger import Ledger
 from privatest.ledger.amounts import MOST_BITS, canonical, shown, stored, unstored
+from privatest.ledger.rows import same
 from privatest.ledger.store import abandon
 from privatest.ledger.texts import LONGEST_NAME
 
@@ -177,3 +178,42 @@ def test_a_connection_that_cannot_be_rolled_back_is_dropped() -> None:
     for connection in (fine, broken):
         abandon(connection)  # type: ignore[arg-type]
     assert (fine.said, broken.said) == (["rollback"], ["rollback", "invalidate"])
+
+
+def test_granting_what_a_data_set_has_writes_nothing(path: Path) -> None:
+    with Ledger(path) as book:
+        book.grant("claims", epsilon=1, covers=["/data/a.csv"])
+        book.grant("claims", epsilon=1, covers=["/data/a.csv"])
+        book.grant("claims", epsilon=1)
+        assert book.verify() == 1
+        book.grant("claims", epsilon=1, covers=["/data/a.csv", "/data/b.csv"])
+        book.grant("claims", epsilon=1, covers=[])
+        book.grant("claims", epsilon=1, covers=[])
+        assert book.verify() == 3
+
+
+@pytest.mark.parametrize(
+    ("noted", "given", "found"),
+    [
+        (None, "file:a", None),
+        (None, None, None),
+        ({"name": "a", "identity": None}, None, None),
+        ({"name": "a", "identity": None}, "file:a", False),
+        ({"name": "a", "identity": "file:a"}, None, False),
+        ({"name": "a", "identity": "file:a"}, "file:a", True),
+        ({"name": "a", "identity": "file:a"}, "file:b", False),
+    ],
+)
+def test_a_source_is_known_again_by_its_identity_alone(noted: Any, given: str | None, found: bool | None) -> None:
+    class Given(NamedTuple):
+        identity: str | None
+
+    assert same(noted or {}, Given(given)) is found  # type: ignore[arg-type]
+
+
+def test_a_receipt_holds_the_design(path: Path) -> None:
+    with Ledger(path) as book:
+        book.grant("claims", epsilon=1)
+        receipt = book.perform(**GOOD, compute=dict).receipt
+        assert receipt is not None
+        assert (receipt.design, receipt.request, receipt.dataset) == (GOOD["design"], "q0", "claims")
