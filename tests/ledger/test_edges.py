@@ -4,6 +4,7 @@ not."""
 from __future__ import annotations
 
 import sys
+import threading
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
@@ -17,7 +18,7 @@ from privatest.errors import InvalidInput, LedgerTampered, MissingExtra
 from privatest.ledger import Ledger
 from privatest.ledger.amounts import MOST_BITS, canonical, shown, stored, unstored
 from privatest.ledger.rows import same
-from privatest.ledger.store import abandon
+from privatest.ledger.store import abandon, after_fork, before_fork
 from privatest.ledger.texts import LONGEST_NAME
 
 GOOD: dict[str, Any] = {"dataset": "claims", "request": "q0", "epsilon": 0.1, "design": "sha256:5f2d"}
@@ -217,3 +218,39 @@ def test_a_receipt_holds_the_design(path: Path) -> None:
         receipt = book.perform(**GOOD, compute=dict).receipt
         assert receipt is not None
         assert (receipt.design, receipt.request, receipt.dataset) == (GOOD["design"], "q0", "claims")
+
+
+@pytest.mark.parametrize("url", ["://", "postgresql://user@host:port/database", "postgres ql://host/database"])
+def test_an_address_that_cannot_be_read_is_refused_without_repeating_it(url: str) -> None:
+    with pytest.raises(InvalidInput, match=r"^The ledger's URL cannot be read\. Write postgresql://user@host/database\.$"):
+        Ledger(url)
+
+
+def test_a_fork_waits_for_every_open_ledger_and_lets_all_go_afterwards(path: Path) -> None:
+    books = [Ledger(path.with_name(f"{number}.db")) for number in range(2)]
+    turns = [book._store.turn for book in books]
+
+    def free() -> list[bool]:
+        found = []
+        for turn in turns:
+            if got := turn.acquire(blocking=False):
+                turn.release()
+            found.append(got)
+        return found
+
+    def elsewhere() -> list[bool]:
+        found: list[bool] = []
+        thread = threading.Thread(target=lambda: found.extend(free()))
+        thread.start()
+        thread.join()
+        return found
+
+    assert elsewhere() == [True, True]
+    before_fork()
+    try:
+        assert elsewhere() == [False, False]
+    finally:
+        after_fork()
+    assert elsewhere() == [True, True]
+    for book in books:
+        book.close()
