@@ -7,10 +7,13 @@ import json
 import multiprocessing
 import os
 import pickle
+import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import privatest as pt
@@ -19,7 +22,7 @@ from privatest.changepoint.state_file import FORMAT, StateFile, read_text, state
 from privatest.changepoint.stream import TRACE, Stream
 from privatest.changepoint.watch import Watch
 from privatest.changepoint.watches import Targets, pair_watch, unknown_watch
-from privatest.errors import BudgetExceeded, InvalidDocument, InvalidInput, LedgerLocked, RequestConflict
+from privatest.errors import BudgetExceeded, InvalidData, InvalidDocument, InvalidInput, LedgerLocked, RequestConflict
 from privatest.noise import seeded_source
 from privatest.pairs import make_pair
 from privatest.rational import rational
@@ -797,3 +800,77 @@ def test_without_a_state_the_ledger_is_asked_once(ledger: pt.Ledger, tmp_path: P
     assert rows_of(ledger) == []
     monitor.save(tmp_path / "state.json")
     assert rows_of(ledger) == [monitor.seen // WATCH.block * WATCH.block]
+
+
+def test_a_state_that_went_on_with_another_ledger_is_refused_before_the_charge(
+    ledger: pt.Ledger, tmp_path: Path
+) -> None:
+    """By Monitor(..., state=) as by Monitor.load; a monitor that was killed while it began may still begin."""
+    path = tmp_path / "state.json"
+    begin(ledger, "a", state=path).update_many(QUIET)
+    other = pt.Ledger(tmp_path / "other.db")
+    other.grant("clicks", epsilon=5)
+    with pytest.raises(InvalidInput, match="the ledger that was charged"):
+        begin(other, "a", state=path)
+    assert other.spent("clicks") == 0
+    assert begin(ledger, "a", state=path).seen == len(QUIET) // WATCH.block * WATCH.block
+
+
+@pytest.mark.parametrize("batch", [None, 3])
+def test_threads_take_turns(batch: int | None) -> None:
+    """Every record is released once: two threads at one block would both release it, with noise of their own."""
+    monitor, threads, each = Monitor.of(WATCH), 4, 300
+    ready, failed = threading.Barrier(threads), []
+
+    def work() -> None:
+        ready.wait()
+        try:
+            for _ in range(each):
+                monitor.update(0) if batch is None else monitor.update_many([0] * batch)
+        except Exception as error:
+            failed.append(error)
+
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        workers = [threading.Thread(target=work) for _ in range(threads)]
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join()
+    finally:
+        sys.setswitchinterval(before)
+    assert not failed
+    assert monitor.seen == threads * each * (batch or 1)
+
+
+def test_a_child_forked_in_the_turn_of_a_thread_is_refused_and_does_not_wait() -> None:
+    monitor = Monitor.of(WATCH)
+    with monitor._stream._turn:
+        said = forked(lambda: monitor.update(0))
+    assert "monitor.save(path)" in said
+
+
+@pytest.mark.parametrize("watch", [WATCH, FIT], ids=["sums", "bits"])
+@pytest.mark.parametrize("before", ["none", "singles", "a batch", "both"])
+def test_a_tie_is_refused_where_the_block_that_is_open_ends(watch: Watch, before: str) -> None:
+    """Whatever of the block came before, record by record (and waits to be scored) or in batches."""
+    block, held = watch.block, {"none": (0, 0), "singles": (0, 1), "a batch": (2, 0), "both": (1, 1)}[before]
+    for place in range(1, 2 * block + 1):
+        monitor = Monitor.of(watch)
+        monitor.update_many([0] * held[0])
+        for _ in range(held[1]):
+            monitor.update(0)
+        at_an_end = (sum(held) + place) % block == 0
+        if not at_an_end and (sum(held) + place) % block not in (1, block - 1):
+            continue
+        when = np.arange(2 * block + 1)
+        when[place] = when[place - 1]
+        frame = pd.DataFrame({"x": rng().integers(2, size=len(when)), "when": when}).sample(frac=1, random_state=1)
+        try:
+            monitor.update_many(frame, column="x", order="when")
+            refused = False
+        except InvalidData:
+            refused = True
+        assert refused is at_an_end, place
+        assert monitor.seen == sum(held) + (0 if refused else len(frame))

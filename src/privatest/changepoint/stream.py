@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import threading
 import weakref
 from collections import deque
 from collections.abc import Iterable
@@ -41,6 +42,8 @@ class Stream(Single):
     ledger, and then it is shown; the ledger takes each step from a mark once. So of all copies of a state only one goes
     on, and a process that is killed in between leaves a state whose mark, or whose mark before, the ledger has.
 
+    Threads take turns: what one has consumed is released once, whoever comes next.
+
     Attributes:
         alarm: the alarm, if it has been raised.
         released: the newest releases, as integers.
@@ -58,6 +61,7 @@ class Stream(Single):
         self._charge: Charge | None = None
         self._mark = self._after = ""
         self._process, self._in_doubt = os.getpid(), False
+        self._turn = threading.Lock()
         self._generation = self._origin = 0
         self._progress: Progress = watch.rule.begin
         self._open: OpenBlock = open_block(watch.blocks, source)
@@ -98,6 +102,11 @@ class Stream(Single):
 
     def begin(self, charge: Charge) -> None:
         """Charge epsilon once; the ledger's release is the name of the one stream that the request began."""
+        if self._after and charge.earlier() is None:
+            raise InvalidInput(
+                f"This ledger has no monitor of request {charge.request!r} on data set {charge.dataset!r}, and the one "
+                "of this state was begun with a ledger. Nothing was charged: give the ledger that was charged then."
+            )
 
         def compute() -> dict[str, str]:
             if self.file is not None and self.fresh:
@@ -126,54 +135,58 @@ class Stream(Single):
 
     def take(self, record: Any) -> Alarm | None:
         """Consume one record, of any kind. Scored when its block is full."""
-        if self.alarm is not None:
-            return self.alarm
-        self._pending.append(record)
-        if len(self._pending) < self._room:
-            return None
-        try:
-            return self._flush()
-        except BaseException:
-            self._pending.pop()
-            raise
+        with self._turn:
+            if self.alarm is not None:
+                return self.alarm
+            self._pending.append(record)
+            if len(self._pending) < self._room:
+                return None
+            try:
+                return self._flush()
+            except BaseException:
+                self._pending.pop()
+                raise
 
     def take_many(self, records: Records, place: Any = None) -> Alarm | None:
         """Consume records until the alarm; the state goes on at ``place`` once a block ended among them."""
-        self.check()
-        if self.alarm is not None:
+        with self._turn:
+            self.check()
+            if self.alarm is not None:
+                return self.alarm
+            for part in _parts(records):
+                block = self.watch.block
+                lacks = self._open.start + block - self.seen
+                # Before anything is consumed: a tie across a block's end is refused wherever the alarm would be.
+                values = self.watch.blocks.values(part, range(lacks, sys.maxsize, block))
+                self._flush()
+                if self._consume(values, place) is not None:
+                    break
             return self.alarm
-        for part in _parts(records):
-            block = self.watch.block
-            lacks = self._open.start + block - self.seen
-            # Before anything is consumed: a tie across a block's end is refused wherever the alarm would be.
-            values = self.watch.blocks.values(part, range(lacks, sys.maxsize, block))
-            self._flush()
-            if self._consume(values, place) is not None:
-                break
-        return self.alarm
 
     def reset(self) -> None:
         """Begin anew with the next block."""
-        self.check()
-        self._flush()
-        self.alarm, self._progress, self._origin = None, self.watch.rule.begin, self._open.start
-        if self.file is not None:
-            self.persist()
+        with self._turn:
+            self.check()
+            self._flush()
+            self.alarm, self._progress, self._origin = None, self.watch.rule.begin, self._open.start
+            if self.file is not None:
+                self.persist()
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the state to a path and keep it there."""
-        self.check()
-        before = self.file
-        if before is not None and before.is_at(path):
-            before = None
-        else:
-            self.file = StateFile(path)
-        self._flush()
-        self.persist()
-        if before is not None:
-            moved = {"id": self.name, "generation": self._generation, "moved": True}
-            before.write(self.name, self._generation, json.dumps(moved))
-            before.close()
+        with self._turn:
+            self.check()
+            before = self.file
+            if before is not None and before.is_at(path):
+                before = None
+            else:
+                self.file = StateFile(path)
+            self._flush()
+            self.persist()
+            if before is not None:
+                moved = {"id": self.name, "generation": self._generation, "moved": True}
+                before.write(self.name, self._generation, json.dumps(moved))
+                before.close()
 
     def persist(self) -> None:
         """Write the state. It goes on behind the last whole block: nothing is kept of an unfinished one."""
@@ -282,6 +295,7 @@ _streams: weakref.WeakSet[Stream] = weakref.WeakSet()
 def _after_fork() -> None:
     for stream in list(_streams):
         stream._room = 0  # the next record of any kind meets check()
+        stream._turn = threading.Lock()  # a thread that had its turn is not in the child
 
 
 if hasattr(os, "register_at_fork"):
