@@ -68,13 +68,13 @@ def without_password(address: str) -> str:
     >>> without_password("postgresql://ann:s/e@t@host/claims?sslmode=require&password=x::payments")
     'postgresql://ann@host/claims?sslmode=require::payments'
     """
-    if _ADDRESS.fullmatch(address) is None:
+    found = _ADDRESS.search(address)  # whatever stands before it: blanks, jdbc:
+    if found is None:
         return address
-    scheme, login, rest, options = _parsed(address)
+    scheme, login, rest, options = _parsed(found[0])
     user = (login or "").partition(":")[0]
-    return f"{scheme}{user}{'@' if user else ''}{rest}{(options or '').replace('&...', '').removesuffix('?')}".replace(
-        "?::", "::"
-    )
+    kept = f"{scheme}{user}{'@' if user else ''}{rest}{(options or '').replace('&...', '').removesuffix('?')}"
+    return address[: found.start()] + kept.replace("?::", "::")
 
 
 def unclear_login(address: str) -> bool:
