@@ -22,6 +22,8 @@ __all__ = [
     "Source",
     "covered",
     "covers_of",
+    "overlap",
+    "reached",
     "source_of",
     "unclear_login",
     "without_password",
@@ -66,13 +68,13 @@ def without_password(address: str) -> str:
     >>> without_password("postgresql://ann:s/e@t@host/claims?sslmode=require&password=x::payments")
     'postgresql://ann@host/claims?sslmode=require::payments'
     """
-    if _ADDRESS.fullmatch(address) is None:
+    found = _ADDRESS.search(address)  # whatever stands before it: blanks, jdbc:
+    if found is None:
         return address
-    scheme, login, rest, options = _parsed(address)
+    scheme, login, rest, options = _parsed(found[0])
     user = (login or "").partition(":")[0]
-    return f"{scheme}{user}{'@' if user else ''}{rest}{(options or '').replace('&...', '').removesuffix('?')}".replace(
-        "?::", "::"
-    )
+    kept = f"{scheme}{user}{'@' if user else ''}{rest}{(options or '').replace('&...', '').removesuffix('?')}"
+    return address[: found.start()] + kept.replace("?::", "::")
 
 
 def unclear_login(address: str) -> bool:
@@ -135,6 +137,20 @@ def covered(source: Source | None, covers: Sequence[str]) -> bool:
     if not parts:
         return IN_MEMORY in covers
     return all(any(_within(part, one) for one in covers) for part in parts)
+
+
+def reached(source: Source | None, covers: Sequence[str]) -> bool:
+    """Whether any file or table of a source, those inside a folder included, is among those that a grant names."""
+    parts = [] if source is None else list(source.parts)
+    for folder in [part for part in parts if "://" not in part and os.path.isdir(part)]:
+        parts += [os.path.realpath(os.path.join(base, name)) for base, _, names in os.walk(folder) for name in names]
+    return any(_within(part, one) for part in parts for one in covers)
+
+
+def overlap(covers: Iterable[str], others: Iterable[str]) -> list[str]:
+    """What a grant names that another names too, or a part of: a file and its folder, a file and a glob it matches."""
+    named = [other for other in others if other != IN_MEMORY]
+    return sorted(one for one in covers if any(_within(one, other) or _within(other, one) for other in named))
 
 
 def _parsed(address: str) -> tuple[str, str | None, str, str | None]:

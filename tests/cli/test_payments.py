@@ -243,3 +243,14 @@ def test_a_locked_ledger_is_waited_for_as_long_as_asked(run: Run, files: Path, p
     holder.close()
     assert run("test", "-", *LAWS, "--ledger-timeout", "3", stdin=b"0\n").code == 2
     assert spent(files) == 0
+
+
+@pytest.mark.parametrize("before", [" ", "jdbc:", "from "])
+@pytest.mark.parametrize(
+    "address", ["postgresql://ann:s3/cret@127.0.0.1:9/d::t", "postgresql://127.0.0.1:9/d?password=s3cret"]
+)
+def test_no_password_is_saved_of_what_is_not_quite_an_address(before: str, address: str, run: Run, files: Path) -> None:
+    found = run("test", before + address, *QUESTIONS["test"], "--save", files / "problem.toml")
+    assert found.code == 2
+    for shown in ((files / "problem.toml").read_text(), found.out, found.err):
+        assert "cret" not in shown

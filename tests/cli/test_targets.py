@@ -160,3 +160,29 @@ def test_a_closed_standard_input_is_said(
     monkeypatch.setattr(sys, "stdin", gone)
     assert cli.main([*words, *LAWS]) == 2
     assert "Standard input is closed" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(os.name != "posix", reason="devices")
+def test_devices_and_pipes_are_never_replaced(place: Path, run: Run) -> None:
+    """A report or a state takes the place of what is there: that of a device would be gone for everybody."""
+    (place / "device").symlink_to("/dev/null")
+    os.mkfifo(place / "pipe")
+    kept = {name: os.lstat(place / name).st_ino for name in ("device", "pipe")}
+    for name in kept:
+        for words in (
+            *(("plan", *LAWS, option, name, "--force") for option in ("--save", "--report", "--save-design")),
+            ("test", "rows.csv", *LAWS, "--report", name, "--force"),
+            ("monitor", "lines.txt", *LAWS, "--state", name),
+            ("test", "rows.csv", *LAWS, "--ledger", name, *PAID[2:]),
+            ("ledger", "grant", "--ledger", name, "--dataset", "d", "--epsilon", "1"),
+        ):
+            found = run(*words)
+            assert (found.code, found.refused) == (2, True), (words, found.err)
+            assert "a pipe or a device" in found.err
+        test = pt.design("bernoulli(0.3)", "bernoulli(0.7)", epsilon=1, n=60)
+        with pytest.raises(pt.errors.InvalidInput, match="pipe or a device"):
+            pt.report.write(place / name, question={}, design=test, kind="plan")
+        with pytest.raises(pt.errors.InvalidInput, match="pipe or a device"):
+            pt.Monitor("bernoulli(0.3)", "bernoulli(0.7)", epsilon=1).save(place / name)
+    assert {name: os.lstat(place / name).st_ino for name in kept} == kept
+    assert not list(Path("/dev").glob("null*.lock"))

@@ -7,6 +7,7 @@ import math
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from functools import reduce
 from pathlib import Path
@@ -357,3 +358,31 @@ def test_an_executor_killed_during_the_job_changes_nothing(root: Path) -> None:
     assert report["tasks done when killed"] < report["tasks"]
     assert report["executors seen"] >= 3  # two, and the one that took the dead one's place
     assert report["total"] == report["expected"]
+
+
+def test_padded_texts_sort_without_their_padding(tmp_path: Path) -> None:
+    """Beside a tab, which sorts before a blank: Spark itself pads the constants it compares with, but not an order."""
+    session = spark()
+    session.sql(f"CREATE TABLE tabbed (day CHAR(4), n DOUBLE) USING parquet LOCATION '{tmp_path}/tabbed'")
+    try:
+        session.sql("INSERT INTO tabbed VALUES ('a\t', 0.1), ('a', 0.2), ('a b', 0.3), ('', 0.4), ('\t', 0.5)")
+        for frame in (session.table("tabbed"), session.table("tabbed").selectExpr("day AS day", "n")):
+            found = open_source(frame, column="n", order="day").series(LINE).tolist()
+            assert found == expected(LINE, [0.4, 0.5, 0.2, 0.1, 0.3])
+    finally:
+        session.sql("DROP TABLE tabbed")
+
+
+def test_rows_that_arrive_between_two_jobs_are_in_count_and_sum_or_in_neither() -> None:
+    """A frame with a row more for each millisecond that has passed when a job starts."""
+    start = time.time_ns() // 10**6 - 1000
+    growing = spark().range(2 * 10**6).where(f"id < unix_millis(current_timestamp()) - {start}")
+    for cut in ({}, {"unit": "day"}):
+        records = open_source(growing.selectExpr("0.1D AS x", "id AS day"), column="x", **cut)
+        counts = []
+        for _ in range(2):
+            records.check(LINE)
+            counts.append(records.count())
+            assert records.total(LINE) == sum(expected(LINE, [0.1])) * counts[-1]
+            assert sum(records.histogram(LINE.cells)) == records.count()
+        assert 1000 < counts[0] < counts[1]

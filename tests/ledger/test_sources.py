@@ -292,3 +292,50 @@ def test_a_source_in_memory_has_no_identity() -> None:
     assert source_of(BITS) == Source(IN_MEMORY)
     assert Source(IN_MEMORY).identity is None
     assert source_of(source_of("a.csv")) == source_of("a.csv")
+
+
+class TestOneBudgetForAFile:
+    """However it is named: by itself, by its folder, by a glob, through a link."""
+
+    @pytest.mark.parametrize(
+        "named", ["data", "data/*.csv", "dat*/a.csv", "data/[a]*.csv", "data/../data/a.csv", "**/a.csv"]
+    )
+    def test_grants_that_overlap_are_refused(
+        self, named: str, book: pt.Ledger, folder: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.chdir(folder)
+        (folder / "data").mkdir()
+        (folder / "a.csv").rename(folder / "data" / "a.csv")
+        for first, second in (("data/a.csv", named), (named, "data/a.csv")):
+            book.grant("d", epsilon=2, covers=first)
+            with pytest.raises(InvalidInput, match="belongs to data set 'd' already"):
+                book.grant("other", epsilon=2, covers=[second, "elsewhere.csv"])
+        book.grant("other", epsilon=2, covers="b.csv")
+
+    def test_globs_that_meet_in_a_file_are_refused_when_it_is_read(
+        self, book: pt.Ledger, folder: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.chdir(folder)
+        book.grant("d", epsilon=2, covers="a*.csv")
+        book.grant("other", epsilon=2, covers="*a.csv")
+        for dataset in ("d", "other"):
+            with pytest.raises(SourceNotCovered, match="would have two budgets"):
+                TEST.run("a.csv", column="x", ledger=book, dataset=dataset, request="r")
+            assert book.spent(dataset) == 0
+
+    def test_a_folder_is_all_that_lies_in_it(
+        self, book: pt.Ledger, folder: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.chdir(folder)
+        for name in ("data", "links", "others"):
+            (folder / name).mkdir()
+        (folder / "a.csv").rename(folder / "data" / "a.csv")
+        (folder / "links" / "c.csv").symlink_to(folder / "data" / "a.csv")
+        (folder / "b.csv").rename(folder / "others" / "b.csv")
+        book.grant("d", epsilon=2, covers="data/a.csv")
+        book.grant("other", epsilon=2)
+        for source in ("data", "links", "data/*", "links/*.csv", [Path("links")]):
+            with pytest.raises(SourceNotCovered, match="belongs to data set 'd'"):
+                TEST.run(source, column="x", ledger=book, dataset="other", request="r")
+        assert book.spent("other") == 0
+        TEST.run("others", column="x", ledger=book, dataset="other", request="r")

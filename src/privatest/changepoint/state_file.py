@@ -93,6 +93,10 @@ class StateFile:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = _place(path)
+        if os.path.exists(self.path) and not os.path.isfile(self.path):
+            raise InvalidInput(
+                f"The state {self.path.name!r} cannot be kept there: a folder, a pipe or a device is no file."
+            )
         self._next = self.path.with_name(self.path.name + ".next")
         self._key, self._process = str(self.path), os.getpid()
         before = _held.get(self._key)

@@ -50,8 +50,8 @@ def check_target(reads: Iterable[str | None] = (), force: bool = False, **paths:
                 raise errors.InvalidInput(f"{option} {path!r}: there is no folder {str(folder)!r}.")
             if not os.access(target if target.exists() else folder, os.W_OK):
                 raise errors.InvalidInput(f"{option} {path!r}: you may not write there.")
-            if target.is_fifo() or target.is_socket():
-                raise errors.InvalidInput(f"{option} {path!r} is a pipe. Name a file.")
+            if target.exists() and not target.is_file():
+                raise errors.InvalidInput(f"{option} {path!r} is a pipe or a device. Name a file.")
             if name != "state" and not force and target.is_file() and not _ours(name, path):
                 raise errors.InvalidInput(
                     f"{option} {path!r} is there already, and no such file. Name another one, or give --force."

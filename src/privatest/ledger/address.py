@@ -73,6 +73,8 @@ class Address:
                 raise LedgerUnavailable(f"No folder {folder!r} for the ledger {self.path.name!r}. Make it first.")
             if self.path.is_dir():
                 raise LedgerUnavailable(f"{self.name} is a folder; a ledger is a file.")
+            if self.path.exists() and not self.path.is_file():
+                raise LedgerUnavailable(f"{self.name} is a pipe or a device; a ledger is a file.")
             if not create and not self.path.exists():
                 raise LedgerUnavailable(f"No ledger at {self.name}.")
             if self.path.exists() and not os.access(self.path, os.R_OK):

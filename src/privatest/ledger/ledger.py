@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from privatest import _validate
-from privatest.addresses import IN_MEMORY, Source, covered, covers_of
+from privatest.addresses import Source, covered, covers_of, overlap, reached
 from privatest.charge import Recorded, differences
 from privatest.errors import (
     BudgetExceeded,
@@ -132,7 +132,7 @@ class Ledger:
                 )
             before = book.covers()
             for other, parts in before.items():
-                if other != dataset and (both := sorted(set(parts) & set(named or ()) - {IN_MEMORY})):
+                if other != dataset and (both := overlap(named or (), parts)):
                     raise InvalidInput(
                         f"covers={brief(both)} belongs to data set {other!r} already: the same records would have two "
                         f"budgets. Charge {other!r}, or take it away there first: ledger.grant({other!r}, covers=...)."
@@ -497,12 +497,16 @@ def check_covered(covers: Mapping[str, list[str]], dataset: str, source: Source 
             f"Data set {dataset!r} is granted for {brief(own)}; {name} is none of them. Give one of those, charge the "
             f"data set that {name} belongs to, or have it added: ledger.grant({dataset!r}, epsilon=..., covers=[...])."
         )
-    parts = () if source is None else source.parts
     for other, named in covers.items():
-        if own is None and any(covered(Source("", (part,)), named) for part in parts):
+        if other != dataset and reached(source, named):
+            remedy = (
+                f"Charge {other!r}."
+                if own is None
+                else f"Take it out of one of them: ledger.grant({other!r}, covers=...)."
+            )
             raise SourceNotCovered(
-                f"{name} belongs to data set {other!r}, whose grant names it; {dataset!r} is another one. Charge "
-                f"{other!r}."
+                f"{name} belongs to data set {other!r}, whose grant names it or a part of it; {dataset!r} is another "
+                f"one, and the same records would have two budgets. {remedy}"
             )
 
 

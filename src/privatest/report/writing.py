@@ -30,6 +30,10 @@ def write(
     target = Path(path)
     if target.is_dir():
         raise InvalidInput(f"path={os.fspath(path)!r} is a folder. Name a file in it, such as report.html.")
+    if target.exists() and not target.is_file():
+        raise InvalidInput(
+            f"path={os.fspath(path)!r} is a pipe or a device, which a report must not replace. Name a file."
+        )
     if not target.parent.is_dir():
         raise InvalidInput(f"path={os.fspath(path)!r}: there is no folder {os.fspath(target.parent)!r}. Make it first.")
     page = render(question=question, design=design, result=result, kind=kind).encode("utf-8")
