@@ -231,3 +231,34 @@ def test_what_is_no_file_is_refused_or_has_no_place(tmp_path: Path) -> None:
     assert watched.run() == [1, 2]
     assert watched.places == [None]
     os.close(pipe)
+
+
+def test_a_file_with_the_number_of_the_old_one_and_another_birth_is_another_file(path: Path) -> None:
+    """Whether or not this file system gives a number away again at once."""
+    path.write_bytes(text(1, 2, 3, 4))
+    known = place_of(path)
+    number, born = known["file"]
+    for other in ([number, born - 1], [number, born + 1], [number + 1, born]):
+        with pytest.raises(InvalidInput, match="is another file than the one that was read before, after 3 records"):
+            read(path, 3, {**known, "file": other})
+    assert read(path, 3, known) == [4]
+
+
+def test_two_files_of_one_number_are_told_apart_by_their_birth(path: Path) -> None:
+    path.write_bytes(text(1))
+    file = path.stat()
+    (number, born) = place_of(path)["file"]
+    assert number == file.st_ino
+    if born == file.st_dev:
+        pytest.skip("this system does not say when a file was made")
+    os.replace(path, path.with_name("older"))
+    path.write_bytes(text(1))
+    assert place_of(path)["file"][1] > born
+
+
+@pytest.mark.parametrize("kept", [False, True])
+def test_no_line_of_a_new_file_is_passed_over_though_it_is_longer_than_what_was_seen(path: Path, kept: bool) -> None:
+    path.write_bytes(text(1, 2, 3))
+    known = place_of(path)
+    replacing(path, text(*range(4, 24)), keep=kept)()
+    assert read(path, 3, known, replaced="new") == list(range(4, 24))

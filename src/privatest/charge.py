@@ -136,6 +136,7 @@ def make_charge(
     design: Callable[[], Mapping[str, Any]],
     simulated: bool,
     data: Any = None,
+    told: Mapping[str, Any] | None = None,
 ) -> Charge | None:
     """The charge a user asks for; None without a ledger.
 
@@ -143,6 +144,7 @@ def make_charge(
         epsilon: None where the release is not private, which no budget pays for.
         design: gives everything the release depends on besides the data, ready for JSON.
         data: what will be read, as the user passed it; only its name is looked at.
+        told: settings by which a difference from an earlier request is named; None: the short ones of the design.
     """
     named = {"dataset": dataset, "request": request}
     if ledger is None:
@@ -162,7 +164,8 @@ def make_charge(
     assert dataset is not None
     assert request is not None
     whole = design()
-    return Charge(ledger, dataset, request, epsilon, fingerprint(whole), _settings(whole), source_of(data))
+    settings = _settings(whole if told is None else {"told": told})
+    return Charge(ledger, dataset, request, epsilon, fingerprint(whole), settings, source_of(data))
 
 
 def fingerprint(question: Mapping[str, Any]) -> str:

@@ -108,3 +108,20 @@ def test_no_message_quotes_data(name: str) -> None:
         told = quoted(call, {**given, argument: AS_DATA[form]()})
         assert not any(word in told for word in SHOWN), (argument, form, told[:300])
         assert len(told) < 2000, (argument, form)
+
+
+@pytest.mark.parametrize("argument", ["null", "alternative"])
+@pytest.mark.parametrize("values", [[0, 1, 0], [0, 1, 1, 0], [1.0, 0.0, 0.0], [502, 498]], ids=str)
+@pytest.mark.parametrize("name", ["compare", "Monitor", "plan_change", "design"])
+def test_values_taken_for_data_are_told_by_the_argument_and_by_what_is_true_of_them(
+    name: str, values: list[float], argument: str
+) -> None:
+    call, given = CALLS[name]
+    with pytest.raises(pt.errors.InvalidDistribution) as told:
+        call(**{**given, argument: values})
+    message = str(told.value)
+    assert message.startswith(f"{argument} is taken for data: its values do not sum to 1")
+    assert "or are all 0 or 1" in message
+    assert "give the data to run(data)" in message
+    assert "502" not in message
+    assert "498" not in message

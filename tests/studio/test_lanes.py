@@ -180,3 +180,20 @@ def test_answers_are_remembered_within_bounds(hostile: Any, monkeypatch: pytest.
     for i in range(6):
         asyncio.run(lane.answer("echo", {"n": i, "long": "x" * 400}))
     assert len(lane._known) == 2
+
+
+def test_the_server_and_the_worker_each_keep_the_limit_of_time(hostile: Any) -> None:
+    """The server ends a worker that does not end itself, and a worker ends itself when no server does."""
+
+    async def ask() -> None:
+        with pytest.raises(errors.Infeasible, match="more than 1 seconds"):
+            await asyncio.wait_for(lane.answer("deaf", {}), 60)
+
+    lane = hostile(seconds=1)
+    asyncio.run(ask())
+    (alone,) = hostile()._workers
+    process = alone._started()
+    assert process.stdin is not None
+    process.stdin.write('{"job": "spin", "arguments": {}, "seconds": 0.1}\n')
+    process.stdin.flush()
+    assert process.wait(60) == 1

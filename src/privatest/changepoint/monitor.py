@@ -122,7 +122,8 @@ class Monitor(Single):
             )
         if distance is not None:
             distance = _validate.probability(distance=distance)
-        laws = [as_distribution(law) for law in (null, alternative) if law is not None]
+        given = {"null": null, "alternative": alternative}
+        laws = [as_distribution(law, name) for name, law in given.items() if law is not None]
         asked = {
             "null": laws[0].describe(),
             "alternative": f"distance {distance!r}" if distance is not None else laws[1].describe(),
@@ -161,7 +162,9 @@ class Monitor(Single):
         else:
             self._stream = Stream(made(), asked, randomness, file)
         stream = self._stream
-        charge = make_charge(**paying, epsilon=stream.watch.epsilon, design=stream.design, simulated=rng is not None)
+        charge = make_charge(
+            **paying, epsilon=stream.watch.epsilon, design=stream.design, simulated=rng is not None, told=stream.asked
+        )
         if charge is not None:
             self._stream.begin(charge)
         elif file is not None and self._stream.fresh:
@@ -343,6 +346,7 @@ class Monitor(Single):
             design=stream.design,
             simulated=rng is not None,
             data=source,
+            told=stream.asked,
         )
         if charge is not None:
             if charge.earlier() is None:

@@ -21,7 +21,7 @@ SUM_TOLERANCE = 1e-9
 MOST_TYPED = 20
 """Of a longer list that is no distribution nobody would look for the wrong entry: it is data in the wrong place."""
 TAKEN_FOR_DATA = (
-    "is taken for data: its values are no probabilities that sum to 1. Say what P and Q are, as in "
+    "is taken for data: its values do not sum to 1 as probabilities do, or are all 0 or 1. Say what P and Q are, as in "
     "design('bernoulli(0.3)', 'bernoulli(0.4)', epsilon=1, n=100), and give the data to run(data). "
     "A law with all its mass in one place is a mapping: {0: 0, 1: 1}."
 )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from privatest import markup
-from privatest.errors import Infeasible
+from privatest.errors import Infeasible, InvalidInput
 from privatest.hypothesis import PrivateTest
 from privatest.pairs import make_pair
 from privatest.power.designs import design
@@ -36,7 +36,8 @@ class Plan:
         lower_bound: see above; None when n was given.
         nonprivate: records that the likelihood-ratio test needs for the goal without privacy; None when n was given.
         best_advantage: see above; None unless n was given.
-        nonprivate_advantage: advantage of the likelihood-ratio test on n records; None unless n was given.
+        nonprivate_advantage: advantage of the likelihood-ratio test on n records; None unless n was given, and where
+            n records of a ratio without bounds could add up to more than 64 bits.
         complexity: what the paper's theorem says, with the regime.
         split: the paper's decomposition at this epsilon.
     """
@@ -163,7 +164,7 @@ def plan(
     level = epsilon if made.neighbours == "replace" else 2 * epsilon
     complexity, split = sample_complexity(P, Q, epsilon=epsilon), decompose_pair(pair, float(epsilon))
     if n is not None:
-        without = design(P, Q, epsilon=epsilon, n=n, test="llr", alpha=alpha).advantage
+        without = _without_privacy(P, Q, epsilon, n, alpha)
         best = advantage_bound(pair, float(level), made.n)
         return Plan(made, None, None, None, best, without, complexity, split)
     goal = make_goal(advantage, alpha, beta)
@@ -171,6 +172,13 @@ def plan(
     bound = records_bound(pair, float(level), target)
     nonprivate = _nonprivate(P, Q, epsilon, goal)
     return Plan(made, goal, bound, nonprivate, None, None, complexity, split)
+
+
+def _without_privacy(P: Any, Q: Any, epsilon: Number, n: int, alpha: float | None) -> float | None:
+    try:
+        return design(P, Q, epsilon=epsilon, n=n, test="llr", alpha=alpha).advantage
+    except InvalidInput:  # the private test is designed already: it is the ratio without a clamp that is too large
+        return None
 
 
 def _nonprivate(P: Any, Q: Any, epsilon: Number, goal: Goal) -> int | None:
