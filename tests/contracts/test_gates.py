@@ -131,9 +131,7 @@ def test_suffix_sums_up_to_64_bits_and_one_record_more(level: Fraction) -> None:
         detector.utilities(np.zeros(3), most + 1)
 
 
-@pytest.mark.parametrize(
-    "made", [Laplace, Logistic, lambda size: Tulap(size, 3)], ids=["laplace", "logistic", "tulap"]
-)
+@pytest.mark.parametrize("made", [Laplace, Logistic, lambda size: Tulap(size, 3)], ids=["laplace", "logistic", "tulap"])
 def test_noise_of_the_largest_and_the_smallest_size_and_a_step_beyond(made: Callable[[Fraction], Noise]) -> None:
     small, large = Fraction(1, 10**100), Fraction(10**100)
     for size in (small, large):

@@ -222,7 +222,9 @@ def test_a_receipt_holds_the_design(path: Path) -> None:
 
 @pytest.mark.parametrize("url", ["://", "postgresql://user@host:port/database", "postgres ql://host/database"])
 def test_an_address_that_cannot_be_read_is_refused_without_repeating_it(url: str) -> None:
-    with pytest.raises(InvalidInput, match=r"^The ledger's URL cannot be read\. Write postgresql://user@host/database\.$"):
+    with pytest.raises(
+        InvalidInput, match=r"^The ledger's URL cannot be read\. Write postgresql://user@host/database\.$"
+    ):
         Ledger(url)
 
 

@@ -311,15 +311,18 @@ def test_a_sealed_row_that_follows_another_is_found(used: Ledger, tamper: Tamper
         row = row._replace(previous="1" * 64 if row.sequence == number else previous).sealed()
         previous = row.hash
         statements.append(f"INSERT INTO {ROWS} VALUES ({cells(row)})")
-    with altered(tamper, *statements, f"UPDATE {HEAD} SET hash = '{previous}'"):
-        with pytest.raises(LedgerTampered, match=f"Row {number} .* does not continue the row before it"):
-            used.verify()
+    told = f"Row {number} .* does not continue the row before it"
+    with (
+        altered(tamper, *statements, f"UPDATE {HEAD} SET hash = '{previous}'"),
+        pytest.raises(LedgerTampered, match=told),
+    ):
+        used.verify()
     assert used.verify() == 9
 
 
 def test_a_release_is_asked_of_a_data_set_that_has_a_budget(used: Ledger) -> None:
     asked: dict[str, Any] = {"request": "q0", "epsilon": 0.1, "design": "sha256:5f2d"}
-    with pytest.raises(InvalidInput, match="No data set 'clams' in the ledger .*claims"):
+    with pytest.raises(InvalidInput, match=r"No data set 'clams' in the ledger .*claims"):
         used.released(dataset="clams", **asked)
 
 
