@@ -20,8 +20,8 @@ from scipy import stats
 
 from privatest.changepoint import Monitor, evaluate_monitor, plan_change
 from privatest.changepoint.evaluate import RIVALS, evaluate_change
-from privatest.changepoint.watches import Targets, pair_watch
-from privatest.pairs import make_pair
+from privatest.changepoint.tuned_watch import Targets, pair_watch
+from privatest.hypotheses import make_pair
 from privatest.rational import rational
 
 COINS = ("bernoulli(0.2)", "bernoulli(0.8)")

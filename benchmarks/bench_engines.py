@@ -28,7 +28,7 @@ PEAK = """
 import resource, sys
 from pathlib import Path
 from privatest import engines
-from privatest.hypothesis import PrivateTest
+from privatest.decision import PrivateTest
 test = PrivateTest.from_json(open(sys.argv[2]).read())
 def peak():
     status = Path("/proc/self/status")

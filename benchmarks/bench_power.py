@@ -9,7 +9,8 @@ import numpy as np
 from bench_core import Comparison, side_by_side
 
 import privatest as pt
-from privatest.hypothesis import NoisyTotal, PrivateTest
+from privatest.decision import PrivateTest
+from privatest.laws.total import NoisyTotal
 
 EPSILON = 0.5
 SIMULATED = 200

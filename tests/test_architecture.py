@@ -32,7 +32,7 @@ PUBLIC_PAGES = {"cli": {"report", "studio"}}
 FOLDERS = MAY_IMPORT.keys() | PUBLIC_ONLY
 NO_NOUNS = {"utils", "util", "common", "helpers", "misc"}
 
-RANDOMNESS = Path("noise/randomness.py")
+RANDOMNESS = Path("privacy/randomness.py")
 TOKENS = Path("studio/tokens.py")
 """The one place where a secret is drawn that is no noise: the token of the studio's page."""
 RANDOM_MODULES = {"secrets", "random", "uuid"}
@@ -67,7 +67,7 @@ def imports(where: Path, tree: ast.Module, root: Path) -> Iterator[str]:
         parts = module.split(".")
         if parts[0] != root.name:
             continue
-        # `from privatest import pairs` reaches the folder as `import privatest.pairs` does.
+        # `from privatest import pairs` reaches the folder as `import privatest.hypotheses` does.
         parts += [name] if len(parts) == 1 and name is not None else []
         target = parts[1] if len(parts) > 1 and (root / parts[1]).is_dir() else None
         if own == target and own is not None:
@@ -183,12 +183,12 @@ def test_the_check_reads_the_real_sources() -> None:
 PLANTED = {
     "pairs/a.py": ("from privatest.theory import decompose", "pairs may not know theory"),
     "theory/a.py": ("def f():\n    import privatest.scores.score", "theory may not know scores"),
-    "noise/a.py": ("from privatest.pairs import Pair", "noise may not know pairs"),
+    "noise/a.py": ("from privatest.hypotheses import Pair", "noise may not know pairs"),
     "noise/b.py": ("from ..theory import decompose", "noise may not know theory"),
     "noise/c.py": ("from privatest import pairs", "noise may not know pairs"),
-    "engines/a.py": ("from privatest.noise import Tulap", "engines may not know noise"),
+    "engines/a.py": ("from privatest.privacy import Tulap", "engines may not know noise"),
     "theory/c.py": ("from privatest.engines import total", "theory may not know engines"),
-    "ledger/a.py": ("from privatest.hypothesis import design", "ledger may not know hypothesis"),
+    "ledger/a.py": ("from privatest.decision import design", "ledger may not know hypothesis"),
     "theory/d.py": ("from privatest import pictures", "theory may not know pictures"),
     "theory/e.py": ("def draw():\n    from privatest import pictures", "theory may not know pictures"),
     "theory/f.py": ("def plot():\n    from privatest import power", "theory may not know power"),
@@ -197,12 +197,12 @@ PLANTED = {
     "report/a.py": ("from privatest import engines", "report may not know engines"),
     "scores/a.py": ("import privatest", "imports the whole package"),
     "scores/b.py": ("from privatest import design", "from the package's face"),
-    "cli/a.py": ("from privatest.hypothesis import design", "cli knows the public package only"),
+    "cli/a.py": ("from privatest.decision import design", "cli knows the public package only"),
     "cli/b.py": ("from privatest.errors import InvalidInput", "cli knows the public package only"),
     "cli/c.py": ("from privatest.studio.server import serve", "cli knows the public package only"),
     "cli/d.py": ("from privatest import hypothesis", "cli knows the public package only"),
     "studio/a.py": ("from privatest import hypothesis", "studio knows the public package only"),
-    "errors.py": ("from privatest.pairs import Pair", "a root module knows root modules only"),
+    "errors.py": ("from privatest.hypotheses import Pair", "a root module knows root modules only"),
     "utils.py": ("", "'utils' is not a noun"),
     "common/a.py": ("", "'common' is not a noun"),
     "gadgets/a.py": ("", "unknown folder 'gadgets'"),
@@ -240,17 +240,17 @@ def test_a_planted_mistake_is_found(where: str, tmp_path: Path) -> None:
 
 
 ALLOWED = {
-    "theory/a.py": "from privatest.errors import InvalidInput\nfrom privatest.pairs import Pair",
+    "theory/a.py": "from privatest.errors import InvalidInput\nfrom privatest.hypotheses import Pair",
     "theory/b.py": "class Split:\n    def plot(self):\n        from privatest import pictures\n        return pictures",
     "pictures/a.py": "from privatest.power import sample_size",
     "report/a.py": "from privatest import pictures",
     "scores/a.py": "from . import cells\nfrom .score import Score\nfrom ..theory import decompose",
-    "hypothesis/a.py": "from privatest.engines import total\nfrom privatest.noise import Tulap",
+    "hypothesis/a.py": "from privatest.engines import total\nfrom privatest.privacy import Tulap",
     "cli/a.py": "import privatest as pt\nfrom privatest import design\nfrom privatest.cli.tables import row",
     "cli/b.py": "from privatest import errors, report, studio",
-    "__init__.py": "from privatest.hypothesis import design\nfrom privatest.pairs import density",
+    "__init__.py": "from privatest.decision import design\nfrom privatest.hypotheses import density",
     "__main__.py": "from privatest.cli import main",
-    "noise/randomness.py": "import secrets",
+    "privacy/randomness.py": "import secrets",
     "studio/tokens.py": "import secrets",
     "pairs/a.py": "import numpy as np\nx = np.random.default_rng(3)",
     "pairs/b.py": "def f(law, rng):\n    return law.rvs(3, random_state=rng)",

@@ -14,6 +14,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from privatest.bounds import HistogramTest as HistogramTest
+    from privatest.bounds import Optimum as Optimum
+    from privatest.bounds import optimum_sample_size as optimum_sample_size
+    from privatest.bounds.lower_bound import lower_bound as lower_bound
+    from privatest.bounds.optimum import optimum as optimum
     from privatest.changepoint import Alarm as Alarm
     from privatest.changepoint import ChangePlan as ChangePlan
     from privatest.changepoint import ChangePoint as ChangePoint
@@ -24,6 +29,8 @@ if TYPE_CHECKING:
     from privatest.changepoint import evaluate_change as evaluate_change
     from privatest.changepoint import evaluate_monitor as evaluate_monitor
     from privatest.changepoint import plan_change as plan_change
+    from privatest.decision import PrivateTest as PrivateTest
+    from privatest.decision import Release as Release
     from privatest.engines import count_records as count_records
     from privatest.engines import read_lines as read_lines
     from privatest.fit import FitRelease as FitRelease
@@ -31,25 +38,18 @@ if TYPE_CHECKING:
     from privatest.fit import fit_design as fit_design
     from privatest.fit import fit_sample_size as fit_sample_size
     from privatest.fit import goodness_of_fit as goodness_of_fit
-    from privatest.hypothesis import PrivateTest as PrivateTest
-    from privatest.hypothesis import Release as Release
+    from privatest.hypotheses import density as density
+    from privatest.hypotheses import mixture as mixture
     from privatest.ledger import Ledger as Ledger
-    from privatest.pairs import density as density
-    from privatest.pairs import mixture as mixture
     from privatest.power import Comparison as Comparison
-    from privatest.power import HistogramTest as HistogramTest
-    from privatest.power import Optimum as Optimum
     from privatest.power import Plan as Plan
     from privatest.power import PowerCurve as PowerCurve
     from privatest.power import compare as compare
     from privatest.power import design as design
     from privatest.power import min_epsilon as min_epsilon
-    from privatest.power import optimum_sample_size as optimum_sample_size
     from privatest.power import plan as plan
     from privatest.power import power_curve as power_curve
     from privatest.power import sample_size as sample_size
-    from privatest.power.lower_bound import lower_bound as lower_bound
-    from privatest.power.optimum import optimum as optimum
     from privatest.theory import Decomposition as Decomposition
     from privatest.theory import SampleComplexity as SampleComplexity
     from privatest.theory import decompose as decompose
@@ -66,20 +66,20 @@ _HOMES = {
     "Evaluation": "changepoint",
     "FitRelease": "fit",
     "FitTest": "fit",
-    "HistogramTest": "power",
+    "HistogramTest": "bounds",
     "Ledger": "ledger",
     "Monitor": "changepoint",
     "MonitorEvaluation": "changepoint",
-    "Optimum": "power",
+    "Optimum": "bounds",
     "Plan": "power",
     "PowerCurve": "power",
-    "PrivateTest": "hypothesis",
-    "Release": "hypothesis",
+    "PrivateTest": "decision",
+    "Release": "decision",
     "SampleComplexity": "theory",
     "compare": "power",
     "count_records": "engines",
     "decompose": "theory",
-    "density": "pairs",
+    "density": "hypotheses",
     "design": "power",
     "detect_change": "changepoint",
     "evaluate_change": "changepoint",
@@ -87,11 +87,11 @@ _HOMES = {
     "fit_design": "fit",
     "fit_sample_size": "fit",
     "goodness_of_fit": "fit",
-    "lower_bound": "power",
+    "lower_bound": "bounds",
     "min_epsilon": "power",
-    "mixture": "pairs",
-    "optimum": "power",
-    "optimum_sample_size": "power",
+    "mixture": "hypotheses",
+    "optimum": "bounds",
+    "optimum_sample_size": "bounds",
     "plan": "power",
     "plan_change": "changepoint",
     "power_curve": "power",

@@ -172,7 +172,7 @@ def fingerprint(question: Mapping[str, Any]) -> str:
     """A name for a question: two have the same one iff they are the same, up to the tenth digit of a number.
 
     Guarantees nothing about what ``question`` leaves out: it must hold all that a release depends on besides the data.
-    A short description of P and Q will do only where it is ``named`` (see :class:`privatest.pairs.Distribution`).
+    A short description of P and Q will do only where it is ``named`` (see :class:`privatest.hypotheses.Distribution`).
     """
     text = json.dumps(_steady(question), sort_keys=True, allow_nan=False, separators=(",", ":"))
     return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"

@@ -1,6 +1,10 @@
 """Numbers as users write them: a float is read as its shortest decimal, so 0.1 is exactly 1/10.
 
 Everything between a record's score and the decision is computed with these rationals.
+
+Rigorous bounds of e^(-x) for rational x, in integers, to any number of bits.
+
+This is what a comparison with a uniform number of lazily extended precision needs when doubles cannot decide.
 """
 
 from __future__ import annotations
@@ -12,7 +16,7 @@ from numbers import Rational, Real
 
 from privatest.errors import InvalidInput, shown
 
-__all__ = ["Number", "rational"]
+__all__ = ["Number", "exp_bounds", "rational"]
 
 Number = int | float | Fraction | Decimal
 
@@ -40,3 +44,38 @@ def rational(value: Number, name: str = "value") -> Fraction:
             raise InvalidInput(f"{name}={shown(number)} must be finite.")
         return Fraction(repr(number))
     raise InvalidInput(f"{name}={shown(value)} must be a number.")
+
+
+# Rounding widens the interval by a few units at each of the steps below; this many more bits hide that.
+_GUARD = 32
+
+
+def exp_bounds(p: int, q: int, bits: int) -> tuple[int, int]:
+    r"""Integers lo, hi with :math:`lo \le 2^{bits} e^{-p/q} \le hi` and hi - lo at most 2, for p >= 0, q >= 1.
+
+    e^y for y = p/(q 2^s) <= 1/2 from its series, whose terms are all positive: rounded down, and rounded up with
+    the remainder added. Then the reciprocal, then s squarings, each rounded outwards.
+
+    >>> exp_bounds(1, 1, 20)
+    (385749, 385750)
+    """
+    s = max((p // q).bit_length() + 1, 0)
+    precision = bits + s + _GUARD
+    one = 1 << precision
+    divisor = q << s
+    lower = upper = low_term = high_term = one
+    k = 1
+    # Invariant: low_term <= 2^precision y^(k-1)/(k-1)! <= high_term, and likewise the partial sums.
+    while high_term > 1:
+        low_term = low_term * p // (divisor * k)
+        high_term = -(-high_term * p // (divisor * k))
+        lower, upper = lower + low_term, upper + high_term
+        k += 1
+        if p == 0:
+            break
+    upper += 2 * high_term  # the terms left out: a geometric series of ratio at most 1/2
+    low, high = one * one // upper, -(-one * one // lower)
+    for _ in range(s):
+        low, high = low * low >> precision, -(-high * high >> precision)
+    shift = precision - bits
+    return low >> shift, -(-high >> shift)

@@ -33,18 +33,17 @@ from typing import Any
 import numpy as np
 
 from privatest.changepoint.monitor import Monitor
-from privatest.changepoint.released import SumBlocks
 from privatest.changepoint.state_file import StateFile, read_text
 from privatest.changepoint.stream import Stream
-from privatest.changepoint.watch import Watch
-from privatest.changepoint.watches import Targets, pair_watch
+from privatest.changepoint.tuned_watch import Targets, pair_watch
+from privatest.changepoint.watch import SumBlocks, Watch
 from privatest.charge import make_charge
 from privatest.engines import read_lines
 from privatest.errors import InvalidDocument, InvalidInput, PrivatestError
+from privatest.hypotheses import make_pair
 from privatest.ledger import Ledger
 from privatest.line_files import LineFile, Lines
-from privatest.noise import system_source
-from privatest.pairs import make_pair
+from privatest.privacy import system_source
 from tests.ledger.server import quick_folder
 
 LONGEST = 0.04

@@ -9,8 +9,8 @@ import pytest
 
 from privatest.changepoint.blocks import BlockDesign
 from privatest.changepoint.confidence import upper_bounds
-from privatest.changepoint.laws import ScoreLaw
-from privatest.noise import Tulap
+from privatest.laws.block_laws import ScoreLaw
+from privatest.privacy import Tulap
 
 COIN = ScoreLaw(np.array([0, 1]), np.array([0.2, 0.8]), np.array([0.8, 0.2]), 1)
 

@@ -17,9 +17,9 @@ from scipy import stats
 import privatest as pt
 from privatest.changepoint.monitor import Monitor
 from privatest.changepoint.stream import TRACE
-from privatest.changepoint.watches import Targets, pair_watch, unknown_watch
+from privatest.changepoint.tuned_watch import Targets, pair_watch, unknown_watch
 from privatest.errors import Infeasible, InvalidData, InvalidInput, NothingToTest
-from privatest.pairs import make_pair
+from privatest.hypotheses import make_pair
 from privatest.rational import rational
 
 COINS = make_pair("bernoulli(0.2)", "bernoulli(0.8)")
@@ -308,7 +308,7 @@ def test_a_threshold_that_is_too_low_breaks_the_promise() -> None:
     """The check above can fail: a chart at half the threshold alarms much more often than the design says."""
     from dataclasses import replace
 
-    from privatest.changepoint.rules import Cusum
+    from privatest.changepoint.watch import Cusum
 
     assert isinstance(CUSUM.rule, Cusum)
     broken = replace(CUSUM, rule=Cusum(CUSUM.rule.threshold // 2))

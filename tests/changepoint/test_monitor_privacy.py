@@ -14,14 +14,12 @@ import numpy as np
 import pytest
 
 from privatest.changepoint.blocks import BlockDesign
+from privatest.changepoint.detectors import law_of
 from privatest.changepoint.monitor import Monitor
-from privatest.changepoint.released import FitBlocks, SumBlocks
-from privatest.changepoint.rules import Cusum, Intervals, Rule
-from privatest.changepoint.search import law_of
-from privatest.changepoint.watch import Watch
+from privatest.changepoint.watch import Cusum, FitBlocks, Intervals, Rule, SumBlocks, Watch
 from privatest.fit import fit_design
-from privatest.noise import Tulap
-from privatest.pairs import make_pair
+from privatest.hypotheses import make_pair
+from privatest.privacy import Tulap
 from privatest.scores import clamped_score
 from tests.contracts.exhaustive import log_sf
 
@@ -162,7 +160,7 @@ def test_noise_too_narrow_for_the_score_is_refused() -> None:
     document = blocks.to_dict()
     document["score"]["table"] = [[value * 3, count] for value, count in document["score"]["table"]]
     document["score"]["support"] = [3 * value for value in document["score"]["support"]]
-    from privatest.changepoint.released import blocks_from_dict
+    from privatest.changepoint.watch import blocks_from_dict
     from privatest.errors import InvalidDocument
 
     with pytest.raises(InvalidDocument, match="not be private"):

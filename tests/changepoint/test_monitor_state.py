@@ -20,11 +20,11 @@ import privatest as pt
 from privatest.changepoint.monitor import Monitor
 from privatest.changepoint.state_file import FORMAT, StateFile, read_text, state_text
 from privatest.changepoint.stream import TRACE, Stream
+from privatest.changepoint.tuned_watch import Targets, pair_watch, unknown_watch
 from privatest.changepoint.watch import Watch
-from privatest.changepoint.watches import Targets, pair_watch, unknown_watch
 from privatest.errors import BudgetExceeded, InvalidData, InvalidDocument, InvalidInput, LedgerLocked, RequestConflict
-from privatest.noise import seeded_source
-from privatest.pairs import make_pair
+from privatest.hypotheses import make_pair
+from privatest.privacy import seeded_source
 from privatest.rational import rational
 from tests.changepoint import kills
 

@@ -16,13 +16,12 @@ import pytest
 import privatest as pt
 from privatest.changepoint.bits import BitDesign, BitDetector, pair_bits
 from privatest.changepoint.blocks import BlockDesign, BlockDetector
-from privatest.changepoint.designs import _SplitDetector
+from privatest.changepoint.detectors import Problem, _SplitDetector, law_of
 from privatest.changepoint.direct import DirectDesign, DirectDetector
-from privatest.changepoint.search import Problem, law_of
-from privatest.engines.series import block_totals
-from privatest.hypothesis import PrivateTest
-from privatest.noise import Tulap, seeded_source
-from privatest.pairs import make_pair
+from privatest.decision import PrivateTest
+from privatest.engines.sources import block_totals
+from privatest.hypotheses import make_pair
+from privatest.privacy import Tulap, seeded_source
 from privatest.scores import clamped_score
 from tests.contracts.exhaustive import log_sf
 

@@ -10,7 +10,7 @@ import pytest
 from privatest.changepoint import rivals
 from privatest.changepoint.evaluate import RIVALS, evaluate_change, simulate_series
 from privatest.errors import Infeasible, InvalidInput
-from privatest.pairs import make_pair
+from privatest.hypotheses import make_pair
 
 
 def test_ranges_of_the_ratio() -> None:

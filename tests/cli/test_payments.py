@@ -132,7 +132,7 @@ def test_what_fails_while_the_answer_is_drawn_is_4_and_before_it_is_2(
     words = ("test", files / "a.csv", *QUESTIONS["test"], *paying, "--request", "r")
     for failing, code in ((lambda *_: 1 / 0, 4), (lambda *_: (_ for _ in ()).throw(KeyboardInterrupt), 130)):
         with monkeypatch.context() as broken:
-            broken.setattr("privatest.noise.tulap.Tulap._draw_doubled", failing)
+            broken.setattr("privatest.privacy.tulap.Tulap._draw_doubled", failing)
             found = run(*words)
         assert found.code == code
         assert "stays charged for request 'r'. The same request again completes it, without a new charge." in found.err

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from privatest.pairs import make_pair
+from privatest.hypotheses import make_pair
 from privatest.scores import Score, clamped_score
 
 __all__ = ["CASES", "Case", "by_hand"]

@@ -14,7 +14,7 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-from privatest.noise import Laplace, Logistic, Noise, Tulap
+from privatest.privacy import Laplace, Logistic, Noise, Tulap
 
 __all__ = ["decision_log_ratio", "largest_log_ratio", "log_pmf", "log_sf", "neighbouring_totals"]
 

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import privatest as pt
+from privatest.bounds.histogram_test import HistogramTest, dual_test
 from privatest.errors import InvalidInput
-from privatest.power.histogram_test import HistogramTest, dual_test
 from privatest.theory.wasserstein import wasserstein
 
 CASES = [

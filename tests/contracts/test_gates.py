@@ -12,19 +12,19 @@ import mpmath
 import numpy as np
 import pytest
 
+from privatest.bounds.histogram_test import DENOMINATOR, HistogramTest
+from privatest.bounds.optimum import optimum
 from privatest.changepoint.blocks import BlockDesign, BlockDetector
+from privatest.changepoint.detectors import law_of
 from privatest.changepoint.direct import DirectDesign, DirectDetector
-from privatest.changepoint.released import SumBlocks
-from privatest.changepoint.search import law_of
+from privatest.changepoint.watch import SumBlocks
+from privatest.decision import PrivateTest
+from privatest.decision.build import from_score
 from privatest.errors import InvalidInput
 from privatest.fit import fit_design
-from privatest.hypothesis import PrivateTest
-from privatest.hypothesis.build import from_score
-from privatest.hypothesis.neighbours import Neighbourhood
-from privatest.noise import Laplace, Logistic, Noise, Tulap
-from privatest.pairs import make_pair
-from privatest.power.histogram_test import DENOMINATOR, HistogramTest
-from privatest.power.optimum import optimum
+from privatest.hypotheses import make_pair
+from privatest.privacy import Laplace, Logistic, Noise, Tulap
+from privatest.privacy.neighbours import Neighbourhood
 from privatest.rational import rational
 from privatest.scores import Score, clamped_score
 from privatest.scores.score import LARGEST_TOTAL

@@ -16,9 +16,9 @@ import pytest
 
 import privatest as pt
 from privatest import engines
+from privatest.decision import PrivateTest
 from privatest.errors import InvalidData, InvalidInput
-from privatest.hypothesis import PrivateTest
-from privatest.noise import Noise, Tulap, seeded_source
+from privatest.privacy import Noise, Tulap, seeded_source
 from tests.contracts.exhaustive import decision_log_ratio, log_pmf
 
 SLACK = 1 + 1e-12

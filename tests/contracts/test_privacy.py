@@ -15,9 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import privatest as pt
+from privatest.decision import PrivateTest
 from privatest.errors import InvalidInput
-from privatest.hypothesis import PrivateTest
-from privatest.noise import Laplace, Noise, Tulap
+from privatest.privacy import Laplace, Noise, Tulap
 from privatest.rational import rational
 from tests.contracts.exhaustive import (
     decision_log_ratio,

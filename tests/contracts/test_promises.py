@@ -21,12 +21,16 @@ import pytest
 
 import privatest as pt
 from privatest import engines
-from privatest.changepoint import designs, monitor, plan
+from privatest.changepoint import change_plan as plan
+from privatest.changepoint import detectors as designs
+from privatest.changepoint import monitor
 from privatest.changepoint.blocks import BlockDetector
-from privatest.changepoint.released import SumBlocks
-from privatest.engines import cuts, protocol, series
+from privatest.changepoint.watch import SumBlocks
+from privatest.engines import protocol
+from privatest.engines import sources as series
+from privatest.engines import units as cuts
 from privatest.errors import InvalidData, InvalidInput
-from privatest.fit import designed
+from privatest.fit import fit_test as designed
 from privatest.scores import Cells
 from tests.engines.openers import FRAMES, SINGLE
 from tests.engines.warehouses import SPARK, WAREHOUSES

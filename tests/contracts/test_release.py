@@ -12,7 +12,7 @@ import pytest
 
 import privatest as pt
 from privatest.errors import InvalidData, InvalidDocument, InvalidInput
-from privatest.noise import Tulap
+from privatest.privacy import Tulap
 
 P, Q = "normal(0, 1)", "normal(1, 1)"
 

@@ -21,24 +21,19 @@ import privatest as pt
 from privatest.changepoint import direct as direct_module
 from privatest.changepoint.bits import BitDesign, BitDetector, pair_bits
 from privatest.changepoint.blocks import BlockDesign, BlockDetector
-from privatest.changepoint.designs import Detector, _SplitDetector
-from privatest.changepoint.direct import DirectDesign, DirectDetector
-from privatest.changepoint.exponential import draw_exponential
+from privatest.changepoint.detectors import Detector, _SplitDetector, fit_bits, law_of
+from privatest.changepoint.direct import DirectDesign, DirectDetector, draw_exponential
 from privatest.changepoint.monitor import Monitor
-from privatest.changepoint.released import FitBlocks, SumBlocks
-from privatest.changepoint.rules import Cusum, Intervals, Rule
-from privatest.changepoint.search import law_of
-from privatest.changepoint.unknown import fit_bits
-from privatest.changepoint.watch import Watch
-from privatest.engines.series import as_records
+from privatest.changepoint.watch import Cusum, FitBlocks, Intervals, Rule, SumBlocks, Watch
+from privatest.decision import PrivateTest
+from privatest.decision.build import from_score
+from privatest.engines.sources import as_records
 from privatest.fit import FitTest, fit_design
 from privatest.fit.candidates import Candidate
-from privatest.fit.excess import Excess
-from privatest.hypothesis import PrivateTest
-from privatest.hypothesis.build import from_score
-from privatest.hypothesis.neighbours import Neighbourhood
-from privatest.noise import Laplace, Tulap
-from privatest.pairs import make_pair
+from privatest.fit.statistic import Excess
+from privatest.hypotheses import make_pair
+from privatest.privacy import Laplace, Tulap
+from privatest.privacy.neighbours import Neighbourhood
 from privatest.scores import Score, clamped_score
 from tests.contracts.walk import Law, largest_loss, walk, walking
 

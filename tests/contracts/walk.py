@@ -2,8 +2,8 @@
 
 ``walk(run, reach)`` calls ``run(source)`` once for every branch and returns the exact law of what it answers. Nothing
 of a mechanism is restated: rates, levels, widths, cutoffs and roundings are those of the code under test. What is
-replaced are the coins of ``privatest.noise.coins``, each by one fork with the probabilities that ``tests/noise`` proves
-of them by walking their own draws, bit by bit.
+replaced are the coins of ``privatest.privacy.randomness``, each by one fork with the probabilities that
+``tests/privacy`` proves of them by walking their own draws, bit by bit.
 
 - A small uniform integer forks into its values; one that is only compared (``below(n) < p``) forks in two.
 - A uniform integer too large for that (the exponential mechanism's) is cut where the rest of the run changes, found by
@@ -28,8 +28,8 @@ import mpmath
 import numpy as np
 import pytest
 
-from privatest.changepoint import draws
-from privatest.noise import coins
+from privatest.privacy import draws
+from privatest.privacy import randomness as coins
 
 __all__ = ["Law", "largest_loss", "walk", "walking"]
 
@@ -202,7 +202,7 @@ def walking(reach: int) -> Any:
         for name, module in list(sys.modules.items()):
             if (
                 name.startswith("privatest")
-                and name != "privatest.noise.randomness"
+                and name != "privatest.privacy.randomness"
                 and "seeded_source" in vars(module)
             ):
                 patch.setattr(module, "seeded_source", lambda source: source)

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from privatest.pairs import Distribution, make_pair
+from privatest.hypotheses import Distribution, make_pair
 from privatest.scores import BoundedCells, Score, clamped_score, score_with_laws, whole_score
-from privatest.scores.partition import cell_masses
+from privatest.scores.clamped import cell_masses
 
 __all__ = ["HOSTILE", "NUMERIC", "SCORES", "TEXT", "Case", "by_hand", "containers"]
 

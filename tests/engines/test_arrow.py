@@ -150,7 +150,7 @@ def test_an_engine_loads_no_other_library(call: str, tmp_path: Path) -> None:
 import sys
 import numpy as np
 from privatest import engines
-from privatest.pairs import make_pair
+from privatest.hypotheses import make_pair
 from privatest.scores import clamped_score
 PATH = {str(tmp_path)!r}
 score = clamped_score(make_pair("normal(0, 1)", "normal(1, 1)"), (-1, 1))

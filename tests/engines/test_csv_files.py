@@ -18,11 +18,10 @@ from hypothesis import strategies as st
 import privatest as pt
 from privatest import engines
 from privatest.engines import csv_files
-from privatest.engines.csv_rows import LONGEST
-from privatest.engines.fields import FieldRecords, field_number
+from privatest.engines.fields import LONGEST, FieldRecords, field_number
 from privatest.engines.streams import StreamRecords
 from privatest.errors import InvalidData
-from privatest.pairs import make_pair
+from privatest.hypotheses import make_pair
 from privatest.scores import clamped_score
 from tests.engines.catalogue import SCORES
 

@@ -19,10 +19,11 @@ import pytest
 
 import privatest as pt
 from privatest import engines, fit_design, plan_change
-from privatest.engines import files, parquet
+from privatest.engines import files as parquet
+from privatest.engines import paths as files
 from privatest.engines.paths import as_paths, format_of
 from privatest.engines.protocol import counter
-from privatest.engines.series import as_records
+from privatest.engines.sources import as_records
 from privatest.errors import InvalidData, InvalidInput, MissingExtra
 from tests.engines.catalogue import SCORES
 

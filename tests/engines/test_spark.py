@@ -22,8 +22,7 @@ import privatest as pt
 from privatest import engines
 from privatest.engines import expression, open_source
 from privatest.engines.protocol import counter
-from privatest.engines.spark import SparkRecords
-from privatest.engines.spark_stages import _stages, score_in_stages
+from privatest.engines.spark import SparkRecords, _stages, score_in_stages
 from privatest.errors import InvalidData, InvalidInput, MissingExtra
 from privatest.scores import DyadicCells, Score
 from tests.engines.catalogue import SCORES

@@ -23,8 +23,8 @@ import privatest as pt
 from privatest import engines
 from privatest.engines import open_source
 from privatest.engines.protocol import counter
+from privatest.engines.sql import SqlRecords
 from privatest.engines.sql_language import IbisLanguage
-from privatest.engines.sql_records import SqlRecords
 from privatest.errors import InvalidData, InvalidInput, MissingExtra
 from privatest.scores import BoundedCells, Cells, LabelCells, Score
 from tests.engines.catalogue import NUMERIC, SCORES, STRANGE

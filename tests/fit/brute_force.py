@@ -11,7 +11,7 @@ import mpmath
 import numpy as np
 import numpy.typing as npt
 
-from privatest.fit.excess import Excess
+from privatest.fit.statistic import Excess
 
 __all__ = [
     "distance_from_uniform",

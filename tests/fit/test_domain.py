@@ -11,11 +11,10 @@ import pytest
 from scipy import stats
 
 from privatest import engines
-from privatest.engines.sequences import SequenceRecords
+from privatest.engines.arrays import SequenceRecords
 from privatest.errors import InvalidData, InvalidDistribution, InvalidDocument, InvalidInput
 from privatest.fit import fit_design
-from privatest.fit.domain import EdgeCells, domain_cells_from_dict, read_domain
-from privatest.fit.histogram import histogram
+from privatest.fit.domain import EdgeCells, domain_cells_from_dict, histogram, read_domain
 from privatest.scores import Cells, IntegerCells, LabelCells
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from privatest.fit.grains import Grains, exact_probabilities
-from privatest.noise import seeded_source
+from privatest.privacy import seeded_source
 from tests.fit.test_privacy import record_law
 
 laws = st.lists(st.integers(0, 50), min_size=2, max_size=8).filter(lambda x: sum(x) > 0)

@@ -13,9 +13,9 @@ import pytest
 from privatest.errors import InvalidDocument, InvalidInput
 from privatest.fit import FitTest, fit_design
 from privatest.fit.candidates import Candidate
-from privatest.fit.excess import Excess
 from privatest.fit.grains import Grains
-from privatest.noise import Tulap
+from privatest.fit.statistic import Excess
+from privatest.privacy import Tulap
 from tests.fit.brute_force import histograms, neighbours, tulap_pmf
 
 SLACK = 1 + 1e-12

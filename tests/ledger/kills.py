@@ -23,8 +23,7 @@ from fractions import Fraction
 from pathlib import Path
 
 from privatest.ledger import Ledger
-from privatest.ledger.chain import Chain
-from privatest.ledger.rows import Row
+from privatest.ledger.chain import Chain, Row
 
 WORKERS = 3
 EPSILON = Fraction(1, 10)

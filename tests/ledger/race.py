@@ -17,7 +17,7 @@ from pathlib import Path
 
 from privatest.errors import BudgetExceeded
 from privatest.ledger import Ledger
-from privatest.ledger.amounts import unstored
+from privatest.ledger.chain import unstored
 
 PROCESSES = 16
 

@@ -10,7 +10,7 @@ import pytest
 
 from privatest.errors import InvalidInput, LedgerTampered, RequestConflict
 from privatest.ledger import Ledger
-from privatest.ledger.rows import ADVANCE, Row
+from privatest.ledger.chain import ADVANCE, Row
 from tests.ledger.test_tampering import Tamper, altered, edit, forge
 
 Ask = Callable[..., dict[str, Any]]

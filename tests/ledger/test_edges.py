@@ -16,10 +16,9 @@ from sqlalchemy import exc
 from privatest.charge import make_charge
 from privatest.errors import InvalidInput, LedgerTampered, MissingExtra
 from privatest.ledger import Ledger
-from privatest.ledger.amounts import MOST_BITS, canonical, shown, stored, unstored
-from privatest.ledger.rows import same
+from privatest.ledger.chain import MOST_BITS, canonical, same, shown, stored, unstored
+from privatest.ledger.ledger import LONGEST_NAME
 from privatest.ledger.store import abandon, after_fork, before_fork
-from privatest.ledger.texts import LONGEST_NAME
 
 GOOD: dict[str, Any] = {"dataset": "claims", "request": "q0", "epsilon": 0.1, "design": "sha256:5f2d"}
 WAYS: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {
@@ -149,11 +148,11 @@ def test_without_sqlalchemy_it_is_named_and_other_missing_modules_are_not_taken_
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
-        patch.setitem(sys.modules, "privatest.ledger.address", None)
+        patch.setitem(sys.modules, "privatest.ledger.store", None)
         with pytest.raises(ModuleNotFoundError, match=r"privatest\.ledger\.address"):
             Ledger(path)
     with monkeypatch.context() as patch:
-        patch.delitem(sys.modules, "privatest.ledger.address")
+        patch.delitem(sys.modules, "privatest.ledger.store")
         patch.setitem(sys.modules, "sqlalchemy", None)
         with pytest.raises(MissingExtra, match=r"needs SQLAlchemy. Install it: pip install privatest\[ledger\]"):
             Ledger(path)

@@ -17,10 +17,8 @@ import pytest
 from privatest.charge import make_charge
 from privatest.errors import BudgetExceeded, InvalidInput, LedgerTampered, LedgerUnavailable, RequestConflict
 from privatest.ledger import Ledger
-from privatest.ledger.amounts import MOST_BITS, shown, stored
-from privatest.ledger.ledger import LONGEST_TIMEOUT, ROWS_AT_A_TIME
-from privatest.ledger.rows import EMPTY, Row
-from privatest.ledger.texts import LONGEST_NAME
+from privatest.ledger.chain import EMPTY, MOST_BITS, Row, exact, stored
+from privatest.ledger.ledger import LONGEST_NAME, LONGEST_TIMEOUT, ROWS_AT_A_TIME
 from privatest.rational import rational
 from tests.ledger.server import Server
 
@@ -177,7 +175,7 @@ class TestAmounts:
         (Fraction(10**16), "10000000000000000.0"),
     ])  # fmt: skip
     def test_amounts_are_shown_exactly_as_long_as_they_are_short(self, amount: Fraction, text: str) -> None:
-        assert shown(amount) == text
+        assert exact(amount) == text
         assert len(text) <= 40
 
     @pytest.mark.parametrize("number", ["NaN", "sNaN", "Infinity", "-Infinity"])

@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 
 from privatest.errors import BudgetExceeded, InvalidInput, RequestConflict
 from privatest.ledger import Ledger
-from privatest.ledger.amounts import shown, stored, unstored
+from privatest.ledger.chain import exact, stored, unstored
 from tests.ledger.server import quick_folder
 
 Ask = Callable[..., dict[str, Any]]
@@ -315,7 +315,7 @@ def test_amounts_are_stored_exactly(amount: Fraction) -> None:
 
 @given(amounts)
 def test_amounts_are_shown_truly(amount: Fraction) -> None:
-    text = shown(amount)
+    text = exact(amount)
     if text.startswith("about "):
         assert abs(Fraction(text.removeprefix("about ")) - amount) <= amount / 10**5
     else:

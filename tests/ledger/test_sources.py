@@ -105,7 +105,7 @@ class TestRecordedAnswers:
                 inner.append(TEST.run(BITS, ledger=book, **PAID))
             return draw(noise, source)
 
-        monkeypatch.setattr("privatest.noise.tulap.Tulap._draw_doubled", racing)
+        monkeypatch.setattr("privatest.privacy.tulap.Tulap._draw_doubled", racing)
         outer = TEST.run(BITS, ledger=book, **PAID)
         assert outer == inner[1]
         assert inner[1].replayed is None
@@ -142,7 +142,7 @@ class TestWhatAGrantCovers:
     ) -> None:
         book.grant("d", epsilon=2, covers=folder / "a.csv")
         with monkeypatch.context() as broken:
-            broken.setattr("privatest.noise.tulap.Tulap._draw_doubled", lambda *_: 1 / 0)
+            broken.setattr("privatest.privacy.tulap.Tulap._draw_doubled", lambda *_: 1 / 0)
             with pytest.raises(ZeroDivisionError):
                 TEST.run(folder / "a.csv", column="x", ledger=book, **PAID)
         with pytest.raises(SourceNotCovered):
@@ -271,7 +271,7 @@ class TestLedgersOfTheFirstFormat:
 def test_whatever_fails_after_the_charge_says_how_to_go_on(book: pt.Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
     for failing in (lambda *_: 1 / 0, lambda *_: (_ for _ in ()).throw(KeyboardInterrupt)):
         with monkeypatch.context() as broken:
-            broken.setattr("privatest.noise.tulap.Tulap._draw_doubled", failing)
+            broken.setattr("privatest.privacy.tulap.Tulap._draw_doubled", failing)
             with pytest.raises((ZeroDivisionError, KeyboardInterrupt)) as caught:
                 TEST.run(BITS, ledger=book, **PAID)
         note = charge_note(caught.value)

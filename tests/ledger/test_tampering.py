@@ -13,8 +13,8 @@ import pytest
 
 from privatest.errors import InvalidInput, LedgerError, LedgerTampered, LedgerUnreadable, MissingExtra
 from privatest.ledger import Ledger
+from privatest.ledger.chain import Row
 from privatest.ledger.ledger import brief
-from privatest.ledger.rows import Row
 
 ROWS, HEAD = "privatest_ledger_rows", "privatest_ledger_head"
 Ask = Callable[..., dict[str, Any]]

@@ -19,7 +19,7 @@ from scipy import stats
 
 import privatest as pt
 from privatest.errors import InvalidDocument, InvalidInput
-from privatest.pairs import make_pair
+from privatest.hypotheses import make_pair
 from privatest.scores import DyadicCells, LabelCells, Score, clamped_score, whole_score
 from privatest.scores.score import LARGEST_TOTAL, lattice
 

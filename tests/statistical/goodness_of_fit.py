@@ -19,7 +19,7 @@ from fractions import Fraction
 import numpy as np
 from scipy import stats
 
-from privatest.noise import Laplace, Logistic, Noise, Source, Tulap
+from privatest.privacy import Laplace, Logistic, Noise, Source, Tulap
 
 SMALLEST_EXPECTED = 50.0
 BAR = 1e-9

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from privatest.noise import Laplace, Logistic, Noise, Tulap, seeded_source, system_source
+from privatest.privacy import Laplace, Logistic, Noise, Tulap, seeded_source, system_source
 from tests.statistical.goodness_of_fit import BAR, draw_counts, goodness_of_fit, information, scaled
 
 pytestmark = pytest.mark.statistical

@@ -1,19 +1,113 @@
-"""The theorem's numbers: closed forms, two ways to each, and the orders the paper states."""
+"""One-record advantages: the identities of the theory against direct summation and integration.
+
+The theorem's numbers: closed forms, two ways to each, and the orders the paper states.
+"""
 
 from __future__ import annotations
 
 import itertools
 import json
 import math
+from typing import Any
 
+import numpy as np
 import pytest
-from scipy import stats
+from scipy import integrate, stats
 
 from privatest.errors import InvalidInput
-from privatest.pairs import make_pair
-from privatest.theory import decompose
-from privatest.theory.advantage import soft_clamped_advantage_direct
+from privatest.hypotheses import make_pair
+from privatest.theory import (
+    decompose,
+    soft_advantage,
+    soft_advantage_direct,
+    soft_clamped_advantage,
+    soft_clamped_advantage_direct,
+)
 from privatest.theory.complexity import SampleComplexity, sample_complexity
+
+
+def sigmoid(x: Any) -> Any:
+    return 1 / (1 + np.exp(-x))
+
+
+def test_both_identities_on_1000_random_pairs() -> None:
+    rng = np.random.default_rng(1811)
+    for _ in range(1000):
+        k = int(rng.integers(2, 12))
+        p, q = rng.dirichlet(np.full(k, rng.choice([0.2, 1.0, 5.0])), size=2)
+        if k > 2 and rng.random() < 0.2:
+            p[0], q[1] = 0, 0
+            p, q = p / p.sum(), q / q.sum()
+        epsilon = float(np.exp(rng.uniform(np.log(0.01), np.log(5))))
+        split = decompose(p, q, epsilon=epsilon)
+        with np.errstate(divide="ignore", over="ignore"):
+            ratio = np.log(p) - np.log(q)
+            soft = float(((p - q) * sigmoid(ratio / 2)).sum())
+            clamped = float(((p - q) * sigmoid(np.clip(ratio, *split.clamp) / 2)).sum())
+        h2 = 1 - float(np.sqrt(p * q).sum())
+        assert abs(soft_advantage(split.pair) - soft) < 1e-12
+        assert abs(soft_advantage(split.pair) - h2) < 1e-12
+        assert abs(soft_advantage_direct(split.pair) - soft) < 1e-12
+        assert abs(soft_clamped_advantage(split) - clamped) < 1e-12
+        assert abs(soft_clamped_advantage_direct(split) - clamped) < 1e-12
+
+
+def test_the_core_term_is_the_hellinger_distance_of_the_core() -> None:
+    split = decompose([0.2, 0.3, 0.5], [0.5, 0.3, 0.2], epsilon=0.4)
+    assert split.core is not None
+    by_parts = (
+        split.tau / 2 * (math.tanh(0.1) + math.tanh(split.epsilon_prime / 4))
+        + (1 - split.tau) * split.core.hellinger_squared
+    )
+    assert soft_clamped_advantage(split) == pytest.approx(by_parts, rel=1e-13)
+
+
+@pytest.mark.parametrize(
+    ("null", "alternative"),
+    [
+        (stats.norm(0, 1), stats.norm(1, 1)),
+        (stats.norm(0, 1), stats.norm(0, 2)),
+        (stats.cauchy(), stats.norm()),
+        (stats.expon(), stats.gamma(2)),
+        (stats.laplace(0, 1), stats.laplace(1, 1)),
+    ],
+)
+@pytest.mark.parametrize("epsilon", [0.2, 1.0, 4.0])
+def test_against_scipy_quadrature(null: Any, alternative: Any, epsilon: float) -> None:
+    split = decompose(null, alternative, epsilon=epsilon)
+    a, b = split.clamp
+
+    def integrand(x: float) -> float:
+        if math.isinf(x) or null.pdf(x) + alternative.pdf(x) == 0:
+            return 0.0
+        ratio = min(max(null.logpdf(x) - alternative.logpdf(x), a), b)
+        return float((null.pdf(x) - alternative.pdf(x)) * sigmoid(ratio / 2))
+
+    edges = [end for piece in (*split.sets.S, *split.sets.T) for end in piece]  # type: ignore[attr-defined]
+    points = sorted({0.0, 30.0, *(end for end in edges if math.isfinite(end))})
+    lows, highs = [-math.inf, *points], [*points, math.inf]
+    truth = math.fsum(
+        integrate.quad(integrand, lo, hi, epsabs=1e-13, limit=200)[0]
+        for lo, hi in zip(lows, highs, strict=True)
+        if null.cdf(hi) > 0 or alternative.cdf(hi) > 0
+    )
+    assert soft_clamped_advantage(split) == pytest.approx(truth, abs=1e-10)
+    assert soft_clamped_advantage_direct(split) == pytest.approx(truth, abs=1e-10)
+
+
+def test_close_pairs_do_not_cancel() -> None:
+    pair = make_pair("normal(0, 1)", "normal(0.001, 1)")
+    assert soft_advantage(pair) == pytest.approx(-math.expm1(-1e-6 / 8), rel=1e-11)
+    assert soft_advantage_direct(pair) == pytest.approx(-math.expm1(-1e-6 / 8), rel=1e-11)
+
+
+def test_edge_cases() -> None:
+    disjoint = decompose([1.0, 0.0], [0.0, 1.0], epsilon=0.8)
+    assert soft_clamped_advantage(disjoint) == pytest.approx(math.tanh(0.2))
+    assert soft_advantage(disjoint.pair) == 1
+    bounded = decompose([0.5, 0.5], [0.4, 0.6], epsilon=5)
+    assert soft_clamped_advantage(bounded) == soft_advantage(bounded.pair)
+
 
 BINARY = [([p, 1 - p], [q, 1 - q]) for p, q in itertools.product((0.05, 0.4, 0.9), (0.0, 0.1, 0.5, 0.95))]
 

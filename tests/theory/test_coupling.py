@@ -12,7 +12,7 @@ import pytest
 from scipy import optimize, stats
 
 from privatest.errors import InvalidInput
-from privatest.pairs import DiscretePair
+from privatest.hypotheses import DiscretePair
 from privatest.theory.coupling import Coupling, coupling, largest_gain
 
 Floats = npt.NDArray[np.float64]

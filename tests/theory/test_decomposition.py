@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from privatest.errors import InvalidInput, NothingToTest
-from privatest.pairs import ContinuousPair, DiscretePair, density, make_pair
+from privatest.hypotheses import ContinuousPair, DiscretePair, density, make_pair
 from privatest.theory import Decomposition, decompose, decompose_pair
 
 

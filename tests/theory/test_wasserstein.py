@@ -13,7 +13,7 @@ import pytest
 from scipy import optimize
 
 from privatest.errors import InvalidInput
-from privatest.pairs import make_pair
+from privatest.hypotheses import make_pair
 from privatest.theory.histograms import Histograms, merge
 from privatest.theory.wasserstein import UNITS, transport_cost, wasserstein
 

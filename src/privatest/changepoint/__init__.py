@@ -1,12 +1,10 @@
 """When did it change? Private change points: where data turned from P to Q, if they did. Arguments: proof.md."""
 
-from privatest.changepoint.alarm import Alarm
-from privatest.changepoint.detect import detect_change
+from privatest.changepoint.change_plan import ChangePlan, detect_change, plan_change
+from privatest.changepoint.change_point import Alarm, ChangePoint
 from privatest.changepoint.evaluate import Evaluation, evaluate_change
 from privatest.changepoint.evaluate_online import MonitorEvaluation, evaluate_monitor
 from privatest.changepoint.monitor import Monitor
-from privatest.changepoint.plan import ChangePlan, plan_change
-from privatest.changepoint.point import ChangePoint
 
 __all__ = [
     "Alarm",

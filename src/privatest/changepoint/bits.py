@@ -16,20 +16,18 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from privatest.changepoint.charts import SuffixAlarm
 from privatest.changepoint.confidence import FailureCurve
-from privatest.changepoint.draws import draw_many
-from privatest.changepoint.suffix_alarm import SuffixAlarm
+from privatest.decision import PrivateTest
 from privatest.engines.protocol import block_ends
-from privatest.engines.series import block_totals
-from privatest.hypothesis import PrivateTest
-from privatest.noise import Source, Tulap
+from privatest.engines.sources import block_totals
+from privatest.privacy import Source, Tulap
+from privatest.privacy.draws import draw_many
+from privatest.vectors import Floats, Integers
 
 __all__ = ["BitDesign", "BitDetector", "pair_bits"]
 
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 # Blocks on either side whose probabilities are computed one by one; the rest is bounded by what is missing from 1.
 _MOST_BLOCKS = 1_500

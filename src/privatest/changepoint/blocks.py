@@ -19,21 +19,19 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from privatest.changepoint.charts import SuffixAlarm
 from privatest.changepoint.confidence import CONFIDENCE, FailureCurve, upper_bounds, worst_of
-from privatest.changepoint.draws import draw_many
-from privatest.changepoint.laws import BlockLaws, ScoreLaw
-from privatest.changepoint.suffix_alarm import SuffixAlarm
 from privatest.engines.protocol import block_ends
-from privatest.engines.series import block_totals
-from privatest.noise import Source, Tulap
+from privatest.engines.sources import block_totals
+from privatest.laws.block_laws import BlockLaws, ScoreLaw
+from privatest.privacy import Source, Tulap
+from privatest.privacy.draws import draw_many
 from privatest.scores import Score
+from privatest.vectors import Floats, Integers
 
 __all__ = ["BlockDesign", "BlockDetector"]
 
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 # Positions within a block that the posterior tells apart.
 _SUBDIVISIONS = 12

@@ -9,12 +9,11 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
+
+from privatest.vectors import Floats, Integers
 
 __all__ = ["CONFIDENCE", "FailureCurve", "upper_bounds", "worst_of"]
 
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 CONFIDENCE = 0.999
 """The chance that a simulated bound is one."""

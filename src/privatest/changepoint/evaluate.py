@@ -12,15 +12,14 @@ import numpy.typing as npt
 
 from privatest import _validate
 from privatest.changepoint import rivals
-from privatest.changepoint.plan import METHODS, ChangePlan, plan_change
+from privatest.changepoint.change_plan import METHODS, ChangePlan, plan_change
 from privatest.errors import InvalidInput
-from privatest.pairs import Pair, make_pair
+from privatest.hypotheses import Pair, make_pair
 from privatest.rational import Number
+from privatest.vectors import Floats, Integers
 
 __all__ = ["RIVALS", "Evaluation", "evaluate_change", "simulate_series"]
 
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 RIVALS = ("OfflinePCPD", "OfflinePCPD, delta=0.1", "maximum likelihood", "PNCPD", "middle")
 

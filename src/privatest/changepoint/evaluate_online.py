@@ -14,15 +14,15 @@ from privatest import _validate
 from privatest.changepoint import rivals, rivals_online
 from privatest.changepoint.evaluate import simulate_series
 from privatest.changepoint.monitor import METHODS, Monitor
+from privatest.changepoint.tuned_watch import Targets, pair_watch
 from privatest.changepoint.watch import Watch
-from privatest.changepoint.watches import Targets, pair_watch
 from privatest.errors import InvalidInput
-from privatest.pairs import Pair, make_pair
+from privatest.hypotheses import Pair, make_pair
 from privatest.rational import Number
+from privatest.vectors import Integers
 
 __all__ = ["ONLINE_RIVALS", "MonitorEvaluation", "evaluate_monitor"]
 
-Integers = npt.NDArray[np.int64]
 
 ONLINE_RIVALS = ("OnlinePCPD", "OnlinePCPD, delta=0.1", "fixed times")
 _GUARANTEES = {"OnlinePCPD": "epsilon", "OnlinePCPD, delta=0.1": "not DP (delta 0.1)", "fixed times": "trivially"}

@@ -10,19 +10,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from privatest import _validate, markup
-from privatest.changepoint.alarm import Alarm
-from privatest.changepoint.open_block import Single
-from privatest.changepoint.rules import Intervals
+from privatest.changepoint.change_point import Alarm
 from privatest.changepoint.state_file import StateFile
-from privatest.changepoint.stream import Stream
-from privatest.changepoint.watch import Watch
-from privatest.changepoint.watches import Targets, pair_watch, unknown_watch
+from privatest.changepoint.stream import Single, Stream
+from privatest.changepoint.tuned_watch import Targets, pair_watch, unknown_watch
+from privatest.changepoint.watch import Intervals, Watch
 from privatest.charge import fingerprint, make_charge
 from privatest.engines.protocol import ORDERED, Records
-from privatest.engines.series import open_for
+from privatest.engines.sources import open_for
 from privatest.errors import InvalidInput
-from privatest.noise import Source, seeded_source, system_source
-from privatest.pairs import as_distribution, make_pair
+from privatest.hypotheses import as_distribution, make_pair
+from privatest.privacy import Source, seeded_source, system_source
 from privatest.rational import Number
 
 if TYPE_CHECKING:

@@ -14,15 +14,12 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import numpy.typing as npt
 
 from privatest.errors import Infeasible
-from privatest.pairs import Pair
+from privatest.hypotheses import Pair
+from privatest.vectors import Floats, Integers
 
 __all__ = ["maximum_likelihood", "middle", "offline_pcpd", "pncpd", "range_of_ratio", "truncated_range"]
-
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 
 def maximum_likelihood(ratios: Floats) -> Integers:

@@ -9,15 +9,13 @@ r"""Other ways to watch a stream, for honest comparison: none of them ours, and 
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 from scipy import ndimage
 
 from privatest.changepoint.rivals import offline_pcpd
+from privatest.vectors import Floats, Integers
 
 __all__ = ["fixed_times", "online_pcpd", "scan", "threshold_for"]
 
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 NEVER = -1
 """``seen`` of a stream without an alarm."""

@@ -1,4 +1,18 @@
-"""A monitor's design: what the blocks release, the rule that raises the alarm, and what is known of both beforehand."""
+"""What each block of a stream releases, and what it votes: all that a monitor ever learns of the data.
+
+- :class:`SumBlocks`: the total of the block's scores plus Tulap noise, an exact half integer T. The vote is a step
+  function of T: the log-likelihood ratio of its bin for "cusum", a bit for "paper".
+- :class:`FitBlocks`: the bit of a private goodness-of-fit test, for an unknown alternative.
+
+A record lies in one block, so all releases together are epsilon-DP. Both restore from plain JSON values.
+
+When to raise the alarm, given the blocks' votes: the CUSUM chart and the paper's intervals.
+
+A rule is frozen; its progress is a small value that is replaced, never changed, so that what was not written to
+disk has not happened.
+
+A monitor's design: what the blocks release, the rule that raises the alarm, and what is known of both beforehand.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +21,357 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar, Protocol
 
-from privatest.changepoint.released import FitBlocks, SumBlocks, blocks_from_dict
-from privatest.changepoint.rules import Rule, rule_from_dict
+import numpy as np
+
+from privatest.changepoint.detectors import fit_vote
+from privatest.documents import integers_from_json
+from privatest.engines.arrays import SequenceRecords
+from privatest.engines.protocol import NO_ENDS, Records, counter, indexer
+from privatest.engines.sources import score_series
 from privatest.errors import InvalidDocument
+from privatest.fit import FitTest
+from privatest.privacy import Source, Tulap, noise_from_dict
+from privatest.scores import Cells, LabelCells, Score
+from privatest.vectors import Integers
 
-__all__ = ["Watch"]
+__all__ = [
+    "Blocks",
+    "Cusum",
+    "CusumProgress",
+    "FitBlocks",
+    "Intervals",
+    "IntervalsProgress",
+    "Progress",
+    "Rule",
+    "SumBlocks",
+    "Watch",
+    "blocks_from_dict",
+    "rule_from_dict",
+]
+
+
+class Blocks(Protocol):
+    """What blocks release and vote."""
+
+    kind: ClassVar[str]
+
+    @property
+    def block(self) -> int:
+        """Records in a block."""
+
+    @property
+    def epsilon(self) -> Fraction:
+        """Privacy loss of all releases together."""
+
+    @property
+    def holds_tuples(self) -> bool:
+        """Whether a record may be a tuple."""
+
+    def values(self, records: Records, ends: range = NO_ENDS) -> Integers:
+        """What is kept of each record: an integer. Raw. Refused as by ``Records.check_ends``."""
+
+    def values_of(self, records: list[Any]) -> Integers:
+        """The same, of a short list."""
+
+    def vote(self, released: int) -> int:
+        """The vote of one release."""
+
+    def votes(self, released: Integers) -> Integers:
+        """The integer vote of each release, positive for the new regime."""
+
+    def trace(self, released: int) -> float:
+        """A release, for people."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON values."""
+
+
+@dataclass(frozen=True, eq=False)
+class SumBlocks:
+    """Blocks that release noisy totals; releases are written as the integers 2 T.
+
+    Attributes:
+        first, bin_width: the bin of T is 0 below ``first``, and then one of every ``bin_width`` values of floor(T).
+        table: the vote of each bin.
+    """
+
+    score: Score
+    noise: Tulap
+    block: int
+    first: int
+    bin_width: int
+    table: Integers
+    kind: ClassVar[str] = "sums"
+
+    def __post_init__(self) -> None:
+        self.score.check_total(4 * self.block)
+        if not self.noise.hides(self.score.width):
+            raise InvalidDocument(
+                f"Noise of width {self.noise.width} does not hide scores of width {self.score.width}: this monitor "
+                "would not be private."
+            )
+
+    @property
+    def epsilon(self) -> Fraction:
+        return self.noise.epsilon
+
+    @property
+    def holds_tuples(self) -> bool:
+        return _holds_tuples(self.score.cells)
+
+    def values(self, records: Records, ends: range = NO_ENDS) -> Integers:
+        return score_series(self.score, records, ends=ends)
+
+    def values_of(self, records: list[Any]) -> Integers:
+        if self._numbers and all(type(record) is float for record in records):
+            with np.errstate(all="ignore"):
+                return self.score.table[self.score.cells.index(np.array(records))]
+        return self.values(SequenceRecords(records))
+
+    def vote(self, released: int) -> int:
+        place = ((released >> 1) - self.first) // self.bin_width + 1
+        return self._list[min(max(place, 0), len(self._list) - 1)]
+
+    @cached_property
+    def _numbers(self) -> bool:
+        return not isinstance(self.score.cells, LabelCells)
+
+    @cached_property
+    def _list(self) -> list[int]:
+        return list(self.table.tolist())
+
+    def votes(self, released: Integers) -> Integers:
+        bins = np.clip(((released >> 1) - self.first) // self.bin_width + 1, 0, len(self.table) - 1)
+        found: Integers = self.table[bins]
+        return found
+
+    @cached_property
+    def _line(self) -> tuple[float, float]:
+        return float(self.block * self.score.origin), float(self.score.step) / 2
+
+    def trace(self, released: int) -> float:
+        """The noisy sum of the clamped log-likelihood ratios log P/Q, in nats."""
+        start, step = self._line
+        return start + step * released
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "kind": self.kind,
+            "score": self.score.to_dict(),
+            "noise": self.noise.to_dict(),
+            "block": self.block,
+            "first": self.first,
+            "bin_width": self.bin_width,
+            "votes": self.table.tolist(),
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class FitBlocks:
+    """Blocks that release the bits of a goodness-of-fit test: +1 for "as before", -1 for "new"."""
+
+    test: FitTest
+    old: int
+    new: int
+    kind: ClassVar[str] = "bits"
+
+    @property
+    def block(self) -> int:
+        return self.test.n
+
+    @property
+    def epsilon(self) -> Fraction:
+        return self.test.noise.epsilon
+
+    @property
+    def holds_tuples(self) -> bool:
+        return _holds_tuples(self.test.domain.cells)
+
+    def values(self, records: Records, ends: range = NO_ENDS) -> Integers:
+        """The symbol of each record."""
+        cells = self.test.domain.cells
+        records.check(counter(cells))
+        found = records.series(indexer(cells), ends)
+        odd: Integers = np.where(found >= cells.count, self.test.odd_symbol, found)
+        return odd
+
+    def values_of(self, records: list[Any]) -> Integers:
+        return self.values(SequenceRecords(records))
+
+    def vote(self, released: int) -> int:
+        return self.old if released > 0 else self.new
+
+    def release(self, values: Integers, source: Source) -> int:
+        """The bit of a block, from its records' symbols."""
+        counts = np.bincount(values, minlength=len(self.test.domain.probabilities)).astype(np.int64)
+        return fit_vote(self.test, counts, source)
+
+    def votes(self, released: Integers) -> Integers:
+        found: Integers = np.where(released > 0, self.old, self.new).astype(np.int64)
+        return found
+
+    def trace(self, released: int) -> float:
+        """The bit."""
+        return float(released)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"kind": self.kind, "test": self.test.to_dict(), "old": self.old, "new": self.new}
+
+
+def _holds_tuples(cells: Cells) -> bool:
+    return isinstance(cells, LabelCells) and any(isinstance(label, tuple) for label in cells.labels)
+
+
+def blocks_from_dict(document: dict[str, Any]) -> SumBlocks | FitBlocks:
+    """What ``to_dict`` wrote; refuses blocks that are not private at their declared epsilon."""
+    if document["kind"] == FitBlocks.kind:
+        return FitBlocks(FitTest.from_dict(document["test"]), int(document["old"]), int(document["new"]))
+    if document["kind"] != SumBlocks.kind:
+        raise InvalidDocument(f"Unknown kind of blocks {document['kind']!r}.")
+    noise = noise_from_dict(document["noise"])
+    if not isinstance(noise, Tulap):
+        raise InvalidDocument("The noise of a monitor must be of kind 'tulap'.")
+    numbers = [document[name] for name in ("block", "first", "bin_width")]
+    if not all(type(number) is int for number in numbers) or numbers[0] < 1 or numbers[2] < 1:
+        raise InvalidDocument("block, first and bin_width must be whole numbers.")
+    block, first, bin_width = numbers
+    votes = integers_from_json(document["votes"])
+    return SumBlocks(Score.from_dict(document["score"]), noise, block, first, bin_width, votes)
+
+
+@dataclass(frozen=True)
+class CusumProgress:
+    """Blocks so far, W after them, and the number of blocks after which W was 0 last."""
+
+    blocks: int = 0
+    level: int = 0
+    zero: int = 0
+
+    @property
+    def start(self) -> int:
+        """The block in which the change is placed: where the latest excursion starts."""
+        return self.zero
+
+
+@dataclass(frozen=True)
+class Cusum:
+    """Alarm when W, the votes' sum since it was last 0, exceeds ``threshold``."""
+
+    threshold: int
+    kind: ClassVar[str] = "cusum"
+    begin: ClassVar[CusumProgress] = CusumProgress()
+
+    def feed(self, progress: CusumProgress, votes: Integers) -> tuple[CusumProgress, int | None]:
+        """Progress after these votes, or after those up to the alarm; and which vote raised it."""
+        walk = progress.level + np.cumsum(votes)
+        levels = walk - np.minimum(np.minimum.accumulate(walk), 0)
+        above = levels > self.threshold
+        hit = int(np.argmax(above)) if above.any() else None
+        used = levels if hit is None else levels[: hit + 1]
+        zeros = np.flatnonzero(used == 0)
+        zero = progress.blocks + int(zeros[-1]) + 1 if len(zeros) else progress.zero
+        return CusumProgress(progress.blocks + len(used), int(used[-1]), zero), hit
+
+    def step(self, progress: CusumProgress, vote: int) -> tuple[CusumProgress, bool]:
+        """:meth:`feed` of one vote."""
+        blocks, level = progress.blocks + 1, max(progress.level + vote, 0)
+        return CusumProgress(blocks, level, progress.zero if level else blocks), level > self.threshold
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        return {"kind": self.kind, "threshold": self.threshold}
+
+    def progress_to_dict(self, progress: CusumProgress) -> dict[str, Any]:
+        """Plain values."""
+        return {"blocks": progress.blocks, "level": progress.level, "zero": progress.zero}
+
+    def progress_from_dict(self, document: dict[str, Any]) -> CusumProgress:
+        """What :meth:`progress_to_dict` wrote."""
+        found = CusumProgress(*_whole(document, "blocks", "level", "zero"))
+        if not 0 <= found.zero <= found.blocks:
+            raise InvalidDocument("The progress of the monitor does not fit together.")
+        return found
+
+
+@dataclass(frozen=True)
+class IntervalsProgress:
+    """Blocks so far, and the bits (z, +1 for "as before") of the last whole interval and of the present one."""
+
+    blocks: int = 0
+    last: tuple[int, ...] = ()
+    present: tuple[int, ...] = ()
+
+    @property
+    def start(self) -> int:
+        """The block in which the change is placed: the first argmin of the suffix sums of the bits."""
+        bits = np.array(self.last + self.present, dtype=np.int64)
+        return self.blocks - len(bits) + int(np.argmin(np.cumsum(bits[::-1])[::-1]))
+
+
+@dataclass(frozen=True)
+class Intervals:
+    """Alarm when an interval of ``interval`` blocks has more votes for the new regime than for the old one."""
+
+    interval: int
+    kind: ClassVar[str] = "paper"
+    begin: ClassVar[IntervalsProgress] = IntervalsProgress()
+
+    def feed(self, progress: IntervalsProgress, votes: Integers) -> tuple[IntervalsProgress, int | None]:
+        """Progress after these votes, or after those up to the alarm; and which vote raised it."""
+        n, bits = self.interval, np.where(votes > 0, -1, 1)
+        ahead = np.concatenate([np.array(progress.present, dtype=np.int64), bits])
+        whole = len(ahead) // n
+        stops = np.flatnonzero(ahead[: whole * n].reshape(whole, n).sum(axis=1) < 0)
+        # The present interval is the one that stops, or the unfinished one.
+        end = (int(stops[0]) + 1) * n if len(stops) else len(ahead)
+        start = end - n if len(stops) else whole * n
+        last = tuple(ahead[start - n : start].tolist()) if start >= n else progress.last
+        used = end - len(progress.present)
+        after = IntervalsProgress(progress.blocks + used, last, tuple(ahead[start:end].tolist()))
+        return after, used - 1 if len(stops) else None
+
+    def step(self, progress: IntervalsProgress, vote: int) -> tuple[IntervalsProgress, bool]:
+        """:meth:`feed` of one vote."""
+        after, hit = self.feed(progress, np.array([vote], dtype=np.int64))
+        return after, hit is not None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        return {"kind": self.kind, "interval": self.interval}
+
+    def progress_to_dict(self, progress: IntervalsProgress) -> dict[str, Any]:
+        """Plain values."""
+        return {"blocks": progress.blocks, "last": list(progress.last), "present": list(progress.present)}
+
+    def progress_from_dict(self, document: dict[str, Any]) -> IntervalsProgress:
+        """What :meth:`progress_to_dict` wrote."""
+        last, present = document["last"], document["present"]
+        if not all(bit in (1, -1) for bit in (*last, *present)) or len(last) not in (0, self.interval):
+            raise InvalidDocument("The progress of the monitor does not fit together.")
+        return IntervalsProgress(_whole(document, "blocks")[0], tuple(last), tuple(present))
+
+
+Rule = Cusum | Intervals
+Progress = CusumProgress | IntervalsProgress
+
+
+def rule_from_dict(document: dict[str, Any]) -> Rule:
+    """What ``to_dict`` wrote."""
+    if document["kind"] == Cusum.kind:
+        return Cusum(*_whole(document, "threshold"))
+    if document["kind"] == Intervals.kind:
+        return Intervals(*_whole(document, "interval"))
+    raise InvalidDocument(f"Unknown rule {document['kind']!r}.")
+
+
+def _whole(document: dict[str, Any], *names: str) -> list[int]:
+    values = [document[name] for name in names]
+    if not all(type(value) is int and value >= 0 for value in values):
+        raise InvalidDocument(f"{', '.join(names)} must be whole numbers.")
+    return values
+
 
 _NUMBERS = ("beta", "mean_time_between_false_alarms", "expected_delay")
 _WHOLE = ("accuracy", "delay_bound")

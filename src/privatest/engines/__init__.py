@@ -1,10 +1,8 @@
 """Engines: sum the integer scores of the records, wherever they lie, to the same integer everywhere."""
 
-from privatest.engines.counting import count_records
 from privatest.engines.fields import read_lines
 from privatest.engines.protocol import Need, Promise, Records
-from privatest.engines.series import block_totals, open_for
-from privatest.engines.sources import open_source, total
+from privatest.engines.sources import block_totals, count_records, open_for, open_source, total
 
 __all__ = [
     "Need",

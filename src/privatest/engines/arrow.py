@@ -10,11 +10,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from privatest.engines.arrays import ArrayRecords
-from privatest.engines.columns import Column
-from privatest.engines.fit import check_text, unfit
+from privatest.engines.arrays import ArrayRecords, SequenceRecords
 from privatest.engines.keys import Keys, keys_of_array, keys_of_objects
-from privatest.engines.sequences import SequenceRecords
+from privatest.engines.protocol import Column, check_text, unfit
 from privatest.engines.streams import Part, Piece, Progress, Stream
 from privatest.errors import MissingExtra
 from privatest.scores import Cells, LabelCells, Score

@@ -14,9 +14,8 @@ from itertools import islice
 from typing import Any
 
 from privatest.engines.arrow import import_arrow
-from privatest.engines.csv_rows import LONGEST, Utf8, csv_rows
-from privatest.engines.fields import FieldRecords, field_keys
-from privatest.engines.files import Wanted, progress_bar, rows, structure
+from privatest.engines.fields import LONGEST, FieldRecords, Utf8, csv_rows, field_keys
+from privatest.engines.paths import Wanted, progress_bar, rows, structure
 from privatest.engines.streams import Part, Piece, Progress, Stream
 from privatest.errors import InvalidData
 

@@ -16,14 +16,13 @@ from itertools import pairwise
 from typing import Any, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
 from privatest.errors import InvalidInput
 from privatest.scores import BoundedCells, Cells, DyadicCells, IntegerCells, LabelCells, Score
+from privatest.vectors import Integers
 
 __all__ = ["Language", "cell_of_number", "cell_of_text", "few_steps", "score_of_number", "score_of_text"]
 
-Integers = npt.NDArray[np.int64]
 
 LARGEST = float(np.finfo(np.float64).max)
 # From here on every double is a whole number, and casts to 64 bits may fail.

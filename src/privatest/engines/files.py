@@ -1,42 +1,140 @@
-"""Records in files: structure is read when they are opened, rows when they are summed, piece by piece."""
+"""Parquet files: the footers say what there is; row groups are read in parallel, the needed columns only.
+
+Feather and Arrow files: record batches, read one at a time.
+
+Records in files: structure is read when they are opened, rows when they are summed, piece by piece.
+"""
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
-from typing import Any, NamedTuple, TypeVar
+from contextlib import contextmanager
+from typing import Any
 
-from privatest.engines.arrow import arrow_kind, column_of, import_arrow, key_kind, keys_of
-from privatest.engines.cuts import OrderedRecords, UnitRecords
-from privatest.engines.names import choose
-from privatest.engines.paths import files_of
+from privatest.engines.arrow import SLICE, column_of, import_arrow
+from privatest.engines.csv_files import csv_stream
+from privatest.engines.paths import Wanted, choose, file_size, files_of, progress_bar, rows, same_columns, structure
 from privatest.engines.protocol import Records
-from privatest.engines.streams import Part, Progress, StreamRecords
-from privatest.errors import InvalidData, PrivatestError
+from privatest.engines.streams import Part, Piece, Progress, Stream, StreamRecords
+from privatest.engines.units import OrderedRecords, UnitRecords
 
-__all__ = ["Wanted", "file_size", "open_files", "progress_bar", "rows", "same_columns", "structure"]
-
-
-Answer = TypeVar("Answer")
+__all__ = ["feather_stream", "open_files", "parquet_stream"]
 
 
-class Wanted(NamedTuple):
-    """Names of the columns to read."""
+# Rows at a time; fewer where a record may be a long text.
+BATCH = 1 << 20
+TEXT_BATCH = 1 << 16
+# Bytes read ahead, so that a column of a row group need not be in memory whole.
+BUFFER = 1 << 20
 
-    records: str
-    unit: str | None
-    order: str | None
 
-    def names(self) -> list[str]:
-        """Each of them once."""
-        return list(dict.fromkeys(name for name in self if name is not None))
+def parquet_stream(files: Sequence[str], choose: Callable[[Sequence[str], str], Wanted]) -> Stream:
+    """The rows of the files; only their footers are read now."""
+    pa = import_arrow("A Parquet file")
+    footers = [_footer(path) for path in files]
+    wanted = choose(footers[0][1].names, repr(files[0]))
+    same_columns(wanted, [(path, schema) for path, (_, schema) in zip(files, footers, strict=True)])
+    pieces = []
+    for path, (metadata, schema) in zip(files, footers, strict=True):
+        short = all(_is_short(schema.field(name).type) for name in wanted.names())
+        batch = BATCH if short else TEXT_BATCH
+        pieces += [_row_group(path, metadata, group, wanted, batch) for group in range(metadata.num_row_groups)]
+    count = sum(metadata.num_rows for metadata, _ in footers)
+    sample = column_of(pa.nulls(0, footers[0][1].field(wanted.records).type))
+    return Stream(pieces, sample, rows=count, bar=progress_bar(files))
 
-    def part(self, batch: Any) -> Part:
-        """The columns of an Arrow batch."""
-        keys = [None if name is None else keys_of(batch.column(name)) for name in (self.unit, self.order)]
-        return Part(column_of(batch.column(self.records)), *keys)
+
+def _is_short(kind: Any) -> bool:
+    """Whether every value takes a few bytes."""
+    return bool(import_arrow("A Parquet file").types.is_primitive(kind))
+
+
+def _footer(path: str) -> tuple[Any, Any]:
+    import pyarrow.parquet as pq
+
+    def ask() -> tuple[Any, Any]:
+        with pq.ParquetFile(path) as file:
+            return file.metadata, file.schema_arrow
+
+    return structure(path, "Parquet", ask)
+
+
+def _row_group(path: str, metadata: Any, group: int, wanted: Wanted, size: int) -> Piece:
+    import pyarrow.parquet as pq
+
+    def read(progress: Progress) -> Iterator[Part]:
+        with pq.ParquetFile(path, metadata=metadata, pre_buffer=False, buffer_size=BUFFER) as file:
+            for batch in file.iter_batches(size, row_groups=[group], columns=wanted.names(), use_threads=False):
+                yield wanted.part(batch)
+        progress(file_size(path) // metadata.num_row_groups)
+
+    return Piece(lambda progress: rows(path, "Parquet", read(progress)))
+
+
+MAGIC = b"ARROW1"
+
+
+def feather_stream(files: Sequence[str], choose: Callable[[Sequence[str], str], Wanted]) -> Stream:
+    """The rows of the files; only their schemas and the sizes of their batches are read now."""
+    pa = import_arrow("A Feather file")
+    found = [_structure(path) for path in files]
+    wanted = choose(found[0][0].names, repr(files[0]))
+    same_columns(wanted, [(path, schema) for path, (schema, _) in zip(files, found, strict=True)])
+    pieces = []
+    for path, (schema, batches) in zip(files, found, strict=True):
+        places = [schema.get_field_index(name) for name in wanted.names()]
+        if batches is None:
+            pieces.append(_streamed(path, wanted))
+        else:
+            pieces += [_batch(path, number, batches, wanted, places) for number in range(batches)]
+    sample = column_of(pa.nulls(0, found[0][0].field(wanted.records).type))
+    return Stream(pieces, sample, bar=progress_bar(files))
+
+
+@contextmanager
+def _opened(path: str, places: Sequence[int] | None = None) -> Iterator[Any]:
+    """A reader of the file: with batches by number, or, for the streaming format, one after the other."""
+    import pyarrow as pa
+
+    options = pa.ipc.IpcReadOptions(included_fields=list(places) if places else None, use_threads=False)
+    with open(path, "rb") as probe:
+        random_access = probe.read(len(MAGIC)) == MAGIC
+    with pa.OSFile(path, "rb") as file:
+        open_it = pa.ipc.open_file if random_access else pa.ipc.open_stream
+        with open_it(file, options=options) as reader:
+            yield reader
+
+
+def _structure(path: str) -> tuple[Any, int | None]:
+    def ask() -> tuple[Any, int | None]:
+        with _opened(path) as reader:
+            return reader.schema, getattr(reader, "num_record_batches", None)
+
+    return structure(path, "Feather", ask)
+
+
+def _batch(path: str, number: int, batches: int, wanted: Wanted, places: Sequence[int]) -> Piece:
+    def read(progress: Progress) -> Iterator[Part]:
+        with _opened(path, places) as reader:
+            yield from _slices(reader.get_batch(number), wanted)
+        progress(file_size(path) // batches)
+
+    return Piece(lambda progress: rows(path, "Feather", read(progress)))
+
+
+def _streamed(path: str, wanted: Wanted) -> Piece:
+    def read(progress: Progress) -> Iterator[Part]:
+        with _opened(path) as reader:
+            for batch in reader:
+                yield from _slices(batch, wanted)
+        progress(file_size(path))
+
+    return Piece(lambda progress: rows(path, "Feather", read(progress)))
+
+
+def _slices(batch: Any, wanted: Wanted) -> Iterator[Part]:
+    for first in range(0, batch.num_rows, SLICE):
+        yield wanted.part(batch.slice(first, SLICE))
 
 
 def open_files(
@@ -45,96 +143,9 @@ def open_files(
     """The records of Parquet, CSV or Feather files, in order of the files' names."""
     form, files = files_of(paths)
     import_arrow(f"A file of the format {form}")
-    if form == "CSV":
-        from privatest.engines.csv_files import csv_stream as stream_of
-    elif form == "Parquet":
-        from privatest.engines.parquet import parquet_stream as stream_of
-    else:
-        from privatest.engines.feather import feather_stream as stream_of
+    stream_of = {"CSV": csv_stream, "Parquet": parquet_stream}.get(form, feather_stream)
     apart = form != "CSV"
     stream = stream_of(files, lambda names, where: Wanted(*choose(names, column, unit, order, where, apart=apart)))
     if max_rows_per_unit is not None:
         return UnitRecords(stream, max_rows_per_unit, order)
     return StreamRecords(stream) if order is None else OrderedRecords(stream, order)
-
-
-def structure(path: str, form: str, ask: Callable[[], Answer]) -> Answer:
-    """What ``ask`` finds out about a file; what it raises becomes one line about the file."""
-    return next(rows(path, form, (ask() for _ in range(1))))
-
-
-def rows(path: str, form: str, parts: Iterator[Answer]) -> Iterator[Answer]:
-    """The parts of a file. Errors of the reader become one line about the file: its own words may quote a record."""
-    while True:
-        try:
-            found = next(parts)
-        except StopIteration:
-            return
-        except PrivatestError:
-            raise
-        except Exception as error:  # pyarrow raises OSError and its own kinds of ValueError and KeyError alike
-            problem = _problem(path, form, error)
-        else:
-            yield found
-            continue
-        # Raised out here, so that the error does not carry the reader's as its context.
-        raise InvalidData(problem)
-
-
-def _problem(path: str, form: str, error: Exception) -> str:
-    if isinstance(error, PermissionError):
-        return f"The file {path!r} may not be read. Check its permissions."
-    if isinstance(error, FileNotFoundError):
-        return f"The file {path!r} is gone."
-    kind = type(error).__name__
-    return f"The file {path!r} cannot be read as {form} ({kind}). Is it cut short, or of another format?"
-
-
-def same_columns(wanted: Wanted, schemas: Sequence[tuple[str, Any]]) -> None:
-    """Refuse files whose columns differ in what they are read as; each schema is (file, Arrow schema)."""
-    first, known = schemas[0]
-    arrow_kind(known.field(wanted.records).type)
-    for role, name in (("unit", wanted.unit), ("order", wanted.order)):
-        if name is not None:
-            key_kind(known.field(name).type, f"a column {role}")
-    for path, schema in schemas[1:]:
-        choose(schema.names, *wanted, repr(path))
-        for name in wanted.names():
-            ours, theirs = known.field(name).type, schema.field(name).type
-            # Numbers of several widths are read alike; keys are compared, and must be of one type.
-            alike = name not in (wanted.unit, wanted.order) and arrow_kind(ours) == arrow_kind(theirs)
-            if ours != theirs and not alike:
-                raise InvalidData(
-                    f"Column {name!r} is {ours} in {first!r} and {theirs} in {path!r}. "
-                    "Pass files whose columns have one type."
-                )
-
-
-def progress_bar(files: Sequence[str]) -> Callable[[], AbstractContextManager[Progress]]:
-    """A bar of the bytes read, on the terminal's stderr while the files are read; nothing where that is no terminal.
-
-    Of bytes, never of rows: a test may hide how many people are in the data, and how large its files are it does not.
-    """
-
-    @contextmanager
-    def bar() -> Iterator[Progress]:
-        if not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
-            yield lambda _amount: None
-            return
-        from rich.console import Console
-        from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
-
-        columns = (TextColumn("reading"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
-        with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-            task = progress.add_task("reading", total=sum(map(file_size, files)))
-            yield lambda amount: progress.advance(task, amount)
-
-    return bar
-
-
-def file_size(path: str) -> int:
-    """How many bytes a file has, 0 if it is gone."""
-    try:
-        return os.path.getsize(path)
-    except OSError:
-        return 0

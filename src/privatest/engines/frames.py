@@ -8,12 +8,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from privatest.engines.arrays import ArrayRecords
+from privatest.engines.arrays import ArrayRecords, CodedRecords, SequenceRecords
 from privatest.engines.arrow import import_arrow, keys_of, stream_of_arrow
-from privatest.engines.columns import Column
-from privatest.engines.fit import unfit
 from privatest.engines.keys import Keys, keys_of_array, keys_of_objects
-from privatest.engines.sequences import CodedRecords, SequenceRecords
+from privatest.engines.protocol import Column, unfit
 from privatest.engines.streams import StreamRecords
 from privatest.errors import InvalidData
 

@@ -17,9 +17,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from privatest.vectors import Integers
+
 __all__ = ["Coder", "Keys", "keys_of_array", "keys_of_objects", "ranks"]
 
-Integers = npt.NDArray[np.int64]
 Truths = npt.NDArray[np.bool_]
 
 # An ordinary decimal number in text, as CSV files hold it.

@@ -1,17 +1,39 @@
-"""Which files a path, a glob or a folder means."""
+"""Which files a path, a glob or a folder means.
+
+Which columns of a table are meant.
+
+Records in files: structure is read when they are opened, rows when they are summed, piece by piece.
+"""
 
 from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Sequence
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, TypeVar
 
 from privatest._validate import suggestion
-from privatest.errors import InvalidData
+from privatest.engines.arrow import arrow_kind, column_of, key_kind, keys_of
+from privatest.engines.streams import Part, Progress
+from privatest.errors import InvalidData, PrivatestError
 
-__all__ = ["FORMATS", "as_paths", "files_of", "format_of"]
+__all__ = [
+    "FORMATS",
+    "Wanted",
+    "as_paths",
+    "choose",
+    "file_size",
+    "files_of",
+    "format_of",
+    "progress_bar",
+    "rows",
+    "same_columns",
+    "structure",
+]
+
 
 # By how the name ends; what else a name may end with is compression, of text files only.
 FORMATS = {
@@ -110,3 +132,148 @@ def _walk(folder: str) -> list[str]:
         if not any(name.startswith((".", "_")) for name in names) and path.is_file():
             found.append(str(path))
     return found
+
+
+def choose(
+    names: Sequence[str], column: Any, unit: Any, order: Any, where: str, *, apart: bool = True
+) -> tuple[str, str | None, str | None]:
+    """The names of the records', the unit's and the order's column, each known to be there exactly once.
+
+    Args:
+        apart: whether names are kept apart from rows. Those of a text file are its first line, which is a record where
+            somebody forgot to write them: no message may quote any of them.
+    """
+    keys = [None if name is None else _known(names, name, where, apart) for name in (unit, order)]
+    if column is None:
+        rest = [name for name in names if name not in keys]
+        if len(rest) != 1:
+            raise InvalidData(f"{_start(where)} have {len(rest)} columns. Say which one holds the records: column=...")
+        column = rest[0]
+    found = _known(names, column, where, apart)
+    for word, key in zip(("unit", "order"), keys, strict=True):
+        if key == found:
+            raise InvalidData(
+                f"{word}={key!r} is the column of the records too. Whose a record is, and when it was made, must not "
+                "depend on what it holds: name another column."
+            )
+    return found, keys[0], keys[1]
+
+
+def _known(names: Sequence[str], name: Any, where: str, apart: bool) -> str:
+    times = list(names).count(str(name))
+    if times == 0 and not apart:
+        raise InvalidData(
+            f"No column {name!r} in the first line of {where}, which must name the columns. That line is not shown "
+            "here: in a file that lacks it, it is a record."
+        )
+    if times == 0:
+        raise InvalidData(f"No column {name!r} in {where}.{suggestion(str(name), names)}")
+    if times > 1:
+        raise InvalidData(f"{times} columns of {where} are called {name!r}. Rename all but one.")
+    return str(name)
+
+
+def _start(where: str) -> str:
+    return where[0].upper() + where[1:]
+
+
+Answer = TypeVar("Answer")
+
+
+class Wanted(NamedTuple):
+    """Names of the columns to read."""
+
+    records: str
+    unit: str | None
+    order: str | None
+
+    def names(self) -> list[str]:
+        """Each of them once."""
+        return list(dict.fromkeys(name for name in self if name is not None))
+
+    def part(self, batch: Any) -> Part:
+        """The columns of an Arrow batch."""
+        keys = [None if name is None else keys_of(batch.column(name)) for name in (self.unit, self.order)]
+        return Part(column_of(batch.column(self.records)), *keys)
+
+
+def structure(path: str, form: str, ask: Callable[[], Answer]) -> Answer:
+    """What ``ask`` finds out about a file; what it raises becomes one line about the file."""
+    return next(rows(path, form, (ask() for _ in range(1))))
+
+
+def rows(path: str, form: str, parts: Iterator[Answer]) -> Iterator[Answer]:
+    """The parts of a file. Errors of the reader become one line about the file: its own words may quote a record."""
+    while True:
+        try:
+            found = next(parts)
+        except StopIteration:
+            return
+        except PrivatestError:
+            raise
+        except Exception as error:  # pyarrow raises OSError and its own kinds of ValueError and KeyError alike
+            problem = _problem(path, form, error)
+        else:
+            yield found
+            continue
+        # Raised out here, so that the error does not carry the reader's as its context.
+        raise InvalidData(problem)
+
+
+def _problem(path: str, form: str, error: Exception) -> str:
+    if isinstance(error, PermissionError):
+        return f"The file {path!r} may not be read. Check its permissions."
+    if isinstance(error, FileNotFoundError):
+        return f"The file {path!r} is gone."
+    kind = type(error).__name__
+    return f"The file {path!r} cannot be read as {form} ({kind}). Is it cut short, or of another format?"
+
+
+def same_columns(wanted: Wanted, schemas: Sequence[tuple[str, Any]]) -> None:
+    """Refuse files whose columns differ in what they are read as; each schema is (file, Arrow schema)."""
+    first, known = schemas[0]
+    arrow_kind(known.field(wanted.records).type)
+    for role, name in (("unit", wanted.unit), ("order", wanted.order)):
+        if name is not None:
+            key_kind(known.field(name).type, f"a column {role}")
+    for path, schema in schemas[1:]:
+        choose(schema.names, *wanted, repr(path))
+        for name in wanted.names():
+            ours, theirs = known.field(name).type, schema.field(name).type
+            # Numbers of several widths are read alike; keys are compared, and must be of one type.
+            alike = name not in (wanted.unit, wanted.order) and arrow_kind(ours) == arrow_kind(theirs)
+            if ours != theirs and not alike:
+                raise InvalidData(
+                    f"Column {name!r} is {ours} in {first!r} and {theirs} in {path!r}. "
+                    "Pass files whose columns have one type."
+                )
+
+
+def progress_bar(files: Sequence[str]) -> Callable[[], AbstractContextManager[Progress]]:
+    """A bar of the bytes read, on the terminal's stderr while the files are read; nothing where that is no terminal.
+
+    Of bytes, never of rows: a test may hide how many people are in the data, and how large its files are it does not.
+    """
+
+    @contextmanager
+    def bar() -> Iterator[Progress]:
+        if not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
+            yield lambda _amount: None
+            return
+        from rich.console import Console
+        from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+
+        columns = (TextColumn("reading"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
+        with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+            task = progress.add_task("reading", total=sum(map(file_size, files)))
+            yield lambda amount: progress.advance(task, amount)
+
+    return bar
+
+
+def file_size(path: str) -> int:
+    """How many bytes a file has, 0 if it is gone."""
+    try:
+        return os.path.getsize(path)
+    except OSError:
+        return 0

@@ -13,8 +13,8 @@ from functools import lru_cache
 from typing import Any
 
 from privatest._validate import suggestion
-from privatest.engines.fit import unfit
-from privatest.engines.sql_errors import asked
+from privatest.engines.protocol import unfit
+from privatest.engines.sql_language import asked
 from privatest.errors import InvalidData
 
 __all__ = ["PostgresColumns", "find_table", "label_bytes"]

@@ -2,6 +2,10 @@
 
 Records say how far one person reaches into them (:class:`Promise`), a mechanism what its noise hides (:class:`Need`);
 :func:`check_promise` is the one place where the two are compared.
+
+A run of records in memory: what each kind of it must say about itself, and all that follows from that.
+
+Whether a column fits: its type the score, its length the test. No record is looked at.
 """
 
 from __future__ import annotations
@@ -15,25 +19,34 @@ import numpy as np
 import numpy.typing as npt
 
 from privatest.errors import InvalidData
-from privatest.scores import Cells, Score
+from privatest.scores import Cells, LabelCells, Score
+from privatest.scores.cells import is_number
+from privatest.vectors import Integers
 
 __all__ = [
+    "CHUNK",
+    "LARGE",
     "NO_ENDS",
     "ORDERED",
+    "Column",
     "Need",
     "OneReading",
     "Promise",
     "Records",
     "Seen",
     "block_ends",
+    "check_count",
+    "check_numbers",
     "check_promise",
+    "check_text",
     "counter",
     "indexer",
     "tied",
+    "unfit",
     "unordered",
+    "whole_blocks",
 ]
 
-Integers = npt.NDArray[np.int64]
 # Numbers of records after which a series is cut; those at or beyond its length cut nothing.
 NO_ENDS = range(0)
 
@@ -259,3 +272,107 @@ def _bare(cells: Cells, table: Integers) -> Score:
     """Engines look at the cells and the table only; the laws are those of a score nobody asks about."""
     law = np.ones(1)
     return Score(cells, table, Fraction(0), Fraction(1), table[:1].copy(), law, law.copy())
+
+
+Indices = npt.NDArray[np.intp]
+
+# Records at a time: few enough for the cache, many enough that threads seldom wait for the interpreter.
+CHUNK = 1 << 18
+# Scores from here on are summed as Python integers: a chunk of them may not fit 64 bits.
+LARGE = (1 << 62) // CHUNK
+
+
+class Column(ABC):
+    """Records in memory. Their cells are enough to say everything else."""
+
+    promise = Promise()
+
+    @abstractmethod
+    def count(self) -> int:
+        """How many records there are."""
+
+    @abstractmethod
+    def check(self, score: Score) -> None:
+        """Raise InvalidData if the column's type (never a record's value) cannot fit the score."""
+
+    @abstractmethod
+    def index(self, cells: Cells) -> Indices:
+        """The cell of each record."""
+
+    @abstractmethod
+    def part(self, first: int, last: int) -> Column:
+        """Records first .. last - 1, without a copy."""
+
+    def total(self, score: Score) -> int:
+        """The exact sum of all records' scores."""
+        parts = (self.part(first, first + CHUNK) for first in range(0, self.count(), CHUNK))
+        if max(abs(score.low), abs(score.high)) >= LARGE:
+            return sum(sum(score.table[part.index(score.cells)].tolist()) for part in parts)
+        return sum(int(score.table[part.index(score.cells)].sum()) for part in parts)
+
+    def series(self, score: Score, ends: range = NO_ENDS) -> Integers:  # noqa: ARG002 - nothing is tied
+        """The score of each record, in order."""
+        return score.table[self.index(score.cells)]
+
+    def check_ends(self, ends: range) -> None:  # noqa: B027 - for columns there is nothing to check
+        """Records lie in an order of their own: nothing is tied."""
+
+    def block_totals(self, score: Score, block: int, start: int = 0) -> list[int]:
+        """Totals of consecutive blocks from record ``start`` on; an incomplete last block is not used."""
+        count = max(self.count() - start, 0) // block
+        # Whole blocks at a time: the scores of the others need not be kept.
+        step = max(CHUNK // block, 1)
+        totals: list[int] = []
+        for first in range(0, count, step):
+            last = min(first + step, count)
+            totals += whole_blocks(self.part(start + first * block, start + last * block).series(score), block)
+        return totals
+
+    def histogram(self, cells: Cells) -> list[int]:
+        """How many records each cell has, the odd cell last."""
+        counts = np.zeros(cells.count + 1, dtype=np.int64)
+        for first in range(0, self.count(), CHUNK):
+            counts += np.bincount(self.part(first, first + CHUNK).index(cells), minlength=cells.count + 1)
+        return [int(count) for count in counts]
+
+
+def whole_blocks(scores: Integers, block: int) -> list[int]:
+    """Sums of consecutive runs of ``block`` scores; what is left over is not used."""
+    whole = len(scores) // block * block
+    return [int(total) for total in scores[:whole].reshape(-1, block).sum(axis=1)]
+
+
+def check_count(count: int, n: int) -> None:
+    """Refuse data of another length than the test's, where that is public."""
+    if count != n:
+        raise InvalidData(
+            f"The data have {count} records, the test was designed for n={n}. "
+            f"Design it with n={count}, or pass exactly {n} records."
+        )
+
+
+def check_numbers(score: Score, dtype: str) -> None:
+    """A column of numbers fits unless every label is something else."""
+    if isinstance(score.cells, LabelCells) and not any(is_number(label) for label in score.cells.labels):
+        raise InvalidData(
+            f"The data are numbers ({dtype}), but no label of the distributions is a number. "
+            "Pass the labels themselves, or give the distributions numeric labels."
+        )
+
+
+def check_text(score: Score, dtype: str) -> None:
+    """A column of text fits only where some label is text."""
+    if not isinstance(score.cells, LabelCells):
+        raise InvalidData(
+            f"The data are text ({dtype}), but the distributions are over numbers. Convert them to numbers."
+        )
+    if not any(isinstance(label, (str, bytes)) for label in score.cells.labels):
+        raise InvalidData(
+            f"The data are text ({dtype}), but no label of the distributions is text. "
+            "Convert them to numbers, or give the distributions text labels."
+        )
+
+
+def unfit(what: str, remedy: str = "Pass numbers, or the labels of the distributions") -> InvalidData:
+    """The error for a type that no rule reads."""
+    return InvalidData(f"The data have {what}. {remedy}.")

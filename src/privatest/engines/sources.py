@@ -1,4 +1,11 @@
-"""From whatever the user passes to records. Libraries are recognised by name, never imported for it."""
+"""From whatever the user passes to records. Libraries are recognised by name, never imported for it.
+
+How many records a source has: the public n that a test is designed for.
+
+Scores of an ordered column, record by record or block by block: what change points are found from.
+
+Like the totals, these integers are raw: they must not leave the process except through a private mechanism.
+"""
 
 from __future__ import annotations
 
@@ -8,21 +15,21 @@ from typing import Any
 import numpy as np
 
 from privatest import _validate
+from privatest._validate import positive_integer
+from privatest.engines.arrays import SequenceRecords
 from privatest.engines.arrow import import_arrow, stream_of_arrow
-from privatest.engines.columns import Column
-from privatest.engines.cuts import OrderedRecords, UnitRecords
 from privatest.engines.fields import LineRecords, Lines
 from privatest.engines.frames import column_keys, from_array, from_pandas, from_polars
 from privatest.engines.keys import Keys
-from privatest.engines.names import choose
-from privatest.engines.paths import as_paths
-from privatest.engines.protocol import Records
-from privatest.engines.sequences import SequenceRecords
+from privatest.engines.paths import as_paths, choose
+from privatest.engines.protocol import NO_ENDS, Column, Need, Records, check_promise
 from privatest.engines.streams import Part, Piece, Progress, Stream, StreamRecords
+from privatest.engines.units import OrderedRecords, UnitRecords
 from privatest.errors import InvalidData, InvalidInput, shown
 from privatest.scores import Score
+from privatest.vectors import Integers
 
-__all__ = ["open_source", "total"]
+__all__ = ["as_records", "block_totals", "count_records", "open_for", "open_source", "score_series", "total"]
 
 
 def total(
@@ -205,3 +212,80 @@ def _from_arrow(values: Any) -> StreamRecords:
         raise InvalidData(f"The data are a pyarrow {type(values).__name__}. Pass one column of it.")
     chunked = values if isinstance(values, pa.ChunkedArray) else pa.chunked_array([values])
     return StreamRecords(stream_of_arrow(chunked))
+
+
+def count_records(source: Any, **where: Any) -> int:
+    """The number of records that a test on this source sees.
+
+    ``where`` says where they lie, as for ``run``: ``column``, ``unit``, ``max_rows_per_unit``, ``order``. With a unit
+    the rows that the cut keeps are counted.
+
+    >>> count_records([0.5, None, 2.0])
+    3
+    """
+    return open_source(source, **where).count()
+
+
+def open_for(
+    need: Need, source: Any, *, column: str | None = None, unit: str | None = None, order: str | None = None
+) -> Records:
+    """The records of a source for a mechanism: they promise what it needs, or are refused.
+
+    Every mechanism gets its records here. With ``unit`` they are cut to the rows that it needs; records that are open
+    already keep what they were opened with.
+    """
+    if need.ordered and isinstance(source, (set, frozenset)):
+        raise _no_order()
+    most = None if unit is None else need.rows
+    records = open_source(source, column=column, unit=unit, max_rows_per_unit=most, order=order)
+    check_promise(records.promise, need)
+    return records
+
+
+def score_series(
+    score: Score,
+    source: Any,
+    column: str | None = None,
+    *,
+    order: str | None = None,
+    ends: range = NO_ENDS,
+) -> Integers:
+    """The integer score of each record, in the order of the source or of the column ``order``.
+
+    Refuses an order with equal values on both sides of one of the ``ends``, where the series is to be cut.
+
+    Guarantees: an odd record gets the odd score; no sum of any of the scores leaves 64 bits (checked).
+    """
+    records = as_records(source, column, order)
+    records.check(score)
+    score.check_total(max(records.count(), 1))
+    return records.series(score, ends)
+
+
+def block_totals(
+    score: Score, source: Any, block: int, column: str | None = None, *, order: str | None = None, start: int = 0
+) -> list[int]:
+    """Totals of consecutive blocks of ``block`` records, from record ``start`` on; what is left over is not used.
+
+    Guarantees: the same scores as :func:`score_series`, summed exactly (checked against 64 bits).
+    """
+    block = positive_integer(block=block)
+    if start < 0:
+        raise InvalidInput(f"start={start} must be at least 0.")
+    records = as_records(source, column, order)
+    records.check(score)
+    score.check_total(block)
+    return records.block_totals(score, block, start)
+
+
+def as_records(source: Any, column: str | None = None, order: str | None = None) -> Records:
+    """The records of a source in the order of time, for sums that stay raw; open records are taken as they are."""
+    if isinstance(source, Records):
+        return source
+    if isinstance(source, (set, frozenset)):
+        raise _no_order()
+    return open_source(source, column=column, order=order)
+
+
+def _no_order() -> InvalidData:
+    return InvalidData("The data are a set, which has no order. Pass a list, an array or a column in order of time.")

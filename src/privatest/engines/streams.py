@@ -16,17 +16,15 @@ from functools import cached_property
 from typing import NamedTuple, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
 from privatest.engines.arrays import summer
-from privatest.engines.columns import Column, whole_blocks
 from privatest.engines.keys import Keys
-from privatest.engines.protocol import NO_ENDS, OneReading, Promise, Seen
+from privatest.engines.protocol import NO_ENDS, Column, OneReading, Promise, Seen, whole_blocks
 from privatest.scores import Cells, Score
+from privatest.vectors import Integers
 
 __all__ = ["Part", "Piece", "Progress", "Stream", "StreamRecords"]
 
-Integers = npt.NDArray[np.int64]
 Result = TypeVar("Result")
 Progress = Callable[[int], None]  # so many rows (or bytes) more have been read
 

@@ -1,30 +1,156 @@
-"""Statistics to choose from, and the choice: whichever leaves the smallest type II error at the same type I error."""
+r"""Two symbols: the distance of the noisy count from a centre, tuned so that both sides are equally hard.
+
+Knots from a shape: increments that rise linearly around the expected count, flat beyond.
+
+The test of q against p that a small q - p calls for increases T by an amount proportional to j - n p_x when a count
+rises from j to j + 1 (the increments of the chi-squared statistic less N_x). The private test clips that ramp:
+
+.. math:: \delta_x(j) = \mathrm{clip}\bigl(\beta_x + (j - n p_x)/r_x,\ 0,\ 1\bigr), \qquad
+          r_x = \max\bigl(\text{floor},\ 2\,\text{stretch}\,\sqrt{\mu}\,(n p_x/\mu)^{\text{growth}}\bigr)
+
+with mu the median of the n p_x, so that one record moves T by at most 1. A steep ramp (stretch 0) is the empirical
+distance and best against much noise; a long one is the chi-squared statistic and best against none. beta_x makes the
+mean increment under P the same for all symbols: otherwise some alternative at the given distance would make T fall.
+
+Statistics to choose from, and the choice: whichever leaves the smallest type II error at the same type I error.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
-import numpy.typing as npt
 
-from privatest.fit.excess import Excess
+from privatest.fit.alternatives import Alternative, alternatives, flipped
+from privatest.fit.excess_law import REACH, ExcessLaw, binomial_masses, excess_law, moments, rough_error, windows
 from privatest.fit.grains import Grains
-from privatest.fit.law import ExcessLaw, excess_law
-from privatest.fit.moments import moments, rough_error
-from privatest.fit.ramp import Ramp
-from privatest.fit.two_point import two_point
-from privatest.fit.unfavourable import Alternative, alternatives, flipped
-from privatest.fit.uniformity import uniformity
+from privatest.fit.statistic import Excess, uniformity
+from privatest.privacy import Tulap
+from privatest.vectors import Floats, Integers
 
-__all__ = ["METHODS", "Candidate", "Recipe", "Target", "ranked", "recipes"]
+__all__ = ["METHODS", "Candidate", "Ramp", "Recipe", "Target", "ranked", "recipes", "two_point"]
 
-Floats = npt.NDArray[np.float64]
+
+# The centre of |N_1 - c| moves in sixteenths of a count.
+LEVELS = 16
+
+
+def two_point(p: Floats, n: int, distance: float, epsilon: Fraction, alpha: float) -> Excess:
+    r"""T = sum over 16 whole centres c of :math:`|N_1 - c|`, or :math:`N_x` if only symbol x can gain ``distance``.
+
+    :math:`|N_1 - c| = (N_1 - c)^+ + (N_0 - (n - c))^+`, so this is an :class:`Excess`. Adding Tulap noise after
+    taking the absolute value needs fewer records than a two-sided interval for the noisy count.
+    """
+    sides = list(alternatives(None, n, p, distance))
+    if len(sides) == 1:
+        up = int(sides[0].q[1] > p[1])
+        knots = np.array([[n], [0]] if up else [[0], [n]], dtype=np.int64)
+        return Excess(knots, np.ones(1, dtype=np.int64), 2)
+    lower, upper = sorted(sides, key=lambda side: float(side.q[1]))
+
+    def imbalance(index: int) -> float:
+        """Type II error above P less that below P, which grows with the centre."""
+        excess = _folded(n, index)
+        noise = Tulap(epsilon, excess.width)
+        cutoff = excess_law(excess, n, p).cutoff(alpha, noise)
+        above, below = (excess_law(excess, n, side.q).below(cutoff, noise) for side in (upper, lower))
+        return above - below
+
+    # The balance lies between the two means, and near that under P.
+    spread = 4 * math.sqrt(n * float(p[0] * p[1])) + 1
+    low = round(LEVELS * max(n * float(lower.q[1]), n * float(p[1]) - spread))
+    high = round(LEVELS * min(n * float(upper.q[1]), n * float(p[1]) + spread))
+    # Invariant: the hard side is below P at ``low`` and above P at ``high``.
+    while high - low > 1:
+        middle = (low + high) // 2
+        if imbalance(middle) < 0:
+            low = middle
+        else:
+            high = middle
+    best = min((low, high), key=lambda index: abs(imbalance(index)))
+    found = _folded(n, best).simplified(n)
+    return found if found is not None else _folded(n, best)
+
+
+def _folded(n: int, index: int) -> Excess:
+    """The mean of the centres is index / LEVELS."""
+    centres = np.clip((index + np.arange(LEVELS)) // LEVELS, 0, n)
+    return Excess(np.stack([n - centres, centres]).astype(np.int64), np.ones(LEVELS, dtype=np.int64), 2)
+
+
+FEWEST_LEVELS, MOST_LEVELS = 4, 64
+
+
+@dataclass(frozen=True)
+class Ramp:
+    """A shape of increments.
+
+    Attributes:
+        stretch: length of the ramp to either side, in standard deviations of a typical count.
+        floor: its least length, in counts.
+        middle: mean increment under P, 0 to 1.
+        growth: 1/2 for the same stretch at every symbol; 2/3 is the weighting of Valiant and Valiant.
+    """
+
+    stretch: float
+    floor: float = 1.0
+    middle: float = 0.5
+    growth: float = 0.5
+
+    def excess(self, p: Floats, n: int) -> Excess | None:
+        """The statistic on integers; None if it would be constant.
+
+        The lattice has few levels where counts are large, since whole counts are fine enough there.
+        """
+        values, member = np.unique(p, return_inverse=True)
+        typical = max(float(np.median(n * p)), 1e-9)
+        levels = min(max(math.ceil(48 / math.sqrt(typical)), FEWEST_LEVELS), MOST_LEVELS)
+        length = 2 * self.stretch * math.sqrt(typical) * (n * values / typical) ** self.growth
+        length = np.maximum(self.floor, length)
+        start = n * values[:, None] + (np.arange(levels) + 0.5) / levels * length[:, None]
+        if len(values) == 1:
+            knots = _whole(start, 0.5 * length, n)
+        else:
+            knots = np.empty(start.shape, dtype=np.int64)
+            for which, counts in windows(values, n):
+                masses = binomial_masses(counts, max(n - 1, 1), values[which])
+                knots[which] = self._balanced(start[which], length[which], counts, masses, n)
+        knots[values == 0] = 0  # whatever has no probability under P speaks against P at once
+        return Excess(knots[member.ravel()], np.ones(levels, dtype=np.int64), len(p)).simplified(n)
+
+    def _balanced(self, start: Floats, length: Floats, counts: Integers, masses: Floats, n: int) -> Integers:
+        """Knots with a mean increment as near to ``middle`` as whole counts allow, by bisection on beta.
+
+        Invariant: the mean increment is at most ``middle`` at low, at least at high.
+        """
+        # reach[j] = Pr[count >= j]: a knot there adds so much to the mean increment.
+        reach = np.column_stack([np.cumsum(masses[:, ::-1], axis=1)[:, ::-1], np.zeros(len(masses))])
+
+        def mean(knots: Integers) -> Floats:
+            at = np.clip(knots - counts[:, :1], 0, masses.shape[1])
+            return np.asarray(np.take_along_axis(reach, at, axis=1).mean(axis=1))
+
+        span = length + REACH * np.sqrt(masses.shape[1]) + counts[:, -1] - counts[:, 0]
+        low, high = -span, 2 * span
+        for _ in range(24):
+            centre = (low + high) / 2
+            reached = mean(_whole(start, centre, n)) >= self.middle
+            low, high = np.where(reached, low, centre), np.where(reached, centre, high)
+        below, above = _whole(start, low, n), _whole(start, high, n)
+        nearer = self.middle - mean(below) < mean(above) - self.middle
+        return np.where(nearer[:, None], below, above)
+
+
+def _whole(start: Floats, shift: Floats, n: int) -> Integers:
+    """The first whole counts at or after start - shift."""
+    return np.asarray(np.clip(np.ceil(start - shift[:, None] - 1e-9), 0, n).astype(np.int64))
+
 
 METHODS = ("auto", "direct", "uniformity", "grains")
-
 UNIFORM_RAMPS = (Ramp(0.7), *(Ramp(0.0, floor) for floor in (1.0, 2.0, 4.0)), *(Ramp(x) for x in (1.5, 3.0)))
 RAMPS = (Ramp(1.0), Ramp(0.0), Ramp(1.0, middle=0.35), Ramp(1.0, middle=0.25, growth=2 / 3), Ramp(2.0, middle=0.25))
 
@@ -99,7 +225,7 @@ class Recipe:
     def candidate(self, target: Target) -> Candidate | None:
         """The candidate, or None where the statistic would not depend on the data."""
         if self.method == "binomial":
-            return _folded(target)
+            return _folded_candidates(target)
         grains = _grains(target.p.tobytes()) if self.method == "grains" else None
         p = target.p if grains is None else np.full(grains.count, 1 / grains.count)
         excess = uniformity(len(p), target.n) if self.ramp is None else self.ramp.excess(p, target.n)
@@ -141,6 +267,6 @@ def _folded_excess(p: bytes, n: int, distance: float, epsilon: Fraction, alpha: 
     return two_point(np.frombuffer(p), n, distance, epsilon, alpha).refined(FINE)
 
 
-def _folded(target: Target) -> Candidate:
+def _folded_candidates(target: Target) -> Candidate:
     key = (target.p.tobytes(), target.n, target.distance, target.epsilon, target.alpha)
     return Candidate("binomial", _folded_excess(*key))

@@ -1,4 +1,7 @@
-"""The domain of P: finite as given, or cut into bins."""
+"""The domain of P: finite as given, or cut into bins.
+
+How many records each symbol has, from any engine.
+"""
 
 from __future__ import annotations
 
@@ -11,16 +14,17 @@ import numpy as np
 import numpy.typing as npt
 
 from privatest import _validate
+from privatest.engines import Records
+from privatest.engines.protocol import counter
 from privatest.errors import InvalidDistribution, InvalidDocument, InvalidInput
-from privatest.pairs import Distribution, Integers, Labels, Reals, as_distribution
+from privatest.hypotheses import Distribution, Integers, Labels, Reals, as_distribution
 from privatest.scores import Cells, IntegerCells, LabelCells
 from privatest.scores.cells import cells_from_dict
+from privatest.vectors import Floats
 
-__all__ = ["Domain", "EdgeCells", "domain_cells_from_dict", "read_domain"]
+__all__ = ["Domain", "EdgeCells", "domain_cells_from_dict", "histogram", "read_domain", "symbols"]
 
-Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.intp]
-
 MOST_SYMBOLS = 1 << 20
 # A finite set of integers up to this size is taken as it is.
 MOST_INTEGERS = 1 << 12
@@ -153,3 +157,22 @@ def _normalised(masses: Floats) -> Floats:
     if np.all(np.abs(p * len(p) - 1) < 1e-9):
         return np.full(len(p), 1 / len(p))
     return p
+
+
+Counts = npt.NDArray[np.int64]
+
+
+def histogram(records: Records, cells: Cells, odd: int) -> Counts:
+    """Counts of the symbols; records that make no sense count as symbol ``odd``.
+
+    The counts are raw: they must not leave the process except through a test's noise.
+    """
+    records.check(counter(cells))
+    return symbols(np.array(records.histogram(cells), dtype=np.int64), odd)
+
+
+def symbols(counts: Counts, odd: int) -> Counts:
+    """Counts of the cells, the odd cell last, as counts of the symbols."""
+    found = counts[:-1].copy()
+    found[odd] += counts[-1]
+    return found

@@ -17,15 +17,13 @@ from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
-from privatest.noise import Source
+from privatest.privacy import Source
 from privatest.rational import rational
+from privatest.vectors import Floats, Integers
 
 __all__ = ["Grains", "exact_probabilities"]
 
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 GRAINS_PER_SYMBOL = 4
 

@@ -23,8 +23,7 @@ from sqlalchemy import (
 )
 
 from privatest.errors import LedgerTampered, LedgerUnreadable
-from privatest.ledger.amounts import stored
-from privatest.ledger.rows import ADVANCE, EMPTY, FORMAT, Head, Row
+from privatest.ledger.chain import ADVANCE, EMPTY, FORMAT, Head, Row, stored
 
 __all__ = ["Book"]
 

@@ -1,4 +1,7 @@
-"""The ledger of privacy budgets, as users see it."""
+"""Texts that enter the ledger: names, releases, fingerprints.
+
+The ledger of privacy budgets, as users see it.
+"""
 
 from __future__ import annotations
 
@@ -20,18 +23,66 @@ from privatest.errors import (
     RequestConflict,
     SourceNotCovered,
     note_charge,
+    shown,
 )
-from privatest.ledger.amounts import shown, stored, unstored
-from privatest.ledger.chain import Chain
-from privatest.ledger.rows import ADVANCE, Entry, Row
-from privatest.ledger.texts import check_name, noted, read_fingerprint, release_text, source_document
+from privatest.ledger.chain import ADVANCE, EMPTY, SOURCE, Chain, Entry, Head, Row, exact, stored, unstored
 from privatest.rational import Number, rational
 
 if TYPE_CHECKING:
-    from privatest.ledger.address import Target
     from privatest.ledger.book import Book
+    from privatest.ledger.store import Target
 
-__all__ = ["Ledger"]
+__all__ = ["Ledger", "check_name", "noted", "read_fingerprint", "release_text", "source_document"]
+
+LONGEST_NAME = 200  # dataset and request share an index entry, which PostgreSQL limits to 2,704 bytes
+
+
+def check_name(**arguments: object) -> None:
+    """Check the one named argument: a short line of text."""
+    ((word, value),) = arguments.items()
+    if not isinstance(value, str):
+        raise InvalidInput(f"{word}={shown(value)} must be text.")
+    if len(value) > LONGEST_NAME:
+        raise InvalidInput(
+            f"{word}={value[:20] + '...'!r} has {len(value)} characters; {LONGEST_NAME} is the most. Use a hash of it."
+        )
+    if not value or value != value.strip() or not value.isprintable():
+        raise InvalidInput(f"{word}={shown(value)} must be one line of text, without space at either end.")
+
+
+def source_document(source: Source | None) -> dict[str, Any] | None:
+    """A source as it is noted: its name, and a text by which it is known again."""
+    return None if source is None else {"name": source.name, "identity": source.identity}
+
+
+def noted(**facts: object) -> str | None:
+    """JSON text of what is noted beside a grant or a charge; None where there is nothing to note."""
+    known = {name: fact for name, fact in facts.items() if fact is not None}
+    return json.dumps(known, allow_nan=False) if known else None
+
+
+def release_text(release: object, source: Source | None = None) -> str:
+    """JSON text of a release and its source; one that JSON cannot hold is refused, and stays charged."""
+    if not isinstance(release, Mapping):
+        raise InvalidInput(f"compute returned a {type(release).__name__}; a release is a dict. The charge stays.")
+    try:
+        noted = {} if source is None else {SOURCE: source_document(source)}
+        return json.dumps({**release, **noted}, allow_nan=False)
+    except (TypeError, ValueError, RecursionError):
+        # The cause is not repeated: it may quote what was computed from the data.
+        raise InvalidInput(
+            "compute returned a dict that JSON cannot hold: a value is NaN, infinite, or not made of text, "
+            "numbers, truth values, None, lists and dicts. The charge stays."
+        ) from None
+
+
+def read_fingerprint(text: str) -> Head:
+    """What ``ledger.fingerprint()`` returned, taken apart."""
+    count, colon, digest = str(text).partition(":")
+    if not (colon and count.isdecimal() and len(count) < 20 and len(digest) == len(EMPTY.hash)):
+        raise InvalidInput(f"since={shown(text)} must be what ledger.fingerprint() returned, count:hash.")
+    return Head(int(count), digest)
+
 
 ROWS_AT_A_TIME = 2000
 LONGEST_TIMEOUT = 86_400  # a day; PostgreSQL takes no more than 24
@@ -84,8 +135,7 @@ class Ledger:
 
     def __init__(self, target: Target, *, create: bool = True, timeout: float = 30.0) -> None:
         try:
-            from privatest.ledger.address import Address
-            from privatest.ledger.store import Store
+            from privatest.ledger.store import Address, Store
         except ModuleNotFoundError as error:
             if (error.name or "").partition(".")[0] != "sqlalchemy":
                 raise
@@ -127,8 +177,8 @@ class Ledger:
             spent = Fraction(0) if newest is None else unstored(newest.spent)
             if budget < spent:
                 raise InvalidInput(
-                    f"epsilon={shown(budget)} is less than the {shown(spent)} already spent on data set "
-                    f"{dataset!r}. Grant at least {shown(spent)}."
+                    f"epsilon={exact(budget)} is less than the {exact(spent)} already spent on data set "
+                    f"{dataset!r}. Grant at least {exact(spent)}."
                 )
             before = book.covers()
             for other, parts in before.items():
@@ -224,7 +274,7 @@ class Ledger:
         except BaseException as error:
             note_charge(
                 error,
-                f"epsilon={shown(price)} of data set {dataset!r} stays charged for request {request!r}. The same "
+                f"epsilon={exact(price)} of data set {dataset!r} stays charged for request {request!r}. The same "
                 "request again completes it, without a new charge.",
             )
             raise
@@ -295,7 +345,7 @@ class Ledger:
                 raise RequestConflict(
                     f"The stream of request {request!r} on data set {dataset!r} was released up to record "
                     f"{known['position']} from a newer state than this one. To go on from an older one would release "
-                    f"records a second time, at epsilon={shown(unstored(earlier['charge'].epsilon))} more for each of "
+                    f"records a second time, at epsilon={exact(unstored(earlier['charge'].epsilon))} more for each of "
                     "them, which nobody paid: use the newest state, or make a new request."
                 )
             book.append(
@@ -380,7 +430,7 @@ class Ledger:
             left = granted - spent
             if price > left:
                 raise BudgetExceeded(
-                    f"epsilon={shown(price)} asked, {shown(left)} left of {shown(granted)} for data set "
+                    f"epsilon={exact(price)} asked, {exact(left)} left of {exact(granted)} for data set "
                     f"{dataset!r}. Ask for less, or have the budget raised with ledger.grant().",
                     dataset,
                     price,
@@ -476,7 +526,7 @@ def check_same(charge: Row, price: Fraction, design: str, asked: Mapping[str, An
     remedy = "Give this request another name, or repeat the earlier one unchanged."
     if before != price:
         raise RequestConflict(
-            f"{where} was charged before with epsilon={shown(before)}, now asked with epsilon={shown(price)}. {remedy}"
+            f"{where} was charged before with epsilon={exact(before)}, now asked with epsilon={exact(price)}. {remedy}"
         )
     if charge.design != design:
         noted = charge.about.get("asked")

@@ -1,4 +1,9 @@
-"""Connections and transactions: one writer at a time, across threads and processes; durable on return."""
+"""Where a ledger lies: a SQLite file or a PostgreSQL database.
+
+What a database complains about, said in words of the ledger, with a remedy.
+
+Connections and transactions: one writer at a time, across threads and processes; durable on return.
+"""
 
 from __future__ import annotations
 
@@ -11,18 +16,181 @@ import threading
 import time
 import weakref
 from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, Engine, create_engine, event
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy import URL, Connection, Engine, create_engine, event, exc, make_url
+from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
-from privatest.errors import LedgerLocked, LedgerUnavailable, LedgerUnreadable, MissingExtra
-from privatest.ledger.address import Address
+from privatest.addresses import unclear_login, without_secrets
+from privatest.errors import (
+    InvalidInput,
+    LedgerError,
+    LedgerLocked,
+    LedgerUnavailable,
+    LedgerUnreadable,
+    MissingExtra,
+    shown,
+)
 from privatest.ledger.book import Book
-from privatest.ledger.failures import DAMAGED, LOCKED, SILENT, failure
 
-__all__ = ["Store"]
+__all__ = ["Address", "Store", "Target", "failure"]
+
+Target = str | os.PathLike[str] | URL
+POSTGRESQL = {"postgresql", "postgres", "postgresql+psycopg"}
+
+
+@dataclass(frozen=True)
+class Address:
+    """Exactly one of the two is set."""
+
+    path: Path | None = None
+    url: URL | None = None
+    text: str = ""
+    """A path as it was written, for messages: the folder it was taken from is nobody's business."""
+
+    @classmethod
+    def of(cls, target: Target) -> Address:
+        """Read what a user wrote. A relative path is taken from the folder that is current now."""
+        if isinstance(target, str) and "://" not in target:
+            return cls(path=absolute(target), text=target)
+        if isinstance(target, os.PathLike):
+            return cls(path=absolute(os.fspath(target)), text=os.fspath(target))
+        if not isinstance(target, str | URL):
+            raise InvalidInput(f"A ledger lies at a path or at a URL, not at a {type(target).__name__}.")
+        if isinstance(target, str) and unclear_login(target):
+            raise InvalidInput("The name or password in the ledger's URL holds an @. Write it as %40.")
+        try:
+            # psycopg reads postgres:// as well; SQLAlchemy does not.
+            url = make_url(target)
+        except (ArgumentError, ValueError):
+            # The text is not repeated: it may hold a password.
+            raise InvalidInput("The ledger's URL cannot be read. Write postgresql://user@host/database.") from None
+        if url.drivername in POSTGRESQL:
+            return cls(url=url.set(drivername="postgresql+psycopg"))
+        if url.drivername in {"sqlite", "sqlite+pysqlite"}:
+            if url.query:
+                raise InvalidInput("The URL of a SQLite ledger takes no options. Write sqlite:///path, or the path.")
+            return cls(path=absolute(url.database or ""))
+        raise InvalidInput(
+            f"A ledger cannot lie in {url.drivername!r}. Give the path of a SQLite file, or postgresql://user@host/database."
+        )
+
+    @property
+    def name(self) -> str:
+        """For messages; hides the password."""
+        if self.url is not None:
+            whole = self.url.render_as_string(hide_password=False).replace("+psycopg", "", 1)
+            return repr(without_secrets(whole, user=True))
+        return repr(self.text or str(self.path))
+
+    def check_folder(self, *, create: bool) -> None:
+        """Say plainly what SQLite would call "unable to open database file"."""
+        if self.path is None:
+            return
+        try:
+            if not self.path.parent.is_dir():
+                folder = os.path.dirname(self.text) or str(self.path.parent)
+                raise LedgerUnavailable(f"No folder {folder!r} for the ledger {self.path.name!r}. Make it first.")
+            if self.path.is_dir():
+                raise LedgerUnavailable(f"{self.name} is a folder; a ledger is a file.")
+            if self.path.exists() and not self.path.is_file():
+                raise LedgerUnavailable(f"{self.name} is a pipe or a device; a ledger is a file.")
+            if not create and not self.path.exists():
+                raise LedgerUnavailable(f"No ledger at {self.name}.")
+            if self.path.exists() and not os.access(self.path, os.R_OK):
+                raise PermissionError
+        except PermissionError:
+            raise LedgerUnavailable(
+                f"The ledger {self.path.name!r} cannot be opened: this user may not read it, or not enter its folder. "
+                "Give this user the right to."
+            ) from None
+        except OSError as error:
+            reason = error.strerror or type(error).__name__
+            raise LedgerUnavailable(f"The ledger {self.path.name!r} cannot be opened: {reason}.") from None
+
+
+def absolute(text: str) -> Path:
+    if not text or text == ":memory:" or "\0" in text or "\n" in text:
+        raise InvalidInput(f"ledger={shown(text)} must be the path of a file: a ledger outlives who writes it.")
+    return Path(text).expanduser().absolute()
+
+
+LOCKED = (
+    "is locked by somebody else. Try again, or wait longer: Ledger(..., timeout=seconds), on the command line "
+    "--ledger-timeout SECONDS"
+)
+SILENT = "does not answer within the timeout of {seconds:g} seconds. Check that its server runs, and try again"
+READ_ONLY = "cannot be written: {detail}. Give this user the right to write to it, and to its folder"
+FULL = "cannot grow: {detail}. Make room on its disk and try again"
+NO_FILE = "cannot be opened: {detail}. Check that the file is there, and that this user may write to its folder"
+NOT_A_LEDGER = "is no ledger: {detail}. Was another file or database meant?"
+ANOTHER_VERSION = "has no ledger's tables or columns: {detail}. Was it made by another version of privatest?"
+DAMAGED = "is damaged: {detail}. Restore it from a backup"
+BROKEN_DISK = "could not be read or written: {detail}. Check its disk"
+UNREACHABLE = "cannot be reached: {detail}. Check the address, and that the server runs"
+REFUSED = "refused this user: {detail}. Check the name, the password and the server's pg_hba.conf"
+NO_DATABASE = "does not exist: {detail}. Create the database first"
+OTHER = "failed: {detail}"
+Answer = tuple[type[LedgerError], str]
+SQLITE: dict[str, Answer] = {
+    "SQLITE_BUSY": (LedgerLocked, LOCKED),
+    "SQLITE_LOCKED": (LedgerLocked, LOCKED),
+    "SQLITE_READONLY": (LedgerUnavailable, READ_ONLY),
+    "SQLITE_PERM": (LedgerUnavailable, READ_ONLY),
+    "SQLITE_FULL": (LedgerUnavailable, FULL),
+    "SQLITE_CANTOPEN": (LedgerUnavailable, NO_FILE),
+    "SQLITE_IOERR": (LedgerUnavailable, BROKEN_DISK),
+    "SQLITE_NOTADB": (LedgerUnreadable, NOT_A_LEDGER),
+    "SQLITE_CORRUPT": (LedgerUnreadable, DAMAGED),
+    "SQLITE_ERROR": (LedgerUnreadable, ANOTHER_VERSION),  # no such table, no such column
+}
+
+# By SQLSTATE: five characters, of which the first two are the class.
+POSTGRESQL_FAILURES: dict[str, Answer] = {
+    "55P03": (LedgerLocked, LOCKED),
+    "40P01": (LedgerLocked, LOCKED),
+    "40001": (LedgerLocked, LOCKED),
+    "42501": (LedgerUnavailable, READ_ONLY),
+    "25006": (LedgerUnavailable, READ_ONLY),
+    "53": (LedgerUnavailable, FULL),
+    "53300": (LedgerUnavailable, UNREACHABLE),
+    "58": (LedgerUnavailable, BROKEN_DISK),
+    "XX001": (LedgerUnreadable, DAMAGED),
+    "XX002": (LedgerUnreadable, DAMAGED),
+    "42P01": (LedgerUnreadable, ANOTHER_VERSION),
+    "42703": (LedgerUnreadable, ANOTHER_VERSION),
+    "28": (LedgerUnavailable, REFUSED),
+    "3D000": (LedgerUnavailable, NO_DATABASE),
+    "08": (LedgerUnavailable, UNREACHABLE),
+    "57": (LedgerUnavailable, UNREACHABLE),
+}
+
+
+def failure(error: exc.SQLAlchemyError, ledger: str) -> LedgerError:
+    """The error to raise in place of ``error``. Never carries the statement's parameters."""
+    if isinstance(error, exc.TimeoutError):  # the pool's connections are all in use
+        return LedgerLocked(f"The ledger {ledger} {LOCKED}.")
+    if not isinstance(error, exc.DBAPIError):
+        return LedgerError(f"The ledger {ledger} {OTHER.format(detail=type(error).__name__)}.")
+    kind, words = answer(error)
+    lines = str(error.orig).strip().splitlines()
+    detail = lines[0].rstrip(".") if lines else type(error.orig).__name__
+    return kind(f"The ledger {ledger} {words.format(detail=detail)}.")
+
+
+def answer(error: exc.DBAPIError) -> Answer:
+    name = getattr(error.orig, "sqlite_errorname", None)
+    if name is not None:  # SQLITE_BUSY, SQLITE_BUSY_SNAPSHOT, SQLITE_IOERR_WRITE, ...
+        return SQLITE.get("_".join(name.split("_")[:2]), (LedgerError, OTHER))
+    state = getattr(error.orig, "sqlstate", None)
+    if state is None:  # the server did not answer, or the connection broke
+        reachable = not (error.connection_invalidated or isinstance(error, exc.OperationalError))
+        return (LedgerError, OTHER) if reachable else (LedgerUnavailable, UNREACHABLE)
+    return POSTGRESQL_FAILURES.get(state) or POSTGRESQL_FAILURES.get(state[:2]) or (LedgerError, OTHER)
+
 
 BEGIN = {
     ("sqlite", False): "BEGIN",

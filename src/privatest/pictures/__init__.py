@@ -4,12 +4,11 @@ Every picture is made of public numbers (P, Q, epsilon, n and what follows from 
 is ever given data.
 """
 
-from privatest.pictures.change import change_plan, change_point, monitor
-from privatest.pictures.complexity import complexity
-from privatest.pictures.decomposition import decomposition
-from privatest.pictures.files import png
-from privatest.pictures.laws import fit_test, private_test
-from privatest.pictures.power import comparison, power_curve
+from privatest.pictures.canvas import png
+from privatest.pictures.densities import decomposition
+from privatest.pictures.series import change_plan, change_point, monitor
+from privatest.pictures.sizes import comparison, complexity, power_curve
+from privatest.pictures.totals import fit_test, private_test
 
 __all__ = [
     "change_plan",

@@ -2,13 +2,16 @@
 
 Colours are Okabe and Ito's, which people with any colour vision can tell apart; every line and area also has a style
 or a hatch of its own, so that a picture reads in black and white.
+
+A picture as the bytes of a file, without a trace in pyplot.
 """
 
 from __future__ import annotations
 
+import io
 import sys
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Final
@@ -18,7 +21,7 @@ from privatest.errors import MissingExtra
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["apart", "drawing", "law", "legend", "number", "plain"]
+__all__ = ["apart", "drawing", "law", "legend", "number", "plain", "png"]
 
 BLACK: Final = "#000000"
 BLUE: Final = "#0072B2"
@@ -27,10 +30,8 @@ GREY: Final = "#6E6E6E"
 ORANGE: Final = "#E69F00"
 SKY: Final = "#56B4E9"
 VERMILLION: Final = "#D55E00"
-
 ALPHA, BETA, EPSILON, TAU = "\u03b1", "\u03b2", "\u03b5", "\u03c4"
 MINUS, PLUS_MINUS, PRIME, SQUARED = "\u2212", "\u00b1", "\u2032", "\u00b2"
-
 STYLE: Final[Any] = {
     "axes.axisbelow": True,
     "axes.grid": True,
@@ -50,7 +51,6 @@ STYLE: Final[Any] = {
 SIZE: Final = (7.6, 4.2)
 OWN: Final = "privatest-own"
 """Label of a figure that we made: its legend may stand beside the picture."""
-
 
 _APART: ContextVar[bool] = ContextVar("privatest-apart", default=False)
 
@@ -135,3 +135,17 @@ def law(letter: str, text: object, *, lines: bool = False) -> str:
 def number(value: float, digits: int = 4) -> str:
     """A number of a few digits, with a true minus sign."""
     return f"{value:.{digits}g}".replace("-", MINUS)
+
+
+def png(draw: Callable[[], Axes], *, dpi: int = 120) -> bytes:
+    """What ``draw()`` draws on axes of its own, as a PNG file.
+
+    >>> import privatest as pt
+    >>> png(pt.decompose("bernoulli(0.3)", "bernoulli(0.4)", epsilon=1).plot)[1:4]
+    b'PNG'
+    """
+    with apart():
+        figure: Any = draw().figure
+    target = io.BytesIO()
+    figure.savefig(target, format="png", dpi=dpi, metadata={"Software": None})
+    return target.getvalue()

@@ -1,27 +1,179 @@
-"""Every test side by side: how many records each needs, and how far that is from the best possible."""
+"""Other ways to test privately, for honest comparison: each as exact as ours, none of them ours.
+
+Every rival is a function n -> advantage at its best threshold, computed with the same exact laws.
+
+Every test side by side: how many records each needs, and how far that is from the best possible.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+import numpy.typing as npt
+
 from privatest import _validate, markup
+from privatest.bounds.lower_bound import lower_bound
+from privatest.bounds.optimum import optimum_sample_size
 from privatest.errors import Infeasible, InvalidInput, MissingExtra
-from privatest.pairs import DiscretePair, make_pair
+from privatest.hypotheses import ContinuousPair, DiscretePair, Pair, make_pair
+from privatest.laws.curves import Curves
 from privatest.power.family import make_family
-from privatest.power.goal import ADVANTAGE, Goal
-from privatest.power.lower_bound import lower_bound
-from privatest.power.optimum import optimum_sample_size
-from privatest.power.rivals import Rival, rivals
 from privatest.power.sample_sizes import smallest_n
+from privatest.power.tuning import ADVANTAGE, Goal, Profile, profile_of
+from privatest.privacy import Laplace, Logistic, NoNoise, Tulap
 from privatest.rational import Number
+from privatest.scores import whole_score
+from privatest.scores.clamped import cell_masses
+from privatest.vectors import Floats
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["Comparison", "Row", "compare"]
+__all__ = ["Comparison", "Rival", "Row", "compare", "rivals"]
+
+_MEAN_UNITS = 256
+
+
+@dataclass(frozen=True, eq=False)
+class Rival:
+    """A named rival: its advantage on n records, and the n beyond which to stop looking."""
+
+    name: str
+    advantage: Callable[[int], float]
+    few_values: bool = True
+
+
+def rivals(pair: Pair, epsilon: Fraction) -> Iterator[Rival]:
+    """All rivals that apply to the pair."""
+    profile = profile_of(pair)
+    yield Rival("sample and aggregate", _sample_and_aggregate(pair, epsilon))
+    values = _numbers(pair)
+    if values is not None:
+        yield Rival("clipped mean, Laplace", _clipped_mean(*values, epsilon), few_values=False)
+    for name, chosen in _counted_sets(profile):
+        yield Rival(name, _count(profile, chosen, epsilon))
+    yield Rival("randomised response", _randomised_response(profile, epsilon))
+    if len(profile.ratios) == 2:
+        yield Rival("Awan-Slavkovic", _awan_slavkovic(profile, epsilon))
+
+
+def _best(support: list[int], null: list[float], alternative: list[float], n: int, noise: object) -> float:
+    """Advantage at the best cutoff; a mean that grows under Q is mirrored."""
+    scores, laws = np.array(support, dtype=np.int64), (np.array(null), np.array(alternative))
+    if float(laws[0] @ scores) < float(laws[1] @ scores):
+        scores, laws = -scores[::-1], (laws[0][::-1], laws[1][::-1])
+    return Curves(scores, *laws, n, noise).best_offset()[1]  # type: ignore[arg-type]
+
+
+def _sample_and_aggregate(pair: Pair, epsilon: Fraction) -> Callable[[int], float]:
+    """Disjoint blocks, the likelihood-ratio test on each, a noisy count of the verdicts (Nissim et al. 2007)."""
+    rates: dict[int, tuple[float, float]] = {}
+
+    def block(size: int) -> tuple[float, float]:
+        if size not in rates:
+            score = whole_score(pair, size)
+            curves = Curves(score.support, score.null_law, score.alternative_law, size, NoNoise())
+            null, alternative = curves.cdfs(np.array([float(curves.best_offset()[0])]))
+            rates[size] = float(null[0]), float(alternative[0])
+        return rates[size]
+
+    def advantage(n: int) -> float:
+        sizes = {max(round(n / blocks), 1) for blocks in (1, 2, 3, 5, 7, 9, 13, 19, 27, 41, 61, 101, 201, 501)}
+        found = []
+        for size in sorted(sizes):
+            alpha, power = block(size)
+            found.append(_best([0, 64], [1 - alpha, alpha], [1 - power, power], n // size, Tulap(epsilon, 64)))
+        return max(found)
+
+    return advantage
+
+
+def _numbers(pair: Pair) -> tuple[Floats, Floats, Floats] | None:
+    """Records as numbers with their probabilities, where records are numbers."""
+    if isinstance(pair, ContinuousPair):
+        edges = pair.landmarks
+        middles = np.concatenate([edges[:1], (edges[1:] + edges[:-1]) / 2, edges[-1:]])
+        return middles, cell_masses(pair.null, edges), cell_masses(pair.alternative, edges)
+    assert isinstance(pair, DiscretePair)
+    if pair.kind == "integers":
+        return pair.first.astype(np.float64), pair.p, pair.q
+    if all(isinstance(label, (int, float)) for label in pair.labels):
+        return np.array(pair.labels, dtype=np.float64), pair.p, pair.q
+    return None
+
+
+def _clipped_mean(x: Floats, p: Floats, q: Floats, epsilon: Fraction) -> Callable[[int], float]:
+    """The sum of records clipped to the best of a few symmetric intervals, with Laplace noise."""
+    order = np.argsort(x)
+    x, p, q = x[order], p[order], q[order]
+    below = np.cumsum((p + q) / 2)
+    middle = float(x[np.searchsorted(below, 0.5)])
+    quarter = np.searchsorted(below, [0.16, 0.84])
+    spread = float(x[min(quarter[1], len(x) - 1)] - x[quarter[0]]) / 2 or 1.0
+
+    def law(reach: float) -> tuple[list[int], list[float], list[float]]:
+        low, high = max(middle - reach, float(x[0])), min(middle + reach, float(x[-1]))
+        steps = np.rint((np.clip(x, low, high) - low) / (high - low) * _MEAN_UNITS).astype(np.int64)
+        support, place = np.unique(steps, return_inverse=True)
+        return support.tolist(), *(np.bincount(place, weights=m).tolist() for m in (p, q))
+
+    laws = [law(spread * r) for r in (0.5, 0.8, 1.2, 1.6, 2.2, 3.0, 4.5)]
+    noise = Laplace(Fraction(_MEAN_UNITS) / epsilon)
+    return lambda n: max(_best(*each, n, noise) for each in laws)
+
+
+def _counted_sets(profile: Profile) -> Iterator[tuple[str, npt.NDArray[np.bool_]]]:
+    """The paper's S_{0} and S_{0,1}: the records that speak most for Q, then all that speak for Q."""
+    lowest = profile.ratios <= profile.ratios[0]
+    against = profile.ratios < 0
+    if len(profile.ratios) <= 16 and not np.array_equal(lowest, against):
+        yield "count of the strongest records", lowest
+    yield "count of records for Q", against
+
+
+def _count(profile: Profile, chosen: npt.NDArray[np.bool_], epsilon: Fraction) -> Callable[[int], float]:
+    """A soft count: exponential mechanism on the number of records in the set, that is, logistic noise."""
+    null, alternative = float(profile.p[chosen].sum()), float(profile.q[chosen].sum())
+    noise = Logistic(64 / epsilon)
+    return lambda n: _best([0, 64], [1 - null, null], [1 - alternative, alternative], n, noise)
+
+
+def _randomised_response(profile: Profile, epsilon: Fraction) -> Callable[[int], float]:
+    """Local model: each record tells whether it speaks for P, and lies with probability 1/(1 + e^epsilon)."""
+    lie = 1 / (1 + math.exp(float(epsilon)))
+    true = [float(mass[profile.ratios > 0].sum()) for mass in (profile.p, profile.q)]
+    null, alternative = (lie + (1 - 2 * lie) * share for share in true)
+    return lambda n: _best([0, 1], [1 - null, null], [1 - alternative, alternative], n, NoNoise())
+
+
+def _awan_slavkovic(profile: Profile, epsilon: Fraction) -> Callable[[int], float]:
+    """The binomial test with continuous Tulap noise (Awan and Slavkovic 2018), by its own formula."""
+    from scipy import stats
+
+    b = math.exp(-float(epsilon))
+
+    def tulap_cdf(x: Floats) -> Floats:
+        whole = np.rint(x)
+        inner = x - whole + 0.5
+        with np.errstate(under="ignore"):
+            lower = b ** np.maximum(-whole, 0.0) / (1 + b) * (b + inner * (1 - b))
+            upper = 1 - b ** np.maximum(whole, 0.0) / (1 + b) * (b + (1 - inner) * (1 - b))
+        return np.where(x <= 0, lower, upper)
+
+    def advantage(n: int) -> float:
+        counts = np.arange(n + 1)
+        null, alternative = (stats.binom(n, mass[1]).pmf(counts) for mass in (profile.p, profile.q))
+        cutoffs = np.arange(0, 2 * n + 1) / 2
+        gaps = [float(np.sum((alternative - null) * tulap_cdf(c - counts))) for c in cutoffs]
+        return max(gaps)
+
+    return advantage
+
 
 # Beyond this many times the tight test's n a rival is not followed.
 _PATIENCE = 1000

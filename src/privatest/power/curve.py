@@ -12,8 +12,8 @@ import numpy as np
 from privatest import _validate, markup
 from privatest.errors import Infeasible, InvalidInput
 from privatest.power.family import Family, make_family
-from privatest.power.goal import ADVANTAGE, Goal
 from privatest.power.sample_sizes import smallest_n
+from privatest.power.tuning import ADVANTAGE, Goal
 from privatest.rational import Number
 
 if TYPE_CHECKING:

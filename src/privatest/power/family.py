@@ -9,9 +9,8 @@ from functools import cached_property
 from typing import Any
 
 from privatest import _validate
-from privatest.errors import InvalidInput, shown
-from privatest.hypothesis import Curves, PrivateTest
-from privatest.hypothesis.build import (
+from privatest.decision import PrivateTest
+from privatest.decision.build import (
     KINDS,
     PRIVATE_KINDS,
     calibrated_noise,
@@ -20,11 +19,11 @@ from privatest.hypothesis.build import (
     paper_clamp,
     unclamped,
 )
-from privatest.hypothesis.neighbours import REPLACE, Neighbourhood, make_neighbourhood
-from privatest.pairs import Pair, make_pair
-from privatest.power.goal import Goal
-from privatest.power.profile import Profile, profile_of
-from privatest.power.tune import tuned_clamp
+from privatest.errors import InvalidInput, shown
+from privatest.hypotheses import Pair, make_pair
+from privatest.laws.curves import Curves
+from privatest.power.tuning import Goal, Profile, profile_of, tuned_clamp
+from privatest.privacy.neighbours import REPLACE, Neighbourhood, make_neighbourhood
 from privatest.rational import Number, rational
 from privatest.scores import Score, whole_score
 

@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from privatest import markup
+from privatest.bounds.lower_bound import advantage_bound, records_bound
+from privatest.decision import PrivateTest
 from privatest.errors import Infeasible, InvalidInput
-from privatest.hypothesis import PrivateTest
-from privatest.pairs import make_pair
-from privatest.power.designs import design
-from privatest.power.goal import Goal, make_goal
-from privatest.power.lower_bound import advantage_bound, records_bound
-from privatest.power.sample_sizes import sample_size
+from privatest.hypotheses import make_pair
+from privatest.power.sample_sizes import design, sample_size
+from privatest.power.tuning import Goal, make_goal
 from privatest.rational import Number
 from privatest.theory import Decomposition, SampleComplexity, decompose_pair, sample_complexity
 

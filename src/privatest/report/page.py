@@ -10,12 +10,13 @@ from datetime import UTC, datetime
 from typing import Any
 
 from privatest import __version__, markup
+from privatest.bounds import HistogramTest, Optimum
 from privatest.changepoint import ChangePlan, ChangePoint
+from privatest.decision import PrivateTest, Release
 from privatest.errors import InvalidInput, MissingExtra, PrivatestError, shown
 from privatest.fit import FitRelease, FitTest
-from privatest.hypothesis import PrivateTest, Release
 from privatest.pictures import png
-from privatest.power import Comparison, HistogramTest, Optimum, Plan, PowerCurve
+from privatest.power import Comparison, Plan, PowerCurve
 from privatest.report import calls, words
 from privatest.report.question import plain_question
 from privatest.report.redesign import redesign

@@ -8,7 +8,7 @@ from typing import Any
 
 from privatest.addresses import without_secrets
 from privatest.errors import InvalidInput, PrivatestError
-from privatest.pairs import as_distribution
+from privatest.hypotheses import as_distribution
 
 __all__ = ["LAWS", "plain_question"]
 

@@ -28,8 +28,7 @@ from typing import Any, ClassVar, TypeGuard
 import numpy as np
 import numpy.typing as npt
 
-from privatest.errors import InvalidDistribution, InvalidDocument
-from privatest.scores.documents import (
+from privatest.documents import (
     MOST_ENTRIES,
     integer_from_json,
     integers_from_json,
@@ -37,10 +36,11 @@ from privatest.scores.documents import (
     label_to_json,
     number_from_json,
 )
+from privatest.errors import InvalidDistribution, InvalidDocument
+from privatest.vectors import Floats
 
 __all__ = ["BoundedCells", "Cells", "DyadicCells", "IntegerCells", "LabelCells", "cells_from_dict"]
 
-Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.intp]
 
 

@@ -11,21 +11,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from privatest.documents import fraction_from_json, integers_from_json, numbers_from_json, runs_from_json, runs_to_json
 from privatest.errors import InvalidDocument, InvalidInput
 from privatest.rational import Number, rational
 from privatest.scores.cells import Cells, cells_from_dict
-from privatest.scores.documents import (
-    fraction_from_json,
-    integers_from_json,
-    numbers_from_json,
-    runs_from_json,
-    runs_to_json,
-)
+from privatest.vectors import Floats, Integers
 
 __all__ = ["LARGEST_TOTAL", "Score"]
 
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 LARGEST_TOTAL = 2**63 - 1
 

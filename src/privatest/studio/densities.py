@@ -6,13 +6,12 @@ import math
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 import privatest as pt
+from privatest.vectors import Floats
 
 __all__ = ["densities"]
 
-Floats = npt.NDArray[np.float64]
 
 POINTS = 241
 MOST_BARS = 200

@@ -12,13 +12,12 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 import privatest as pt
+from privatest.vectors import Floats
 
 __all__ = ["noisy_law", "rounded"]
 
-Floats = npt.NDArray[np.float64]
 
 BARS = 160
 LONGEST = 1 << 18

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from privatest.theory.advantage import (
+from privatest.theory.complexity import (
+    SampleComplexity,
+    sample_complexity,
     soft_advantage,
     soft_advantage_direct,
     soft_clamped_advantage,
     soft_clamped_advantage_direct,
 )
-from privatest.theory.complexity import SampleComplexity, sample_complexity
 from privatest.theory.decomposition import Decomposition, Sets, decompose, decompose_pair
 
 __all__ = [

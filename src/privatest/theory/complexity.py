@@ -1,4 +1,13 @@
-r"""The theorem: how many records a private test needs, up to constants, and what decides it.
+r"""Exact advantages of the soft tests on one record.
+
+sLLR says P with probability sigmoid(L/2); scLLR clamps L first. On one record
+
+.. math::
+    \mathrm{adv}_1(\mathrm{sLLR}) = H^2(P, Q), \qquad
+    \mathrm{adv}_1(\mathrm{scLLR}) = \tfrac{\tau}{2}\left(\tanh\tfrac{\varepsilon}{4} +
+    \tanh\tfrac{\varepsilon'}{4}\right) + (1 - \tau) H^2(P', Q').
+
+The theorem: how many records a private test needs, up to constants, and what decides it.
 
 .. math:: \mathrm{SC}_\varepsilon = \Theta\left(\frac{1}{\varepsilon\tau + (1-\tau) H^2(P', Q')}\right)
         = \Theta\left(\frac{1}{\mathrm{adv}_1(\mathrm{scLLR})}\right)
@@ -16,15 +25,50 @@ import numpy as np
 
 from privatest import _validate, markup
 from privatest.errors import InvalidInput
-from privatest.pairs import DiscretePair, Pair, make_pair
+from privatest.hypotheses import DiscretePair, Pair, make_pair
 from privatest.rational import Number
-from privatest.theory.advantage import soft_clamped_advantage
-from privatest.theory.decomposition import decompose_pair
+from privatest.theory.decomposition import Decomposition, decompose_pair
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["Regime", "SampleComplexity", "sample_complexity"]
+__all__ = [
+    "Regime",
+    "SampleComplexity",
+    "sample_complexity",
+    "soft_advantage",
+    "soft_advantage_direct",
+    "soft_clamped_advantage",
+    "soft_clamped_advantage_direct",
+]
+
+
+def soft_advantage(pair: Pair) -> float:
+    """adv_1(sLLR) = H^2(P, Q).
+
+    >>> from privatest.hypotheses import make_pair
+    >>> round(soft_advantage(make_pair("normal(0, 1)", "normal(1, 1)")), 12)
+    0.117503097415
+    """
+    return pair.hellinger_squared
+
+
+def soft_advantage_direct(pair: Pair) -> float:
+    """The same by integrating (P - Q) sigmoid(L/2)."""
+    return pair.clamped_gap(-math.inf, math.inf)
+
+
+def soft_clamped_advantage(split: Decomposition) -> float:
+    """adv_1(scLLR) from tau, eps' and the core's Hellinger distance."""
+    tails = split.tau / 2 * (math.tanh(split.epsilon / 4) + math.tanh(split.epsilon_prime / 4))
+    core = split.pair.clamped_hellinger(*split.clamp) if split.core_mass > 0 else 0.0
+    return tails + core
+
+
+def soft_clamped_advantage_direct(split: Decomposition) -> float:
+    """The same by integrating (P - Q) sigmoid([L]/2)."""
+    return split.pair.clamped_gap(*split.clamp)
+
 
 Regime = Literal["tails", "core", "free"]
 

@@ -23,13 +23,13 @@ import numpy.typing as npt
 
 from privatest import _validate
 from privatest.errors import InvalidInput, shown
-from privatest.pairs import DiscretePair, Pair, make_pair
+from privatest.hypotheses import DiscretePair, Pair, make_pair
 from privatest.rational import Number
 from privatest.theory.decomposition import Decomposition, decompose_pair
+from privatest.vectors import Floats
 
 __all__ = ["Coupling", "coupling", "largest_gain"]
 
-Floats = npt.NDArray[np.float64]
 
 MOST_PAIRS = 4_000_000
 BATCH = 1 << 14

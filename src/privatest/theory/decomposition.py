@@ -22,9 +22,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from privatest import _validate, markup
-from privatest.pairs import ContinuousPair, DiscretePair, Pair, make_pair
-from privatest.pairs.clamped_pair import ClampedPair
-from privatest.pairs.splice import Piece, Splice
+from privatest.hypotheses import ContinuousPair, DiscretePair, Pair, make_pair
+from privatest.hypotheses.continuous_pair import ClampedPair
+from privatest.hypotheses.mixture import Piece, Splice
 from privatest.rational import Number
 
 if TYPE_CHECKING:

@@ -19,15 +19,13 @@ from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from privatest.errors import InvalidInput, PrivatestError
-from privatest.pairs import DiscretePair, Pair
+from privatest.hypotheses import DiscretePair, Pair
+from privatest.vectors import Floats, Integers
 
 __all__ = ["Classes", "Histograms", "merge", "solved_program"]
 
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 ATTEMPTS: tuple[tuple[Literal["highs-ds", "highs-ipm"], float], ...] = (
     ("highs-ds", 1e-10),
@@ -70,7 +68,7 @@ class Classes:
 def merge(pair: Pair, remedy: str = "") -> Classes:
     """The classes of a pair on a finite domain.
 
-    >>> from privatest.pairs import make_pair
+    >>> from privatest.hypotheses import make_pair
     >>> merge(make_pair([0.2, 0.1, 0.7], [0.4, 0.2, 0.4])).p.round(12).tolist()
     [0.3, 0.7]
     """

@@ -9,7 +9,7 @@ with probability (1 + f)/4 is eps-DP and has advantage exactly W/4; no eps-DP te
 and appendix E). The paper takes f up to 2; as f needs to reach only 1, (1 + f)/3 is private too, for W/3.
 
 Histograms of classes stand for data sets (``theory/histograms.py``). Some best f rises with the class, by the sorting
-argument of ``power/optimum.py``; so one inequality for the outermost two of each set of mutual neighbours is enough.
+argument of ``bounds/optimum.py``; so one inequality for the outermost two of each set of mutual neighbours is enough.
 """
 
 from __future__ import annotations
@@ -21,18 +21,16 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from privatest import _validate
 from privatest.errors import InvalidInput, PrivatestError
-from privatest.pairs import Pair, make_pair
+from privatest.hypotheses import Pair, make_pair
 from privatest.rational import Number
 from privatest.theory.histograms import Classes, Histograms, merge, solved_program
+from privatest.vectors import Floats, Integers
 
 __all__ = ["UNITS", "Wasserstein", "transport_cost", "wasserstein"]
 
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 UNITS = 1 << 48
 """The dual function's values are multiples of 1/UNITS."""

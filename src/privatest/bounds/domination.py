@@ -1,0 +1,331 @@
+r"""Pairs that are easier to tell apart than a given one, and have a form that can be computed with.
+
+A pair *dominates* (P, Q) when P and Q are its images under one channel. A private test of (P, Q), applied after the
+channel to each record, is a private test of the dominating pair with the same error rates: so what no test
+of the dominating pair achieves, no test of (P, Q) does. Mass with ratio r may be split between levels l < r < h
+keeping its P-mass and its Q-mass; the channel forgets which. In terms of roots, sqrt(pq), of which
+
+.. math:: p = \rho\, e^{r/2}, \quad q = \rho\, e^{-r/2},
+
+that is the exact rule :math:`\rho_l = \rho \sinh\frac{h - r}{2} / \sinh\frac{h - l}{2}`,
+:math:`\rho_h = \rho \sinh\frac{r - l}{2} / \sinh\frac{h - l}{2}`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+import numpy as np
+
+from privatest.hypotheses import ContinuousPair, DiscretePair, Pair
+from privatest.laws.fourier import fast_length, log_waves, probabilities
+from privatest.laws.tails import reach_of_sum
+from privatest.scores.clamped import cell_masses
+from privatest.vectors import Floats
+
+__all__ = ["NOTHING", "Atoms", "RootLaw", "Shape", "Split", "atoms_of", "shares", "split_atoms"]
+
+
+# Beyond this ratio masses count as present under one hypothesis only; e^-60 is 1e-26.
+LARGEST_LEVEL = 60.0
+NOTHING = 1e-13
+
+
+@dataclass(frozen=True, eq=False)
+class Atoms:
+    """A discrete pair: roots at finite levels, and mass that only P or only Q has."""
+
+    levels: Floats
+    roots: Floats
+    p_only: float
+    q_only: float
+
+    @cached_property
+    def p(self) -> Floats:
+        """P-mass at each level."""
+        return self.roots * np.exp(self.levels / 2)
+
+    @cached_property
+    def q(self) -> Floats:
+        """Q-mass at each level."""
+        return self.roots * np.exp(-self.levels / 2)
+
+    def beyond(self, level: float) -> float:
+        """P-mass in excess of e^level Q, as in the decomposition of P and Q."""
+        there = self.levels > level
+        return self.p_only + float((self.p[there] * -np.expm1(level - self.levels[there])).sum())
+
+    @cached_property
+    def mirrored(self) -> Atoms:
+        """P and Q exchanged."""
+        return Atoms(-self.levels, self.roots, self.q_only, self.p_only)
+
+
+def atoms_of(pair: Pair) -> Atoms:
+    """A discrete pair that dominates ``pair``: the pair itself if discrete, else two atoms for each cell.
+
+    A cell lies between neighbouring landmarks, where the ratio is monotone; its masses are split between
+    the ratio's least and largest value in it.
+    """
+    if isinstance(pair, DiscretePair):
+        p, q, low, high = pair.p, pair.q, pair.ratios, pair.ratios
+    else:
+        assert isinstance(pair, ContinuousPair)
+        p, q, low, high = _cells(pair)
+    visited = (p > 0) | (q > 0)
+    p, q, low, high = p[visited], q[visited], low[visited], high[visited]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = np.log(p) - np.log(q) if low is not high else low
+    # Rounding may put the ratio of the masses outside; the wider range is the safe side.
+    low, high = np.fmin(low, ratio), np.fmax(high, ratio)
+    low, high = np.where(low < -LARGEST_LEVEL, -np.inf, low), np.where(high > LARGEST_LEVEL, np.inf, high)
+    # What the other hypothesis has beyond the largest level is dropped: less mass, smaller errors.
+    p_alone, q_alone = low > LARGEST_LEVEL, high < -LARGEST_LEVEL
+    endless = np.isinf(low) & np.isinf(high)
+    up, down = np.isinf(high) & ~endless & ~p_alone, np.isinf(low) & ~endless & ~q_alone
+    # Q-mass stays at the finite end with as much P-mass as belongs there; the rest of P has no Q beside it.
+    p_only = p[endless | p_alone].sum() - (p[up] * np.expm1(np.minimum(low[up] - ratio[up], 0.0))).sum()
+    q_only = q[endless | q_alone].sum() - (q[down] * np.expm1(np.minimum(ratio[down] - high[down], 0.0))).sum()
+    inner = np.isfinite(low) & np.isfinite(high)
+    lower, upper = shares(ratio[inner], low[inner], high[inner])
+    roots = np.sqrt(p[inner]) * np.sqrt(q[inner])
+    levels = np.concatenate([low[inner], high[inner], low[up], high[down]])
+    masses = np.concatenate(
+        [roots * lower, roots * upper, q[up] * np.exp(low[up] / 2), p[down] * np.exp(-high[down] / 2)]
+    )
+    kept = masses > 0
+    return Atoms(levels[kept], masses[kept], float(p_only), float(q_only))
+
+
+def shares(ratio: Floats, low: Floats | float, high: Floats | float) -> tuple[Floats, Floats]:
+    """What of a root at ``ratio`` goes to ``low`` and to ``high``; all to ``low`` where the two are equal."""
+    width = np.asarray(high - low, dtype=np.float64)
+    apart = width > 0
+    # The quotients of sinh in a form that does not overflow where levels of many records lie far apart.
+    scale = np.expm1(-np.where(apart, width, 1.0))
+    below, above = np.where(apart, ratio - low, 0.0), np.where(apart, high - ratio, 0.0)
+    lower = np.where(apart, np.exp(-below / 2) * np.expm1(-above) / scale, 1.0)
+    upper = np.where(apart, np.exp(-above / 2) * np.expm1(-below) / scale, 0.0)
+    return lower, upper
+
+
+def _cells(pair: ContinuousPair) -> tuple[Floats, Floats, Floats, Floats]:
+    """Masses of the cells between landmarks, and the range of the ratio in each."""
+    x = pair.landmarks
+    p, q = cell_masses(pair.null, x), cell_masses(pair.alternative, x)
+    width = np.diff(x)
+    # At a landmark the ratio may jump or be anybody's guess (the end of a support); just inside it is not.
+    inside = np.stack([x[:-1] + share * width for share in (1e-6, 0.5, 1 - 1e-6)])
+    ratios = pair.ratio(inside.ravel()).reshape(inside.shape)
+    low, high = np.fmin.reduce(ratios, axis=0), np.fmax.reduce(ratios, axis=0)
+    with np.errstate(invalid="ignore"):
+        margin = 1e-3 * (high - low)  # for the slivers at both ends that were not looked at
+    low, high = low - margin, high + margin
+    least, most = pair.ratio_range
+    low, high = np.maximum(low, least), np.minimum(high, most)
+    # Beyond the outermost landmarks (1e-16 of the mass) anything may happen.
+    return p, q, np.concatenate([[least], low, [least]]), np.concatenate([[most], high, [most]])
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """A dominating pair in three parts: tails, movers and the rest.
+
+    Attributes:
+        tau: mass of the tails, that is, of records that settle the matter: all p under P, all q under Q.
+        x, y: rate of "+" among the movers, which are "+" or "-", under P and under Q.
+        p_movers, q_movers: mass of the movers under P and under Q.
+        levels, roots: the rest.
+    """
+
+    tau: float
+    x: float
+    y: float
+    p_movers: float
+    q_movers: float
+    levels: Floats
+    roots: Floats
+
+
+@dataclass(frozen=True)
+class Shape:
+    """How to split a pair into tails, movers and the rest.
+
+    Attributes:
+        top: level > 0 of the clamp beyond which mass becomes tails; None for the whole range of the ratio and no tails.
+        open_side: 0 for the paper's clamp of epsilon = top: [-s, top] or [-top, s] with s such that both tails have
+            the same mass. 1 or -1: the upper or lower end is infinite, its tails are taken from the mass that
+            only P or only Q has, and top is the other end.
+        cuts: where the rest ends, as fractions of the clamp's upper and lower end.
+    """
+
+    top: float | None
+    cuts: tuple[float, float]
+    open_side: int = 0
+
+
+def split_atoms(atoms: Atoms, shape: Shape) -> Split:
+    """Tails beyond the clamp, movers at the clamp's two ends, and the rest between the cuts.
+
+    Mass between a cut and the end of the clamp is split between the two.
+    """
+    mirrored = atoms.mirrored
+    tau, upper, lower = _clamp(atoms, shape)
+    up, p_plus, q_plus, high = _movers(atoms, upper, shape.cuts[0], tau)
+    down, q_minus, p_minus, low = _movers(mirrored, lower, shape.cuts[1], tau)
+    inner = (atoms.levels <= high if high < upper else atoms.levels < upper) & (
+        mirrored.levels <= low if low < lower else mirrored.levels < lower
+    )
+    levels = np.concatenate([atoms.levels[inner], [high, -low]])
+    roots = np.concatenate([atoms.roots[inner], [up, down]])
+    p_movers, q_movers = p_plus + p_minus, q_plus + q_minus
+    x = p_plus / p_movers if p_movers > 0 else 0.5
+    y = q_plus / q_movers if q_movers > 0 else 0.5
+    return Split(tau, x, min(y, x), p_movers, q_movers, levels[roots > 0], roots[roots > 0])
+
+
+def _clamp(atoms: Atoms, shape: Shape) -> tuple[float, float, float]:
+    """tau and the sizes of the clamp's upper and lower end."""
+    mirrored, top = atoms.mirrored, shape.top
+    assert top is None or top > 0, "at level 0 the two sides would overlap"
+    ends = []
+    for side in (atoms, mirrored):
+        # Mass under 1e-13 that one hypothesis has to itself is dropped, which only makes errors smaller.
+        most = max(float(side.levels.max(initial=0.0)), 0.0)
+        ends.append(math.inf if side.p_only > NOTHING else most)
+    if top is None:
+        return 0.0, ends[0], ends[1]
+    if shape.open_side == 1 and mirrored.beyond(top) <= atoms.p_only:
+        return mirrored.beyond(top), math.inf, top
+    if shape.open_side == -1 and atoms.beyond(top) <= atoms.q_only:
+        return atoms.beyond(top), top, math.inf
+    excess = atoms.beyond(top), mirrored.beyond(top)
+    tau = max(excess)
+    if tau <= NOTHING:
+        return 0.0, min(top, ends[0]), min(top, ends[1])
+    other = mirrored if excess[0] >= excess[1] else atoms
+    # Invariant: the other side's excess is at least tau at `left` (total variation at 0) and less at `right`.
+    left, right = 0.0, top
+    for _ in range(50):
+        middle = (left + right) / 2
+        left, right = (middle, right) if other.beyond(middle) >= tau else (left, middle)
+    return (tau, top, left) if other is mirrored else (tau, left, top)
+
+
+def _movers(atoms: Atoms, end: float, cut: float, tau: float) -> tuple[float, float, float, float]:
+    """The upper side: root left at the cut, P-mass and Q-mass of the movers, and where the cut is."""
+    if math.isinf(end):
+        # Finite levels give what they can to the cut; the movers have no Q-mass at all.
+        at = cut * max(float(np.max(atoms.levels, initial=0.0)), 0.0)
+        there = atoms.levels > at
+        left = float(atoms.q[there].sum()) * math.exp(at / 2)
+        return left, float((atoms.p[there] * -np.expm1(at - atoms.levels[there])).sum()) + atoms.p_only - tau, 0.0, at
+    at = cut * end
+    beyond = atoms.levels >= end
+    root = float((atoms.roots[beyond] * np.exp((end - atoms.levels[beyond]) / 2)).sum())
+    left = 0.0
+    if at < end:
+        between = (atoms.levels > at) & ~beyond
+        lower, upper = shares(atoms.levels[between], at, end)
+        left = float((atoms.roots[between] * lower).sum())
+        root += float((atoms.roots[between] * upper).sum())
+    return left, root * math.exp(end / 2), root * math.exp(-end / 2), at
+
+
+@dataclass(frozen=True, eq=False)
+class RootLaw:
+    """Roots on the lattice (first + i) step: a pair of which products are convolutions."""
+
+    step: float
+    first: int
+    roots: Floats
+
+    @classmethod
+    def from_levels(cls, levels: Floats, roots: Floats, step: float) -> RootLaw:
+        """The lattice law that dominates these levels: each is split between its two lattice neighbours."""
+        below = np.floor(levels / step + 1e-9)
+        exact = np.abs(levels / step - np.rint(levels / step)) < 1e-9
+        below = np.where(exact, np.rint(levels / step), below)
+        lower, upper = shares(levels, below * step, (below + np.where(exact, 0.0, 1.0)) * step)
+        place = below.astype(np.int64)
+        first = int(place.min())
+        size = int(place.max()) - first + 2
+        masses = np.zeros(size)
+        for shift, share in ((0, lower), (1, upper)):
+            masses += np.bincount(place - first + shift, weights=roots * share, minlength=size)
+        kept = np.flatnonzero(masses)
+        return cls(step, first + int(kept[0]), masses[kept[0] : kept[-1] + 1])
+
+    @property
+    def levels(self) -> Floats:
+        """The lattice."""
+        return np.arange(self.first, self.first + len(self.roots), dtype=np.float64) * self.step
+
+    @property
+    def deviation(self) -> float:
+        """Standard deviation of the level under the normalised roots."""
+        total = float(self.roots.sum())
+        if total == 0:
+            return 0.0
+        law = self.roots / total
+        return math.sqrt(max(float(law @ (self.levels - law @ self.levels) ** 2), 0.0))
+
+    def power(self, n: int) -> RootLaw:
+        """The roots of n records together, on a window that leaves out under 1e-18 of them."""
+        return self.powers([n])[0]
+
+    def powers(self, counts: Sequence[int]) -> list[RootLaw]:
+        """The roots of each number of records together, from one transform."""
+        most = max(counts, default=0)
+        if most == 0:
+            return [RootLaw(self.step, 0, np.ones(1)) for _ in counts]
+        mass = float(self.roots.sum())
+        if mass == 0:  # so many records that nothing is left of their roots: less than there is, the safe side
+            return [RootLaw(self.step, 0, np.zeros(1) if n else np.ones(1)) for n in counts]
+        law = self.roots / mass
+        steps = np.arange(len(law), dtype=np.float64)
+        mean, longest = float(law @ steps), most * (len(law) - 1)
+        # What holds the sum of the most records holds that of fewer.
+        down, up = (float(longest),) * 2 if longest <= 4096 else reach_of_sum(steps, law, most, tilts=30)
+        windows = [
+            (math.floor(max(n * mean - down, 0.0)), math.ceil(min(n * mean + up, n * (len(law) - 1.0)))) for n in counts
+        ]
+        size = fast_length(max(stop - start + 1 for start, stop in windows))
+        centre = round(mean)
+        logs = log_waves(np.arange(len(law)) - centre, law, size)
+        found = []
+        for n, (start, stop) in zip(counts, windows, strict=True):
+            values = probabilities(n * logs, size, first=start - n * centre, count=stop - start + 1)
+            found.append(RootLaw(self.step, n * self.first + start, values * math.exp(n * math.log(mass))))
+        return found
+
+    def thinned(self, times: int) -> RootLaw:
+        """A law on the lattice of every ``times``-th point that dominates this one."""
+        if times <= 1:
+            return self
+        before = self.first % times
+        low = (self.first - before) // times
+        count = -(-(before + len(self.roots)) // times)
+        cells = np.zeros(count * times)
+        cells[before : before + len(self.roots)] = self.roots
+        halves = cells.reshape(count, times) @ _split_weights(times, self.step)
+        roots = np.zeros(count + 1)
+        roots[:-1] += halves[:, 0]
+        roots[1:] += halves[:, 1]
+        return RootLaw(times * self.step, low, roots)
+
+    def coarser(self, step: float) -> RootLaw:
+        """A law on a coarser lattice that dominates this one."""
+        kept = self.roots > 0
+        if not kept.any():
+            return self
+        return RootLaw.from_levels(self.levels[kept], self.roots[kept], step)
+
+
+@lru_cache(maxsize=64)
+def _split_weights(times: int, step: float) -> Floats:
+    """What of the roots at 0, 1, ..., times - 1 steps goes to 0 and to ``times`` steps."""
+    return np.stack(shares(np.arange(times, dtype=np.float64) * step, 0.0, times * step), axis=1)

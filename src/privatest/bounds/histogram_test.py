@@ -1,0 +1,350 @@
+r"""A test that knows the histogram of the records: any private decision rule on a finite domain.
+
+The probability of "null" is a fraction for each histogram, the coin is exact, and privacy is verified in
+integers: with E a rational below e^epsilon, every two neighbouring histograms have
+
+.. math:: g(h) \le E\, g(h'), \qquad 1 - g(h') \le E\, (1 - g(h)).
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from privatest import _validate
+from privatest.charge import charged, make_charge, replayed
+from privatest.decision import Release
+from privatest.decision.release import Decision
+from privatest.documents import document_from_json
+from privatest.errors import InvalidDocument, InvalidInput, shown
+from privatest.hypotheses import DiscretePair, Pair
+from privatest.privacy import seeded_source, system_source
+from privatest.privacy.randomness import bernoulli
+from privatest.scores import IntegerCells, LabelCells
+from privatest.scores.cells import cells_from_dict
+from privatest.theory.histograms import Classes, Histograms
+from privatest.theory.wasserstein import UNITS, Wasserstein
+from privatest.vectors import Floats, Integers
+
+__all__ = ["DENOMINATOR", "FORMAT", "HistogramTest", "dual_test", "exp_below"]
+
+
+FORMAT = "privatest/histogram-test/1"
+# Numerators stay below 2^53: every JSON reader keeps them whole.
+DENOMINATOR = 1 << 50
+MOST_HISTOGRAMS = 5_000_000
+
+
+def exp_below(x: Fraction, bits: int = 80) -> Fraction:
+    """A rational below e^x, for x > 0, with relative error under 2^(8 - bits) (for x up to 100).
+
+    Every rounding is downwards: the series' terms are positive, floors and squares of lower bounds are lower bounds.
+
+    >>> 0 < math.e - float(exp_below(Fraction(1), bits=30)) < 1e-6
+    True
+    """
+    halvings = max(x.__ceil__().bit_length(), 0)
+    small = x / (1 << halvings)  # at most 1
+    unit = 1 << (bits + 2 * halvings)
+    term = total = unit
+    k = 1
+    while term:
+        term = math.floor(term * small / k)
+        total += term
+        k += 1
+    for _ in range(halvings):
+        total = total * total // unit
+    return Fraction(total, unit)
+
+
+@dataclass(frozen=True, eq=False)
+class HistogramTest:
+    r"""Decide P ("null") with probability ``numerators[h] / DENOMINATOR`` for the histogram h of the records.
+
+    Guarantees: epsilon-differentially private (replace one record, n public), verified exactly over all neighbouring
+    histograms whenever such an object is made; ``alpha`` and ``beta`` are exact to 1e-12.
+
+    Attributes:
+        cells: the labels or integers of the domain.
+        members: the class of each cell, then the class that counts for a record that makes no sense: fixed at
+            design time, the class whose ratio is nearest to 0.
+        null_law, alternative_law: mass of each class under P and under Q.
+        numerators: probability of "null" for each histogram of classes, in lexicographic order, in units of
+            1/DENOMINATOR.
+        budget: epsilon, exact.
+        n: number of records.
+        name: what a release says it came from.
+        null, alternative: short descriptions of P and Q.
+    """
+
+    cells: LabelCells | IntegerCells
+    members: Integers
+    null_law: Floats
+    alternative_law: Floats
+    numerators: Integers
+    budget: Fraction
+    n: int
+    name: str = "optimum"
+    null: str = "P"
+    alternative: str = "Q"
+    neighbours: str = "replace"
+
+    def __post_init__(self) -> None:
+        for array in (self.members, self.null_law, self.alternative_law, self.numerators):
+            array.setflags(write=False)
+        if self.neighbours != "replace":
+            raise InvalidInput(f"neighbours={self.neighbours!r} must be 'replace'.")
+        if len(self.numerators) != self.histograms.count:
+            raise InvalidInput(
+                f"{self.histograms.count} histograms of n={self.n} records need as many probabilities, "
+                f"not {len(self.numerators)}."
+            )
+        if self.numerators.min() < 0 or self.numerators.max() > DENOMINATOR:
+            raise InvalidInput(f"Probabilities must lie between 0 and {DENOMINATOR} / {DENOMINATOR}.")
+        if not self.is_private():
+            raise InvalidInput(
+                f"The probabilities allow a privacy loss of {self.largest_log_ratio():.9g}, more than "
+                f"epsilon={self.epsilon:g}. Move them towards 1/2."
+            )
+
+    @classmethod
+    def of_pair(
+        cls, pair: Pair, classes: Classes, numerators: Integers, budget: Fraction, n: int, name: str
+    ) -> HistogramTest:
+        """The test on the domain of a pair whose classes are ``classes``."""
+        assert isinstance(pair, DiscretePair)
+        labelled = pair.kind == "labels"
+        cells = LabelCells(pair.labels) if labelled else IntegerCells(pair.first, int(pair.last[-1]))
+        members = np.append(classes.members, classes.odd)
+        return cls(
+            cells,
+            members,
+            classes.p.copy(),
+            classes.q.copy(),
+            numerators,
+            budget,
+            n,
+            name,
+            pair.null.describe(),
+            pair.alternative.describe(),
+        )
+
+    @property
+    def epsilon(self) -> float:
+        """Privacy loss of one run."""
+        return float(self.budget)
+
+    @property
+    def private(self) -> bool:
+        """Always: a test that is not cannot be made."""
+        return True
+
+    @cached_property
+    def histograms(self) -> Histograms:
+        """The histograms the probabilities belong to."""
+        return Histograms(len(self.null_law), self.n)
+
+    @cached_property
+    def _extremes(self) -> tuple[Integers, Integers]:
+        """Least and largest numerator among each set of mutual neighbours, where they differ."""
+        among = self.numerators[self.histograms.rows]
+        low, high = among.min(axis=1), among.max(axis=1)
+        return low[low < high], high[low < high]
+
+    def is_private(self) -> bool:
+        """Whether both inequalities hold for all neighbours, in exact arithmetic, with a rational below e^epsilon."""
+        factor = exp_below(self.budget)
+        low, high = (ends.astype(object) for ends in self._extremes)
+        if len(low) == 0:
+            return True
+        top, bottom = factor.numerator, factor.denominator
+        null_kept = np.all(high * bottom <= low * top)
+        return bool(null_kept and np.all((DENOMINATOR - low) * bottom <= (DENOMINATOR - high) * top))
+
+    def largest_log_ratio(self) -> float:
+        """The largest log-ratio of the probabilities of either decision over all neighbours."""
+        low, high = (ends.astype(np.float64) for ends in self._extremes)
+        if len(low) == 0:
+            return 0.0
+        with np.errstate(divide="ignore"):
+            null = np.log(high) - np.log(low)
+            alternative = np.log(DENOMINATOR - low) - np.log(DENOMINATOR - high)
+        return float(max(null.max(), alternative.max()))
+
+    def probability(self, histogram: Iterable[int]) -> Fraction:
+        """Probability of "null" for the numbers of records in each class."""
+        counts = np.array([list(histogram)], dtype=np.int64)
+        fits = counts.shape[1] == self.histograms.classes and counts.min() >= 0 and counts.sum() == self.n
+        if not fits:
+            raise InvalidInput(
+                f"histogram={counts[0].tolist()} must be {self.histograms.classes} counts that sum to n={self.n}."
+            )
+        return Fraction(int(self.numerators[self.histograms.rank(counts)[0]]), DENOMINATOR)
+
+    @cached_property
+    def alpha(self) -> float:
+        """Type I error: probability of "alternative" under P."""
+        law = self.histograms.law(self.null_law)
+        return math.fsum((law * ((DENOMINATOR - self.numerators) / DENOMINATOR)).tolist())
+
+    @cached_property
+    def beta(self) -> float:
+        """Type II error: probability of "null" under Q."""
+        law = self.histograms.law(self.alternative_law)
+        return math.fsum((law * (self.numerators / DENOMINATOR)).tolist())
+
+    @property
+    def advantage(self) -> float:
+        """1 - alpha - beta."""
+        return 1.0 - self.alpha - self.beta
+
+    def run(
+        self,
+        data: Any,
+        *,
+        column: str | None = None,
+        ledger: Any = None,
+        dataset: str | None = None,
+        request: str | None = None,
+        rng: np.random.Generator | None = None,
+    ) -> Release:
+        """Run the test once on data of exactly n records; the release carries the decision only.
+
+        Args:
+            data: array, list, pandas/polars/pyarrow column, a data frame, file, SQL table or Spark DataFrame together
+                with ``column``.
+            column: which column holds the records.
+            ledger, dataset, request: charge epsilon to the data set's budget before anything is computed. The same
+                request again returns the same release, free of charge.
+            rng: only for simulations: a seeded generator in place of the operating system's randomness. The
+                release then says that it is simulated, and is not private.
+        """
+        from privatest import engines  # planning needs none of them
+        from privatest.engines.protocol import check_count, counter
+
+        charge = make_charge(
+            ledger,
+            dataset,
+            request,
+            epsilon=self.budget,
+            design=lambda: {"test": self.to_dict(), "column": column},
+            simulated=rng is not None,
+            data=data,
+        )
+        if (earlier := replayed(charge, Release.from_dict)) is not None:
+            return earlier
+        records = engines.open_for(engines.Need(), data, column=column)
+        records.check(counter(self.cells))
+        check_count(records.count(), self.n)
+        source = system_source if rng is None else seeded_source(rng)
+
+        def released() -> Release:
+            counts = np.zeros(self.histograms.classes, dtype=np.int64)
+            np.add.at(counts, self.members, records.histogram(self.cells))
+            numerator = int(self.numerators[self.histograms.rank(counts[None, :])[0]])
+            decision: Decision = "null" if bernoulli(numerator, DENOMINATOR, source) else "alternative"
+            return Release(
+                decision, None, None, self.epsilon, self.n, self.name, self.neighbours, simulated=rng is not None
+            )
+
+        return charged(charge, released, Release.from_dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        """A JSON document from which :meth:`from_dict` restores the test exactly."""
+        return {
+            "format": FORMAT,
+            "name": self.name,
+            "null": self.null,
+            "alternative": self.alternative,
+            "epsilon": str(self.budget),
+            "n": self.n,
+            "neighbours": self.neighbours,
+            "cells": self.cells.to_dict(),
+            "members": self.members.tolist(),
+            "null_law": self.null_law.tolist(),
+            "alternative_law": self.alternative_law.tolist(),
+            "denominator": DENOMINATOR,
+            "numerators": self.numerators.tolist(),
+        }
+
+    @classmethod
+    def from_dict(cls, document: dict[str, Any]) -> HistogramTest:
+        """The test that :meth:`to_dict` wrote; refuses one that is not private at its declared epsilon."""
+        if not isinstance(document, dict) or document.get("format") != FORMAT:
+            found = document.get("format") if isinstance(document, dict) else type(document).__name__
+            raise InvalidDocument(f"Not a test this version can read: format {found!r}, expected {FORMAT!r}.")
+        try:
+            cells = cells_from_dict(document["cells"])
+            members, numerators = (_integers(document[key]) for key in ("members", "numerators"))
+            laws = [np.array(document[key], dtype=np.float64) for key in ("null_law", "alternative_law")]
+            budget = _validate.positive(epsilon=Fraction(document["epsilon"]))
+            n = document["n"]
+            if not isinstance(n, int) or isinstance(n, bool) or n < 1:
+                raise InvalidDocument(f"n={shown(n)} must be a whole number of at least 1.")
+            texts = [str(document[key]) for key in ("name", "null", "alternative", "neighbours")]
+            fits = (
+                isinstance(cells, LabelCells | IntegerCells)
+                and document["denominator"] == DENOMINATOR
+                and len(members) == cells.count + 1
+                and all(law.shape == laws[0].shape and law.ndim == 1 for law in laws)
+                and 0 <= members.min() <= members.max() < len(laws[0])
+                and all(np.all(law >= 0) and abs(math.fsum(law) - 1) < 1e-9 for law in laws)
+                and len(numerators) == Histograms(len(laws[0]), n).count <= MOST_HISTOGRAMS
+            )
+            if not fits:
+                raise InvalidDocument("The parts of the test do not fit together.")
+            assert isinstance(cells, LabelCells | IntegerCells)
+            return cls(cells, members, laws[0], laws[1], numerators, budget, n, *texts)
+        except (KeyError, TypeError, ValueError, OverflowError, ZeroDivisionError) as error:
+            if isinstance(error, InvalidInput):
+                raise
+            raise InvalidDocument(f"The test cannot be read: {error!r}.") from None
+
+    def to_json(self) -> str:
+        """JSON text from which :meth:`from_json` restores the test exactly."""
+        return json.dumps(self.to_dict(), allow_nan=False)
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> HistogramTest:
+        """The test that :meth:`to_json` wrote."""
+        return cls.from_dict(document_from_json(text))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, HistogramTest):
+            return NotImplemented
+        return self.to_dict() == other.to_dict()
+
+    def __hash__(self) -> int:
+        return hash((self.name, self.budget, self.n, self.numerators.tobytes()))
+
+    def __repr__(self) -> str:
+        return (
+            f"HistogramTest({self.name!r}, null={self.null}, alternative={self.alternative}, "
+            f"epsilon={self.epsilon:g}, n={self.n}, {self.histograms.classes} classes of records, "
+            f"{self.histograms.count} histograms, neighbours={self.neighbours!r})"
+        )
+
+
+def dual_test(distance: Wasserstein) -> HistogramTest:
+    """The mechanism that says P with probability (1 + f)/4, f the distance's dual function.
+
+    Guarantees: epsilon-DP, verified like any other; its advantage is exactly W/4.
+    """
+    numerators = (UNITS + distance.dual) * (DENOMINATOR // (4 * UNITS))
+    return HistogramTest.of_pair(
+        distance.pair, distance.classes, numerators, distance.epsilon, distance.n, "wasserstein"
+    )
+
+
+def _integers(values: Any) -> Integers:
+    """A list of whole numbers, and nothing that merely rounds to them."""
+    if not isinstance(values, list) or not values or any(type(value) is not int for value in values):
+        raise InvalidDocument("A list of whole numbers is missing from the test or holds something else.")
+    return np.array(values, dtype=np.int64)

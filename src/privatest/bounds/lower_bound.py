@@ -1,0 +1,286 @@
+"""How many records every private test needs: a certificate, with constants, for any pair.
+
+The pair is replaced by pairs that dominate it and are split into tails, movers and a rest (``bounds/domination.py``);
+what no private test can exceed on those is known (``bounds/certificate.py``). Every shape of the split gives a valid
+bound; the search below looks for a good one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+
+from privatest import _validate
+from privatest.bounds.certificate import Certificate, Effort
+from privatest.bounds.domination import NOTHING, Atoms, Shape, atoms_of, split_atoms
+from privatest.bounds.two_point import TwoPoint
+from privatest.hypotheses import Pair, make_pair
+from privatest.rational import Number
+
+__all__ = ["advantage_bound", "lower_bound", "records_bound"]
+
+MOST_RECORDS = 10**12
+CUTS = (0.0, 0.02, 0.06, 0.12, 0.2, 0.3, 0.4, 0.55, 0.75, 1.0)
+TAILS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
+"""Numbers of tails among n records, from which levels of the clamp follow."""
+FEW_LEVELS = 12
+NEARLY_THE_SAME = 1e-2
+"""Quick bounds this near to one another do not say which of two starts is the better one."""
+PLENTY = 20
+"""Beyond so many times the records that are about enough for certainty, nothing below 1 is provable."""
+LARGER = 1.2
+"""How many times as large the epsilon is whose best shape is tried as well."""
+QUICK, CAREFUL = Effort(6, (4, 12), 0.02, 1e-3, 16), Effort(24, (12, 72), 0.002, 1e-5)
+
+
+def lower_bound(null: Any, alternative: Any, *, epsilon: Number, advantage: float = 2 / 3) -> int:
+    """An n such that no epsilon-DP test with fewer records has the advantage.
+
+    Guarantees: never more than the best test's sample size; equal to it on two-point domains.
+
+    >>> lower_bound([0.6, 0.4], [0.4, 0.6], epsilon=1), lower_bound("normal(0, 1)", "normal(1, 1)", epsilon=1)
+    (29, 9)
+    """
+    level = float(_validate.positive(epsilon=epsilon, remedy="Typical values lie between 0.1 and 2."))
+    target = _validate.probability(advantage=advantage)
+    return records_bound(make_pair(null, alternative), level, target)
+
+
+def records_bound(pair: Pair, level: float, target: float) -> int:
+    """:func:`lower_bound` of a pair."""
+    atoms = atoms_of(pair)
+    two_points = _two_points(atoms, level)
+    if two_points is not None:
+        # What rounding cannot tell from the target counts as reached.
+        return _last(lambda n: two_points(n).best()[0] + 1e-12, target, _guess(atoms, level, target)) + 1
+    n = _guess(atoms, level, target)
+    search = _Search(atoms, level, 1 - target, n)
+    shapes: list[Shape] = []
+    rivals: list[Shape] = []
+    for _ in range(5):
+        before = n
+        shapes, others = search.best_shapes(n, shapes[0] if shapes else None)
+        rivals += others
+        n = max(_last(search.at(shapes[0], QUICK), target, n, slack=0.01), 1)
+        if abs(n - before) <= 0.04 * n:
+            break
+    rivals += _from_above(search, n)
+    # The quick bound ranks roughly.
+    shape = min(dict.fromkeys([*shapes, *rivals]), key=lambda shape: search.at(shape, CAREFUL)(n))
+    return _last(search.at(shape, CAREFUL), target, n, slack=5e-4) + 1
+
+
+def advantage_bound(pair: Pair, epsilon: float, n: int) -> float:
+    """What no epsilon-DP test on n records can exceed.
+
+    Guarantees: at least the best test's advantage, up to 1e-9; at most 1; equal to it on two-point domains.
+    """
+    atoms = atoms_of(pair)
+    two_points = _two_points(atoms, epsilon)
+    if two_points is not None:
+        return two_points(n).best()[0]
+    if n > PLENTY * _guess(atoms, epsilon, 1 - 1e-12):
+        return 1.0
+    search = _Search(atoms, epsilon, 1e-3, n)
+    shapes, rivals = search.best_shapes(n)
+    rivals += _from_above(search, n)
+    return min(search.at(shape, CAREFUL)(n) for shape in dict.fromkeys([*shapes, *rivals]))
+
+
+def _from_above(search: _Search, n: int) -> list[Shape]:
+    """The best shape at a larger epsilon: a bound holds at all smaller ones, so what proves it must compete here."""
+    return _Search(search.atoms, LARGER * search.epsilon, search.error, n).best_shapes(n)[0][:1]
+
+
+def _two_points(atoms: Atoms, epsilon: float) -> Callable[[int], TwoPoint] | None:
+    """The two-point problem of n records where there are only two ratios, infinite ones included."""
+    order = np.argsort(atoms.levels)
+    levels = atoms.levels[order]
+    # Levels as close as rounding are one.
+    starts = np.flatnonzero(np.diff(levels, prepend=-np.inf) > 1e-13 * np.maximum(1.0, np.abs(levels)))
+    if len(starts) > 2:
+        return None
+    p, q = (np.add.reduceat(mass[order], starts).tolist() if len(starts) else [] for mass in (atoms.p, atoms.q))
+    if atoms.p_only > 0:
+        p, q = [*p, atoms.p_only], [*q, 0.0]
+    if atoms.q_only > 0:
+        p, q = [0.0, *p], [atoms.q_only, *q]
+    if len(p) != 2:
+        return None
+    return lambda n: TwoPoint(n, min(p[1], 1.0), min(q[1], 1.0), epsilon)
+
+
+def _guess(atoms: Atoms, epsilon: float, target: float) -> int:
+    """Roughly the answer: what a normal approximation needs without privacy, and what noise on a count adds to that."""
+    affinity = min(float(atoms.roots.sum()), 1 - 1e-15)
+    deviations = NormalDist().inv_cdf(min((1 + target) / 2, 1 - 1e-15))
+    without = -(deviations**2) / (2 * math.log(affinity)) if affinity > 0 else 1.0
+    noise = -2 * math.log1p(-target) / math.log(3) / (math.sinh(min(epsilon, 9.0)) * atoms.beyond(0.0))
+    return min(max(math.ceil(without + noise), 1), MOST_RECORDS)
+
+
+def _last(value: Callable[[int], float], target: float, guess: int, slack: float = 0.0) -> int:
+    """The last n at which a non-decreasing value in [0, 1] is below the target, or one relatively ``slack`` smaller.
+
+    Invariant: below the target at low (0: no records, no advantage) and not below at high, once there is one.
+    log(1 - value) is nearly linear in n, so that interpolating it takes a handful of steps.
+    """
+    goal = math.log1p(-target)
+    low, at_low, high, at_high = 0, 0.0, 0, -math.inf
+    at, rounds = max(guess, 1), 0
+    while True:
+        found = value(at)
+        log_error = math.log1p(-min(found, 1 - 1e-15))
+        if found < target:
+            low, at_low = at, log_error
+        else:
+            high, at_high = at, log_error
+        if high and high - low <= max(slack * low, 1):
+            return low
+        if low >= MOST_RECORDS:
+            return low
+        rounds += 1
+        if not high:
+            ratio = goal / at_low if at_low < 0 else 4.0
+            at = max(math.ceil(low * min(max(ratio, 1.01), 4.0)), low + 1)
+        else:
+            share = (at_low - goal) / (at_low - at_high) if rounds < 12 else 0.5
+            at = low + math.floor(share * (high - low))
+            at = min(max(at, low + max(math.floor(slack * low), 1)), high - 1)
+
+
+_Ranked = tuple[float, Shape]
+
+
+def _near_the_best(ranked: list[_Ranked]) -> list[Shape]:
+    return [shape for value, shape in ranked if value < ranked[0][0] + 0.005]
+
+
+def _moved(place: tuple[int, int, int], move: tuple[int, int, int]) -> tuple[int, int, int]:
+    return place[0] + move[0], place[1] + move[1], place[2] + move[2]
+
+
+@dataclass(frozen=True, eq=False)
+class _Search:
+    """The bound over all shapes of the dominating pair.
+
+    Attributes:
+        error: size of the weighted error that matters: what is dropped must be small beside it.
+        n: about how many records there are.
+    """
+
+    atoms: Atoms
+    epsilon: float
+    error: float
+    n: int
+    _known: dict[tuple[Shape, Effort], Certificate] = field(default_factory=dict)
+
+    def at(self, shape: Shape, effort: Effort) -> Callable[[int], float]:
+        """The bound as a function of n."""
+        if (shape, effort) not in self._known:
+            split = split_atoms(self.atoms, shape)
+            self._known[shape, effort] = Certificate(split, self.epsilon, effort, self.error)
+        return self._known[shape, effort].bound
+
+    def best_shapes(self, n: int, start: Shape | None = None) -> tuple[list[Shape], list[Shape]]:
+        """Up to three shapes with the smallest bounds at n, among all ladders or on the ladder of ``start``.
+
+        And up to three more from starts that were nearly as good: the quick bound does not tell which valley is deeper.
+        """
+        sides = [0]
+        if start is not None:
+            sides = [start.open_side]
+        else:
+            sides += [1] if self.atoms.p_only > NOTHING else []
+            sides += [-1] if self.atoms.q_only > NOTHING else []
+        found: tuple[list[_Ranked], list[_Ranked]] = [], []
+        for side in sides:
+            if self._tops(side):
+                for ranked, walked in zip(found, self._descend(n, side, start), strict=False):
+                    ranked += walked
+        first, second = (sorted(ranked, key=lambda entry: entry[0])[:3] for ranked in found)
+        return _near_the_best(first), _near_the_best(second)
+
+    def _descend(self, n: int, side: int, start: Shape | None) -> list[list[_Ranked]]:
+        """The best three shapes seen in steps to better neighbours on the ladders of tops and cuts.
+
+        From the best start, and from the second best where that is nearly as good.
+        """
+        tops = self._tops(side)
+        seen: dict[tuple[int, int, int], float] = {}
+
+        def shape(place: tuple[int, int, int]) -> Shape:
+            return Shape(tops[place[0]], (CUTS[place[1]], CUTS[place[2]]), side)
+
+        def value(place: tuple[int, int, int]) -> float:
+            if place not in seen:
+                inside = all(0 <= i < size for i, size in zip(place, (len(tops), len(CUTS), len(CUTS)), strict=True))
+                seen[place] = self.at(shape(place), QUICK)(n) if inside else math.inf
+            return seen[place]
+
+        last = len(tops) - 1
+        starts = [(0, 9, 9), (min(3, last), 6, 6), (min(5, last), 3, 3), (min(5, last), 0, 0)]
+        if len(self.atoms.levels) <= FEW_LEVELS:  # valleys are many and evaluations quick
+            starts = [(top, cut, cut) for top in range(len(tops)) for cut in (4, 7, 9)]
+        if start is not None:
+            starts = [(tops.index(start.top), CUTS.index(start.cuts[0]), CUTS.index(start.cuts[1]))]
+        moves = [(0, 1, 1), (0, -1, -1), (1, 0, 0), (-1, 0, 0), (0, 1, 0), (0, -1, 0), (0, 0, 1), (0, 0, -1)]
+        starts.sort(key=value)
+        found: list[list[_Ranked]] = []
+        for best in [place for place in starts[:2] if value(place) <= value(starts[0]) + NEARLY_THE_SAME]:
+            walked = set(starts)
+            # Invariant: best is the best place walked to.
+            improved = True
+            while improved:
+                improved = False
+                for move in moves:
+                    place = _moved(best, move)
+                    while value(place) < value(best) - 1e-4:
+                        walked.add(place)
+                        best, improved = place, True
+                        place = _moved(best, move)
+                    walked.add(place)
+            ranked = sorted(walked, key=value)[:3]
+            found.append([(value(place), shape(place)) for place in ranked if math.isfinite(value(place))])
+        return found
+
+    @cached_property
+    def _ladders(self) -> dict[int, list[float | None]]:
+        return {}
+
+    def _tops(self, side: int) -> list[float | None]:
+        """Levels for the clamp, from the highest down."""
+        if side not in self._ladders:
+            up, down = self.atoms, self.atoms.mirrored
+            closed = [up, down] if side == 0 else [down] if side == 1 else [up]
+            levels = np.unique(np.concatenate([each.levels[each.levels > 0] for each in closed]))
+            counts = set(TAILS)
+            tops: set[float | None] = set()
+            if len(levels) <= FEW_LEVELS:  # clamps of which either end is a level
+                tops |= set(levels.tolist())
+                counts |= {self.n * each.beyond(level) for each in closed for level in each.levels if level > 0}
+            tops |= {self._level_of(count, closed) for count in counts}
+            found = sorted((top for top in tops if top is not None), reverse=True)
+            self._ladders[side] = [None, *found] if side == 0 else list(found)
+        return self._ladders[side]
+
+    def _level_of(self, count: float, closed: list[Atoms]) -> float | None:
+        """The level beyond which there are ``count`` tails among n records, if there is one."""
+
+        def excess(level: float) -> float:
+            return self.n * max(each.beyond(level) for each in closed)
+
+        # Invariant: more than count beyond `left`, at most count beyond `right`.
+        left, right = 0.0, max(float(each.levels.max(initial=0.0)) for each in closed)
+        if excess(right) > count or excess(left) <= count:
+            return None
+        for _ in range(30):
+            middle = (left + right) / 2
+            left, right = (middle, right) if excess(middle) > count else (left, middle)
+        return right

@@ -1,0 +1,410 @@
+"""Why a change point cannot be had: messages that name the remedy.
+
+How well a change can be located, before any data are seen: the method, its settings and its accuracy.
+
+When did it change? The whole of offline detection in one call.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from privatest import _validate, markup
+from privatest.changepoint.blocks import BlockDetector
+from privatest.changepoint.change_point import ChangePoint
+from privatest.changepoint.detectors import Design, auto_designs, design, unknown_design
+from privatest.charge import charged, make_charge, replayed
+from privatest.engines.protocol import ORDERED, Records, check_promise
+from privatest.engines.sources import open_for
+from privatest.errors import Infeasible, InvalidData, InvalidInput, shown
+from privatest.hypotheses import make_pair
+from privatest.privacy import seeded_source, system_source
+from privatest.rational import Number, rational
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["METHODS", "ChangePlan", "check_accuracy", "check_length", "detect_change", "plan_change"]
+
+_LARGEST_EPSILON = 64.0
+
+
+def check_length(design: Design, n: int) -> None:
+    """A series must hold one block, and must be longer than the index may be off."""
+    if n < design.block:
+        raise InvalidData(
+            f"The series has {n} records, fewer than one block of {design.block}. Pass at least {design.block} records"
+            + (f", better {2 * design.accuracy} or more" if design.accuracy else "")
+            + ", or use a larger epsilon."
+        )
+    if design.accuracy is not None and design.accuracy >= n:
+        raise Infeasible(
+            f"The index could only be told to within {design.accuracy} records, and the series has {n}: the answer "
+            f"would carry no information. Pass more than {2 * design.accuracy} records, or a larger epsilon or beta."
+        )
+
+
+def check_accuracy(
+    design: Design, n: int | None, beta: float, false_alarm: float | None, again: Callable[[Fraction], Design]
+) -> None:
+    """Refuse a false-alarm target that would make changes anywhere in the series pass unseen too often."""
+    if design.accuracy is not None and (false_alarm is None or n is None or 2 * design.accuracy <= n):
+        return
+    if false_alarm is None:
+        raise Infeasible(
+            f"No distance is exceeded with probability at most beta={beta:g} at epsilon={float(design.epsilon):g}. "
+            "Use a larger epsilon or beta."
+        )
+    epsilon = _smallest_epsilon(design, n, again)
+    length = "any length" if n is None else f"n={n} records"
+    remedy = f"the smallest epsilon that does is about {epsilon:g}" if epsilon else "no epsilon does"
+    needed = "" if design.accuracy is None else f" At this epsilon at least {2 * design.accuracy} records are needed."
+    raise Infeasible(
+        f"false_alarm={false_alarm:g} cannot be had with {length} at epsilon={float(design.epsilon):g}: a change in "
+        f"the middle would be missed or misplaced with probability above beta={beta:g}; {remedy}.{needed}"
+    )
+
+
+def _smallest_epsilon(design: Design, n: int | None, again: Callable[[Fraction], Design]) -> float | None:
+    """About the smallest epsilon (within a tenth, two digits) at which half a series of n records is long enough."""
+
+    def enough(epsilon: float) -> bool:
+        accuracy = again(rational(epsilon)).accuracy
+        return accuracy is not None and (n is None or 2 * accuracy <= n)
+
+    low = float(design.epsilon)
+    high = 2 * low
+    while not enough(high):
+        if high >= _LARGEST_EPSILON:
+            return None
+        low, high = high, min(4 * high, _LARGEST_EPSILON)
+    # Invariant: not enough(low), enough(high).
+    while high > 1.1 * low:
+        middle = float(f"{math.sqrt(low * high):.2g}")
+        if not low < middle < high:
+            break
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return high
+
+
+METHODS = ("auto", "direct", "blocks", "paper")
+MOST_SUMS = 10_000
+"""Of more blocks than these the noisy sums are not given: nobody would look at them one by one."""
+
+
+@dataclass(frozen=True)
+class ChangePlan:
+    """A detector, designed: ``detect(data)`` runs it.
+
+    Guarantees: as stated for :class:`ChangePoint`, for data of any length (or of ``n`` records where given).
+
+    Attributes:
+        method: "direct", "blocks" or "paper" ("fit" for an unknown alternative).
+        accuracy: abs(index - k*) <= accuracy with probability at least 1 - beta, for k* at least ``accuracy`` from
+            both ends.
+        epsilon, beta: as asked.
+        n: number of records, or None for any.
+        block: records in a block (a block's sum or bit is released), or between two candidates of "direct".
+        clamp: the least and the most that one record's log-likelihood ratio counts.
+        false_alarm: bound on the probability of "changed" when nothing changed, or None if "no change" is no answer.
+        threshold: what the largest suffix sum of the blocks' votes must exceed for "changed", in their units.
+        power: bound from below on the probability of "changed" for changes at least ``accuracy`` from the end.
+        runs: simulations (of the laws of scores, seeded) behind the accuracy; 0: computed exactly.
+        compared: the accuracies of all methods that were looked at.
+        null, alternative: short descriptions.
+    """
+
+    method: str
+    accuracy: int
+    epsilon: float
+    beta: float
+    n: int | None
+    block: int
+    clamp: tuple[float, float] | None
+    false_alarm: float | None
+    threshold: int | None
+    power: float | None
+    runs: int
+    compared: dict[str, int]
+    null: str
+    alternative: str
+    _design: Design = field(repr=False, compare=False)
+
+    @property
+    def informative(self) -> bool | None:
+        """Whether the accuracy says more than that the change lies somewhere in the series; None without n."""
+        return None if self.n is None else 2 * self.accuracy < self.n
+
+    def power_after(self, records: int) -> float:
+        """Bound from below on the probability of "changed" when this many records follow the change."""
+        missed = self._design.missed(np.array([records], dtype=np.int64))
+        if missed is None:
+            raise InvalidInput("This plan always names an index. Plan with false_alarm= to let it say 'no change'.")
+        return 1.0 - float(missed[0])
+
+    def detect(
+        self,
+        data: Any,
+        *,
+        column: str | None = None,
+        order: str | None = None,
+        ledger: Any = None,
+        dataset: str | None = None,
+        request: str | None = None,
+        source: Any = None,
+        rng: np.random.Generator | None = None,
+    ) -> ChangePoint:
+        """Run the detector once on data in order of time.
+
+        Args:
+            data: array, list, pandas/polars/pyarrow column, a data frame, file, SQL table or Spark DataFrame together
+                with ``column``.
+            column: which column holds the records.
+            order: which column gives the order of time; None where the records lie in that order.
+            ledger, dataset, request: charge epsilon to the data set's budget before anything is computed. The same
+                request again returns the same release, free of charge.
+            source: what open records are read from, for the ledger; by default the data themselves say it.
+            rng: only for simulations: a seeded generator in place of the operating system's randomness. The
+                answer then says that it is simulated, and is not private.
+        """
+        paying = {"ledger": ledger, "dataset": dataset, "request": request}
+        named = data if source is None else source
+        opened = lambda: open_for(ORDERED, data, column=column, order=order)  # noqa: E731
+        return self.detect_in(opened, {"column": column, "order": order}, data=named, rng=rng, **paying)
+
+    def detect_in(
+        self,
+        opened: Callable[[], Records],
+        where: dict[str, str | None],
+        *,
+        data: Any,
+        ledger: Any = None,
+        dataset: str | None = None,
+        request: str | None = None,
+        rng: np.random.Generator | None = None,
+    ) -> ChangePoint:
+        """:meth:`detect` in records that are opened if need be: those of ``data``, which lie ``where``."""
+        charge = make_charge(
+            ledger,
+            dataset,
+            request,
+            epsilon=self._design.epsilon,
+            design=lambda: {"change": self.to_dict(), **self._design.question(), **where},
+            simulated=rng is not None,
+            data=data,
+        )
+        if (earlier := replayed(charge, ChangePoint.from_dict)) is not None:
+            return earlier
+        source = system_source if rng is None else seeded_source(rng)
+        records = opened()
+        check_promise(records.promise, ORDERED)
+        n = records.count()
+        if self.n is not None and n != self.n:
+            raise InvalidData(f"The data have {n} records, the plan is for n={self.n}. Plan with n={n}, or without n.")
+        check_length(self._design, n)
+        self._design.check(records)
+        if charge is not None:  # else the sums refuse an order that leaves open which records a block has
+            records.check_ends(self._design.detector.ends(n))
+
+        def released() -> ChangePoint:
+            detector, sums = self._design.detector, None
+            if isinstance(detector, BlockDetector):
+                index, noisy = detector.find(records, n, source)
+                sums = detector.nats(noisy) if len(noisy) <= MOST_SUMS else None
+            else:
+                index = detector.locate(records, n, source)
+            changed = None if self.false_alarm is None else index is not None
+            return ChangePoint(
+                index=index,
+                accuracy=self.accuracy,
+                beta=self.beta,
+                changed=changed,
+                epsilon=self.epsilon,
+                method=self.method,
+                n=n,
+                false_alarm=self.false_alarm,
+                power=self.power,
+                simulated=rng is not None,
+                block=None if self.method == "direct" else self.block,
+                sums=sums,
+            )
+
+        return charged(charge, released, ChangePoint.from_dict)
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """How probably the index is off by more than a distance, at most."""
+        from privatest import pictures
+
+        return pictures.change_plan(self, self._design.curve, ax)
+
+    def _repr_html_(self) -> str:
+        shown = ("null", "alternative", "epsilon", "n", "accuracy", "beta", "method", "block", "clamp", "false_alarm")
+        facts = [(name.replace("_", " "), getattr(self, name)) for name in (*shown, "power")]
+        return markup.fact_table("Plan of a change-point detector", facts)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        values = {name: getattr(self, name) for name in self.__dataclass_fields__ if not name.startswith("_")}
+        return {**values, "clamp": None if self.clamp is None else list(self.clamp), "compared": dict(self.compared)}
+
+    def __str__(self) -> str:
+        length = "any length" if self.n is None else f"{self.n} records"
+        lines = [
+            f"{self.null} to {self.alternative}, epsilon {self.epsilon:g}, {length}: within {self.accuracy} records "
+            f"with probability {1 - self.beta:g} (method {self.method}, blocks of {self.block})"
+        ]
+        if self.false_alarm is not None:
+            lines.append(
+                f"false alarms with probability at most {self.false_alarm:.3g}; changes at least {self.accuracy} "
+                f"records from the end are found with probability at least {self.power:.3g}"
+            )
+        return "\n".join(lines)
+
+
+def plan_change(
+    null: Any,
+    alternative: Any = None,
+    *,
+    distance: float | None = None,
+    epsilon: Number,
+    n: int | None = None,
+    beta: float = 0.1,
+    method: str = "auto",
+    false_alarm: float | None = None,
+) -> ChangePlan:
+    """The detector that :func:`detect_change` would run, and how well it does. No data are needed.
+
+    Args:
+        null, alternative: the old and the new regime, in any of the forms that :func:`privatest.design` takes.
+        distance: in place of an alternative: the total variation by which it differs from the null at least.
+        epsilon: privacy loss of the whole answer; a float is read as its shortest decimal.
+        n: number of records. None: the accuracy holds for any number; refusals wait for the data.
+        beta: probability with which the index may be further off than ``accuracy``.
+        method: "direct" (exponential mechanism over suffix sums of the clamped score), "blocks" (noisy block sums, and
+            the median of the posterior given them), "paper" (the paper's reduction: a test on each block, and the
+            argmin of suffix sums of bits), or "auto": of the first two, whichever has the smaller computed accuracy.
+        false_alarm: allow the answer "no change", and say "changed" of unchanged data with at most this probability.
+            Blocks decide that from the sums they release anyway; "direct" has to spend half of epsilon on it, so
+            "auto" is then "blocks".
+
+    >>> plan = plan_change("bernoulli(0.2)", "bernoulli(0.8)", epsilon=1)
+    >>> plan.method, plan.accuracy <= 10
+    ('blocks', True)
+    """
+    budget = _validate.positive(epsilon=epsilon, remedy="Typical values lie between 0.1 and 2.")
+    beta = _validate.probability(beta=beta)
+    _validate.choice(METHODS, method=method)
+    if false_alarm is not None:
+        false_alarm = _validate.probability(false_alarm=false_alarm)
+    if n is not None:
+        n = _validate.positive_integer(n=n)
+    if (alternative is None) == (distance is None):
+        raise InvalidInput(
+            "Give either the alternative Q or, when it is unknown, distance=, the total variation by which it differs "
+            "from P at least."
+        )
+    make = _maker(null, alternative, distance, beta, method, false_alarm)
+    found = make(budget)
+    best = min(found, key=_size)
+    check_accuracy(best, n, beta, false_alarm, lambda other: min(make(other), key=_size))
+    if n is not None:
+        check_length(best, n)
+    assert best.accuracy is not None
+    power = best.missed(np.array([best.accuracy], dtype=np.int64))
+    return ChangePlan(
+        method=best.method,
+        accuracy=best.accuracy,
+        epsilon=float(budget),
+        beta=beta,
+        n=n,
+        block=best.block,
+        clamp=best.clamp,
+        false_alarm=None if best.alarm is None else best.alarm.false_alarm,
+        threshold=None if best.alarm is None else best.alarm.threshold,
+        power=None if power is None else 1.0 - float(power[0]),
+        runs=best.curve.runs,
+        compared={d.method: d.accuracy for d in found if d.accuracy is not None},
+        null=best.null,
+        alternative=best.alternative,
+        _design=best,
+    )
+
+
+def _maker(
+    null: Any, alternative: Any, distance: float | None, beta: float, method: str, false_alarm: float | None
+) -> Callable[[Fraction], list[Design]]:
+    """The designs to compare, as a function of epsilon."""
+    if distance is None:
+        pair = make_pair(null, alternative)
+        if method == "auto":
+            return lambda epsilon: auto_designs(pair, epsilon, beta, false_alarm)
+        return lambda epsilon: [design(pair, epsilon, beta, method, false_alarm)]
+    gap = _validate.probability(distance=distance)
+    if method not in ("auto", "paper"):
+        raise InvalidInput(f"method={shown(method)} needs the alternative Q. With distance= leave method out.")
+    return lambda epsilon: [unknown_design(null, gap, epsilon, beta, false_alarm)]
+
+
+def _size(one: Design) -> float:
+    return math.inf if one.accuracy is None else one.accuracy
+
+
+def detect_change(
+    data: Any,
+    null: Any,
+    alternative: Any = None,
+    *,
+    distance: float | None = None,
+    epsilon: Number,
+    beta: float = 0.1,
+    method: str = "auto",
+    false_alarm: float | None = None,
+    column: str | None = None,
+    order: str | None = None,
+    ledger: Any = None,
+    dataset: str | None = None,
+    request: str | None = None,
+    rng: np.random.Generator | None = None,
+) -> ChangePoint:
+    """Where data in order of time changed from P (``null``) to Q (``alternative``), with epsilon-privacy.
+
+    The index is that of the first record of the new regime, counted from 0. What is guaranteed: :class:`ChangePoint`.
+
+    Args:
+        data: array, list, pandas/polars/pyarrow column, a data frame, file, SQL table or Spark DataFrame together with
+            ``column``; in order of time, or in that of the column ``order``.
+        null, alternative, distance, epsilon, beta, method, false_alarm: as for :func:`plan_change`.
+        column: which column holds the records.
+        order: which column gives the order of time; None where the records lie in that order.
+        ledger, dataset, request: charge epsilon to the data set's budget before anything is computed. The same
+            request again returns the same answer, free of charge.
+        rng: only for simulations: a seeded generator in place of the operating system's randomness. The answer
+            then says that it is simulated, and is not private.
+
+    >>> data = [0, 0, 1, 0, 0] * 30 + [1, 1, 1, 0, 1] * 30
+    >>> found = detect_change(data, "bernoulli(0.2)", "bernoulli(0.8)", epsilon=2, rng=np.random.default_rng(2))
+    >>> abs(found.index - 150) <= found.accuracy, found.changed, found.simulated
+    (True, None, True)
+    """
+    records = open_for(ORDERED, data, column=column, order=order)
+    n = records.count()
+    if n == 0:
+        raise InvalidData("The data have no records. Pass at least one block of them.")
+    plan = plan_change(
+        null,
+        alternative,
+        distance=distance,
+        epsilon=epsilon,
+        n=n,
+        beta=beta,
+        method=method,
+        false_alarm=false_alarm,
+    )
+    where, paying = {"column": column, "order": order}, {"ledger": ledger, "dataset": dataset, "request": request}
+    return plan.detect_in(lambda: records, where, data=data, rng=rng, **paying)

@@ -1,0 +1,159 @@
+"""What a change-point detector gives back. Nothing else leaves the data.
+
+What a monitor raises. Nothing else of the data leaves it but the noisy sums of whole blocks.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field, fields
+from typing import TYPE_CHECKING, Any
+
+from privatest import markup
+from privatest.charge import Receipt
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["Alarm", "ChangePoint"]
+
+
+@dataclass(frozen=True)
+class ChangePoint:
+    """Where the data changed from P to Q, or that they did not.
+
+    The index is that of the first record of the new regime, counted from 0: ``data[:index]`` are old and
+    ``data[index:]`` are new. 0 means that all records are new, n that none is.
+
+    Guarantees: ``index``, ``changed`` and ``sums`` together are epsilon-differentially private (replace one record, n
+    public). If the data changed at k*, at least ``accuracy`` records from both ends, then abs(index - k*) <= accuracy
+    with probability at least 1 - beta; where "no change" may be answered, a missed change counts as a failure too.
+
+    Attributes:
+        index: see above; None when the answer is "no change".
+        accuracy: see above, in records; computed from P, Q and epsilon, never from the data.
+        beta: see above.
+        changed: False for "no change"; None where that was not asked (``false_alarm`` not given).
+        epsilon: privacy loss of this answer, all of it.
+        method: "direct", "blocks", "paper", or "fit" for an unknown alternative.
+        n: number of records, which is public.
+        false_alarm: bound on the probability of changed=True when nothing changed; None where not asked.
+        power: bound from below on the probability of changed=True when the data changed at least ``accuracy`` records
+            from the end; None where not asked.
+        neighbours: which pairs of data sets the guarantee compares.
+        simulated: True when the randomness came from a generator of the caller's: such an answer is not private.
+        block: records in a block, for the methods that release something of each block; None for "direct".
+        sums: the noisy block sums of clamped log P/Q in nats, as the index was found from them; None for methods
+            other than "blocks", and for more than 10,000 blocks. Block j holds records from n % block // 2 + j * block
+            on. They are part of the one epsilon-DP release.
+        receipt: what the ledger noted beside it, with a fingerprint to keep; None without a ledger.
+    """
+
+    index: int | None
+    accuracy: int
+    beta: float
+    changed: bool | None
+    epsilon: float
+    method: str
+    n: int
+    false_alarm: float | None = None
+    power: float | None = None
+    neighbours: str = "replace"
+    simulated: bool = False
+    block: int | None = None
+    sums: tuple[float, ...] | None = field(default=None, repr=False)
+    receipt: Receipt | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def replayed(self) -> Receipt | None:
+        """The receipt, where this is an answer recorded earlier: nothing was charged, the data given were not read."""
+        return self.receipt if self.receipt is not None and self.receipt.replayed else None
+
+    @property
+    def private(self) -> bool:
+        """Whether the guarantee holds: randomness from the operating system."""
+        return not self.simulated
+
+    @property
+    def informative(self) -> bool:
+        """Whether the accuracy says more than that the change lies somewhere in the series."""
+        return 2 * self.accuracy < self.n
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        plain = {**asdict(self), "sums": None if self.sums is None else list(self.sums)}
+        told = {"private": self.private, "informative": self.informative}
+        return {**plain, **told, **markup.receipt_document(self.receipt)}
+
+    @classmethod
+    def from_dict(cls, document: dict[str, Any]) -> ChangePoint:
+        """The answer that :meth:`to_dict` wrote."""
+        kept: dict[str, Any] = {one.name: document.get(one.name) for one in fields(cls)}
+        for name, value in kept.items():
+            kept[name] = tuple(value) if isinstance(value, list) else value
+        return cls(**{**kept, "receipt": Receipt.from_dict(document.get("receipt"))})
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """The index with its accuracy and, where blocks were released, their noisy sums; never the data."""
+        from privatest import pictures
+
+        return pictures.change_point(self, ax)
+
+    def _repr_html_(self) -> str:
+        facts: list[tuple[str, object]] = [
+            ("index", "no change" if self.changed is False else self.index),
+            ("accuracy", f"within {self.accuracy} records with probability {1 - self.beta:g}"),
+            ("records n", self.n),
+            ("epsilon", self.epsilon),
+            ("method", self.method),
+            ("neighbours", self.neighbours),
+            ("private", "yes" if self.private else "NO: simulated"),
+        ]
+        if self.false_alarm is not None:
+            facts.append(("false alarms with probability at most", self.false_alarm))
+        facts += markup.receipt_facts(self.receipt)
+        return markup.fact_table("Change point", facts)
+
+    def __str__(self) -> str:
+        if self.changed is False:
+            sure = 1 - (self.false_alarm or 0)
+            found = f"no change in {self.n} records (said of unchanged data with probability at least {sure:.4g})"
+        else:
+            sure = 1 - self.beta
+            found = f"change at index {self.index} of {self.n}, give or take {self.accuracy} with probability {sure:g}"
+        if not self.informative:
+            found += ", which is no better than naming the middle"
+        kept = "SIMULATED, not private"
+        if self.private:
+            kept = f"{self.epsilon:g}-differentially private ({self.neighbours})"
+        text = f"{found}; method {self.method}; {kept}"
+        return f"{text}; {self.replayed.note}" if self.replayed else text
+
+
+@dataclass(frozen=True)
+class Alarm:
+    """A monitor says that the stream has changed.
+
+    Guarantees: a function of the blocks' noisy sums or bits, so it costs no privacy beyond theirs. If the stream
+    changed at k* (the first record of the new regime) and no alarm was raised before k* (``seen`` was at least k*
+    + 1), then abs(index - k*) <= accuracy with probability at least 1 - beta.
+
+    Attributes:
+        index: estimate of k*: the first record of the new regime, counted from 0 over the whole stream.
+        accuracy: see above, in records; computed from P, Q and epsilon, never from the data.
+        seen: records consumed when the alarm was raised; always the end of a block.
+    """
+
+    index: int
+    accuracy: int
+    seen: int
+
+    def to_dict(self) -> dict[str, int]:
+        """Plain values, ready for JSON."""
+        return asdict(self)
+
+    def _repr_html_(self) -> str:
+        facts = (("index", self.index), ("accuracy, in records", self.accuracy), ("records seen", self.seen))
+        return markup.fact_table("Alarm", facts)
+
+    def __str__(self) -> str:
+        return f"change at record {self.index}, give or take {self.accuracy}; raised after {self.seen} records"

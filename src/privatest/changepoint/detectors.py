@@ -1,0 +1,515 @@
+r"""Clamps and block lengths worth trying, from the law of the ratio alone.
+
+A block of B records tells P from Q when the gap of the noisy totals' means is some three standard deviations:
+
+.. math:: (B g)^2 = D^2 (B v + \sigma_N^2), \qquad D = 3
+
+with g and v the gap and the variance of one clamped ratio and :math:`\sigma_N^2` the noise's variance. Of all clamps,
+those with the smallest such B are worth a closer look; exact laws and simulations of them decide.
+
+From a pair and an epsilon to a detector of each method, its settings chosen by computed accuracy.
+
+An unknown alternative: blocks with the private goodness-of-fit test (the paper's last reduction).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from privatest.changepoint.bits import BitDesign, BitDetector, Bits, pair_bits
+from privatest.changepoint.blocks import BlockDesign, BlockDetector
+from privatest.changepoint.charts import SuffixAlarm
+from privatest.changepoint.confidence import FailureCurve
+from privatest.changepoint.direct import DirectDesign, DirectDetector
+from privatest.decision import PrivateTest
+from privatest.decision.build import from_score, paper_clamp
+from privatest.engines import Records
+from privatest.engines.protocol import block_ends, counter, indexer
+from privatest.fit import FitTest, fit_design, fit_sample_size
+from privatest.fit.domain import symbols
+from privatest.hypotheses import Pair, as_distribution
+from privatest.laws.block_laws import ScoreLaw
+from privatest.power.family import make_family
+from privatest.power.sample_sizes import smallest_n
+from privatest.power.tuning import Profile, make_goal, profile_of
+from privatest.privacy import Source, Tulap
+from privatest.scores import Score, clamped_score
+from privatest.vectors import Floats, Integers
+
+__all__ = [
+    "Clamp",
+    "Design",
+    "Detector",
+    "Problem",
+    "auto_designs",
+    "bit_design",
+    "block_test",
+    "design",
+    "fit_bits",
+    "fit_vote",
+    "law_of",
+    "paper_test",
+    "unknown_design",
+]
+
+Clamp = tuple[float, float]
+Found = TypeVar("Found")
+DEFLECTION = 3.0
+# Ends of clamps to try, in units of the ratio's typical size.
+_GRID = (0.02, 0.1, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 5.0, 9.0)
+
+# Rounding a record's ratio to 1/8 of its standard deviation adds 1/768 to its variance. A coarser lattice will do
+# where a whole block's rounding adds less than 1/768 to the noise's variance.
+_STEPS_PER_DEVIATION = 8
+_HIDDEN = 768
+_FEWEST_UNITS, _MOST_UNITS = 8, 4096
+# By then some step is within 1/32 of any place.
+_MOST_STEPS_TO_ZERO = 16
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """A pair at an epsilon: clamps to try, and scores and laws for them."""
+
+    pair: Pair
+    epsilon: Fraction
+    _searches: dict[Hashable, object] = field(default_factory=dict, repr=False)
+
+    def once(self, key: Hashable, search: Callable[[], Found]) -> Found:
+        """The result of a search, made the first time it is asked for."""
+        if key not in self._searches:
+            self._searches[key] = search()
+        return self._searches[key]  # type: ignore[return-value]
+
+    def at(self, epsilon: Fraction) -> Problem:
+        """The same pair at another epsilon."""
+        known: Problem = self.once(("at", epsilon), lambda: Problem(self.pair, epsilon))
+        known.__dict__["profile"] = self.profile
+        return known
+
+    @cached_property
+    def profile(self) -> Profile:
+        """The law of the unclamped ratio."""
+        return profile_of(self.pair)
+
+    @cached_property
+    def paper(self) -> Clamp:
+        """The decomposition's clamp, or about the sign of the ratio where that is very narrow."""
+        a, b = (float(end) for end in paper_clamp(self.pair, self.epsilon))
+        least = _GRID[0] * _typical(self.profile)
+        return (a, b) if b - a > least else (-least / 2, least / 2)
+
+    @cached_property
+    def clamps(self) -> tuple[Clamp, ...]:
+        """Clamps in order of the block length they call for; on two-point domains all are the same."""
+        least, most = float(self.profile.ratios[0]), float(self.profile.ratios[-1])
+        if len(np.unique(self.profile.ratios)) <= 2:
+            return (self.paper,)
+        size = _typical(self.profile)
+        lows = sorted({round(max(-g * size, least), 12) for g in _GRID if max(-g * size, least) < 0})
+        highs = sorted({round(min(g * size, most), 12) for g in _GRID if min(g * size, most) > 0})
+        found = {(a, b): self.natural_block((a, b)) for a in lows for b in highs}
+        found[self.paper] = self.natural_block(self.paper)
+        ranked, seen = [], set()
+        for clamp in sorted(found, key=lambda clamp: found[clamp]):
+            if (key := f"{found[clamp]:.6g}") not in seen:  # clamps that scale the same score alike are one
+                seen.add(key)
+                ranked.append(clamp)
+        return tuple(ranked)
+
+    def natural_block(self, clamp: Clamp) -> float:
+        """The B of the module's formula; infinite where the clamp leaves nothing to tell."""
+        ratios = np.clip(self.profile.ratios, *clamp)
+        low, high = float(ratios[0]), float(ratios[-1])
+        gap, null, alternative = self.profile.moments((low, high))
+        if not high > low or gap <= 1e-12 * (high - low):
+            return math.inf
+        return _deflected(gap, (null + alternative) / 2, _spread(self.epsilon) * (high - low) ** 2)
+
+    def units(self, clamp: Clamp) -> int:
+        """Lattice steps of a score with this clamp."""
+        ratios = np.clip(self.profile.ratios, *clamp)
+        width = float(ratios[-1] - ratios[0])
+        if len(np.unique(ratios)) == 2:
+            return _steps_to_zero(float(ratios[0]), float(ratios[-1]))
+        _, null, alternative = self.profile.moments((float(ratios[0]), float(ratios[-1])))
+        deviation = math.sqrt((null + alternative) / 2)
+        wanted = math.ceil(_STEPS_PER_DEVIATION * width / deviation) if deviation > 0 else _FEWEST_UNITS
+        hidden = math.ceil(math.sqrt(_HIDDEN * min(self.natural_block(clamp), 1e12) / 12 / _spread(self.epsilon)))
+        return 1 << (min(max(min(wanted, hidden), _FEWEST_UNITS), _MOST_UNITS) - 1).bit_length()
+
+    def rough_law(self, clamp: Clamp) -> ScoreLaw:
+        """About the law that :meth:`score` has, without its cells: for comparing clamps."""
+        units = self.units(clamp)
+        ratios = np.clip(self.profile.ratios, *clamp)
+        low, high = float(ratios[0]), float(ratios[-1])
+        steps = np.rint((ratios - low) * (units / (high - low))).astype(np.int64)
+        support, place = np.unique(steps, return_inverse=True)
+        p: Floats = np.bincount(place, weights=self.profile.p, minlength=len(support)).astype(np.float64)
+        q: Floats = np.bincount(place, weights=self.profile.q, minlength=len(support)).astype(np.float64)
+        return _coarsest(support, p, q, units)
+
+    def score(self, clamp: Clamp) -> Score:
+        """The score with this clamp, on the coarsest lattice that holds its values."""
+        score = clamped_score(self.pair, clamp, self.units(clamp))
+        factor = math.gcd(*(int(s) - score.low for s in np.unique(score.table)))
+        if factor <= 1:
+            return score
+        origin = score.origin + score.step * score.low
+        table, support = (score.table - score.low) // factor, (score.support - score.low) // factor
+        return replace(score, table=table, support=support, origin=origin, step=score.step * factor)
+
+
+def law_of(score: Score) -> ScoreLaw:
+    """A score's law."""
+    return ScoreLaw(score.support, score.null_law, score.alternative_law, score.width)
+
+
+def _steps_to_zero(low: float, high: float) -> int:
+    """The fewest steps from low to high that put 0, the score of records that make no sense, near one of them."""
+    share = min(max(-low / (high - low), 0.0), 1.0)
+    return next(u for u in range(1, _MOST_STEPS_TO_ZERO + 1) if abs(round(share * u) / u - share) <= 1 / 32)
+
+
+def _coarsest(support: npt.NDArray[np.int64], p: Floats, q: Floats, width: int) -> ScoreLaw:
+    factor = math.gcd(width, *(int(s) for s in support))
+    return ScoreLaw(support // factor, p, q, width // factor)
+
+
+def _spread(epsilon: Fraction) -> float:
+    """The variance of Tulap noise, in squares of its width."""
+    return Tulap(epsilon, 1 << 10).variance / (1 << 20)
+
+
+def _deflected(gap: float, variance: float, noise: float) -> float:
+    """The positive root B of (gap B)^2 = D^2 (variance B + noise)."""
+    d, g = DEFLECTION**2, gap**2
+    return (d * variance + math.sqrt(d * d * variance * variance + 4 * g * d * noise)) / (2 * g)
+
+
+def _typical(profile: Profile) -> float:
+    """A quantile of the size of the ratio, both hypotheses together: robust against infinite ratios."""
+    finite = np.isfinite(profile.ratios)
+    sizes, mass = np.abs(profile.ratios[finite]), (profile.p + profile.q)[finite]
+    if not np.any(finite):
+        return 1.0
+    order = np.argsort(sizes)
+    below = np.cumsum(mass[order])
+    return float(sizes[order][np.searchsorted(below, 0.7 * below[-1])]) or 1.0
+
+
+# Simulations behind a stated accuracy, and more of them for small beta. More change it by a few percent.
+BLOCK_RUNS, DIRECT_RUNS, MOST_RUNS = 8_000, 3_000, 40_000
+# The paper's bar for the bits: each is right with probability 2/3.
+PAPER_ERROR = 1 / 3
+# A method that looks this much worse at first sight is not looked at again.
+_HOPELESS = 1.5
+_KEPT = 64
+
+
+class Detector(Protocol):
+    """What runs on data."""
+
+    def locate(self, records: Any, n: int, source: Source) -> int | None:
+        """The index, or None for "no change"; epsilon-DP."""
+
+    def ends(self, n: int) -> range:
+        """After how many of n records blocks are cut: equal values of an order must not lie on both sides."""
+
+
+@dataclass(frozen=True, eq=False)
+class Design:
+    """A detector and what is known of it before any data are seen.
+
+    Attributes:
+        accuracy: None where no distance has a small enough failure probability.
+        voters: whose votes the alarm counts; None without alarm.
+        probe: a score that the records' type must fit.
+        parts: all that looks at a record: the scores, or the test of the blocks.
+        named: whether the two descriptions tell the question from every other.
+    """
+
+    method: str
+    epsilon: Fraction
+    curve: FailureCurve
+    accuracy: int | None
+    detector: Detector
+    block: int
+    clamp: tuple[float, float] | None
+    null: str
+    alternative: str
+    alarm: SuffixAlarm | None = None
+    voters: BlockDesign | BitDesign | None = None
+    probe: Score | None = None
+    parts: tuple[Score | PrivateTest | FitTest, ...] = ()
+    named: bool = False
+
+    def question(self) -> dict[str, Any]:
+        """What the descriptions of P and Q leave open, ready for JSON: nothing where they are complete."""
+        return {} if self.named else {"parts": [part.to_dict() for part in self.parts]}
+
+    def check(self, records: Records) -> None:
+        """Refuse records whose type does not fit, before anything is charged."""
+        if self.probe is not None:
+            records.check(self.probe)
+
+    def missed(self, distances: Integers) -> Floats | None:
+        """Bounds on Pr["no change"] for changes this far from the end; None where "no change" is no answer."""
+        return None if self.alarm is None or self.voters is None else self.voters.missed(self.alarm, distances)
+
+
+@dataclass(frozen=True, eq=False)
+class _SplitDetector:
+    """Half of epsilon asks the blocks whether there was a change, the other half where."""
+
+    blocks: BlockDetector
+    direct: DirectDetector
+
+    def locate(self, records: Any, n: int, source: Source) -> int | None:
+        if self.blocks.locate(records, n, source) is None:
+            return None
+        return self.direct.locate(records, n, source)
+
+    def ends(self, n: int) -> range:
+        return self.blocks.ends(n)
+
+
+def auto_designs(pair: Pair, epsilon: Fraction, beta: float, false_alarm: float | None) -> list[Design]:
+    """The designs of "direct" and "blocks" that are worth comparing.
+
+    Where "no change" is an answer, blocks give it from the sums they release anyway; "direct" would split epsilon.
+    """
+    key = _key(pair, epsilon, beta, "auto", false_alarm)
+    names = ["blocks"] if false_alarm is not None else _worth.get(key) if key else None
+    problem = Problem(pair, epsilon)
+    if names is None:
+        rough = {"blocks": _best_blocks(problem, beta, false_alarm)[1], "direct": _best_direct(problem, beta)[1]}
+        names = [name for name in rough if rough[name] <= _HOPELESS * min(rough.values())]
+        if key:
+            _worth[key] = names
+    return [design(pair, epsilon, beta, name, false_alarm, problem) for name in names]
+
+
+def design(
+    pair: Pair,
+    epsilon: Fraction,
+    beta: float,
+    method: str,
+    false_alarm: float | None,
+    problem: Problem | None = None,
+) -> Design:
+    """The detector of a method. Known ones are kept: they depend on public quantities only."""
+    key = _key(pair, epsilon, beta, method, false_alarm)
+    if key and key in _designs:
+        return _designs[key]
+    make = {"blocks": _blocks, "direct": _direct, "paper": _paper}[method]
+    found = make(problem or Problem(pair, epsilon), beta, false_alarm)
+    if key:
+        while len(_designs) >= _KEPT:
+            _designs.pop(next(iter(_designs)))
+        _designs[key] = found
+    return found
+
+
+def _key(pair: Pair, *settings: Hashable) -> tuple[Hashable, ...] | None:
+    """What a design depends on; None where the pair has no name to be known by."""
+    names = pair.null.spec, pair.alternative.spec
+    return None if None in names else (*names, *settings)
+
+
+_designs: dict[tuple[Hashable, ...], Design] = {}
+_worth: dict[tuple[Hashable, ...], list[str]] = {}
+
+
+def _blocks(problem: Problem, beta: float, false_alarm: float | None) -> Design:
+    clamp, _, block = _best_blocks(problem, beta, false_alarm)
+    score = problem.score(clamp)
+    found = BlockDesign(law_of(score), Tulap(problem.epsilon, score.width), block)
+    curve = found.failures(beta, _runs(BLOCK_RUNS, beta))
+    alarm = None if false_alarm is None else found.alarm(false_alarm, None)
+    missed = None if alarm is None else found.missed(alarm, curve.distances)
+    return Design(
+        "blocks", problem.epsilon, curve, curve.accuracy(beta, missed), BlockDetector(score, found, alarm), block,
+        score.bounds(), *_names(problem), alarm, found, score, (score,), _named(problem),
+    )  # fmt: skip
+
+
+def _direct(problem: Problem, beta: float, false_alarm: float | None) -> Design:
+    whole, alarm, voters = problem.epsilon, None, None
+    if false_alarm is not None:
+        problem = problem.at(whole / 2)
+    clamp = _best_direct(problem, beta)[0]
+    score = problem.score(clamp)
+    found = DirectDesign.of(law_of(score), problem.epsilon, beta)
+    curve, missed = found.failures(beta, _runs(DIRECT_RUNS, beta)), None
+    detector: Detector = DirectDetector(score, found)
+    parts: tuple[Score, ...] = (score,)
+    if false_alarm is not None:
+        half = design(problem.pair, problem.epsilon, beta, "blocks", false_alarm, problem)
+        assert isinstance(half.detector, BlockDetector)
+        alarm, voters, parts = half.alarm, half.detector.design, (score, half.detector.score)
+        assert alarm is not None
+        missed = voters.missed(alarm, curve.distances)
+        detector = _SplitDetector(half.detector, DirectDetector(score, found))
+    return Design(
+        "direct", whole, curve, curve.accuracy(beta, missed), detector, found.stride,
+        score.bounds(), *_names(problem), alarm, voters, score, parts, _named(problem),
+    )  # fmt: skip
+
+
+def paper_test(problem: Problem) -> PrivateTest:
+    """The test of the paper's blocks: the smallest block at which both errors are at most 1/3."""
+    goal = make_goal(None, PAPER_ERROR, PAPER_ERROR)
+    pair = problem.pair
+    family = make_family(pair.null, pair.alternative, problem.epsilon, "tight", "paper", None, goal)
+    size = smallest_n(family)
+    # The threshold of the largest advantage, if both errors are small enough there; else the one made for alpha.
+    test = from_score(pair, family.score_for(size), problem.epsilon, size, "tight", family.clamp_for(size))
+    if max(test.alpha, test.beta) > PAPER_ERROR:
+        test = family.test(size)
+    return test
+
+
+def _paper(problem: Problem, beta: float, false_alarm: float | None) -> Design:
+    test = paper_test(problem)
+    found = BitDesign(test.n, test.alpha, test.beta)
+    bits, names = pair_bits(test), _names(problem)
+    made = bit_design("paper", found, problem.epsilon, bits, beta, false_alarm, test.clamp, names, test.score)
+    return replace(made, parts=(test,), named=_named(problem))
+
+
+def bit_design(
+    method: str,
+    found: BitDesign,
+    epsilon: Fraction,
+    bits: Bits,
+    beta: float,
+    false_alarm: float | None,
+    clamp: tuple[float, float] | None,
+    names: tuple[str, str],
+    probe: Score,
+) -> Design:
+    """A detector from blocks' bits, with its alarm and its accuracy."""
+    curve = found.failures()
+    alarm = None if false_alarm is None else found.alarm(false_alarm, None)
+    missed = None if alarm is None else found.missed(alarm, curve.distances)
+    accuracy = curve.accuracy(beta, missed)
+    detector = BitDetector(found, epsilon, bits, alarm)
+    return Design(method, epsilon, curve, accuracy, detector, found.block, clamp, *names, alarm, found, probe)
+
+
+def _runs(fewest: int, beta: float) -> int:
+    return min(max(fewest, math.ceil(20 / beta)), MOST_RUNS)
+
+
+def _names(problem: Problem) -> tuple[str, str]:
+    return problem.pair.null.describe(), problem.pair.alternative.describe()
+
+
+def _named(problem: Problem) -> bool:
+    return problem.pair.null.named and problem.pair.alternative.named
+
+
+def _best_blocks(problem: Problem, beta: float, false_alarm: float | None) -> tuple[Clamp, float, int]:
+    """Clamp, about the accuracy, and block length."""
+    return problem.once(("blocks", beta, false_alarm), lambda: _search_blocks(problem, beta, false_alarm))
+
+
+def _search_blocks(problem: Problem, beta: float, false_alarm: float | None) -> tuple[Clamp, float, int]:
+    clamps = dict.fromkeys((*problem.clamps[:2], problem.paper))
+    tried = {(clamp, max(round(problem.natural_block(clamp)), 1)): 0.0 for clamp in clamps}
+
+    def rough(clamp: Clamp, block: int) -> float:
+        law = problem.rough_law(clamp)
+        found = BlockDesign(law, Tulap(problem.epsilon, law.width), block)
+        curve, missed = found.rough(beta), None
+        if false_alarm is not None:
+            missed = found.missed(found.alarm(false_alarm, None), curve.distances)
+        return curve.quantile(beta, missed)
+
+    for key in tried:
+        tried[key] = rough(*key)
+    clamp, block = min(tried, key=lambda key: tried[key])
+    # A change is found by whole blocks, so that smaller ones pay when "no change" is an answer.
+    for factor in (0.7, 1.4) if false_alarm is None else (0.25, 0.35, 0.5, 0.7, 1.4):
+        key = clamp, max(round(block * factor), 1)
+        if key not in tried:
+            tried[key] = rough(*key)
+    clamp, block = min(tried, key=lambda key: tried[key])
+    return clamp, tried[clamp, block], block
+
+
+def _best_direct(problem: Problem, beta: float) -> tuple[Clamp, float]:
+    """Clamp, and about the accuracy."""
+    return problem.once(("direct", beta), lambda: _search_direct(problem, beta))
+
+
+def _search_direct(problem: Problem, beta: float) -> tuple[Clamp, float]:
+    designs = {
+        clamp: DirectDesign.of(problem.rough_law(clamp), problem.epsilon, beta)
+        for clamp in dict.fromkeys((*problem.clamps[:8], problem.paper))
+        if math.isfinite(problem.natural_block(clamp))
+    }
+    fastest = sorted((clamp for clamp in designs if designs[clamp].decay > 0), key=lambda c: -designs[c].decay)[:2]
+    tried = {clamp: designs[clamp].rough(beta).quantile(beta) for clamp in fastest}
+    clamp = min(tried, key=lambda clamp: tried[clamp]) if tried else problem.paper
+    return clamp, tried.get(clamp, math.inf)
+
+
+# Error rates of the blocks' tests to try: blocks grow slowly as the errors fall, and fewer of them are then needed.
+ERRORS = (1 / 6, 0.05)
+
+
+def unknown_design(null: Any, distance: float, epsilon: Fraction, beta: float, false_alarm: float | None) -> Design:
+    """The detector for a change from P to any law at least ``distance`` away.
+
+    Guarantees: a block of the new regime is taken for an old one with at most the test's type II error, whatever the
+    new law is; the index is the further off the larger that error is, so the accuracy holds for all of them.
+    """
+    found = []
+    for error in ERRORS:
+        test = block_test(null, distance, epsilon, error)
+        made = BitDesign(test.n, test.alpha, test.beta)
+        probe = counter(test.domain.cells)
+        names = test.domain.null, f"any law at distance {distance!r} or more"
+        one = bit_design("fit", made, epsilon, fit_bits(test), beta, false_alarm, None, names, probe)
+        found.append(replace(one, parts=(test,), named=as_distribution(null).named))
+    return min(found, key=lambda one: float("inf") if one.accuracy is None else one.accuracy)
+
+
+def block_test(null: Any, distance: float, epsilon: Fraction, error: float) -> FitTest:
+    """The goodness-of-fit test on the smallest block at which both of its errors are at most ``error``."""
+    size = fit_sample_size(null, distance=distance, epsilon=epsilon, alpha=error, beta=error)
+    return fit_design(null, distance=distance, epsilon=epsilon, n=size, alpha=error)
+
+
+def fit_vote(test: FitTest, counts: Integers, source: Source) -> int:
+    """The bit of one block, from its histogram: -1 where the test says that the block is new."""
+    if test.candidate.grains is not None:
+        counts = test.candidate.grains.draw(counts, source)
+    noisy = test.candidate.excess.of(counts) + test.noise.draw(source)
+    return -1 if noisy > test.cutoff else 1
+
+
+def fit_bits(test: FitTest) -> Bits:
+    """The bits of a goodness-of-fit test on blocks of test.n records."""
+
+    def bits(records: Any, n: int, source: Source) -> Integers:
+        votes = []
+        cells = test.domain.cells
+        records.check(counter(cells))
+        found = records.series(indexer(cells), block_ends(n, test.n))
+        for first in range(0, n - test.n + 1, test.n):
+            counts = np.bincount(found[first : first + test.n], minlength=cells.count + 1)
+            votes.append(fit_vote(test, symbols(counts, test.odd_symbol), source))
+        return np.array(votes, dtype=np.int64)
+
+    return bits

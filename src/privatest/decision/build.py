@@ -1,0 +1,252 @@
+r"""Tests for data sets of unknown size: scores shifted so that the threshold is the same whatever n is.
+
+Where neighbours differ by one person's coming or going, n is not public, so the threshold must not depend on it.
+Every record's score is shifted by a constant c, the threshold for one record, and the shifted total compared with 0.
+What hides one record is then
+
+.. math:: \max(|\text{low} - c|, |\text{high} - c|)
+
+instead of high - low: less noise where c lies near the middle of the scores. The shift is a fraction C/M of the
+score's lattice, fine enough for n records; the total is the integer :math:`M \sum s_i - C \cdot \text{count}`.
+
+From a pair, a clamp and an epsilon to a test of each kind.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from privatest.decision.private_test import PrivateTest
+from privatest.hypotheses import DiscretePair, Pair
+from privatest.laws.curves import Curves
+from privatest.laws.total import NoisyTotal
+from privatest.privacy import Laplace, Logistic, Noise, NoNoise, Tulap
+from privatest.privacy.neighbours import REPLACE, Neighbourhood
+from privatest.rational import Number, rational
+from privatest.scores import Score, clamped_score, whole_score
+from privatest.theory import decompose_pair
+
+__all__ = [
+    "KINDS",
+    "PRIVATE_KINDS",
+    "Shifted",
+    "calibrated_cutoff",
+    "calibrated_noise",
+    "centred",
+    "from_score",
+    "kind_score",
+    "paper_clamp",
+    "unclamped",
+    "unmoved",
+]
+
+_ROUNDS = 6
+# With so few values the exact law of a total is quick.
+_FEW_VALUES = 16
+
+
+@dataclass(frozen=True)
+class Shifted:
+    """Noise and cutoff for the total M S - C count."""
+
+    noise: Noise
+    cutoff: Fraction
+    scale: int
+    shift: int
+
+
+def centred(score: Score, kind: str, epsilon: Fraction, n: int, alpha: float | None, around: Neighbourhood) -> Shifted:
+    """The shift at which 0 is the cutoff of the largest advantage at n records, or the largest that keeps alpha.
+
+    The noise depends on the shift, the best shift a little on the noise: a few rounds settle both.
+    """
+    scale = _fineness(n)
+    middle = Fraction(score.mean(score.null_law) + score.mean(score.alternative_law)) / 2
+    centre = middle
+    for _ in range(_ROUNDS):
+        rough = _noise(kind, epsilon, score, around.units(score, centre), 1)
+        curves = Curves(score.support, score.null_law, score.alternative_law, n, rough)
+        cutoff = curves.best_cutoff() if alpha is None else curves.cutoff_for_alpha(alpha)
+        # A cutoff beyond all totals (a tiny alpha) leaves the shift within the scores.
+        before, centre = centre, min(max(cutoff / n, Fraction(score.low)), Fraction(score.high))
+        if around.units(score, centre) == around.units(score, before):
+            break
+
+    def at(shift: int) -> Shifted:
+        return _with_noise(score, kind, epsilon, scale, shift, around, Fraction(0))
+
+    if alpha is not None:
+        return _kept(score, n, at(math.floor(scale * centre)), alpha)
+    # Less noise may be worth a threshold that is a little off: the middle of the scores needs the least.
+    rivals = (centre, middle, -score.origin / score.step, Fraction(score.low + score.high, 2))
+    return max((at(round(scale * rival)) for rival in rivals), key=lambda found: round(_advantage(score, n, found), 12))
+
+
+def _advantage(score: Score, n: int, found: Shifted) -> float:
+    """About the advantage, for choosing among shifts."""
+    noise, threshold = found.noise, Fraction(n * found.shift, found.scale)
+    if isinstance(noise, Tulap) and len(score.support) > _FEW_VALUES:
+        # On the score's own lattice, where the curves are quick; between its points they are interpolated.
+        curves = Curves(
+            score.support, score.null_law, score.alternative_law, n, Tulap(noise.epsilon, noise.width // found.scale)
+        )
+        null, alternative = curves.cdfs(np.array([float((threshold - curves.base) / curves.unit)]))
+        return float(alternative[0] - null[0])
+    scores = found.scale * score.support - found.shift
+    laws = score.null_law, score.alternative_law
+    low, high = (NoisyTotal(scores, law, n, noise).cdf(found.cutoff) for law in laws)
+    return high - low
+
+
+def unmoved(score: Score, kind: str, epsilon: Fraction, n: int, threshold: Fraction, around: Neighbourhood) -> Shifted:
+    """The ratio as it is: shifted by what stands for the ratio 0, so that the threshold is a number of nats."""
+    scale = _fineness(n)
+    shift = round(-scale * score.origin / score.step)
+    return _with_noise(score, kind, epsilon, scale, shift, around, threshold * scale / score.step)
+
+
+def _fineness(n: int) -> int:
+    """M, such that n roundings of the shift together stay far below the deviation of n scores."""
+    return 1 << (256 * math.isqrt(n)).bit_length()
+
+
+def _with_noise(
+    score: Score, kind: str, epsilon: Fraction, scale: int, shift: int, around: Neighbourhood, cutoff: Fraction
+) -> Shifted:
+    units = around.units(score, Fraction(shift, scale))
+    return Shifted(_noise(kind, epsilon, score, units, scale), cutoff, scale, shift)
+
+
+def _noise(kind: str, epsilon: Fraction, score: Score, units: int, scale: int) -> Noise:
+    """The kind's noise that hides ``units`` lattice steps of the score, on a lattice ``scale`` times as fine."""
+    if kind == "tight":
+        return Tulap(epsilon, units * scale)
+    if kind == "ncllr":
+        return Laplace(scale * units / epsilon)
+    return Logistic(scale * max(2 / score.step, units / epsilon))
+
+
+def _kept(score: Score, n: int, found: Shifted, alpha: float) -> Shifted:
+    """The same with a cutoff at which the type I error is at most alpha, exactly.
+
+    Invariant: the error is at most alpha at `low` and above it at `high`.
+    """
+    total = NoisyTotal(found.scale * score.support - found.shift, score.null_law, n, found.noise)
+    if total.cdf(found.cutoff) <= alpha:
+        return found
+    high = math.floor(found.cutoff)
+    step = found.scale
+    low = high - step
+    while total.cdf(low) > alpha:
+        high, step = low, 2 * step
+        low = high - step
+    while high - low > 1:
+        middle = (low + high) // 2
+        if total.cdf(middle) <= alpha:
+            low = middle
+        else:
+            high = middle
+    return Shifted(found.noise, Fraction(low), found.scale, found.shift)
+
+
+PRIVATE_KINDS = ("tight", "scllr", "ncllr")
+KINDS = (*PRIVATE_KINDS, "llr", "sllr")
+FEW_VALUES = 16
+COARSE_UNITS = 64
+
+
+def from_score(
+    pair: Pair,
+    score: Score,
+    epsilon: Fraction,
+    n: int,
+    kind: str,
+    clamp: tuple[Number, Number],
+    *,
+    threshold: Fraction | None = None,
+    alpha: float | None = None,
+    around: Neighbourhood = REPLACE,
+) -> PrivateTest:
+    """A private test with this clamp, whose score is :func:`kind_score`.
+
+    The threshold is the given one; else the largest that keeps the type I error at ``alpha``; else, for "tight", the
+    one of the largest advantage and, for the paper's tests, 0.
+    """
+    calibrated = threshold is None and (alpha is not None or kind == "tight")
+    if around.kind == "add-remove":
+        if calibrated:
+            found = centred(score, kind, epsilon, n, alpha, around)
+        else:
+            found = unmoved(score, kind, epsilon, n, threshold or Fraction(0), around)
+        noise, cutoff, scale, shift = found.noise, found.cutoff, found.scale, found.shift
+    else:
+        noise, scale, shift = calibrated_noise(kind, score, epsilon, clamp, around.rows), 1, 0
+        if calibrated:
+            cutoff = calibrated_cutoff(score, noise, n, alpha)
+        else:
+            cutoff = score.lattice_threshold(threshold or Fraction(0), n)
+    null, alternative = pair.null.describe(), pair.alternative.describe()
+    rounded = float(epsilon)
+    budget = None if rational(rounded) == epsilon else epsilon
+    return PrivateTest(
+        kind, score, noise, cutoff, rounded, n, around.kind, null, alternative, around.rows, scale, shift, budget
+    )
+
+
+def kind_score(pair: Pair, kind: str, clamp: tuple[Number, Number]) -> Score:
+    """The clamped score on the kind's lattice.
+
+    Few values need few steps: a coarse lattice makes the exact law of their sum much cheaper. The paper's tests
+    keep the fine one, which is closest to the letter.
+    """
+    few = isinstance(pair, DiscretePair) and 2 < len(pair.ratios) <= FEW_VALUES
+    return clamped_score(pair, clamp, COARSE_UNITS if kind == "tight" and few else None)
+
+
+def calibrated_noise(kind: str, score: Score, epsilon: Fraction, clamp: tuple[Number, Number], rows: int = 1) -> Noise:
+    """The kind's noise, scaled to what it must hide of a person with ``rows`` rows, in units of the score's lattice."""
+    if kind == "tight":
+        return Tulap(epsilon, rows * score.width)
+    # the paper's b - a, not the realised one
+    width = rows * (rational(clamp[1], "clamp") - rational(clamp[0], "clamp"))
+    if kind == "ncllr":
+        return Laplace(width / epsilon / score.step)
+    # The exponent 1/2 of the paper is scale 2, enough while b - a <= 2 epsilon; a wider clamp needs more.
+    return Logistic(max(Fraction(2), width / epsilon) / score.step)
+
+
+def calibrated_cutoff(score: Score, noise: Noise, n: int, alpha: float | None) -> Fraction:
+    """The cutoff of the largest advantage, or the largest one whose type I error is at most alpha."""
+    score.check_total(n)
+    curves = Curves(score.support, score.null_law, score.alternative_law, n, noise)
+    return curves.best_cutoff() if alpha is None else curves.cutoff_for_alpha(alpha)
+
+
+def paper_clamp(pair: Pair, epsilon: Fraction) -> tuple[Number, Number]:
+    """[-eps', eps], or [-eps, eps'] when the roles are swapped, with eps exactly as the user wrote it."""
+    split = decompose_pair(pair, float(epsilon))
+    inner = min(rational(split.epsilon_prime), epsilon)
+    return (-epsilon, inner) if split.swapped else (-inner, epsilon)
+
+
+def unclamped(
+    pair: Pair, n: int, kind: str, *, threshold: Fraction | None = None, alpha: float | None = None
+) -> PrivateTest:
+    """llr and sllr: the ratio as it is."""
+    score = whole_score(pair, n)
+    noise = NoNoise() if kind == "llr" else Logistic(2 / score.step)
+    if alpha is not None and threshold is None:
+        cutoff = calibrated_cutoff(score, noise, n, alpha)
+    else:
+        cutoff = score.lattice_threshold(threshold or Fraction(0), n)
+        if kind == "llr":
+            # The likelihood-ratio test says P on ties (the paper's K_S), so the cutoff lies just below.
+            cutoff = math.ceil(cutoff) - Fraction(1, 2)
+    bounded = kind == "sllr" and all(math.isfinite(end) for end in pair.ratio_range)
+    epsilon = float(score.step * score.width / 2) if bounded else math.inf
+    null, alternative = pair.null.describe(), pair.alternative.describe()
+    return PrivateTest(kind, score, noise, cutoff, epsilon, n, null=null, alternative=alternative)

@@ -1,0 +1,572 @@
+"""Where the log-likelihood ratio does something: extrema, flat stretches, limits at the ends.
+
+Where a condition on the log-likelihood ratio begins and ends to hold.
+
+Whether the tails make a Kullback-Leibler divergence infinite.
+
+Pairs of densities on the line.
+
+The sets {L > y} and {L < y} are unions of intervals. Their ends are found by looking at L on landmarks
+(quantiles of both distributions, ends of supports, extrema of L) and then cutting every bracketed change at
+once until neighbouring floats are left; their masses are differences of cdfs. Where those cancel, and for
+the divergences that are not made of masses, the densities are integrated on panels between the landmarks.
+
+A pair of densities whose log-likelihood ratio is another pair's, clamped.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from privatest.hypotheses.distribution import Floats
+from privatest.hypotheses.pair import Pair, Term, hockey_stick_term, kullback_leibler_term
+from privatest.hypotheses.quadrature import Nodes, adaptive, half_nodes, panel_nodes, split_panels
+from privatest.hypotheses.reals import Reals
+
+__all__ = [
+    "ClampedPair",
+    "ContinuousPair",
+    "Interval",
+    "Mask",
+    "Plateaus",
+    "find_edges",
+    "find_plateaus",
+    "has_true_zero",
+    "limits",
+    "refine_extrema",
+    "subdivide",
+    "tail_remainder",
+]
+
+SHORTEST_RUN = 6
+"""Consecutive landmarks at one level that make a flat stretch."""
+
+
+@dataclass(frozen=True)
+class Plateaus:
+    """Intervals on which L is constant up to rounding (Laplace pairs outside their centres, cores of
+    clamped pairs).
+
+    Guarantees: inside them :meth:`apply` gives exactly the level, so that {L > level} does not flicker.
+    """
+
+    start: Floats
+    end: Floats
+    level: Floats
+
+    def __bool__(self) -> bool:
+        return self.start.size > 0
+
+    def apply(self, x: Floats, ratio: Floats) -> Floats:
+        """``ratio`` with the flat stretches made flat."""
+        if not self:
+            return ratio
+        index = np.clip(np.searchsorted(self.start, x, side="right") - 1, 0, None)
+        inside = (x >= self.start[index]) & (x <= self.end[index])
+        return np.asarray(np.where(inside, self.level[index], ratio))
+
+
+def find_plateaus(grid: Floats, ratio: Floats, noise: Floats, support: tuple[float, float]) -> Plateaus:
+    """Maximal runs of landmarks that differ by rounding only; outermost runs reach the support's ends."""
+    with np.errstate(invalid="ignore"):
+        same = np.abs(np.diff(ratio)) <= 2 * (noise[1:] + noise[:-1])
+    same &= np.isfinite(ratio[1:]) & np.isfinite(ratio[:-1])
+    starts, ends, levels = [], [], []
+    edge = np.flatnonzero(np.diff(np.concatenate([[False], same, [False]]).astype(int)))
+    for first, last in zip(edge[::2], edge[1::2], strict=True):  # points first..last share a level
+        run = ratio[first : last + 1]
+        if last - first + 1 < SHORTEST_RUN:
+            continue
+        level = float(run[np.argmin(noise[first : last + 1])])
+        if np.any(np.abs(run - level) > 4 * (noise[first : last + 1] + 2.3e-16)):
+            continue  # a slow drift, not a constant
+        starts.append(-np.inf if first == 0 and support[0] == -np.inf else float(grid[first]))
+        ends.append(np.inf if last == grid.size - 1 and support[1] == np.inf else float(grid[last]))
+        levels.append(level)
+    return Plateaus(np.array(starts), np.array(ends), np.array(levels))
+
+
+def subdivide(points: Floats, parts: int) -> Floats:
+    """The points and ``parts - 1`` more between each two."""
+    if points.size < 2:
+        return points
+    fractions = np.arange(parts) / parts
+    inner = points[:-1, None] + np.diff(points)[:, None] * fractions
+    return np.unique(np.append(inner.ravel(), points[-1]))
+
+
+def refine_extrema(grid: Floats, ratio: Floats, noise: Floats, function: Callable[[Floats], Floats]) -> Floats:
+    """Local extrema of L, all refined at once, so that a thin bump over a level is not missed."""
+    finite = np.where(np.isfinite(ratio), ratio, np.nan)
+    with np.errstate(invalid="ignore"):
+        step = np.diff(finite)
+        step[np.abs(step) <= 4 * (noise[1:] + noise[:-1])] = 0.0
+        turn = np.sign(step[:-1]) * np.sign(step[1:])
+        turns = np.flatnonzero((turn < 0) | ((turn == 0) & (step[:-1] != step[1:]))) + 1
+    if turns.size == 0 or turns.size > 500:
+        return grid[turns]
+    sign = np.where((step[turns - 1] > 0) | (step[turns] < 0), 1.0, -1.0)[:, None]
+    low, high = grid[turns - 1], grid[turns + 1]
+    fractions = np.linspace(0, 1, 33)
+    rows = np.arange(turns.size)
+    best = grid[turns]
+    for _ in range(12):
+        x = low[:, None] + (high - low)[:, None] * fractions
+        values = sign * function(x)
+        top = np.argmax(np.where(np.isnan(values), -np.inf, values), axis=1)
+        best = x[rows, top]
+        low, high = x[rows, np.maximum(top - 1, 0)], x[rows, np.minimum(top + 1, 32)]
+        if np.all(high - low <= 1e-9 * np.maximum(np.abs(low), np.abs(high))):  # flat at an extremum: no more to see
+            break
+    return best
+
+
+def limits(function: Callable[[Floats], tuple[Floats, Floats]], support: tuple[float, float], breaks: Floats) -> Floats:
+    """Limits of L at both ends of the support, infinite where it still moves at the last point seen."""
+    found: list[float] = []
+    centre = float(np.median(breaks))
+    for side, end in ((-1, support[0]), (1, support[1])):
+        if math.isinf(end):
+            scale = max(abs(centre), float(np.ptp(breaks[(breaks > -1e100) & (breaks < 1e100)])) * 1e-3, 1e-300)
+            x = centre + side * scale * 2.0 ** np.arange(0, 470)
+        else:
+            width = max(abs(end - centre), 1e-300)
+            x = end - side * width * 2.0 ** -np.arange(1, 900.0)
+            x = np.unique(x[(x - end) * side < 0])[::side]
+        values, noise = function(x[np.isfinite(x)])
+        noise = noise[~np.isnan(values)]
+        values = values[~np.isnan(values)]
+        if values.size < 3:
+            continue
+        last, before = values[-1], values[-2]
+        if math.isinf(last) or abs(last - before) <= 1e-6 + 2 * noise[-1]:
+            sharp = np.flatnonzero(noise <= max(1e-11, float(noise.min())))  # it has settled: read it where it is sharp
+            found.append(float(values[sharp[-1]]))
+        else:
+            found.append(math.copysign(math.inf, last - before))
+    return np.array(found)
+
+
+Mask: TypeAlias = NDArray[np.bool_]
+SPREAD = np.linspace(0.0, 1.0, 33)
+LADDER = np.concatenate([-(2.0 ** -np.arange(3.0, 45.0)), [0.0], 2.0 ** -np.arange(3.0, 45.0)])
+"""Points of a bracket that one round of the search looks at: everywhere, and around the expected crossing."""
+MOST_ROUNDS = 40
+
+
+def find_edges(
+    function: Callable[[Floats], Floats],
+    holds: Callable[[Floats], Mask],
+    level: float,
+    grid: Floats,
+    values: Floats,
+    flips: NDArray[np.intp],
+    at_left: Mask,
+) -> Floats:
+    """For each bracket grid[i], grid[i + 1], i in ``flips``, the float next to those at which the condition
+    holds.
+
+    ``at_left`` says at which end of its bracket it holds. All brackets are searched at once. Each round
+    looks at points spread over the bracket and at a ladder of points that close in on where the chord
+    crosses the level, so that smooth functions take three rounds and jumps a few more; the condition alone
+    decides.
+
+    Invariant: it holds at ``inner`` and fails at ``outer``.
+    """
+    inside, outside = np.where(at_left, flips, flips + 1), np.where(at_left, flips + 1, flips)
+    inner, outer = grid[inside], grid[outside]
+    at_inner, at_outer = values[inside], values[outside]
+    if flips.size == 0:
+        return outer
+    smallest = 1e-17 * np.abs(outer - inner)  # next to 0 floats go on for ever
+    spread = np.broadcast_to(SPREAD, (flips.size, SPREAD.size))
+    rows = np.arange(flips.size)
+    for _ in range(MOST_ROUNDS):
+        neighbours = np.spacing(np.maximum(np.abs(inner), np.abs(outer)))
+        if np.all(np.abs(outer - inner) <= np.maximum(neighbours, smallest)):
+            break
+        with np.errstate(all="ignore"):
+            crossing = (level - at_inner) / (at_outer - at_inner)
+        crossing = np.where((crossing > 0) & (crossing < 1), crossing, 0.5)
+        share = np.sort(np.clip(np.concatenate([crossing[:, None] + LADDER, spread], axis=1), 0.0, 1.0), axis=1)
+        x = inner[:, None] + (outer - inner)[:, None] * share
+        x[:, 0], x[:, -1] = inner, outer
+        seen = function(x)
+        good = holds(seen)
+        seen[:, 0], seen[:, -1] = at_inner, at_outer
+        good[:, 0], good[:, -1] = True, False
+        bad = np.argmin(good, axis=1)
+        inner, outer = x[rows, bad - 1], x[rows, bad]
+        at_inner, at_outer = seen[rows, bad - 1], seen[rows, bad]
+    return outer
+
+
+UNDERFLOWING = -300.0
+"""A log density below this may be followed by one that has underflowed."""
+SLOWEST = 1e-3
+"""Powers below this are taken to be 0: the logarithm of the last decades cannot tell."""
+
+
+def tail_remainder(u: Floats, gain: Floats) -> float:
+    r"""Integral of gain du from 0 to the smallest u, by the power law of the last decades.
+
+    With u the tail probability of P and L(u) the log ratio there, the tail adds
+
+    .. math:: \int_0^{u_0} L(u)\,du
+
+    to KL(P||Q), infinite unless u L(u) tends to 0 like a power of u. Probabilities u increase along the
+    array.
+    """
+    tail = (u > 1e-305) & (u < 1e-8) & (gain > 0) & np.isfinite(gain)
+    u, gain = u[tail], gain[tail]
+    if u.size < 4:
+        return 0.0
+    size = np.log(u) + np.log(gain)
+    middle = u.size // 2
+    if not u[middle] > u[0]:  # a complement that is stuck at its rounding tells nothing
+        return 0.0
+    power = (size[middle] - size[0]) / (math.log(u[middle]) - math.log(u[0]))
+    return math.inf if power <= SLOWEST else float(math.exp(size[0]) / power)
+
+
+def has_true_zero(gain: Floats, log_other: Floats) -> bool:
+    """Whether Q has no density somewhere under P, and not only one too small for floats.
+
+    Some scipy families know their density but not its logarithm, which is lost where the density
+    underflows: in a tail, next to points at which it is tiny already. Arguments are L and log q along
+    landmarks under P.
+    """
+    lost = gain == np.inf
+    if not lost.any():
+        return False
+    seen = np.flatnonzero(~lost)
+    if seen.size == 0 or lost[seen[0] : seen[-1]].any():
+        return True
+    first, last = log_other[seen[0]], log_other[seen[-1]]
+    return bool((lost[0] and first > UNDERFLOWING) or (lost[-1] and last > UNDERFLOWING))
+
+
+Interval = tuple[float, float]
+CANCELLED = 1e-3
+"""Below this fraction of the mass it is a difference of, a hockey-stick divergence is integrated instead."""
+SAME_LEVEL = 1e-15
+THINNEST = 1e-13
+"""Panels relatively thinner than this cannot hold their nodes; they count by their masses."""
+
+
+class ContinuousPair(Pair):
+    """P and Q with densities on the line."""
+
+    null: Reals
+    alternative: Reals
+
+    def __init__(self, null: Reals, alternative: Reals) -> None:
+        self.null, self.alternative = null, alternative
+        self._regions: dict[tuple[float, bool], list[Interval]] = {}
+        self._sticks: dict[tuple[float, bool], float] = {}
+
+    @property
+    def kind(self) -> str:
+        return "reals"
+
+    @cached_property
+    def support(self) -> Interval:
+        """Hull of both supports."""
+        ends = (self.null.support, self.alternative.support)
+        return min(lo for lo, _ in ends), max(hi for _, hi in ends)
+
+    def ratio(self, x: ArrayLike) -> Floats:
+        values = np.asarray(x)
+        if values.dtype.kind not in "biuf":
+            return np.full(values.shape, np.nan)
+        return self._snapped(values.astype(float))
+
+    def _snapped(self, x: Floats) -> Floats:
+        """L(x), constant where it is constant, and carried on where both densities underflow."""
+        raw, _ = self._trusted(x)
+        (low, at_low), (high, at_high) = self._outermost
+        lo, hi = self.support
+        lost = np.isnan(raw) & np.isfinite(x)
+        if lost.any():
+            raw = np.where(lost & (x < low) & (x >= lo), at_low, raw)
+            raw = np.where(lost & (x > high) & (x <= hi), at_high, raw)
+        return np.asarray(raw)
+
+    def _trusted(self, x: Floats) -> tuple[Floats, Floats]:
+        """L(x), NaN where rounding drowns it, and the rounding error."""
+        raw, noise = self._raw(x)
+        with np.errstate(invalid="ignore"):
+            raw = np.where(noise > 1e-4 * (1 + np.abs(raw)), np.nan, raw)
+        return self._plateaus.apply(x, raw), noise
+
+    def _raw(self, x: Floats) -> tuple[Floats, Floats]:
+        """log p - log q, and the rounding error it may carry."""
+        with np.errstate(all="ignore"):
+            log_p, log_q = self.null.logpdf(x), self.alternative.logpdf(x)
+            ratio = self._difference(x, log_p, log_q)
+            noise = 2.3e-16 * (2 + np.abs(log_p) + np.abs(log_q))
+        infinite = np.isinf(ratio)
+        if infinite.any():  # far out in both supports that is an overflow of scipy's, not a zero
+            (lo, hi), (low, high) = self._common_support, self._body
+            ratio = np.where(infinite & (x > lo) & (x < hi) & ((x < low) | (x > high)), np.nan, ratio)
+        return ratio, noise
+
+    @cached_property
+    def _common_support(self) -> Interval:
+        (a, b), (c, d) = self.null.support, self.alternative.support
+        return max(a, c), min(b, d)
+
+    @cached_property
+    def _body(self) -> Interval:
+        """What lies between the 1e-16 quantiles of P or of Q."""
+        x = self._breaks
+        cdf = np.maximum(self.null.cdf(x), self.alternative.cdf(x))
+        sf = np.maximum(self.null.sf(x), self.alternative.sf(x))
+        inside = x[(cdf >= 1e-16) & (sf >= 1e-16)]
+        return float(inside[0]), float(inside[-1])
+
+    def _difference(self, x: Floats, log_p: Floats, log_q: Floats) -> Floats:
+        """L(x); a pair that knows it better than from its densities says so here."""
+        del x
+        return np.asarray(log_p - log_q)
+
+    @cached_property
+    def _breaks(self) -> Floats:
+        """Ends of the first panels."""
+        points = np.concatenate([self.null.breaks, self.alternative.breaks])
+        points = np.unique(points[np.isfinite(points)])
+        ends = [x for x in (*self.null.support, *self.alternative.support) if math.isfinite(x)]
+        # breaks that rounding put next to one another make panels too thin to be of use
+        gap = np.diff(points, prepend=-np.inf)
+        points = points[gap > 4e-16 * np.abs(points)]
+        return np.unique(np.concatenate([points, ends]))
+
+    @cached_property
+    def _first_grid(self) -> tuple[Floats, Floats, Floats]:
+        """Points, L and its rounding error there, before extrema are refined."""
+        ends = np.array([x for x in (*self.null.support, *self.alternative.support) if math.isfinite(x)])
+        beside = np.concatenate([np.nextafter(ends, -np.inf), np.nextafter(ends, np.inf)])
+        lo, hi = self.support
+        beside = beside[(beside > lo) & (beside < hi)]
+        grid = np.unique(np.concatenate([subdivide(self._breaks, 4), beside]))
+        # at the very end of a support a density may be anything; what counts is its value on either side
+        grid = grid[~np.isin(grid, ends)]
+        return (grid, *self._raw(grid))
+
+    @cached_property
+    def _plateaus(self) -> Plateaus:
+        grid, ratio, noise = self._first_grid
+        return find_plateaus(grid, ratio, noise, self.support)
+
+    @cached_property
+    def _outermost(self) -> tuple[tuple[float, float], tuple[float, float]]:
+        """The first and the last point of the grid at which L is known, with L there."""
+        grid, ratio, _ = self._first_grid
+        known = np.flatnonzero(~np.isnan(ratio))
+        if known.size == 0:
+            return (math.inf, math.nan), (-math.inf, math.nan)
+        first, last = known[0], known[-1]
+        return (float(grid[first]), float(ratio[first])), (float(grid[last]), float(ratio[last]))
+
+    @cached_property
+    def _grid(self) -> tuple[Floats, Floats]:
+        """Every landmark, to the 1e-300 quantiles, with L there."""
+        grid, ratio, noise = self._first_grid
+        ratio = self._plateaus.apply(grid, ratio)
+        extrema = refine_extrema(grid, ratio, noise, self._snapped)
+        full = np.unique(np.concatenate([grid, extrema]))
+        return full, self._snapped(full)
+
+    @cached_property
+    def landmarks(self) -> Floats:
+        """Sorted points that resolve P, Q and L: quantiles to about 1e-16, ends, extrema and jumps."""
+        grid, _ = self._grid
+        low, high = self._body
+        ends = [x for x in (*self.null.support, *self.alternative.support) if math.isfinite(x)]
+        return np.unique(np.concatenate([grid[(grid >= low) & (grid <= high)], ends]))
+
+    @cached_property
+    def ratio_range(self) -> Interval:
+        _, ratio = self._grid
+        seen = ratio[~np.isnan(ratio)]
+        ends = limits(self._trusted, self.support, self._breaks)
+        everything = np.concatenate([seen, ends])
+        return float(everything.min()), float(everything.max())
+
+    def regions_above(self, level: float) -> list[Interval]:
+        """{L > level} as disjoint open intervals from left to right."""
+        return list(self._region(level, above=True))
+
+    def regions_below(self, level: float) -> list[Interval]:
+        """{L < level} as disjoint open intervals from left to right."""
+        return list(self._region(level, above=False))
+
+    def _region(self, level: float, *, above: bool) -> list[Interval]:
+        key = (float(level), above)
+        if key not in self._regions:
+            if len(self._regions) > 256:
+                self._regions.clear()
+            self._regions[key] = self._find_region(*key)
+        return self._regions[key]
+
+    def _find_region(self, level: float, above: bool) -> list[Interval]:
+        slack = SAME_LEVEL * abs(level) if self._plateaus else 0.0
+
+        def holds(ratio: Floats) -> Mask:
+            with np.errstate(invalid="ignore"):
+                return np.asarray(ratio > level + slack if above else ratio < level - slack)
+
+        grid, ratio = self._grid
+        there = holds(ratio)
+        flips = np.flatnonzero(there[1:] != there[:-1])
+        edges = find_edges(self._snapped, holds, level, grid, ratio, flips, there[flips])
+        starts = [float(x) for x, i in zip(edges, flips, strict=True) if not there[i]]
+        ends = [float(x) for x, i in zip(edges, flips, strict=True) if there[i]]
+        lo, hi = self.support
+        if there[0]:
+            starts.insert(0, lo)
+        if there[-1]:
+            ends.append(hi)
+        return list(zip(starts, ends, strict=True))
+
+    def _masses(self, regions: list[Interval]) -> tuple[float, float]:
+        if not regions:
+            return 0.0, 0.0
+        lower, upper = np.array(regions).T
+        p, q = self.null.mass(lower, upper), self.alternative.mass(lower, upper)
+        return min(math.fsum(p.tolist()), 1.0), min(math.fsum(q.tolist()), 1.0)
+
+    def above(self, level: float) -> tuple[float, float]:
+        return self._masses(self._region(level, above=True))
+
+    def below(self, level: float) -> tuple[float, float]:
+        return self._masses(self._region(level, above=False))
+
+    def hockey_stick(self, level: float, reverse: bool = False) -> float:
+        key = (float(level), reverse)
+        if key not in self._sticks:
+            if len(self._sticks) > 1024:
+                self._sticks.clear()
+            self._sticks[key] = self._hockey_stick(*key)
+        return self._sticks[key]
+
+    def _hockey_stick(self, level: float, reverse: bool) -> float:
+        p, q = self.below(-level) if reverse else self.above(level)
+        top, bottom = (q, p) if reverse else (p, q)
+        if top == 0.0:
+            return 0.0
+        difference = top - math.exp(level) * bottom if bottom > 0 else top
+        if difference > CANCELLED * top:
+            return min(difference, 1.0)
+        value = self.integral(hockey_stick_term(level, reverse=reverse), (-level if reverse else level,))
+        return min(max(value, 0.0), 1.0)
+
+    def integral(self, term: Term, levels: tuple[float, ...] = ()) -> float:
+        sides = [(level, above) for level in levels if math.isfinite(level) for above in (True, False)]
+        cuts = {end for level, above in sides for piece in self._region(level, above=above) for end in piece}
+        return self._integrate(term, np.array(sorted(x for x in cuts if math.isfinite(x))))[0]
+
+    def _integrate(self, term: Term, cuts: Floats) -> tuple[float, float]:
+        """Integral and error bound; panels that a cut falls into are split there."""
+        lower, upper, whole, halves, thin = self._panels
+
+        def integrand(nodes: Nodes) -> tuple[Floats, Floats]:
+            with np.errstate(all="ignore"):
+                value, moved = term(nodes[0], nodes[1], nodes[2])
+                return value, moved * nodes[3]
+
+        lower, upper, whole, halves = split_panels(self._nodes, cuts, lower, upper, whole, halves)
+        value, error, _ = adaptive(integrand, self._nodes, lower, upper, whole, halves)
+        with np.errstate(all="ignore"):
+            rest, _ = term(*thin)
+        return value + float(rest[np.isfinite(rest)].sum()), error
+
+    def _nodes(self, x: Floats) -> Nodes:
+        """log p, log q, L and its rounding error at the abscissae."""
+        with np.errstate(all="ignore"):
+            log_p, log_q = self.null.logpdf(x), self.alternative.logpdf(x)
+            # a node that rounding puts on a singular end counts for nothing
+            log_p, log_q = (np.where(log == np.inf, -np.inf, log) for log in (log_p, log_q))
+            noise = 2.3e-16 * (2 + np.abs(log_p) + np.abs(log_q))
+            ratio = self._difference(x, log_p, log_q)
+        lost = np.isnan(ratio)
+        if lost.any():  # both densities are zero there
+            ratio = np.where(lost, 0.0, ratio)
+        noise = np.where(np.isfinite(noise), noise, 2.3e-16)
+        return log_p, log_q, self._plateaus.apply(x, ratio), noise
+
+    @cached_property
+    def _panels(self) -> tuple[Floats, Floats, Nodes, Nodes, tuple[Floats, Floats, Floats]]:
+        """Panels with their nodes, and what is too thin for nodes as masses."""
+        points = self._breaks
+        lo, hi = self.support
+        lower, upper = points[:-1], points[1:]
+        thin = upper - lower <= THINNEST * np.maximum(np.abs(lower), np.abs(upper))
+        outer_lower, outer_upper = [], []
+        if points[0] > lo:
+            outer_lower.append(lo)
+            outer_upper.append(float(points[0]))
+        if points[-1] < hi:
+            outer_lower.append(float(points[-1]))
+            outer_upper.append(hi)
+        by_mass = (np.concatenate([lower[thin], outer_lower]), np.concatenate([upper[thin], outer_upper]))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            log_p = np.log(self.null.mass(*by_mass))
+            log_q = np.log(self.alternative.mass(*by_mass))
+            ratio = log_p - log_q
+        seen = ~np.isnan(ratio)
+        lower, upper = lower[~thin], upper[~thin]
+        whole = self._nodes(panel_nodes(lower, upper)[0])
+        halves = half_nodes(self._nodes, lower, upper)
+        return lower, upper, whole, halves, (log_p[seen], log_q[seen], ratio[seen])
+
+    def _kullback_leibler(self, *, reverse: bool) -> float:
+        rest = self._heavy_remainder(reverse=reverse)
+        if math.isinf(rest):
+            return math.inf
+        value, _ = self._integrate(kullback_leibler_term(reverse=reverse), np.array([]))
+        return max(value, 0.0) + rest if math.isfinite(value) else math.inf
+
+    def _heavy_remainder(self, *, reverse: bool) -> float:
+        """What the far tails add to KL beyond the last landmark: 0, a small number, or infinity."""
+        law, other = (self.alternative, self.null) if reverse else (self.null, self.alternative)
+        if float(law.cdf(other.support[0]) + law.sf(other.support[1])) > 0:  # mass where the other has none
+            return math.inf
+        lo, hi = law.support
+        x = self._breaks[(self._breaks >= lo) & (self._breaks <= hi)]
+        ratio, _ = self._raw(x)
+        gain = -ratio if reverse else ratio
+        cdf, sf = law.cdf(x), law.sf(x)
+        there = (cdf > 0) & (sf > 0) & ~np.isnan(gain)
+        if has_true_zero(gain[there], other.logpdf(x[there])):
+            return math.inf
+        return tail_remainder(cdf, gain) + tail_remainder(sf[::-1], gain[::-1])
+
+
+class ClampedPair(ContinuousPair):
+    """Densities proportional to min{P, e^b Q} and min{Q, e^-a P}, whose ratio is [L]_a^b.
+
+    Guarantees: the ratio lies in [a, b] exactly; taken from the densities it would be off by their rounding.
+    """
+
+    def __init__(self, base: ContinuousPair, clamp: tuple[float, float], null: Reals, alternative: Reals) -> None:
+        super().__init__(null, alternative)
+        self._base, self._clamp = base, clamp
+
+    def _difference(self, x: Floats, log_p: Floats, log_q: Floats) -> Floats:
+        del log_p, log_q  # they would say the same but for rounding
+        ratio = self._base.ratio(x)
+        # where one of P and Q has no density neither core has
+        return np.where(np.isfinite(ratio), np.clip(ratio, *self._clamp), np.nan)
+
+    @cached_property
+    def ratio_range(self) -> Interval:
+        (low, high), (a, b) = super().ratio_range, self._clamp
+        return max(low, a), min(high, b)

@@ -1,0 +1,318 @@
+"""The families of distributions that can be written as text, and how scipy calls them.
+
+Every family names its parameters in order, what each must satisfy, and how to build the frozen scipy
+distribution, or our own formulas for it, which are quicker to load.
+Parameters are the textbook ones: ``normal(mean, sd)``, ``uniform(low, high)``,
+``exponential(scale)`` or ``exponential(rate=...)``, ``gamma(shape, scale)``, ``student_t(df, loc, scale)``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from privatest.errors import InvalidDistribution
+from privatest.hypotheses.formulas import CONTINUOUS, DISCRETE, FrozenIntegers, FrozenReals
+
+__all__ = ["ALIASES", "FAMILIES", "Family", "describe_scipy", "formulas_of", "number_text", "spec_of_scipy"]
+
+Rule = tuple[str, Callable[[float], bool]]
+
+ANY: Final[Rule] = ("finite", math.isfinite)
+POSITIVE: Final[Rule] = ("greater than 0", lambda x: 0 < x < math.inf)
+UNIT: Final[Rule] = ("between 0 and 1", lambda x: 0 <= x <= 1)
+HALF_OPEN: Final[Rule] = ("greater than 0 and at most 1", lambda x: 0 < x <= 1)
+COUNT: Final[Rule] = (
+    "a whole number of at least 1",
+    lambda x: x >= 1 and float(x).is_integer() and x < 2**53,
+)
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One parameter: its name, the rule it must obey, and a default where it may be left out."""
+
+    name: str
+    rule: Rule
+    default: float | None = None
+
+
+@dataclass(frozen=True)
+class Family:
+    """A named family: ``scipy`` is the name in ``scipy.stats``, ``arguments`` its shapes, loc and scale."""
+
+    name: str
+    parameters: tuple[Parameter, ...]
+    scipy: str
+    arguments: Callable[..., tuple[tuple[float, ...], float, float]]
+    inverse: Callable[..., tuple[float, ...] | None]
+    discrete: bool = False
+
+    def signature(self) -> str:
+        words = (p.name if p.default is None else f"{p.name}={number_text(p.default)}" for p in self.parameters)
+        return f"{self.name}({', '.join(words)})"
+
+    def check(self, values: tuple[float, ...]) -> None:
+        """Raise an error that names the parameter, its value and its rule."""
+        for parameter, value in zip(self.parameters, values, strict=True):
+            rule, holds = parameter.rule
+            if not holds(value):
+                raise InvalidDistribution(
+                    f"{self.name}: {parameter.name}={number_text(value)} must be {rule}, in {self.signature()}."
+                )
+        if self.name == "uniform" and not values[0] < values[1]:
+            raise InvalidDistribution(
+                f"uniform: low={number_text(values[0])} must be less than high={number_text(values[1])}."
+            )
+
+    def freeze(self, values: tuple[float, ...]) -> Any:
+        """The frozen scipy distribution, or what stands for it."""
+        try:
+            shapes, loc, scale = self.arguments(*values)
+        except OverflowError:
+            given = ", ".join(map(number_text, values))
+            raise InvalidDistribution(f"{self.name}({given}) is beyond what floating-point numbers hold.") from None
+        if self.scipy in CONTINUOUS:
+            return FrozenReals(self.scipy, shapes, loc, scale)
+        if self.scipy in DISCRETE:
+            return FrozenIntegers(self.scipy, shapes)
+        from scipy import stats
+
+        family = getattr(stats, self.scipy)
+        return family(*shapes, loc=loc) if self.discrete else family(*shapes, loc=loc, scale=scale)
+
+    def text(self, values: tuple[float, ...]) -> str:
+        return f"{self.name}({', '.join(number_text(value) for value in values)})"
+
+
+def number_text(value: float) -> str:
+    """The shortest text that reads back to the same float; whole numbers without a point."""
+    number = float(value)
+    return str(int(number)) if number.is_integer() and abs(number) < 1e15 else repr(number)
+
+
+def _location_scale(name: str, scipy: str, loc: str = "loc", scale: str = "scale") -> Family:
+    return Family(
+        name,
+        (Parameter(loc, ANY, 0.0), Parameter(scale, POSITIVE, 1.0)),
+        scipy,
+        lambda m, s: ((), m, s),
+        lambda m, s: (m, s),
+    )
+
+
+def _positive_shape(name: str, scipy: str, shape: str = "shape") -> Family:
+    """One shape and a scale, on the positive half line."""
+    return Family(
+        name,
+        (Parameter(shape, POSITIVE), Parameter("scale", POSITIVE, 1.0)),
+        scipy,
+        lambda a, s: ((a,), 0.0, s),
+        lambda a, m, s: (a, s) if m == 0 else None,
+    )
+
+
+_ALL = (
+    _location_scale("normal", "norm", "mean", "sd"),
+    _location_scale("laplace", "laplace"),
+    _location_scale("cauchy", "cauchy"),
+    _location_scale("logistic", "logistic"),
+    _location_scale("gumbel", "gumbel_r"),
+    Family(
+        "uniform",
+        (Parameter("low", ANY), Parameter("high", ANY)),
+        "uniform",
+        lambda a, b: ((), a, b - a),
+        lambda m, s: (m, m + s) if (m + s) - m == s else None,
+    ),
+    Family(
+        "exponential",
+        (Parameter("scale", POSITIVE),),
+        "expon",
+        lambda s: ((), 0.0, s),
+        lambda m, s: (s,) if m == 0 else None,
+    ),
+    Family(
+        "half_normal",
+        (Parameter("scale", POSITIVE, 1.0),),
+        "halfnorm",
+        lambda s: ((), 0.0, s),
+        lambda m, s: (s,) if m == 0 else None,
+    ),
+    Family(
+        "rayleigh",
+        (Parameter("scale", POSITIVE, 1.0),),
+        "rayleigh",
+        lambda s: ((), 0.0, s),
+        lambda m, s: (s,) if m == 0 else None,
+    ),
+    _positive_shape("gamma", "gamma"),
+    _positive_shape("inverse_gamma", "invgamma"),
+    _positive_shape("weibull", "weibull_min"),
+    _positive_shape("pareto", "pareto"),
+    Family(
+        "lognormal",
+        (Parameter("mean", ANY), Parameter("sd", POSITIVE)),
+        "lognorm",
+        lambda m, s: ((s,), 0.0, math.exp(m)),
+        lambda a, m, s: (math.log(s), a) if m == 0 and math.exp(math.log(s)) == s else None,
+    ),
+    Family(
+        "beta",
+        (Parameter("a", POSITIVE), Parameter("b", POSITIVE)),
+        "beta",
+        lambda a, b: ((a, b), 0.0, 1.0),
+        lambda a, b, m, s: (a, b) if (m, s) == (0, 1) else None,
+    ),
+    Family(
+        "student_t",
+        (Parameter("df", POSITIVE), Parameter("loc", ANY, 0.0), Parameter("scale", POSITIVE, 1.0)),
+        "t",
+        lambda df, m, s: ((df,), m, s),
+        lambda df, m, s: (df, m, s),
+    ),
+    Family(
+        "chi2",
+        (Parameter("df", POSITIVE),),
+        "chi2",
+        lambda df: ((df,), 0.0, 1.0),
+        lambda df, m, s: (df,) if (m, s) == (0, 1) else None,
+    ),
+    Family(
+        "bernoulli",
+        (Parameter("p", UNIT),),
+        "bernoulli",
+        lambda p: ((p,), 0, 1),
+        lambda p, m: (p,) if m == 0 else None,
+        discrete=True,
+    ),
+    Family(
+        "binomial",
+        (Parameter("n", COUNT), Parameter("p", UNIT)),
+        "binom",
+        lambda n, p: ((int(n), p), 0, 1),
+        lambda n, p, m: (n, p) if m == 0 else None,
+        discrete=True,
+    ),
+    Family(
+        "poisson",
+        (Parameter("mean", POSITIVE),),
+        "poisson",
+        lambda mu: ((mu,), 0, 1),
+        lambda mu, m: (mu,) if m == 0 else None,
+        discrete=True,
+    ),
+    Family(
+        "geometric",
+        (Parameter("p", HALF_OPEN),),
+        "geom",
+        lambda p: ((p,), 0, 1),
+        lambda p, m: (p,) if m == 0 else None,
+        discrete=True,
+    ),
+    Family(
+        "negative_binomial",
+        (Parameter("n", POSITIVE), Parameter("p", HALF_OPEN)),
+        "nbinom",
+        lambda n, p: ((n, p), 0, 1),
+        lambda n, p, m: (n, p) if m == 0 else None,
+        discrete=True,
+    ),
+    Family(
+        "zipf",
+        (Parameter("a", ("greater than 1", lambda x: 1 < x < math.inf)),),
+        "zipf",
+        lambda a: ((a,), 0, 1),
+        lambda a, m: (a,) if m == 0 else None,
+        discrete=True,
+    ),
+)
+
+FAMILIES: Final[dict[str, Family]] = {family.name: family for family in _ALL}
+ALIASES: Final[dict[str, str]] = {
+    "gaussian": "normal",
+    "norm": "normal",
+    "expon": "exponential",
+    "t": "student_t",
+    "student": "student_t",
+    "chi_squared": "chi2",
+    "halfnormal": "half_normal",
+    "log_normal": "lognormal",
+    "binom": "binomial",
+    "geom": "geometric",
+    "nbinom": "negative_binomial",
+    "discrete": "categorical",
+}
+_BY_SCIPY = {family.scipy: family for family in _ALL}
+
+
+def _scipy_arguments(frozen: Any) -> tuple[str, tuple[float, ...]] | None:
+    """Name and shapes, loc and (continuous) scale of a frozen distribution of scipy's, where they are plain numbers."""
+    family = getattr(frozen, "dist", None)
+    name = getattr(family, "name", None)
+    if not isinstance(name, str):
+        return None
+    from scipy import stats  # loaded already: it made this object
+
+    if type(family) is not type(getattr(stats, name, None)):  # somebody's own, which happens to share the name
+        return None
+    try:
+        shapes, loc, scale = family._parse_args(*frozen.args, **frozen.kwds)  # type: ignore[union-attr]
+        values = [float(np.asarray(value)) for value in (*shapes, loc)]
+        if hasattr(family, "pdf"):
+            values.append(float(np.asarray(scale)))
+    except (TypeError, ValueError, AttributeError):
+        return None
+    return name, tuple(values)
+
+
+def formulas_of(frozen: Any) -> Any:
+    """Our own formulas for a frozen scipy distribution, where we have them; else the distribution itself.
+
+    The same distribution given as text and as a frozen one of scipy's so makes the same pair, digit for digit.
+    """
+    found = _scipy_arguments(frozen)
+    if found is None or not all(math.isfinite(value) for value in found[1]):
+        return frozen
+    name, values = found
+    if name in CONTINUOUS and all(value > 0 for value in (*values[:-2], values[-1])):
+        return FrozenReals(name, values[:-2], values[-2], values[-1])
+    if name in DISCRETE and spec_of_scipy(frozen) is not None:
+        return FrozenIntegers(name, values[:-1])
+    return frozen
+
+
+def spec_of_scipy(frozen: Any) -> str | None:
+    """Text that reads back to this frozen scipy distribution, where the parser knows its family."""
+    found = _scipy_arguments(frozen)
+    family = _BY_SCIPY.get(found[0]) if found else None
+    if found is None or family is None or not all(math.isfinite(value) for value in found[1]):
+        return None
+    values = family.inverse(*found[1])
+    if values is None:
+        return None
+    try:
+        family.check(values)
+    except InvalidDistribution:
+        return None
+    return family.text(values)
+
+
+def describe_scipy(frozen: Any) -> str:
+    """Scipy's own words, such as ``norm(0, 1)``."""
+    family = getattr(frozen, "dist", None)
+    name = getattr(family, "name", None) or type(frozen).__name__
+    arguments = [_short(value) for value in getattr(frozen, "args", ())]
+    arguments += [f"{key}={_short(value)}" for key, value in getattr(frozen, "kwds", {}).items()]
+    return f"{name}({', '.join(arguments)})"
+
+
+def _short(value: Any) -> str:
+    try:
+        return number_text(float(value))
+    except (TypeError, ValueError, OverflowError):
+        return str(value)[:40]

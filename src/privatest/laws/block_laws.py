@@ -1,0 +1,145 @@
+r"""Laws of block totals: r records of the old regime, the rest of the new one, and perhaps noise.
+
+.. math:: \text{law}_r = p^{*r} * q^{*(B - r)} * \text{noise}
+
+by one FFT on a window that holds all but 1e-10 of every law; what lies beyond belongs to the outermost bins.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from privatest.laws.fourier import Complexes, fast_length, log_waves, probabilities
+from privatest.privacy import Tulap
+from privatest.vectors import Floats, Integers
+
+__all__ = ["BlockLaws", "ScoreLaw"]
+
+
+# A geometric tail beyond 25 decay lengths has mass e^-25 = 1.4e-11, a sum beyond 7.5 deviations about as little.
+_NOISE_REACH = 25.0
+_SUM_REACH = 7.5
+# Bins of 1/24 of a deviation lose nothing that could be seen in a likelihood.
+_BINS_PER_DEVIATION = 24
+# The transforms' rounding is near 1e-17; likelihoods below this floor are not told apart.
+_FLOOR = 1e-15
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreLaw:
+    """What a record's integer score does under P and under Q, and its width."""
+
+    support: Integers
+    p: Floats
+    q: Floats
+    width: int
+
+    @cached_property
+    def means(self) -> tuple[float, float]:
+        """Under P, under Q."""
+        return float(self.p @ self.support), float(self.q @ self.support)
+
+    @cached_property
+    def variances(self) -> tuple[float, float]:
+        """Under P, under Q."""
+        p, q = (float(law @ (self.support - m) ** 2) for law, m in zip((self.p, self.q), self.means, strict=True))
+        return p, q
+
+    @property
+    def gap(self) -> float:
+        """How much more a record scores under P, in widths."""
+        return (self.means[0] - self.means[1]) / self.width
+
+
+@dataclass(frozen=True, eq=False)
+class BlockLaws:
+    """Binned laws of floor(S + N), S the total of a block of ``block`` records of which the first ``olds[i]`` are old.
+
+    Attributes:
+        first: the smallest floor(S + N) of the second bin; what is below belongs to the first bin.
+        bin_width: how many lattice values a bin holds.
+        laws: one row for each of ``olds``: probabilities of the bins.
+    """
+
+    block: int
+    olds: tuple[int, ...]
+    first: int
+    bin_width: int
+    laws: Floats
+
+    @classmethod
+    def of(cls, law: ScoreLaw, noise: Tulap | None, block: int, olds: Sequence[int]) -> BlockLaws:
+        """The laws for these numbers of old records."""
+        low, high, deviation = _window(law, noise, block)
+        size = fast_length(high - low + 1)
+        base = int(law.support[0])
+        old_logs, new_logs = (log_waves(law.support - base, mass, size) for mass in (law.p, law.q))
+        hidden: Complexes | float = 0.0 if noise is None else _log_noise_waves(noise, size)
+        bin_width = 1 if noise is None else max(int(deviation / _BINS_PER_DEVIATION), 1)
+        rows = []
+        for old in olds:
+            logs = old * old_logs + (block - old) * new_logs + hidden
+            dense = probabilities(logs, size, first=low - block * base, count=high - low + 1)
+            rows.append(np.add.reduceat(dense, np.arange(0, len(dense), bin_width)))
+        laws = np.array(rows)
+        return cls(block, tuple(olds), low + bin_width, bin_width, laws / laws.sum(axis=1, keepdims=True))
+
+    @property
+    def count(self) -> int:
+        """How many bins there are."""
+        return int(self.laws.shape[1])
+
+    @property
+    def values(self) -> Integers:
+        """The lattice value of each bin, for bins of one value."""
+        return self.first - 1 + np.arange(self.count, dtype=np.int64)
+
+    def bins(self, totals: Integers, doubled_noise: Integers) -> Integers:
+        """The bins of exact totals plus noise; ``doubled_noise`` is twice the noise. Exact integers throughout."""
+        floors = totals + (doubled_noise >> 1)
+        found: Integers = np.clip((floors - self.first) // self.bin_width + 1, 0, self.count - 1)
+        return found
+
+    @cached_property
+    def log_laws(self) -> Floats:
+        """Log-likelihoods, floored."""
+        return np.log(np.maximum(self.laws, _FLOOR / self.count))
+
+    @cached_property
+    def _cdfs(self) -> Floats:
+        cdfs = np.cumsum(self.laws, axis=1)
+        cdfs[:, -1] = 2.0
+        return cdfs
+
+    def sample(self, row: int, shape: tuple[int, ...], rng: np.random.Generator) -> Integers:
+        """Bins drawn from one of the laws: for simulations of this public law only."""
+        return np.searchsorted(self._cdfs[row], rng.random(shape), side="right")
+
+    def affinity(self, row: int, other: int) -> float:
+        """Bhattacharyya's coefficient of two of the laws."""
+        return float(np.sum(np.sqrt(self.laws[row] * self.laws[other])))
+
+
+def _window(law: ScoreLaw, noise: Tulap | None, block: int) -> tuple[int, int, float]:
+    """First and last lattice value of interest, and the smaller standard deviation of a noisy total."""
+    spread = [math.sqrt(block * v) * _SUM_REACH + _SUM_REACH**2 * law.width / 2 for v in law.variances]
+    lows = [max(block * m - s, block * int(law.support[0])) for m, s in zip(law.means, spread, strict=True)]
+    highs = [min(block * m + s, block * int(law.support[-1])) for m, s in zip(law.means, spread, strict=True)]
+    low, high, variance = math.floor(min(lows)), math.ceil(max(highs)), 0.0
+    if noise is not None:
+        reach = math.ceil((_NOISE_REACH / float(noise.epsilon) + 1) * noise.width)
+        low, high, variance = low - reach, high + reach, noise.variance
+    return low, high, math.sqrt(block * min(law.variances) + variance)
+
+
+def _log_noise_waves(noise: Tulap, size: int) -> Complexes:
+    """Logarithms of the Fourier coefficients of floor(N), whose values are whole."""
+    t = 2 * math.pi * np.arange(size // 2 + 1) / size
+    turned = np.asarray(noise.characteristic(t), dtype=np.complex128)
+    # phases e^{-itk} as in the FFT; a half integer's floor lies 1/2 lower
+    return np.asarray(np.log(np.where(turned == 0, 1e-300, turned)) + (0.0 if noise.offset == 0 else 0.5j * t))

@@ -1,0 +1,384 @@
+r"""Both error rates as functions of the cutoff, for many cutoffs at the price of one.
+
+The transforms of the two laws are computed once; each cutoff is then a dot product:
+
+.. math:: \Pr[T \le c] = \frac12 - \frac1\pi \int_0^\pi \frac{\Im[\phi_T(t) e^{-itc}]}{2 \sin(t/2)} dt
+
+for c halfway between two values of T. Where that integral has other peaks than the one at zero (few records, few
+values), the law of the sum is convolved instead. Absolute accuracy is near 1e-13; for probabilities that must be
+accurate relative to themselves see :mod:`privatest.laws.total`.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+from numpy import fft
+
+from privatest.laws.fourier import doubling_panels, fast_length, quick_log_transforms, side_lobe
+from privatest.laws.total import NoisyTotal
+from privatest.privacy import Noise, Tulap
+from privatest.vectors import Floats, Integers, row_dots
+
+__all__ = ["Curves"]
+
+_Spectrum = tuple[Floats, list[tuple[Floats, Floats]]]
+"""Nodes, and real and imaginary parts of the weighted transform of each law."""
+
+_GRID = 33
+_NEGLIGIBLE = 42.0
+# Scores of clamped ratios stay below 2^17; those that stand for infinite ratios begin at 2^24.
+_INFINITE = 1 << 20
+_LARGEST_TABLE = 1 << 21
+_MOST_PANELS = 120
+# Advantages this near to each other count as the same.
+_TIE = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class Curves:
+    """Error rates of "alternative when T <= cutoff" over all cutoffs, for n records and a noise.
+
+    Cutoffs are given as ``base + unit * offset``: exact for whole offsets, linear in between.
+    """
+
+    support: Integers
+    null_law: Floats
+    alternative_law: Floats
+    n: int
+    noise: Noise
+
+    @cached_property
+    def _ordinary(self) -> tuple[Curves, tuple[float, float], tuple[float, float]] | None:
+        """Where some scores stand for infinite ratios: the curves of the others, and for P and for Q the probability
+        that no record is infinite and the cdf where one is. None where all scores are ordinary.
+
+        A record of infinite ratio outweighs all others, and P and Q have infinite ratios of opposite signs only.
+        """
+        inner = np.abs(self.support) < _INFINITE
+        if inner.all() or not inner.any():
+            return None
+        lowest = self.support < self.support[inner].min()
+        laws, infinite = [], []
+        for law in self._laws:
+            share = math.fsum(law[inner])
+            never = share**self.n
+            laws.append(law[inner] / share if share > 0 else np.full(int(inner.sum()), 1 / inner.sum()))
+            infinite.append((never, (1 - never) * float(law[lowest].sum() > 0)))
+        return Curves(self.support[inner], laws[0], laws[1], self.n, self.noise), infinite[0], infinite[1]
+
+    @cached_property
+    def _lattice(self) -> tuple[int, int, Floats, Noise]:
+        """low, spacing and the support as steps; and the noise on the coarser lattice, where there is one."""
+        low = int(self.support[0])
+        spacing = int(np.gcd.reduce(self.support - low)) or 1
+        noise = self.noise
+        if spacing > 1:
+            if isinstance(noise, Tulap) and noise.width % spacing == 0:
+                noise = Tulap(noise.epsilon, noise.width // spacing)
+            else:
+                spacing = 1
+        return low, spacing, ((self.support - low) // spacing).astype(np.float64), noise
+
+    @property
+    def unit(self) -> int:
+        """Fine lattice units of one offset."""
+        return self._ordinary[0].unit if self._ordinary else self._lattice[1]
+
+    @cached_property
+    def _means(self) -> tuple[float, float]:
+        steps = self._lattice[2]
+        return math.fsum(self.null_law * steps), math.fsum(self.alternative_law * steps)
+
+    @cached_property
+    def _variances(self) -> tuple[float, float]:
+        steps = self._lattice[2]
+        null, alternative = (
+            math.fsum(law * (steps - mean) ** 2) for law, mean in zip(self._laws, self._means, strict=True)
+        )
+        return null, alternative
+
+    @cached_property
+    def _centre(self) -> Fraction:
+        """The midpoint between values of the coarse total nearest to the midpoint of the means."""
+        middle = Fraction(self.n * sum(self._means) / 2)
+        offset = self._lattice[3].offset
+        return math.floor(middle - offset) + offset + Fraction(1, 2)
+
+    @cached_property
+    def base(self) -> Fraction:
+        """The cutoff of offset 0."""
+        if self._ordinary is not None:
+            return self._ordinary[0].base
+        low, spacing, _, _ = self._lattice
+        return spacing * self._centre + self.n * low
+
+    def cutoff(self, offset: Fraction | int) -> Fraction:
+        """The cutoff of an offset."""
+        return self.base + self.unit * Fraction(offset)
+
+    @cached_property
+    def reach(self) -> float:
+        """Offsets beyond this are of no interest: e^-24 of the noise and 7 deviations past the farther mean."""
+        if self._ordinary is not None:
+            return self._ordinary[0].reach
+        noise = self._lattice[3]
+        null, alternative = self._means
+        spread = max(self._variances)
+        tail = 24 / noise.decay_rate if math.isfinite(noise.decay_rate) else 0.0
+        return self.n * abs(null - alternative) / 2 + 7 * math.sqrt(self.n * spread) + tail + 2
+
+    @cached_property
+    def _apart(self) -> bool:
+        """Whether the two laws are so far apart that halfway between them both errors are below 1e-16."""
+        _, _, steps, noise = self._lattice
+        null, alternative = self._means
+        spread = max(self._variances)
+        tail = 40 / noise.decay_rate if math.isfinite(noise.decay_rate) else 0.0
+        skew = 60 * float(steps[-1])  # Bernstein: tails of bounded steps are Gaussian up to this
+        return self.n * (null - alternative) / 2 > 10 * math.sqrt(self.n * spread) + tail + skew
+
+    @cached_property
+    def _core(self) -> float:
+        """Offsets among which the largest advantage lies: where the two laws, and the noise's middle, are."""
+        noise = self._lattice[3]
+        null, alternative = self._means
+        spread = max(self._variances)
+        middle = 3 / noise.decay_rate if math.isfinite(noise.decay_rate) else 0.0
+        if isinstance(noise, Tulap):  # its density is flat for half a width on either side of 0, then falls
+            middle = min(middle, 2.0 * noise.width)
+        return self.n * abs(null - alternative) / 2 + 7 * math.sqrt(self.n * spread) + middle + 2
+
+    @property
+    def _laws(self) -> tuple[Floats, Floats]:
+        return self.null_law, self.alternative_law
+
+    def cdfs(self, offsets: Floats) -> tuple[Floats, Floats]:
+        """(Pr_P[T <= c], Pr_Q[T <= c]) at c = base + unit * offset."""
+        if self._ordinary is not None:
+            inner, *infinite = self._ordinary
+            first, second = (never * f + sure for f, (never, sure) in zip(inner.cdfs(offsets), infinite, strict=True))
+            return first, second
+        if self._smooth:
+            t, weighted = self._spectrum_nearby if np.max(np.abs(offsets)) <= self._near else self._spectrum
+            angles = np.multiply.outer(offsets, t)
+            cosines, sines = np.cos(angles), np.sin(angles)
+            null, alternative = (0.5 - (row_dots(cosines, imag) - row_dots(sines, real)) for real, imag in weighted)
+        elif self._core > _LARGEST_TABLE:
+            null, alternative = (np.array([t.cdf(self.cutoff(math.floor(o))) for o in offsets]) for t in self._totals)
+        else:
+            null, alternative = self._tabulated(offsets)
+        return np.clip(null, 0.0, 1.0), np.clip(alternative, 0.0, 1.0)
+
+    @cached_property
+    def _smooth(self) -> bool:
+        """Whether the integral will do: there are no other peaks than the one at zero, nor too many nodes."""
+        return self._nodes(self.reach) is not None
+
+    @property
+    def _near(self) -> float:
+        """Offsets that :meth:`best_offset` looks at."""
+        return min(1.2 * self._core + 4, self.reach)
+
+    @cached_property
+    def _spectrum(self) -> _Spectrum:
+        """For all offsets of interest."""
+        return self._spectrum_for(self.reach)
+
+    @cached_property
+    def _spectrum_nearby(self) -> _Spectrum:
+        """For offsets up to :attr:`_near`, for which fewer nodes will do."""
+        return self._spectrum_for(self._near)
+
+    def _spectrum_for(self, farthest: float) -> _Spectrum:
+        """Nodes, and the transforms about the centre times weights over 2 pi sin(t/2)."""
+        nodes = self._nodes(farthest)
+        assert nodes is not None, "asked for where the integral will not do"
+        t, weights = nodes
+        _, _, steps, noise = self._lattice
+        shared = noise.characteristic(t) * (weights / (2 * math.pi * np.sin(t / 2)))
+        weighted = []
+        for mean, logs in quick_log_transforms(steps, self._laws, t):
+            turns = float(self.n * Fraction(mean) - self._centre)
+            transform = np.exp(self.n * logs + 1j * t * turns) * shared
+            weighted.append((transform.real.copy(), transform.imag.copy()))
+        return t, weighted
+
+    def _nodes(self, farthest: float) -> tuple[Floats, Floats] | None:
+        """Nodes and weights of the integral, for offsets up to ``farthest``; None if other peaks matter."""
+        noise, n = self._lattice[3], self.n
+        if n < 32 or min(self._variances) <= 0:
+            return None
+        reach = 9.5 / math.sqrt(n * min(self._variances))
+        # Tulap's transform has a pole beside every multiple of 2 pi/width: only the one at 0 is resolved.
+        if reach > math.pi / 4 or (isinstance(noise, Tulap) and reach * noise.width > 5):
+            return None
+        if n * self._side_lobe > -_NEGLIGIBLE:
+            return None
+        scale = min(1.0 / math.sqrt(n * max(self._variances) + noise.variance), noise.decay_rate, 1.0 / farthest)
+        return doubling_panels(scale, reach, farthest, _MOST_PANELS)
+
+    @cached_property
+    def _side_lobe(self) -> float:
+        """A bound on the log of both transforms beyond the reach of the peak at 0."""
+        reach = 9.5 / math.sqrt(self.n * min(self._variances))
+        return max(side_lobe(self._lattice[2], law, reach) for law in self._laws)
+
+    @property
+    def everywhere(self) -> bool:
+        """Whether :meth:`cdfs` holds at all offsets, and not only among those where the largest advantage lies."""
+        return (self._ordinary[0] if self._ordinary else self)._smooth
+
+    @cached_property
+    def _totals(self) -> tuple[NoisyTotal, NoisyTotal]:
+        """The laws of the noisy totals, where neither the integral nor a table will do: one cutoff at a time."""
+        first, second = (NoisyTotal(self.support, law, self.n, self.noise) for law in self._laws)
+        return first, second
+
+    @cached_property
+    def _tables(self) -> tuple[int, Floats, Floats]:
+        """Both cdfs at all whole offsets from -r to r, and r: the laws of the sums convolved with the noise's cdf."""
+        _, _, steps, noise = self._lattice
+        most = math.ceil(self._core) + 1
+        windows = []
+        for law in self._laws:
+            visited = law > 0
+            windows.append(_dense_window(NoisyTotal(steps[visited].astype(np.int64), law[visited], self.n, noise)))
+        # The noise's cdf at centre - t + offset, for every total t of either law.
+        least = min(first for first, _ in windows)
+        last = max(first + len(weights) - 1 for first, weights in windows)
+        levels = noise.cdf(float(self._centre - last) + np.arange(-most, most + last - least + 1, dtype=np.float64))
+        found = []
+        for first, weights in windows:
+            start = last - (first + len(weights) - 1)
+            found.append(_sliding(levels[start : start + 2 * most + len(weights)], weights))
+        return most, found[0], found[1]
+
+    def _tabulated(self, offsets: Floats) -> tuple[Floats, Floats]:
+        most, null, alternative = self._tables
+        whole = np.floor(offsets)
+        left = np.clip(whole + most, 0, 2 * most).astype(np.intp)
+        right = np.minimum(left + 1, 2 * most)
+        part = offsets - whole
+        first, second = ((1 - part) * f[left] + part * f[right] for f in (null, alternative))
+        return first, second
+
+    def best_offset(self) -> tuple[int, float]:
+        """The whole offset of the largest advantage, and that advantage.
+
+        Where many offsets have the same, the one whose two errors are nearest to each other.
+        """
+        if self._ordinary is None and self._apart:
+            return 0, 1.0
+
+        def best_of(offsets: Floats) -> tuple[int, float]:
+            null, alternative = self.cdfs(offsets)
+            top = int(np.argmax(alternative - null - _TIE * np.abs(1.0 - alternative - null)))
+            return top, float(alternative[top] - null[top])
+
+        edge = self._ordinary[0]._core if self._ordinary else self._core
+        low, high = -edge, edge
+        while high - low > _GRID - 1:
+            grid = np.rint(np.linspace(low, high, _GRID))
+            top, _ = best_of(grid)
+            gap = (high - low) / (_GRID - 1)
+            low, high = grid[top] - 1.5 * gap, grid[top] + 1.5 * gap
+        grid = np.arange(math.floor(low), math.ceil(high) + 1, dtype=np.float64)
+        top, best = best_of(grid)
+        return int(grid[top]), best
+
+    def best_cutoff(self) -> Fraction:
+        """The cutoff of the largest advantage; among those that have it, the one of the most equal errors.
+
+        Between two whole offsets of the same advantage both errors are linear and their sum is constant.
+        """
+        offset, best = self.best_offset()
+        if self.unit == 1:
+            return self.cutoff(offset)
+        near = np.array([offset - 1, offset, offset + 1], dtype=np.float64)
+        null, alternative = self.cdfs(near)
+        lean = null - (1.0 - alternative)  # grows with the offset
+        for left in (0, 1):
+            flat = np.abs(alternative - null - best)[left : left + 2].max() <= _TIE
+            if flat and lean[left] < 0 < lean[left + 1]:
+                share = Fraction(float(-lean[left] / (lean[left + 1] - lean[left])))
+                return self.cutoff(offset - 1 + left + Fraction(round(share * self.unit), self.unit))
+        return self.cutoff(offset)
+
+    def offset_for_alpha(self, alpha: float) -> int | None:
+        """The largest whole offset at which the type I error is at most alpha; None where that lies out of reach.
+
+        Invariant: the error is at most alpha at `low` and above it at `high`.
+        """
+        if alpha < 1e-9:
+            return None
+        tabulated = not (self._ordinary[0] if self._ordinary else self)._smooth
+        edge = math.ceil((self._ordinary[0]._core if self._ordinary else self._core) if tabulated else self.reach)
+        low, high = -edge, edge
+        ends = self.cdfs(np.array([low, high], dtype=np.float64))[0]
+        if not ends[0] <= alpha < ends[1]:
+            return None
+        while high - low > 1:
+            grid = np.unique(np.rint(np.linspace(low, high, _GRID)))
+            fine = self.cdfs(grid)[0] <= alpha
+            last = int(np.flatnonzero(fine)[-1]) if np.any(fine) else 0
+            low, high = int(grid[last]), int(grid[min(last + 1, len(grid) - 1)])
+        return low
+
+    def beta_at(self, alpha: float) -> float:
+        """The type II error at the largest cutoff whose type I error is at most alpha."""
+        offset = self.offset_for_alpha(alpha)
+        if offset is None:
+            cutoff = self.cutoff_for_alpha(alpha)
+            return NoisyTotal(self.support, self.alternative_law, self.n, self.noise).sf(cutoff)
+        ends = np.array([offset, offset + 1], dtype=np.float64)
+        null, alternative = self.cdfs(ends)
+        # Between whole offsets both rates are linear on a coarser lattice, and a step on the finest one.
+        part = (alpha - null[0]) / (null[1] - null[0]) if self.unit > 1 and null[1] > null[0] else 0.0
+        return 1.0 - float(alternative[0] + part * (alternative[1] - alternative[0]))
+
+    def cutoff_for_alpha(self, alpha: float) -> Fraction:
+        """The largest cutoff, halfway between two values of T, at which the type I error is at most alpha."""
+        null = NoisyTotal(self.support, self.null_law, self.n, self.noise)
+        offset = self.offset_for_alpha(alpha)
+        if offset is None:  # in the far tail: bisect on probabilities that are accurate relative to themselves
+            offset = 0
+            step = math.ceil(self.reach)
+            while null.cdf(self.cutoff(offset)) > alpha:
+                offset, step = offset - step, 2 * step
+            low, high = offset, offset + step
+        else:
+            low, high = offset - 1, offset + 2
+        # Invariant, in fine lattice units around the base: the error is at most alpha at `low`, above it at `high`.
+        low, high = low * self.unit, high * self.unit
+        while null.cdf(self.base + low) > alpha:  # rounding of the curves, at most once
+            low -= self.unit
+        while high - low > 1:
+            middle = (low + high) // 2
+            if null.cdf(self.base + middle) <= alpha:
+                low = middle
+            else:
+                high = middle
+        return self.base + low
+
+
+def _sliding(levels: Floats, weights: Floats) -> Floats:
+    """The weighted sums over every window of the levels, by Fourier transforms of the whole."""
+    size = fast_length(len(levels) + len(weights) - 1)
+    whole = fft.irfft(fft.rfft(levels, size) * fft.rfft(weights, size), size)
+    return np.asarray(whole[len(weights) - 1 : len(levels)])
+
+
+def _dense_window(total: NoisyTotal) -> tuple[int, Floats]:
+    """The smallest total of scores that matters, and the probabilities of it and the integers that follow."""
+    low, spacing, steps, _ = total._atoms
+    if len(steps) == 1:
+        return total.n * low, np.ones(1)
+    start, weights = total.window()
+    dense = np.zeros(spacing * (len(weights) - 1) + 1)
+    dense[::spacing] = weights
+    return total.n * low + spacing * start, dense

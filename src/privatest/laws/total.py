@@ -1,0 +1,302 @@
+r"""The exact law of a noisy total: T = s_1 + ... + s_n + N, scores independent, N the noise.
+
+Two methods, which agree (tests/hypothesis/test_total.py):
+
+- *convolution*: the law of the sum of scores on a window that holds all but 1e-18 of it, by FFT, then
+  :math:`\Pr[T \le x] = \sum_j \Pr[S = j] F_N(x - j)`. For small and moderate n.
+- *inversion*: one Fourier integral along a line through the saddle point, whose integrand dies beyond
+  :math:`|t| \sim 1/(\sigma \sqrt n)`, so that the cost does not depend on n. For large n.
+
+Both work on the law tilted by :math:`e^{\theta s}` with the saddle point's :math:`\theta`, which keeps
+tail probabilities accurate relative to themselves; a probability above 1/2 or so is one minus its complement.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+
+from privatest.errors import InvalidInput
+from privatest.laws.tails import (
+    NEGLIGIBLE_EXPONENT,
+    Window,
+    convolve,
+    saddle,
+    tilt,
+    upper_tail_by_inversion,
+    window_ends,
+)
+from privatest.privacy import Noise, Tulap
+from privatest.vectors import Floats, Integers, dot
+
+__all__ = ["Bounded", "NoisyTotal"]
+
+
+# Below this many points the sum of positive terms is cheap, and needs no transform.
+SMALLEST_WINDOW = 1 << 11
+# Below this many points a convolution is cheaper than the integral.
+SMALL_WINDOW = 1 << 13
+# What one point of a window costs, in nodes times steps of the integral.
+INVERSION_PER_POINT = 64
+# Beyond this many points an integral over many peaks is cheaper than a convolution.
+LARGE_WINDOW = 1 << 22
+MOST_LOBES = 1 << 15
+# Windows kept for the next probability, in numbers: 32 MB.
+MOST_KEPT = 1 << 22
+# A probability that counts as none, where the law is otherwise too long to be convolved.
+NEVER = 1e-17
+# An error this large, relatively, makes it worth while to look for a better tilt.
+POOR = 1e-9
+# Scores rarer than this are left out: no probability that a double can tell from 0 depends on them.
+RAREST = 1e-290
+# e^-740 is all but the least positive double.
+LEAST_EXPONENT = -740.0
+_ROUNDING = 2.3e-16
+
+
+@dataclass(frozen=True)
+class Bounded:
+    """A number and a bound on its absolute error."""
+
+    value: float
+    error: float
+
+    @property
+    def lower(self) -> float:
+        """The least the true number can be."""
+        return max(self.value - self.error, 0.0)
+
+    @property
+    def upper(self) -> float:
+        """The most the true number can be."""
+        return min(self.value + self.error, 1.0)
+
+
+@dataclass(frozen=True, eq=False)
+class NoisyTotal:
+    """The law of the noisy total of ``n`` scores, each with probability ``law`` on ``support``."""
+
+    support: Integers
+    law: Floats
+    n: int
+    noise: Noise
+
+    def cdf(self, x: Fraction | int) -> float:
+        """Pr[T <= x]."""
+        return self.bounded_cdf(x).value
+
+    def sf(self, x: Fraction | int) -> float:
+        """Pr[T > x]."""
+        return self.bounded_sf(x).value
+
+    def bounded_cdf(self, x: Fraction | int) -> Bounded:
+        """Pr[T <= x] with a bound on its error, accurate relative to itself in the lower tail."""
+        # -T has the mirrored law and the same (symmetric) noise.
+        return self._mirror._tail(-self._between(x))
+
+    def bounded_sf(self, x: Fraction | int) -> Bounded:
+        """Pr[T > x] with a bound on its error, accurate relative to itself in the upper tail."""
+        return self._tail(self._between(x))
+
+    def _between(self, x: Fraction | int) -> Fraction:
+        """The midpoint between the two values of T around x: same event, no ties."""
+        offset = self.noise.offset
+        return math.floor(Fraction(x) - offset) + offset + Fraction(1, 2)
+
+    @cached_property
+    def _mirror(self) -> NoisyTotal:
+        mirrored = NoisyTotal(-self.support[::-1], self.law[::-1], self.n, self.noise)
+        mirrored.__dict__["_mirror"] = self
+        return mirrored
+
+    @cached_property
+    def _atoms(self) -> tuple[int, int, Floats, Floats]:
+        """Scores that ever occur as low + spacing * steps, spacing the largest possible."""
+        visited = self.law > RAREST
+        scores, law = self.support[visited], self.law[visited]
+        low = int(scores[0])
+        spacing = int(np.gcd.reduce(scores - low)) or 1
+        return low, spacing, ((scores - low) // spacing).astype(np.float64), law / math.fsum(law)
+
+    def _tail(self, x: Fraction) -> Bounded:
+        """Pr[T > x] for x between two values of T."""
+        low, spacing, steps, law = self._atoms
+        y = x - self.n * low  # Pr[spacing * J + N > y], J the sum of n steps
+        if len(steps) == 1:
+            value, rest = float(self.noise.sf(float(y))), float(self.noise.cdf(float(y)))
+            digits = 8 + 2 * min(self.noise.decay_rate * abs(float(y)), 800.0)
+            return Bounded(value, _ROUNDING * (digits * min(value, rest) + (value > 0.5)))
+        if self._is_long and (found := self._tail_with_far_step(x)) is not None:
+            return found
+        try:
+            if y < self.n * spacing * Fraction(math.fsum(law * steps)):
+                below = self._mirror._upper(-x)
+                return Bounded(1.0 - below.value, below.error + _ROUNDING)
+            return self._upper(x)
+        except InvalidInput:
+            ends = self._negligible_ends
+            if ends is None:
+                raise
+            inner, missed = ends[0]._tail(x), ends[1]
+            return Bounded(inner.value, inner.error + missed)
+
+    def _upper(self, x: Fraction) -> Bounded:
+        """Pr[T > x] for x between two values of T, not below the mean."""
+        low, spacing, steps, law = self._atoms
+        y = x - self.n * low
+        theta = saddle(steps, law, self.n, float(y / spacing), self.noise.decay_rate * spacing)
+        if self._log_bound(y, theta / spacing) < LEAST_EXPONENT:
+            return Bounded(0.0, math.exp(LEAST_EXPONENT))
+        arguments = (steps, law, self.n, self.noise, y, spacing, theta / spacing)
+        window = self._deviation * 19
+        if window > SMALL_WINDOW:
+            found = upper_tail_by_inversion(*arguments, 0, INVERSION_PER_POINT * window)
+            if found is None and window > LARGE_WINDOW:
+                found = upper_tail_by_inversion(*arguments, MOST_LOBES)
+            if found is not None:
+                return Bounded(*found)
+        if self.n * steps[-1] < SMALLEST_WINDOW:
+            return self._upper_by_enumeration(y)
+        best = self._upper_by_convolution(y, theta)
+        if best.error > POOR * best.value:
+            # A noise whose tails fall in steep stairs (a large epsilon) may call for another tilt.
+            others = [self._upper_by_convolution(y, theta * share) for share in (0.0, 0.25, 0.5, 0.75)]
+            best = min([best, *others], key=lambda found: found.error)
+        return best
+
+    def _log_bound(self, y: Fraction, theta: float) -> float:
+        """log E e^(theta (J + N - y)), Chernoff's bound on the probability."""
+        _, spacing, steps, law = self._atoms
+        theta = min(theta, 0.9 * self.noise.decay_rate)
+        if theta == 0:
+            return 0.0
+        mean = math.fsum(law * steps)
+        _, log_mass = tilt(steps - mean, law, theta * spacing)
+        away = float(y - self.n * spacing * Fraction(mean))
+        noise = abs(complex(self.noise.characteristic(np.array([-1j * theta]))[0]))
+        return self.n * log_mass - theta * away + math.log(noise)
+
+    def _upper_by_convolution(self, y: Fraction, theta: float) -> Bounded:
+        spacing = self._atoms[1]
+        window = self._window(theta)
+        start, weights, log_mass = window.start, window.weights, window.log_mass
+        places = np.arange(len(weights), dtype=np.float64)
+        tails = self.noise.logsf(float(y - spacing * start) - spacing * places)
+        # The tilt is undone inside the exponential, relative to the largest term, so that nothing overflows.
+        exponents = tails - theta * places + log_mass
+        top = float(exponents.max())
+        # Outside of the window a term is at most this: E e^(theta J) over e^(theta y), times the noise's stairs.
+        stairs = theta / spacing * self.noise.width / 2 if isinstance(self.noise, Tulap) else 0.0
+        outside = log_mass - theta * float(y / spacing - start) + stairs - NEGLIGIBLE_EXPONENT
+        if math.isinf(top):
+            return Bounded(0.0, 2 * math.exp(min(outside, 0.0)))
+        with np.errstate(under="ignore"):
+            terms = np.exp(exponents - top)
+            value = dot(weights, terms)
+            # Rounding of the transforms is spread evenly over the window: Cauchy and Schwarz.
+            error = window.accuracy * math.sqrt(dot(weights, weights)) * math.sqrt(dot(terms, terms))
+            # Every term is positive, so that beyond this only the exponents' own rounding counts, term by term.
+            sizes = np.where(np.isinf(tails), 0.0, np.abs(tails)) + theta * places
+            digits = dot(weights * terms, sizes) + value * (abs(log_mass) + 8)
+        factor = math.exp(min(top, 700.0))
+        error = factor * (error + 2 * _ROUNDING * digits) + 2 * math.exp(min(outside, 0.0))
+        return Bounded(min(factor * value, 1.0), min(error, 1.0))
+
+    def _upper_by_enumeration(self, y: Fraction) -> Bounded:
+        """Sums of positive terms throughout: accurate relative to itself, whatever the noise."""
+        weights = self._enumerated
+        tails = self.noise.sf(float(y) - self._atoms[1] * np.arange(len(weights), dtype=np.float64))
+        with np.errstate(under="ignore"):
+            value = dot(weights, tails)
+        reach = min(self.noise.decay_rate, 1e9) * (abs(float(y)) + self._atoms[1] * len(weights))
+        digits = 8 + min(2 * reach, 800.0) + (4 + math.sqrt(len(weights))) * self.n.bit_length()
+        return Bounded(min(value, 1.0), _ROUNDING * digits * value)
+
+    @cached_property
+    def _enumerated(self) -> Floats:
+        """The law of J by direct convolution, squaring as often as n is divisible."""
+        _, _, steps, law = self._atoms
+        base = np.bincount(steps.astype(np.int64), weights=law)
+        found = np.ones(1)
+        with np.errstate(under="ignore"):
+            for bit in bin(self.n)[2:]:
+                found = np.convolve(found, found)
+                if bit == "1":
+                    found = np.convolve(found, base)
+        return found
+
+    @cached_property
+    def _deviation(self) -> float:
+        """Standard deviation of J."""
+        _, _, steps, law = self._atoms
+        return math.sqrt(self.n * math.fsum(law * (steps - math.fsum(law * steps)) ** 2))
+
+    @cached_property
+    def _is_long(self) -> bool:
+        """Whether the law of J takes more points than are comfortably convolved."""
+        _, _, steps, law = self._atoms
+        first, last = window_ends(steps, law, self.n)
+        return last - first > LARGE_WINDOW
+
+    def _tail_with_far_step(self, x: Fraction) -> Bounded | None:
+        """The tail where one value outweighs n of all the others, as infinite ratios do: one such record settles it."""
+        low, spacing, steps, law = self._atoms
+        for far in (-1, 0):
+            others = np.delete(np.arange(len(steps)), far)
+            if abs(steps[far] - steps[others[far]]) <= self.n * abs(steps[others[-1]] - steps[others[0]]):
+                continue
+            scores = (low + spacing * steps).astype(np.int64)
+            share, rest = float(law[far]), math.fsum(law[others])
+            log_never = self.n * (math.log1p(-share) if share < 0.5 else math.log(rest))
+            never, ever = math.exp(log_never), -math.expm1(log_never)
+            # The noise would have to make up for one far record among those that speak most against it.
+            nearest = int(scores[far]) + (self.n - 1) * int(scores[others[0 if far else -1]])
+            missed = float((self.noise.cdf if far else self.noise.sf)(float(x - nearest)))
+            if missed < NEVER:
+                inner = Bounded(0.0, 1.0)
+                if never > 1e-300:
+                    inner = NoisyTotal(scores[others], law[others] / rest, self.n, self.noise)._tail(x)
+                value = never * inner.value + (ever if far else 0.0)
+                rounding = 8 * _ROUNDING * (value + self.n * _ROUNDING)
+                return Bounded(value, never * inner.error + ever * missed + rounding)
+        return None
+
+    @cached_property
+    def _negligible_ends(self) -> tuple[NoisyTotal, float] | None:
+        """The total without the scores at both ends that n records all but never have, and that probability."""
+        low, spacing, steps, law = self._atoms
+        kept = (self.n * np.cumsum(law) > NEVER) & (self.n * np.cumsum(law[::-1])[::-1] > NEVER)
+        if np.all(kept):
+            return None
+        scores = (low + spacing * steps).astype(np.int64)
+        return NoisyTotal(scores[kept], law[kept], self.n, self.noise), self.n * math.fsum(law[~kept])
+
+    def window(self) -> tuple[int, Floats]:
+        """Where the law of J starts and its probabilities, J the sum of the scores in coarsest steps."""
+        window = self._window(0.0)
+        return window.start, window.weights
+
+    def sum_law(self) -> tuple[Integers, Floats]:
+        """Values of the sum of scores, without noise, and their probabilities; all but 1e-18 of them."""
+        low, spacing, steps, _ = self._atoms
+        start, weights = self.window() if len(steps) > 1 else (0, np.ones(1))
+        return self.n * low + spacing * (start + np.arange(len(weights), dtype=np.int64)), weights
+
+    @cached_property
+    def _windows(self) -> dict[float, Window]:
+        """Windows by tilt. They describe the design, never the data."""
+        return {}
+
+    def _window(self, theta: float) -> Window:
+        """The law of J tilted by theta."""
+        if theta not in self._windows:
+            _, _, steps, law = self._atoms
+            found = convolve(steps, law, self.n, theta)
+            if sum(len(window.weights) for window in self._windows.values()) + len(found.weights) > MOST_KEPT:
+                self._windows.clear()
+            self._windows[theta] = found
+        return self._windows[theta]

@@ -1,0 +1,204 @@
+"""The law of a noisy statistic under both hypotheses, the threshold between them, and a release if there is one."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from privatest.errors import InvalidInput
+from privatest.laws.curves import Curves
+from privatest.laws.total import NoisyTotal
+from privatest.pictures.canvas import (
+    ALPHA,
+    BETA,
+    BLACK,
+    BLUE,
+    EPSILON,
+    GREEN,
+    VERMILLION,
+    drawing,
+    law,
+    legend,
+    number,
+    plain,
+)
+from privatest.vectors import Floats
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from privatest.decision import PrivateTest, Release
+    from privatest.fit import FitRelease, FitTest
+
+__all__ = ["fit_test", "private_test"]
+
+
+BINS = 90
+POOLED = 4096
+# Mass of either law that may lie outside of the picture on each side.
+OUTSIDE = 0.002
+DEVIATIONS = 3.2
+# Scores from here on stand for infinite ratios: one such record is off every picture.
+INFINITE = 1 << 20
+
+
+def private_test(test: PrivateTest, ax: Axes | None = None, *, release: Release | None = None) -> Axes:
+    """Exact laws of the noisy statistic under P and under Q in bins, the threshold, and the released statistic.
+
+    The hatched areas are alpha (P's law, where the decision is "alternative") and beta (Q's, where it is "null").
+    """
+    cutoffs = _cutoffs(test)
+    null, alternative = _bin_masses(test, cutoffs)
+    unit = test.score.step / test.scale
+    edges = np.array([test.threshold + float(unit * (cutoff - test.cutoff)) for cutoff in cutoffs])
+    left = np.array([cutoff < test.cutoff for cutoff in cutoffs[:-1]])
+    with drawing(ax, (8.6, 4.2)) as axes:
+        laws = (
+            (null, "P", test.null, BLUE, "-", "////", left, "alpha", test.alpha),
+            (alternative, "Q", test.alternative, VERMILLION, "--", "....",
+             ~left, "beta", test.beta),
+        )  # fmt: skip
+        for masses, letter, text, colour, style, hatch, wrong, name, error in laws:
+            _law(axes, edges, masses, law(letter, text, lines=True), colour, style)
+            symbol = {"alpha": ALPHA, "beta": BETA}[name]
+            _error(axes, edges, masses, wrong, f"{symbol} = {number(error, 3)}", colour, hatch)
+        _finish(axes, edges, test.threshold, 'left: "alternative"', release)
+        axes.set_xlabel("noisy sum of clamped log ratios, in nats")
+        kept = f"{EPSILON} = {number(test.epsilon)}" if test.private else "NOT PRIVATE"
+        axes.set_title(f"What the test '{plain(test.name)}' releases from n = {test.n} records, {kept}")
+        return axes
+
+
+def fit_test(test: FitTest, ax: Axes | None = None, *, release: FitRelease | None = None) -> Axes:
+    """Laws of the noisy excess, for each record, under P and under the hardest alternative, with the threshold."""
+    laws = test.null_law, test.candidate.law(test.hardest_law, test.n)
+    noise, cutoff = test.noise, float(test.cutoff)
+    spread = [math.hypot(one.deviation, math.sqrt(noise.variance)) for one in laws]
+    low = min(one.mean - 4.5 * s for one, s in zip(laws, spread, strict=True))
+    high = max(one.mean + 5 * s for one, s in zip(laws, spread, strict=True))
+    step = (high - low) / BINS
+    places = np.arange(math.floor((low - cutoff) / step), math.ceil((high - cutoff) / step) + 1)
+    edges: Floats = np.asarray(cutoff + step * places, dtype=np.float64)
+    cdfs = [_noisy_cdf(one.values, one.masses, noise, edges) for one in laws]
+    centre, scale = laws[0].mean, test.candidate.excess.width * test.n
+    shown, threshold = (edges - centre) / scale, (cutoff - centre) / scale
+    # Not above the cutoff: "null".
+    below = np.arange(len(edges) - 1) < round((cutoff - edges[0]) / step)
+    hardest = f"hardest law at distance {number(test.distance)}"
+    with drawing(ax, (8.6, 4.2)) as axes:
+        for cdf, text, colour, style, hatch, wrong, name, error in (
+            (
+                cdfs[0],
+                law("P", test.domain.null, lines=True),
+                BLUE,
+                "-",
+                "////",
+                ~below,
+                ALPHA,
+                test.alpha,
+            ),
+            (cdfs[1], hardest, VERMILLION, "--", "....", below, BETA, test.beta),
+        ):
+            _law(axes, shown, np.diff(cdf), text, colour, style)
+            _error(axes, shown, np.diff(cdf), wrong, f"{name} = {number(error, 3)}", colour, hatch)
+        _finish(axes, shown, threshold, 'right: "alternative"', release)
+        axes.set_xlabel("noisy excess over its mean under P, for each record")
+        title = f"What the fit test '{plain(test.method)}' releases from n = {test.n} records"
+        axes.set_title(f"{title}, {EPSILON} = {number(test.epsilon)}")
+        return axes
+
+
+def _cutoffs(test: PrivateTest) -> list[Fraction]:
+    """Ends of bins, the test's cutoff among them, where nearly all of both laws lies: finer around the laws."""
+    score, noise = test.score, test.noise
+    ordinary = np.abs(score.support) < INFINITE
+    support = test.null_total.support
+    low, spacing = int(support[0]), int(np.gcd.reduce(support - support[0])) or 1
+    # With noise all multiples of the step are possible; bins of whole spacings look as smooth as the law is.
+    unit = spacing if ordinary.all() else 1
+    hidden = math.log(1 / (2 * OUTSIDE)) / noise.decay_rate + getattr(noise, "width", 0) / 2
+    places: set[int] = {0}
+    for law_ in (score.null_law, score.alternative_law):
+        mass = math.fsum(law_[ordinary])
+        if mass == 0:
+            continue
+        scores = (support[ordinary] - low).astype(np.float64)
+        mean = float(law_[ordinary] @ scores) / mass
+        deviation = math.sqrt(test.n * float(law_[ordinary] @ (scores - mean) ** 2) / mass)
+        centre = float(test.n * (Fraction(low) + Fraction(mean)) - test.cutoff)
+        reach = max(math.hypot(DEVIATIONS * deviation, hidden), 3.0 * unit)
+        step = max(math.ceil(2 * reach / BINS / unit), 1) * unit
+        first, last = math.floor((centre - reach) / step), math.ceil((centre + reach) / step)
+        places |= {step * i for i in range(first, last + 1)}
+    return [test.cutoff + place for place in sorted(places)]
+
+
+def _bin_masses(test: PrivateTest, cutoffs: list[Fraction]) -> list[Floats]:
+    """Probability of each bin under P and under Q: by one integral, or from the law of the sum of scores."""
+    score, n, noise = test.score, test.n, test.noise
+    totals = test.null_total, test.alternative_total
+    if test.scale == 1 and test.shift == 0:
+        curves = Curves(score.support, score.null_law, score.alternative_law, n, noise)
+        if curves.everywhere:
+            offsets = np.array([float((cutoff - curves.base) / curves.unit) for cutoff in cutoffs])
+            return [np.diff(cdf) for cdf in curves.cdfs(offsets)]
+    ordinary = np.abs(score.support) < INFINITE
+    found = []
+    for total in totals:
+        law_, support = total.law, total.support
+        share = math.fsum(law_[ordinary])
+        if share == 0:  # every record is infinite
+            found.append(np.zeros(len(cutoffs) - 1))
+            continue
+        try:
+            values, masses = NoisyTotal(support[ordinary], law_[ordinary] / share, n, noise).sum_law()
+        except InvalidInput:  # too many values of the sum: one probability at a time
+            found.append(np.diff(np.array([total.cdf(cutoff) for cutoff in cutoffs])))
+            continue
+        away = np.array([float(cutoff - int(values[0])) for cutoff in cutoffs])
+        found.append(share**n * np.diff(_noisy_cdf(values - values[0], masses, noise, away)))
+    return found
+
+
+def _noisy_cdf(values: Any, masses: Floats, noise: Any, edges: Floats) -> Floats:
+    """Pr[T + N <= edge]."""
+    away = edges[:, None] - values[None, :].astype(np.float64)
+    if away.size <= 1 << 22:
+        return np.asarray(noise.cdf(away) @ masses)
+    # Share the mass of each value between the two nearest points of a grid much finer than the picture's bins.
+    grid = np.linspace(float(values[0]), float(values[-1]), POOLED)
+    place = (values.astype(np.float64) - grid[0]) / (grid[1] - grid[0])
+    lower = np.clip(place.astype(np.int64), 0, POOLED - 2)
+    upper = masses * (place - lower)
+    pooled = np.bincount(lower, masses - upper, POOLED) + np.bincount(lower + 1, upper, POOLED)
+    return np.asarray(noise.cdf(edges[:, None] - grid[None, :]) @ pooled)
+
+
+def _law(axes: Axes, edges: Floats, masses: Floats, text: str, colour: str, style: str) -> None:
+    heights = np.maximum(masses, 0.0) / np.diff(edges)
+    axes.stairs(heights, edges, color=colour, linestyle=style, linewidth=1.5, label=text)
+
+
+def _error(axes: Axes, edges: Floats, masses: Floats, wrong: Any, text: str, colour: str, hatch: str) -> None:
+    heights = np.where(wrong, np.maximum(masses, 0.0) / np.diff(edges), 0.0)
+    look: dict[str, Any] = {"facecolor": colour, "edgecolor": colour, "hatch": hatch, "alpha": 0.3, "linewidth": 0.0}
+    axes.stairs(heights, edges, fill=True, label=text, **look)
+
+
+def _finish(axes: Axes, edges: Floats, threshold: float, text: str, release: Any) -> None:
+    axes.axvline(threshold, color=BLACK, linewidth=1.1, label=f"threshold {number(threshold)}\n({text})")
+    low, high = float(edges[0]), float(edges[-1])
+    if release is not None and release.statistic is not None:
+        statistic = float(release.statistic)
+        shown = f"{'SIMULATED' if release.simulated else 'released'}: {number(statistic)}"
+        label = f"{shown}\n(p = {number(release.pvalue, 2)}, '{release.decision}')"
+        axes.axvline(statistic, color=GREEN, linewidth=1.8, linestyle=(0, (3, 1.2)), label=label)
+        low, high = min(low, statistic), max(high, statistic)
+    margin = 0.02 * (high - low)
+    axes.set_xlim(low - margin, high + margin)
+    axes.set_ylim(bottom=0)
+    axes.set_ylabel("probability density")
+    legend(axes)

@@ -1,0 +1,264 @@
+"""What every noise is: a symmetric law on the integers or on the half integers, drawn exactly.
+
+The draws are exact rationals. Everything else here (probabilities, characteristic function, variance) is
+double precision: it describes the noise and never touches a draw.
+
+No noise at all: what the tests that are not private add.
+
+The characteristic function behind Tulap and Laplace: the two-sided geometric law.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import operator
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from privatest import _validate
+from privatest.errors import InvalidInput
+from privatest.privacy.randomness import Source, system_source
+from privatest.rational import Number
+
+__all__ = ["Complexes", "Floats", "NoNoise", "Noise", "two_sided_characteristic"]
+
+Floats = NDArray[np.float64]
+Complexes = NDArray[np.complex128]
+
+
+@dataclass(frozen=True)
+class Noise(ABC):
+    """A law on Z + offset, symmetric about 0.
+
+    Guarantees: ``draw`` has exactly the law of the definition; ``pmf``, ``cdf``, ``sf`` and their logarithms
+    have small relative error in both tails (the rounding of exp(-y) at y, that is, y times 1e-16 or so)
+    and accept any real numbers, scalars or arrays.
+    """
+
+    kind: ClassVar[str]
+
+    @property
+    @abstractmethod
+    def offset(self) -> Fraction:
+        """0 or 1/2: the values are the integers plus this."""
+
+    @property
+    @abstractmethod
+    def decay_rate(self) -> float:
+        """Tails decay like exp(-decay_rate abs(x)); the characteristic function is analytic on that strip."""
+
+    @property
+    @abstractmethod
+    def variance(self) -> float:
+        """Variance; the mean is 0."""
+
+    @abstractmethod
+    def _draw_doubled(self, source: Source) -> int:
+        """Twice a draw: an integer, so that drawing needs no other arithmetic."""
+
+    @abstractmethod
+    def _log_pmf(self, v: Floats) -> Floats:
+        """log Pr[N = v] at lattice values v."""
+
+    @abstractmethod
+    def _log_lower(self, v: Floats) -> Floats:
+        """log Pr[N <= v] at lattice values v < 0."""
+
+    @abstractmethod
+    def _characteristic(self, t: NDArray[Any]) -> NDArray[Any]:
+        """E exp(i t N) for abs(Re t) <= pi inside the strip; real for real t."""
+
+    @abstractmethod
+    def _exact_loss(self, shift: int) -> Fraction | None:
+        """The privacy loss at a shift >= 0."""
+
+    def draw(self, source: Source = system_source) -> Fraction:
+        """One value, exact. Private when the source is the system's."""
+        return Fraction(self._draw_doubled(source), 2)
+
+    # From here on numbers are double precision: no longer exact.
+
+    def logpmf(self, x: ArrayLike | Fraction) -> Floats:
+        """log Pr[N = x]; -inf between lattice values."""
+        value = np.asarray(x, dtype=np.float64)
+        v = self._floor(value)
+        with np.errstate(all="ignore"):
+            on_lattice = (v == value) & np.isfinite(v)
+            log_pmf = np.where(on_lattice, self._log_pmf(v), -np.inf)
+        return _scalar(np.where(np.isnan(value), np.nan, log_pmf))
+
+    def pmf(self, x: ArrayLike | Fraction) -> Floats:
+        """Pr[N = x]; 0 between lattice values."""
+        return _scalar(np.exp(self.logpmf(x)))
+
+    def cdf(self, x: ArrayLike | Fraction) -> Floats:
+        """Pr[N <= x] for any real x."""
+        return self._probability(x, np.exp, lambda lower: -np.expm1(lower))
+
+    def sf(self, x: ArrayLike | Fraction) -> Floats:
+        """Pr[N > x] for any real x."""
+        return self._probability(x, lambda lower: -np.expm1(lower), np.exp)
+
+    def logcdf(self, x: ArrayLike | Fraction) -> Floats:
+        """log Pr[N <= x]."""
+        return self._probability(x, np.positive, lambda lower: np.log1p(-np.exp(lower)))
+
+    def logsf(self, x: ArrayLike | Fraction) -> Floats:
+        """log Pr[N > x]."""
+        return self._probability(x, lambda lower: np.log1p(-np.exp(lower)), np.positive)
+
+    def characteristic(self, t: ArrayLike) -> NDArray[Any]:
+        """E exp(i t N), real for real t; complex t must satisfy abs(Im t) < decay_rate.
+
+        Guarantees: error of order 1e-15 for real t; for complex t the same times E exp(abs(Im t) abs(N)).
+        """
+        argument: NDArray[Any] = np.asarray(t, dtype=np.complex128 if np.iscomplexobj(t) else np.float64)
+        if np.any(np.abs(argument.imag) >= self.decay_rate):
+            raise InvalidInput(
+                f"t has an imaginary part of size {float(np.max(np.abs(argument.imag)))!r}: E exp(i t N) "
+                f"exists only where abs(Im t) < decay_rate={self.decay_rate!r}."
+            )
+        with np.errstate(all="ignore"):
+            reduced, turns = _within_one_turn(argument)
+            value = self._characteristic(reduced)
+        if self.offset:
+            # Half integers: a full turn of t is a factor exp(2 pi i / 2).
+            value = np.where(turns % 2 == 0, value, -value)
+        return _scalar(value)
+
+    def privacy_loss(self, shift: int) -> float:
+        """:meth:`exact_loss` as a double, infinite where there is no bound."""
+        loss = self.exact_loss(shift)
+        return math.inf if loss is None else float(loss)
+
+    def exact_loss(self, shift: int) -> Fraction | None:
+        """Supremum over x of log Pr[N = x] - log Pr[N = x + shift]: the cost of moving the total by shift.
+
+        An exact rational, so that prices are not rounded; None where there is no bound.
+        """
+        try:
+            steps = abs(operator.index(shift))
+        except TypeError:
+            raise InvalidInput(f"shift={shift!r} must be an integer: totals move by whole steps.") from None
+        return self._exact_loss(steps)
+
+    def to_dict(self) -> dict[str, object]:
+        """Kind and parameters, rationals as "p/q": ``noise_from_dict`` reads it back exactly."""
+        document: dict[str, object] = {"kind": self.kind}
+        for field in dataclasses.fields(self):
+            value = getattr(self, field.name)
+            if isinstance(value, Fraction):
+                value = f"{value.numerator}/{value.denominator}"
+            document[field.name] = value
+        return document
+
+    def _floor(self, x: Floats) -> Floats:
+        """The largest lattice value <= x. Every step is exact or rounds without crossing a lattice value."""
+        with np.errstate(invalid="ignore"):
+            whole = np.floor(x)
+            if not self.offset:
+                return whole
+            return np.where(x - whole >= 0.5, whole + 0.5, whole - 0.5)
+
+    def _probability(
+        self, x: ArrayLike | Fraction, below: Callable[[Floats], Floats], above: Callable[[Floats], Floats]
+    ) -> Floats:
+        """``below`` of the log lower tail where x is under 0, else ``above`` of the mirrored one.
+
+        Both tails are thus reached through a probability of at most 1/2: Pr[N > v] = Pr[N <= -v - 1].
+        """
+        v = self._floor(np.asarray(x, dtype=np.float64))
+        negative = v < 0
+        mirrored = np.where(negative, v, -v - 1)
+        with np.errstate(all="ignore"):
+            log_lower = np.where(np.isinf(mirrored), -np.inf, self._log_lower(mirrored))
+            return _scalar(np.where(negative, below(log_lower), above(log_lower)) + 0.0)
+
+
+def _within_one_turn(t: NDArray[Any]) -> tuple[NDArray[Any], Floats]:
+    """t minus whole turns of 2 pi, abs(Re t) <= pi, and how many turns were taken off.
+
+    Through sin and cos, whose argument reduction is exact; t - 2 pi k would lose digits near 2 pi k.
+    """
+    angle = t.real
+    reduced = np.where(np.abs(angle) <= np.pi, angle, np.arctan2(np.sin(angle), np.cos(angle)))
+    turns = np.round((angle - reduced) / (2 * np.pi))
+    return (reduced + 1j * t.imag if np.iscomplexobj(t) else reduced), turns
+
+
+def _scalar(array: NDArray[Any]) -> NDArray[Any]:
+    """Arrays as they are; zero-dimensional ones as NumPy scalars."""
+    result: NDArray[Any] = np.asarray(array)[()]
+    return result
+
+
+def positive_within_double(**arguments: Number) -> Fraction:
+    """The one named argument as an exact positive rational whose double is neither 0 nor infinite."""
+    value = _validate.positive("", **arguments)
+    if not Fraction(1, 10**100) <= value <= 10**100:
+        ((name, given),) = arguments.items()
+        raise InvalidInput(f"{name}={given!r} must lie between 1e-100 and 1e100: its probabilities are not doubles.")
+    return value
+
+
+@dataclass(frozen=True)
+class NoNoise(Noise):
+    """N = 0. Hides nothing: any shift of the total has infinite privacy loss.
+
+    >>> NoNoise().privacy_loss(1)
+    inf
+    """
+
+    kind: ClassVar[str] = "none"
+
+    @property
+    def offset(self) -> Fraction:
+        return Fraction(0)
+
+    @property
+    def decay_rate(self) -> float:
+        return math.inf
+
+    @property
+    def variance(self) -> float:
+        return 0.0
+
+    def _draw_doubled(self, source: Source) -> int:  # noqa: ARG002 - the signature every noise has
+        return 0
+
+    def _log_pmf(self, v: Floats) -> Floats:
+        return np.where(v == 0, 0.0, -np.inf)
+
+    def _log_lower(self, v: Floats) -> Floats:
+        return np.full_like(v, -np.inf)
+
+    def _characteristic(self, t: NDArray[Any]) -> NDArray[Any]:
+        return np.ones_like(t)
+
+    def _exact_loss(self, shift: int) -> Fraction | None:
+        return None if shift else Fraction(0)
+
+
+def two_sided_characteristic(rate: float, theta: NDArray[Any]) -> NDArray[Any]:
+    r"""E exp(i theta G) where Pr[G = g] is proportional to exp(-rate abs(g)).
+
+    .. math:: \frac{(1-b)^2}{(1-b)^2 + 4b\sin^2(\theta/2)}
+              = \frac{(1-b)^2}{(1-be^{i\theta})(1-be^{-i\theta})}, \qquad b = e^{-rate}
+
+    Guarantees: no cancellation, for real theta and for complex theta with abs(Im theta) < rate (the second
+    form: both exponents have negative real part, where expm1 is accurate, right up to the two poles).
+    """
+    one_minus_b = -np.expm1(-rate)
+    if np.iscomplexobj(theta):
+        forward, backward = np.expm1(-rate + 1j * theta), np.expm1(-rate - 1j * theta)
+        product: NDArray[Any] = (one_minus_b / forward) * (one_minus_b / backward)
+        return product
+    ratio: NDArray[Any] = 1 / (1 + np.exp(-rate) * (2 * np.sin(theta / 2) / one_minus_b) ** 2)
+    return ratio

@@ -1,0 +1,31 @@
+"""Arrays of floats and of integers; products without BLAS, whose threads take longer to wake than ours take."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["Floats", "Integers", "dot", "row_dots"]
+
+Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+
+
+def dot(first: npt.NDArray[np.float64], second: npt.NDArray[np.float64]) -> float:
+    """The sum of the products of two vectors.
+
+    >>> dot(np.array([1.0, 2.0]), np.array([3.0, 4.0]))
+    11.0
+    """
+    return float(np.einsum("i,i->", first, second))
+
+
+def row_dots(matrix: npt.NDArray[Any], vector: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """The product of each row with a vector.
+
+    >>> row_dots(np.array([[1.0, 2.0], [0.0, 1.0]]), np.array([3.0, 4.0])).tolist()
+    [11.0, 4.0]
+    """
+    return np.asarray(np.einsum("ij,j->i", matrix, vector))

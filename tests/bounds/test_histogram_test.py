@@ -1,0 +1,252 @@
+"""Tests on histograms: privacy by exhaustion over raw data sets, exact errors, the coin, the documents."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import json
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import mpmath
+import numpy as np
+import numpy.typing as npt
+import pytest
+from scipy import stats
+
+from privatest.bounds.histogram_test import DENOMINATOR, HistogramTest, dual_test, exp_below
+from privatest.bounds.optimum import optimum
+from privatest.errors import InvalidData, InvalidDocument, InvalidInput
+from privatest.theory.wasserstein import wasserstein
+
+LABELS = {"a": 0.2, "b": 0.3, "c": 0.5}, {"a": 0.5, "b": 0.3, "c": 0.2}
+
+
+@pytest.fixture(scope="module")
+def test() -> HistogramTest:
+    return optimum(*LABELS, epsilon=0.8, n=5).test
+
+
+def exhaustive_ratio(probability: Callable[[tuple[int, ...]], Fraction], labels: int, n: int) -> Fraction:
+    """The largest ratio of either decision's probability over all data sets of n labels and all their neighbours.
+
+    Raw data sets in, nothing taken from the package: neighbours differ in one place, the probabilities are fractions.
+    """
+    worst = Fraction(0)
+    known = {x: probability(x) for x in itertools.product(range(labels), repeat=n)}
+    for x, g in known.items():
+        for place, label in itertools.product(range(n), range(labels)):
+            y = (*x[:place], label, *x[place + 1 :])
+            for top, bottom in ((g, known[y]), (1 - g, 1 - known[y])):
+                if bottom == 0 and top > 0:
+                    return Fraction(10**100)
+                if bottom > 0:
+                    worst = max(worst, top / bottom)
+    return worst
+
+
+def below_exp(ratio: Fraction, epsilon: Fraction) -> bool:
+    """ratio <= e^epsilon, decided with 60 digits."""
+    with mpmath.workdps(60):
+        return bool(
+            mpmath.mpf(ratio.numerator) / ratio.denominator
+            <= mpmath.exp(mpmath.mpf(epsilon.numerator) / epsilon.denominator)
+        )
+
+
+def by_labels(test: HistogramTest) -> Callable[[tuple[int, ...]], Fraction]:
+    """Probability of "null" for a data set given by positions among the members, the odd one included."""
+    classes = test.histograms.classes
+    return lambda x: test.probability(np.bincount(test.members[list(x)], minlength=classes).tolist())
+
+
+@pytest.mark.parametrize("epsilon", ["1/1000", "1/3", "1", "5/2", "40"])
+def test_a_rational_below_e_to_the_epsilon(epsilon: str) -> None:
+    x = Fraction(epsilon)
+    with mpmath.workdps(60):
+        exact = mpmath.exp(mpmath.mpf(x.numerator) / x.denominator)
+        found = exp_below(x)
+        gap = (exact - mpmath.mpf(found.numerator) / found.denominator) / exact
+    assert 0 < gap < mpmath.mpf(2) ** -70
+
+
+@pytest.mark.parametrize(
+    ("null", "alternative", "epsilon", "n"),
+    [
+        ([0.6, 0.4], [0.4, 0.6], 0.3, 6),
+        ([1.0, 0.0], [0.9, 0.1], 0.5, 6),
+        ([0.2, 0.3, 0.5], [0.5, 0.3, 0.2], 1, 5),
+        ([0.0, 0.5, 0.5], [0.1, 0.5, 0.4], 2.5, 5),
+        ([0.1, 0.2, 0.3, 0.4], [0.4, 0.3, 0.2, 0.1], 0.1, 4),
+        ([0.5, 0.5, 0.0], [0.0, 0.5, 0.5], 0.7, 5),
+    ],
+)
+def test_privacy_by_exhaustion(null: list[float], alternative: list[float], epsilon: float, n: int) -> None:
+    """Must show 7, for data sets small enough to list, odd records included."""
+    test = optimum(null, alternative, epsilon=epsilon, n=n).test
+    ratio = exhaustive_ratio(by_labels(test), len(test.members), n)
+    assert below_exp(ratio, test.budget)
+    assert math.log(ratio) == pytest.approx(test.largest_log_ratio(), rel=1e-9)
+    assert math.log(ratio) > 0.999 * epsilon  # and it spends its budget
+
+
+def test_the_exhaustive_check_fails_on_a_broken_test(test: HistogramTest) -> None:
+    among = test.numerators[test.histograms.rows]
+    tightest = int(np.argmax(among.max(axis=1) / among.min(axis=1)))
+    row, values = test.histograms.rows[tightest], among[tightest]
+    broken = test.numerators.copy()
+    broken[row[np.argmax(values)]] += DENOMINATOR // 10**9  # one part in a billion too likely
+    copy = object.__new__(HistogramTest)  # past the constructor, which refuses
+    copy.__dict__.update({**test.__dict__, "numerators": broken})
+    assert not below_exp(exhaustive_ratio(by_labels(copy), 4, 5), test.budget)
+    with pytest.raises(InvalidInput, match="privacy loss"):
+        dataclasses.replace(test, numerators=broken)
+
+
+def test_certain_decisions_are_refused(test: HistogramTest) -> None:
+    for value in (0, DENOMINATOR):
+        numerators = test.numerators.copy()
+        numerators[3] = value
+        with pytest.raises(InvalidInput, match="privacy loss of inf"):
+            dataclasses.replace(test, numerators=numerators)
+    constant = dataclasses.replace(test, numerators=np.full_like(test.numerators, DENOMINATOR))
+    assert constant.largest_log_ratio() == 0.0  # the same answer always is private
+    assert constant.advantage == pytest.approx(0.0, abs=1e-15)
+
+
+def test_probabilities_end_at_0_and_1(test: HistogramTest) -> None:
+    """One step on each side of either end; constants, which the check of privacy lets pass."""
+    for value in (0, DENOMINATOR):
+        dataclasses.replace(test, numerators=np.full_like(test.numerators, value))
+    for value in (-1, DENOMINATOR + 1):
+        with pytest.raises(InvalidInput, match="must lie between 0 and"):
+            dataclasses.replace(test, numerators=np.full_like(test.numerators, value))
+
+
+def test_error_rates_by_enumeration(test: HistogramTest) -> None:
+    p, q = (list(law.values()) for law in LABELS)
+    says_null = by_labels(test)
+    alpha = math.fsum(
+        math.prod(p[i] for i in x) * float(1 - says_null(x)) for x in itertools.product(range(3), repeat=5)
+    )
+    beta = math.fsum(math.prod(q[i] for i in x) * float(says_null(x)) for x in itertools.product(range(3), repeat=5))
+    assert test.alpha == pytest.approx(alpha, abs=1e-13)
+    assert test.beta == pytest.approx(beta, abs=1e-13)
+    assert test.advantage == pytest.approx(1 - alpha - beta, abs=1e-13)
+
+
+@pytest.mark.statistical
+def test_the_coin(test: HistogramTest) -> None:
+    data = ["a", "c", "c", "b", "c"]
+    rng = np.random.default_rng(3)
+    draws = [test.run(data, rng=rng) for _ in range(4000)]
+    assert all(release.simulated and release.statistic is None and release.pvalue is None for release in draws)
+    count = sum(release.decision == "null" for release in draws)
+    g = float(test.probability((1, 1, 3)))
+    assert stats.binomtest(count, 4000, g).pvalue > 1e-9
+
+
+def decides_like(test: HistogramTest, data: Any, counts: tuple[int, ...], **options: Any) -> None:
+    """The decision on these data is that of a coin for these counts, from the same seed."""
+    for seed in range(20):
+        release = test.run(data, rng=np.random.default_rng(seed), **options)
+        words = np.random.default_rng(seed).integers(0, 2**64, size=512, dtype=np.uint64)
+        drawn = Fraction(int(words[-1]) >> 14, DENOMINATOR)  # 50 bits of the first word that a source takes
+        assert release.decision == ("null" if drawn < test.probability(counts) else "alternative")
+
+
+def test_records_are_counted_whatever_holds_them(test: HistogramTest) -> None:
+    import pandas as pd
+
+    decides_like(test, ["a", "b", "b", "c", "c"], (1, 2, 2))
+    decides_like(test, np.array(["c"] * 5), (0, 0, 5))
+    decides_like(test, pd.DataFrame({"x": list("aaabc"), "y": 1}), (3, 1, 1), column="x")
+    # Odd records count as the class whose ratio is nearest to 0, here b.
+    decides_like(test, ["a", None, float("nan"), "nobody", [1]], (1, 4, 0))
+
+
+def test_integers_and_many_classes() -> None:
+    many = [(i + 1) / 78 for i in range(12)]
+    test = optimum(many, many[::-1], epsilon=1, n=2).test
+    decides_like(test, np.array([11, 0]), (1, *[0] * 10, 1))
+    coin = optimum("binomial(2, 0.3)", "binomial(2, 0.6)", epsilon=1, n=3).test
+    decides_like(coin, np.array([0.0, 2.0, 7.0]), tuple(np.bincount(coin.members[[0, 2, 3]], minlength=3).tolist()))
+
+
+def test_the_system_decides(test: HistogramTest) -> None:
+    release = test.run(list("ccccc"))
+    assert release.private
+    assert release.epsilon == 0.8
+    assert release.test == "optimum"
+    assert release.decision in ("null", "alternative")
+    with pytest.raises(InvalidData, match="4 records"):
+        test.run(list("cccc"))
+    with pytest.raises(InvalidData, match="no label"):
+        test.run(np.zeros(5))
+
+
+def test_documents(test: HistogramTest) -> None:
+    text = test.to_json()
+    again = HistogramTest.from_json(text)
+    assert again == test
+    assert hash(again) == hash(test)
+    assert again.advantage == test.advantage
+    assert "HistogramTest('optimum'" in repr(again)
+
+
+def test_tampered_documents_are_refused(test: HistogramTest) -> None:
+    good = test.to_dict()
+
+    def edited(**changes: Any) -> str:
+        return json.dumps({**good, **changes})
+
+    raised = list(good["numerators"])
+    raised[0] = DENOMINATOR // 2
+    for text, complaint in [
+        (edited(epsilon="1/2"), "privacy loss"),
+        (edited(numerators=raised), "privacy loss"),
+        (edited(numerators=good["numerators"][1:]), "do not fit"),
+        (edited(numerators=[0.5] * len(raised)), "whole numbers"),
+        (edited(n=6), "do not fit"),
+        (edited(n=0), "n=0"),
+        (edited(members=[0, 1, 2, 9]), "do not fit"),
+        (edited(null_law=[0.5, 0.5, 0.5]), "do not fit"),
+        (edited(denominator=7), "do not fit"),
+        (edited(epsilon="1/0"), "cannot be read"),
+        (edited(neighbours="add"), "neighbours"),
+        (edited(format="privatest/test/1"), "format"),
+        (test.to_json()[:-30], "cut short"),
+        ("[]", "format"),
+    ]:
+        with pytest.raises(InvalidInput, match=complaint):
+            HistogramTest.from_json(text)
+    with pytest.raises(InvalidDocument):
+        HistogramTest.from_dict({key: value for key, value in good.items() if key != "cells"})
+
+
+def test_probability_refuses_other_histograms(test: HistogramTest) -> None:
+    for counts in ((1, 2), (1, 2, 3), (6, -1, 0)):
+        with pytest.raises(InvalidInput, match="histogram="):
+            test.probability(counts)
+
+
+@pytest.mark.parametrize(("epsilon", "n"), [(0.1, 4), (1, 5), (3, 3)])
+def test_the_mechanism_of_the_dual_function(epsilon: float, n: int) -> None:
+    """Private by exhaustion, with advantage exactly W/4."""
+    for null, alternative in (([0.2, 0.3, 0.5], [0.5, 0.3, 0.2]), ([1.0, 0.0], [0.7, 0.3])):
+        distance = wasserstein(null, alternative, epsilon=epsilon, n=n)
+        test = dual_test(distance)
+        assert test.advantage == pytest.approx(distance.value / 4, abs=1e-13)
+        ratio = exhaustive_ratio(by_labels(test), len(test.members), n)
+        assert below_exp(ratio, test.budget)
+        assert ratio <= 1 + test.budget  # the argument of the paper
+        counts = test.histograms.table[0].tolist()
+        assert test.probability(counts) == distance.probabilities()[0]
+
+
+def test_arrays_are_frozen(test: HistogramTest) -> None:
+    numerators: npt.NDArray[np.int64] = test.numerators
+    with pytest.raises(ValueError, match="read-only"):
+        numerators[0] = 1

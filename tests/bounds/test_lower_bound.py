@@ -1,0 +1,425 @@
+"""The certificate: never above the best test, by programs and by tests that exist; each ingredient another way."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import time
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from scipy import stats
+
+from privatest.bounds import lower_bound, optimum, optimum_sample_size
+from privatest.bounds.certificate import Certificate, Effort, balanced, make_tables, single_table
+from privatest.bounds.domination import Atoms, RootLaw, Shape, atoms_of, shares, split_atoms
+from privatest.bounds.lower_bound import CAREFUL, QUICK
+from privatest.bounds.optimum import _solve
+from privatest.bounds.two_point import TwoPoint
+from privatest.errors import InvalidInput
+from privatest.hypotheses import Pair, make_pair
+from privatest.power import advantage_bound, plan, sample_size
+from privatest.theory.coupling import coupling, largest_gain
+from privatest.theory.histograms import merge
+
+Show = Callable[[str], None]
+Floats = npt.NDArray[np.float64]
+
+ROUGH = Effort(3, (2, 2), 0.5, 1e-2)
+CONTINUOUS = [
+    ("normal(0, 1)", "normal(0.2, 1)"),
+    ("normal(0, 1)", "normal(3, 1)"),
+    ("laplace(0, 1)", "laplace(0.5, 1)"),
+    ("exponential(1)", "exponential(1.5)"),
+    ("cauchy(0, 1)", "cauchy(1, 1)"),
+    ("uniform(0, 1)", "uniform(0.2, 1.2)"),
+    ("normal(0, 1)", "normal(0, 2)"),
+    ("poisson(3)", "poisson(4)"),
+]
+
+
+def masses(atoms: Atoms) -> tuple[float, float]:
+    return float(atoms.p.sum()) + atoms.p_only, float(atoms.q.sum()) + atoms.q_only
+
+
+def hockey_stick(atoms: Atoms, level: float) -> float:
+    return atoms.beyond(level)
+
+
+@pytest.mark.parametrize(("null", "alternative"), CONTINUOUS)
+def test_the_atoms_dominate_and_barely(null: str, alternative: str) -> None:
+    """Domination is: no smaller hockey-stick divergence at any level, in either direction (Blackwell)."""
+    pair = make_pair(null, alternative)
+    atoms = atoms_of(pair)
+    assert masses(atoms) == pytest.approx((1, 1), abs=1e-12)
+    for level in (0.0, 0.01, 0.1, 0.5, 1.0, 2.0):
+        for found, exact in (
+            (hockey_stick(atoms, level), pair.hockey_stick(level)),
+            (hockey_stick(atoms.mirrored, level), pair.hockey_stick(level, reverse=True)),
+        ):
+            assert found >= exact * (1 - 1e-9) - 1e-15
+            assert found <= exact * 1.01 + 1e-4
+    assert 1 - float(atoms.roots.sum()) == pytest.approx(pair.hellinger_squared, rel=1e-3)
+
+
+def test_shares_keep_both_masses() -> None:
+    rng = np.random.default_rng(2)
+    low, high = -rng.random(50), rng.random(50)
+    ratio = low + (high - low) * rng.random(50)
+    lower, upper = shares(ratio, low, high)
+    for sign in (1, -1):
+        np.testing.assert_allclose(
+            lower * np.exp(sign * low / 2) + upper * np.exp(sign * high / 2), np.exp(sign * ratio / 2), rtol=1e-12
+        )
+    assert lower.min() >= 0
+    assert upper.min() >= 0
+
+
+def test_powers_of_root_laws_against_enumeration() -> None:
+    levels, roots = np.array([-0.3, 0.0, 0.2, 0.5]), np.array([0.3, 0.2, 0.3, 0.15])
+    law = RootLaw.from_levels(levels, roots, 0.1)
+    for n in (0, 1, 2, 5):
+        sums: dict[int, float] = {}
+        for choice in itertools.product(range(4), repeat=n):
+            place = round(sum(levels[i] for i in choice) / 0.1)
+            sums[place] = sums.get(place, 0.0) + math.prod(roots[i] for i in choice)
+        power = law.power(n)
+        found = {power.first + i: value for i, value in enumerate(power.roots.tolist()) if value > 1e-15}
+        assert found == pytest.approx(sums, abs=1e-14)
+    # For many records against the lattice walked one by one, on a window.
+    walked = np.ones(1)
+    for _ in range(400):
+        walked = np.convolve(walked, law.roots)
+    power = law.power(400)
+    start = power.first - 400 * law.first
+    np.testing.assert_allclose(
+        power.roots, walked[start : start + len(power.roots)], rtol=1e-9, atol=1e-13 * walked.max()
+    )
+    assert power.roots.sum() == pytest.approx(walked.sum(), rel=1e-11)
+
+
+def test_coarser_lattices_dominate() -> None:
+    law = RootLaw.from_levels(np.linspace(-0.4, 0.5, 40), np.full(40, 0.02), 0.01)
+    coarse = law.coarser(0.07)
+    for sign in (1, -1):
+        fine_mass, coarse_mass = (float((each.roots * np.exp(sign * each.levels / 2)).sum()) for each in (law, coarse))
+        assert coarse_mass == pytest.approx(fine_mass, rel=1e-12)
+    assert coarse.roots.sum() <= law.roots.sum()
+
+
+def random_shape(atoms: Atoms, rng: np.random.Generator) -> Shape:
+    largest = max(min(float(np.abs(atoms.levels).max(initial=0.1)), 5.0), 0.01)
+    top = None if rng.random() < 0.4 else float(rng.uniform(0.01, 1.2) * largest)
+    cuts = tuple(float(rng.choice([0.0, 0.05, 0.3, 0.6, 1.0])) for _ in range(2))
+    return Shape(top, (cuts[0], cuts[1]), int(rng.integers(-1, 2)))
+
+
+def random_pair(rng: np.random.Generator) -> Pair:
+    k = int(rng.integers(3, 5))
+    p, q = rng.dirichlet(np.full(k, rng.choice([0.5, 1.0, 3.0])), size=2)
+    for law in (p, q):
+        if rng.random() < 0.3:
+            law[int(rng.integers(k))] = 0.0
+            law /= law.sum()
+    return make_pair(p, q)
+
+
+def test_every_shape_is_above_the_linear_program(show: Show) -> None:
+    """The heart of the matter: whatever the shape, however rough the computation, no bound is below the best test."""
+    rng = np.random.default_rng(3)
+    closest, count, best_gap = math.inf, 0, []
+    for _ in range(24):
+        pair = random_pair(rng)
+        epsilon, classes = float(rng.choice([0.05, 0.3, 1.0, 3.0])), merge(pair)
+        n = int(rng.integers(1, 16 if classes.count == 3 else 7))
+        best = _solve(classes, epsilon, n)[1] if classes.count > 2 else optimum_of_two(classes.p, classes.q, epsilon, n)
+        atoms = atoms_of(pair)
+        for _ in range(5):
+            split = split_atoms(atoms, random_shape(atoms, rng))
+            for movers, sign in ((split.p_movers, 1), (split.q_movers, -1)):
+                rest = float((split.roots * np.exp(sign * split.levels / 2)).sum())
+                assert movers >= 0
+                assert split.tau + movers + rest == pytest.approx(1, abs=1e-9)
+            for effort in (QUICK, CAREFUL, ROUGH):
+                bound = Certificate(split, epsilon, effort, 0.3).bound(n)
+                assert bound >= best - 1e-9
+                closest, count = min(closest, bound - best), count + 1
+        best_gap.append(advantage_bound(pair, epsilon, n) - best)
+        assert best_gap[-1] >= -1e-9
+    show(
+        f"{count} bounds, the closest {closest:.1e} above the program; best shape: median "
+        f"{np.median(best_gap):.1e}, worst {max(best_gap):.3f}"
+    )
+    assert np.median(best_gap) < 0.002
+
+
+def optimum_of_two(p: Floats, q: Floats, epsilon: float, n: int) -> float:
+    return TwoPoint(n, float(p[1]), float(q[1]), epsilon).best()[0]
+
+
+def test_large_n_is_above_tests_that_exist() -> None:
+    """At sizes no program reaches: counting the records with a ratio above some level is a test."""
+    rng = np.random.default_rng(4)
+    for null, alternative in CONTINUOUS:
+        pair = make_pair(null, alternative)
+        atoms = atoms_of(pair)
+        for _ in range(3):
+            epsilon, n = float(10 ** rng.uniform(-3, 0.5)), int(10 ** rng.uniform(0.5, 5.5))
+            witness = max(TwoPoint(n, *pair.above(level), epsilon).best()[0] for level in (-0.1, 0.0, 0.1))
+            split = split_atoms(atoms, random_shape(atoms, rng))
+            assert Certificate(split, epsilon, QUICK, 0.3).bound(n) >= witness - 1e-9
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "epsilon", "most"),
+    [(0.6, 0.4, 0.5, 60), (0.9, 0.1, 0.1, 300), (1.0, 0.3, 0.2, 40), (0.5, 0.0, 1.0, 30), (0.55, 0.45, 0.01, 5000)],
+)
+def test_tables_of_many_counts_are_those_of_each(x: float, y: float, epsilon: float, most: int) -> None:
+    rng = np.random.default_rng(most)
+    counts = [0, 1, 2, *rng.integers(3, most, 20).tolist()]
+    ratio = np.linspace(-30, 30, 601)
+    found = balanced(make_tables(counts, x, y, epsilon, 6.0), [len(ratio)] * len(counts), np.tile(ratio, len(counts)))
+    for count, row in zip(counts, found.reshape(len(counts), -1), strict=True):
+        problem = TwoPoint(count, x, y, epsilon, reach=6.0)
+        alone = balanced([single_table(problem)], [len(ratio)], ratio)
+        # Between two windows that lie apart the single problem has a lower bound, the table every threshold.
+        slack = 1e-12 if math.isinf(problem.gap) else 2e-3
+        assert np.all(row >= alone * (1 - 1e-12))
+        assert np.all(row <= alone * (1 + slack))
+
+
+def test_far_windows_are_left_to_the_single_problem() -> None:
+    """Discounts of e^-eps a step would underflow between them."""
+    (table,) = make_tables([2000], 0.9, 0.1, 2.0, 6.0)
+    problem = TwoPoint(2000, 0.9, 0.1, 2.0, reach=6.0)
+    assert table.gap == problem.gap < math.inf
+    assert np.array_equal(table.alphas, problem.rates[0])
+
+
+def test_thinner_laws_keep_both_masses() -> None:
+    """A lattice of every third point dominates: the masses under P and under Q, and the lattice's ends, stay."""
+    rng = np.random.default_rng(4)
+    law = RootLaw(0.2, -17, rng.random(41))
+    for times in (1, 2, 3, 7, 100):
+        thin = law.thinned(times)
+        assert thin.step == pytest.approx(times * law.step)
+        for sign in (1, -1):
+            masses = [float((each.roots * np.exp(sign * each.levels / 2)).sum()) for each in (law, thin)]
+            assert masses[0] == pytest.approx(masses[1], rel=1e-12)
+        assert float(thin.roots.sum()) <= float(law.roots.sum()) * (1 + 1e-12)  # farther apart: a smaller affinity
+
+
+def test_powers_together_are_powers_one_by_one() -> None:
+    roots = np.random.default_rng(2).random(60)
+    law = RootLaw(0.1, -20, 0.999 * roots / roots.sum())
+    for one, n in zip(law.powers([0, 1, 5, 90, 300]), [0, 1, 5, 90, 300], strict=True):
+        other = law.power(n)
+        start = max(one.first, other.first)
+        end = min(one.first + len(one.roots), other.first + len(other.roots))
+        first, second = (
+            one.roots[start - one.first : end - one.first],
+            other.roots[start - other.first : end - other.first],
+        )
+        assert np.abs(first - second).max() < 1e-13 * second.max()
+        assert second.sum() > other.roots.sum() * (1 - 1e-15)
+
+
+def test_hidden_tails_by_the_program() -> None:
+    """k tails alone: p under P and q under Q, certain; the bound is the largest gain over k steps, exactly."""
+    split = split_atoms(atoms_of(make_pair([1.0, 0.0], [0.0, 1.0])), Shape(None, (1.0, 1.0)))
+    for epsilon, k in itertools.product((0.1, 1.0, 3.0), (1, 2, 3, 8)):
+        error = Certificate(split, epsilon, CAREFUL, 0.3)._hidden_errors([(k, 0)], [1], np.zeros(1))[0]
+        assert 1 - error == pytest.approx(float(largest_gain(k, epsilon)), abs=1e-9)
+
+
+def test_tails_and_movers_by_the_program() -> None:
+    """One label only P has, one only Q has, two in between: tails and movers at once, against the program."""
+    p, q = [0.15, 0.0, 0.5, 0.35], [0.0, 0.15, 0.35, 0.5]
+    for epsilon, n in ((0.2, 6), (1.0, 5), (2.0, 4)):
+        bound = advantage_bound(make_pair(p, q), epsilon, n)
+        best = optimum(p, q, epsilon=epsilon, n=n).advantage
+        assert best - 1e-9 <= bound <= best + 0.08  # few records, much mass on either side: the bound's weak spot
+
+
+GRID = [
+    ([0.6, 0.4], [0.4, 0.6]),
+    ([0.9, 0.1], [0.7, 0.3]),
+    ([1.0, 0.0], [0.9, 0.1]),
+    ([0.2, 0.3, 0.5], [0.5, 0.3, 0.2]),
+    ([0.1, 0.3, 0.6], [0.2, 0.5, 0.3]),
+    ([0.0, 0.5, 0.5], [0.2, 0.5, 0.3]),
+    ([0.05, 0.15, 0.8], [0.2, 0.2, 0.6]),
+    ([0.5, 0.3, 0.2], [0.3, 0.2, 0.5]),
+]
+
+
+def test_never_above_the_best_sample_size(show: Show) -> None:
+    """Must show 4, the bound's half: at most the program's n, and how close."""
+    ratios = {}
+    for (null, alternative), epsilon in itertools.product(GRID, (0.3, 1, 3)):
+        bound = lower_bound(null, alternative, epsilon=epsilon)
+        if len(null) == 2:
+            best = optimum_sample_size(null, alternative, epsilon=epsilon)
+        else:  # one program tells: the bound's n reaches, or the first after it that does
+            best = next(
+                n
+                for n in itertools.count(max(bound - 1, 1))
+                if _solve(merge(make_pair(null, alternative)), epsilon, n)[1] >= 2 / 3
+            )
+        assert bound <= best
+        ratios[f"{null}/{alternative} at {epsilon}"] = bound / best
+    where = min(ratios, key=lambda key: ratios[key])
+    show(f"lower_bound over the optimum's n: at least {ratios[where]:.4f} of {len(ratios)} cases, at {where}")
+    assert ratios[where] > 0.9
+
+
+@pytest.mark.parametrize(
+    ("null", "alternative", "epsilon", "least", "known"),
+    [
+        ("normal(0, 1)", "normal(0.2, 1)", 1, 108, 115),  # DESIGN 3.7: 115 with the clamp tuned, 94 without privacy
+        ("normal(0, 1)", "normal(1, 1)", 0.1, 59, 61),
+        ("laplace(0, 1)", "laplace(0.5, 1)", 0.3, 45, 46),
+        ("exponential(1)", "exponential(1.5)", 0.5, 49, 53),
+        ("poisson(3)", "poisson(4)", 0.2, 62, 65),
+        ("uniform(0, 1)", "uniform(0.2, 1.2)", 0.5, 23, 24),
+    ],
+)
+def test_between_what_is_proved_and_what_is_reached(
+    null: str, alternative: str, epsilon: float, least: int, known: int, show: Show
+) -> None:
+    """``known`` records are enough for the tight test with a tuned clamp."""
+    started = time.process_time()
+    found = lower_bound(null, alternative, epsilon=epsilon)
+    show(f"{null}/{alternative} at {epsilon}: {found} <= best <= {known}, {time.process_time() - started:.1f} s")
+    assert least <= found <= known
+
+
+def product_variation(p: Floats, q: Floats, n: int) -> float:
+    return float(
+        np.abs(
+            np.array([math.prod(x) for x in itertools.product(p, repeat=n)])
+            - np.array([math.prod(x) for x in itertools.product(q, repeat=n)])
+        ).sum()
+        / 2
+    )
+
+
+@pytest.mark.parametrize("epsilon", [0.2, 0.5, 1.0])
+def test_better_than_the_papers_coupling_and_than_no_privacy(epsilon: float, show: Show) -> None:
+    null, alternative, n = [0.2, 0.3, 0.5], [0.5, 0.3, 0.2], 8
+    pairs = coupling(null, alternative, epsilon=epsilon, n=n)
+    core = pairs.split.core
+    assert core is not None
+    variations = np.array([product_variation(core.p, core.q, m) for m in range(n + 1)])  # type: ignore[attr-defined]
+    printed = pairs.expected(np.tanh(epsilon * np.arange(n + 1) / 2), variations)
+    sharper = pairs.expected(largest_gain(np.arange(n + 1), epsilon), variations)
+    free = product_variation(np.array(null), np.array(alternative), n)
+    bound = advantage_bound(make_pair(null, alternative), epsilon, n)
+    best = optimum(null, alternative, epsilon=epsilon, n=n).advantage
+    show(
+        f"epsilon {epsilon}, n = {n}: best {best:.4f} <= {bound:.4f}; coupling {sharper:.4f}, with tanh {printed:.4f}; "
+        f"without privacy {free:.4f}"
+    )
+    assert best - 1e-9 <= bound <= min(sharper, free) + 1e-6
+    assert sharper <= printed + 1e-12
+
+
+def test_without_privacy_it_is_the_total_variation() -> None:
+    pair = make_pair("normal(0, 1)", "normal(0.5, 1)")
+    for n in (1, 10, 40, 20_000):
+        shift = 0.5 if n < 100 else 0.01
+        pair = make_pair("normal(0, 1)", f"normal({shift}, 1)")
+        variation = 2 * stats.norm.cdf(shift * math.sqrt(n) / 2) - 1
+        assert advantage_bound(pair, 60.0, n) == pytest.approx(variation, abs=3e-3)
+        assert advantage_bound(pair, 60.0, n) >= variation - 1e-9
+
+
+def test_one_record() -> None:
+    """On one record the best advantage is TV tanh(eps/2): all labels are neighbours."""
+    for (null, alternative), epsilon in itertools.product(GRID, (0.1, 1.0)):
+        pair = make_pair(null, alternative)
+        exact = pair.total_variation * math.tanh(epsilon / 2)
+        assert exact - 1e-9 <= advantage_bound(pair, epsilon, 1) <= exact * 1.35
+
+
+@pytest.mark.parametrize(
+    ("null", "alternative", "epsilon"),
+    [
+        ("normal(0, 1)", "normal(0.001, 1)", 0.01),
+        ("bernoulli(0)", "bernoulli(0.000001)", 0.01),
+        ("normal(0, 1)", "normal(1, 1)", 1e-4),
+    ],
+)
+def test_large_samples_are_quick(null: str, alternative: str, epsilon: float, show: Show) -> None:
+    started = time.process_time()
+    found = lower_bound(null, alternative, epsilon=epsilon)
+    taken = time.process_time() - started
+    show(f"{null}/{alternative} at {epsilon}: at least {found} records, {taken:.1f} s")
+    assert taken < 20
+    if "bernoulli" in null:
+        assert found == optimum_sample_size(null, alternative, epsilon=epsilon)
+    elif epsilon == 0.01:  # without privacy 2 Phi(sqrt(n)/2000) - 1 = 2/3 at 3.75 million; the tight test needs 4.2
+        assert 3_900_000 < found < 4_300_000
+    else:  # moving every differing record: n TV eps/2 = log 3
+        assert found == pytest.approx(
+            math.log(3) / (make_pair(null, alternative).total_variation * epsilon / 2), rel=0.01
+        )
+
+
+def test_other_targets() -> None:
+    sizes = [lower_bound([0.2, 0.3, 0.5], [0.5, 0.3, 0.2], epsilon=0.5, advantage=a) for a in (0.001, 0.4, 0.9, 0.99)]
+    assert sizes[0] == 1
+    assert sizes == sorted(sizes)
+    best = optimum([0.2, 0.3, 0.5], [0.5, 0.3, 0.2], epsilon=0.5, n=sizes[2] - 1)
+    assert best.advantage < 0.9
+
+
+def test_labels_of_one_ratio_are_one() -> None:
+    assert (
+        lower_bound([0.3, 0.3, 0.4], [0.2, 0.2, 0.6], epsilon=1) == lower_bound([0.6, 0.4], [0.4, 0.6], epsilon=1) == 29
+    )
+
+
+def test_refusals() -> None:
+    for advantage in (0, 1, 2, -1):
+        with pytest.raises(InvalidInput, match="advantage"):
+            lower_bound([0.5, 0.5], [0.4, 0.6], epsilon=1, advantage=advantage)
+    for epsilon in (0, -1, math.inf):
+        with pytest.raises(InvalidInput, match="epsilon"):
+            lower_bound([0.5, 0.5], [0.4, 0.6], epsilon=epsilon)
+
+
+@pytest.mark.parametrize(
+    ("null", "alternative"),
+    [("t(3)", "normal(0, 1)"), ("normal(0, 1)", "normal(0.5, 1)"), ("poisson(3)", "poisson(4)")],
+)
+def test_a_bound_never_rises_with_epsilon(null: str, alternative: str, show: Show) -> None:
+    """What no test does at an epsilon, none does at a smaller one."""
+    bounds = [lower_bound(null, alternative, epsilon=epsilon) for epsilon in (0.4, 0.45, 0.5, 0.55, 0.6, 1)]
+    show(f"{null} against {alternative}: {bounds}")
+    assert bounds == sorted(bounds, reverse=True)
+
+
+def test_heavy_tails_against_a_normal_law() -> None:
+    """65 were provable by a linear program on a dominating pair of four classes; a good test takes 68."""
+    bound = lower_bound("t(3)", "normal(0, 1)", epsilon=0.5)
+    assert 65 <= bound <= sample_size("t(3)", "normal(0, 1)", epsilon=0.5) == 68
+
+
+@pytest.mark.parametrize("n", [10**5, 5 * 10**6, 10**9, 10**12])
+def test_more_records_than_anybody_needs(n: int) -> None:
+    """Nothing is left of the affinity: the bound is that of certainty, without a warning."""
+    assert advantage_bound(make_pair("normal(0, 1)", "normal(0.5, 1)"), 0.5, n) == 1.0
+    assert plan("normal(0, 1)", "normal(0.5, 1)", epsilon=0.5, n=n).design.advantage == pytest.approx(1.0)
+
+
+def test_shares_of_levels_far_apart() -> None:
+    """P-mass and Q-mass are kept where e^(width/2) overflows; as sinh has it where it does not."""
+    for low, ratio, high in ((-1.0, 0.5, 2.0), (0.0, 1e-9, 1.0), (-700.0, 1.0, 690.0)):
+        lower, upper = (float(each) for each in shares(np.array(ratio), low, high))
+        assert lower == pytest.approx(math.sinh((high - ratio) / 2) / math.sinh((high - low) / 2), rel=1e-12)
+        assert upper == pytest.approx(math.sinh((ratio - low) / 2) / math.sinh((high - low) / 2), rel=1e-12)
+    far = shares(np.array([-5000.0, 0.0, 5000.0]), -5000.0, 5000.0)
+    assert [each.tolist() for each in far] == [[1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]

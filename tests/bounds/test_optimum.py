@@ -1,0 +1,292 @@
+"""The best private test: the table of DESIGN 3.7, programs written another way, Wasserstein's sandwich."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import time
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from scipy import optimize, stats
+
+from privatest.bounds import optimum, optimum_sample_size
+from privatest.bounds.certificate import balanced, single_table
+from privatest.bounds.histogram_test import DENOMINATOR, exp_below
+from privatest.bounds.optimum import _repaired, _solve, _staircase
+from privatest.bounds.two_point import TwoPoint, binomial
+from privatest.errors import InvalidInput, PrivatestError
+from privatest.hypotheses import make_pair
+from privatest.rational import rational
+from privatest.theory.histograms import Histograms, merge
+from privatest.theory.wasserstein import wasserstein
+
+Show = Callable[[str], None]
+Law = list[float]
+
+TABLE: list[tuple[Law, Law, float, int]] = [
+    ([0.4, 0.6], [0.6, 0.4], 1, 29),
+    ([0.4, 0.6], [0.6, 0.4], 2, 25),
+    ([1.0, 0.0], [0.9, 0.1], 0.5, 53),
+    ([0.2, 0.3, 0.5], [0.5, 0.3, 0.2], 1, 12),
+]
+
+
+def all_tests_program(p: Law, q: Law, epsilon: float, n: int, u: float = 1.0, v: float = 1.0) -> float:
+    """max over all private g of u E_P g - v E_Q g: every pair of neighbours, nothing merged, nothing sorted."""
+    table = Histograms(len(p), n).table
+    laws = [np.array([stats.multinomial.pmf(h, n, law) for h in table]) for law in (p, q)]
+    apart = np.abs(table[:, None] - table[None]).sum(axis=2)
+    factor = math.exp(epsilon)
+    rows, limits = [], []
+    for i, j in zip(*np.nonzero(apart == 2), strict=True):
+        first, second = np.zeros(len(table)), np.zeros(len(table))
+        first[i], first[j] = 1, -factor
+        second[i], second[j] = factor, -1
+        rows += [first, second]
+        limits += [0.0, factor - 1]
+    found = optimize.linprog(v * laws[1] - u * laws[0], A_ub=np.array(rows), b_ub=np.array(limits), bounds=(0, 1))
+    return float(-found.fun)
+
+
+@pytest.mark.parametrize(("null", "alternative", "epsilon", "n"), TABLE)
+def test_sample_sizes_of_the_table(null: Law, alternative: Law, epsilon: float, n: int, show: Show) -> None:
+    found = optimum_sample_size(null, alternative, epsilon=epsilon)
+    here, before = (optimum(null, alternative, epsilon=epsilon, n=size) for size in (n, n - 1))
+    show(f"optimum {null}/{alternative} at epsilon {epsilon}: n = {found}, advantage {here.advantage:.6f}")
+    assert found == n
+    assert here.advantage >= 2 / 3 > before.advantage
+
+
+@pytest.mark.parametrize(
+    ("null", "alternative", "epsilon", "n"),
+    [
+        ([0.6, 0.4], [0.4, 0.6], 0.5, 7),
+        ([0.2, 0.3, 0.5], [0.5, 0.3, 0.2], 0.3, 5),
+        ([0.0, 0.5, 0.5], [0.2, 0.4, 0.4], 1.0, 5),
+        ([0.1, 0.2, 0.7], [0.3, 0.3, 0.4], 2.0, 5),
+        ([0.5, 0.5, 0.0], [0.0, 0.5, 0.5], 0.7, 4),
+        ([0.1, 0.2, 0.3, 0.4], [0.4, 0.1, 0.25, 0.25], 0.6, 3),
+        ([0.1, 0.2, 0.3, 0.4], [0.2, 0.4, 0.3, 0.1], 0.6, 3),  # two labels of one ratio
+    ],
+)
+def test_against_the_program_over_all_tests(null: Law, alternative: Law, epsilon: float, n: int) -> None:
+    """Classes, monotone tests and outermost neighbours only: nothing is lost."""
+    found = optimum(null, alternative, epsilon=epsilon, n=n)
+    assert found.advantage == pytest.approx(all_tests_program(null, alternative, epsilon, n), abs=1e-8)
+    assert -1e-12 <= found.gap <= 1e-7
+
+
+@pytest.mark.parametrize(("x", "y"), [(0.6, 0.4), (1.0, 0.9), (0.3, 0.0), (0.9, 0.2), (0.52, 0.5)])
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
+def test_two_points_closed_form_against_the_program(x: float, y: float, epsilon: float) -> None:
+    for n in (1, 2, 6, 11):
+        classes = merge(make_pair([1 - x, x], [1 - y, y]))
+        _, bound = _solve(classes, epsilon, n)
+        assert TwoPoint(n, x, y, epsilon).best()[0] == pytest.approx(bound, abs=1e-8)
+        assert optimum([1 - x, x], [1 - y, y], epsilon=epsilon, n=n).advantage == pytest.approx(bound, abs=1e-8)
+
+
+@pytest.mark.parametrize("epsilon", [0.2, 1.5])
+def test_two_points_with_prior_weights(epsilon: float) -> None:
+    """Phi(u, v) = u - max (u E_P g - v E_Q g), which the lower bound rests on."""
+    table = single_table(TwoPoint(6, 0.7, 0.35, epsilon))
+    for ratio in (-3.0, -0.8, 0.0, 0.4, 2.5):
+        u, v = math.exp(ratio / 2), math.exp(-ratio / 2)
+        exact = u - all_tests_program([0.3, 0.7], [0.65, 0.35], epsilon, 6, u, v)
+        assert float(balanced([table], [1], np.array([ratio]))[0]) == pytest.approx(exact, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("n", "x", "y", "epsilon"),
+    [
+        (40, 0.6, 0.4, 0.3),
+        (300, 0.99, 0.01, 0.02),
+        (5000, 0.51, 0.5, 0.1),
+        (38_118, 0.5075, 0.4925, 0.1),
+        (50, 1.0, 0.0, 5.0),
+    ],
+)
+def test_weighted_errors_against_every_threshold(n: int, x: float, y: float, epsilon: float) -> None:
+    """All thresholds tried, for prior ratios far out too; in gaps between the counts the bound is a little lower."""
+    table = single_table(TwoPoint(n, x, y, epsilon))
+    j, counts = np.arange(-1, n + 1), np.arange(n + 1)
+    b = math.exp(-epsilon)
+    laws = [stats.binom.pmf(counts, n, rate) for rate in (x, y)]
+    wide = [np.flatnonzero(law > 1e-25) for law in laws]
+    j = j[(j >= min(w[0] for w in wide) - 2) & (j <= max(w[-1] for w in wide) + 2)]
+    errors = []
+    for law, kept, sign in zip(laws, wide, (1, -1), strict=True):
+        z = j[:, None] - counts[kept][None, :] if sign > 0 else counts[kept][None, :] - j[:, None] - 1
+        cdf = np.where(
+            z < 0, np.exp(epsilon * np.minimum(z, 0)) / (1 + b), 1 - b * np.exp(-epsilon * np.maximum(z, 0)) / (1 + b)
+        )
+        errors.append(cdf @ law[kept])
+    ratio = np.linspace(-25, 25, 101)
+    lines = np.exp(ratio / 2)[:, None] * errors[0] + np.exp(-ratio / 2)[:, None] * errors[1]
+    exact = np.minimum(lines.min(axis=1), np.exp(-np.abs(ratio) / 2))
+    found = balanced([table], [len(ratio)], ratio)
+    assert np.all(found <= exact * (1 + 1e-9) + 1e-16)
+    assert np.all(found >= exact * (1 - epsilon**2) - 1e-16)  # real thresholds instead of whole ones, in gaps
+
+
+def test_binomials_against_scipy() -> None:
+    for n, rate in ((1, 0.5), (7, 0.0), (7, 1.0), (1000, 0.3), (10**8, 0.4999), (10**6, 1e-6)):
+        first, law = binomial(n, rate)
+        assert law.sum() == pytest.approx(1, abs=1e-14)
+        np.testing.assert_allclose(
+            law, stats.binom.pmf(np.arange(first, first + len(law)), n, rate), rtol=1e-9, atol=1e-16
+        )
+
+
+def random_cases(count: int, seed: int) -> list[tuple[npt.NDArray[np.float64], npt.NDArray[np.float64], float, int]]:
+    rng = np.random.default_rng(seed)
+    found = []
+    while len(found) < count:
+        k = int(rng.integers(2, 5))
+        p, q = rng.dirichlet(np.full(k, rng.choice([0.4, 1.0, 3.0])), size=2)
+        if rng.random() < 0.3:
+            p[0] = 0.0
+            p /= p.sum()
+        found.append((p, q, float(rng.choice([0.05, 0.3, 1.0, 2.0, 5.0])), int(rng.integers(1, 13 if k < 4 else 6))))
+    return found
+
+
+def test_wassersteins_sandwich(show: Show) -> None:
+    """Must show 6: W/4 <= the best advantage <= W, and a third of W is reached by (1 + f)/3."""
+    ratios = []
+    for p, q, epsilon, n in random_cases(30, seed=6):
+        distance = wasserstein(p, q, epsilon=epsilon, n=n).value
+        best = optimum(p, q, epsilon=epsilon, n=n).advantage
+        assert distance / 4 <= best <= distance + 1e-9
+        ratios.append(best / distance)
+    show(f"best advantage / W over {len(ratios)} cases: {min(ratios):.3f} to {max(ratios):.3f}")
+    assert min(ratios) > 1 / 3
+
+
+def test_every_repaired_program_is_private_and_close(show: Show) -> None:
+    """Must show 7, by the exact check over all neighbouring histograms, which unrepaired solutions fail."""
+    gaps, unrepaired = [], 0
+    cases = [case for case in random_cases(60, seed=7) if merge(make_pair(*case[:2])).count > 2]
+    for p, q, epsilon, n in cases:
+        found = optimum(p, q, epsilon=epsilon, n=n)
+        assert found.method == "linear program"
+        assert found.test.is_private()
+        assert found.test.largest_log_ratio() <= epsilon * (1 + 1e-9)
+        gaps.append(found.gap)
+        raw, _ = _solve(merge(make_pair(p, q)), epsilon, n)
+        rows = Histograms(merge(make_pair(p, q)).count, n).rows
+        low, high = raw[rows].min(axis=1), raw[rows].max(axis=1)
+        factor = exp_below(rational(epsilon))
+        rounded = (np.rint(low * DENOMINATOR).astype(object), np.rint(high * DENOMINATOR).astype(object))
+        unrepaired += bool(np.any(rounded[1] * factor.denominator > rounded[0] * factor.numerator))
+    show(f"{len(cases)} programs: largest gap {max(gaps):.1e}; {unrepaired} would not be private unrepaired")
+    assert max(gaps) <= 1e-7
+    assert unrepaired > 0
+
+
+@pytest.mark.parametrize("failures", [1, 2, 3])
+def test_a_solver_that_gives_up_is_asked_again(failures: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """HiGHS has given up at tolerance 1e-10 (status 15); what is then found is as private, and its bound holds."""
+    asked = ([0.2, 0.3, 0.5], [0.5, 0.3, 0.2])
+    best, distance = optimum(*asked, epsilon=1, n=7), wasserstein(*asked, epsilon=1, n=7).value
+    solve, tried = optimize.linprog, []
+
+    def fails(*words: object, **options: object) -> object:
+        tried.append(options["options"])
+        if len(tried) % (failures + 1):
+            return optimize.OptimizeResult(x=None, status=4, message="(HiGHS Status 15: model_status is Unknown)")
+        return solve(*words, **options)  # type: ignore[call-overload]
+
+    monkeypatch.setattr(optimize, "linprog", fails)
+    again = optimum(*asked, epsilon=1, n=7)
+    assert again.advantage == pytest.approx(best.advantage, abs=1e-6)
+    assert best.advantage <= again.bound + 1e-12
+    assert wasserstein(*asked, epsilon=1, n=7).value == pytest.approx(distance, abs=1e-6)
+    assert len(tried) == 2 * (failures + 1)
+    monkeypatch.setattr(optimize, "linprog", lambda *_, **__: optimize.OptimizeResult(x=None, status=4, message="15"))
+    with pytest.raises(PrivatestError, match="was not solved: 15 Use a smaller n"):
+        optimum(*asked, epsilon=1, n=7)
+
+
+def test_repair_of_a_badly_broken_solution() -> None:
+    histograms = Histograms(3, 6)
+    rng = np.random.default_rng(1)
+    g = np.clip(
+        _solve(merge(make_pair([0.2, 0.3, 0.5], [0.5, 0.3, 0.2])), 1.0, 6)[0] + rng.normal(0, 1e-3, histograms.count),
+        0,
+        1,
+    )
+    numerators = _repaired(g, histograms, exp_below(rational(1)))
+    test = optimum([0.2, 0.3, 0.5], [0.5, 0.3, 0.2], epsilon=1, n=6).test
+    import dataclasses
+
+    assert dataclasses.replace(test, numerators=numerators).is_private()
+
+
+def test_staircases_are_private_and_nearly_exact() -> None:
+    for epsilon, n, threshold in itertools.product((0.01, 0.7, 5.0), (1, 4, 4000), (-1, 0, 2)):
+        factor = exp_below(rational(epsilon))
+        g = _staircase(n, threshold, factor)[::-1].astype(object)  # by increasing counts
+        for low, high in itertools.pairwise(g.tolist()):
+            assert high * factor.denominator <= low * factor.numerator
+            assert (DENOMINATOR - low) * factor.denominator <= (DENOMINATOR - high) * factor.numerator
+        b = math.exp(-epsilon)
+        away = np.arange(n + 1) - threshold
+        exact = np.where(
+            away > 0,
+            1 - np.exp(-epsilon * np.maximum(away - 1, 0)) * b / (1 + b),
+            np.exp(epsilon * np.minimum(away, 0)) * b / (1 + b),
+        )
+        np.testing.assert_allclose(g.astype(float) / DENOMINATOR, exact, atol=1e-12)
+
+
+def test_the_best_advantage_never_falls_with_n_and_epsilon() -> None:
+    for null, alternative in (([0.6, 0.4], [0.4, 0.6]), ([0.1, 0.2, 0.7], [0.3, 0.3, 0.4])):
+        by_n = [optimum(null, alternative, epsilon=0.5, n=n).advantage for n in range(1, 16)]
+        by_epsilon = [optimum(null, alternative, epsilon=e, n=8).advantage for e in (0.1, 0.2, 0.5, 1, 2, 4, 8)]
+        assert all(a <= b + 1e-9 for series in (by_n, by_epsilon) for a, b in itertools.pairwise(series))
+
+
+def test_without_privacy_in_the_limit() -> None:
+    p, q = np.array([0.1, 0.2, 0.7]), np.array([0.3, 0.3, 0.4])
+    histograms = Histograms(3, 8)
+    variation = np.abs(histograms.law(p) - histograms.law(q)).sum() / 2
+    assert optimum(p, q, epsilon=40, n=8).advantage == pytest.approx(variation, abs=1e-9)
+
+
+def test_thousands_of_coins_at_once(show: Show) -> None:
+    started = time.process_time()
+    found = optimum([0.52, 0.48], [0.48, 0.52], epsilon=0.1, n=5000)
+    size = optimum_sample_size([0.501, 0.499], [0.499, 0.501], epsilon=0.05)
+    taken = time.process_time() - started
+    show(f"optimum of 5000 coins and a sample size of {size}: {taken:.2f} s together")
+    assert found.method == "closed form"
+    assert found.gap < 1e-9
+    assert taken < 5
+
+
+def test_names_and_printing() -> None:
+    found = optimum({"no": 0.2, "maybe": 0.3, "yes": 0.5}, {"no": 0.5, "maybe": 0.3, "yes": 0.2}, epsilon=1, n=4)
+    assert "method='linear program'" in repr(found)
+    assert found.test.run(["yes"] * 4).decision in ("null", "alternative")
+    assert found.n == found.test.n == 4
+
+
+def test_refusals() -> None:
+    with pytest.raises(InvalidInput, match=r"finite domain.*lower_bound"):
+        optimum("normal(0, 1)", "normal(1, 1)", epsilon=1, n=5)
+    with pytest.raises(InvalidInput, match=r"linear program of 2003001 variables and 8004000 constraints.*lower_bound"):
+        optimum([0.2, 0.3, 0.5], [0.5, 0.3, 0.2], epsilon=1, n=2000)
+    with pytest.raises(InvalidInput, match="linear program of"):
+        optimum_sample_size([0.333, 0.333, 0.334], [0.334, 0.333, 0.333], epsilon=1)
+    with pytest.raises(InvalidInput, match="table of"):
+        optimum([0.5, 0.5], [0.4, 0.6], epsilon=1, n=10**9)
+    for bad in (0, 1, 1.5, -0.1):
+        with pytest.raises(InvalidInput, match="advantage"):
+            optimum_sample_size([0.5, 0.5], [0.4, 0.6], epsilon=1, advantage=bad)
+    for epsilon in (0, -1, math.inf):
+        with pytest.raises(InvalidInput, match="epsilon"):
+            optimum([0.5, 0.5], [0.4, 0.6], epsilon=epsilon, n=3)

@@ -1,0 +1,306 @@
+"""Running on data: the index convention, what comes back, and what must not stop it.
+
+Plans: accuracy before any data are seen, and refusals that name the remedy.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from privatest.changepoint import ChangePlan, ChangePoint, detect_change, plan_change
+from privatest.errors import Infeasible, InvalidData, InvalidInput
+
+COINS = ("bernoulli(0.2)", "bernoulli(0.8)")
+METHODS = ("direct", "blocks", "paper")
+
+
+def series(n: int, change: int) -> np.ndarray:
+    """The cleanest series there is: zeros, then ones."""
+    return (np.arange(n) >= change).astype(np.int64)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("change", [40, 100, 133])
+def test_the_index_is_that_of_the_first_new_record(method: str, change: int) -> None:
+    """At a large epsilon a clean series leaves no doubt, but for the bits, which know blocks only."""
+    plan = plan_change(*COINS, epsilon=30, method=method)
+    rng = np.random.default_rng(1)
+    found = [plan.detect(series(200, change), rng=rng).index for _ in range(5)]
+    assert found == [change // plan.block * plan.block if method == "paper" else change] * 5
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_all_new_is_0_and_none_new_is_n(method: str) -> None:
+    plan = plan_change(*COINS, epsilon=30, method=method)
+    rng = np.random.default_rng(2)
+    assert plan.detect(series(60, 0), rng=rng).index == 0
+    last = plan.detect(series(60, 60), rng=rng).index
+    # The paper's argmin runs over blocks only: the last block is as late as it can say.
+    assert last == (60 // plan.block - 1) * plan.block if method == "paper" else last == 60
+
+
+@pytest.mark.parametrize("method", ["auto", *METHODS])
+def test_what_comes_back(method: str) -> None:
+    point = detect_change(series(300, 150), *COINS, epsilon=1, beta=0.2, method=method, rng=np.random.default_rng(3))
+    assert isinstance(point, ChangePoint)
+    assert isinstance(point.index, int)
+    assert 0 <= point.index <= 300
+    assert (point.epsilon, point.beta, point.n, point.changed) == (1.0, 0.2, 300, None)
+    assert point.method == method or method == "auto"
+    assert point.simulated
+    assert not point.private
+    document = json.loads(json.dumps(point.to_dict()))
+    assert document["index"] == point.index
+    assert document["private"] is False
+    known = "index accuracy beta changed epsilon method n false_alarm power neighbours simulated block sums receipt"
+    assert {field.name for field in fields(point)} == set(known.split())
+    assert "SIMULATED" in str(point)
+
+
+def test_the_noisy_sums_come_with_the_index() -> None:
+    """At epsilon 60 the noise is less than a step: the sums are those of the clamped ratios, block by block."""
+    data = series(303, 150)
+    plan = plan_change(*COINS, epsilon=60, method="blocks")
+    point = plan.detect(data)
+    assert point.block is not None
+    assert point.sums is not None
+    assert plan.clamp is not None
+    start = len(data) % point.block // 2
+    blocks = data[start : start + len(point.sums) * point.block].reshape(-1, point.block)
+    low, high = plan.clamp
+    exact = np.where(blocks == 0, high, low).sum(axis=1)
+    assert np.max(np.abs(np.array(point.sums) - exact)) <= (high - low) / 4 + 1e-9
+    assert "sums" not in repr(point)
+    assert ChangePoint.from_dict(json.loads(json.dumps(point.to_dict()))) == point
+    direct = plan_change(*COINS, epsilon=1, method="direct").detect(data)
+    assert (direct.block, direct.sums) == (None, None)
+    paper = plan_change(*COINS, epsilon=1, method="paper").detect(data)
+    assert (paper.sums, paper.block is None) == (None, False)
+
+
+def test_without_a_generator_the_answer_is_private() -> None:
+    point = detect_change(series(300, 150), *COINS, epsilon=1)
+    assert point.private
+    assert point.to_dict()["simulated"] is False
+    assert "1-differentially private" in str(point)
+    doubtful = np.random.default_rng(9).integers(0, 2, size=300)
+    indices = {detect_change(doubtful, *COINS, epsilon=0.3).index for _ in range(20)}
+    assert len(indices) > 1  # the system's randomness, afresh each time
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_no_change(method: str) -> None:
+    rng = np.random.default_rng(4)
+    plan = plan_change(*COINS, epsilon=1, n=400, method=method, false_alarm=0.05)
+    quiet = plan.detect(series(400, 400), rng=rng)
+    assert (quiet.changed, quiet.index) == (False, None)
+    assert quiet.false_alarm is not None
+    assert quiet.false_alarm <= 0.05
+    assert "no change in 400 records" in str(quiet)
+    loud = plan.detect(series(400, 200), rng=rng)
+    assert loud.changed is True
+    assert loud.index is not None
+    assert loud.epsilon == 1.0
+
+
+@pytest.mark.parametrize("kind", ["list", "pandas", "polars", "pyarrow", "floats", "booleans"])
+def test_data_of_many_kinds_give_the_same_answer(kind: str) -> None:
+    values = series(200, 90)
+    if kind in ("pandas", "polars", "pyarrow"):
+        module = pytest.importorskip(kind)
+        make = module.table if kind == "pyarrow" else module.DataFrame
+        data, column = make({"t": np.arange(200), "x": values}), "x"
+    else:
+        data = {"list": values.tolist(), "floats": values.astype(float), "booleans": values.astype(bool)}[kind]
+        column = None
+    point = detect_change(data, *COINS, epsilon=1, column=column, rng=np.random.default_rng(5))
+    assert point == detect_change(values, *COINS, epsilon=1, rng=np.random.default_rng(5))
+
+
+def test_labels() -> None:
+    old, new = {"ok": 0.9, "fault": 0.1}, {"ok": 0.4, "fault": 0.6}
+    data = ["ok"] * 80 + ["fault"] * 80
+    point = detect_change(data, old, new, epsilon=3, rng=np.random.default_rng(6))
+    assert point.index is not None
+    assert abs(point.index - 80) <= point.accuracy
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_records_that_make_no_sense_neither_raise_nor_show(method: str) -> None:
+    values = [None, float("nan"), "text", float("inf"), [1], 2.5, *series(194, 94).tolist()]
+    point = detect_change(values, *COINS, epsilon=1, method=method, rng=np.random.default_rng(7))
+    assert point.n == 200
+
+
+def test_structure_may_raise() -> None:
+    with pytest.raises(InvalidData, match="no records"):
+        detect_change([], *COINS, epsilon=1)
+    with pytest.raises(InvalidData, match="single text"):
+        detect_change("0101", *COINS, epsilon=1)
+    with pytest.raises(InvalidData, match="no order"):
+        detect_change({0, 1}, *COINS, epsilon=1)
+    with pytest.raises(InvalidData, match="fewer than one block"):
+        detect_change([0, 1], *COINS, epsilon=0.1)
+    with pytest.raises((Infeasible, InvalidData)):
+        detect_change(series(50, 25), "normal(0, 1)", "normal(0.2, 1)", epsilon=1)
+    with pytest.raises(InvalidData, match="plan is for n=100"):
+        plan_change(*COINS, epsilon=1, n=100).detect(series(99, 50))
+    with pytest.raises(InvalidInput, match="rng="):
+        detect_change(series(100, 50), *COINS, epsilon=1, rng=5)  # type: ignore[arg-type]
+
+
+def test_a_seed_makes_it_reproducible() -> None:
+    one, other = (detect_change(series(200, 90), *COINS, epsilon=0.5, rng=np.random.default_rng(8)) for _ in range(2))
+    assert one == other
+
+
+@pytest.mark.parametrize(
+    ("null", "alternative"), [COINS, ("bernoulli(0.05)", "bernoulli(0.1)"), ([0.3, 0.7], [0.9, 0.1])]
+)
+def test_records_that_make_no_sense_count_for_neither_side(null: Any, alternative: Any) -> None:
+    """Their score is the ratio 0, clamped, to a thirty-second of the clamp, also where the scores have two values."""
+    for method in ("blocks", "direct"):
+        score = plan_change(null, alternative, epsilon=1, method=method)._design.probe
+        assert score is not None
+        low, high = score.bounds()
+        assert abs(float(score.origin + score.step * score.odd_score) - min(max(0.0, low), high)) <= (high - low) / 32
+
+
+NORMALS = ("normal(0, 1)", "normal(1, 1)")
+
+
+@pytest.mark.parametrize("pair", [COINS, NORMALS])
+def test_auto_takes_the_smaller_computed_accuracy(pair: tuple[str, str]) -> None:
+    plan = plan_change(*pair, epsilon=1)
+    each = {method: plan_change(*pair, epsilon=1, method=method) for method in ("direct", "blocks", "paper")}
+    assert {name: each[name].method for name in each} == {name: name for name in each}
+    assert plan.accuracy == min(each["direct"].accuracy, each["blocks"].accuracy)
+    assert plan.method in plan.compared
+    assert each["paper"].accuracy > plan.accuracy
+    assert each["paper"].runs == 0
+    assert each["blocks"].runs >= 1000
+
+
+def test_accuracy_improves_with_epsilon_and_with_beta() -> None:
+    by_epsilon = [plan_change(*COINS, epsilon=epsilon).accuracy for epsilon in (0.2, 0.5, 1, 3)]
+    assert by_epsilon == sorted(by_epsilon, reverse=True)
+    by_beta = [plan_change(*COINS, epsilon=1, beta=beta).accuracy for beta in (0.01, 0.1, 0.3)]
+    assert by_beta == sorted(by_beta, reverse=True)
+
+
+def test_plans_are_the_same_every_time_and_for_every_spelling() -> None:
+    one, other = plan_change(*COINS, epsilon=1), plan_change([0.8, 0.2], [0.2, 0.8], epsilon=1)
+    assert (one.accuracy, one.block, one.method) == (other.accuracy, other.block, other.method)
+    law = stats.norm(0, 1).logpdf
+    fresh = [plan_change(stats.norm(0, 1), stats.norm(1, 1), epsilon=1).to_dict() for _ in range(2)]
+    assert fresh[0] == fresh[1]
+    assert law(0) < 0
+
+
+def test_a_plan_prints_and_travels_as_plain_values() -> None:
+    plan = plan_change(*NORMALS, epsilon=0.5, n=400, false_alarm=0.05)
+    document = json.loads(json.dumps(plan.to_dict()))
+    assert document["accuracy"] == plan.accuracy
+    assert document["n"] == 400
+    assert set(document) == {name for name in plan.__dataclass_fields__ if not name.startswith("_")}
+    assert "within" in str(plan)
+    assert "false alarms with probability at most 0.04" in str(plan)
+    assert "_design" not in repr(plan)
+    assert plan.informative is True
+    assert plan_change(*NORMALS, epsilon=0.5).informative is None
+
+
+@pytest.mark.parametrize("method", ["auto", "direct", "blocks", "paper"])
+def test_no_change_as_an_answer(method: str) -> None:
+    plan = plan_change(*COINS, epsilon=1, method=method, false_alarm=0.01)
+    assert plan.false_alarm is not None
+    assert plan.power is not None
+    assert 0 < plan.false_alarm <= 0.01
+    assert plan.power >= 0.9
+    assert plan.threshold is not None
+    assert plan.accuracy > plan_change(*COINS, epsilon=1, method=method).accuracy
+    assert plan.power_after(plan.accuracy) == pytest.approx(plan.power)
+    assert plan.power_after(1) <= plan.power_after(3 * plan.accuracy)
+    assert plan.power_after(10**9) > 1 - 1e-9
+
+
+def test_a_plan_that_always_names_an_index_has_no_power() -> None:
+    plan = plan_change(*COINS, epsilon=1)
+    assert (plan.power, plan.false_alarm, plan.threshold) == (None, None, None)
+    with pytest.raises(InvalidInput, match="false_alarm="):
+        plan.power_after(10)
+
+
+def test_one_sided_supports_and_infinite_ratios() -> None:
+    rare = plan_change("bernoulli(0)", "bernoulli(0.1)", epsilon=1)
+    assert rare.accuracy < 100
+    disjoint = plan_change([1.0, 0.0], [0.0, 1.0], epsilon=1)
+    assert disjoint.accuracy <= 8
+    assert plan_change("uniform(0, 1)", "uniform(0.5, 1.5)", epsilon=1).accuracy < 40
+
+
+def test_series_too_short_for_a_block_or_for_the_accuracy() -> None:
+    plan = plan_change(*NORMALS, epsilon=0.1)
+    with pytest.raises(InvalidData, match=rf"has 10 records, fewer than one block of \d+. Pass at least {plan.block}"):
+        plan_change(*NORMALS, epsilon=0.1, n=10, method=plan.method)
+    plan = plan_change(*NORMALS, epsilon=0.1, method="direct")
+    with pytest.raises(Infeasible, match=rf"within {plan.accuracy} records, and the series has 100"):
+        plan_change(*NORMALS, epsilon=0.1, n=100, method="direct")
+
+
+def test_an_accuracy_of_half_the_series_is_said_to_be_no_better_than_its_middle() -> None:
+    plan = plan_change(*COINS, epsilon=0.5, n=30)
+    assert plan.informative is False
+    point = plan.detect(np.zeros(30), rng=np.random.default_rng(1))
+    assert not point.informative
+    assert "no better than naming the middle" in str(point)
+
+
+def test_infeasible_false_alarms_name_the_smallest_epsilon() -> None:
+    with pytest.raises(Infeasible, match=r"smallest epsilon that does is about [\d.]+") as caught:
+        plan_change(*COINS, epsilon=0.2, n=60, false_alarm=0.01, method="blocks")
+    smallest = float(re.findall(r"is about ([\d.]+)\. ", str(caught.value))[0])
+    assert 0.2 < smallest < 10
+    plan_change(*COINS, epsilon=smallest, n=60, false_alarm=0.01, method="blocks")
+    with pytest.raises(Infeasible):
+        plan_change(*COINS, epsilon=round(smallest * 0.6, 2), n=60, false_alarm=0.01, method="blocks")
+    with pytest.raises(Infeasible, match="no epsilon does"):
+        plan_change(*COINS, epsilon=1, n=3, false_alarm=1e-6, method="blocks")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"epsilon": 0}, "epsilon=0 must be greater than 0"),
+        ({"epsilon": float("nan")}, "epsilon=nan must be finite"),
+        ({"epsilon": 1, "beta": 1.5}, r"beta=1.5 must lie in \(0, 1\)"),
+        ({"epsilon": 1, "method": "block"}, "Did you mean 'blocks'"),
+        ({"epsilon": 1, "false_alarm": 0}, r"false_alarm=0 must lie in \(0, 1\)"),
+        ({"epsilon": 1, "n": 0}, "n=0 must be a whole number"),
+        ({"epsilon": 1, "distance": 0.2}, "Give either the alternative"),
+    ],
+)
+def test_arguments_are_checked(arguments: dict[str, float], message: str) -> None:
+    with pytest.raises(InvalidInput, match=message):
+        plan_change(*COINS, **arguments)
+
+
+def test_an_alternative_or_a_distance_is_needed() -> None:
+    with pytest.raises(InvalidInput, match="Give either the alternative"):
+        plan_change(COINS[0], epsilon=1)
+    with pytest.raises(InvalidInput, match="method='direct' needs the alternative"):
+        plan_change(COINS[0], distance=0.3, epsilon=1, method="direct")
+
+
+def test_plans_are_frozen() -> None:
+    plan = plan_change(*COINS, epsilon=1)
+    assert isinstance(plan, ChangePlan)
+    with pytest.raises(AttributeError):
+        plan.accuracy = 1  # type: ignore[misc]

@@ -1,0 +1,464 @@
+"""Designed tests: what they decide and release, that they refuse before they draw, and that documents are strict."""
+
+from __future__ import annotations
+
+import dataclasses
+import gc
+import json
+import math
+import traceback
+import weakref
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import privatest as pt
+from privatest.decision import PrivateTest, Release
+from privatest.errors import InvalidData, InvalidDocument, InvalidInput
+from privatest.laws.total import NoisyTotal
+from privatest.privacy import Laplace, Noise, NoNoise, Tulap
+from privatest.scores import DyadicCells, LabelCells, Score
+from tests.laws.designs import DESIGNS, designed, sample
+from tests.laws.reference import law_of_sum, tails
+
+PRIVATE = [name for name in DESIGNS if DESIGNS[name].kind in ("tight", "scllr", "ncllr")]
+RUNS = 1500
+
+
+def data(name: str, seed: int = 0) -> Any:
+    return sample(name, "null", np.random.default_rng(seed), DESIGNS[name].n)
+
+
+class TestDesign:
+    @pytest.mark.parametrize("name", DESIGNS)
+    def test_it_is_frozen_and_prints_what_counts(self, name: str) -> None:
+        test = designed(name)
+        for field in dataclasses.fields(test):
+            with pytest.raises(dataclasses.FrozenInstanceError):
+                setattr(test, field.name, None)
+        text = repr(test)
+        for part in (repr(test.name), f"n={test.n}", f"width={test.score.width}", "threshold=", "clamp=("):
+            assert part in text
+        assert ("NOT PRIVATE" in text) == (not test.private)
+
+    @pytest.mark.parametrize("name", PRIVATE)
+    def test_the_noise_pays_for_the_width(self, name: str) -> None:
+        test = designed(name)
+        assert test.private
+        assert test.noise.privacy_loss(test.score.width) <= test.epsilon * (1 + 1e-15)
+
+    def test_too_little_noise_is_refused_however_the_test_is_made(self) -> None:
+        test = designed("tight, text")
+        assert isinstance(test.noise, Tulap)
+        less: list[Noise] = [Tulap(test.noise.epsilon, test.score.width - 1), NoNoise()]
+        less += [
+            Tulap(test.noise.epsilon * 2, test.score.width),
+            Laplace(Fraction(test.score.width) * Fraction(99, 100)),
+        ]
+        for noise in less:
+            with pytest.raises(InvalidInput, match="privacy loss"):
+                dataclasses.replace(test, noise=noise)
+        for epsilon in (0.5, 0.0, -1.0, math.nan):
+            with pytest.raises(InvalidInput, match="privacy loss"):
+                dataclasses.replace(test, epsilon=epsilon)
+
+    def test_no_loss_beyond_the_rounding_of_a_double_passes(self) -> None:
+        """One step on each side: what rounds to epsilon passes and is paid for; the next double is refused."""
+        test = designed("tight, text")
+        width, epsilon = test.score.width, Fraction(test.epsilon)
+        above = Fraction(math.nextafter(test.epsilon, math.inf)) - epsilon
+        for over, passes in ((Fraction(0), True), (above / 3, True), (above * 2 / 3, False), (epsilon / 10**9, False)):
+            for noise in (Laplace(width / (epsilon + over)), Tulap(epsilon + over, width)):
+                if passes:
+                    found = dataclasses.replace(test, noise=noise)
+                    assert found.price == epsilon + over
+                else:
+                    with pytest.raises(InvalidInput, match="privacy loss"):
+                        dataclasses.replace(test, noise=noise)
+
+    def test_an_exact_budget_is_not_exceeded_at_all(self) -> None:
+        test = designed("tight, text")
+        width, third = test.score.width, Fraction(1, 3)
+        exact = dataclasses.replace(test, noise=Laplace(width / third), epsilon=float(third), budget=third)
+        assert exact.price == third
+        assert PrivateTest.from_json(exact.to_json()) == exact
+        with pytest.raises(InvalidInput, match="privacy loss"):
+            dataclasses.replace(exact, noise=Laplace(width / (third + Fraction(1, 10**30))))
+        with pytest.raises(InvalidInput, match="before it was rounded"):
+            dataclasses.replace(exact, budget=third + Fraction(1, 1000))
+        document = {**exact.to_dict(), "budget": str(third - Fraction(1, 10**20))}
+        with pytest.raises(InvalidDocument, match="privacy loss"):
+            PrivateTest.from_dict(document)
+
+    @pytest.mark.parametrize("n", [0, -3, 2.5, True, "12"])
+    def test_n_is_a_whole_number(self, n: Any) -> None:
+        with pytest.raises(InvalidInput, match="n="):
+            dataclasses.replace(designed("tight, text"), n=n)
+
+    def test_n_is_kept_as_a_plain_integer(self) -> None:
+        for n in (12.0, np.int64(12), np.float64(12)):
+            test = dataclasses.replace(designed("tight, text"), n=n)
+            assert type(test.n) is int
+            assert test == designed("tight, text")
+
+    def test_totals_that_could_leave_64_bits_are_refused(self) -> None:
+        with pytest.raises(InvalidInput, match="64 bits"):
+            dataclasses.replace(designed("tight, text"), n=2**62)
+
+    def test_neighbours_are_known(self) -> None:
+        with pytest.raises(InvalidInput, match="neighbours='friends'"):
+            dataclasses.replace(designed("tight, text"), neighbours="friends")
+
+    def test_equality_is_that_of_documents(self) -> None:
+        test = designed("tight, text")
+        again = PrivateTest.from_json(test.to_json())
+        other = dataclasses.replace(test, cutoff=test.cutoff + 1)
+        assert test == again
+        assert hash(test) == hash(again)
+        assert test != other
+        assert test != "tight"
+
+
+class TestErrorRates:
+    @pytest.mark.parametrize("name", DESIGNS)
+    def test_they_are_those_of_the_noisy_totals(self, name: str) -> None:
+        test = designed(name)
+        assert test.alpha == test.null_total.cdf(test.cutoff)
+        assert test.beta == test.alternative_total.sf(test.cutoff)
+        assert test.advantage == 1 - test.alpha - test.beta
+        assert test.advantage > 0
+
+    @pytest.mark.parametrize("name", ["tight, text", "ncllr, labels", "sllr, bounded", "llr, labels"])
+    def test_they_are_those_of_plain_sums(self, name: str) -> None:
+        test = designed(name)
+        for law, tail, found in ((test.score.null_law, 0, test.alpha), (test.score.alternative_law, 1, test.beta)):
+            start, sums = law_of_sum(test.score.support, law, test.n)
+            assert found == pytest.approx(float(tails(start, sums, test.noise, test.cutoff)[tail]), rel=1e-12)
+
+    @pytest.mark.statistical
+    @pytest.mark.parametrize("name", DESIGNS)
+    def test_decisions_are_as_frequent_as_they_say(self, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Seeded simulations under P and under Q, within five standard deviations of exact alpha and beta."""
+        test = designed(name)
+        exact = {"null": test.alpha, "alternative": test.beta}
+        monkeypatch.setattr(NoisyTotal, "cdf", lambda *_: 0.5)  # p-values are tested elsewhere, and take time
+        rng = np.random.default_rng(20240229)
+        for hypothesis, wrong in (("null", "alternative"), ("alternative", "null")):
+            records = sample(name, hypothesis, rng, RUNS * test.n)
+            chunks = [records[i * test.n : (i + 1) * test.n] for i in range(RUNS)]
+            count = sum(test.run(chunk, rng=rng).decision == wrong for chunk in chunks)
+            rate = exact[hypothesis]
+            assert abs(count - RUNS * rate) <= 5 * math.sqrt(RUNS * rate * (1 - rate)) + 1
+
+
+class TestRelease:
+    @pytest.mark.parametrize("name", PRIVATE)
+    def test_decision_statistic_and_pvalue_agree(self, name: str) -> None:
+        test = designed(name)
+        cut = math.floor(test.cutoff - test.noise.offset) + test.noise.offset  # the last value that is "alternative"
+        for shift in (-3, -1, 0, 1, 2, 5):
+            noisy = cut + shift
+            release = test.release(noisy)
+            assert release.decision == ("alternative" if noisy <= test.cutoff else "null")
+            assert release.decision == ("alternative" if shift <= 0 else "null")
+            assert release.statistic == float(test.score.value(noisy, test.n))
+            assert release.pvalue is not None
+            assert (release.pvalue <= test.alpha) == (release.decision == "alternative")
+            if shift:
+                assert release.statistic is not None
+                assert (release.statistic > test.threshold) == (release.decision == "null")
+
+    @pytest.mark.parametrize("name", ["tight, text", "ncllr, labels", "scllr, wide"])
+    def test_pvalues_are_super_uniform_under_the_null(self, name: str) -> None:
+        """Pr[p <= u] <= u for every u, the law of the noisy total taken from plain sums."""
+        test = dataclasses.replace(designed(name), n=3)
+        start, sums = law_of_sum(test.score.support, test.score.null_law, 3)
+        reach = range(start - 200, start + len(sums) + 200, 7)
+        for value in reach:
+            pvalue = test.release(value + test.noise.offset).pvalue
+            exact = float(tails(start, sums, test.noise, value + test.noise.offset)[0])
+            assert pvalue == pytest.approx(exact, rel=1e-11)  # Pr[p <= p(value)] is Pr[T <= value]
+            assert pvalue is not None
+            assert exact <= pvalue * (1 + 1e-11)
+
+    def test_tests_that_are_not_private_say_so_and_release_the_decision_only(self) -> None:
+        for name in ("llr, labels", "llr, infinite", "llr, normal", "sllr, unbounded"):
+            release = designed(name).run(data(name))
+            assert (release.statistic, release.pvalue) == (None, None)
+            assert release.epsilon == math.inf
+            assert not release.private
+            assert "NOT PRIVATE" in str(release)
+
+    def test_sllr_with_a_bounded_ratio_states_its_true_epsilon(self) -> None:
+        test = designed("sllr, bounded")
+        assert test.epsilon == pytest.approx(math.log(2.5), rel=1e-12)  # (b - a)/2 with b = -a = log(5/2)
+        release = test.run(data("sllr, bounded"))
+        assert release.private
+        assert release.pvalue is not None
+
+    def test_a_seeded_run_is_simulated_and_can_be_repeated(self) -> None:
+        test = designed("tight, normal")
+        records = data("tight, normal")
+        runs = [test.run(records, rng=np.random.default_rng(7)) for _ in range(2)]
+        assert runs[0] == runs[1]
+        assert runs[0].simulated
+        assert not runs[0].private
+        assert "SIMULATED, not private" in str(runs[0])
+        assert runs[0] != test.run(records, rng=np.random.default_rng(8))
+        real = test.run(records)
+        assert not real.simulated
+        assert real.private
+        assert len({test.run(records).statistic for _ in range(5)}) > 1
+
+    def test_the_release_is_the_noise_on_the_total(self) -> None:
+        """The same seed, the noise drawn by hand."""
+        from privatest.privacy import seeded_source
+
+        for name in PRIVATE:
+            test, records = designed(name), data(name)
+            noise = test.noise.draw(seeded_source(np.random.default_rng(3)))
+            if isinstance(test.score.cells, LabelCells):
+                total = sum(int(test.score.table[test.score.cells.index_of(r)]) for r in list(records))
+            else:
+                total = int(test.score.of_numbers(records).sum())
+            release = test.run(records, rng=np.random.default_rng(3))
+            assert release == test.release(total + noise, simulated=True)
+
+    def test_frames_are_read_by_column(self) -> None:
+        test = designed("tight, normal")
+        records = data("tight, normal")
+        frame = pd.DataFrame({"x": records, "y": 0.0})
+        one, other = (
+            test.run(*a, rng=np.random.default_rng(1), **k) for a, k in (((records,), {}), ((frame,), {"column": "x"}))
+        )
+        assert one == other
+
+
+WRONG: dict[str, Any] = {
+    "one too few": np.zeros(14),
+    "one too many": np.zeros(16),
+    "none": [],
+    "two dimensions": np.zeros((15, 1)),
+    "dates": np.zeros(15, dtype="datetime64[s]"),
+    "complex": np.zeros(15, dtype=complex),
+    "text": np.array(["0"] * 15),
+    "a text": "0" * 15,
+    "a mapping": dict.fromkeys(range(15)),
+    "a number": 15,
+    "no column": pd.DataFrame({"a": np.zeros(15), "b": np.zeros(15)}),
+}
+
+
+class TestRefusalBeforeAnyDraw:
+    @pytest.mark.parametrize("what", WRONG)
+    @pytest.mark.parametrize("seeded", [False, True])
+    def test_wrong_data_are_refused_without_touching_randomness(
+        self, what: str, seeded: bool, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(Noise, "draw", lambda *_: pytest.fail("noise was drawn"))
+        rng = np.random.default_rng(0) if seeded else None
+        with pytest.raises(InvalidData):
+            designed("tight, normal").run(WRONG[what], rng=rng)
+
+    def test_the_check_above_can_fail(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(Noise, "draw", lambda *_: pytest.fail("noise was drawn"))
+        with pytest.raises(pytest.fail.Exception, match="noise was drawn"):
+            designed("tight, normal").run(np.zeros(15))
+
+    def test_another_length_is_named_with_the_remedy(self) -> None:
+        with pytest.raises(InvalidData, match=r"have 14 records, .* n=15. Design it with n=14, or pass exactly 15"):
+            designed("tight, normal").run(np.zeros(14))
+
+    def test_a_law_that_cannot_be_computed_is_refused_before_the_draw(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Else the budget would be spent, and the p-value's error all there is to show for it."""
+        rng = np.random.default_rng(0)
+        table = np.unique(rng.integers(0, 10**9, 50))
+        law = np.full(len(table), 1 / len(table))
+        score = Score(
+            LabelCells(tuple(range(len(table)))), np.append(table, 0), Fraction(0), Fraction(1), table, law, law
+        )
+        test = PrivateTest("tight", score, Tulap(Fraction(1), score.width), Fraction(0), 1.0, 30)
+        monkeypatch.setattr(Noise, "draw", lambda *_: pytest.fail("noise was drawn"))
+        with pytest.raises(InvalidInput, match="too large for exact error rates"):
+            test.run(np.zeros(30))
+
+
+class TestDocuments:
+    @pytest.mark.parametrize("name", DESIGNS)
+    def test_a_test_is_restored_exactly(self, name: str) -> None:
+        test = designed(name)
+        again = PrivateTest.from_json(test.to_json())
+        assert again == test
+        assert again.to_json() == test.to_json()
+        assert (again.cutoff, again.noise, again.epsilon) == (test.cutoff, test.noise, test.epsilon)
+        assert (again.alpha, again.beta) == (test.alpha, test.beta)
+        records = data(name)
+        seeds = [np.random.default_rng(5) for _ in range(2)]
+        assert again.run(records, rng=seeds[0]) == test.run(records, rng=seeds[1])
+        assert PrivateTest.from_json(test.to_json().encode()) == test
+
+    def test_every_cut_of_the_text_is_refused(self) -> None:
+        text = designed("tight, text").to_json()
+        for length in [*range(0, 60), len(text) // 2, len(text) - 1]:
+            with pytest.raises(InvalidDocument):
+                PrivateTest.from_json(text[:length])
+
+    @pytest.mark.parametrize(
+        "text", ["", "null", "[]", "3", '"privatest/test/1"', "{}", "[" * 10**5, None, 5], ids=lambda t: repr(t)[:12]
+    )
+    def test_what_is_no_test_is_refused(self, text: Any) -> None:
+        with pytest.raises(InvalidDocument):
+            PrivateTest.from_json(text)
+
+
+TAMPERED: dict[str, Callable[[dict[str, Any]], object]] = {
+    "less noise": lambda d: d["noise"].update(width=d["noise"]["width"] - 1),
+    "noise of a larger epsilon": lambda d: d["noise"].update(epsilon="2/1"),
+    "no noise": lambda d: d.update(noise={"kind": "none"}),
+    "noise of another kind": lambda d: d.update(noise={"kind": "laplace", "scale": "1/1"}),
+    "noise unknown": lambda d: d.update(noise={"kind": "gaussian"}),
+    "noise as text": lambda d: d.update(noise="tulap"),
+    "wider table": lambda d: d["score"]["table"].__setitem__(0, [10**6, 1]),
+    "table beyond 64 bits": lambda d: d["score"]["table"].__setitem__(0, [2**63, 1]),
+    "table of fractions": lambda d: d["score"]["table"].__setitem__(0, [0.5, 1]),
+    "epsilon negative": lambda d: d.update(epsilon=-1.0),
+    "epsilon 0": lambda d: d.update(epsilon=0),
+    "epsilon smaller": lambda d: d.update(epsilon=0.999),
+    "epsilon NaN": lambda d: d.update(epsilon=math.nan),
+    "epsilon infinite": lambda d: d.update(epsilon=math.inf),
+    "epsilon text": lambda d: d.update(epsilon="1"),
+    "epsilon true": lambda d: d.update(epsilon=True),
+    "n 0": lambda d: d.update(n=0),
+    "n fraction": lambda d: d.update(n=12.0),
+    "n true": lambda d: d.update(n=True),
+    "n huge": lambda d: d.update(n=2**62),
+    "neighbours unknown": lambda d: d.update(neighbours="friends"),
+    "neighbours missing": lambda d: d.pop("neighbours"),
+    "name a number": lambda d: d.update(name=3),
+    "cutoff over 0": lambda d: d.update(cutoff="1/0"),
+    "cutoff a number": lambda d: d.update(cutoff=0.5),
+    "cutoff enormous": lambda d: d.update(cutoff="1e999999999"),
+    "cutoff infinite": lambda d: d.update(cutoff="inf"),
+    "score missing": lambda d: d.pop("score"),
+    "score a list": lambda d: d.update(score=[]),
+    "another version": lambda d: d.update(format="privatest/test/99"),
+    "no version": lambda d: d.pop("format"),
+    "law NaN": lambda d: d["score"].update(null_law=[math.nan] * 3),
+}
+
+
+@pytest.mark.parametrize("name", TAMPERED)
+def test_a_tampered_document_is_refused(name: str) -> None:
+    document = json.loads(designed("tight, text").to_json())
+    assert PrivateTest.from_dict(document) == designed("tight, text")
+    TAMPERED[name](document)
+    with pytest.raises(InvalidDocument):
+        PrivateTest.from_dict(document)
+    with pytest.raises(InvalidDocument):
+        PrivateTest.from_json(json.dumps(document))
+
+
+class TestNothingRawIsKept:
+    """A total that would be recognised wherever it turned up: 12 records of score 987654321."""
+
+    mark = 987_654_321
+    raw = 12 * mark
+
+    @pytest.fixture
+    def test(self) -> PrivateTest:
+        table = np.array([0, self.mark, self.mark // 3])
+        law = np.array([0.5, 0.5])
+        score = Score(LabelCells(("no", "yes")), table, Fraction(0), Fraction(1), table[:2], law, law)
+        return PrivateTest("tight", score, Tulap(Fraction(1), self.mark), Fraction(self.raw, 2), 1.0, 12)
+
+    def test_no_field_of_a_release_is_the_total(self, test: PrivateTest) -> None:
+        for _ in range(20):
+            release = test.run(["yes"] * 12)
+            assert set(vars(release)) == {field.name for field in dataclasses.fields(Release)}
+            assert release.statistic is not None
+            assert abs(release.statistic - self.raw) >= 0.5
+            texts = [repr(release), str(release), repr(release.to_dict()), repr(vars(release)), repr(test)]
+            for text in texts:
+                assert str(self.raw) not in text
+
+    def test_a_test_remembers_nothing_of_its_runs(self, test: PrivateTest) -> None:
+        test.run(["yes"] * 12)
+        known = set()
+        for thing in (test, test.score, test.null_total, test.null_total._mirror, test.noise):
+            known |= {repr(value) for value in vars(thing).values()}
+        assert not any(str(self.raw) in text for text in known)
+        before = {name: repr(value) for name, value in vars(test).items()}
+        test.run(["no"] * 12)
+        assert {name: repr(value) for name, value in vars(test).items()} == before
+
+    def test_the_data_are_let_go(self, test: PrivateTest) -> None:
+        class Records(list[str]):
+            pass
+
+        class Array(np.ndarray[Any, Any]):
+            pass
+
+        records = Records(["yes"] * 12)
+        numbers = np.zeros(15).view(Array)
+        alive = [weakref.ref(records), weakref.ref(numbers)]
+        releases = [test.run(records), designed("tight, normal").run(numbers)]
+        with pytest.raises(InvalidData):
+            test.run(Records(records[:-1]))
+        del records, numbers
+        gc.collect()
+        assert [ref() for ref in alive] == [None, None]
+        assert len(releases) == 2
+
+    def test_an_error_carries_no_record(self, test: PrivateTest) -> None:
+        secret = "patient-4711"
+        for records in (
+            [secret] * 11,
+            np.array([[secret]]),
+            {secret: 1},
+            secret,
+            pd.DataFrame({"a": [secret], "b": [1]}),
+        ):
+            with pytest.raises(InvalidData) as caught:
+                test.run(records)
+            error = caught.value
+            assert secret not in "".join(traceback.format_exception_only(error)) + repr(error.args) + repr(vars(error))
+            assert error.__cause__ is None
+            assert error.__context__ is None or error.__suppress_context__
+
+
+def test_odd_records_change_the_release_only_through_their_fixed_score() -> None:
+    """Whatever odd thing a record is, the release is the same: no odd record can be told from another."""
+    test = designed("tight, normal")
+    records: list[Any] = np.random.default_rng(2).normal(size=15).tolist()
+    releases = set()
+    for odd in (None, math.nan, math.inf, "x", [1], object(), 10**400, b"", {}):
+        releases.add(test.run([*records[:-1], odd], rng=np.random.default_rng(4)))
+    assert len(releases) == 1
+
+
+def test_a_degenerate_score_still_runs() -> None:
+    """P gives one score with probability 1, and the width is 1."""
+    cells = DyadicCells(0, 0, 2)
+    score = Score(
+        cells,
+        np.array([0, 1, 0]),
+        Fraction(0),
+        Fraction(1),
+        np.array([0, 1]),
+        np.array([1.0, 0.0]),
+        np.array([0.5, 0.5]),
+    )
+    test = PrivateTest("tight", score, Tulap(Fraction(1), 1), Fraction(1), 1.0, 1)
+    assert test.alpha == pytest.approx(float(Tulap(Fraction(1), 1).cdf(1)), rel=1e-13)
+    assert test.run([1.5]).decision in ("null", "alternative")
+
+
+@pytest.mark.parametrize("n", [1, 2, 5, 28, 29])
+def test_symmetric_hypotheses_on_two_values_get_equal_errors(n: int) -> None:
+    """Where many thresholds have the same advantage, the one between the two errors' favourites is taken."""
+    test = pt.design("bernoulli(0.2)", "bernoulli(0.8)", epsilon=1, n=n)
+    assert test.alpha == pytest.approx(test.beta, abs=2e-3)

@@ -1,0 +1,334 @@
+"""One person, many rows: what is kept depends on that person's rows alone; and order by a column."""
+
+from __future__ import annotations
+
+import datetime
+import itertools
+import math
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from privatest import engines
+from privatest.engines import units as cuts
+from privatest.engines.keys import _loose_key, _sort_key, keys_of_objects, ranks
+from privatest.engines.units import kept_below
+from privatest.errors import InvalidData
+from privatest.scores import DyadicCells, Score
+from tests.engines.catalogue import SCORES
+
+SCORE = SCORES["line"].score
+CELLS = DyadicCells(0, 0, 10)  # the score of k is k, for k = 0 .. 9
+DIGITS = Score(CELLS, np.append(np.arange(10), 3), Fraction(0), Fraction(1), np.arange(1), np.ones(1), np.ones(1))
+
+
+def frame(rows: list[tuple[Any, Any]]) -> pa.Table:
+    return pa.table({"who": pa.array([who for who, _ in rows]), "x": pa.array([x for _, x in rows], pa.float64())})
+
+
+def kept(rows: list[tuple[Any, Any]], most: int) -> int:
+    return engines.total(DIGITS, frame(rows), column="x", unit="who", max_rows_per_unit=most)
+
+
+def test_the_evenly_spaced_ranks() -> None:
+    for rows, most in itertools.product(range(1, 30), range(1, 12)):
+        ranks_kept = np.diff(kept_below(np.arange(rows + 1), np.full(rows + 1, rows), most))
+        expected = [
+            rows <= most or (2 * (r + 1) * most + rows) // (2 * rows) > (2 * r * most + rows) // (2 * rows)
+            for r in range(rows)
+        ]
+        assert ranks_kept.tolist() == [int(one) for one in expected]
+        assert ranks_kept.sum() == min(rows, most)
+        assert rows <= most or ranks_kept.tolist() == ranks_kept[::-1].tolist() or rows % 2 == 0 or most % 2 == 0
+
+
+def test_units_of_billions_of_rows_do_not_overflow() -> None:
+    rows, most = 2**40 + 1, 2**39
+    found = kept_below(np.array([0, 1, 2**39, rows]), np.full(4, rows), most)
+    assert found.tolist() == [(2 * r * most + rows) // (2 * rows) for r in (0, 1, 2**39, rows)]
+
+
+def test_one_row_of_a_unit_is_its_middle() -> None:
+    assert kept([("ann", 1), ("ann", 9), ("ann", 2), ("bob", 4)], 1) == 2 + 4
+    assert kept([("ann", 1), ("ann", 9), ("ann", 2), ("bob", 4)], 2) == 1 + 9 + 4
+    assert kept([("ann", 1), ("ann", 9), ("ann", 2), ("bob", 4)], 3) == 12 + 4
+    assert kept([("ann", 1), (None, 9), ("ann", None)], 2) == 1 + 3  # no unit: not counted; no number: odd
+
+
+@settings(max_examples=40)
+@given(
+    rows=st.lists(st.tuples(st.integers(0, 3), st.integers(0, 9)), max_size=14),
+    others=st.lists(st.integers(0, 9), max_size=6),
+    most=st.integers(1, 3),
+    shuffle=st.randoms(use_true_random=False),
+)
+def test_one_unit_never_decides_about_another(
+    rows: list[tuple[int, int]], others: list[int], most: int, shuffle: Any
+) -> None:
+    """All rows of one unit replaced: the total moves by that unit's own part, of at most ``most`` scores."""
+    without = [row for row in rows if row[0] != 0]
+    before, after = kept(rows, most), kept([*without, *((0, x) for x in others)], most)
+    alone = kept([row for row in rows if row[0] == 0], most), kept([(0, x) for x in others], most)
+    assert before - alone[0] == after - alone[1] == kept(without, most)
+    assert 0 <= alone[0] <= 9 * most
+    mixed = list(rows)
+    shuffle.shuffle(mixed)
+    assert kept(mixed, most) == before
+
+
+def test_many_parts_are_merged_into_the_same_tally(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(5)
+    who, x = rng.integers(0, 40, 3000), rng.integers(0, 10, 3000).astype(float)
+    table = pa.table({"who": who, "x": x})
+    expected = engines.open_source(table, column="x", unit="who", max_rows_per_unit=3)
+    monkeypatch.setattr(cuts, "GATHER", 50)
+    pieces = pa.concat_tables([table.slice(first, 7) for first in range(0, 3000, 7)])
+    found = engines.open_source(pieces, column="x", unit="who", max_rows_per_unit=3)
+    assert (
+        (found.total(DIGITS), found.count()) == (expected.total(DIGITS), expected.count()) == (found.total(DIGITS), 120)
+    )
+    by_hand = 0
+    for unit in range(40):
+        ordered = np.sort(x[who == unit])
+        m = len(ordered)
+        by_hand += sum(int(ordered[r]) for r in range(m) if (6 * (r + 1) + m) // (2 * m) > (6 * r + m) // (2 * m))
+    assert found.total(DIGITS) == by_hand
+
+
+def test_units_too_far_apart_to_be_packed_are_counted_alike(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(6)
+    near, x = rng.integers(0, 30, 2000), rng.integers(0, 10, 2000).astype(float)
+    far = np.array([2**63 - 1, -(2**63), *rng.integers(-(2**62), 2**62, 28)])
+    for gather in (50, 10**6):
+        monkeypatch.setattr(cuts, "GATHER", gather)
+        parts = pa.chunked_array([near[:900], near[900:]]), pa.chunked_array([far[near][:900], far[near][900:]])
+        tables = [pa.table({"who": who, "x": pa.chunked_array([x[:900], x[900:]])}) for who in parts]
+        found = [engines.total(DIGITS, table, column="x", unit="who", max_rows_per_unit=4) for table in tables]
+        assert found[0] == found[1]
+
+
+def test_totals_of_units_beyond_64_bits_are_exact() -> None:
+    table = np.array([2**62, 2**62 - 1, 0])
+    wide = Score(DyadicCells(0, 0, 2), table, Fraction(0), Fraction(1), np.array([0]), np.ones(1), np.ones(1))
+    rows = [(who, x) for who in range(5) for x in (0.0, 1.0)]
+    assert engines.total(wide, frame(rows), column="x", unit="who", max_rows_per_unit=2) == 5 * (2**63 - 1)
+
+
+UNITS: dict[str, list[Any]] = {
+    "integers": [1, 2, 1, None, 2],
+    "long integers": [2**60, 2**60 + 1, 2**60, None, 2**60 + 1],
+    "negative": [-1, -2, -1, None, -2],
+    "floats": [0.0, 1.5, -0.0, math.nan, 1.5],
+    "text": ["ä", "b", "ä", None, "b"],
+    "empty text": ["", " ", "", None, " "],
+    "truths": [True, False, True, None, False],
+    "days": [
+        datetime.date(2024, 1, 1),
+        datetime.date(2024, 1, 2),
+        datetime.date(2024, 1, 1),
+        None,
+        datetime.date(2024, 1, 2),
+    ],
+    "times": [
+        datetime.datetime(2024, 1, 1, 5),
+        datetime.datetime(2024, 1, 2),
+        datetime.datetime(2024, 1, 1, 5),
+        None,
+        datetime.datetime(2024, 1, 2),
+    ],
+    "decimals": [Decimal("1.10"), Decimal("2.00"), Decimal("1.10"), None, Decimal("2.00")],
+    "bytes": [b"\xff", b"\xfe", b"\xff", None, b"\xfe"],
+}
+
+
+@pytest.mark.parametrize("kind", UNITS)
+@pytest.mark.parametrize("library", ["pyarrow", "pandas", "pandas objects", "pandas arrow", "polars"])
+def test_units_of_every_type(kind: str, library: str) -> None:
+    """Rows 0 and 2 are one unit's, 1 and 4 another's, row 3 is nobody's."""
+    who, x = UNITS[kind], [1.0, 2.0, 3.0, 9.0, 4.0]
+    table = pa.table({"who": pa.array(who), "x": x})
+    if library == "pandas":
+        types = {pa.int64(): pd.Int64Dtype(), pa.bool_(): pd.BooleanDtype(), pa.string(): pd.StringDtype()}
+        source: Any = table.to_pandas(types_mapper=types.get)
+    elif library == "pandas objects":
+        source = pd.DataFrame({"who": pd.Series(who, dtype=object), "x": x})
+    elif library == "pandas arrow":
+        source = table.to_pandas(types_mapper=pd.ArrowDtype)
+    else:
+        source = table if library == "pyarrow" else pl.from_arrow(table)
+    words = {"column": "x", "unit": "who"}
+    assert engines.open_source(source, **words).count() == 2
+    assert engines.total(DIGITS, source, **words, max_rows_per_unit=2) == 1 + 3 + 2 + 4
+    # one row each: of two rows the one at rank 0 or 1, by the same rule
+    assert engines.total(DIGITS, source, **words) == kept([(0, 1), (1, 2), (0, 3), (1, 4)], 1)
+
+
+def test_units_that_cannot_be_compared_are_nobody() -> None:
+    class Hostile:
+        def __hash__(self) -> int:
+            raise RuntimeError("secret 4711")
+
+    source = pd.DataFrame({"who": pd.Series([[1], Hostile(), "a", pd.NA, pd.NaT, "a"], dtype=object), "x": [1.0] * 6})
+    assert engines.open_source(source, column="x", unit="who", max_rows_per_unit=5).count() == 2
+
+
+ORDERS: dict[str, list[Any]] = {
+    "integers": [3, 1, None, 2],
+    "long integers": [2**60 + 2, 2**60, None, 2**60 + 1],
+    "floats": [0.5, -math.inf, math.nan, 0.25],
+    "text": ["b", "B", None, "a"],
+    "days": [datetime.date(2024, 3, 1), datetime.date(2024, 1, 1), None, datetime.date(2024, 2, 1)],
+    "zoned times": [
+        datetime.datetime(2024, 1, 1, hour, tzinfo=datetime.UTC) if hour else None for hour in (23, 5, 0, 12)
+    ],
+}
+
+
+@pytest.mark.parametrize("kind", ORDERS)
+@pytest.mark.parametrize("library", ["pyarrow", "pandas", "pandas objects", "polars"])
+def test_order_by_every_type(kind: str, library: str) -> None:
+    table = pa.table({"when": pa.array(ORDERS[kind]), "x": [3.0, 1.0, 4.0, 2.0]})
+    source: Any = table if library == "pyarrow" else pl.from_arrow(table)
+    if library == "pandas":
+        types = {pa.int64(): pd.Int64Dtype(), pa.string(): pd.StringDtype()}
+        source = table.to_pandas(types_mapper=types.get)
+    elif library == "pandas objects":
+        source = pd.DataFrame({"when": pd.Series(ORDERS[kind], dtype=object), "x": table["x"].to_numpy()})
+    assert engines.open_source(source, column="x", order="when").series(DIGITS).tolist() == [1, 2, 3, 4]
+
+
+def test_ties_are_broken_by_the_score_and_may_not_straddle_a_block() -> None:
+    table = pa.table({"when": [1, 1, 2, 2, 2, 3], "x": [5.0, 1.0, 7.0, 2.0, 4.0, 0.0]})
+    records = engines.open_source(table, column="x", order="when")
+    assert records.series(DIGITS).tolist() == [1, 5, 2, 4, 7, 0]
+    with pytest.raises(InvalidData, match="Column 'when' does not order the records"):
+        engines.block_totals(DIGITS, table, 3, "x", order="when")
+    assert engines.block_totals(DIGITS, table, 5, "x", order="when") == [19]
+    assert engines.block_totals(DIGITS, table, 3, "x", order="when", start=2) == [13]
+    assert engines.block_totals(DIGITS, table, 3, "x") == [13, 6]  # in the order they lie in
+
+
+def test_times_of_several_zones_are_sorted_as_times() -> None:
+    east, west = (datetime.timezone(datetime.timedelta(hours=hours)) for hours in (9, -8))
+    times = [datetime.datetime(2024, 1, 1, 3, tzinfo=west), datetime.datetime(2024, 1, 1, 10, tzinfo=east)]
+    assert ranks([keys_of_objects(times)]).tolist() == [1, 0]
+
+
+def test_keys_that_are_spans_of_time_are_refused() -> None:
+    for keys in (pd.period_range("2024", periods=2, freq="M"), pd.interval_range(0, 2)):
+        with pytest.raises(InvalidData, match="a key column of dtype"):
+            engines.open_source(pd.DataFrame({"when": keys, "x": [1.0, 2.0]}), column="x", order="when")
+    with pytest.raises(InvalidData, match="a key column of type"):
+        engines.open_source(pl.DataFrame({"when": [[1], [2]], "x": [1.0, 2.0]}), column="x", order="when")
+
+
+def test_keys_of_several_kinds_have_one_order() -> None:
+    keys = keys_of_objects(["b", 2, 1.5, None, "a", datetime.date(2024, 1, 1), True, b"a", object()])
+    assert ranks([keys]).tolist() == [5, 2, 1, 7, 4, 3, 0, 4, 6]
+    assert ranks([]).tolist() == []
+
+
+def test_keys_that_no_row_has_move_nobody() -> None:
+    """A dictionary may list more than its column, as it does once rows without a unit are left out."""
+    long = pd.DataFrame({"x": [3.0, 1.0, 2.0]})
+    long["when"] = pd.Categorical([None, "d", "e"], categories=list("abcdefgh"))
+    assert engines.open_source(long, column="x", order="when").series(DIGITS).tolist() == [1, 2, 3]
+    texts = [None, "e", "d", *"abcfgh"]
+    table = pa.table({"when": texts, "who": [1, 2, 3, *[None] * 6], "x": [7.0, 2.0, 1.0, *[0.0] * 6]})
+    records = engines.open_source(table, column="x", order="when", unit="who")
+    assert records.series(DIGITS).tolist() == [1, 2, 7]
+    assert records.block_totals(DIGITS, 1) == [1, 2, 7]
+
+
+def test_decimal_orders_are_compared_exactly() -> None:
+    keys = keys_of_objects([Decimal("1.00000000000000000002"), Decimal("1.00000000000000000001"), Decimal("1e500"), 1])
+    assert ranks([keys]).tolist() == [2, 1, 3, 0]
+
+
+@pytest.mark.parametrize("rows", [1, 2, 3, 8])
+def test_totals_of_units_at_the_edge_of_64_bits_are_exact(rows: int) -> None:
+    """Two scores of 2^62 are one too many for 64 bits, eight are 2^65."""
+    table = np.array([2**62, 0, 0])
+    wide = Score(DyadicCells(0, 0, 2), table, Fraction(0), Fraction(1), np.array([0]), np.ones(1), np.ones(1))
+    source = frame([(who, 0.0) for who in range(rows)])
+    assert engines.total(wide, source, column="x", unit="who", max_rows_per_unit=1) == rows * 2**62
+
+
+@pytest.mark.parametrize("top", [2**32 - 2, 2**32 - 1, 2**32, 2**33 - 1, 2**34 - 1])
+def test_pairs_at_the_edge_of_what_one_number_holds_are_counted_alike(top: int) -> None:
+    """Units 0 to top and scores of 31 bits: together 63 bits, or one, two and three more."""
+    pairs = [(top, 2**31 - 1), (0, 0), (top, 0), (0, 2**31 - 1), (top - 1, 5), (top, 2**31 - 1), (2, 1)]
+    units, scores = (np.array(column, dtype=np.int64) for column in zip(*pairs, strict=True))
+    found = cuts._counted(units, scores)
+    assert list(zip(*(part.tolist() for part in found), strict=True)) == [
+        (*pair, pairs.count(pair)) for pair in sorted(set(pairs))
+    ]
+    again = cuts._counted(*(np.concatenate([part, part]) for part in found))
+    assert [part.tolist() for part in again] == [found[0].tolist(), found[1].tolist(), (2 * found[2]).tolist()]
+
+
+@pytest.mark.parametrize("bits", range(58, 68))
+@pytest.mark.parametrize("most", [1, 2**20, 2**27 - 1])
+def test_ranks_of_units_around_64_bits_are_exact(bits: int, most: int) -> None:
+    """Twice the rows times what is kept of them, from well below 64 bits to beyond them."""
+    rows = min((1 << bits) // (2 * most), 2**62 - 2)
+    ranks = [0, 1, rows // 3, rows - 1, rows]
+    found = kept_below(np.array(ranks), np.full(len(ranks), rows), most)
+    assert found.tolist() == [(2 * r * most + rows) // (2 * rows) for r in ranks]
+    assert found[-1] == most
+
+
+@pytest.mark.parametrize(
+    ("field", "key"),
+    [
+        ("7", (0, 7)),
+        (" +7 ", (0, 7)),
+        (b"-7", (0, -7)),
+        ("12345678901234567890123", (0, 12345678901234567890123)),
+        ("1.5", (0, 1.5)),
+        ("1e3", (0, 1000.0)),
+        ("9" * 399, (0, 10**399 - 1)),
+        ("9" * 400, (0, math.inf)),
+        ("2024-01-01", (1, b"2024-01-01")),
+        (b" x ", (1, b"x")),
+        (b"\xff", (1, "\ufffd".encode())),
+        ("", (1, b"")),
+        (7, (0, 7)),
+    ],
+)
+def test_fields_of_text_files_sort_as_numbers_where_they_are_numbers(field: Any, key: tuple[Any, ...]) -> None:
+    assert _loose_key(field) == key
+
+
+class Hostile(datetime.datetime):
+    def isoformat(self, *_: Any, **__: Any) -> str:
+        raise ValueError
+
+
+@pytest.mark.parametrize(
+    ("key", "found"),
+    [
+        (Decimal("1e399"), (0, Fraction(10**399))),
+        (Decimal("1e400"), (0, math.inf)),
+        (Decimal("1e-399"), (0, Fraction(1, 10**399))),
+        (Decimal("1e-400"), (0, 0.0)),
+        (True, (0, True)),
+        (2**70 + 1, (0, 2**70 + 1)),
+        (Fraction(1, 4), (0, 0.25)),
+        ("x", (1, b"x")),
+        (b"x", (1, b"x")),
+        (datetime.date(2024, 1, 2), (1, b"2024-01-02")),
+        (Hostile(2024, 1, 2), (2,)),
+        (object, (2,)),
+    ],
+)
+def test_keys_sort_numbers_before_texts_before_all_else(key: Any, found: tuple[Any, ...]) -> None:
+    assert _sort_key(key) == found

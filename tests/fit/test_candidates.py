@@ -1,0 +1,86 @@
+"""Two symbols: near the best of all epsilon-DP tests, and better than a noisy interval."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy import optimize, stats
+
+from privatest.fit import fit_design, fit_sample_size
+from privatest.privacy import Tulap
+
+ALPHA = 1 / 6
+
+
+def best_possible(p: float, distance: float, epsilon: float, n: int) -> float:
+    """Smallest type II error of any epsilon-DP test of the count, by linear programming."""
+    x, e = np.arange(n + 1), np.exp(epsilon)
+    rows, bounds = [], []
+    for i in range(n):
+        for a, b in ((i, i + 1), (i + 1, i)):
+            row = np.zeros(n + 2)
+            row[a], row[b] = 1, -e
+            rows.append(row)
+            bounds.append(0.0)
+            row = np.zeros(n + 2)
+            row[a], row[b] = e, -1
+            rows.append(row)
+            bounds.append(e - 1)
+    rows.append(np.append(stats.binom.pmf(x, n, p), 0))
+    bounds.append(ALPHA)
+    for q in (p - distance, p + distance):
+        if 0 <= q <= 1:
+            rows.append(np.append(-stats.binom.pmf(x, n, q), 1))
+            bounds.append(0.0)
+    found = optimize.linprog(
+        np.append(np.zeros(n + 1), -1), A_ub=np.array(rows), b_ub=bounds, bounds=[(0, 1)] * (n + 2), method="highs"
+    )
+    return 1 - float(found.x[-1])
+
+
+def interval(p: float, distance: float, epsilon: str, n: int) -> float:
+    """Type II error of the symmetric interval for the noisy count."""
+    x, noise, scale = np.arange(n + 1), Tulap(Fraction(epsilon), 4), 4
+
+    def outside(half: float, q: float) -> float:
+        upper, lower = noise.sf(scale * (n * p + half - x)), noise.cdf(scale * (n * p - half - x))
+        return float(stats.binom.pmf(x, n, q) @ (upper + lower))
+
+    half = optimize.brentq(lambda h: outside(h, p) - ALPHA, 0, 3 * n)
+    return max(1 - outside(half, q) for q in (p - distance, p + distance))
+
+
+@pytest.mark.parametrize(
+    ("p", "distance", "epsilon", "n"),
+    [(0.5, 0.3, 1.0, 30), (0.5, 0.3, 0.3, 30), (0.2, 0.1, 1.0, 100), (0.1, 0.3, 0.3, 30)],
+)
+def test_close_to_the_best_possible(p: float, distance: float, epsilon: float, n: int) -> None:
+    test = fit_design([1 - p, p], distance=distance, epsilon=epsilon, n=n)
+    best = best_possible(p, distance, epsilon, n)
+    assert best - 1e-9 <= test.beta <= 1.07 * best
+    assert test.method == "binomial"
+
+
+def test_noise_after_folding_beats_an_interval_for_the_noisy_count() -> None:
+    test = fit_design([0.5, 0.5], distance=0.3, epsilon=0.3, n=30)
+    assert test.beta < 0.9 * interval(0.5, 0.3, "0.3", 30)
+
+
+def test_one_sided_where_only_one_side_is_possible() -> None:
+    test = fit_design([0.95, 0.05], distance=0.2, epsilon=1, n=25)
+    assert test.candidate.excess.of(np.array([20, 5])) > test.candidate.excess.of(np.array([25, 0]))
+    assert test.hardest_alternative == "shift"
+
+
+def test_both_sides_are_balanced() -> None:
+    test = fit_design([0.8, 0.2], distance=0.1, epsilon=1, n=110)
+    errors = [test.candidate.law(np.array([1 - q, q]), 110).below(test.cutoff, test.noise) for q in (0.1, 0.3)]
+    assert errors[0] == pytest.approx(errors[1], abs=0.01)
+
+
+def test_sample_size_is_the_smallest_here() -> None:
+    n = fit_sample_size([0.5, 0.5], distance=0.3, epsilon=1)
+    assert fit_design([0.5, 0.5], distance=0.3, epsilon=1, n=n).beta <= 1 / 6
+    assert fit_design([0.5, 0.5], distance=0.3, epsilon=1, n=n - 1).beta > 1 / 6

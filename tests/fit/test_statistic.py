@@ -1,0 +1,111 @@
+"""The statistic: one record moves it by at most its width, however it is rewritten.
+
+The statistic of Acharya, Sun and Zhang: sensitivity, integers and null mean, against enumeration.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from privatest.errors import InvalidDocument, InvalidInput
+from privatest.fit.statistic import Excess, uniformity, uniformity_mean
+from tests.fit.brute_force import distance_from_uniform, histograms, multinomial, neighbours
+
+
+@st.composite
+def statistics(draw: st.DrawFn) -> tuple[Excess, int]:
+    k, n, levels = draw(st.integers(2, 4)), draw(st.integers(1, 5)), draw(st.integers(1, 3))
+    rows = draw(st.sampled_from([1, k]))
+    knots = draw(st.lists(st.lists(st.integers(0, n), min_size=levels, max_size=levels), min_size=rows, max_size=rows))
+    weights = draw(st.lists(st.integers(1, 4), min_size=levels, max_size=levels))
+    return Excess(np.array(knots, dtype=np.int64), np.array(weights, dtype=np.int64), k), n
+
+
+@given(statistics())
+@settings(max_examples=150)
+def test_one_record_moves_the_statistic_by_at_most_its_width(case: tuple[Excess, int]) -> None:
+    excess, n = case
+    for counts in histograms(excess.symbols, n):
+        for other in neighbours(counts):
+            assert abs(excess.of(np.array(counts)) - excess.of(np.array(other))) <= excess.width
+
+
+@given(statistics())
+@settings(max_examples=150)
+def test_simplified_is_the_same_test_with_no_larger_width(case: tuple[Excess, int]) -> None:
+    # Rows are sorted first: simplification may rename the levels of a row.
+    excess, n = case
+    uniform_weights = Excess(excess.knots.copy(), np.ones_like(excess.weights), excess.symbols)
+    simple = uniform_weights.simplified(n)
+    values = [uniform_weights.of(np.array(counts)) for counts in histograms(excess.symbols, n)]
+    if simple is None:
+        assert len(set(values)) == 1
+        return
+    assert simple.width <= uniform_weights.width
+    found = [simple.of(np.array(counts)) for counts in histograms(excess.symbols, n)]
+    ratios = {(a - values[0], b - found[0]) for a, b in zip(values, found, strict=True)}
+    factors = {a / b for a, b in ratios if b}
+    assert len(factors) <= 1
+    assert all(a == 0 for a, b in ratios if b == 0)
+
+
+def test_refined_multiplies_and_nothing_else() -> None:
+    excess = Excess(np.array([[1, 2]]), np.array([2, 1]), 3)
+    fine = excess.refined(64)
+    assert fine.width == 66
+    assert fine.of(np.array([4, 1, 0])) == 22 * excess.of(np.array([4, 1, 0]))
+
+
+def test_rejects_what_is_no_statistic() -> None:
+    with pytest.raises(InvalidInput, match="at least 1"):
+        Excess(np.array([[1]]), np.array([0]), 3)
+    with pytest.raises(InvalidInput, match="one row"):
+        Excess(np.array([[1], [2]]), np.array([1]), 3)
+    with pytest.raises(InvalidInput, match="64 bits"):
+        Excess(np.array([[1]]), np.array([2**40]), 3).check_total(2**30)
+    with pytest.raises(InvalidDocument, match="whole numbers"):
+        Excess.from_dict({"knots": [[0.5]], "weights": [1], "symbols": 2})
+    with pytest.raises(InvalidDocument):
+        Excess.from_dict({"knots": [[1]], "symbols": 2})
+
+
+SIZES = [(k, m) for k in range(2, 7) for m in range(1, 9) if math.comb(k + m - 1, m) <= 800]
+
+
+@pytest.mark.parametrize(("k", "m"), SIZES)
+def test_sensitivity_is_exactly_one_over_the_larger(k: int, m: int) -> None:
+    largest = max(
+        (abs(distance_from_uniform(a) - distance_from_uniform(b)) for a in histograms(k, m) for b in neighbours(a)),
+        default=Fraction(0),
+    )
+    # One record has one histogram up to names: nothing changes.
+    assert largest == (Fraction(1, max(m, k)) if m > 1 else 0)
+
+
+@pytest.mark.parametrize(("k", "m"), SIZES)
+def test_the_integers_carry_the_statistic_and_their_width_is_attained(k: int, m: int) -> None:
+    excess = uniformity(k, m)
+    assert excess.width == (k // math.gcd(k, m) if m >= k else 1)
+    scale = Fraction(excess.width * max(m, k)) if m > 1 else Fraction(1)
+    offsets = {scale * distance_from_uniform(counts) - excess.of(np.array(counts)) for counts in histograms(k, m)}
+    assert m == 1 or len(offsets) == 1
+    moves = {abs(excess.of(np.array(a)) - excess.of(np.array(b))) for a in histograms(k, m) for b in neighbours(a)}
+    assert max(moves) == (excess.width if m > 1 else 0)
+
+
+@pytest.mark.parametrize(("k", "m"), SIZES)
+def test_null_mean(k: int, m: int) -> None:
+    flat = [Fraction(1, k)] * k
+    mean = sum(multinomial(counts, flat) * distance_from_uniform(counts) for counts in histograms(k, m))
+    assert uniformity_mean(k, m) == pytest.approx(float(mean), rel=1e-12)
+
+
+def test_null_mean_below_the_number_of_symbols_is_the_share_of_unseen_ones() -> None:
+    for k, m in [(10, 3), (1000, 20), (50, 50)]:
+        assert uniformity_mean(k, m) == pytest.approx((1 - 1 / k) ** m, rel=1e-12)

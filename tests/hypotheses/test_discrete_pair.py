@@ -1,0 +1,204 @@
+"""Sums over atoms against closed forms and against plain summation in many digits."""
+
+from __future__ import annotations
+
+import math
+import pickle
+from typing import Any
+
+import mpmath as mp
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import special, stats
+
+from privatest.hypotheses import DiscretePair, make_pair
+
+LEVELS = (0.0, 0.1, 0.5, 1.0, 2.0)
+
+
+def close(value: float, truth: Any, relative: float = 1e-12) -> bool:
+    return abs(value - float(truth)) <= relative * abs(float(truth))
+
+
+def discrete(null: Any, alternative: Any) -> DiscretePair:
+    pair = make_pair(null, alternative)
+    assert isinstance(pair, DiscretePair)
+    assert abs(pair.p.sum() - 1) < 1e-12
+    assert abs(pair.q.sum() - 1) < 1e-12
+    return pair
+
+
+def test_bernoulli_by_hand() -> None:
+    pair = discrete([0.95, 0.05], [0.9, 0.1])
+    for y in LEVELS:
+        forward = max(0.95 - math.exp(y) * 0.9, 0) + max(0.05 - math.exp(y) * 0.1, 0)
+        backward = max(0.9 - math.exp(y) * 0.95, 0) + max(0.1 - math.exp(y) * 0.05, 0)
+        assert close(pair.hockey_stick(y), forward)
+        assert close(pair.hockey_stick(y, reverse=True), backward)
+    assert close(pair.hellinger_squared, 1 - math.sqrt(0.95 * 0.9) - math.sqrt(0.05 * 0.1))
+    assert close(pair.kl, 0.95 * math.log(0.95 / 0.9) + 0.05 * math.log(0.5))
+    assert pair.ratio_range == pytest.approx((-math.log(2), math.log(0.95 / 0.9)), rel=1e-15)
+
+
+@pytest.mark.parametrize(("a", "b"), [(3.0, 4.0), (0.1, 0.2), (200.0, 230.0), (5.0, 5.000001), (1e5, 1.003e5)])
+def test_poisson(a: float, b: float) -> None:
+    """L(k) = b - a - k log(b/a) decreases: {L > y} = {k < (b - a - y) / log(b/a)}."""
+    pair = discrete(stats.poisson(a), stats.poisson(b))
+    relative = 1e-9 if b - a < 0.1 or a > 1e4 else 1e-11  # logs of the masses carry the rounding of log k!
+    with mp.workdps(40):
+        p, q = mp.mpf(a), mp.mpf(b)
+        assert close(pair.hellinger_squared, -mp.expm1(-((mp.sqrt(p) - mp.sqrt(q)) ** 2) / 2), relative)
+        assert close(pair.kl, p * mp.log(p / q) + q - p, 10 * relative)
+        assert close(pair.kl_reverse, q * mp.log(q / p) + p - q, 10 * relative)
+        for y in LEVELS:
+            if a > 1e4:
+                continue
+            k = mp.ceil((q - p - y) / mp.log(q / p)) - 1
+            if k >= 0:
+                truth = mp.gammainc(k + 1, p, regularized=True) - mp.exp(y) * mp.gammainc(k + 1, q, regularized=True)
+                assert close(pair.hockey_stick(y), truth, relative * 100)
+            else:
+                assert pair.hockey_stick(y) == 0
+    # unbounded on the right, where k goes on for ever
+    assert pair.ratio_range[0] == -math.inf
+    assert close(pair.ratio_range[1], b - a, 1e-9)
+
+
+@pytest.mark.parametrize(("a", "b"), [(0.5, 0.25), (0.1, 0.11), (0.001, 0.002)])
+def test_geometric(a: float, b: float) -> None:
+    """On 1, 2, ...: L(k) = log(a/b) + (k - 1) log((1 - a)/(1 - b))."""
+    pair = discrete(stats.geom(a), stats.geom(b))
+    assert close(pair.hellinger_squared, 1 - math.sqrt(a * b) / (1 - math.sqrt((1 - a) * (1 - b))), 1e-9)
+    assert close(pair.kl, math.log(a / b) + (1 - a) / a * math.log((1 - a) / (1 - b)), 1e-9)
+    slope = math.log((1 - a) / (1 - b))
+    for y in LEVELS:
+        bound = (y - math.log(a / b)) / slope + 1  # L(k) > y
+        if slope < 0:
+            k = math.ceil(bound) - 1
+            truth = -math.expm1(k * math.log1p(-a)) + math.exp(y) * math.expm1(k * math.log1p(-b)) if k >= 1 else 0.0
+        else:
+            k = max(math.floor(bound), 0)
+            truth = math.exp(k * math.log1p(-a)) - math.exp(y + k * math.log1p(-b))
+        assert pair.hockey_stick(y) == pytest.approx(truth, rel=1e-10, abs=1e-15)
+
+
+def test_binomial_against_plain_sums() -> None:
+    pair = discrete("binomial(40, 0.3)", "binomial(50, 0.35)")
+    with mp.workdps(40):
+
+        def mass(n: int, p: str, k: int) -> Any:
+            return mp.binomial(n, k) * mp.mpf(p) ** k * (1 - mp.mpf(p)) ** (n - k)
+
+        for y in LEVELS:
+            terms = [mass(40, "0.3", k) - mp.exp(y) * mass(50, "0.35", k) for k in range(51)]
+            assert close(pair.hockey_stick(y), sum(t for t in terms if t > 0), 1e-12)
+    assert pair.kl < math.inf
+    assert pair.kl_reverse == math.inf
+    assert pair.ratio_range[0] == -math.inf
+    assert pair.above(0.0)[0] == pytest.approx(stats.binom(40, 0.3).cdf(14), rel=1e-12)
+
+
+def test_zipf_has_blocks_and_still_the_right_sums() -> None:
+    pair = discrete("zipf(1.5)", "zipf(2)")
+    a, b, c = (float(special.zeta(s)) for s in (1.5, 2.0, 1.75))
+    assert close(pair.hellinger_squared, 1 - c / math.sqrt(a * b), 1e-8)
+    assert pair.last[-1] == np.iinfo(np.int64).max
+    assert np.all(pair.first[1:] == pair.last[:-1] + 1)
+    assert pair.ratio_range[1] == math.inf
+    k = np.arange(1, 100.0)
+    truth = math.log(b / a) + 0.5 * np.log(k)
+    np.testing.assert_allclose(pair.ratio(np.arange(1, 100)), truth, rtol=1e-12, atol=1e-14)
+    heavy = discrete("zipf(3)", "zipf(3.5)")
+    assert close(
+        heavy.hellinger_squared,
+        1 - special.zeta(3.25) / math.sqrt(special.zeta(3.0) * special.zeta(3.5)),
+        1e-10,
+    )
+
+
+def test_two_sided_infinite_support() -> None:
+    pair = discrete(stats.dlaplace(1.0), stats.dlaplace(1.0, loc=1))
+    # L is 1 up to 0 and -1 from 1 on: e^-|k| against e^-|k-1|
+    assert pair.ratio_range == pytest.approx((-1, 1), rel=1e-12)
+    half = float(stats.dlaplace(1.0).cdf(0))
+    assert pair.total_variation == pytest.approx(half - math.exp(-1) * half, rel=1e-12)
+    assert pair.hockey_stick(1.0) == pytest.approx(0, abs=1e-15)
+    assert pair.first[0] == np.iinfo(np.int64).min
+    skellam = discrete(stats.skellam(3, 4), stats.skellam(4, 3))
+    assert skellam.ratio_range == (-math.inf, math.inf)
+    assert skellam.total_variation == pytest.approx(skellam.hockey_stick(0.0, reverse=True), rel=1e-10)
+
+
+def test_supports_that_differ() -> None:
+    pair = discrete({0: 0.5, 3: 0.5, 10**9: 0}, {3: 0.25, 10**9: 0.75, 0: 0.0})
+    assert pair.total_variation == pytest.approx(0.75)
+    assert pair.kl == math.inf
+    mixed = discrete({0: 0.5, 10**9: 0.5}, "poisson(2)")
+    assert mixed.total_variation == pytest.approx(1 - math.exp(-2), rel=1e-12)
+    assert mixed.ratio(10**9) > 1e10
+    np.testing.assert_array_equal(mixed.ratio([7, 12345678, -1, 2 * 10**9]), [-np.inf, -np.inf, np.nan, -np.inf])
+
+
+def test_ratio_of_records() -> None:
+    pair = discrete({"a": 0.2, "b": 0.8, ("x", 1): 0.0}, {"a": 0.5, "b": 0.5, ("x", 1): 0.0})
+    ratio = pair.ratio(["a", "b", "c", None, ["unhashable"]])
+    np.testing.assert_allclose(ratio, [math.log(0.4), math.log(1.6), np.nan, np.nan, np.nan])
+    assert pair.ratio("a") == pytest.approx(math.log(0.4))
+    assert np.isnan(pair.ratio(("x", 1)))  # both probabilities are zero
+    assert pair.ratio(np.array([["a"], ["b"]])).shape == (2, 1)
+    integers = discrete("poisson(3)", "poisson(4)")
+    ratio = integers.ratio(np.array([0.0, 1.5, -1.0, np.nan, np.inf, 2.0]))
+    assert np.isnan(ratio[[1, 2, 3]]).all()
+    assert ratio[5] == pytest.approx(1 - 2 * math.log(4 / 3))
+    assert integers.ratio(10**6) < -30  # the last atom holds everything beyond
+    assert np.isnan(integers.ratio(["a"])).all()
+
+
+def test_a_level_at_an_atom_does_not_count_it() -> None:
+    pair = discrete([0.5, 0.5], [0.25, 0.75])
+    top = math.log(2)
+    assert pair.above(top) == (0.0, 0.0)
+    assert pair.hockey_stick(top) == 0.0
+    assert pair.above(top * (1 - 1e-9)) == (0.5, 0.25)
+
+
+def test_a_pair_survives_pickling() -> None:
+    pair = discrete("poisson(3)", "poisson(4)")
+    again = pickle.loads(pickle.dumps(pair))
+    assert again.total_variation == pair.total_variation
+    assert np.array_equal(again.ratios, pair.ratios)
+
+
+def test_thousand_labels() -> None:
+    rng = np.random.default_rng(2)
+    p, q = rng.dirichlet(np.full(1000, 0.1)), rng.dirichlet(np.full(1000, 0.1))
+    pair = discrete(p, q)
+    assert close(pair.total_variation, math.fsum(np.abs(p - q).tolist()) / 2)
+
+
+masses = st.lists(st.floats(0, 1), min_size=2, max_size=8)
+
+
+@given(masses, st.randoms(use_true_random=False), st.floats(0, 4))
+def test_against_many_digits(weights: list[float], random: Any, y: float) -> None:
+    others = weights[:]
+    random.shuffle(others)
+    if sum(weights) < 1e-3 or weights == others:
+        return
+    p, q = np.array(weights) / sum(weights), np.array(others) / sum(others)
+    if np.abs(p - q).sum() < 1e-10:
+        return
+    pair = discrete(p, q)
+    with mp.workdps(40):
+        exact = [(mp.mpf(float(a)), mp.mpf(float(b))) for a, b in zip(p, q, strict=True)]
+        stick = sum(max(a - mp.exp(mp.mpf(y)) * b, 0) for a, b in exact)
+        assert abs(pair.hockey_stick(y) - float(stick)) <= 1e-12 * float(stick) + 1e-15
+        h2 = sum((mp.sqrt(a) - mp.sqrt(b)) ** 2 for a, b in exact) / 2
+        assert close(pair.hellinger_squared, h2, 1e-10)
+        if all(b > 0 or a == 0 for a, b in exact):
+            kl = sum(a * mp.log(a / b) if a > 0 else mp.mpf(0) for a, b in exact) + sum(b - a for a, b in exact)
+            assert close(pair.kl, kl, 1e-9)
+        else:
+            assert pair.kl == math.inf

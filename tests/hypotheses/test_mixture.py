@@ -1,0 +1,149 @@
+"""Mixtures of each kind.
+
+Piecewise combinations of two densities, against scipy's quadrature of the formula.
+"""
+
+from __future__ import annotations
+
+import math
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import integrate, stats
+
+from privatest.errors import InvalidDistribution
+from privatest.hypotheses import ContinuousPair, Integers, Labels, Reals, as_distribution, make_pair, mixture, parse
+from privatest.hypotheses.continuous_pair import ClampedPair
+from privatest.hypotheses.mixture import Piece, Splice
+
+
+def test_reals() -> None:
+    law = mixture([0.3, 0.7], [stats.norm(0, 1), "normal(2, 1)"])
+    assert isinstance(law, Reals)
+    x = np.array([-40.0, -1.0, 0.5, 3.0, 41.0])
+    first, second = stats.norm(0, 1), stats.norm(2, 1)
+    np.testing.assert_allclose(
+        law.logpdf(x),
+        np.logaddexp(math.log(0.3) + first.logpdf(x), math.log(0.7) + second.logpdf(x)),
+        rtol=1e-13,
+    )
+    np.testing.assert_allclose(law.cdf(x), 0.3 * first.cdf(x) + 0.7 * second.cdf(x), rtol=1e-13)
+    np.testing.assert_allclose(law.sf(x), 0.3 * first.sf(x) + 0.7 * second.sf(x), rtol=1e-13)
+    np.testing.assert_allclose(law.cdf(law.ppf([0.1, 0.5, 0.9])), [0.1, 0.5, 0.9], rtol=1e-12)
+    assert law.support == (-math.inf, math.inf)
+    assert law.spec is not None
+    assert parse(law.spec).spec == law.spec
+
+
+def test_integers_and_labels() -> None:
+    law = mixture([0.5, 0.5], ["poisson(2)", [0.25, 0.75]])
+    assert isinstance(law, Integers)
+    assert law.pmf(1) == pytest.approx(0.5 * 2 * math.exp(-2) + 0.375)
+    assert law.cdf(0) + law.sf(0) == pytest.approx(1)
+    labels = mixture([0.5, 0.5], [{"a": 1.0}, {"a": 0.5, "b": 0.5}])
+    assert isinstance(labels, Labels)
+    assert dict(zip(labels.labels, labels.probabilities, strict=True)) == {"a": 0.75, "b": 0.25}
+
+
+def test_a_contaminated_normal_has_the_total_variation_of_its_contamination() -> None:
+    pair = make_pair(mixture([0.9, 0.1], ["normal(0, 1)", "uniform(100, 101)"]), "normal(0, 1)")
+    assert pair.total_variation == pytest.approx(0.1, rel=1e-12)
+    assert pair.kl == math.inf or pair.kl > 100
+    assert pair.ratio_range[0] == pytest.approx(math.log(0.9))
+
+
+def test_parts_of_weight_zero_are_dropped() -> None:
+    assert mixture([1.0, 0.0], ["normal(0, 1)", "cauchy(0, 1)"]).describe() == "mixture(1, normal(0, 1))"
+
+
+def test_samples_have_the_right_shares() -> None:
+    drawn = mixture([0.25, 0.75], ["normal(-50, 1)", "normal(50, 1)"]).sample(np.random.default_rng(5), 4000)
+    assert abs(np.mean(drawn > 0) - 0.75) < 0.05
+
+
+@pytest.mark.parametrize(
+    ("weights", "parts", "says"),
+    [
+        ([0.5, 0.6], ["normal(0, 1)", "normal(1, 1)"], "weights has probabilities that sum to more than 1"),
+        ([0.5, 0.5], ["normal(0, 1)"], "2 weights for 1 parts"),
+        ([1.0], "normal(0, 1)", None),
+        ([0.5, 0.5], "normal(0, 1)", "2 weights for 1 parts"),
+        ([0.5, 0.5], ["normal(0, 1)", "poisson(1)"], "continuous with discrete"),
+        ([0.5, 0.5], ["poisson(1)", {"a": 1.0}], "labels must be integers"),
+        ([0.5, 0.5], ["normal(0, 1)", "norml(1, 1)"], "part 2"),
+        ([], [], "empty"),
+    ],
+)
+def test_bad_mixtures(weights: Any, parts: Any, says: str | None) -> None:
+    if says is None:
+        assert mixture(weights, parts).kind == "reals"
+        return
+    with pytest.raises(InvalidDistribution) as caught:
+        mixture(weights, parts)
+    assert says in str(caught.value)
+
+
+def real(text: str) -> Reals:
+    law = as_distribution(text)
+    assert isinstance(law, Reals)
+    return law
+
+
+def capped() -> Splice:
+    """min{P, Q} for N(0,1) and N(1,1), normalised: Q left of 1/2, P right of it."""
+    overlap = 2 * stats.norm.sf(0.5)
+    return Splice(
+        real("normal(0, 1)"),
+        real("normal(1, 1)"),
+        [Piece(-math.inf, 0.5, 0, 1 / overlap), Piece(0.5, math.inf, 1 / overlap, 0)],
+        "capped",
+    )
+
+
+def test_density_cdf_and_complement_agree() -> None:
+    law = capped()
+    overlap = 2 * stats.norm.sf(0.5)
+    for x in (-3.0, 0.2, 0.5, 0.9, 4.0):
+        density = min(stats.norm.pdf(x), stats.norm.pdf(x, 1)) / overlap
+        assert law.pdf(x) == pytest.approx(density, rel=1e-13)
+        area, _ = integrate.quad(lambda t: float(law.pdf(t)), -30, x, points=[0.5] if x > 0.5 else None)
+        assert law.cdf(x) == pytest.approx(area, rel=1e-9)
+        assert law.cdf(x) + law.sf(x) == pytest.approx(1, abs=1e-15)
+    assert law.cdf(-9.0) == pytest.approx(stats.norm.cdf(-10) / overlap, rel=1e-12)  # far tail, relatively
+    assert law.ppf(law.cdf(0.9)) == pytest.approx(0.9, rel=1e-12)
+    assert law.support == (-math.inf, math.inf)
+
+
+def test_a_difference_has_no_density_where_it_would_be_negative() -> None:
+    tv = 2 * stats.norm.cdf(0.5) - 1
+    law = Splice(real("normal(0, 1)"), real("normal(1, 1)"), [Piece(-math.inf, 0.5, 1 / tv, -1 / tv)], "excess")
+    x = np.array([-5.0, 0.0, 0.4999, 0.6, 3.0])
+    truth = np.where(x < 0.5, (stats.norm.pdf(x) - stats.norm.pdf(x, 1)) / tv, 0)
+    np.testing.assert_allclose(law.pdf(x), truth, rtol=1e-10)
+    assert law.cdf(0.5) == pytest.approx(1, abs=1e-14)
+    assert law.sf(0.7) == 0
+    assert law.support == (-math.inf, 0.5)
+
+
+def test_gaps_between_pieces_are_empty() -> None:
+    p = real("uniform(0, 4)")
+    law = Splice(p, p, [Piece(0, 1, 2, 0), Piece(3, 4, 2, 0), Piece(4, 4, 9, 9)], "two rooms")
+    np.testing.assert_allclose(law.cdf([-1, 0.5, 1, 2, 3, 3.5, 5]), [0, 0.25, 0.5, 0.5, 0.5, 0.75, 1])
+    np.testing.assert_allclose(law.sf([-1, 0.5, 1, 2, 3, 3.5, 5]), [1, 0.75, 0.5, 0.5, 0.5, 0.25, 0])
+    assert law.pdf(2.0) == 0
+    assert np.isnan(law.cdf(np.nan))
+
+
+def test_a_clamped_pair_has_exactly_the_clamped_ratio() -> None:
+    base = ContinuousPair(real("normal(0, 1)"), real("normal(1, 1)"))
+    pair = ClampedPair(base, (-0.5, 0.5), capped(), capped())
+    x = np.linspace(-5, 5, 101)
+    np.testing.assert_array_equal(pair.ratio(x), np.clip(base.ratio(x), -0.5, 0.5))
+    assert pair.ratio_range == (-0.5, 0.5)
+
+
+def test_a_splice_survives_pickling() -> None:
+    law = capped()
+    assert pickle.loads(pickle.dumps(law)).cdf(0.3) == law.cdf(0.3)

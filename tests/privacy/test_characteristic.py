@@ -1,0 +1,125 @@
+"""E exp(i t N) against direct summation of the definition's pmf, for real and complex t."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import mpmath
+import numpy as np
+import pytest
+
+from privatest.errors import InvalidInput
+from privatest.privacy import Laplace, Logistic, Noise, NoNoise, Tulap
+from tests.privacy import reference
+
+every_noise = pytest.mark.parametrize("noise", reference.NOISES, ids=reference.name)
+small_noise = pytest.mark.parametrize(
+    "noise", [noise for noise in reference.NOISES if noise.variance < 300], ids=reference.name
+)
+TURN = 2 * math.pi
+REAL = [0.0, 1e-300, 1e-9, 0.1, 1.0, TURN / 4, 3.0, TURN / 2, 3.2, TURN, TURN + 1e-9, -20.0, 100.0]
+
+
+def direct(noise: Noise, t: complex, log_tail: float) -> Any:
+    """The sum itself, in 60 digits."""
+    far = reference.reach(noise, log_tail)
+    z = mpmath.mpc(t)
+    return mpmath.fsum(
+        reference.pmf(noise, x) * 2 * mpmath.cos(z * reference.mp(x)) if x else reference.pmf(noise, x)
+        for x in reference.lattice(noise, -far, 0)
+    )
+
+
+@small_noise
+def test_real_arguments(noise: Noise) -> None:
+    values = noise.characteristic(REAL)
+    assert values.dtype == np.float64
+    for t, value in zip(REAL, values, strict=True):
+        assert abs(direct(noise, t, 42) - reference.mp(float(value))) < 1e-14, t
+
+
+@small_noise
+@pytest.mark.parametrize("part", [-0.5, 1e-9, 0.7])
+def test_complex_arguments(noise: Noise, part: float) -> None:
+    """Relative to E exp(Im t N), the largest value on the line, even close to the strip's edge."""
+    shift = part * noise.decay_rate
+    scale = abs(direct(noise, 1j * shift, 45 / (1 - abs(part))))
+    for t in REAL[::2]:
+        z = complex(t, shift)
+        error = abs(direct(noise, z, 45 / (1 - abs(part))) - mpmath.mpc(complex(noise.characteristic(z))))
+        assert error / scale < 1e-13, z
+
+
+@every_noise
+def test_closed_forms_at_any_size(noise: Noise) -> None:
+    """Independent closed forms in 60 digits reach the parameters and the strip's edge that sums do not."""
+    rng = np.random.default_rng(20260)
+    near_zero = rng.normal(size=8) * noise.decay_rate
+    angles = np.concatenate([rng.uniform(-20, 20, 10), near_zero, [0, 2 * np.pi]])
+    for t in angles:
+        assert abs(closed_form(noise, float(t)) - reference.mp(float(noise.characteristic(t)))) < 1e-14
+        for part in (0.3, -0.9, 0.999):
+            z = complex(t, part * noise.decay_rate)
+            scale = abs(closed_form(noise, complex(0, z.imag)))
+            error = abs(closed_form(noise, z) - mpmath.mpc(complex(noise.characteristic(z))))
+            # The pole at the edge amplifies the rounding of t by the inverse of the distance.
+            assert error / scale < 1e-15 / (1 - abs(part)), z
+
+
+def closed_form(noise: Noise, t: complex) -> Any:
+    z = mpmath.mpmathify(t)
+    if isinstance(noise, Tulap):
+        w, b = noise.width, mpmath.exp(-reference.mp(noise.epsilon))
+        block = mpmath.sin(w * z / 2) / (w * mpmath.sin(z / 2)) if z else mpmath.mpf(1)
+        return block * (1 - b) ** 2 / ((1 - b * mpmath.expj(w * z)) * (1 - b * mpmath.expj(-w * z)))
+    assert isinstance(noise, Laplace | Logistic)
+    s = reference.mp(noise.scale)
+    r = mpmath.exp(-1 / s)
+    if isinstance(noise, Laplace):
+        half = mpmath.expj(z / 2) / (1 - r * mpmath.expj(z)) + mpmath.expj(-z / 2) / (1 - r * mpmath.expj(-z))
+        return (1 - r) / 2 * half
+    if not z:
+        return mpmath.mpf(1)
+    near, reach = -round(float(mpmath.re(z)) / (2 * math.pi)), int(3 / float(s)) + 3
+    return mpmath.fsum(
+        2 * mpmath.pi * s * mpmath.sin(z / 2) / mpmath.sinh(mpmath.pi * s * (z + 2 * mpmath.pi * k))
+        for k in range(near - reach, near + reach + 1)
+    )
+
+
+@every_noise
+def test_period_symmetry_and_bound(noise: Noise) -> None:
+    t = np.random.default_rng(7).uniform(-np.pi, np.pi, 50)
+    sign = -1 if noise.offset else 1
+    spread = math.sqrt(noise.variance) + 1
+    shifted = noise.characteristic(t + 2 * np.pi)
+    # t + 2 pi is rounded, by 1e-15; the function's slope is at most the standard deviation.
+    assert np.max(np.abs(shifted - sign * noise.characteristic(t))) < 1e-15 * spread + 1e-14
+    np.testing.assert_allclose(noise.characteristic(-t), noise.characteristic(t), atol=1e-15)
+    assert np.all(np.abs(noise.characteristic(t)) <= 1 + 1e-15)
+    assert noise.characteristic(0.0) == 1
+    assert noise.characteristic(0j) == 1
+    line = noise.characteristic(1j * noise.decay_rate * np.linspace(-0.99, 0.99, 21))
+    np.testing.assert_allclose(line.imag, 0, atol=1e-10)
+    assert np.all(line.real >= 1 - 1e-15)
+
+
+@every_noise
+def test_the_two_dtypes_agree(noise: Noise) -> None:
+    t = np.concatenate([np.linspace(-7, 7, 57), noise.decay_rate * np.linspace(-3, 3, 13)])
+    np.testing.assert_allclose(noise.characteristic(t + 0j), noise.characteristic(t), rtol=0, atol=3e-15)
+
+
+@every_noise
+def test_outside_the_strip_is_an_error(noise: Noise) -> None:
+    with pytest.raises(InvalidInput, match=r"abs\(Im t\) < decay_rate"):
+        noise.characteristic(np.array([0, 1j * noise.decay_rate]))
+
+
+def test_shapes() -> None:
+    for noise in (Tulap(Fraction(1), 2), Laplace(Fraction(1)), Logistic(Fraction(1)), NoNoise()):
+        assert noise.characteristic(np.zeros((2, 3))).shape == (2, 3)
+        assert isinstance(noise.characteristic(0.5), float)
+        assert isinstance(noise.characteristic(0.25j), complex)

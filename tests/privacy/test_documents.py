@@ -1,0 +1,127 @@
+"""Parameters and documents: what is accepted, exactly; what is refused, by name."""
+
+from __future__ import annotations
+
+import json
+import math
+import pickle
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+from privatest.errors import InvalidDocument, InvalidInput
+from privatest.privacy import Laplace, Logistic, Noise, NoNoise, Tulap, noise_from_dict
+from tests.privacy import reference
+
+EVERY = [*reference.NOISES, NoNoise()]
+
+
+@pytest.mark.parametrize("noise", EVERY, ids=reference.name)
+def test_documents_round_trip_exactly(noise: Noise) -> None:
+    document = json.loads(json.dumps(noise.to_dict()))
+    again = noise_from_dict(document)
+    assert again == noise
+    assert type(again) is type(noise)
+    assert hash(again) == hash(noise)
+    assert again.to_dict() == document
+    assert pickle.loads(pickle.dumps(noise)) == noise
+
+
+def test_documents_are_as_written_down() -> None:
+    assert Tulap(Fraction(1, 2), 3).to_dict() == {"kind": "tulap", "epsilon": "1/2", "width": 3}
+    assert Laplace(Fraction(2)).to_dict() == {"kind": "laplace", "scale": "2/1"}
+    assert Logistic(Fraction(5, 3)).to_dict() == {"kind": "logistic", "scale": "5/3"}
+    assert NoNoise().to_dict() == {"kind": "none"}
+
+
+BAD: list[tuple[Any, str]] = [
+    (None, "must be an object"),
+    ([], "must be an object"),
+    ("tulap", "must be an object"),
+    ({}, "kind=None"),
+    ({"kind": 3}, "kind=3"),
+    ({"kind": "tulip", "epsilon": "1/2", "width": 3}, "Did you mean 'tulap'"),
+    ({"kind": "gaussian"}, "must be one of 'tulap', 'laplace', 'logistic', 'none'"),
+    ({"kind": "tulap", "epsilon": "1/2"}, "'width' is missing"),
+    ({"kind": "tulap", "width": 3}, "'epsilon' is missing"),
+    ({"kind": "tulap", "epsilon": "1/2", "width": 3, "delta": "0/1"}, "Unknown field 'delta'"),
+    ({"kind": "none", "scale": "1/2"}, "Unknown field 'scale'"),
+    ({"kind": "tulap", "epsilon": "1/2", "width": 3.0}, "width=3.0 must be an integer"),
+    ({"kind": "tulap", "epsilon": "1/2", "width": True}, "width=True must be an integer"),
+    ({"kind": "tulap", "epsilon": "1/2", "width": "3"}, "width='3' must be an integer"),
+    ({"kind": "tulap", "epsilon": "1/2", "width": 0}, "width=0"),
+    ({"kind": "tulap", "epsilon": 0.5, "width": 3}, "epsilon=0.5"),
+    ({"kind": "laplace", "scale": None}, "scale=None"),
+    *(
+        ({"kind": "laplace", "scale": text}, "scale=")
+        for text in [
+            "2",
+            "0.5",
+            "1e3",
+            "-1/2",
+            "0/1",
+            "1/0",
+            "2/4",
+            "01/2",
+            " 1/2",
+            "1/2\n",
+            "1 /2",
+            "\u0661/2",
+        ]
+    ),
+    ({"kind": "laplace", "scale": "1" * 1001 + "/1"}, "scale="),
+    ({"kind": "laplace", "scale": "1" * 200 + "/1"}, "scale="),
+]
+
+
+@pytest.mark.parametrize(("document", "message"), BAD)
+def test_bad_documents_are_refused(document: Any, message: str) -> None:
+    with pytest.raises(InvalidDocument) as caught:
+        noise_from_dict(document)
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        0,
+        -1,
+        Fraction(-1, 2),
+        0.0,
+        math.nan,
+        math.inf,
+        -math.inf,
+        "1/2",
+        None,
+        True,
+        1j,
+        10**200,
+        Fraction(1, 10**200),
+    ],
+)
+def test_bad_rationals_are_refused_by_name(value: Any) -> None:
+    with pytest.raises(InvalidInput, match="epsilon="):
+        Tulap(value, 3)
+    for noise_class in (Laplace, Logistic):
+        with pytest.raises(InvalidInput, match="scale="):
+            noise_class(value)
+
+
+@pytest.mark.parametrize("value", [0, -3, 2.5, math.nan, "3", None, True])
+def test_bad_widths_are_refused_by_name(value: Any) -> None:
+    with pytest.raises(InvalidInput, match="width="):
+        Tulap(Fraction(1), value)
+
+
+def test_floats_are_read_as_their_shortest_decimals() -> None:
+    assert Tulap(0.1, 3) == Tulap(Fraction(1, 10), 3)  # type: ignore[arg-type]
+    assert Laplace(2.5) == Laplace(Fraction(5, 2))  # type: ignore[arg-type]
+    assert Tulap(0.30000000000000004, 2).epsilon == Fraction(30000000000000004, 10**17)  # type: ignore[arg-type]
+
+
+def test_noises_are_frozen_and_distinct() -> None:
+    noise = Laplace(Fraction(2))
+    with pytest.raises(AttributeError):
+        noise.scale = Fraction(3)  # type: ignore[misc]
+    assert len({Laplace(Fraction(2)), Logistic(Fraction(2)), Laplace(Fraction(4, 2))}) == 2

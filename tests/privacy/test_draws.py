@@ -1,0 +1,284 @@
+"""Many draws of Tulap at once: the table is exact, ambiguous words are resolved exactly, the law is the noise's.
+
+The draws: exact laws by enumeration, exact types, and no float anywhere on the way.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import textwrap
+from collections.abc import Iterator
+from fractions import Fraction
+from types import ModuleType
+from typing import Any
+
+import mpmath
+import numpy as np
+import pytest
+from scipy import stats
+
+import privatest.privacy
+from privatest.privacy import Laplace, Logistic, Noise, NoNoise, Tulap, draws, seeded_source
+from privatest.privacy import randomness as coins
+from privatest.privacy.draws import _below, _floor_cdf, _reach, _resolve, _table, _two_sided, draw_blocks, draw_many
+from privatest.privacy.randomness import SeededSource
+from tests.privacy import enumeration, reference
+from tests.privacy.enumeration import law
+
+BAR = 1e-9
+
+
+class Scripted:
+    simulated = True
+
+    def __init__(self, answers: Iterator[int]) -> None:
+        self.answers = answers
+
+    def bits(self, k: int) -> int:
+        answer = next(self.answers)
+        assert 0 <= answer < 1 << k
+        return answer
+
+    def below(self, n: int) -> int:
+        raise AssertionError(n)
+
+
+def cdf(epsilon: Fraction, g: int) -> mpmath.mpf:
+    b = mpmath.exp(-mpmath.mpf(epsilon.numerator) / epsilon.denominator)
+    return b ** (-g) / (1 + b) if g <= 0 else 1 - b ** (g + 1) / (1 + b)
+
+
+@pytest.mark.parametrize("epsilon", [Fraction(1, 10), Fraction(1), Fraction(7, 3), Fraction(20)])
+def test_the_table_is_the_rounded_cdf(epsilon: Fraction) -> None:
+    reach = _reach(epsilon)
+    with mpmath.workdps(80):
+        expected = [int(mpmath.floor(cdf(epsilon, g) * mpmath.power(2, 64))) for g in range(-reach, reach + 1)]
+        assert _table(epsilon).tolist() == expected
+        assert _floor_cdf(epsilon, 3, 200) == int(mpmath.floor(cdf(epsilon, 3) * mpmath.power(2, 200)))
+    assert expected[0] == 0
+    assert expected[-1] == (1 << 64) - 1
+
+
+@pytest.mark.parametrize("g", [-40, -3, -1, 0, 1, 2, 25])
+@pytest.mark.parametrize("up", [False, True])
+def test_a_word_in_a_thresholds_cell_is_settled_by_more_bits(g: int, up: bool) -> None:
+    """U just below Pr[G <= g] means g, just above means g + 1."""
+    epsilon = Fraction(1)
+    word, more = divmod(_floor_cdf(epsilon, g, 128), 1 << 64)
+    more += 1 if up else -1
+    assert _resolve(epsilon, word, Scripted(iter([more]))) == (g + 1 if up else g)
+    assert _resolve(epsilon, word, Scripted(iter([more - (1 if up else -1), (1 << 64) - 1 if up else 0]))) == (
+        g + 1 if up else g
+    )
+
+
+def test_the_lookup_sends_exactly_the_ambiguous_words_to_be_resolved(monkeypatch: pytest.MonkeyPatch) -> None:
+    epsilon = Fraction(1)
+    table = _table(epsilon)
+    reach = _reach(epsilon)
+    words = np.concatenate(
+        [table[reach - 3 : reach + 4], table[reach - 3 : reach + 4] + 1, table[reach - 3 : reach + 4] - 1]
+    )
+    monkeypatch.setattr(draws, "_words", lambda *_: words)
+    sent = []
+    monkeypatch.setattr(draws, "_resolve", lambda _, word, __: sent.append(word) or 99)
+    found = _two_sided(epsilon, len(words), Scripted(iter(())))
+    assert sent == table[reach - 3 : reach + 4].tolist()
+    assert found[7:14].tolist() == [-2, -1, 0, 1, 2, 3, 4]  # just above the threshold of -3: -2, and so on
+    assert found[14:].tolist() == [-3, -2, -1, 0, 1, 2, 3]
+
+
+def test_uniform_below_rejects_the_incomplete_stretch(monkeypatch: pytest.MonkeyPatch) -> None:
+    n, limit = 1000, (1 << 64) // 1000 * 1000
+    batches = iter(
+        [
+            np.array([5, limit, limit - 1, (1 << 64) - 1], dtype=np.uint64),
+            np.array([limit + 1, 1007], dtype=np.uint64),
+            np.array([2001], dtype=np.uint64),
+        ]
+    )
+    monkeypatch.setattr(draws, "_words", lambda *_: next(batches))
+    assert _below(n, 4, Scripted(iter(()))).tolist() == [5, 1, 999, 7]
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize(("epsilon", "width"), [(Fraction(1), 1), (Fraction(1, 3), 12), (Fraction(2), 7)])
+def test_many_draws_follow_the_law(epsilon: Fraction, width: int) -> None:
+    noise = Tulap(epsilon, width)
+    assert fit(noise, draw_many(noise, 300_000, seeded_source(np.random.default_rng(2)))) > BAR
+
+
+@pytest.mark.statistical
+def test_an_epsilon_that_is_five_percent_off_is_rejected() -> None:
+    drawn = draw_many(Tulap(Fraction(105, 100), 5), 300_000, seeded_source(np.random.default_rng(2)))
+    assert fit(Tulap(Fraction(1), 5), drawn) < BAR
+
+
+def fit(noise: Tulap, doubled: np.ndarray) -> float:
+    assert np.all(doubled % 2 == (noise.width - 1) % 2)
+    values = doubled / 2
+    reach = int(12 * noise.width / float(noise.epsilon))
+    body = np.arange(-reach, reach + 1) + float(noise.offset)
+    body = body[len(values) * noise.pmf(body) > 50]
+    observed = [np.sum(values < body[0]), *(np.sum(values == v) for v in body), np.sum(values > body[-1])]
+    expected = len(values) * np.array([noise.cdf(body[0] - 0.5), *noise.pmf(body), noise.sf(body[-1])])
+    return float(stats.chisquare(observed, expected * len(values) / expected.sum()).pvalue)
+
+
+def test_few_draws_are_those_of_the_noise_itself() -> None:
+    noise = Tulap(Fraction(1, 1000), 3)
+    one, other = (seeded_source(np.random.default_rng(9)) for _ in range(2))
+    assert draw_many(noise, 50, one).tolist() == [int(2 * noise.draw(other)) for _ in range(50)]
+
+
+@pytest.mark.parametrize("epsilon", [Fraction(1), Fraction(9, 100), Fraction(1, 12), Fraction(20)])
+def test_draws_for_blocks_do_not_depend_on_how_many_are_asked_for_at_a_time(epsilon: Fraction) -> None:
+    """On both sides of the largest table, too."""
+    noise = Tulap(epsilon, 12)
+    sources = [seeded_source(np.random.default_rng(5)) for _ in range(3)]
+    whole = draw_blocks(noise, 700, sources[0]).tolist()
+    assert [int(draw_blocks(noise, 1, sources[1])[0]) for _ in range(700)] == whole
+    cuts = [3, 1, 256, 257, 1, 182]
+    assert [value for cut in cuts for value in draw_blocks(noise, cut, sources[2]).tolist()] == whole
+
+
+def test_a_single_draw_sends_exactly_the_ambiguous_words_to_be_resolved(monkeypatch: pytest.MonkeyPatch) -> None:
+    epsilon, width = Fraction(1), 12
+    table, reach = _table(epsilon).tolist(), _reach(epsilon)
+    limit = (1 << 64) // width * width
+    sent: list[int] = []
+    monkeypatch.setattr(draws, "_resolve", lambda _, word, __: sent.append(word) or 99)
+
+    class Words(Scripted):
+        def below(self, n: int) -> int:
+            assert n == width
+            return 7
+
+    def drawn(word: int, other: int) -> tuple[int, int]:
+        doubled = int(draw_blocks(Tulap(epsilon, width), 1, Words(iter([word << 64 | other])))[0])
+        return divmod((doubled + width - 1) // 2, width)
+
+    for g in range(-3, 4):
+        threshold = table[reach + g]
+        assert [drawn(threshold + step, 5)[0] for step in (-1, 0, 1)] == [g, 99, g + 1]
+    assert sent == table[reach - 3 : reach + 4]
+    assert drawn((1 << 64) - 1, 0) == (99, 0), "beyond the table"
+    assert [drawn(table[reach] - 1, limit + step) for step in (-1, 0)] == [(0, width - 1), (0, 7)]
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("at_once", [1, 300])
+def test_draws_for_blocks_follow_the_law(at_once: int) -> None:
+    noise, source = Tulap(Fraction(1, 3), 12), seeded_source(np.random.default_rng(3))
+    drawn = np.concatenate([draw_blocks(noise, at_once, source) for _ in range(60_000 // at_once)])
+    assert fit(noise, drawn) > BAR
+    assert fit(Tulap(Fraction(3, 10), 12), drawn) < BAR
+
+
+@pytest.fixture
+def coin_oracles(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(coins, "geometric", enumeration.geometric)
+    monkeypatch.setattr(coins, "two_sided_geometric", enumeration.two_sided_geometric)
+    monkeypatch.setattr(coins, "sigmoid", enumeration.sigmoid)
+
+
+@pytest.mark.usefixtures("coin_oracles")
+@pytest.mark.parametrize(
+    "noise",
+    [
+        Tulap(Fraction(1), 1),
+        Tulap(Fraction(1), 4),
+        Tulap(Fraction(3, 2), 3),
+        Laplace(Fraction(2)),
+        Laplace(Fraction(2, 3)),
+    ],
+    ids=reference.name,
+)
+def test_draws_of_tulap_and_laplace_have_the_law(noise: Noise) -> None:
+    found = law(noise.draw, prune=1e-38)
+    for x in reference.lattice(noise, -40, 40):
+        truth = reference.pmf(noise, -abs(x))
+        assert abs(found.lower[x] - truth) < 1e-30, x
+
+
+@pytest.mark.usefixtures("coin_oracles")
+@pytest.mark.parametrize("noise", [Logistic(Fraction(2)), Logistic(Fraction(2, 3))], ids=reference.name)
+def test_draws_of_logistic_have_the_law(noise: Logistic) -> None:
+    """One round keeps exactly half of the candidates, in the proportions of the law."""
+    found = law(noise.draw, prune=1e-38, rounds="geometric")
+    assert abs(found.rejected - mpmath.mpf(1) / 2) < 1e-30
+    for x in reference.lattice(noise, -40, 40):
+        assert abs(found.kept(x) - reference.pmf(noise, -abs(x))) < 1e-30, x
+
+
+@pytest.mark.parametrize("noise", [*reference.NOISES, NoNoise()], ids=reference.name)
+def test_draws_are_exact_rationals_on_the_lattice(noise: Noise) -> None:
+    source = IntegersOnly()
+    for _ in range(300):
+        value = noise.draw(source)
+        assert type(value) is Fraction
+        assert type(value.numerator) is int
+        assert (value - noise.offset).denominator == 1
+
+
+class IntegersOnly:
+    """A source that is asked for, and gives, Python integers and nothing else."""
+
+    simulated = True
+
+    def __init__(self) -> None:
+        self._source = seeded_source(np.random.default_rng(11))
+
+    def below(self, n: int) -> int:
+        assert type(n) is int
+        return self._source.below(n)
+
+    def bits(self, k: int) -> int:
+        assert type(k) is int
+        return self._source.bits(k)
+
+
+FLOAT_MODULES = {"math", "cmath", "numpy", "random", "decimal"}
+
+
+def float_suspects(tree: ast.AST) -> list[str]:
+    """Whatever could bring a float into integer code: literals, true division, float(), math, numpy."""
+    found = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, float | complex):
+            found.append(f"literal {node.value}")
+        elif isinstance(node, ast.BinOp | ast.AugAssign) and isinstance(node.op, ast.Div):
+            found.append("true division")
+        elif isinstance(node, ast.Name) and node.id in {"float", "complex", "round", "np", *FLOAT_MODULES}:
+            found.append(f"name {node.id}")
+        elif isinstance(node, ast.ImportFrom) and node.module in FLOAT_MODULES:
+            found.append(f"import from {node.module}")
+        elif isinstance(node, ast.Import):
+            found += [f"import {alias.name}" for alias in node.names if alias.name in FLOAT_MODULES]
+    return found
+
+
+def source_tree(thing: ModuleType | Any) -> ast.AST:
+    return ast.parse(textwrap.dedent(inspect.getsource(thing)))
+
+
+def test_no_float_enters_a_draw() -> None:
+    assert float_suspects(source_tree(coins)) == []
+    for noise_class in (Tulap, Laplace, Logistic, NoNoise):
+        assert float_suspects(source_tree(noise_class._draw_doubled)) == []
+    assert float_suspects(source_tree(Noise.draw)) == []
+    for method in (SeededSource.below, SeededSource.bits):
+        assert float_suspects(source_tree(method)) == []
+
+
+@pytest.mark.parametrize(
+    "planted", ["x = 0.5", "x = a / b", "x /= 2", "import math", "from math import exp", "x = float(y)"]
+)
+def test_a_planted_float_is_found(planted: str) -> None:
+    assert len(float_suspects(ast.parse(planted))) == 1
+
+
+def test_the_public_names_are_there() -> None:
+    for name in privatest.privacy.__all__:
+        assert hasattr(privatest.privacy, name)

@@ -1,0 +1,78 @@
+"""JSON fragments that scores are written in: strict on the way in, exact on the way out and back."""
+
+from __future__ import annotations
+
+import itertools
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from privatest.documents import (
+    fraction_from_json,
+    integer_from_json,
+    label_from_json,
+    label_to_json,
+    number_from_json,
+    runs_from_json,
+    runs_to_json,
+)
+from privatest.errors import InvalidDocument, InvalidInput
+
+
+@given(st.lists(st.integers(-3, 3) | st.integers(-(2**62), 2**62), min_size=1, max_size=50))
+def test_runs_restore_the_values(values: list[int]) -> None:
+    array = np.array(values, dtype=np.int64)
+    runs = runs_to_json(array)
+    assert all(a[0] != b[0] for a, b in itertools.pairwise(runs))
+    np.testing.assert_array_equal(runs_from_json(runs), array)
+
+
+@pytest.mark.parametrize(
+    "runs",
+    [[[1, 0]], [[1, -2], [1, 5]], [[1, 2**30]], [[1.5, 2]], [[2**63, 1]], [[True, 1]], [["1", 1]], [[1, 1.0]]],
+    ids=repr,
+)
+def test_broken_runs_are_refused(runs: Any) -> None:
+    with pytest.raises(InvalidDocument):
+        runs_from_json(runs)
+
+
+@given(st.fractions())
+def test_fractions_are_restored(value: Fraction) -> None:
+    assert fraction_from_json(str(value)) == value
+
+
+@pytest.mark.parametrize(
+    "text", ["1/0", "1/00", "0.5", "1e9", "1e999999999", "", "1/-2", " 1", "nan", 1, None, "9" * 5000], ids=repr
+)
+def test_other_texts_are_no_fractions(text: Any) -> None:
+    with pytest.raises(InvalidDocument):
+        fraction_from_json(text)
+
+
+@pytest.mark.parametrize("value", [True, 1.0, "1", None, 2**63, float("nan")], ids=repr)
+def test_other_values_are_no_integers(value: Any) -> None:
+    with pytest.raises(InvalidDocument):
+        integer_from_json(value)
+
+
+@pytest.mark.parametrize("value", [True, "1", None, float("nan"), float("inf")], ids=repr)
+def test_other_values_are_no_numbers(value: Any) -> None:
+    with pytest.raises(InvalidDocument):
+        number_from_json(value)
+
+
+def test_a_label_of_another_type_is_named_by_its_type_only() -> None:
+    with pytest.raises(InvalidInput, match="frozenset") as caught:
+        label_to_json(frozenset({"secret"}))
+    assert "secret" not in str(caught.value)
+
+
+def test_numpy_labels_become_plain_ones() -> None:
+    for label, plain in ((np.int64(3), 3), (np.float64(0.5), 0.5), (np.str_("a"), "a"), (np.bool_(True), True)):
+        assert label_to_json(label) == plain
+        assert type(label_from_json(label_to_json(label))) is type(plain)
