@@ -16,11 +16,12 @@ SOURCE = Path(__file__).resolve().parents[1] / "src" / "privatest"
 LONGEST_MODULE = 700
 
 # A folder may import the folders before it in this order.
-ORDER = ["pairs", "theory", "scores", "noise", "hypothesis", "power", "fit", "changepoint"]
+ORDER = ["hypotheses", "theory", "scores", "privacy", "laws", "decision", "bounds", "power", "fit", "changepoint"]
 MAY_IMPORT: dict[str, set[str]] = {folder: set(ORDER[:i]) for i, folder in enumerate(ORDER)}
-MAY_IMPORT["noise"] -= {"pairs", "theory"}  # noise is calibrated to a width and an epsilon, never to a pair
+MAY_IMPORT["privacy"] -= {"hypotheses", "theory"}  # noise is calibrated to a width and an epsilon, never to a pair
 MAY_IMPORT["engines"] = {"scores"}  # engines sum integers: no epsilon, no randomness
-for folder in ("hypothesis", "power", "fit", "changepoint"):  # the folders that run on data
+MAY_IMPORT["laws"] -= {"hypotheses", "theory"}  # of scores, whatever they are scores of
+for folder in ("decision", "bounds", "power", "fit", "changepoint"):  # the folders that run on data
     MAY_IMPORT[folder] |= {"engines"}
 MAY_IMPORT["ledger"] = set()
 MAY_IMPORT["pictures"] = set(ORDER)  # drawn from designs and releases; never from data
@@ -67,7 +68,7 @@ def imports(where: Path, tree: ast.Module, root: Path) -> Iterator[str]:
         parts = module.split(".")
         if parts[0] != root.name:
             continue
-        # `from privatest import pairs` reaches the folder as `import privatest.hypotheses` does.
+        # `from privatest import hypotheses` reaches the folder as `import privatest.hypotheses` does.
         parts += [name] if len(parts) == 1 and name is not None else []
         target = parts[1] if len(parts) > 1 and (root / parts[1]).is_dir() else None
         if own == target and own is not None:
@@ -181,14 +182,14 @@ def test_the_check_reads_the_real_sources() -> None:
 
 
 PLANTED = {
-    "pairs/a.py": ("from privatest.theory import decompose", "pairs may not know theory"),
+    "hypotheses/a.py": ("from privatest.theory import decompose", "hypotheses may not know theory"),
     "theory/a.py": ("def f():\n    import privatest.scores.score", "theory may not know scores"),
-    "noise/a.py": ("from privatest.hypotheses import Pair", "noise may not know pairs"),
-    "noise/b.py": ("from ..theory import decompose", "noise may not know theory"),
-    "noise/c.py": ("from privatest import pairs", "noise may not know pairs"),
-    "engines/a.py": ("from privatest.privacy import Tulap", "engines may not know noise"),
+    "privacy/a.py": ("from privatest.hypotheses import Pair", "privacy may not know hypotheses"),
+    "privacy/b.py": ("from ..theory import decompose", "privacy may not know theory"),
+    "privacy/c.py": ("from privatest import hypotheses", "privacy may not know hypotheses"),
+    "engines/a.py": ("from privatest.privacy import Tulap", "engines may not know privacy"),
     "theory/c.py": ("from privatest.engines import total", "theory may not know engines"),
-    "ledger/a.py": ("from privatest.decision import design", "ledger may not know hypothesis"),
+    "ledger/a.py": ("from privatest.decision import design", "ledger may not know decision"),
     "theory/d.py": ("from privatest import pictures", "theory may not know pictures"),
     "theory/e.py": ("def draw():\n    from privatest import pictures", "theory may not know pictures"),
     "theory/f.py": ("def plot():\n    from privatest import power", "theory may not know power"),
@@ -200,24 +201,24 @@ PLANTED = {
     "cli/a.py": ("from privatest.decision import design", "cli knows the public package only"),
     "cli/b.py": ("from privatest.errors import InvalidInput", "cli knows the public package only"),
     "cli/c.py": ("from privatest.studio.server import serve", "cli knows the public package only"),
-    "cli/d.py": ("from privatest import hypothesis", "cli knows the public package only"),
-    "studio/a.py": ("from privatest import hypothesis", "studio knows the public package only"),
+    "cli/d.py": ("from privatest import decision", "cli knows the public package only"),
+    "studio/a.py": ("from privatest import decision", "studio knows the public package only"),
     "errors.py": ("from privatest.hypotheses import Pair", "a root module knows root modules only"),
     "utils.py": ("", "'utils' is not a noun"),
     "common/a.py": ("", "'common' is not a noun"),
     "gadgets/a.py": ("", "unknown folder 'gadgets'"),
-    "pairs/long.py": ("\n" * 701, "701 lines"),
-    "hypothesis/a.py": ("class TestStatistic:\n    pass", "defines TestStatistic"),
-    "hypothesis/b.py": ("def test_of_tests():\n    pass", "defines test_of_tests"),
-    "hypothesis/c.py": ("import secrets", "imports secrets"),
+    "hypotheses/long.py": ("\n" * 701, "701 lines"),
+    "decision/a.py": ("class TestStatistic:\n    pass", "defines TestStatistic"),
+    "decision/b.py": ("def test_of_tests():\n    pass", "defines test_of_tests"),
+    "decision/c.py": ("import secrets", "imports secrets"),
     "studio/b.py": ("import secrets", "imports secrets"),
     "studio/tokens.py": ("import random", "imports random"),
-    "hypothesis/d.py": ("from random import randrange", "imports random"),
-    "hypothesis/e.py": ("import os\nx = os.urandom(8)", "calls os.urandom"),
-    "hypothesis/f.py": ("import numpy as np\nx = np.random.normal()", "calls np.random.normal"),
-    "hypothesis/g.py": ("import numpy as np\nx = np.random.default_rng()", "calls np.random.default_rng"),
-    "hypothesis/h.py": ("from numpy.random import default_rng", "imports numpy.random.default_rng"),
-    "hypothesis/i.py": ("def f(law):\n    return law.rvs(3)", "calls law.rvs without random_state"),
+    "decision/d.py": ("from random import randrange", "imports random"),
+    "decision/e.py": ("import os\nx = os.urandom(8)", "calls os.urandom"),
+    "decision/f.py": ("import numpy as np\nx = np.random.normal()", "calls np.random.normal"),
+    "decision/g.py": ("import numpy as np\nx = np.random.default_rng()", "calls np.random.default_rng"),
+    "decision/h.py": ("from numpy.random import default_rng", "imports numpy.random.default_rng"),
+    "decision/i.py": ("def f(law):\n    return law.rvs(3)", "calls law.rvs without random_state"),
 }
 
 
@@ -245,15 +246,15 @@ ALLOWED = {
     "pictures/a.py": "from privatest.power import sample_size",
     "report/a.py": "from privatest import pictures",
     "scores/a.py": "from . import cells\nfrom .score import Score\nfrom ..theory import decompose",
-    "hypothesis/a.py": "from privatest.engines import total\nfrom privatest.privacy import Tulap",
+    "decision/a.py": "from privatest.engines import total\nfrom privatest.privacy import Tulap",
     "cli/a.py": "import privatest as pt\nfrom privatest import design\nfrom privatest.cli.tables import row",
     "cli/b.py": "from privatest import errors, report, studio",
     "__init__.py": "from privatest.decision import design\nfrom privatest.hypotheses import density",
     "__main__.py": "from privatest.cli import main",
     "privacy/randomness.py": "import secrets",
     "studio/tokens.py": "import secrets",
-    "pairs/a.py": "import numpy as np\nx = np.random.default_rng(3)",
-    "pairs/b.py": "def f(law, rng):\n    return law.rvs(3, random_state=rng)",
+    "hypotheses/a.py": "import numpy as np\nx = np.random.default_rng(3)",
+    "hypotheses/b.py": "def f(law, rng):\n    return law.rvs(3, random_state=rng)",
 }
 
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pytest
 from scipy import stats
 
-from privatest.bounds import lower_bound, optimum, optimum_sample_size
+from privatest.bounds import advantage_bound, lower_bound, optimum, optimum_sample_size
 from privatest.bounds.certificate import Certificate, Effort, balanced, make_tables, single_table
 from privatest.bounds.domination import Atoms, RootLaw, Shape, atoms_of, shares, split_atoms
 from privatest.bounds.lower_bound import CAREFUL, QUICK
@@ -20,7 +20,7 @@ from privatest.bounds.optimum import _solve
 from privatest.bounds.two_point import TwoPoint
 from privatest.errors import InvalidInput
 from privatest.hypotheses import Pair, make_pair
-from privatest.power import advantage_bound, plan, sample_size
+from privatest.power import plan, sample_size
 from privatest.theory.coupling import coupling, largest_gain
 from privatest.theory.histograms import merge
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import privatest as pt
-from privatest.vectors import Floats
+from privatest import vectors
 
 __all__ = ["densities"]
 
@@ -64,7 +64,7 @@ def _ends(pair: Any) -> tuple[float, float]:
     return low, high
 
 
-def _reals(pair: Any) -> Floats:
+def _reals(pair: Any) -> vectors.Floats:
     low, high = _ends(pair)
     margin = 0.03 * (high - low)
     inside_low, inside_high = pair.support
@@ -76,7 +76,7 @@ def _reals(pair: Any) -> Floats:
     return np.linspace(start, stop, POINTS)
 
 
-def _integers(pair: Any) -> Floats:
+def _integers(pair: Any) -> vectors.Floats:
     low, high = _ends(pair)
     first, last = math.floor(low), math.ceil(high)
     # Laws with few values: show every one, with a place to spare where there is one.
@@ -87,5 +87,5 @@ def _integers(pair: Any) -> Floats:
     return np.arange(first, last + 1, step, dtype=np.float64)
 
 
-def _finite(values: Floats) -> list[float | None]:
+def _finite(values: vectors.Floats) -> list[float | None]:
     return [float(f"{value:.6g}") if math.isfinite(value) else None for value in values.tolist()]

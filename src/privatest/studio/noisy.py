@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 import privatest as pt
-from privatest.vectors import Floats
+from privatest import vectors
 
 __all__ = ["noisy_law", "rounded"]
 
@@ -71,7 +71,9 @@ def rounded(values: list[float], digits: int = 6) -> list[float]:
     return [float(f"{value:.{digits}g}") for value in values]
 
 
-def _bars(test: pt.PrivateTest, total: Any, support: Floats, law: Floats, edges: list[int]) -> Floats:
+def _bars(
+    test: pt.PrivateTest, total: Any, support: vectors.Floats, law: vectors.Floats, edges: list[int]
+) -> vectors.Floats:
     """Pr[edge <= T - half < next edge] for each bar: T is periodic here, with a period that holds nearly all of it."""
     n, half, step = test.n, test.noise.offset, edges[1] - edges[0]
     period = 1 << math.ceil(math.log2(2 * (edges[-1] - edges[0]) + 2))
