@@ -16,7 +16,7 @@ from sqlalchemy import exc
 from privatest.charge import make_charge
 from privatest.errors import InvalidInput, LedgerTampered, MissingExtra
 from privatest.ledger import Ledger
-from privatest.ledger.chain import MOST_BITS, canonical, same, shown, stored, unstored
+from privatest.ledger.chain import MOST_BITS, canonical, exact, same, stored, unstored
 from privatest.ledger.ledger import LONGEST_NAME
 from privatest.ledger.store import abandon, after_fork, before_fork
 
@@ -83,7 +83,7 @@ def test_amounts_of_the_most_bits_and_one_more(positive: bool) -> None:
     ],
 )
 def test_amounts_for_people_are_short(amount: Fraction, text: str) -> None:
-    assert shown(amount) == text
+    assert exact(amount) == text
 
 
 class Listening:
