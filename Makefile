@@ -49,9 +49,9 @@ lint: $(DEV) ## ruff (rules and format) and mypy, strict
 bench: $(BENCH) ## time the package beside its peers; ROWS=1000000 scales it down
 	@$(BIN)/python benchmarks/run_bench.py $(if $(ROWS),--rows $(ROWS))
 
-mutants: $(MUTANTS) ## put small mistakes into critical files, see which no test notices; FILES="noise ledger" MINUTES=20 SEED=1 AGAIN=1
+mutants: $(MUTANTS) ## put small mistakes into critical files, see which no test notices; FILES="noise ledger" MINUTES=20 SEED=1 AGAIN=1 NAMED=1
 	@$(BIN)/python -m tests.mutants $(FILES) $(if $(MINUTES),--minutes $(MINUTES)) $(if $(SAMPLE),--sample $(SAMPLE)) \
-		$(if $(SEED),--seed $(SEED)) $(if $(AGAIN),--again)
+		$(if $(SEED),--seed $(SEED)) $(if $(AGAIN),--again) $(if $(NAMED),--named)
 
 lowest: $(LOWEST)/.installed ## test with the lowest version of every dependency; on demand, about ten minutes
 	@$(LOWEST)/bin/python -m tests.lowest

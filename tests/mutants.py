@@ -295,8 +295,7 @@ def _pytest(arguments: list[str], plugins: list[Any]) -> int:
         "-q",
         "-p",
         "no:cacheprovider",
-        "-p",
-        "no:xdist",
+        "-n0",  # not without xdist: tests carry its marks
         "-p",
         "no:schemathesis",
         "--no-header",
@@ -368,14 +367,20 @@ def first_pass(files: list[Path], copies: list[Path], folder: Path) -> dict[str,
             result.write_text(json.dumps(recorder.reached()))
             return code
 
-        children.append((_fork(copy, folder / f"first{number}.log", work), result))
+        children.append((_fork(copy, result.with_suffix(".log"), work), result))
     merged: dict[str, Any] = {"lines": {}, "seconds": {}, "failed": []}
     for child, result in children:
-        os.waitpid(child, 0)
+        _, status = os.waitpid(child, 0)
         CHILDREN.discard(child)
-        if not result.exists():
-            log = (folder / result.name.replace("reached", "first")).with_suffix(".log")
-            raise SystemExit(f"The tests do not run without any mutant:\n{log.read_text()[-3000:]}")
+        # A test that fails is left out; a file that cannot even be collected would hide all others.
+        ran = os.WIFEXITED(status) and os.WEXITSTATUS(status) in (
+            pytest.ExitCode.OK,
+            pytest.ExitCode.TESTS_FAILED,
+            pytest.ExitCode.NO_TESTS_COLLECTED,
+        )
+        if not ran or not result.exists():
+            log = result.with_suffix(".log").read_text()
+            raise SystemExit(f"The tests do not run without any mutant:\n{log[-3000:]}")
         part = json.loads(result.read_text())
         for file, lines in part["lines"].items():
             for line, tests in lines.items():

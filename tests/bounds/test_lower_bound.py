@@ -423,3 +423,12 @@ def test_shares_of_levels_far_apart() -> None:
         assert upper == pytest.approx(math.sinh((ratio - low) / 2) / math.sinh((high - low) / 2), rel=1e-12)
     far = shares(np.array([-5000.0, 0.0, 5000.0]), -5000.0, 5000.0)
     assert [each.tolist() for each in far] == [[1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]
+
+
+@pytest.mark.parametrize("n", [10**9, 10**12])
+def test_more_records_than_a_ratio_without_a_clamp_can_add_up(n: int) -> None:
+    """The test without privacy would leave 64 bits, the private one does not: the plan is made, without that number."""
+    found = plan("poisson(3)", "poisson(4)", epsilon=1, n=n)
+    assert found.design.advantage == pytest.approx(1.0)
+    assert found.nonprivate_advantage is None
+    assert plan("poisson(3)", "poisson(4)", epsilon=1, n=1000).nonprivate_advantage == pytest.approx(1.0)

@@ -879,7 +879,7 @@ def test_a_tie_is_refused_where_the_block_that_is_open_ends(watch: Watch, before
 def test_another_monitor_under_the_same_request_is_named(ledger: pt.Ledger) -> None:
     """By the settings in which the two differ, not by the names of their designs."""
     begin(ledger, "a")
-    with pytest.raises(RequestConflict, match=r"alternative 'bernoulli\(0\.8\)' then, 'bernoulli\(0\.9"):
+    with pytest.raises(RequestConflict, match=r"another design: alternative 'bernoulli\(0\.8\)' then, 'bernoulli"):
         pt.Monitor("bernoulli(0.2)", "bernoulli(0.9)", ledger=ledger, dataset="clicks", request="a", **ASKED)
     with pytest.raises(RequestConflict, match=r"another design: method 'cusum' then, 'paper' now"):
         begin(ledger, "a", method="paper")

@@ -311,11 +311,8 @@ def test_a_sealed_row_that_follows_another_is_found(used: Ledger, tamper: Tamper
         row = row._replace(previous="1" * 64 if row.sequence == number else previous).sealed()
         previous = row.hash
         statements.append(f"INSERT INTO {ROWS} VALUES ({cells(row)})")
-    told = f"Row {number} .* does not continue the row before it"
-    with (
-        altered(tamper, *statements, f"UPDATE {HEAD} SET hash = '{previous}'"),
-        pytest.raises(LedgerTampered, match=told),
-    ):
+    complaint = pytest.raises(LedgerTampered, match=f"Row {number} .* does not continue the row before it")
+    with altered(tamper, *statements, f"UPDATE {HEAD} SET hash = '{previous}'"), complaint:
         used.verify()
     assert used.verify() == 9
 

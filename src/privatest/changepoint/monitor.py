@@ -50,7 +50,8 @@ class Monitor(Single):
     to the alarm is at most ``expected_delay``, it is at most ``delay_bound`` with probability 1 - beta, and the index
     is as accurate as :class:`Alarm` says. All of these are computed, none is simulated. The law of alarm and ``seen``
     does not depend on how the stream is cut into batches. Memory does not grow with the stream. A block's noise is
-    drawn when the block is released; a monitor cannot be copied, pickled or used in a forked process.
+    drawn when the block is released; a monitor cannot be copied, pickled or used in a forked process. Threads may share
+    one: they take turns.
 
     After an alarm nothing more is consumed: every further call gives the same alarm again, until :meth:`reset`. Go on
     then with record number ``seen``.

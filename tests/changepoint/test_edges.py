@@ -1,0 +1,237 @@
+"""Blocks, their sums, votes and files at their edges: by hand, one step on each side."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import math
+import os
+import stat
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from privatest.changepoint import state_file
+from privatest.changepoint import stream as open_block
+from privatest.changepoint.bits import BitDesign
+from privatest.changepoint.charts import SuffixAlarm
+from privatest.changepoint.detectors import law_of
+from privatest.changepoint.direct import DirectDesign, DirectDetector
+from privatest.changepoint.state_file import StateFile
+from privatest.changepoint.stream import OpenBits, OpenSum, Stream
+from privatest.changepoint.tuned_watch import Targets, pair_watch
+from privatest.changepoint.watch import FitBlocks, SumBlocks, blocks_from_dict
+from privatest.engines import open_source
+from privatest.errors import InvalidDocument, InvalidInput
+from privatest.fit import fit_design
+from privatest.hypotheses import make_pair
+from privatest.privacy import Tulap, seeded_source
+from privatest.scores import Score, clamped_score
+from privatest.scores.score import LARGEST_TOTAL
+
+SCORE = clamped_score(make_pair("bernoulli(0.2)", "bernoulli(0.8)"), (-1, 1), 5)
+NUMBERS = clamped_score(make_pair("normal(0, 1)", "normal(1, 1)"), (-1, 1))
+
+
+def blocks(**changes: Any) -> SumBlocks:
+    settings = {
+        "noise": Tulap(Fraction(1), 5),
+        "block": 4,
+        "first": -3,
+        "bin_width": 4,
+        "table": np.array([9, 5, 2, -7]),
+    }
+    return SumBlocks(SCORE, **settings | changes)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("floor", "vote"),
+    [(-100, 9), (-4, 9), (-3, 5), (0, 5), (1, 2), (4, 2), (5, -7), (8, -7), (9, -7), (100, -7)],
+)
+def test_the_vote_of_a_noisy_total(floor: int, vote: int) -> None:
+    """Below -3, then four values a bin; T and T + 1/2 have one floor."""
+    for doubled in (2 * floor, 2 * floor + 1):
+        assert blocks().vote(doubled) == vote
+        assert blocks().votes(np.array([doubled, 2 * floor])).tolist() == [vote, vote]
+
+
+def test_totals_of_a_block_have_room_for_its_noise() -> None:
+    most = LARGEST_TOTAL // 4 // max(abs(SCORE.low), abs(SCORE.high))
+    blocks(block=most)
+    with pytest.raises(InvalidInput, match="the total could leave 64 bits"):
+        blocks(block=most + 1)
+
+
+@pytest.mark.parametrize("score", [SCORE, NUMBERS], ids=["integers", "numbers"])
+@pytest.mark.parametrize(
+    "records", [[0.0, 1.0], [0, 1, 1], [0.5, float("nan"), -1e300], ["x", None, 1.0], []], ids=repr
+)
+def test_single_records_score_as_a_column_of_them(score: Score, records: list[Any]) -> None:
+    made = SumBlocks(score, Tulap(Fraction(1), score.width), 4, 0, 1, np.array([1, -1]))
+    one_by_one = [int(made.values_of([record])[0]) for record in records]
+    assert made.values_of(records).tolist() == one_by_one
+    numbers = [record if isinstance(record, int | float) else float("nan") for record in records]
+    assert one_by_one == score.of_numbers(numbers).tolist()
+
+
+def test_labels_that_are_numbers_are_scored_as_labels() -> None:
+    score = clamped_score(make_pair({0.5: 0.2, "x": 0.8}, {0.5: 0.8, "x": 0.2}), (-1, 1), 5)
+    made = SumBlocks(score, Tulap(Fraction(1), score.width), 4, 0, 1, np.array([1, -1]))
+    expected = [int(score.table[score.cells.index_of(record)]) for record in (0.5, "x", 0.25)]  # type: ignore[attr-defined]
+    assert made.values_of([0.5, "x", 0.25]).tolist() == expected
+    assert made.values_of([0.5, 0.25]).tolist() == [expected[0], expected[2]]
+
+
+@pytest.mark.parametrize(
+    ("key", "value"), [("block", 0), ("bin_width", 0), ("block", 1.0), ("first", True), ("block", -1)]
+)
+def test_documents_of_blocks_at_their_edges(key: str, value: Any) -> None:
+    document = json.loads(json.dumps(blocks(block=1, bin_width=1).to_dict()))
+    found = blocks_from_dict(document)
+    assert isinstance(found, SumBlocks)
+    assert (found.block, found.bin_width) == (1, 1)
+    with pytest.raises(InvalidDocument, match="must be whole numbers"):
+        blocks_from_dict(document | {key: value})
+
+
+def test_an_open_block_sums_whatever_the_portions(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(open_block, "draw_blocks", lambda _, count, __: np.zeros(count, dtype=np.int64))
+    source = seeded_source(np.random.default_rng(1))
+    scores = np.array([1, 3, 5, 2, 4, 0, 1, 1, 5], dtype=np.int64)
+    one = OpenSum(blocks(), source)
+    one.extend(scores[:1])
+    one.extend(scores[1:3])
+    assert (one.start, one.count, one.end) == (0, 3, 3)
+    assert one.close_one(scores[3:4]) == 2 * 11
+    closed = one.close(scores[3:])
+    assert closed.released.tolist() == [2 * 11, 2 * 6]
+    assert (closed.rest.tolist(), closed.end(1), closed.end(2)) == ([5], 4, 8)
+    one.go_to(8)
+    assert (one.start, one.count, one.end) == (8, 0, 8)
+    assert one.close_one(scores[:4]) == 2 * 11
+
+
+def test_an_open_block_of_symbols_counts_them() -> None:
+    test = fit_design([0.5, 0.5], distance=0.4, epsilon=1, n=4)
+    one = OpenBits(FitBlocks(test, -1, 2), seeded_source(np.random.default_rng(1)))
+    one.go_to(8)
+    one.extend(np.array([0, 1]))
+    one.extend(np.array([1]))
+    assert (one.start, one.count, one.end) == (8, 3, 11)
+    closed = one.close(np.array([0, 0, 1, 1, 0, 1]))
+    assert (len(closed.released), closed.rest.tolist(), closed.end(2)) == (2, [1], 16)
+
+
+@pytest.mark.parametrize("level", [SCORE.high - 8, SCORE.low + 8])
+def test_suffix_sums_whose_reach_divides_the_limit(level: int) -> None:
+    """Steps of at most 8, a power of two: the last n that fits is one less than the quotient."""
+    detector = DirectDetector(SCORE, DirectDesign(law_of(SCORE), Fraction(1), Fraction(level), 0.1, 1))
+    detector.utilities(np.zeros(3), 2**59 - 1)
+    with pytest.raises(InvalidInput, match="scores up to 8: a sum could leave 64 bits"):
+        detector.utilities(np.zeros(3), 2**59)
+
+
+@pytest.mark.parametrize(("low", "high", "level"), [(-7, 0, "5/3"), (0, 7, "-5/3"), (-7, 2, "1/9"), (-2, 7, "-1/9")])
+def test_the_reach_of_a_step_is_that_of_the_farther_end(low: int, high: int, level: str) -> None:
+    score = replace(SCORE, table=np.array([low, high, low]), support=np.array([low, high]))
+    kappa = Fraction(level)
+    detector = DirectDetector(score, DirectDesign(law_of(SCORE), Fraction(1), kappa, 0.1, 1))
+    reach = int(max(abs(end - kappa) for end in (low, high)) * kappa.denominator)
+    with pytest.raises(InvalidInput, match=f"scores up to {reach}: "):
+        detector.utilities(np.zeros(3), 2**62)
+
+
+def test_files_of_a_monitor_are_the_users_own(tmp_path: Path) -> None:
+    before = os.umask(0)
+    try:
+        file = StateFile(tmp_path / "state")
+        file.write("name", 0, "{}")
+    finally:
+        os.umask(before)
+    for name in ("state", "state.lock"):
+        assert stat.S_IMODE((tmp_path / name).stat().st_mode) == 0o600
+    file.close()
+
+
+@pytest.mark.parametrize("successor", ["{}", '{"id":"a"}', '{"generation":8}', '{"id":"a","generation":"8"}'])
+def test_a_successor_without_name_or_number_follows_nothing(successor: str, tmp_path: Path) -> None:
+    file = StateFile(tmp_path / "state")
+    file.write("a", 7, '{"id":"a","generation":7}')
+    (tmp_path / "state.next").write_text(state_file.state_text(successor))
+    assert file.read() == {"id": "a", "generation": 7}
+    file.write("b", 0, "{}")
+    assert file.read() == {}
+    file.close()
+
+
+def test_a_lock_is_closed_whatever_its_number(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = StateFile(tmp_path / "state")
+    taken, closed = file._lock, list[int]()
+    assert taken is not None
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "close", closed.append)
+        for number in (0, 5, -1):
+            file._lock = number
+            file.close()
+            assert file._lock is None
+    assert closed == [0, 5]
+    os.close(taken)
+
+
+def test_a_place_without_a_state_has_none(tmp_path: Path) -> None:
+    file = StateFile(tmp_path / "state")
+    assert not file.exists()
+    (tmp_path / "state.next").write_text("{")
+    assert not file.exists()
+    (tmp_path / "state.next").write_text(state_file.state_text('{"id":"a"}'))
+    assert file.exists()
+    file.close()
+
+
+def test_a_state_whose_lock_is_held_elsewhere_is_refused(tmp_path: Path) -> None:
+    with (tmp_path / "state.lock").open("w") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        with pytest.raises(InvalidInput, match="is in use by another process"):
+            StateFile(tmp_path / "state")
+    StateFile(tmp_path / "state").close()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_alarm_is_the_same_record_by_record_and_all_at_once(seed: int) -> None:
+    watch = pair_watch(make_pair("bernoulli(0.2)", "bernoulli(0.8)"), Fraction(1), "cusum", Targets(0.1, 1e4, None))
+    records = np.array([0.0] * (7 * watch.block) + [1.0] * (60 * watch.block))
+    one, all_at_once = (Stream(watch, {}, seeded_source(np.random.default_rng(seed))) for _ in range(2))
+    for record in records.tolist():
+        if one.take(record) is not None:
+            break
+    all_at_once.take_many(open_source(records))
+    assert one.alarm is not None
+    assert one.alarm == all_at_once.alarm
+    assert one.alarm.index % watch.block == 0
+    assert abs(one.alarm.index - 7 * watch.block) <= one.alarm.accuracy
+
+
+def test_bits_are_wrong_as_often_as_they_are_said_to_be() -> None:
+    design = BitDesign(4, 0.125, 0.25)
+    found = design.alarm(0.1, 50)
+    votes = np.array([1, -1], dtype=np.int64)
+    expected = SuffixAlarm.calibrated(votes, np.array([0.125, 0.875]), np.array([0.75, 0.25]), 0.1, 50)
+    for count in range(1, 12):
+        old, new = np.ones(20, dtype=np.int64), np.append(np.ones(20, dtype=np.int64), np.zeros(count, dtype=np.int64))
+        for bits in (old, new):
+            assert found.fires(bits) == expected.fires(bits)
+    np.testing.assert_array_equal(found.missed(np.arange(9)), expected.missed(np.arange(9)))
+
+
+def test_the_window_of_an_index_holds_as_many_blocks_before_the_change_as_behind_it() -> None:
+    """Blocks of one record: off by a or less, k* - a to k* + a - 1."""
+    design = BitDesign(1, 0.125, 0.25)
+    reach, laws = design._argmin
+    curve = design.failures()
+    for a in (1, 2, 5):
+        inside = min(math.fsum(law[reach - a : reach + a].tolist()) for law in laws)
+        assert curve.failures[curve.distances.tolist().index(a)] == pytest.approx(1 - inside, abs=1e-12)

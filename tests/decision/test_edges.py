@@ -1,0 +1,194 @@
+"""Reach of a person, prices, documents and decisions at their edges: by hand, one step on each side."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from privatest.decision import PrivateTest, Release
+from privatest.errors import InvalidDocument, InvalidInput, RequestConflict
+from privatest.ledger import Ledger
+from privatest.privacy import Laplace, NoNoise, Tulap
+from privatest.privacy.neighbours import Neighbourhood, make_neighbourhood
+from privatest.scores import LabelCells, Score
+
+LAW = np.array([0.25, 0.75])
+
+
+def score(low: int, high: int) -> Score:
+    """Labels "a" and "b" with these scores; a record that makes no sense counts as "a"."""
+    return Score(
+        LabelCells(("a", "b")), np.array([low, high, low]), Fraction(-1), Fraction(1, 2), np.array([low, high]),
+        LAW, LAW[::-1].copy(),
+    )  # fmt: skip
+
+
+def made(low: int = -2, high: int = 5, **changes: Any) -> PrivateTest:
+    settings: dict[str, Any] = {"noise": Tulap(Fraction(1), 1000), "epsilon": 1.0, "n": 3, "cutoff": Fraction(4)}
+    return PrivateTest("tight", score(low, high), **settings | changes)
+
+
+@pytest.mark.parametrize("rows", [1, 3])
+@pytest.mark.parametrize(
+    ("low", "high", "scale", "shift", "replaced", "added"),
+    [(-2, 5, 1, 0, 7, 5), (-6, 1, 1, 0, 7, 6), (3, 5, 1, 0, 2, 5), (-2, 5, 4, 7, 28, 15), (-2, 5, 4, -7, 28, 27)],
+)
+def test_how_far_a_person_moves_the_sum(
+    low: int, high: int, scale: int, shift: int, replaced: int, added: int, rows: int
+) -> None:
+    reach = {
+        kind: Neighbourhood(kind, rows).reach(score(low, high), scale, shift) for kind in ("replace", "add-remove")
+    }
+    assert reach == {"replace": rows * replaced, "add-remove": rows * added}
+    for neighbours, expected in reach.items():
+        test = made(low, high, scale=scale, shift=shift, neighbours=neighbours, max_rows_per_unit=rows)
+        assert test.sensitivity == expected
+
+
+@pytest.mark.parametrize("rows", [1, 3])
+@pytest.mark.parametrize(("centre", "added"), [(0.5, 4.5), (2.5, 4.5), (-2, 7), (5, 7), (1.5, 3.5)])
+def test_how_far_a_person_moves_shifted_ratios(centre: float, added: float, rows: int) -> None:
+    assert Neighbourhood("replace", rows).extent(-2, 5, centre) == rows * 7
+    assert Neighbourhood("add-remove", rows).extent(-2, 5, centre) == rows * added
+    assert Neighbourhood("add-remove", rows).units(score(-2, 5), Fraction(centre)) == rows * math.ceil(added)
+
+
+def test_only_known_neighbours_and_whole_numbers_of_rows() -> None:
+    assert make_neighbourhood("add-remove", 2) == Neighbourhood("add-remove", 2)
+    assert Neighbourhood() == Neighbourhood("replace", 1)
+    with pytest.raises(InvalidInput, match="neighbours='swap'"):
+        make_neighbourhood("swap", 1)
+    for wrong in ({"max_rows_per_unit": 0}, {"scale": 0}, {"scale": -1}, {"max_rows_per_unit": 1.5}, {"n": 0}):
+        ((name, value),) = wrong.items()
+        with pytest.raises(InvalidInput, match=f"{name}={value}"):
+            made(**wrong)
+
+
+def test_a_total_that_is_the_cutoff_is_the_alternative() -> None:
+    test = made(noise=Tulap(Fraction(1), 7))
+    found = [test.release(test.cutoff + step).decision for step in (-1, 0, 1)]
+    assert found == ["alternative", "alternative", "null"]
+
+
+def test_what_a_total_stands_for() -> None:
+    """3 records, origin -1, step 1/2; M = 4 and C = 7."""
+    plain, scaled = made(), made(scale=4, shift=7)
+    hidden = made(scale=4, shift=7, neighbours="add-remove")
+    assert plain.threshold == -3 + 4 / 2
+    assert scaled.threshold == -3 + (4 + 3 * 7) / 4 / 2
+    assert hidden.threshold == 4 / 4 / 2
+    assert plain.clamp == scaled.clamp == (-2.0, 1.5)
+    assert hidden.clamp == ((-2 - 7 / 4) / 2, (5 - 7 / 4) / 2)
+    for test, law in ((scaled, LAW), (hidden, LAW)):
+        assert test.null_total.support.tolist() == [-15, 13]
+        assert test.alternative_total.support.tolist() == [-15, 13]
+        np.testing.assert_array_equal(test.null_total.law, law)
+
+
+@pytest.mark.parametrize("records", [["a", "b", "b"], ["b"], [], ["a", None, "z", "b"]])
+def test_a_hidden_number_of_records_is_taken_off_the_total(records: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    test = made(scale=4, shift=7, neighbours="add-remove")
+    monkeypatch.setattr(Tulap, "draw", lambda *_: Fraction(0))
+    total = sum(4 * {"b": 5}.get(record, -2) - 7 for record in records)
+    assert test.run(records).statistic == total / 4 / 2
+
+
+def test_prices_are_what_was_asked_or_what_is_lost_if_that_is_the_same_double() -> None:
+    third = Fraction(1, 3)
+    assert made(noise=Tulap(Fraction(1, 2), 7)).price == 1  # less is lost than was asked for
+    assert made(noise=Tulap(third, 7), epsilon=float(third)).price == third
+    assert made(noise=Tulap(third, 7), epsilon=float(third), budget=third).price == third
+    above = third + Fraction(1, 10**30)
+    assert made(noise=Tulap(third, 7), epsilon=float(third), budget=above).price == above
+    assert made(noise=NoNoise(), epsilon=math.inf).price is None
+
+
+@pytest.mark.parametrize("epsilon", [0.0, -0.5, -1.0])
+def test_no_test_at_no_epsilon(epsilon: float) -> None:
+    """However little is lost: scores that are all alike lose nothing."""
+    with pytest.raises(InvalidInput, match="privacy loss"):
+        made(2, 2, noise=Laplace(Fraction(1)), epsilon=epsilon)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "passes"),
+    [
+        *[("n", 1, True), ("n", 0, False), ("n", True, False), ("epsilon", 0, False), ("epsilon", -0.5, False)],
+        *[("scale", 1.0, False), ("shift", 0.0, False), ("max_rows_per_unit", True, False), ("null", 5, False)],
+    ],
+)
+def test_documents_at_the_edges(key: str, value: Any, passes: bool) -> None:
+    document = json.loads(made().to_json()) | {key: value}
+    if passes:
+        assert PrivateTest.from_dict(document).n == value
+    else:
+        rule = "must both be positive|must be whole numbers|must be texts"
+        with pytest.raises(InvalidDocument, match=rule):
+            PrivateTest.from_dict(document)
+
+
+def test_a_test_that_json_cannot_hold_is_not_written() -> None:
+    broken = replace(made(), score=replace(score(-2, 5), null_law=np.array([math.nan, 1.0])))
+    with pytest.raises(ValueError, match="JSON"):
+        broken.to_json()
+
+
+@pytest.mark.parametrize("rows", [1, 2, 3])
+def test_what_a_test_prints(rows: int) -> None:
+    text = repr(made(max_rows_per_unit=rows))
+    assert ("max_rows_per_unit" in text) == (rows > 1)
+    assert "noise=Tulap" in text
+    bare = made(noise=NoNoise(), epsilon=math.inf)
+    assert "noise=none" in repr(bare)
+    assert "NOT PRIVATE" in repr(bare)
+
+
+def test_what_a_table_of_facts_says() -> None:
+    private, bare = made()._repr_html_(), made(noise=NoNoise(), epsilon=math.inf)._repr_html_()
+    assert "Tulap" in private
+    assert "NOT PRIVATE" not in private
+    assert "NOT PRIVATE" in bare
+    assert "none" in bare
+
+
+@pytest.mark.parametrize("epsilon", [0.5, math.inf])
+def test_a_release_is_read_as_it_was_written(epsilon: float) -> None:
+    private = math.isfinite(epsilon)
+    release = Release("null", 0.25 if private else None, 0.5 if private else None, epsilon, 3, "tight", "replace")
+    assert Release.from_dict(json.loads(json.dumps(release.to_dict()))) == release
+    assert ("p-value 0.5" in str(release)) == private
+
+
+def test_a_release_of_a_statistic_alone_prints_no_pvalue() -> None:
+    for known in ({"statistic": 0.25, "pvalue": None}, {"statistic": None, "pvalue": 0.5}):
+        assert "p-value" not in str(Release("null", epsilon=1.0, n=3, test="tight", neighbours="replace", **known))
+
+
+def test_a_simulation_is_not_charged(tmp_path: Path) -> None:
+    with Ledger(tmp_path / "ledger.db") as book:
+        book.grant("d", epsilon=1)
+        paid: dict[str, Any] = {"ledger": book, "dataset": "d", "request": "r"}
+        with pytest.raises(InvalidInput, match="a simulation releases nothing"):
+            made().run(["a", "b", "b"], rng=np.random.default_rng(1), **paid)
+        assert book.spent("d") == 0
+        made().run(["a", "b", "b"], **paid)
+        assert book.spent("d") == 1
+
+
+def test_a_request_is_the_same_whether_its_epsilon_is_given_exactly_or_not(tmp_path: Path) -> None:
+    third = Fraction(1, 3)
+    tests = [made(noise=Tulap(third, 7), epsilon=float(third), budget=budget) for budget in (None, third)]
+    with Ledger(tmp_path / "ledger.db") as book:
+        book.grant("d", epsilon=1)
+        found = [test.run(["a", "b", "b"], ledger=book, dataset="d", request="r") for test in tests]
+        assert book.spent("d") == third
+        assert found[0] == found[1]
+        with pytest.raises(RequestConflict, match="n 3 then, 2 now"):
+            replace(tests[0], n=2).run(["a", "b"], ledger=book, dataset="d", request="r")

@@ -1,0 +1,128 @@
+"""Partitions and the ratios of their cells: small cases by hand, and what is taken for well-known pairs."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from privatest.documents import document_from_json, integers_from_json, numbers_from_json
+from privatest.errors import InvalidDocument
+from privatest.hypotheses import make_pair
+from privatest.hypotheses.continuous_pair import ContinuousPair
+from privatest.scores import BoundedCells, Cells, DyadicCells, LabelCells, clamped_score
+from privatest.scores.cells import cells_from_dict
+from privatest.scores.clamped import _active, _deviation, _finest, _middle, cell_masses, cell_ratios, score_with_laws
+
+NORMALS = make_pair("normal(0, 1)", "normal(1, 1)")
+assert isinstance(NORMALS, ContinuousPair)
+
+# Requests that were charged are known by their designs, so these are not to change unnoticed.
+TAKEN: dict[tuple[str, str], Cells] = {
+    ("normal(0, 1)", "normal(1, 1)"): DyadicCells(8, -158, 519),
+    ("normal(0, 1)", "normal(0.01, 1)"): DyadicCells(6, -527, 1055),
+    ("normal(0, 1)", "normal(0, 3)"): DyadicCells(8, -557, 1114),
+    ("normal(1000000, 1)", "normal(1000001, 1)"): DyadicCells(8, 255999842, 519),
+    ("cauchy(0, 1)", "cauchy(3, 1)"): BoundedCells(1.5, 4.0, 10),
+    ("uniform(0, 2)", "uniform(0.3, 2.3)"): DyadicCells(12, 1227, 6967, 0.0, 2.3),
+    ("exponential(1)", "exponential(2)"): DyadicCells(8, -1, 827, 0.0),
+    ("laplace(0, 1)", "laplace(1, 1)"): DyadicCells(9, -1, 494),
+}
+
+
+@pytest.mark.parametrize("laws", TAKEN, ids=" ".join)
+def test_the_partitions_of_well_known_pairs(laws: tuple[str, str]) -> None:
+    assert clamped_score(make_pair(*laws), (-0.9, 1.1)).cells == TAKEN[laws]
+
+
+def test_where_the_ratio_moves() -> None:
+    x = np.arange(6.0)
+    assert _active(x, np.array([1.0, 1.4, 1.8, 6.0, 6.0, 6.0]), 0.5) == (1.0, 3.0)
+    assert _active(x, np.array([6.0, 6.0, 6.0, 1.8, 1.4, 1.0]), 0.5) == (2.0, 4.0)
+    assert _active(x, np.array([1.0, 2.0, 2.0, 2.0, 2.0, 3.0]), 0.5) == (0.0, 5.0)
+    assert _active(x, np.ones(6), 0.5) == (0.0, 5.0)
+
+
+@pytest.mark.parametrize(("length", "exponent"), [(64.0, 0), (63.9, 1), (63.1, 1), (127.9, 0), (128.0, -1)])
+def test_the_coarsest_cells_are_about_sixty_four(length: float, exponent: int) -> None:
+    assert _finest(lambda _: 0.0, length, 1.0, 1 << 13) == exponent
+    assert _finest(lambda e: math.ldexp(1.0, -e), length, 0.25, 1 << 13) == max(exponent, 2)
+    assert _finest(lambda _: 2.0, length, 1.0, 1 << 13) == exponent + 6
+
+
+def test_the_middle_is_a_short_number() -> None:
+    for laws, middle in {
+        ("normal(3, 1)", "normal(5, 1)"): (4.0, 4.0),
+        ("normal(0, 1)", "normal(0, 1.1)"): (0.0, 2.0),
+        ("normal(-10, 2)", "normal(-11, 2)"): (-10.5, 4.0),
+    }.items():
+        pair = make_pair(*laws)
+        assert isinstance(pair, ContinuousPair)
+        assert _middle(pair) == middle
+
+
+def test_masses_have_their_digits_in_both_tails() -> None:
+    edges = np.array([-30.0, -20.0, 0.0, 20.0, 30.0])
+    found = cell_masses(NORMALS.null, edges)
+    assert found[0] == pytest.approx(NORMALS.null.cdf(np.array([-30.0]))[0], rel=1e-12)
+    assert found[1] == pytest.approx(2.753624118606e-89, rel=1e-9)
+    np.testing.assert_allclose(found, found[::-1], rtol=1e-12)
+
+
+def test_the_deviation_is_that_of_the_even_mixture() -> None:
+    half = np.array([0.5, 0.5])
+    assert _deviation(np.array([0.0, 2.0]), half, half) == pytest.approx(1.0)
+    assert _deviation(np.array([3.0, 7.0]), np.array([1.0, 0.0]), np.array([0.5, 0.5])) == pytest.approx(math.sqrt(3.0))
+    assert _deviation(np.array([3.0, 3.0]), half, half) == 0.0
+
+
+def test_ratios_of_cells_where_masses_have_lost_their_digits_are_those_of_the_densities() -> None:
+    """log p/q of N(0, 1) and N(1, 1) is 1/2 - x; the outer middles lie a thousandth of the whole beyond the edges."""
+    edges = np.array([-40.0, -39.0, 0.0, 39.0, 40.0])
+    p, q = (cell_masses(law, edges) for law in (NORMALS.null, NORMALS.alternative))
+    found = cell_ratios(NORMALS, edges, p, q)
+    expected = [0.5 + 40.08, 0.5 + 39.5, math.log(p[2] / q[2]), math.log(p[3] / q[3]), 0.5 - 39.5, 0.5 - 40.08]
+    np.testing.assert_allclose(found, expected, rtol=1e-9)
+
+
+def test_ratios_of_masses_that_speak_against_the_density_are_kept() -> None:
+    edges = np.array([-2.0, -1.0, 1.0, 2.0])
+    p = np.array([0.2, 1e-13, 0.4, 1e-13, 0.4])
+    q = np.array([0.2, 1e-3, 0.4, 1e-3, 0.399])
+    found = cell_ratios(NORMALS, edges, p, q)
+    against = math.log(1e-13 / 1e-3)
+    # In (-2, -1) the density speaks for P, the masses for Q: kept. In (1, 2) both speak for Q: the density's.
+    np.testing.assert_allclose(found, [0.0, against, 0.0, 0.5 - 1.5, math.log(0.4 / 0.399)], atol=1e-12)
+
+
+def test_scores_that_nobody_can_have_are_not_in_the_support() -> None:
+    table = np.array([0, 1, 2, 7])
+    mass = np.array([0.5, 0.0, 0.5])
+    score = score_with_laws(LabelCells(("a", "b", "c")), table, Fraction(0), Fraction(1), mass, mass)
+    assert score.support.tolist() == [0, 2]
+    assert score.null_law.tolist() == score.alternative_law.tolist() == [0.5, 0.5]
+    assert (score.low, score.high) == (0, 7)
+
+
+def test_cells_up_to_the_most_and_one_more() -> None:
+    document: dict[str, Any] = DyadicCells(0, 0, 1 << 24).to_dict()
+    assert cells_from_dict(document).count == 1 << 24
+    with pytest.raises(InvalidDocument, match="out of range"):
+        cells_from_dict(document | {"size": (1 << 24) + 1})
+
+
+@pytest.mark.parametrize("text", ["{", "", "[1, 2", b"\xff", 5, None, "[" * 100_000], ids=lambda text: repr(text)[:10])
+def test_texts_that_are_not_json_are_refused_in_one_sentence(text: Any) -> None:
+    with pytest.raises(InvalidDocument, match=r"^The text is not JSON; is it cut short"):
+        document_from_json(text)
+
+
+@pytest.mark.parametrize("values", ["12", {"0": 1}, None, 5, (1, 2)], ids=repr)
+def test_lists_are_lists(values: Any) -> None:
+    with pytest.raises(InvalidDocument, match=r"^A list of integers is missing"):
+        integers_from_json(values)
+    with pytest.raises(InvalidDocument, match=r"^A list of numbers is missing"):
+        numbers_from_json(values)
