@@ -25,7 +25,7 @@ from privatest.laws.fourier import (
     side_lobes,
     sum_laws,
 )
-from privatest.privacy import Noise, Tulap
+from privatest.privacy import Noise
 from privatest.vectors import Floats, Integers, row_dots
 
 __all__ = [
@@ -147,8 +147,8 @@ def upper_tail_by_inversion(
     nodes times steps.
     """
     if spacing > 1:
-        if isinstance(noise, Tulap) and noise.width % spacing == 0:
-            return _on_coarser_lattice(steps, law, n, noise, y, spacing, theta, most_lobes, most_work)
+        if (coarse := noise.coarser(spacing)) is not None:
+            return _on_coarser_lattice(steps, law, n, coarse, y, spacing, theta, most_lobes, most_work)
         steps = steps * spacing
     mean = math.fsum(law * steps)
     spread = math.sqrt(n * math.fsum(law * (steps - mean) ** 2) + noise.variance)
@@ -158,8 +158,8 @@ def upper_tail_by_inversion(
         return None
     tilted, _ = tilt(steps, law, theta)
     reach = central_reach(steps, tilted, n, _NEGLIGIBLE)
-    # Tulap's transform has a pole beside every multiple of 2 pi/width: only the one at 0 is resolved.
-    if reach is None or (isinstance(noise, Tulap) and reach * noise.width > 5.0):
+    # A flat law's transform has a pole beside every multiple of 2 pi/plateau: only the one at 0 is resolved.
+    if reach is None or reach * noise.plateau > 5.0:
         return None
     lobes = side_lobes(steps, tilted, n, reach, _NEGLIGIBLE)
     if lobes is None or len(lobes) > most_lobes:
@@ -225,18 +225,17 @@ def _on_coarser_lattice(
     steps: Floats,
     law: Floats,
     n: int,
-    noise: Tulap,
+    coarse: Noise,
     y: Fraction,
     spacing: int,
     theta: float,
     most_lobes: int,
     most_work: float,
 ) -> tuple[float, float] | None:
-    """N = spacing N' + V, N' Tulap on the coarser lattice and V uniform on `spacing` points centred at 0.
+    """N = spacing N' + V, N' the noise on the coarser lattice and V uniform on `spacing` points centred at 0.
 
     So the probability is an average over V, and only two neighbouring values occur in it.
     """
-    coarse = Tulap(noise.epsilon, noise.width // spacing)
     offset = coarse.offset
     half = Fraction(spacing - 1, 2)
     highest = math.floor((y + half) / spacing - offset)
