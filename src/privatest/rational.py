@@ -1,10 +1,8 @@
-"""Numbers as users write them: a float is read as its shortest decimal, so 0.1 is exactly 1/10.
+"""Exact rationals: numbers as users write them, and rigorous bounds of their exponentials.
 
-Everything between a record's score and the decision is computed with these rationals.
-
-Rigorous bounds of e^(-x) for rational x, in integers, to any number of bits.
-
-This is what a comparison with a uniform number of lazily extended precision needs when doubles cannot decide.
+A float is read as its shortest decimal, so 0.1 is exactly 1/10; everything between a record's score and the decision
+is computed with these. The bounds of e^(-x), in integers and to any number of bits, are what a comparison with a
+uniform number of lazily extended precision needs when doubles cannot decide.
 """
 
 from __future__ import annotations
@@ -16,7 +14,7 @@ from numbers import Rational, Real
 
 from privatest.errors import InvalidInput, shown
 
-__all__ = ["Number", "exp_bounds", "rational"]
+__all__ = ["Number", "exp_below", "exp_bounds", "rational"]
 
 Number = int | float | Fraction | Decimal
 
@@ -79,3 +77,13 @@ def exp_bounds(p: int, q: int, bits: int) -> tuple[int, int]:
         low, high = low * low >> precision, -(-high * high >> precision)
     shift = precision - bits
     return low >> shift, -(-high >> shift)
+
+
+def exp_below(x: Fraction, bits: int = 96) -> Fraction:
+    """A rational below e^x, for x > 0, with relative error of at most 2^(2 - bits).
+
+    >>> 0 < math.e - float(exp_below(Fraction(1), bits=30)) < 1e-6
+    True
+    """
+    size = bits + 2 * math.ceil(x)  # e^-x is more than 4^-x, so that its bound keeps this many bits
+    return Fraction(1 << size, exp_bounds(x.numerator, x.denominator, size)[1])

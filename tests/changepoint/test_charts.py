@@ -19,7 +19,6 @@ from privatest.changepoint.charts import (
     Majority,
     Mixed,
     SuffixAlarm,
-    _argmin,
     _moves,
     decay_rate,
     largest_suffix_sum,
@@ -27,6 +26,7 @@ from privatest.changepoint.charts import (
 )
 from privatest.changepoint.watch import Intervals
 from privatest.errors import InvalidInput
+from privatest.laws.block_laws import first_argmin_law
 
 VOTES = np.array([-3, -1, 0, 1, 2, 5])
 OLD = np.array([0.3, 0.35, 0.15, 0.1, 0.07, 0.03])
@@ -126,7 +126,7 @@ def test_the_argmins_law_by_enumeration(blocks: int) -> None:
     for signs in itertools.product((1, -1), repeat=blocks):
         z = np.array(signs)
         law[np.argmin(np.cumsum(z[::-1])[::-1])] += np.prod(np.where(z < 0, ups, 1 - ups))
-    assert _argmin(ups) == pytest.approx(law, abs=1e-14)
+    assert first_argmin_law(ups[:-1]) == pytest.approx(law, abs=1e-14)
 
 
 @pytest.mark.parametrize("interval", [1, 4, 5])

@@ -21,8 +21,8 @@ from functools import cached_property, lru_cache
 import numpy as np
 
 from privatest.hypotheses import ContinuousPair, DiscretePair, Pair
-from privatest.laws.fourier import fast_length, log_waves, probabilities
-from privatest.laws.tails import reach_of_sum
+from privatest.laws.fourier import sum_laws
+from privatest.laws.tails import chernoff_windows
 from privatest.scores.clamped import cell_masses
 from privatest.vectors import Floats
 
@@ -286,21 +286,18 @@ class RootLaw:
         if mass == 0:  # so many records that nothing is left of their roots: less than there is, the safe side
             return [RootLaw(self.step, 0, np.zeros(1) if n else np.ones(1)) for n in counts]
         law = self.roots / mass
+        last = len(law) - 1
         steps = np.arange(len(law), dtype=np.float64)
-        mean, longest = float(law @ steps), most * (len(law) - 1)
-        # What holds the sum of the most records holds that of fewer.
-        down, up = (float(longest),) * 2 if longest <= 4096 else reach_of_sum(steps, law, most, tilts=30)
-        windows = [
-            (math.floor(max(n * mean - down, 0.0)), math.ceil(min(n * mean + up, n * (len(law) - 1.0)))) for n in counts
+        windows = [(0, n * last) for n in counts]
+        if most * last > 4096:
+            windows = chernoff_windows(steps, law, counts)
+        centre = round(float(law @ steps))
+        shifted = [(start - n * centre, stop - n * centre) for n, (start, stop) in zip(counts, windows, strict=True)]
+        laws = sum_laws(np.arange(len(law)) - centre, [law], [[n] for n in counts], shifted)
+        return [
+            RootLaw(self.step, n * self.first + start, values * math.exp(n * math.log(mass)))
+            for n, (start, _), values in zip(counts, windows, laws, strict=True)
         ]
-        size = fast_length(max(stop - start + 1 for start, stop in windows))
-        centre = round(mean)
-        logs = log_waves(np.arange(len(law)) - centre, law, size)
-        found = []
-        for n, (start, stop) in zip(counts, windows, strict=True):
-            values = probabilities(n * logs, size, first=start - n * centre, count=stop - start + 1)
-            found.append(RootLaw(self.step, n * self.first + start, values * math.exp(n * math.log(mass))))
-        return found
 
     def thinned(self, times: int) -> RootLaw:
         """A law on the lattice of every ``times``-th point that dominates this one."""

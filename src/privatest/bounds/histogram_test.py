@@ -27,41 +27,20 @@ from privatest.errors import InvalidDocument, InvalidInput, shown
 from privatest.hypotheses import DiscretePair, Pair
 from privatest.privacy import seeded_source, system_source
 from privatest.privacy.randomness import bernoulli
+from privatest.rational import exp_below
 from privatest.scores import IntegerCells, LabelCells
 from privatest.scores.cells import cells_from_dict
 from privatest.theory.histograms import Classes, Histograms
 from privatest.theory.wasserstein import UNITS, Wasserstein
 from privatest.vectors import Floats, Integers
 
-__all__ = ["DENOMINATOR", "FORMAT", "HistogramTest", "dual_test", "exp_below"]
+__all__ = ["DENOMINATOR", "FORMAT", "HistogramTest", "dual_test"]
 
 
 FORMAT = "privatest/histogram-test/1"
 # Numerators stay below 2^53: every JSON reader keeps them whole.
 DENOMINATOR = 1 << 50
 MOST_HISTOGRAMS = 5_000_000
-
-
-def exp_below(x: Fraction, bits: int = 80) -> Fraction:
-    """A rational below e^x, for x > 0, with relative error under 2^(8 - bits) (for x up to 100).
-
-    Every rounding is downwards: the series' terms are positive, floors and squares of lower bounds are lower bounds.
-
-    >>> 0 < math.e - float(exp_below(Fraction(1), bits=30)) < 1e-6
-    True
-    """
-    halvings = max(x.__ceil__().bit_length(), 0)
-    small = x / (1 << halvings)  # at most 1
-    unit = 1 << (bits + 2 * halvings)
-    term = total = unit
-    k = 1
-    while term:
-        term = math.floor(term * small / k)
-        total += term
-        k += 1
-    for _ in range(halvings):
-        total = total * total // unit
-    return Fraction(total, unit)
 
 
 @dataclass(frozen=True, eq=False)

@@ -28,12 +28,12 @@ from typing import Any
 import numpy as np
 
 from privatest import _validate
-from privatest.bounds.histogram_test import DENOMINATOR, HistogramTest, exp_below
+from privatest.bounds.histogram_test import DENOMINATOR, HistogramTest
 from privatest.bounds.lower_bound import lower_bound
 from privatest.bounds.two_point import TwoPoint
 from privatest.errors import InvalidInput
 from privatest.hypotheses import make_pair
-from privatest.rational import Number
+from privatest.rational import Number, exp_below
 from privatest.theory.histograms import Classes, Histograms, merge, solved_program
 from privatest.vectors import Floats, Integers
 

@@ -22,6 +22,7 @@ from privatest.changepoint.confidence import FailureCurve
 from privatest.decision import PrivateTest
 from privatest.engines.protocol import block_ends
 from privatest.engines.sources import block_totals
+from privatest.laws.block_laws import first_argmin_law
 from privatest.privacy import Source, Tulap
 from privatest.privacy.draws import draw_many
 from privatest.vectors import Floats, Integers
@@ -135,47 +136,10 @@ def pair_bits(test: PrivateTest) -> Bits:
 
 def _argmin_law(a: float, b: float, mixed: int, reach: int) -> Floats:
     """Pr[argmin = t] for t = -reach, ..., reach, with block 0 the mixed one, of step g = ``mixed``."""
-    law = np.zeros(2 * reach + 1)
-    up, down = 1 - b, b  # steps of g in new blocks
-    ruin_new, ruin_old = _ratio(b), _ratio(a)
-    # t >= 1: to the right only new blocks, never below 0: 1 - b/(1-b). To the left t - 1 new blocks, the mixed
-    # one, old ones for ever. state[x] is the probability of standing at -x, below 0 since the first step.
-    state = np.zeros(reach + 3)
-    state[0] = 1.0
-    for t in range(1, reach + 1):
-        after = _step(state, np.array([mixed == 1, mixed == -1], dtype=float))
-        stays = 1.0 - ruin_old ** np.arange(len(after))  # from -x, never back to 0
-        stays[0] = 0.0
-        law[reach + t] = (1 - ruin_new) * float(after @ stays)
-        state = _step(state, np.array([up, down]))
-    # t <= 0: to the left only old blocks, below 0 from the first step: 1 - 2a. To the right -t old blocks, the
-    # mixed one, new ones for ever. state[x] is the probability of standing at x and never having been below 0.
-    state = np.zeros(reach + 3)
-    state[0] = 1.0
-    for t in range(0, -reach - 1, -1):
-        after = _step_up(state, float(mixed == 1))
-        stays = 1.0 - ruin_new ** (np.arange(len(after)) + 1)
-        law[reach + t] = max(1 - 2 * a, 0.0) * float(after @ stays)
-        state = _step_up(state, a)
-    return law
+    ups = np.concatenate([np.full(reach, a), np.full(1, float(mixed == 1)), np.full(reach - 1, 1 - b)])
+    return first_argmin_law(ups, before=_ruin(a), after=_ruin(b))
 
 
-def _ratio(error: float) -> float:
-    """Probability that the walk ever falls one below its start, for steps down of this probability."""
+def _ruin(error: float) -> float:
+    """Probability that a walk ever falls one below its start, for steps down of this probability."""
     return min(error / (1 - error), 1.0)
-
-
-def _step(state: Floats, moves: Floats) -> Floats:
-    """One step leftwards, killed at 0: standing at -x, a step g moves to -x + g, which must be below 0."""
-    after = np.zeros_like(state)
-    after[1:-1] += state[2:] * moves[0]  # g = +1: from -(x+1) to -x
-    after[1:] += state[:-1] * moves[1]  # g = -1: from -(x-1) to -x
-    return after
-
-
-def _step_up(state: Floats, up: float) -> Floats:
-    """One step rightwards, killed below 0."""
-    after = np.zeros_like(state)
-    after[1:] += state[:-1] * up
-    after[:-1] += state[1:] * (1 - up)
-    return after

@@ -39,6 +39,7 @@ import numpy.typing as npt
 from scipy import linalg, signal, stats
 
 from privatest.errors import InvalidInput
+from privatest.laws.block_laws import first_argmin_law
 from privatest.vectors import Floats, Integers
 
 __all__ = [
@@ -248,7 +249,7 @@ class Majority:
         for place in np.unique(np.linspace(0, n - 1, min(n, _PLACES)).astype(np.int64)):
             for bit in (0.0, 1.0):  # the mixed block says "new" or not; the failure is linear in its probability
                 windows = ((n, 0), (0, 0), (0, n))  # the interval of k* is the second, the only one, the first
-                laws = [_argmin(self._ups(int(place), bit, *window)) for window in windows]
+                laws = [first_argmin_law(self._ups(int(place), bit, *window)[:-1]) for window in windows]
                 now = self._majority(int(place), bit)
                 for r in offsets.tolist():
                     second, only, late = (
@@ -288,34 +289,6 @@ def recommended_interval(block: int, alpha: float, beta: float, confidence: floa
         if Majority(size, block, alpha, beta).accuracy(confidence) is not None:
             return int(size)
     return None
-
-
-def _argmin(ups: Floats) -> Floats:
-    """Exact law of the first argmin of the suffix sums of z, for independent bits with these Pr[z = -1].
-
-    t is it exactly when no sum of g = -z from t rightwards (the last block apart) is below 0, and every sum leftwards
-    from t - 1 is.
-    """
-    m = len(ups)
-    right, left = np.zeros(m), np.zeros(m)
-    stay = np.ones(m + 2)  # stay[x]: from x, never below 0 till the end
-    right[m - 1] = 1.0
-    for t in range(m - 2, -1, -1):
-        after = np.zeros_like(stay)
-        after[:-1] = ups[t] * stay[1:]
-        after[1:] += (1 - ups[t]) * stay[:-1]
-        after[-1] = 1.0  # beyond all that is left to fall
-        stay, right[t] = after, after[0]
-    stay = np.ones(m + 2)  # stay[x]: from -x, never back to 0 on the way to the first block
-    left[0] = 1.0
-    for t in range(1, m):
-        after = np.zeros_like(stay)
-        after[:-1] = (1 - ups[t - 1]) * stay[1:]
-        after[2:] += ups[t - 1] * stay[1:-1]
-        after[-1] = 1.0
-        stay, left[t] = after, after[0]
-    law: Floats = right * left
-    return law
 
 
 def _off(law: Floats, start: int, block: int, old: int, distances: npt.NDArray[np.int64]) -> Floats:

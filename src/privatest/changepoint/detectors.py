@@ -104,7 +104,7 @@ class Problem:
     def paper(self) -> Clamp:
         """The decomposition's clamp, or about the sign of the ratio where that is very narrow."""
         a, b = (float(end) for end in paper_clamp(self.pair, self.epsilon))
-        least = _GRID[0] * _typical(self.profile)
+        least = _GRID[0] * self.profile.typical
         return (a, b) if b - a > least else (-least / 2, least / 2)
 
     @cached_property
@@ -113,7 +113,7 @@ class Problem:
         least, most = float(self.profile.ratios[0]), float(self.profile.ratios[-1])
         if len(np.unique(self.profile.ratios)) <= 2:
             return (self.paper,)
-        size = _typical(self.profile)
+        size = self.profile.typical
         lows = sorted({round(max(-g * size, least), 12) for g in _GRID if max(-g * size, least) < 0})
         highs = sorted({round(min(g * size, most), 12) for g in _GRID if min(g * size, most) > 0})
         found = {(a, b): self.natural_block((a, b)) for a in lows for b in highs}
@@ -193,17 +193,6 @@ def _deflected(gap: float, variance: float, noise: float) -> float:
     """The positive root B of (gap B)^2 = D^2 (variance B + noise)."""
     d, g = DEFLECTION**2, gap**2
     return (d * variance + math.sqrt(d * d * variance * variance + 4 * g * d * noise)) / (2 * g)
-
-
-def _typical(profile: Profile) -> float:
-    """A quantile of the size of the ratio, both hypotheses together: robust against infinite ratios."""
-    finite = np.isfinite(profile.ratios)
-    sizes, mass = np.abs(profile.ratios[finite]), (profile.p + profile.q)[finite]
-    if not np.any(finite):
-        return 1.0
-    order = np.argsort(sizes)
-    below = np.cumsum(mass[order])
-    return float(sizes[order][np.searchsorted(below, 0.7 * below[-1])]) or 1.0
 
 
 # Simulations behind a stated accuracy, and more of them for small beta. More change it by a few percent.

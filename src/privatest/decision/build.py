@@ -24,7 +24,7 @@ from privatest.decision.private_test import PrivateTest
 from privatest.hypotheses import DiscretePair, Pair
 from privatest.laws.curves import Curves
 from privatest.laws.total import NoisyTotal
-from privatest.privacy import Laplace, Logistic, Noise, NoNoise, Tulap
+from privatest.privacy import NOISES, Logistic, Noise, NoNoise
 from privatest.privacy.neighbours import REPLACE, Neighbourhood
 from privatest.rational import Number, rational
 from privatest.scores import Score, clamped_score, whole_score
@@ -89,11 +89,10 @@ def centred(score: Score, kind: str, epsilon: Fraction, n: int, alpha: float | N
 def _advantage(score: Score, n: int, found: Shifted) -> float:
     """About the advantage, for choosing among shifts."""
     noise, threshold = found.noise, Fraction(n * found.shift, found.scale)
-    if isinstance(noise, Tulap) and len(score.support) > _FEW_VALUES:
+    coarse = noise.coarser(found.scale)
+    if coarse is not None and len(score.support) > _FEW_VALUES:
         # On the score's own lattice, where the curves are quick; between its points they are interpolated.
-        curves = Curves(
-            score.support, score.null_law, score.alternative_law, n, Tulap(noise.epsilon, noise.width // found.scale)
-        )
+        curves = Curves(score.support, score.null_law, score.alternative_law, n, coarse)
         null, alternative = curves.cdfs(np.array([float((threshold - curves.base) / curves.unit)]))
         return float(alternative[0] - null[0])
     scores = found.scale * score.support - found.shift
@@ -123,11 +122,12 @@ def _with_noise(
 
 def _noise(kind: str, epsilon: Fraction, score: Score, units: int, scale: int) -> Noise:
     """The kind's noise that hides ``units`` lattice steps of the score, on a lattice ``scale`` times as fine."""
-    if kind == "tight":
-        return Tulap(epsilon, units * scale)
-    if kind == "ncllr":
-        return Laplace(scale * units / epsilon)
-    return Logistic(scale * max(2 / score.step, units / epsilon))
+    return _noise_class(kind).for_width(epsilon, Fraction(units * scale), score.step / scale)
+
+
+def _noise_class(kind: str) -> type[Noise]:
+    """The noise that this kind of test adds."""
+    return next(noise for noise in NOISES.values() if noise.test == kind)
 
 
 def _kept(score: Score, n: int, found: Shifted, alpha: float) -> Shifted:
@@ -153,7 +153,7 @@ def _kept(score: Score, n: int, found: Shifted, alpha: float) -> Shifted:
     return Shifted(found.noise, Fraction(low), found.scale, found.shift)
 
 
-PRIVATE_KINDS = ("tight", "scllr", "ncllr")
+PRIVATE_KINDS = tuple(noise.test for noise in NOISES.values() if noise.test)
 KINDS = (*PRIVATE_KINDS, "llr", "sllr")
 FEW_VALUES = 16
 COARSE_UNITS = 64
@@ -209,14 +209,10 @@ def kind_score(pair: Pair, kind: str, clamp: tuple[Number, Number]) -> Score:
 
 def calibrated_noise(kind: str, score: Score, epsilon: Fraction, clamp: tuple[Number, Number], rows: int = 1) -> Noise:
     """The kind's noise, scaled to what it must hide of a person with ``rows`` rows, in units of the score's lattice."""
-    if kind == "tight":
-        return Tulap(epsilon, rows * score.width)
-    # the paper's b - a, not the realised one
-    width = rows * (rational(clamp[1], "clamp") - rational(clamp[0], "clamp"))
-    if kind == "ncllr":
-        return Laplace(width / epsilon / score.step)
-    # The exponent 1/2 of the paper is scale 2, enough while b - a <= 2 epsilon; a wider clamp needs more.
-    return Logistic(max(Fraction(2), width / epsilon) / score.step)
+    width = Fraction(score.width)
+    if kind != "tight":  # the paper's b - a, not the realised one
+        width = (rational(clamp[1], "clamp") - rational(clamp[0], "clamp")) / score.step
+    return _noise_class(kind).for_width(epsilon, rows * width, score.step)
 
 
 def calibrated_cutoff(score: Score, noise: Noise, n: int, alpha: float | None) -> Fraction:

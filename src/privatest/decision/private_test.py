@@ -17,7 +17,7 @@ from privatest.decision.release import Decision, Release
 from privatest.documents import document_from_json, fraction_from_json, number_from_json
 from privatest.errors import InvalidDocument, InvalidInput, shown
 from privatest.laws.total import NoisyTotal
-from privatest.privacy import Noise, NoNoise, noise_from_dict, seeded_source, system_source
+from privatest.privacy import Noise, noise_from_dict, seeded_source, system_source
 from privatest.privacy.neighbours import NEIGHBOURS, Neighbourhood
 from privatest.rational import rational
 from privatest.scores import Score
@@ -245,7 +245,7 @@ class PrivateTest:
             ("type II error beta", self.beta),
             ("advantage", self.advantage),
             ("clamp", self.clamp),
-            ("noise", "none" if isinstance(self.noise, NoNoise) else type(self.noise).__name__),
+            ("noise", self.noise.describe()),
             ("threshold", self.threshold),
             ("neighbours", self.neighbours),
             ("rows used of one person, at most", self.max_rows_per_unit),
@@ -324,12 +324,11 @@ class PrivateTest:
 
     def __repr__(self) -> str:
         low, high = self.clamp
-        noise = "none" if isinstance(self.noise, NoNoise) else type(self.noise).__name__
         rows = f", max_rows_per_unit={self.max_rows_per_unit}" if self.max_rows_per_unit > 1 else ""
         privacy = f"epsilon={self.epsilon:g}" if self.private else "NOT PRIVATE (epsilon=inf)"
         return (
             f"PrivateTest({self.name!r}, null={self.null}, alternative={self.alternative}, {privacy}, n={self.n}, "
-            f"clamp=({low:.6g}, {high:.6g}), width={self.score.width}, noise={noise}, "
+            f"clamp=({low:.6g}, {high:.6g}), width={self.score.width}, noise={self.noise.describe()}, "
             f"threshold={self.threshold:.6g}, neighbours={self.neighbours!r}{rows})"
         )
 

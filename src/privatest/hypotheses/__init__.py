@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from privatest.hypotheses.continuous_pair import ContinuousPair
-from privatest.hypotheses.convert import as_distribution, make_pair
+from privatest.hypotheses.convert import as_distribution, make_pair, mixture
 from privatest.hypotheses.density import density
 from privatest.hypotheses.discrete_pair import DiscretePair
 from privatest.hypotheses.distribution import Distribution, Labels
 from privatest.hypotheses.integers import Integers
-from privatest.hypotheses.mixture import mixture
 from privatest.hypotheses.pair import Pair
 from privatest.hypotheses.reals import Reals
 from privatest.hypotheses.text import parse

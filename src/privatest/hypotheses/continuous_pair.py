@@ -25,10 +25,10 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from privatest.hypotheses.distribution import Floats
 from privatest.hypotheses.pair import Pair, Term, hockey_stick_term, kullback_leibler_term
 from privatest.hypotheses.quadrature import Nodes, adaptive, half_nodes, panel_nodes, split_panels
 from privatest.hypotheses.reals import Reals
+from privatest.vectors import Floats
 
 __all__ = [
     "ClampedPair",

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from privatest.errors import InvalidDistribution, NothingToTest, shown
 from privatest.hypotheses.continuous_pair import ContinuousPair
 from privatest.hypotheses.discrete_pair import DiscretePair
-from privatest.hypotheses.distribution import Distribution, Labels
+from privatest.hypotheses.distribution import Distribution, Labels, check_probabilities
 from privatest.hypotheses.integers import IntegerBlocks, Integers, ScipyIntegers
+from privatest.hypotheses.mixture import mixed
 from privatest.hypotheses.pair import Pair
-from privatest.hypotheses.reals import Reals, ScipyReals
+from privatest.hypotheses.reals import NewScipyReals, Reals, ScipyReals
 from privatest.hypotheses.text import parse
 
-__all__ = ["as_distribution", "make_pair"]
+__all__ = ["as_distribution", "make_pair", "mixture"]
 
 SAME = 1e-14
 """Total variation below which two distributions are taken to be one: no better than rounding."""
@@ -111,6 +113,23 @@ def as_distribution(given: Any, name: str = "distribution") -> Distribution:
     raise InvalidDistribution(f"{name} of type {type(given).__name__} is not a distribution. {ACCEPTED}")
 
 
+def mixture(weights: ArrayLike, parts: Sequence[Any], name: str = "mixture") -> Distribution:
+    """The distribution that draws part i with probability ``weights[i]``.
+
+    Guarantees: its density is the weighted sum of theirs, its cdf and complement stay accurate in their
+    tails.
+
+    >>> mixture([0.3, 0.7], ["normal(0, 1)", "normal(2, 1)"])
+    mixture(0.3, normal(0, 1), 0.7, normal(2, 1))
+    """
+    count = check_probabilities(weights, f"{name} weights").size
+    given = [parts] if isinstance(parts, (str, bytes)) else list(parts)
+    if len(given) != count:
+        raise InvalidDistribution(f"{name} has {count} weights for {len(given)} parts: give one part for each weight.")
+    laws = [as_distribution(part, f"{name} part {index + 1}") for index, part in enumerate(given)]
+    return mixed(weights, laws, name)
+
+
 def _from_scipy(given: Any, name: str) -> Distribution | None:
     """A scipy distribution as ours; None if ``given`` is none of scipy's."""
     if not type(given).__module__.startswith("scipy.") and not hasattr(given, "dist") and not hasattr(given, "rvs"):
@@ -162,8 +181,6 @@ def _check_scalar(frozen: Any, name: str) -> None:
 
 def _new_style(given: Any, name: str) -> Distribution:
     """One of scipy's newer distribution objects, such as stats.Normal(mu=0, sigma=1)."""
-    from privatest.hypotheses.reals import NewScipyReals
-
     if "Discrete" in "".join(base.__name__ for base in type(given).__mro__):
         raise InvalidDistribution(
             f"{name} is a new-style discrete scipy distribution: use the classic one, such as stats.binom(10, 0.5)."

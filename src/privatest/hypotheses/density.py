@@ -11,10 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from privatest.errors import InvalidDistribution, shown
-from privatest.hypotheses.distribution import Floats
 from privatest.hypotheses.quadrature import GAUSS, Panels, build_panels, find_breaks
 from privatest.hypotheses.reals import Reals
-from privatest.vectors import row_dots
+from privatest.vectors import Floats, row_dots
 
 __all__ = ["Density", "density"]
 

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import math
 import re
+import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from privatest.errors import InvalidDistribution
+from privatest.vectors import Floats
 
-__all__ = ["Distribution", "Floats", "Labels"]
-
-Floats = NDArray[np.float64]
+__all__ = ["Distribution", "Labels", "check_probabilities", "label_array", "quiet"]
 
 SUM_TOLERANCE = 1e-9
 MOST_TYPED = 20
@@ -26,6 +27,14 @@ TAKEN_FOR_DATA = (
     "A law with all its mass in one place is a mapping: {0: 0, 1: 1}."
 )
 _WORD = re.compile(r"[A-Za-z_][A-Za-z_0-9]*\Z")
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Neither numpy's warnings nor those that scipy's compiled code raises by itself."""
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
 
 
 class Distribution(ABC):

@@ -21,7 +21,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from privatest.hypotheses.distribution import Floats
+from privatest.vectors import Floats
 
 __all__ = ["CONTINUOUS", "DISCRETE", "Formulas", "FrozenIntegers", "FrozenReals", "Masses", "special_functions"]
 

@@ -17,8 +17,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from privatest.errors import InvalidDistribution
-from privatest.hypotheses.distribution import Distribution, Floats, Labels
-from privatest.hypotheses.reals import quiet
+from privatest.hypotheses.distribution import Distribution, Labels, quiet
+from privatest.hypotheses.families import describe_scipy, formulas_of, spec_of_scipy
+from privatest.vectors import Floats
 
 __all__ = ["IntegerBlocks", "Integers", "Ints", "ScipyIntegers", "common_atoms"]
 
@@ -99,8 +100,6 @@ class ScipyIntegers(Integers):
     """A frozen discrete scipy distribution on the integers."""
 
     def __init__(self, frozen: Any, spec: str | None = None, name: str = "distribution") -> None:
-        from privatest.hypotheses.families import formulas_of
-
         self._given, self._frozen = frozen, formulas_of(frozen)
         self._spec = spec
         with quiet():
@@ -141,13 +140,9 @@ class ScipyIntegers(Integers):
 
     @property
     def spec(self) -> str | None:
-        from privatest.hypotheses.families import spec_of_scipy
-
         return self._spec if self._spec is not None else spec_of_scipy(self._given)
 
     def describe(self) -> str:
-        from privatest.hypotheses.families import describe_scipy
-
         return self._spec if self._spec is not None else describe_scipy(self._given)
 
     def logpmf(self, k: ArrayLike) -> Floats:

@@ -1,9 +1,7 @@
-"""Finite mixtures of distributions of one kind.
+"""Distributions made of others: finite mixtures, and densities spliced from two others, piece by piece.
 
-Densities made of two others, piece by piece: P~ = min{P, c Q}, or what P has above c Q.
-
-On each interval the density is a P + b Q with constants a and b: the cores and tails of the decomposition
-are.
+On each piece of a splice the density is a P + b Q with constants a and b, as in the cores and tails of the
+decomposition: P~ = min{P, c Q}, or what P has above c Q.
 """
 
 from __future__ import annotations
@@ -18,31 +16,19 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from privatest.errors import InvalidDistribution
-from privatest.hypotheses.distribution import Distribution, Floats, Labels, check_probabilities
+from privatest.hypotheses.distribution import Distribution, Labels, check_probabilities
 from privatest.hypotheses.families import number_text
 from privatest.hypotheses.integers import IntegerBlocks, Integers, Ints
 from privatest.hypotheses.reals import Reals
+from privatest.vectors import Floats
 
-__all__ = ["MixedIntegers", "MixedReals", "Piece", "Splice", "mixture"]
+__all__ = ["MixedIntegers", "MixedReals", "Piece", "Splice", "mixed"]
 
 
-def mixture(weights: ArrayLike, parts: Sequence[Any], name: str = "mixture") -> Distribution:
-    """The distribution that draws part i with probability ``weights[i]``.
-
-    Guarantees: its density is the weighted sum of theirs, its cdf and complement stay accurate in their
-    tails.
-
-    >>> mixture([0.3, 0.7], ["normal(0, 1)", "normal(2, 1)"])
-    mixture(0.3, normal(0, 1), 0.7, normal(2, 1))
-    """
-    from privatest.hypotheses.convert import as_distribution
-
+def mixed(weights: ArrayLike, parts: Sequence[Distribution], name: str) -> Distribution:
+    """The distribution that draws part i with probability ``weights[i]``; parts of weight 0 are left out."""
     w = check_probabilities(weights, f"{name} weights")
-    given = [parts] if isinstance(parts, (str, bytes)) else list(parts)
-    if len(given) != w.size:
-        raise InvalidDistribution(f"{name} has {w.size} weights for {len(given)} parts: give one part for each weight.")
-    laws = [as_distribution(part, f"{name} part {index + 1}") for index, part in enumerate(given)]
-    kept = [(float(weight), law) for weight, law in zip(w, laws, strict=True) if weight > 0]
+    kept = [(float(weight), law) for weight, law in zip(w, parts, strict=True) if weight > 0]
     w = np.array([weight for weight, _ in kept])
     w /= w.sum()
     laws = [law for _, law in kept]
@@ -80,39 +66,34 @@ def _log_mix(weights: Floats, logs: list[Floats]) -> Floats:
         return np.asarray(np.where(np.isfinite(top), safe + np.log(np.exp(stack - safe).sum(axis=0)), top))
 
 
-def _text(weights: Floats, words: list[str]) -> str:
-    pieces = (f"{number_text(w)}, {word}" for w, word in zip(weights, words, strict=True))
-    return f"mixture({', '.join(pieces)})"
+class _Mixed:
+    """What mixtures of densities and of mass functions have in common."""
 
+    weights: Floats
+    parts: tuple[Any, ...]
 
-def _spec(weights: Floats, parts: Sequence[Distribution]) -> str | None:
-    words = [part.spec for part in parts]
-    return None if any(word is None for word in words) else _text(weights, [word or "" for word in words])
-
-
-class MixedReals(Reals):
-    """A mixture of densities."""
-
-    def __init__(self, weights: Floats, parts: Sequence[Reals]) -> None:
+    def __init__(self, weights: Floats, parts: Sequence[Distribution]) -> None:
         self.weights, self.parts = weights, tuple(parts)
+
+    def _text(self, words: list[str]) -> str:
+        pieces = (f"{number_text(w)}, {word}" for w, word in zip(self.weights, words, strict=True))
+        return f"mixture({', '.join(pieces)})"
 
     @property
     def spec(self) -> str | None:
-        return _spec(self.weights, self.parts)
+        words = [part.spec for part in self.parts]
+        return None if any(word is None for word in words) else self._text(words)
 
     @property
     def named(self) -> bool:
         return all(part.named for part in self.parts)
 
     def describe(self) -> str:
-        return _text(self.weights, [part.describe() for part in self.parts])
+        return self._text([part.describe() for part in self.parts])
 
     @property
     def support(self) -> tuple[float, float]:
         return min(part.support[0] for part in self.parts), max(part.support[1] for part in self.parts)
-
-    def logpdf(self, x: ArrayLike) -> Floats:
-        return _log_mix(self.weights, [part.logpdf(x) for part in self.parts])
 
     def cdf(self, x: ArrayLike) -> Floats:
         return np.asarray(sum(w * part.cdf(x) for w, part in zip(self.weights, self.parts, strict=True)))
@@ -120,57 +101,39 @@ class MixedReals(Reals):
     def sf(self, x: ArrayLike) -> Floats:
         return np.asarray(sum(w * part.sf(x) for w, part in zip(self.weights, self.parts, strict=True)))
 
+    def _sample(self, rng: np.random.Generator, size: int) -> NDArray[Any]:
+        counts = rng.multinomial(size, self.weights)
+        drawn = [part.sample(rng, int(count)) for part, count in zip(self.parts, counts, strict=True)]
+        return rng.permutation(np.concatenate(drawn))
+
+
+class MixedReals(_Mixed, Reals):
+    """A mixture of densities."""
+
+    def logpdf(self, x: ArrayLike) -> Floats:
+        return _log_mix(self.weights, [part.logpdf(x) for part in self.parts])
+
     @cached_property
     def breaks(self) -> Floats:
         ends = [end for part in self.parts for end in part.support if np.isfinite(end)]
         return np.unique(np.concatenate([*(part.breaks for part in self.parts), ends]))
 
     def sample(self, rng: np.random.Generator, size: int) -> Floats:
-        return np.asarray(_sample(self.weights, self.parts, rng, size), dtype=float)
+        return np.asarray(self._sample(rng, size), dtype=float)
 
 
-class MixedIntegers(Integers):
+class MixedIntegers(_Mixed, Integers):
     """A mixture of distributions on the integers."""
-
-    def __init__(self, weights: Floats, parts: Sequence[Integers]) -> None:
-        self.weights, self.parts = weights, tuple(parts)
-
-    @property
-    def spec(self) -> str | None:
-        return _spec(self.weights, self.parts)
-
-    @property
-    def named(self) -> bool:
-        return all(part.named for part in self.parts)
-
-    def describe(self) -> str:
-        return _text(self.weights, [part.describe() for part in self.parts])
-
-    @property
-    def support(self) -> tuple[float, float]:
-        return min(part.support[0] for part in self.parts), max(part.support[1] for part in self.parts)
 
     def logpmf(self, k: ArrayLike) -> Floats:
         return _log_mix(self.weights, [part.logpmf(k) for part in self.parts])
-
-    def cdf(self, k: ArrayLike) -> Floats:
-        return np.asarray(sum(w * part.cdf(k) for w, part in zip(self.weights, self.parts, strict=True)))
-
-    def sf(self, k: ArrayLike) -> Floats:
-        return np.asarray(sum(w * part.sf(k) for w, part in zip(self.weights, self.parts, strict=True)))
 
     @cached_property
     def edges(self) -> Ints:
         return np.unique(np.concatenate([part.edges for part in self.parts]))
 
     def sample(self, rng: np.random.Generator, size: int) -> NDArray[Any]:
-        return _sample(self.weights, self.parts, rng, size).astype(np.int64)
-
-
-def _sample(weights: Floats, parts: Sequence[Distribution], rng: np.random.Generator, size: int) -> NDArray[Any]:
-    counts = rng.multinomial(size, weights)
-    drawn = np.concatenate([part.sample(rng, int(count)) for part, count in zip(parts, counts, strict=True)])
-    return rng.permutation(drawn)
+        return self._sample(rng, size).astype(np.int64)
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from privatest.hypotheses.distribution import Distribution, Floats
+from privatest.hypotheses.distribution import Distribution
+from privatest.vectors import Floats
 
 __all__ = ["Pair", "Term"]
 

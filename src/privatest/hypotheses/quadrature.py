@@ -15,8 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from privatest.hypotheses.distribution import Floats
-from privatest.vectors import row_dots
+from privatest.vectors import Floats, row_dots
 
 __all__ = [
     "GAUSS",

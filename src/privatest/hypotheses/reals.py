@@ -1,15 +1,10 @@
-"""Distributions with a density on the real line.
-
-Scipy's newer distribution objects, which name their methods differently.
-"""
+"""Distributions with a density on the real line: what each can do, and scipy's, classic and new-style."""
 
 from __future__ import annotations
 
 import math
-import warnings
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any, Final
 
@@ -17,9 +12,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from privatest.errors import InvalidDistribution
-from privatest.hypotheses.distribution import Distribution, Floats
+from privatest.hypotheses.distribution import Distribution, quiet
+from privatest.hypotheses.families import describe_scipy, formulas_of, spec_of_scipy
+from privatest.hypotheses.quadrature import find_breaks
+from privatest.vectors import Floats
 
-__all__ = ["LEVELS", "NewScipyReals", "Reals", "ScipyReals", "inverse_cdf", "quiet"]
+__all__ = ["LEVELS", "NewScipyReals", "Reals", "ScipyReals", "inverse_cdf"]
 
 LEVELS: Final[Floats] = np.unique(
     np.concatenate(
@@ -95,14 +93,6 @@ class Reals(Distribution):
         return self.ppf(rng.random(size))
 
 
-@contextmanager
-def quiet() -> Iterator[None]:
-    """Neither numpy's warnings nor those that scipy's compiled code raises by itself."""
-    with np.errstate(all="ignore"), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        yield
-
-
 def inverse_cdf(law: Reals, u: Floats, *, upper: bool) -> Floats:
     """Quantiles by bisection of all targets at once, from brackets on the law's own breaks.
 
@@ -155,8 +145,6 @@ class ScipyReals(Reals):
     """A frozen continuous scipy distribution."""
 
     def __init__(self, frozen: Any, spec: str | None = None, name: str = "distribution") -> None:
-        from privatest.hypotheses.families import formulas_of
-
         self._given, self._frozen = frozen, formulas_of(frozen)
         self._spec = spec
         with quiet():
@@ -177,13 +165,9 @@ class ScipyReals(Reals):
 
     @property
     def spec(self) -> str | None:
-        from privatest.hypotheses.families import spec_of_scipy
-
         return self._spec if self._spec is not None else spec_of_scipy(self._given)
 
     def describe(self) -> str:
-        from privatest.hypotheses.families import describe_scipy
-
         return self._spec if self._spec is not None else describe_scipy(self._given)
 
     def logpdf(self, x: ArrayLike) -> Floats:
@@ -223,8 +207,6 @@ class ScipyReals(Reals):
         except ArithmeticError:  # some of scipy's quantiles give up far out
             quantiles = None
         if quantiles is None:
-            from privatest.hypotheses.quadrature import find_breaks
-
             quantiles = find_breaks(self.logpdf, self._support)
         points = np.concatenate([quantiles, ends])
         edges = getattr(self._frozen.dist, "_hbins", None) if hasattr(self._frozen, "dist") else None

@@ -22,7 +22,7 @@ from privatest.errors import InvalidDistribution
 from privatest.hypotheses.distribution import Distribution, Labels
 from privatest.hypotheses.families import ALIASES, FAMILIES, Family, number_text
 from privatest.hypotheses.integers import ScipyIntegers
-from privatest.hypotheses.mixture import mixture
+from privatest.hypotheses.mixture import mixed
 from privatest.hypotheses.reals import ScipyReals
 
 __all__ = ["parse"]
@@ -278,11 +278,11 @@ class _Reader:
 
     def _mixture(self, arguments: list[_Argument]) -> Distribution:
         weights = [argument.value for argument in arguments[::2]]
-        parts = [argument.value for argument in arguments[1::2]]
+        parts = [argument.value for argument in arguments[1::2] if isinstance(argument.value, Distribution)]
         fine = (
             len(weights) == len(parts) > 0
+            and 2 * len(parts) == len(arguments)
             and not any(isinstance(weight, Distribution) for weight in weights)
-            and all(isinstance(part, Distribution) for part in parts)
             and all(argument.label is None for argument in arguments)
         )
         if not fine:
@@ -290,7 +290,7 @@ class _Reader:
                 f"{self._name}: mixture alternates weights and distributions: "
                 "write mixture(0.3, normal(0, 1), 0.7, normal(2, 1))."
             )
-        return mixture([w for w in weights if isinstance(w, float)], parts, name=self._name)
+        return mixed([w for w in weights if isinstance(w, float)], parts, self._name)
 
 
 def _count(number: int) -> str:

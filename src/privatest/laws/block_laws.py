@@ -1,4 +1,6 @@
-r"""Laws of block totals: r records of the old regime, the rest of the new one, and perhaps noise.
+r"""What blocks of records around a change say: laws of their noisy totals, and of the place their bits point to.
+
+The total of a block of B records, r of the old regime and the rest of the new one, has the law
 
 .. math:: \text{law}_r = p^{*r} * q^{*(B - r)} * \text{noise}
 
@@ -14,11 +16,11 @@ from functools import cached_property
 
 import numpy as np
 
-from privatest.laws.fourier import Complexes, fast_length, log_waves, probabilities
+from privatest.laws.fourier import Complexes, sum_laws
 from privatest.privacy import Tulap
 from privatest.vectors import Floats, Integers
 
-__all__ = ["BlockLaws", "ScoreLaw"]
+__all__ = ["BlockLaws", "ScoreLaw", "first_argmin_law"]
 
 
 # A geometric tail beyond 25 decay lengths has mass e^-25 = 1.4e-11, a sum beyond 7.5 deviations about as little.
@@ -76,17 +78,17 @@ class BlockLaws:
     def of(cls, law: ScoreLaw, noise: Tulap | None, block: int, olds: Sequence[int]) -> BlockLaws:
         """The laws for these numbers of old records."""
         low, high, deviation = _window(law, noise, block)
-        size = fast_length(high - low + 1)
         base = int(law.support[0])
-        old_logs, new_logs = (log_waves(law.support - base, mass, size) for mass in (law.p, law.q))
-        hidden: Complexes | float = 0.0 if noise is None else _log_noise_waves(noise, size)
+        window = (low - block * base, high - block * base)
         bin_width = 1 if noise is None else max(int(deviation / _BINS_PER_DEVIATION), 1)
-        rows = []
-        for old in olds:
-            logs = old * old_logs + (block - old) * new_logs + hidden
-            dense = probabilities(logs, size, first=low - block * base, count=high - low + 1)
-            rows.append(np.add.reduceat(dense, np.arange(0, len(dense), bin_width)))
-        laws = np.array(rows)
+        dense = sum_laws(
+            law.support - base,
+            [law.p, law.q],
+            [(old, block - old) for old in olds],
+            [window] * len(olds),
+            None if noise is None else lambda size: _log_noise_waves(noise, size),
+        )
+        laws = np.add.reduceat(np.array(dense), np.arange(0, high - low + 1, bin_width), axis=1)
         return cls(block, tuple(olds), low + bin_width, bin_width, laws / laws.sum(axis=1, keepdims=True))
 
     @property
@@ -143,3 +145,36 @@ def _log_noise_waves(noise: Tulap, size: int) -> Complexes:
     turned = np.asarray(noise.characteristic(t), dtype=np.complex128)
     # phases e^{-itk} as in the FFT; a half integer's floor lies 1/2 lower
     return np.asarray(np.log(np.where(turned == 0, 1e-300, turned)) + (0.0 if noise.offset == 0 else 0.5j * t))
+
+
+def first_argmin_law(ups: Floats, before: float = 0.0, after: float = 0.0) -> Floats:
+    """Exact law of where a walk with independent steps of +1 and -1 is lowest; of several places, the first.
+
+    The places are 0, ..., m; the step from place t to place t + 1 is +1 with probability ``ups[t]``. The walk may go on
+    for ever at both ends: to the left of the first place it ever climbs one step above with probability ``before``, to
+    the right of the last place it ever falls one step with probability ``after`` (0: it ends there).
+
+    Guarantees: place t is it exactly when no sum of the steps from t rightwards is below 0 and all sums of the steps
+    from t - 1 leftwards are; both are followed step by step.
+
+    >>> first_argmin_law(np.array([0.5, 0.5])).tolist()
+    [0.5, 0.25, 0.25]
+    """
+    m = len(ups) + 1
+    right, left = np.zeros(m), np.zeros(m)
+    heights = np.arange(m + 2)  # those that matter stay below m, so that the last two may be anything
+    stay = 1.0 - after ** (heights + 1)  # stay[x]: from x, never below 0 on the way to the right
+    right[m - 1] = stay[0]
+    for t in range(m - 2, -1, -1):
+        then = np.zeros_like(stay)
+        then[:-1] = ups[t] * stay[1:]
+        then[1:] += (1 - ups[t]) * stay[:-1]
+        stay, right[t] = then, then[0]
+    stay = 1.0 - before**heights  # stay[x]: from -x, never back to 0 on the way to the left
+    left[0] = (1.0 - before) / (1.0 + before)  # the first step goes down with probability 1/(1 + before)
+    for t in range(1, m):
+        then = np.zeros_like(stay)
+        then[:-1] = (1 - ups[t - 1]) * stay[1:]
+        then[2:] += ups[t - 1] * stay[1:-1]
+        stay, left[t] = then, then[0]
+    return right * left

@@ -21,7 +21,7 @@ from numpy import fft
 
 from privatest.laws.fourier import doubling_panels, fast_length, quick_log_transforms, side_lobe
 from privatest.laws.total import NoisyTotal
-from privatest.privacy import Noise, Tulap
+from privatest.privacy import Noise
 from privatest.vectors import Floats, Integers, row_dots
 
 __all__ = ["Curves"]
@@ -78,8 +78,8 @@ class Curves:
         spacing = int(np.gcd.reduce(self.support - low)) or 1
         noise = self.noise
         if spacing > 1:
-            if isinstance(noise, Tulap) and noise.width % spacing == 0:
-                noise = Tulap(noise.epsilon, noise.width // spacing)
+            if (coarse := noise.coarser(spacing)) is not None:
+                noise = coarse
             else:
                 spacing = 1
         return low, spacing, ((self.support - low) // spacing).astype(np.float64), noise
@@ -149,8 +149,8 @@ class Curves:
         null, alternative = self._means
         spread = max(self._variances)
         middle = 3 / noise.decay_rate if math.isfinite(noise.decay_rate) else 0.0
-        if isinstance(noise, Tulap):  # its density is flat for half a width on either side of 0, then falls
-            middle = min(middle, 2.0 * noise.width)
+        if noise.plateau:  # its law is flat for half of that on either side of 0, then falls
+            middle = min(middle, 2.0 * noise.plateau)
         return self.n * abs(null - alternative) / 2 + 7 * math.sqrt(self.n * spread) + middle + 2
 
     @property
@@ -214,8 +214,8 @@ class Curves:
         if n < 32 or min(self._variances) <= 0:
             return None
         reach = 9.5 / math.sqrt(n * min(self._variances))
-        # Tulap's transform has a pole beside every multiple of 2 pi/width: only the one at 0 is resolved.
-        if reach > math.pi / 4 or (isinstance(noise, Tulap) and reach * noise.width > 5):
+        # A flat law's transform has a pole beside every multiple of 2 pi/plateau: only the one at 0 is resolved.
+        if reach > math.pi / 4 or reach * noise.plateau > 5:
             return None
         if n * self._side_lobe > -_NEGLIGIBLE:
             return None

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 
 import numpy as np
@@ -23,6 +23,7 @@ from numpy import fft
 from privatest.vectors import Floats, dot, row_dots
 
 __all__ = [
+    "Complexes",
     "central_reach",
     "doubling_panels",
     "fast_length",
@@ -32,6 +33,7 @@ __all__ = [
     "quick_log_transforms",
     "side_lobe",
     "side_lobes",
+    "sum_laws",
 ]
 
 Complexes = npt.NDArray[np.complex128]
@@ -53,6 +55,33 @@ def log_waves(places: npt.NDArray[np.int64], law: Floats, size: int) -> Complexe
 def probabilities(logs: Complexes, size: int, *, first: int, count: int) -> Floats:
     """The probabilities of ``count`` integers from ``first`` on, from logarithms of Fourier coefficients."""
     return np.roll(np.maximum(fft.irfft(np.exp(logs), size), 0.0), -(first % size))[:count]
+
+
+def sum_laws(
+    places: npt.NDArray[np.int64],
+    laws: Sequence[Floats],
+    counts: Sequence[Sequence[int]],
+    windows: Sequence[tuple[int, int]],
+    noise_waves: Callable[[int], Complexes] | None = None,
+) -> list[Floats]:
+    """Laws of sums of independent integers, each on its own window, from one Fourier transform for each law.
+
+    The i-th sum has ``counts[i][j]`` terms with law ``laws[j]`` on ``places``. Out come its probabilities at the
+    integers of ``windows[i]``, first to last; what lies outside of the widest window is folded into it, so windows must
+    hold all that matters. ``noise_waves(size)`` are log Fourier coefficients of a noise, where one is added.
+
+    >>> coin = np.array([0.5, 0.5])
+    >>> [law.round(12).tolist() for law in sum_laws(np.array([0, 1]), [coin], [[1], [2]], [(0, 2), (0, 2)])]
+    [[0.5, 0.5, 0.0], [0.25, 0.5, 0.25]]
+    """
+    size = fast_length(max(last - first + 1 for first, last in windows))
+    waves = [log_waves(places, law, size) for law in laws]
+    noise = 0.0 if noise_waves is None else noise_waves(size)
+    found = []
+    for row, (first, last) in zip(counts, windows, strict=True):
+        logs = sum(count * wave for count, wave in zip(row, waves, strict=True)) + noise
+        found.append(probabilities(np.asarray(logs), size, first=first, count=last - first + 1))
+    return found
 
 
 def fast_length(size: int) -> int:

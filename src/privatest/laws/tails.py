@@ -1,18 +1,18 @@
-"""A law tilted by e^(theta s): what makes a tail typical, so that it is found to its own accuracy.
+"""Two ways to the tails of a sum of n scores plus noise, both accurate relative to the tail's own size.
 
-Tail probabilities of a noisy total by one Fourier integral, at a cost that does not depend on n.
-
-The law of a sum of scores on a window that holds all but 1e-18 of it, by FFT.
+*By convolution*: the law of the sum on a window that holds all but 1e-18 of it, by FFT. *By inversion*: one Fourier
+integral, whose cost does not depend on n. Either way the law of a score is first tilted by e^(theta s), which makes
+the tail that is asked for typical.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-import numpy.typing as npt
 
 from privatest.errors import InvalidInput
 from privatest.laws.fourier import (
@@ -21,19 +21,19 @@ from privatest.laws.fourier import (
     doubling_panels,
     fast_length,
     log_transform,
-    log_waves,
     probabilities,
     side_lobes,
+    sum_laws,
 )
-from privatest.privacy import Noise, Tulap
-from privatest.vectors import Floats, row_dots
+from privatest.privacy import Noise
+from privatest.vectors import Floats, Integers, row_dots
 
 __all__ = [
     "LARGEST_WINDOW",
     "NEGLIGIBLE_EXPONENT",
     "Window",
+    "chernoff_windows",
     "convolve",
-    "reach_of_sum",
     "saddle",
     "tilt",
     "upper_tail_by_inversion",
@@ -90,34 +90,33 @@ def saddle(steps: Floats, law: Floats, n: int, level: float, most: float) -> flo
 
 
 def window_ends(steps: Floats, law: Floats, n: int) -> tuple[int, int]:
-    """Ends of a window that the sum of n steps leaves with probability under 2e-18, by Chernoff's bound.
+    """Ends of a window that the sum of n steps leaves with probability under 2e-18.
 
     Steps at either end that n records all but never take are left out of the bound: one that is far would spoil it.
     """
     inner = (n * np.cumsum(law) > RAREST_STEP) & (n * np.cumsum(law[::-1])[::-1] > RAREST_STEP)
-    steps, law = steps[inner], law[inner]
-    mean = float(law @ steps)
-    down, up = reach_of_sum(steps, law, n)
-    first, last = max(n * mean - down, n * float(steps[0])), min(n * mean + up, n * float(steps[-1]))
-    return math.floor(first), math.ceil(last)
+    return chernoff_windows(steps[inner], law[inner], [n])[0]
 
 
-def reach_of_sum(steps: Floats, law: Floats, n: int, tilts: int = 40) -> tuple[float, float]:
-    """How far below and above its mean the sum of n steps goes with a probability of over 2e-18, by Chernoff's bound.
+def chernoff_windows(steps: Floats, law: Floats, counts: Sequence[int]) -> list[tuple[int, int]]:
+    """For each count a window that the sum of so many steps leaves with probability under 2e-18, by Chernoff's bound.
 
-    The sum of fewer steps stays within the same reach of its own mean.
+    The bound is computed for the largest count: the sum of fewer steps stays as near to its own mean.
     """
+    most = max(counts)
     mean = float(law @ steps)
     spread = math.sqrt(max(float(law @ (steps - mean) ** 2), 1e-300))
-    u = np.geomspace(1e-2, 50.0, tilts) / (spread * math.sqrt(n))
-    ends = []
+    u = np.geomspace(1e-2, 50.0, 40) / (spread * math.sqrt(most))
+    reaches = []
     for sign in (-1.0, 1.0):
         exponents = np.multiply.outer(u, sign * (steps - mean))
         with np.errstate(under="ignore"):
             cumulants = np.log(row_dots(np.exp(np.minimum(exponents, 600.0)), law))
         cumulants[exponents.max(axis=1) > 600.0] = math.inf
-        ends.append(float(np.min((n * cumulants + NEGLIGIBLE_EXPONENT) / u)))
-    return ends[0], ends[1]
+        reaches.append(float(np.min((most * cumulants + NEGLIGIBLE_EXPONENT) / u)))
+    down, up = reaches
+    least, largest = float(steps[0]), float(steps[-1])
+    return [(math.floor(max(n * mean - down, n * least)), math.ceil(min(n * mean + up, n * largest))) for n in counts]
 
 
 # exp(-46) = 1e-20: parts of the integrand that are left out.
@@ -148,8 +147,8 @@ def upper_tail_by_inversion(
     nodes times steps.
     """
     if spacing > 1:
-        if isinstance(noise, Tulap) and noise.width % spacing == 0:
-            return _on_coarser_lattice(steps, law, n, noise, y, spacing, theta, most_lobes, most_work)
+        if (coarse := noise.coarser(spacing)) is not None:
+            return _on_coarser_lattice(steps, law, n, coarse, y, spacing, theta, most_lobes, most_work)
         steps = steps * spacing
     mean = math.fsum(law * steps)
     spread = math.sqrt(n * math.fsum(law * (steps - mean) ** 2) + noise.variance)
@@ -159,8 +158,8 @@ def upper_tail_by_inversion(
         return None
     tilted, _ = tilt(steps, law, theta)
     reach = central_reach(steps, tilted, n, _NEGLIGIBLE)
-    # Tulap's transform has a pole beside every multiple of 2 pi/width: only the one at 0 is resolved.
-    if reach is None or (isinstance(noise, Tulap) and reach * noise.width > 5.0):
+    # A flat law's transform has a pole beside every multiple of 2 pi/plateau: only the one at 0 is resolved.
+    if reach is None or reach * noise.plateau > 5.0:
         return None
     lobes = side_lobes(steps, tilted, n, reach, _NEGLIGIBLE)
     if lobes is None or len(lobes) > most_lobes:
@@ -226,18 +225,17 @@ def _on_coarser_lattice(
     steps: Floats,
     law: Floats,
     n: int,
-    noise: Tulap,
+    coarse: Noise,
     y: Fraction,
     spacing: int,
     theta: float,
     most_lobes: int,
     most_work: float,
 ) -> tuple[float, float] | None:
-    """N = spacing N' + V, N' Tulap on the coarser lattice and V uniform on `spacing` points centred at 0.
+    """N = spacing N' + V, N' the noise on the coarser lattice and V uniform on `spacing` points centred at 0.
 
     So the probability is an average over V, and only two neighbouring values occur in it.
     """
-    coarse = Tulap(noise.epsilon, noise.width // spacing)
     offset = coarse.offset
     half = Fraction(spacing - 1, 2)
     highest = math.floor((y + half) / spacing - offset)
@@ -289,9 +287,15 @@ def convolve(steps: Floats, law: Floats, n: int, theta: float) -> Window:
         )
     # Centred on the rounded mean, so that phases near the main lobe stay small and exact.
     centre = round(float(tilted @ steps))
-    places = steps.astype(np.int64) - centre
-    logs, accuracy = _log_waves_of_sum(places, tilted, n, size)
-    weights = probabilities(logs, size, first=first - n * centre, count=last - first + 1)
+    places, shift = steps.astype(np.int64) - centre, n * centre
+    accuracy = _ROUNDING * math.log2(size + 1)
+    central = _waves_near_zero(places, tilted, n, size) if n > MOST_CONVOLVED else None
+    if central is None:
+        (weights,) = sum_laws(places, [tilted], [[n]], [(first - shift, last - shift)])
+        accuracy *= n + 1
+    else:
+        weights = probabilities(central[0], size, first=first - shift, count=last - first + 1)
+        accuracy += central[1]
     if theta == 0:
         return Window(first, weights, 0.0, accuracy)
     # An error of 1e-16 in log M(theta) would be multiplied by n, and so would one of its size about 0.
@@ -305,21 +309,21 @@ def convolve(steps: Floats, law: Floats, n: int, theta: float) -> Window:
     return Window(first, weights, n * cumulant + theta * float(n * Fraction(mean) - first), accuracy)
 
 
-def _log_waves_of_sum(places: npt.NDArray[np.int64], law: Floats, n: int, size: int) -> tuple[Complexes, float]:
-    """Logarithms of the Fourier coefficients of the sum of n steps, and their accuracy relative to the law's norm."""
-    rounding = _ROUNDING * math.log2(size + 1)
-    if n > MOST_CONVOLVED:
-        steps = places.astype(np.float64)
-        reach = central_reach(steps, law, n, NEGLIGIBLE_EXPONENT)
-        lobes = None if reach is None else side_lobes(steps, law, n, reach, NEGLIGIBLE_EXPONENT)
-        if reach is not None and lobes is not None and len(lobes) == 0:
-            near = math.ceil(reach * size / (2 * math.pi)) + 1
-            t = 2 * math.pi * np.arange(min(near, size // 2 + 1)) / size
-            mean, logs = log_transform(steps, law, (-1j * t).astype(np.complex128))
-            waves = np.full(size // 2 + 1, -np.inf, dtype=np.complex128)
-            # The mean is at most half a step, and its multiple is taken modulo the window.
-            turns = math.fmod(n * mean, size) if abs(mean) < 2**-20 else n * mean
-            waves[: len(t)] = n * logs - 1j * t * turns
-            exponent = NEGLIGIBLE_EXPONENT * 8 + 4 * abs(n * mean) * reach
-            return waves, rounding + _ROUNDING * exponent
-    return n * log_waves(places, law, size), (n + 1) * rounding
+def _waves_near_zero(places: Integers, law: Floats, n: int, size: int) -> tuple[Complexes, float] | None:
+    """Logarithms of the Fourier coefficients of the sum of n steps, and their error; None where other peaks matter.
+
+    Only those near 0 are computed, to their own accuracy: multiplied by n, the rounding of an FFT would show.
+    """
+    steps = places.astype(np.float64)
+    reach = central_reach(steps, law, n, NEGLIGIBLE_EXPONENT)
+    lobes = None if reach is None else side_lobes(steps, law, n, reach, NEGLIGIBLE_EXPONENT)
+    if reach is None or lobes is None or len(lobes) > 0:
+        return None
+    near = math.ceil(reach * size / (2 * math.pi)) + 1
+    t = 2 * math.pi * np.arange(min(near, size // 2 + 1)) / size
+    mean, logs = log_transform(steps, law, (-1j * t).astype(np.complex128))
+    waves = np.full(size // 2 + 1, -np.inf, dtype=np.complex128)
+    # The mean is at most half a step, and its multiple is taken modulo the window.
+    turns = math.fmod(n * mean, size) if abs(mean) < 2**-20 else n * mean
+    waves[: len(t)] = n * logs - 1j * t * turns
+    return waves, _ROUNDING * (NEGLIGIBLE_EXPONENT * 8 + 4 * abs(n * mean) * reach)

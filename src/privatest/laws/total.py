@@ -30,7 +30,7 @@ from privatest.laws.tails import (
     upper_tail_by_inversion,
     window_ends,
 )
-from privatest.privacy import Noise, Tulap
+from privatest.privacy import Noise
 from privatest.vectors import Floats, Integers, dot
 
 __all__ = ["Bounded", "NoisyTotal"]
@@ -190,7 +190,7 @@ class NoisyTotal:
         exponents = tails - theta * places + log_mass
         top = float(exponents.max())
         # Outside of the window a term is at most this: E e^(theta J) over e^(theta y), times the noise's stairs.
-        stairs = theta / spacing * self.noise.width / 2 if isinstance(self.noise, Tulap) else 0.0
+        stairs = theta / spacing * self.noise.plateau / 2
         outside = log_mass - theta * float(y / spacing - start) + stairs - NEGLIGIBLE_EXPONENT
         if math.isinf(top):
             return Bounded(0.0, 2 * math.exp(min(outside, 0.0)))

@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
 
@@ -103,6 +104,17 @@ class Profile:
         noise = Tulap(epsilon, math.ceil(around.extent(0, units, centre) - 1e-9))
         return Curves(support, null.astype(np.float64), alternative.astype(np.float64), n, noise)
 
+    @cached_property
+    def typical(self) -> float:
+        """A typical size of the ratio: the 70% quantile of the finite ones, P and Q together; infinite ones apart."""
+        finite = np.isfinite(self.ratios)
+        sizes, mass = np.abs(self.ratios[finite]), (self.p + self.q)[finite]
+        order = np.argsort(sizes)
+        below = np.cumsum(mass[order])
+        if len(below) == 0 or below[-1] <= 0:
+            return 1.0
+        return float(sizes[order][np.searchsorted(below, 0.7 * below[-1])]) or 1.0
+
     def centre(self, clamp: tuple[float, float]) -> float:
         """The middle between the means of the clamped ratio: about the threshold for one record."""
         values = np.clip(self.ratios, *clamp)
@@ -184,24 +196,12 @@ def rough_clamp(profile: Profile, epsilon: Fraction, n: int, around: Neighbourho
 def _ranked(profile: Profile, epsilon: Fraction, n: int, around: Neighbourhood) -> list[tuple[float, float, float]]:
     """(deflection, a, b) of the clamps of the grid, the most promising first."""
     least, most = float(profile.ratios[0]), float(profile.ratios[-1])
-    size = _typical(profile)
+    size = profile.typical
     lows = sorted({max(-g * size, least) for g in _GRID})
     highs = sorted({min(g * size, most) for g in _GRID})
     return sorted(
         ((_deflection(profile, (a, b), float(epsilon), n, around), a, b) for a in lows for b in highs), reverse=True
     )
-
-
-def _typical(profile: Profile) -> float:
-    """The root mean square of the finite part of the ratio, both hypotheses together, outliers apart."""
-    finite = np.isfinite(profile.ratios)
-    ratios, mass = np.abs(profile.ratios[finite]), (profile.p + profile.q)[finite] / 2
-    order = np.argsort(ratios)
-    below = np.cumsum(mass[order])
-    if len(below) == 0 or below[-1] <= 0:
-        return 1.0
-    typical = float(ratios[order][np.searchsorted(below, 0.7 * below[-1])])
-    return typical or 1.0
 
 
 def _deflection(profile: Profile, clamp: Clamp, epsilon: float, n: int, around: Neighbourhood) -> float:

@@ -1,5 +1,7 @@
 """Noise on a lattice: exact draws, known laws. The noise is the stability notion. Arguments: proof.md.
 
+A new noise is a file with a subclass of :class:`Noise`, and its name in ``NOISES``.
+
 =============  ===============================================  ==============================
 class          law                                              test that uses it
 =============  ===============================================  ==============================
@@ -12,7 +14,10 @@ class          law                                              test that uses i
 
 from __future__ import annotations
 
-from privatest.privacy.document import noise_from_dict
+from collections.abc import Mapping
+
+from privatest import _validate
+from privatest.errors import InvalidDocument, shown
 from privatest.privacy.laplace import Laplace
 from privatest.privacy.logistic import Logistic
 from privatest.privacy.noise import Noise, NoNoise
@@ -20,6 +25,7 @@ from privatest.privacy.randomness import Source, seeded_source, system_source
 from privatest.privacy.tulap import Tulap
 
 __all__ = [
+    "NOISES",
     "Laplace",
     "Logistic",
     "NoNoise",
@@ -30,3 +36,23 @@ __all__ = [
     "seeded_source",
     "system_source",
 ]
+
+NOISES: dict[str, type[Noise]] = {noise.kind: noise for noise in (Tulap, Logistic, Laplace, NoNoise)}
+
+
+def noise_from_dict(document: Mapping[str, object]) -> Noise:
+    """The noise that ``Noise.to_dict`` described.
+
+    Guarantees: ``noise_from_dict(noise.to_dict()) == noise``, exactly; anything else is an InvalidDocument.
+
+    >>> noise_from_dict({"kind": "laplace", "scale": "5/2"})
+    Laplace(scale=Fraction(5, 2))
+    """
+    if not isinstance(document, Mapping):
+        raise InvalidDocument(f"A noise document must be an object, not {type(document).__name__}.")
+    kind = document.get("kind")
+    if not isinstance(kind, str) or kind not in NOISES:
+        listed = ", ".join(repr(known) for known in NOISES)
+        close = _validate.suggestion(str(kind), NOISES)
+        raise InvalidDocument(f"Noise kind={shown(kind)} must be one of {listed}.{close}")
+    return NOISES[kind].from_dict(document)

@@ -5,20 +5,21 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from privatest.privacy import randomness as coins
-from privatest.privacy.noise import Floats, Noise, positive_within_double, two_sided_characteristic
+from privatest.privacy.noise import HalfIntegerNoise, two_sided_characteristic
 from privatest.privacy.randomness import Source
+from privatest.vectors import Floats
 
 __all__ = ["Laplace"]
 
 
 @dataclass(frozen=True)
-class Laplace(Noise):
+class Laplace(HalfIntegerNoise):
     r"""N = ceil(X) - 1/2 for X continuous Laplace: plus or minus (m + 1/2), m geometric.
 
     .. math:: \Pr[N = \pm(m + \tfrac12)] = \tfrac12 (1 - r) r^m, \qquad r = e^{-1/scale}
@@ -30,19 +31,12 @@ class Laplace(Noise):
     True
     """
 
-    scale: Fraction
     kind: ClassVar[str] = "laplace"
+    test: ClassVar[str] = "ncllr"
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "scale", positive_within_double(scale=self.scale))
-
-    @property
-    def offset(self) -> Fraction:
-        return Fraction(1, 2)
-
-    @property
-    def decay_rate(self) -> float:
-        return float(1 / self.scale)
+    @classmethod
+    def for_width(cls, epsilon: Fraction, width: Fraction, step: Fraction) -> Self:  # noqa: ARG003 - whatever a step is
+        return cls(width / epsilon)
 
     @property
     def variance(self) -> float:
@@ -63,6 +57,3 @@ class Laplace(Noise):
 
     def _characteristic(self, t: NDArray[Any]) -> NDArray[Any]:
         return two_sided_characteristic(self.decay_rate, t) * np.cos(t / 2)
-
-    def _exact_loss(self, shift: int) -> Fraction:
-        return shift / self.scale

@@ -5,14 +5,15 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from privatest.privacy import randomness as coins
-from privatest.privacy.noise import Floats, Noise, positive_within_double
+from privatest.privacy.noise import HalfIntegerNoise
 from privatest.privacy.randomness import Source
+from privatest.vectors import Floats
 
 __all__ = ["Logistic"]
 
@@ -23,7 +24,7 @@ _NEGLIGIBLE = 40.0
 
 
 @dataclass(frozen=True)
-class Logistic(Noise):
+class Logistic(HalfIntegerNoise):
     r"""N = ceil(X) - 1/2 for X continuous logistic.
 
     .. math:: \Pr[N = \pm(m + \tfrac12)] = \sigma_{m+1} - \sigma_m = (1 - r) r^m \sigma_m \sigma_{m+1},
@@ -36,19 +37,13 @@ class Logistic(Noise):
     True
     """
 
-    scale: Fraction
     kind: ClassVar[str] = "logistic"
+    test: ClassVar[str] = "scllr"
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "scale", positive_within_double(scale=self.scale))
-
-    @property
-    def offset(self) -> Fraction:
-        return Fraction(1, 2)
-
-    @property
-    def decay_rate(self) -> float:
-        return float(1 / self.scale)
+    @classmethod
+    def for_width(cls, epsilon: Fraction, width: Fraction, step: Fraction) -> Self:
+        # The exponent 1/2 of the paper is a scale of 2 nats, enough while the width is at most 2 epsilon of them.
+        return cls(max(2 / step, width / epsilon))
 
     @property
     def variance(self) -> float:
@@ -113,9 +108,6 @@ class Logistic(Noise):
             both = ahead + back if np.iscomplexobj(t) else 2 * ahead.real
             total = total - (-1) ** j * -np.expm1(-y) * both
         return np.asarray(total)
-
-    def _exact_loss(self, shift: int) -> Fraction:
-        return shift / self.scale
 
 
 def _images(s: float) -> int:

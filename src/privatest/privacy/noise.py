@@ -1,11 +1,7 @@
-"""What every noise is: a symmetric law on the integers or on the half integers, drawn exactly.
+"""What every noise is: a symmetric law on the integers or on the half integers, drawn exactly; and no noise at all.
 
 The draws are exact rationals. Everything else here (probabilities, characteristic function, variance) is
 double precision: it describes the noise and never touches a draw.
-
-No noise at all: what the tests that are not private add.
-
-The characteristic function behind Tulap and Laplace: the two-sided geometric law.
 """
 
 from __future__ import annotations
@@ -13,24 +9,26 @@ from __future__ import annotations
 import dataclasses
 import math
 import operator
+import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from privatest import _validate
-from privatest.errors import InvalidInput
+from privatest.errors import InvalidDocument, InvalidInput, shown
 from privatest.privacy.randomness import Source, system_source
 from privatest.rational import Number
+from privatest.vectors import Floats
 
-__all__ = ["Complexes", "Floats", "NoNoise", "Noise", "two_sided_characteristic"]
+__all__ = ["HalfIntegerNoise", "NoNoise", "Noise", "positive_within_double", "two_sided_characteristic"]
 
-Floats = NDArray[np.float64]
-Complexes = NDArray[np.complex128]
+# Bounded: no document may ask for integers of unbounded size.
+_RATIONAL = re.compile(r"([1-9][0-9]{0,999})/([1-9][0-9]{0,999})")
 
 
 @dataclass(frozen=True)
@@ -40,9 +38,32 @@ class Noise(ABC):
     Guarantees: ``draw`` has exactly the law of the definition; ``pmf``, ``cdf``, ``sf`` and their logarithms
     have small relative error in both tails (the rounding of exp(-y) at y, that is, y times 1e-16 or so)
     and accept any real numbers, scalars or arrays.
+
+    Attributes:
+        kind: what documents call it.
+        test: the name of the private test that adds it, "" where none does.
+        plateau: over how many values at a time the law is flat; 0 where it is not flat at all.
     """
 
     kind: ClassVar[str]
+    test: ClassVar[str] = ""
+
+    @classmethod
+    @abstractmethod
+    def for_width(cls, epsilon: Fraction, width: Fraction, step: Fraction) -> Self:
+        """The noise that hides totals ``width`` lattice steps, of ``step`` nats, apart at the price of epsilon."""
+
+    @property
+    def plateau(self) -> int:
+        return 0
+
+    def coarser(self, spacing: int) -> Self | None:  # noqa: ARG002 - what Tulap needs
+        """N' such that N has the law of spacing N' + V, V uniform on ``spacing`` points about 0; None where none is."""
+        return None
+
+    def describe(self) -> str:
+        """The name that designs print."""
+        return type(self).__name__
 
     @property
     @abstractmethod
@@ -159,6 +180,25 @@ class Noise(ABC):
             document[field.name] = value
         return document
 
+    @classmethod
+    def from_dict(cls, document: Mapping[str, object]) -> Self:
+        """The noise of this class that ``to_dict`` described, strictly: nothing missing, nothing else."""
+        fields = {field.name: field.type for field in dataclasses.fields(cls)}
+        for name in document:
+            if name != "kind" and name not in fields:
+                raise InvalidDocument(f"Unknown field {name!r} in a noise of kind {cls.kind!r}: remove it.")
+        for name in fields:
+            if name not in document:
+                raise InvalidDocument(f"Field {name!r} is missing from a noise of kind {cls.kind!r}.")
+        arguments: dict[str, Any] = {
+            name: _integer(name, document[name]) if type_name == "int" else _rational(name, document[name])
+            for name, type_name in fields.items()
+        }
+        try:
+            return cls(**arguments)
+        except InvalidInput as error:
+            raise InvalidDocument(f"Noise of kind {cls.kind!r}: {error}") from error
+
     def _floor(self, x: Floats) -> Floats:
         """The largest lattice value <= x. Every step is exact or rounds without crossing a lattice value."""
         with np.errstate(invalid="ignore"):
@@ -199,6 +239,20 @@ def _scalar(array: NDArray[Any]) -> NDArray[Any]:
     return result
 
 
+def _integer(name: str, value: object) -> int:
+    if type(value) is not int:
+        raise InvalidDocument(f"Noise {name}={shown(value)} must be an integer.")
+    return value
+
+
+def _rational(name: str, value: object) -> Fraction:
+    match = _RATIONAL.fullmatch(value) if isinstance(value, str) else None
+    fraction = Fraction(int(match[1]), int(match[2])) if match else None
+    if fraction is None or f"{fraction.numerator}/{fraction.denominator}" != value:
+        raise InvalidDocument(f'Noise {name}={shown(value)} must be a positive "p/q" in lowest terms, such as "1/2".')
+    return fraction
+
+
 def positive_within_double(**arguments: Number) -> Fraction:
     """The one named argument as an exact positive rational whose double is neither 0 nor infinite."""
     value = _validate.positive("", **arguments)
@@ -206,6 +260,27 @@ def positive_within_double(**arguments: Number) -> Fraction:
         ((name, given),) = arguments.items()
         raise InvalidInput(f"{name}={given!r} must lie between 1e-100 and 1e100: its probabilities are not doubles.")
     return value
+
+
+@dataclass(frozen=True)
+class HalfIntegerNoise(Noise):
+    """Noise on the half integers whose tails fall by a factor of exp(-1/scale) a step: that step's price is 1/scale."""
+
+    scale: Fraction
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "scale", positive_within_double(scale=self.scale))
+
+    @property
+    def offset(self) -> Fraction:
+        return Fraction(1, 2)
+
+    @property
+    def decay_rate(self) -> float:
+        return float(1 / self.scale)
+
+    def _exact_loss(self, shift: int) -> Fraction:
+        return shift / self.scale
 
 
 @dataclass(frozen=True)
@@ -217,6 +292,13 @@ class NoNoise(Noise):
     """
 
     kind: ClassVar[str] = "none"
+
+    @classmethod
+    def for_width(cls, epsilon: Fraction, width: Fraction, step: Fraction) -> Self:  # noqa: ARG003 - hides nothing
+        raise InvalidInput("No noise hides nothing: there is none of it for any epsilon.")
+
+    def describe(self) -> str:
+        return "none"
 
     @property
     def offset(self) -> Fraction:

@@ -5,15 +5,16 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from privatest import _validate
 from privatest.privacy import randomness as coins
-from privatest.privacy.noise import Floats, Noise, positive_within_double, two_sided_characteristic
+from privatest.privacy.noise import Noise, positive_within_double, two_sided_characteristic
 from privatest.privacy.randomness import Source
+from privatest.vectors import Floats
 
 __all__ = ["Tulap"]
 
@@ -36,6 +37,18 @@ class Tulap(Noise):
     epsilon: Fraction
     width: int
     kind: ClassVar[str] = "tulap"
+    test: ClassVar[str] = "tight"
+
+    @classmethod
+    def for_width(cls, epsilon: Fraction, width: Fraction, step: Fraction) -> Self:  # noqa: ARG003 - whatever a step is
+        return cls(epsilon, math.ceil(width))
+
+    @property
+    def plateau(self) -> int:
+        return self.width
+
+    def coarser(self, spacing: int) -> Tulap | None:
+        return None if self.width % spacing else Tulap(self.epsilon, self.width // spacing)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", positive_within_double(epsilon=self.epsilon))
