@@ -25,17 +25,17 @@ if TYPE_CHECKING:
     from privatest.changepoint import Evaluation as Evaluation
     from privatest.changepoint import Monitor as Monitor
     from privatest.changepoint import MonitorEvaluation as MonitorEvaluation
+    from privatest.changepoint import design_change as design_change
     from privatest.changepoint import detect_change as detect_change
     from privatest.changepoint import evaluate_change as evaluate_change
     from privatest.changepoint import evaluate_monitor as evaluate_monitor
-    from privatest.changepoint import plan_change as plan_change
     from privatest.decision import PrivateTest as PrivateTest
     from privatest.decision import Release as Release
     from privatest.engines import count_records as count_records
     from privatest.engines import read_lines as read_lines
     from privatest.fit import FitRelease as FitRelease
     from privatest.fit import FitTest as FitTest
-    from privatest.fit import fit_design as fit_design
+    from privatest.fit import design_fit as design_fit
     from privatest.fit import fit_sample_size as fit_sample_size
     from privatest.fit import goodness_of_fit as goodness_of_fit
     from privatest.hypotheses import density as density
@@ -84,7 +84,7 @@ _HOMES = {
     "detect_change": "changepoint",
     "evaluate_change": "changepoint",
     "evaluate_monitor": "changepoint",
-    "fit_design": "fit",
+    "design_fit": "fit",
     "fit_sample_size": "fit",
     "goodness_of_fit": "fit",
     "lower_bound": "bounds",
@@ -93,7 +93,7 @@ _HOMES = {
     "optimum": "bounds",
     "optimum_sample_size": "bounds",
     "plan": "power",
-    "plan_change": "changepoint",
+    "design_change": "changepoint",
     "power_curve": "power",
     "read_lines": "engines",
     "sample_complexity": "theory",
