@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from privatest.changepoint import Monitor, evaluate_monitor, design_change
+from privatest.changepoint import Monitor, design_change, evaluate_monitor
 from privatest.changepoint.evaluate import RIVALS, evaluate_change
 from privatest.changepoint.tuned_watch import Targets, pair_watch
 from privatest.hypotheses import make_pair

@@ -14,6 +14,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from privatest import errors as errors
+    from privatest import theory as theory
     from privatest.bounds import HistogramTest as HistogramTest
     from privatest.bounds import Optimum as Optimum
     from privatest.bounds import optimum_sample_size as optimum_sample_size
@@ -50,6 +52,7 @@ if TYPE_CHECKING:
     from privatest.power import plan as plan
     from privatest.power import power_curve as power_curve
     from privatest.power import sample_size as sample_size
+    from privatest.power.decide import decide as decide
     from privatest.theory import Decomposition as Decomposition
     from privatest.theory import SampleComplexity as SampleComplexity
     from privatest.theory import decompose as decompose
@@ -78,6 +81,7 @@ _HOMES = {
     "SampleComplexity": "theory",
     "compare": "power",
     "count_records": "engines",
+    "decide": "power.decide",
     "decompose": "theory",
     "density": "hypotheses",
     "design": "power",
@@ -100,16 +104,20 @@ _HOMES = {
     "sample_size": "power",
 }
 
-__all__ = ["__version__", *sorted(_HOMES)]
+# Reached as a whole: pt.errors.BudgetExceeded, pt.theory.coupling.
+_ROOMS = ("errors", "theory")
+
+__all__ = ["__version__", *sorted([*_HOMES, *_ROOMS])]
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
+    if name not in __all__:
         raise AttributeError(f"module 'privatest' has no attribute {name!r}")
-    value = getattr(import_module(f"privatest.{_HOMES[name]}"), name)
+    home = import_module(f"privatest.{name if name in _ROOMS else _HOMES[name]}")
+    value = home if name in _ROOMS else getattr(home, name)
     globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_HOMES})
+    return sorted({*globals(), *__all__})
