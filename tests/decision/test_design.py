@@ -127,6 +127,8 @@ def test_every_release_has_a_picture(kind: str) -> None:
     else:
         with pytest.raises(InvalidInput, match=r"design\.plot\(release=release\)"):
             read.plot()
+    with pytest.raises(InvalidInput, match="release of a histogram test is its decision"):
+        made("optimum").run(DATA).plot()
 
 
 def test_large_statistics_speak_for_the_null() -> None:

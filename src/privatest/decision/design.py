@@ -111,6 +111,8 @@ class Outcome(Told):
                 "This release was read from a document, which does not hold its design. Draw it with the design it "
                 "came from: design.plot(release=release)."
             )
+        if not hasattr(self.design, "plot"):
+            raise InvalidInput(f"The release of a {self.design.KIND} is its decision: there is nothing to draw.")
         picture: Axes = self.design.plot(ax, release=self)
         return picture
 
