@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from privatest.changepoint import Monitor, evaluate_monitor, plan_change
+from privatest.changepoint import Monitor, design_change, evaluate_monitor
 from privatest.changepoint.evaluate import RIVALS, evaluate_change
 from privatest.changepoint.tuned_watch import Targets, pair_watch
 from privatest.hypotheses import make_pair
@@ -58,9 +58,9 @@ def coverage(runs: int) -> None:
     worst_share, worst_ratio = 0.0, 0.0
     for name, pair in COVERED.items():
         for epsilon in EPSILONS:
-            accuracy = plan_change(*pair, epsilon=epsilon).accuracy
+            accuracy = design_change(*pair, epsilon=epsilon).accuracy
             n = max(200, 6 * accuracy)
-            plan = plan_change(*pair, epsilon=epsilon, n=n)
+            plan = design_change(*pair, epsilon=epsilon, n=n)
             rng = np.random.default_rng(2)
             rows = [
                 evaluate_change(*pair, epsilon=epsilon, n=n, runs=runs, rng=rng, change=change, methods=["auto"])[0]
@@ -89,7 +89,7 @@ def alarms(runs: int) -> None:
             for target in (0.1, 0.01):
                 for method in ("auto", "direct", "paper"):
                     settings: dict[str, Any] = {"epsilon": epsilon, "n": 400, "false_alarm": target}
-                    plan = plan_change(*pair, method=method, **settings)
+                    plan = design_change(*pair, method=method, **settings)
                     quiet, late = (
                         evaluate_change(*pair, runs=runs, rng=rng, change=change, methods=[method], **settings)[0]
                         for change in (400, 400 - plan.accuracy)
@@ -116,8 +116,8 @@ def speed(_: int) -> None:
     """Detection on long series over numpy.cumsum of the same array, and ruptures where it is installed."""
     print("speed: N(0,1) -> N(1,1), epsilon 1, the plan made beforehand (its time is shown once)")
     start = time.perf_counter()
-    plan_change(stats.norm(0, 1.0001), stats.norm(1, 1), epsilon=1)
-    print(f"  plan_change {time.perf_counter() - start:.2f} s")
+    design_change(stats.norm(0, 1.0001), stats.norm(1, 1), epsilon=1)
+    print(f"  design_change {time.perf_counter() - start:.2f} s")
     rng = np.random.default_rng(4)
     for n in (10**6, 10**7):
         data = rng.standard_normal(n)
@@ -125,8 +125,8 @@ def speed(_: int) -> None:
         base = best_of(lambda data=data: np.cumsum(data))
         print(f"  n = {n:.0e}: numpy.cumsum {base:.4f} s")
         for method in ("direct", "blocks", "paper"):
-            plan = plan_change(*NORMALS, epsilon=1, method=method)
-            taken = best_of(lambda plan=plan, data=data: plan.detect(data), 3)
+            plan = design_change(*NORMALS, epsilon=1, method=method)
+            taken = best_of(lambda plan=plan, data=data: plan.run(data), 3)
             rate = n / taken / 1e6
             print(
                 f"    {method:7s} {taken:.3f} s, {taken / base:5.1f} times cumsum; {rate:.0f} million records a second"
@@ -134,8 +134,8 @@ def speed(_: int) -> None:
     n = 10**5
     data = rng.standard_normal(n)
     data[n // 3 :] += 1
-    plan = plan_change(*NORMALS, epsilon=1)
-    ours = best_of(lambda: plan.detect(data))
+    plan = design_change(*NORMALS, epsilon=1)
+    ours = best_of(lambda: plan.run(data))
     print(f"  n = 1e5: ours ({plan.method}) {ours:.4f} s")
     if importlib.util.find_spec("ruptures") is None:
         print("    ruptures is not installed; pip install ruptures to compare")

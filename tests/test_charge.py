@@ -141,7 +141,7 @@ def test_every_price_is_what_was_asked_and_covers_the_loss(ledger: pt.Ledger) ->
             assert test.price == exact
             assert (test.noise.exact_loss(test.sensitivity) or 0) <= exact
         best = pt.optimum("bernoulli(0.3)", "bernoulli(0.6)", epsilon=epsilon, n=6).test
-        fitted = pt.fit_design([0.5, 0.5], distance=0.3, epsilon=epsilon, n=40)
+        fitted = pt.design_fit([0.5, 0.5], distance=0.3, epsilon=epsilon, n=40)
         monitor = partial(pt.Monitor, "bernoulli(0.1)", "bernoulli(0.9)", epsilon=epsilon)
         runs: list[Ask] = [partial(best.run, COIN[:6]), partial(fitted.run, COIN), monitor]
         runs.append(partial(pt.detect_change, SERIES, "bernoulli(0.1)", "bernoulli(0.9)", epsilon=epsilon))

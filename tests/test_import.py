@@ -61,6 +61,18 @@ def test_public_names_exist_and_are_documented() -> None:
     assert python("-c", code).stdout.strip() == "[]"
 
 
+def test_errors_and_the_papers_objects_are_reached_from_the_package() -> None:
+    code = (
+        "import privatest as pt\n"
+        "assert {'errors', 'theory', 'decide', 'design_fit', 'design_change'} <= {*dir(pt)} & {*pt.__all__}\n"
+        "coins = 'bernoulli(0.3)', 'bernoulli(0.7)'\n"
+        "print(issubclass(pt.errors.BudgetExceeded, pt.errors.PrivatestError))\n"
+        "print(type(pt.theory.coupling(*coins, epsilon=1, n=3)).__name__)\n"
+        "print(type(pt.theory.wasserstein(*coins, epsilon=1, n=3)).__name__)\n"
+    )
+    assert python("-c", code).stdout.split() == ["True", "Coupling", "Wasserstein"]
+
+
 PLANS = {
     "normal(0, 1)": "normal(0.2, 1)",
     "bernoulli(0.3)": "bernoulli(0.5)",

@@ -16,15 +16,15 @@ NULL, ALTERNATIVE = {HOSTILE: 0.5, "b": 0.5}, {HOSTILE: 0.2, "b": 0.8}
 
 def results() -> dict[str, Any]:
     test = pt.design(NULL, ALTERNATIVE, epsilon=1, n=20)
-    fit = pt.fit_design(NULL, distance=0.3, epsilon=1, n=40)
-    plan = pt.plan_change(NULL, ALTERNATIVE, epsilon=1)
+    fit = pt.design_fit(NULL, distance=0.3, epsilon=1, n=40)
+    plan = pt.design_change(NULL, ALTERNATIVE, epsilon=1)
     return {
         "test": test,
         "release": test.run(["b"] * 20),
         "fit": fit,
         "fit release": fit.run(["b"] * 40),
         "plan": plan,
-        "change": plan.detect([HOSTILE] * 100 + ["b"] * 100),
+        "change": plan.run([HOSTILE] * 100 + ["b"] * 100),
         "monitor": pt.Monitor(NULL, ALTERNATIVE, epsilon=1),
         "alarm": pt.Alarm(10, 3, 20),
         "plan of a test": pt.plan(NULL, ALTERNATIVE, epsilon=1),

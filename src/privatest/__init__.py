@@ -14,6 +14,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from privatest import errors as errors
+    from privatest import theory as theory
     from privatest.bounds import HistogramTest as HistogramTest
     from privatest.bounds import Optimum as Optimum
     from privatest.bounds import optimum_sample_size as optimum_sample_size
@@ -25,17 +27,17 @@ if TYPE_CHECKING:
     from privatest.changepoint import Evaluation as Evaluation
     from privatest.changepoint import Monitor as Monitor
     from privatest.changepoint import MonitorEvaluation as MonitorEvaluation
+    from privatest.changepoint import design_change as design_change
     from privatest.changepoint import detect_change as detect_change
     from privatest.changepoint import evaluate_change as evaluate_change
     from privatest.changepoint import evaluate_monitor as evaluate_monitor
-    from privatest.changepoint import plan_change as plan_change
     from privatest.decision import PrivateTest as PrivateTest
     from privatest.decision import Release as Release
     from privatest.engines import count_records as count_records
     from privatest.engines import read_lines as read_lines
     from privatest.fit import FitRelease as FitRelease
     from privatest.fit import FitTest as FitTest
-    from privatest.fit import fit_design as fit_design
+    from privatest.fit import design_fit as design_fit
     from privatest.fit import fit_sample_size as fit_sample_size
     from privatest.fit import goodness_of_fit as goodness_of_fit
     from privatest.hypotheses import density as density
@@ -50,6 +52,7 @@ if TYPE_CHECKING:
     from privatest.power import plan as plan
     from privatest.power import power_curve as power_curve
     from privatest.power import sample_size as sample_size
+    from privatest.power.decide import decide as decide
     from privatest.theory import Decomposition as Decomposition
     from privatest.theory import SampleComplexity as SampleComplexity
     from privatest.theory import decompose as decompose
@@ -78,13 +81,14 @@ _HOMES = {
     "SampleComplexity": "theory",
     "compare": "power",
     "count_records": "engines",
+    "decide": "power.decide",
     "decompose": "theory",
     "density": "hypotheses",
     "design": "power",
     "detect_change": "changepoint",
     "evaluate_change": "changepoint",
     "evaluate_monitor": "changepoint",
-    "fit_design": "fit",
+    "design_fit": "fit",
     "fit_sample_size": "fit",
     "goodness_of_fit": "fit",
     "lower_bound": "bounds",
@@ -93,23 +97,27 @@ _HOMES = {
     "optimum": "bounds",
     "optimum_sample_size": "bounds",
     "plan": "power",
-    "plan_change": "changepoint",
+    "design_change": "changepoint",
     "power_curve": "power",
     "read_lines": "engines",
     "sample_complexity": "theory",
     "sample_size": "power",
 }
 
-__all__ = ["__version__", *sorted(_HOMES)]
+# Reached as a whole: pt.errors.BudgetExceeded, pt.theory.coupling.
+_ROOMS = ("errors", "theory")
+
+__all__ = ["__version__", *sorted([*_HOMES, *_ROOMS])]
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
+    if name not in __all__:
         raise AttributeError(f"module 'privatest' has no attribute {name!r}")
-    value = getattr(import_module(f"privatest.{_HOMES[name]}"), name)
+    home = import_module(f"privatest.{name if name in _ROOMS else _HOMES[name]}")
+    value = home if name in _ROOMS else getattr(home, name)
     globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_HOMES})
+    return sorted({*globals(), *__all__})

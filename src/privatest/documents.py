@@ -1,13 +1,14 @@
-"""Labels and run lengths in JSON documents."""
+"""JSON documents: one way to check their format, to read their fields, and to say what is wrong with them."""
 
 from __future__ import annotations
 
 import base64
+import contextlib
 import datetime
 import json
 import math
 import re
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator, Mapping
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -15,10 +16,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from privatest.errors import InvalidDocument, InvalidInput
+from privatest.errors import InvalidDocument, InvalidInput, shown
 
 __all__ = [
     "MOST_ENTRIES",
+    "check_format",
     "document_from_json",
     "fraction_from_json",
     "integer_from_json",
@@ -27,8 +29,11 @@ __all__ = [
     "label_to_json",
     "number_from_json",
     "numbers_from_json",
+    "reading",
     "runs_from_json",
     "runs_to_json",
+    "texts_from_json",
+    "wholes_from_json",
 ]
 
 MOST_ENTRIES = 1 << 24
@@ -144,3 +149,45 @@ def document_from_json(text: Any) -> Any:
 
 def _refuse(constant: str) -> None:
     raise InvalidDocument(f"The document holds {constant}, which is no number of a test.")
+
+
+def check_format(document: Any, expected: str, kind: str) -> None:
+    """Refuse what is no document, and one of another kind or version; the message names both formats."""
+    if isinstance(document, dict) and document.get("format") == expected:
+        return
+    found = document.get("format") if isinstance(document, dict) else type(document).__name__
+    family, _, version = str(found).rpartition("/")
+    remedy = ""
+    if family and version.isdecimal() and family == expected.rpartition("/")[0]:
+        remedy = " Read it with the version of privatest that wrote it, or design it again."
+    raise InvalidDocument(f"Not a {kind} this version can read: format {shown(found)}, expected {expected!r}.{remedy}")
+
+
+@contextlib.contextmanager
+def reading(what: str) -> Iterator[None]:
+    """Whatever goes wrong inside is told as an InvalidDocument about ``what``."""
+    try:
+        yield
+    except InvalidDocument:
+        raise
+    except InvalidInput as error:
+        raise InvalidDocument(f"The document describes {what}, but it cannot be: {error}") from None
+    except (KeyError, TypeError, ValueError, OverflowError, ZeroDivisionError, AttributeError) as error:
+        raise InvalidDocument(f"A part of {what} cannot be read: {error!r}.") from None
+
+
+def texts_from_json(document: Mapping[str, Any], *names: str) -> dict[str, str]:
+    """These fields, each a text."""
+    found = {name: document[name] for name in names}
+    if not all(isinstance(text, str) for text in found.values()):
+        raise InvalidDocument(f"{', '.join(names)} must be texts.")
+    return found
+
+
+def wholes_from_json(document: Mapping[str, Any], *names: str, least: int | None = None) -> dict[str, int]:
+    """These fields, each a whole number, of at least ``least``."""
+    found = {name: document[name] for name in names}
+    if not all(type(number) is int and (least is None or number >= least) for number in found.values()):
+        rule = "whole numbers" if least is None else f"whole numbers of at least {least}"
+        raise InvalidDocument(f"{', '.join(names)} must be {rule}.")
+    return found

@@ -10,7 +10,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from privatest.changepoint import plan_change
+from privatest.changepoint import design_change
 from privatest.changepoint.evaluate import RIVALS, evaluate_change
 
 RUNS = 400
@@ -27,7 +27,7 @@ CASES = [
 @pytest.mark.statistical
 @pytest.mark.parametrize(("null", "alternative", "epsilon", "n"), CASES)
 def test_the_index_is_within_the_accuracy(null: object, alternative: object, epsilon: float, n: int) -> None:
-    plan = plan_change(null, alternative, epsilon=epsilon, n=n)
+    plan = design_change(null, alternative, epsilon=epsilon, n=n)
     assert plan.informative
     rng = np.random.default_rng(1)
     for change in (plan.accuracy, n // 2 + 1, n - plan.accuracy):
@@ -58,7 +58,7 @@ def test_each_method_keeps_its_promise(method: str, beta: float) -> None:
 @pytest.mark.parametrize("method", ["auto", "direct", "paper"])
 def test_false_alarms_and_power(method: str) -> None:
     target = 0.05
-    plan = plan_change("bernoulli(0.2)", "bernoulli(0.8)", epsilon=1, n=300, false_alarm=target, method=method)
+    plan = design_change("bernoulli(0.2)", "bernoulli(0.8)", epsilon=1, n=300, false_alarm=target, method=method)
     shares = {}
     for change in (300, 300 - plan.accuracy):
         (found,) = evaluate_change(

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from privatest.changepoint import ChangePlan, ChangePoint, detect_change, plan_change
+from privatest.changepoint import ChangePlan, ChangePoint, design_change, detect_change
 from privatest.errors import Infeasible, InvalidData, InvalidInput
 
 COINS = ("bernoulli(0.2)", "bernoulli(0.8)")
@@ -30,18 +30,18 @@ def series(n: int, change: int) -> np.ndarray:
 @pytest.mark.parametrize("change", [40, 100, 133])
 def test_the_index_is_that_of_the_first_new_record(method: str, change: int) -> None:
     """At a large epsilon a clean series leaves no doubt, but for the bits, which know blocks only."""
-    plan = plan_change(*COINS, epsilon=30, method=method)
+    plan = design_change(*COINS, epsilon=30, method=method)
     rng = np.random.default_rng(1)
-    found = [plan.detect(series(200, change), rng=rng).index for _ in range(5)]
+    found = [plan.run(series(200, change), rng=rng).index for _ in range(5)]
     assert found == [change // plan.block * plan.block if method == "paper" else change] * 5
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_all_new_is_0_and_none_new_is_n(method: str) -> None:
-    plan = plan_change(*COINS, epsilon=30, method=method)
+    plan = design_change(*COINS, epsilon=30, method=method)
     rng = np.random.default_rng(2)
-    assert plan.detect(series(60, 0), rng=rng).index == 0
-    last = plan.detect(series(60, 60), rng=rng).index
+    assert plan.run(series(60, 0), rng=rng).index == 0
+    last = plan.run(series(60, 60), rng=rng).index
     # The paper's argmin runs over blocks only: the last block is as late as it can say.
     assert last == (60 // plan.block - 1) * plan.block if method == "paper" else last == 60
 
@@ -59,7 +59,9 @@ def test_what_comes_back(method: str) -> None:
     document = json.loads(json.dumps(point.to_dict()))
     assert document["index"] == point.index
     assert document["private"] is False
-    known = "index accuracy beta changed epsilon method n false_alarm power neighbours simulated block sums receipt"
+    known = (
+        "index accuracy beta changed epsilon method n false_alarm power neighbours simulated block sums receipt design"
+    )
     assert {field.name for field in fields(point)} == set(known.split())
     assert "SIMULATED" in str(point)
 
@@ -67,8 +69,8 @@ def test_what_comes_back(method: str) -> None:
 def test_the_noisy_sums_come_with_the_index() -> None:
     """At epsilon 60 the noise is less than a step: the sums are those of the clamped ratios, block by block."""
     data = series(303, 150)
-    plan = plan_change(*COINS, epsilon=60, method="blocks")
-    point = plan.detect(data)
+    plan = design_change(*COINS, epsilon=60, method="blocks")
+    point = plan.run(data)
     assert point.block is not None
     assert point.sums is not None
     assert plan.clamp is not None
@@ -79,9 +81,9 @@ def test_the_noisy_sums_come_with_the_index() -> None:
     assert np.max(np.abs(np.array(point.sums) - exact)) <= (high - low) / 4 + 1e-9
     assert "sums" not in repr(point)
     assert ChangePoint.from_dict(json.loads(json.dumps(point.to_dict()))) == point
-    direct = plan_change(*COINS, epsilon=1, method="direct").detect(data)
+    direct = design_change(*COINS, epsilon=1, method="direct").run(data)
     assert (direct.block, direct.sums) == (None, None)
-    paper = plan_change(*COINS, epsilon=1, method="paper").detect(data)
+    paper = design_change(*COINS, epsilon=1, method="paper").run(data)
     assert (paper.sums, paper.block is None) == (None, False)
 
 
@@ -98,13 +100,13 @@ def test_without_a_generator_the_answer_is_private() -> None:
 @pytest.mark.parametrize("method", METHODS)
 def test_no_change(method: str) -> None:
     rng = np.random.default_rng(4)
-    plan = plan_change(*COINS, epsilon=1, n=400, method=method, false_alarm=0.05)
-    quiet = plan.detect(series(400, 400), rng=rng)
+    plan = design_change(*COINS, epsilon=1, n=400, method=method, false_alarm=0.05)
+    quiet = plan.run(series(400, 400), rng=rng)
     assert (quiet.changed, quiet.index) == (False, None)
     assert quiet.false_alarm is not None
     assert quiet.false_alarm <= 0.05
     assert "no change in 400 records" in str(quiet)
-    loud = plan.detect(series(400, 200), rng=rng)
+    loud = plan.run(series(400, 200), rng=rng)
     assert loud.changed is True
     assert loud.index is not None
     assert loud.epsilon == 1.0
@@ -151,7 +153,7 @@ def test_structure_may_raise() -> None:
     with pytest.raises((Infeasible, InvalidData)):
         detect_change(series(50, 25), "normal(0, 1)", "normal(0.2, 1)", epsilon=1)
     with pytest.raises(InvalidData, match="plan is for n=100"):
-        plan_change(*COINS, epsilon=1, n=100).detect(series(99, 50))
+        design_change(*COINS, epsilon=1, n=100).run(series(99, 50))
     with pytest.raises(InvalidInput, match="rng="):
         detect_change(series(100, 50), *COINS, epsilon=1, rng=5)  # type: ignore[arg-type]
 
@@ -167,7 +169,7 @@ def test_a_seed_makes_it_reproducible() -> None:
 def test_records_that_make_no_sense_count_for_neither_side(null: Any, alternative: Any) -> None:
     """Their score is the ratio 0, clamped, to a thirty-second of the clamp, also where the scores have two values."""
     for method in ("blocks", "direct"):
-        score = plan_change(null, alternative, epsilon=1, method=method)._design.probe
+        score = design_change(null, alternative, epsilon=1, method=method)._design.probe
         assert score is not None
         low, high = score.bounds()
         assert abs(float(score.origin + score.step * score.odd_score) - min(max(0.0, low), high)) <= (high - low) / 32
@@ -178,8 +180,8 @@ NORMALS = ("normal(0, 1)", "normal(1, 1)")
 
 @pytest.mark.parametrize("pair", [COINS, NORMALS])
 def test_auto_takes_the_smaller_computed_accuracy(pair: tuple[str, str]) -> None:
-    plan = plan_change(*pair, epsilon=1)
-    each = {method: plan_change(*pair, epsilon=1, method=method) for method in ("direct", "blocks", "paper")}
+    plan = design_change(*pair, epsilon=1)
+    each = {method: design_change(*pair, epsilon=1, method=method) for method in ("direct", "blocks", "paper")}
     assert {name: each[name].method for name in each} == {name: name for name in each}
     assert plan.accuracy == min(each["direct"].accuracy, each["blocks"].accuracy)
     assert plan.method in plan.compared
@@ -189,90 +191,94 @@ def test_auto_takes_the_smaller_computed_accuracy(pair: tuple[str, str]) -> None
 
 
 def test_accuracy_improves_with_epsilon_and_with_beta() -> None:
-    by_epsilon = [plan_change(*COINS, epsilon=epsilon).accuracy for epsilon in (0.2, 0.5, 1, 3)]
+    by_epsilon = [design_change(*COINS, epsilon=epsilon).accuracy for epsilon in (0.2, 0.5, 1, 3)]
     assert by_epsilon == sorted(by_epsilon, reverse=True)
-    by_beta = [plan_change(*COINS, epsilon=1, beta=beta).accuracy for beta in (0.01, 0.1, 0.3)]
+    by_beta = [design_change(*COINS, epsilon=1, beta=beta).accuracy for beta in (0.01, 0.1, 0.3)]
     assert by_beta == sorted(by_beta, reverse=True)
 
 
 def test_plans_are_the_same_every_time_and_for_every_spelling() -> None:
-    one, other = plan_change(*COINS, epsilon=1), plan_change([0.8, 0.2], [0.2, 0.8], epsilon=1)
+    one, other = design_change(*COINS, epsilon=1), design_change([0.8, 0.2], [0.2, 0.8], epsilon=1)
     assert (one.accuracy, one.block, one.method) == (other.accuracy, other.block, other.method)
     law = stats.norm(0, 1).logpdf
-    fresh = [plan_change(stats.norm(0, 1), stats.norm(1, 1), epsilon=1).to_dict() for _ in range(2)]
+    fresh = [design_change(stats.norm(0, 1), stats.norm(1, 1), epsilon=1).to_dict() for _ in range(2)]
     assert fresh[0] == fresh[1]
     assert law(0) < 0
 
 
 def test_a_plan_prints_and_travels_as_plain_values() -> None:
-    plan = plan_change(*NORMALS, epsilon=0.5, n=400, false_alarm=0.05)
+    plan = design_change(*NORMALS, epsilon=0.5, n=400, false_alarm=0.05)
     document = json.loads(json.dumps(plan.to_dict()))
     assert document["accuracy"] == plan.accuracy
     assert document["n"] == 400
-    assert set(document) == {name for name in plan.__dataclass_fields__ if not name.startswith("_")}
+    named = {one.name for one in fields(plan) if not one.name.startswith("_")}
+    assert set(document) == {*named, "format", "detection"}
+    again = ChangePlan.from_json(json.dumps(document))
+    assert again == plan
+    assert again.power_after(50) == plan.power_after(50)
     assert "within" in str(plan)
     assert "false alarms with probability at most 0.04" in str(plan)
     assert "_design" not in repr(plan)
     assert plan.informative is True
-    assert plan_change(*NORMALS, epsilon=0.5).informative is None
+    assert design_change(*NORMALS, epsilon=0.5).informative is None
 
 
 @pytest.mark.parametrize("method", ["auto", "direct", "blocks", "paper"])
 def test_no_change_as_an_answer(method: str) -> None:
-    plan = plan_change(*COINS, epsilon=1, method=method, false_alarm=0.01)
+    plan = design_change(*COINS, epsilon=1, method=method, false_alarm=0.01)
     assert plan.false_alarm is not None
     assert plan.power is not None
     assert 0 < plan.false_alarm <= 0.01
     assert plan.power >= 0.9
     assert plan.threshold is not None
-    assert plan.accuracy > plan_change(*COINS, epsilon=1, method=method).accuracy
+    assert plan.accuracy > design_change(*COINS, epsilon=1, method=method).accuracy
     assert plan.power_after(plan.accuracy) == pytest.approx(plan.power)
     assert plan.power_after(1) <= plan.power_after(3 * plan.accuracy)
     assert plan.power_after(10**9) > 1 - 1e-9
 
 
 def test_a_plan_that_always_names_an_index_has_no_power() -> None:
-    plan = plan_change(*COINS, epsilon=1)
+    plan = design_change(*COINS, epsilon=1)
     assert (plan.power, plan.false_alarm, plan.threshold) == (None, None, None)
     with pytest.raises(InvalidInput, match="false_alarm="):
         plan.power_after(10)
 
 
 def test_one_sided_supports_and_infinite_ratios() -> None:
-    rare = plan_change("bernoulli(0)", "bernoulli(0.1)", epsilon=1)
+    rare = design_change("bernoulli(0)", "bernoulli(0.1)", epsilon=1)
     assert rare.accuracy < 100
-    disjoint = plan_change([1.0, 0.0], [0.0, 1.0], epsilon=1)
+    disjoint = design_change([1.0, 0.0], [0.0, 1.0], epsilon=1)
     assert disjoint.accuracy <= 8
-    assert plan_change("uniform(0, 1)", "uniform(0.5, 1.5)", epsilon=1).accuracy < 40
+    assert design_change("uniform(0, 1)", "uniform(0.5, 1.5)", epsilon=1).accuracy < 40
 
 
 def test_series_too_short_for_a_block_or_for_the_accuracy() -> None:
-    plan = plan_change(*NORMALS, epsilon=0.1)
+    plan = design_change(*NORMALS, epsilon=0.1)
     with pytest.raises(InvalidData, match=rf"has 10 records, fewer than one block of \d+. Pass at least {plan.block}"):
-        plan_change(*NORMALS, epsilon=0.1, n=10, method=plan.method)
-    plan = plan_change(*NORMALS, epsilon=0.1, method="direct")
+        design_change(*NORMALS, epsilon=0.1, n=10, method=plan.method)
+    plan = design_change(*NORMALS, epsilon=0.1, method="direct")
     with pytest.raises(Infeasible, match=rf"within {plan.accuracy} records, and the series has 100"):
-        plan_change(*NORMALS, epsilon=0.1, n=100, method="direct")
+        design_change(*NORMALS, epsilon=0.1, n=100, method="direct")
 
 
 def test_an_accuracy_of_half_the_series_is_said_to_be_no_better_than_its_middle() -> None:
-    plan = plan_change(*COINS, epsilon=0.5, n=30)
+    plan = design_change(*COINS, epsilon=0.5, n=30)
     assert plan.informative is False
-    point = plan.detect(np.zeros(30), rng=np.random.default_rng(1))
+    point = plan.run(np.zeros(30), rng=np.random.default_rng(1))
     assert not point.informative
     assert "no better than naming the middle" in str(point)
 
 
 def test_infeasible_false_alarms_name_the_smallest_epsilon() -> None:
     with pytest.raises(Infeasible, match=r"smallest epsilon that does is about [\d.]+") as caught:
-        plan_change(*COINS, epsilon=0.2, n=60, false_alarm=0.01, method="blocks")
+        design_change(*COINS, epsilon=0.2, n=60, false_alarm=0.01, method="blocks")
     smallest = float(re.findall(r"is about ([\d.]+)\. ", str(caught.value))[0])
     assert 0.2 < smallest < 10
-    plan_change(*COINS, epsilon=smallest, n=60, false_alarm=0.01, method="blocks")
+    design_change(*COINS, epsilon=smallest, n=60, false_alarm=0.01, method="blocks")
     with pytest.raises(Infeasible):
-        plan_change(*COINS, epsilon=round(smallest * 0.6, 2), n=60, false_alarm=0.01, method="blocks")
+        design_change(*COINS, epsilon=round(smallest * 0.6, 2), n=60, false_alarm=0.01, method="blocks")
     with pytest.raises(Infeasible, match="no epsilon does"):
-        plan_change(*COINS, epsilon=1, n=3, false_alarm=1e-6, method="blocks")
+        design_change(*COINS, epsilon=1, n=3, false_alarm=1e-6, method="blocks")
 
 
 @pytest.mark.parametrize(
@@ -289,18 +295,18 @@ def test_infeasible_false_alarms_name_the_smallest_epsilon() -> None:
 )
 def test_arguments_are_checked(arguments: dict[str, float], message: str) -> None:
     with pytest.raises(InvalidInput, match=message):
-        plan_change(*COINS, **arguments)
+        design_change(*COINS, **arguments)
 
 
 def test_an_alternative_or_a_distance_is_needed() -> None:
     with pytest.raises(InvalidInput, match="Give either the alternative"):
-        plan_change(COINS[0], epsilon=1)
+        design_change(COINS[0], epsilon=1)
     with pytest.raises(InvalidInput, match="method='direct' needs the alternative"):
-        plan_change(COINS[0], distance=0.3, epsilon=1, method="direct")
+        design_change(COINS[0], distance=0.3, epsilon=1, method="direct")
 
 
 def test_plans_are_frozen() -> None:
-    plan = plan_change(*COINS, epsilon=1)
+    plan = design_change(*COINS, epsilon=1)
     assert isinstance(plan, ChangePlan)
     with pytest.raises(AttributeError):
         plan.accuracy = 1  # type: ignore[misc]

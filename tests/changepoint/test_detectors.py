@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from privatest.changepoint import detect_change, plan_change
+from privatest.changepoint import design_change, detect_change
 from privatest.errors import Infeasible, InvalidInput
 
 NULL = [0.25] * 4
@@ -13,7 +13,7 @@ NULL = [0.25] * 4
 
 @pytest.mark.statistical
 def test_any_far_enough_alternative_is_located() -> None:
-    plan = plan_change(NULL, distance=0.3, epsilon=1)
+    plan = design_change(NULL, distance=0.3, epsilon=1)
     assert plan.method == "fit"
     n, runs = 8 * plan.accuracy, 150
     rng = np.random.default_rng(1)
@@ -22,7 +22,7 @@ def test_any_far_enough_alternative_is_located() -> None:
         for _ in range(runs):
             change = int(rng.integers(plan.accuracy, n - plan.accuracy))
             data = np.concatenate([rng.choice(4, size=change), rng.choice(4, p=new, size=n - change)])
-            found = plan.detect(data, rng=rng)
+            found = plan.run(data, rng=rng)
             assert found.index is not None
             outside += abs(found.index - change) > plan.accuracy
         assert outside / runs <= plan.beta + 6 * np.sqrt(plan.beta * (1 - plan.beta) / runs)
@@ -30,11 +30,11 @@ def test_any_far_enough_alternative_is_located() -> None:
 
 def test_no_change_is_an_answer_here_too() -> None:
     rng = np.random.default_rng(2)
-    plan = plan_change(NULL, distance=0.3, epsilon=1, false_alarm=0.02)
+    plan = design_change(NULL, distance=0.3, epsilon=1, false_alarm=0.02)
     n = 4 * plan.accuracy
-    alarms = [plan.detect(rng.choice(4, size=n), rng=rng).changed for _ in range(60)]
+    alarms = [plan.run(rng.choice(4, size=n), rng=rng).changed for _ in range(60)]
     assert sum(alarms) <= 8  # binomial(60, 0.02) exceeds 8 with probability under 1e-5
-    changed = plan.detect(np.concatenate([rng.choice(4, size=n // 2), np.zeros(n // 2, dtype=int)]), rng=rng)
+    changed = plan.run(np.concatenate([rng.choice(4, size=n // 2), np.zeros(n // 2, dtype=int)]), rng=rng)
     assert changed.changed is True
 
 

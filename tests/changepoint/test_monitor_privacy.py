@@ -17,7 +17,7 @@ from privatest.changepoint.blocks import BlockDesign
 from privatest.changepoint.detectors import law_of
 from privatest.changepoint.monitor import Monitor
 from privatest.changepoint.watch import Cusum, FitBlocks, Intervals, Rule, SumBlocks, Watch
-from privatest.fit import fit_design
+from privatest.fit import design_fit
 from privatest.hypotheses import make_pair
 from privatest.privacy import Tulap
 from privatest.scores import clamped_score
@@ -137,7 +137,7 @@ def test_with_twice_the_weight_it_is_not(epsilon: Fraction, block: int, rule: Ru
 
 @pytest.mark.parametrize("rule", [Cusum(1), Intervals(2)])
 def test_the_monitor_of_an_unknown_alternative_is_private(rule: Rule) -> None:
-    test = fit_design([0.5, 0.5], distance=0.4, epsilon=1, n=2, alpha=0.3)
+    test = design_fit([0.5, 0.5], distance=0.4, epsilon=1, n=2, alpha=0.3)
     made = watch(FitBlocks(test, -1, 1), rule)
     assert largest_log_ratio(output_law(made), 6) <= SLACK
     assert largest_log_ratio(output_law(made, Tulap(Fraction(2), test.noise.width)), 6) > 1.2

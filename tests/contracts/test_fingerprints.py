@@ -12,6 +12,7 @@ from scipy import stats
 
 import privatest as pt
 from privatest.charge import fingerprint
+from privatest.hypotheses import as_distribution
 
 MANY = "abcdefgh"
 RISING = dict(zip(MANY, np.arange(1, 9) / 36, strict=True))
@@ -54,12 +55,12 @@ def optimum_of(*laws: Any, n: int = 2, **settings: Any) -> str:
 
 
 def fit_of(null: Any, distance: float = 0.3, n: int = 200, **settings: Any) -> str:
-    return heard(pt.fit_design(null, distance=distance, epsilon=1, n=n).run, data=[], **settings)
+    return heard(pt.design_fit(null, distance=distance, epsilon=1, n=n).run, data=[], **settings)
 
 
 def change_of(*laws: Any, **settings: Any) -> str:
     asked = {name: settings.pop(name) for name in ("column", "order") if name in settings}
-    return heard(pt.plan_change(*laws, epsilon=2, **settings).detect, data=[], **asked)
+    return heard(pt.design_change(*laws, epsilon=2, **settings).run, data=[], **asked)
 
 
 def monitor_of(*laws: Any, **settings: Any) -> str:
@@ -85,6 +86,7 @@ CLAIMS: dict[str, tuple[Callable[[], str], ...]] = {
         lambda: optimum_of(BENT, FALLING),
         lambda: optimum_of(RISING, FALLING, n=1),
         lambda: optimum_of(RISING, FALLING, column="x"),
+        lambda: optimum_of(RISING, FALLING, unit="x"),
     ),
     "fit": (
         lambda: fit_of(RISING),
@@ -92,6 +94,7 @@ CLAIMS: dict[str, tuple[Callable[[], str], ...]] = {
         lambda: fit_of(RISING, distance=0.31),
         lambda: fit_of(RISING, n=201),
         lambda: fit_of(RISING, column="x"),
+        lambda: fit_of(RISING, unit="x"),
     ),
     "change": (
         lambda: change_of(RISING, FALLING),
@@ -144,9 +147,14 @@ def test_the_same_question_has_the_same_fingerprint(kind: str) -> None:
 
 def test_requests_of_before_are_found_again() -> None:
     """Where the descriptions of P and Q say all, nothing was added to what was recorded under a request's name."""
-    plan = pt.plan_change("bernoulli(0.2)", stats.bernoulli(0.8), epsilon=1)
-    asked = fingerprint({"change": plan.to_dict(), "column": "x", "order": None})
-    assert heard(plan.detect, data=[], column="x") == asked
+    plan = pt.design_change("bernoulli(0.2)", stats.bernoulli(0.8), epsilon=1)
+    names = (
+        "method", "accuracy", "epsilon", "beta", "n", "block", "clamp", "false_alarm", "threshold", "power", "runs",
+        "compared", "null", "alternative",
+    )  # fmt: skip
+    settings = {name: getattr(plan, name) for name in names}
+    asked = fingerprint({"change": settings, "column": "x", "order": None})
+    assert heard(plan.run, data=[], column="x") == asked
 
 
 def test_a_fingerprint_knows_nine_digits() -> None:
@@ -207,4 +215,4 @@ class Own(stats.rv_continuous):
 )
 def test_named(law: Any, named: bool) -> None:
     """Whether a description says all."""
-    assert pt.pairs.as_distribution(law).named is named
+    assert as_distribution(law).named is named

@@ -21,7 +21,7 @@ from privatest.changepoint.watch import SumBlocks
 from privatest.decision import PrivateTest
 from privatest.decision.build import from_score
 from privatest.errors import InvalidInput
-from privatest.fit import fit_design
+from privatest.fit import design_fit
 from privatest.hypotheses import make_pair
 from privatest.privacy import Laplace, Logistic, Noise, Tulap
 from privatest.privacy.neighbours import Neighbourhood
@@ -35,7 +35,7 @@ A_TRACE = Fraction(1, 10**15)
 
 
 def fit_test(noise: Tulap) -> Any:
-    test = fit_design([0.5, 0.3, 0.2], distance=0.3, epsilon=noise.epsilon, n=20)
+    test = design_fit([0.5, 0.3, 0.2], distance=0.3, epsilon=noise.epsilon, n=20)
     return replace(test, noise=Tulap(noise.epsilon, test.candidate.excess.width + noise.width - SCORE.width))
 
 

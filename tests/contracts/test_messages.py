@@ -48,7 +48,7 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "density": (pt.density, {"logpdf": lambda x: 0 * x, "support": (0, 1)}),
     "design": (pt.design, {**PAIR, "n": 20}),
     "detect_change": (pt.detect_change, {"data": [0, 1] * 60, **PAIR}),
-    "fit_design": (pt.fit_design, {"null": [0.5, 0.5], "distance": 0.4, "epsilon": 1, "n": 40}),
+    "design_fit": (pt.design_fit, {"null": [0.5, 0.5], "distance": 0.4, "epsilon": 1, "n": 40}),
     "fit_sample_size": (pt.fit_sample_size, {"null": [0.5, 0.5], "distance": 0.4, "epsilon": 1}),
     "goodness_of_fit": (pt.goodness_of_fit, {"data": [0, 1] * 20, "null": [0.5, 0.5], "distance": 0.4, "epsilon": 1}),
     "lower_bound": (pt.lower_bound, PAIR),
@@ -57,7 +57,7 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "optimum": (pt.optimum, {**PAIR, "n": 3}),
     "optimum_sample_size": (pt.optimum_sample_size, {**PAIR, "epsilon": 2}),
     "plan": (pt.plan, PAIR),
-    "plan_change": (pt.plan_change, PAIR),
+    "design_change": (pt.design_change, PAIR),
     "power_curve": (pt.power_curve, {**PAIR, "n": [10, 20]}),
     "sample_complexity": (pt.sample_complexity, PAIR),
     "sample_size": (pt.sample_size, PAIR),
@@ -112,7 +112,7 @@ def test_no_message_quotes_data(name: str) -> None:
 
 @pytest.mark.parametrize("argument", ["null", "alternative"])
 @pytest.mark.parametrize("values", [[0, 1, 0], [0, 1, 1, 0], [1.0, 0.0, 0.0], [502, 498]], ids=str)
-@pytest.mark.parametrize("name", ["compare", "Monitor", "plan_change", "design"])
+@pytest.mark.parametrize("name", ["compare", "Monitor", "design_change", "design"])
 def test_values_taken_for_data_are_told_by_the_argument_and_by_what_is_true_of_them(
     name: str, values: list[float], argument: str
 ) -> None:

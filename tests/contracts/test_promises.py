@@ -21,7 +21,6 @@ import pytest
 
 import privatest as pt
 from privatest import engines
-from privatest.changepoint import change_plan as plan
 from privatest.changepoint import detectors as designs
 from privatest.changepoint import monitor
 from privatest.changepoint.blocks import BlockDetector
@@ -30,7 +29,6 @@ from privatest.engines import protocol
 from privatest.engines import sources as series
 from privatest.engines import units as cuts
 from privatest.errors import InvalidData, InvalidInput
-from privatest.fit import fit_test as designed
 from privatest.scores import Cells
 from tests.engines.openers import FRAMES, SINGLE
 from tests.engines.warehouses import SPARK, WAREHOUSES
@@ -103,14 +101,14 @@ def optimum(n: int) -> Any:
 
 @cache
 def fit(n: int) -> Any:
-    return pt.fit_design(P, distance=0.29, epsilon=2, n=n, alpha=0.2, beta=None)
+    return pt.design_fit(P, distance=0.29, epsilon=2, n=n, alpha=0.2, beta=None)
 
 
 @cache
 def change(method: str, false_alarm: float | None) -> Any:
     if method == "fit":
-        return pt.plan_change(P, distance=0.6, epsilon=1, beta=0.2)
-    return pt.plan_change(P, Q, epsilon=1, beta=0.2, method=method, false_alarm=false_alarm)
+        return pt.design_change(P, distance=0.6, epsilon=1, beta=0.2)
+    return pt.design_change(P, Q, epsilon=1, beta=0.2, method=method, false_alarm=false_alarm)
 
 
 WATCHES = {
@@ -130,7 +128,7 @@ def decided(rows: int, neighbours: str) -> Callable[..., Any]:
 
 
 def detected(method: str, false_alarm: float | None = None) -> Callable[..., Any]:
-    return lambda data, _n, **words: change(method, false_alarm).detect(data, **words)
+    return lambda data, _n, **words: change(method, false_alarm).run(data, **words)
 
 
 def watched(kind: str, call: str) -> Callable[..., Any]:
@@ -143,23 +141,20 @@ def watched(kind: str, call: str) -> Callable[..., Any]:
     return run
 
 
+OF_UNITS = ("column", "unit")
 IN_TIME = {"ordered": True, "takes": ("column", "order")}
 STREAM = {**IN_TIME, "blocks": True, "pays": False}
 MECHANISMS = {
     **{
-        f"test, {rows} rows, {kind}": Mechanism(decided(rows, kind), rows, takes=("column", "unit", "order"))
+        f"test, {rows} rows, {kind}": Mechanism(decided(rows, kind), rows, takes=OF_UNITS)
         for rows in (1, 2, 5)
         for kind in ("replace", "add-remove")
     },
-    "optimum": Mechanism(lambda data, n, **words: optimum(n).run(data, **words)),
-    "fit": Mechanism(lambda data, n, **words: fit(n).run(data, **words)),
-    "fit, opened before": Mechanism(
-        lambda data, n, ledger=None, dataset=None, request=None, **words: fit(n).run_on(
-            engines.open_source(data, **words), fit(n).charge(ledger, dataset, request, None, simulated=False)
-        )
-    ),
+    "optimum": Mechanism(lambda data, n, **words: optimum(n).run(data, **words), takes=OF_UNITS),
+    "fit": Mechanism(lambda data, n, **words: fit(n).run(data, **words), takes=OF_UNITS),
     "goodness_of_fit": Mechanism(
-        lambda data, _n, **words: pt.goodness_of_fit(data, P, distance=0.29, epsilon=2, beta=None, **words)
+        lambda data, _n, **words: pt.goodness_of_fit(data, P, distance=0.29, epsilon=2, beta=None, **words),
+        takes=OF_UNITS,
     ),
     "detect, direct": Mechanism(detected("direct"), **IN_TIME),
     "detect, direct, no change": Mechanism(detected("direct", 0.2), **IN_TIME, blocks=True),
@@ -289,11 +284,7 @@ def unchecked(module: Any) -> Callable[[pytest.MonkeyPatch], None]:
         return engines.open_source(source, column=column, unit=unit, max_rows_per_unit=most, order=order)
 
     def break_it(patch: pytest.MonkeyPatch) -> None:
-        if module is engines:
-            patch.setattr(engines, "open_for", opened)
-            return
-        patch.setattr(module, "open_for", opened, raising=False)
-        patch.setattr(module, "check_promise", lambda *_: None, raising=False)
+        patch.setattr(module, "open_for", opened)
 
     return break_it
 
@@ -301,14 +292,12 @@ def unchecked(module: Any) -> Callable[[pytest.MonkeyPatch], None]:
 BROKEN: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
     **{
         f"comparison {part}": lambda patch, part=part: [
-            patch.setattr(module, "check_promise", without(part)) for module in (series, plan, designed, cuts)
+            patch.setattr(module, "check_promise", without(part)) for module in (series, cuts)
         ]
         for part in range(COMPARISONS)
     },
-    "tests do not ask": unchecked(engines),
-    "change plans do not ask": unchecked(plan),
+    "designs do not ask": unchecked(engines),
     "monitors do not ask": unchecked(monitor),
-    "fit tests do not ask": unchecked(designed),
     "ties are not looked for": lambda patch: patch.setattr(cuts, "check_ends", lambda *_: None),
     "monitors name no ends": lambda patch: patch.setattr(
         SumBlocks, "values", lambda self, records, _ends=None: series.score_series(self.score, records)
@@ -342,7 +331,7 @@ def test_the_table_notices_each_comparison_that_is_taken_away(
 
 def test_there_are_as_many_comparisons_as_reasons() -> None:
     assert COMPARISONS == 4
-    assert {len(SHAPES), len(MECHANISMS)} == {9, 20}
+    assert {len(SHAPES), len(MECHANISMS)} == {9, 19}
 
 
 def neighbour(rng: np.random.Generator, shape: Shape, *, gone: bool) -> Any:
@@ -365,7 +354,7 @@ def loss(mechanism: str, shape: Shape, one: Any, other: Any) -> float:
         test = decider(MECHANISMS[mechanism].rows, n, mechanism.rpartition(", ")[2])
         moved = [test.scale * r.total(test.score) - test.shift * r.count() for r in (one, other)]
         return test.noise.privacy_loss(moved[0] - moved[1]) / test.epsilon
-    if mechanism in ("optimum", "fit", "fit, opened before", "goodness_of_fit"):
+    if mechanism in ("optimum", "fit", "goodness_of_fit"):
         cells: Cells = (optimum(n) if mechanism == "optimum" else fit(n).domain).cells
         return float(np.abs(np.subtract(one.histogram(cells), other.histogram(cells))).sum()) / 2
     if mechanism == "detect, direct":

@@ -28,7 +28,7 @@ from privatest.changepoint.watch import Cusum, FitBlocks, Intervals, Rule, SumBl
 from privatest.decision import PrivateTest
 from privatest.decision.build import from_score
 from privatest.engines.sources import as_records
-from privatest.fit import FitTest, fit_design
+from privatest.fit import FitTest, design_fit
 from privatest.fit.candidates import Candidate
 from privatest.fit.statistic import Excess
 from privatest.hypotheses import make_pair
@@ -149,7 +149,7 @@ def test_a_test_that_knows_the_histogram(epsilon: float, n: int) -> None:
 
 def small_fit(null: list[float], epsilon: Fraction, n: int, method: str | None = None) -> FitTest:
     """The test in its largest units, so that there are fewer outputs to walk."""
-    test = fit_design(null, distance=0.2, epsilon=epsilon, n=n, **({} if method is None else {"method": method}))
+    test = design_fit(null, distance=0.2, epsilon=epsilon, n=n, **({} if method is None else {"method": method}))
     excess = test.candidate.excess
     simple = excess.simplified(test.n) or Excess(excess.knots, np.ones_like(excess.weights), excess.symbols)
     return replace(

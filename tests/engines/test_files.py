@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import privatest as pt
-from privatest import engines, fit_design, plan_change
+from privatest import design_change, design_fit, engines
 from privatest.engines import files as parquet
 from privatest.engines import paths as files
 from privatest.engines.paths import as_paths, format_of
@@ -91,21 +91,21 @@ def test_detectors_and_fits_take_files(tmp_path: Path) -> None:
     pa.csv.write_csv(table, tmp_path / "a.csv")
     rng = np.random.default_rng
     forward = table["x"].to_numpy()
-    test = fit_design("bernoulli(0.5)", distance=0.3, epsilon=2, n=300)
-    plan = plan_change("bernoulli(0.2)", "bernoulli(0.8)", epsilon=2, n=300)
-    unknown = plan_change("bernoulli(0.2)", distance=0.4, epsilon=4, n=300)
+    test = design_fit("bernoulli(0.5)", distance=0.3, epsilon=2, n=300)
+    plan = design_change("bernoulli(0.2)", "bernoulli(0.8)", epsilon=2, n=300)
+    unknown = design_change("bernoulli(0.2)", distance=0.4, epsilon=4, n=300)
     for source in (tmp_path / "a.parquet", tmp_path / "a.csv"):
         assert test.run(source, column="x", rng=rng(1)) == test.run(forward, rng=rng(1))
         for one in (plan, unknown):
-            assert one.detect(source, column="x", rng=rng(1)) == one.detect(forward, rng=rng(1))
+            assert one.run(source, column="x", rng=rng(1)) == one.run(forward, rng=rng(1))
         # in the order of another column: backwards
         backwards = as_records(source, "x", "day")
         for one in (plan, unknown):
-            assert one.detect(backwards, rng=rng(1)) == one.detect(forward[::-1], rng=rng(1))
+            assert one.run(backwards, rng=rng(1)) == one.run(forward[::-1], rng=rng(1))
     # several records of a day: which block they are in is open, and one record could change two
     days = table.set_column(1, "day", pa.array(np.arange(300) // 50))
     with pytest.raises(InvalidData, match="Column 'day' does not order the records"):
-        unknown.detect(as_records(days, "x", "day"), rng=rng(1))
+        unknown.run(as_records(days, "x", "day"), rng=rng(1))
 
 
 def test_files_cut_short_are_refused_when_opened(folder: Path) -> None:

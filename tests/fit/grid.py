@@ -13,7 +13,7 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from privatest.fit import FitTest, fit_design, fit_sample_size
+from privatest.fit import FitTest, design_fit, fit_sample_size
 from tests.fit.brute_force import simulated_noise, simulated_values
 from tests.fit.rivals import plain_binomial, private_chi_squared
 
@@ -55,7 +55,7 @@ def error_rates(runs: int) -> None:
                     start = time.process_time()
                     n = fit_sample_size(p, distance=g, epsilon=e, alpha=ALPHA, beta=BETA)
                     seconds = time.process_time() - start
-                    test = fit_design(p, distance=g, epsilon=e, n=n, alpha=ALPHA)
+                    test = design_fit(p, distance=g, epsilon=e, n=n, alpha=ALPHA)
                     q = test.hardest_law
                     first, second = rejected(test, p, runs, rng), 1 - rejected(test, q, runs, rng)
                     rival = private_chi_squared(p, q, n, e, ALPHA, min(runs, 2000), rng)

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pytest
 
 from privatest.errors import InvalidInput
-from privatest.fit import FitTest, fit_design
+from privatest.fit import FitTest, design_fit
 from privatest.fit.alternatives import alternatives, largest_distance
 from privatest.fit.candidates import Target
 from privatest.fit.excess_law import moments, rough_error
@@ -30,9 +30,9 @@ def power_law(k: int, exponent: float) -> Floats:
 def test_distance_is_exact(p: Floats, distance: float) -> None:
     if distance > largest_distance(p):
         with pytest.raises(InvalidInput, match="largest total variation distance"):
-            fit_design(p, distance=distance, epsilon=1, n=40)
+            design_fit(p, distance=distance, epsilon=1, n=40)
         return
-    test = fit_design(p, distance=distance, epsilon=1, n=40)
+    test = design_fit(p, distance=distance, epsilon=1, n=40)
     found = list(alternatives(test.candidate.excess, 40, p, distance))
     assert found
     for alternative in found:
@@ -81,7 +81,7 @@ def hardest_random(test: FitTest, rng: np.random.Generator, tries: int) -> float
 def test_random_search_finds_nothing_much_harder(
     k: int, exponent: float, distance: float, n: int, show: Callable[[str], None]
 ) -> None:
-    test = fit_design(power_law(k, exponent), distance=distance, epsilon=1, n=n)
+    test = design_fit(power_law(k, exponent), distance=distance, epsilon=1, n=n)
     random = hardest_random(test, np.random.default_rng(k), 100)
     show(f"k={k} exponent {exponent}: type II error {test.beta:.4f} stated, {random:.4f} hardest of 100 at random")
     assert random <= 1.05 * test.beta + 1e-3
@@ -89,7 +89,7 @@ def test_random_search_finds_nothing_much_harder(
 
 def test_proportional_pairs_are_far_from_the_hardest_when_p_is_uneven() -> None:
     p = power_law(60, 1)
-    test = fit_design(p, distance=0.2, epsilon=1, n=150)
+    test = design_fit(p, distance=0.2, epsilon=1, n=150)
     target = Target(p, 150, 0.2, test.noise.epsilon, test.alpha)
     errors = {alternative.kind: error for error, alternative in test.candidate.hardest(target)}
     assert errors["proportional, pairs"] < 0.75 * test.beta

@@ -13,7 +13,7 @@ from scipy import stats
 from privatest import engines
 from privatest.engines.arrays import SequenceRecords
 from privatest.errors import InvalidData, InvalidDistribution, InvalidDocument, InvalidInput
-from privatest.fit import fit_design
+from privatest.fit import design_fit
 from privatest.fit.domain import EdgeCells, domain_cells_from_dict, histogram, read_domain
 from privatest.scores import Cells, IntegerCells, LabelCells
 
@@ -33,7 +33,7 @@ def test_continuous_nulls_get_bins_of_equal_probability() -> None:
     assert isinstance(domain.cells, EdgeCells)
     np.testing.assert_allclose(stats.norm(3, 2).cdf(domain.cells.edges), np.arange(1, 20) / 20)
     assert len(read_domain("normal(0, 1)", 0.2, bins=7).probabilities) == 7
-    test = fit_design(stats.expon(), distance=0.3, epsilon=1, n=50, bins=8)
+    test = design_fit(stats.expon(), distance=0.3, epsilon=1, n=50, bins=8)
     assert "8 bins of equal probability" in repr(test)
     assert "binned laws (8 bins" in test.guarantee
 

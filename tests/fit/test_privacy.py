@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from privatest.errors import InvalidDocument, InvalidInput
-from privatest.fit import FitTest, fit_design
+from privatest.fit import FitTest, design_fit
 from privatest.fit.candidates import Candidate
 from privatest.fit.grains import Grains
 from privatest.fit.statistic import Excess
@@ -73,7 +73,7 @@ def largest_log_ratio(test: FitTest, noise: Tulap) -> float:
 @pytest.mark.parametrize("n", [1, 2, 5])
 @pytest.mark.parametrize("null", NULLS)
 def test_every_data_set_and_neighbour(null: list[float], n: int, epsilon: Fraction) -> None:
-    test = fit_design(null, distance=0.2, epsilon=epsilon, n=n)
+    test = design_fit(null, distance=0.2, epsilon=epsilon, n=n)
     assert largest_log_ratio(small(test), small(test).noise) <= float(epsilon) * SLACK
 
 
@@ -87,12 +87,12 @@ def small(test: FitTest) -> FitTest:
 
 @pytest.mark.parametrize("null", [[0.5, 0.5], [0.7, 0.3], [0.2, 0.3, 0.5]])
 def test_random_grains_keep_privacy(null: list[float]) -> None:
-    test = small(fit_design(null, distance=0.2, epsilon=1, n=2, method="grains"))
+    test = small(design_fit(null, distance=0.2, epsilon=1, n=2, method="grains"))
     assert largest_log_ratio(test, test.noise) <= 1.0 * SLACK
 
 
 def test_the_bound_is_attained_and_half_the_width_breaks_it(show: Callable[[str], None]) -> None:
-    test = small(fit_design([0.25, 0.75], distance=0.2, epsilon=1, n=4))
+    test = small(design_fit([0.25, 0.75], distance=0.2, epsilon=1, n=4))
     ratio = largest_log_ratio(test, test.noise)
     assert ratio == pytest.approx(1.0, abs=1e-12)
     wide = FitTest(
@@ -109,7 +109,7 @@ def test_the_bound_is_attained_and_half_the_width_breaks_it(show: Callable[[str]
 
 
 def test_an_object_with_too_little_noise_cannot_be_made() -> None:
-    test = fit_design([0.25] * 4, distance=0.3, epsilon=1, n=40)
+    test = design_fit([0.25] * 4, distance=0.3, epsilon=1, n=40)
     with pytest.raises(InvalidInput, match="does not hide"):
         FitTest(
             test.candidate, test.domain, Tulap(Fraction(1), test.noise.width // 2), test.cutoff, test.distance, test.n
@@ -125,7 +125,7 @@ def test_an_object_with_too_little_noise_cannot_be_made() -> None:
 
 
 def test_a_record_that_makes_no_sense_counts_as_the_most_likely_symbol() -> None:
-    test = fit_design({"a": 0.2, "b": 0.5, "c": 0.3}, distance=0.3, epsilon=1, n=6)
+    test = design_fit({"a": 0.2, "b": 0.5, "c": 0.3}, distance=0.3, epsilon=1, n=6)
     assert test.odd_symbol == 1
     rng = np.random.default_rng
     plain = test.run(["a", "b", "b", "c", "b", "b"], rng=rng(7))
@@ -134,7 +134,7 @@ def test_a_record_that_makes_no_sense_counts_as_the_most_likely_symbol() -> None
 
 
 def test_release_is_a_function_of_the_noisy_statistic_alone() -> None:
-    test = fit_design([0.3, 0.3, 0.4], distance=0.3, epsilon=1, n=12)
+    test = design_fit([0.3, 0.3, 0.4], distance=0.3, epsilon=1, n=12)
     noisy = Fraction(test.candidate.excess.of(np.array([2, 3, 7]))) + test.noise.offset
     release = test.release(noisy)
     text = str(release.to_dict())

@@ -61,8 +61,8 @@ def test_very_many_sums_are_one_outline() -> None:
 
 
 def test_a_real_detection_draws_its_sums() -> None:
-    plan = pt.plan_change("bernoulli(0.2)", "bernoulli(0.8)", epsilon=1, method="blocks")
-    found = plan.detect([0] * 100 + [1] * 100)
+    plan = pt.design_change("bernoulli(0.2)", "bernoulli(0.8)", epsilon=1, method="blocks")
+    found = plan.run([0] * 100 + [1] * 100)
     axes = found.plot()
     assert found.sums is not None
     heights = {bar.get_x(): bar.get_height() for part in axes.containers for bar in part}
@@ -71,7 +71,7 @@ def test_a_real_detection_draws_its_sums() -> None:
 
 @pytest.mark.parametrize("false_alarm", [None, 0.05])
 def test_a_plan_s_curve_crosses_beta_at_the_accuracy(false_alarm: float | None) -> None:
-    plan = pt.plan_change("bernoulli(0.2)", "bernoulli(0.8)", epsilon=1, false_alarm=false_alarm)
+    plan = pt.design_change("bernoulli(0.2)", "bernoulli(0.8)", epsilon=1, false_alarm=false_alarm)
     axes = plan.plot()
     axes.figure.canvas.draw()
     (line,) = artists.labelled(axes, "index further off" if false_alarm is None else "either")
@@ -120,8 +120,8 @@ def test_a_real_monitor_draws_what_it_released() -> None:
 
 
 def test_an_unknown_alternative_draws_too() -> None:
-    plan = pt.plan_change({"a": 0.5, "b": 0.5}, distance=0.4, epsilon=2)
+    plan = pt.design_change({"a": 0.5, "b": 0.5}, distance=0.4, epsilon=2)
     axes = plan.plot()
     axes.figure.canvas.draw()
-    found = plan.detect(["a", "b"] * (plan.accuracy * 2), rng=np.random.default_rng(0))
+    found = plan.run(["a", "b"] * (plan.accuracy * 2), rng=np.random.default_rng(0))
     found.plot().figure.canvas.draw()

@@ -91,7 +91,7 @@ def test_a_release_is_marked_at_its_statistic() -> None:
 
 @pytest.mark.parametrize("null", [{"a": 0.2, "b": 0.3, "c": 0.5}, "bernoulli(0.4)"])
 def test_fit_pictures_show_both_errors(null: Any) -> None:
-    test = pt.fit_design(null, distance=0.2, epsilon=1, n=150)
+    test = pt.design_fit(null, distance=0.2, epsilon=1, n=150)
     release = test.release(test.cutoff + 1)
     axes = test.plot(release=release)
     axes.figure.canvas.draw()

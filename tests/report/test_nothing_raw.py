@@ -47,13 +47,13 @@ def outcomes() -> list[tuple[str, Any, Any, list[float]]]:
     total = engines.total(test.score, data)
     raw = [float(total), float(test.score.value(total, N))]
     found.append(("test", test, test.run(data, rng=np.random.default_rng(3)), raw))
-    plan = pt.plan_change(NULL, ALTERNATIVE, epsilon=1, false_alarm=0.05)
+    plan = pt.design_change(NULL, ALTERNATIVE, epsilon=1, false_alarm=0.05)
     stream = np.tile(data, 4)
     score: Any = plan._design.detector.score
     totals = engines.block_totals(score, stream, plan.block, start=len(stream) % plan.block // 2)
     sums = [float(score.value(total, plan.block)) for total in totals]
-    found.append(("detect", plan, plan.detect(stream, rng=np.random.default_rng(3)), sums))
-    fit = pt.fit_design(NULL, distance=0.3, epsilon=1, n=N)
+    found.append(("detect", plan, plan.run(stream, rng=np.random.default_rng(3)), sums))
+    fit = pt.design_fit(NULL, distance=0.3, epsilon=1, n=N)
     found.append(("fit", fit, fit.run(data, rng=np.random.default_rng(3)), []))
     return found
 

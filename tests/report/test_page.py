@@ -37,11 +37,11 @@ def made(kind: str) -> dict[str, Any]:
         asked |= {"source": "post://me:hunter2@host/db?key=hunter2", "dataset": "claims", "request": HOSTILE}
         return {"question": asked, "design": test, "result": test.run([HOSTILE] * 30), "kind": kind}
     if kind == "detect":
-        plan = pt.plan_change("bernoulli(0.2)", "bernoulli(0.8)", epsilon=1, false_alarm=0.05)
+        plan = pt.design_change("bernoulli(0.2)", "bernoulli(0.8)", epsilon=1, false_alarm=0.05)
         asked = {"null": "bernoulli(0.2)", "alternative": "bernoulli(0.8)", "epsilon": 1, "false_alarm": 0.05}
         data = np.concatenate([rng.random(100) < 0.2, rng.random(100) < 0.8]).astype(int)
-        return {"question": asked, "design": plan, "result": plan.detect(data), "kind": kind}
-    test = pt.fit_design(NULL, distance=0.2, epsilon=1, n=60)
+        return {"question": asked, "design": plan, "result": plan.run(data), "kind": kind}
+    test = pt.design_fit(NULL, distance=0.2, epsilon=1, n=60)
     asked = {"null": NULL, "distance": 0.2, "epsilon": 1, "n": 60}
     return {"question": asked, "design": test, "result": test.run([HOSTILE] * 60), "kind": "fit"}
 

@@ -8,24 +8,23 @@ integers: with E a rational below e^epsilon, every two neighbouring histograms h
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from privatest import _validate
-from privatest.charge import charged, make_charge, replayed
 from privatest.decision import Release
+from privatest.decision.design import Design, Fact
 from privatest.decision.release import Decision
-from privatest.documents import document_from_json
-from privatest.errors import InvalidDocument, InvalidInput, shown
+from privatest.documents import fraction_from_json, texts_from_json, wholes_from_json
+from privatest.errors import InvalidDocument, InvalidInput
 from privatest.hypotheses import DiscretePair, Pair
-from privatest.privacy import seeded_source, system_source
+from privatest.privacy import Source
 from privatest.privacy.randomness import bernoulli
 from privatest.rational import exp_below
 from privatest.scores import IntegerCells, LabelCells
@@ -33,6 +32,9 @@ from privatest.scores.cells import cells_from_dict
 from privatest.theory.histograms import Classes, Histograms
 from privatest.theory.wasserstein import UNITS, Wasserstein
 from privatest.vectors import Floats, Integers
+
+if TYPE_CHECKING:
+    from privatest.engines import Need, Records
 
 __all__ = ["DENOMINATOR", "FORMAT", "HistogramTest", "dual_test"]
 
@@ -44,7 +46,7 @@ MOST_HISTOGRAMS = 5_000_000
 
 
 @dataclass(frozen=True, eq=False)
-class HistogramTest:
+class HistogramTest(Design[Release]):
     r"""Decide P ("null") with probability ``numerators[h] / DENOMINATOR`` for the histogram h of the records.
 
     Guarantees: epsilon-differentially private (replace one record, n public), verified exactly over all neighbouring
@@ -62,6 +64,9 @@ class HistogramTest:
         name: what a release says it came from.
         null, alternative: short descriptions of P and Q.
     """
+
+    FORMAT: ClassVar[str] = FORMAT
+    KIND: ClassVar[str] = "histogram test"
 
     cells: LabelCells | IntegerCells
     members: Integers
@@ -184,56 +189,61 @@ class HistogramTest:
         """1 - alpha - beta."""
         return 1.0 - self.alpha - self.beta
 
-    def run(
-        self,
-        data: Any,
-        *,
-        column: str | None = None,
-        ledger: Any = None,
-        dataset: str | None = None,
-        request: str | None = None,
-        rng: np.random.Generator | None = None,
-    ) -> Release:
-        """Run the test once on data of exactly n records; the release carries the decision only.
+    @property
+    def price(self) -> Fraction:
+        """Epsilon, exactly."""
+        return self.budget
 
-        Args:
-            data: array, list, pandas/polars/pyarrow column, a data frame, file, SQL table or Spark DataFrame together
-                with ``column``.
-            column: which column holds the records.
-            ledger, dataset, request: charge epsilon to the data set's budget before anything is computed. The same
-                request again returns the same release, free of charge.
-            rng: only for simulations: a seeded generator in place of the operating system's randomness. The
-                release then says that it is simulated, and is not private.
-        """
-        from privatest import engines  # planning needs none of them
+    @property
+    def need(self) -> Need:
+        """One row of each person."""
+        from privatest.engines import Need  # planning needs no engine
+
+        return Need()
+
+    @property
+    def outcome(self) -> type[Release]:
+        """A release that carries the decision only."""
+        return Release
+
+    def question(self) -> dict[str, Any]:
+        """The whole test."""
+        return {"test": self.to_dict()}
+
+    def check(self, records: Records, *, charging: bool) -> None:  # noqa: ARG002 - the same without a charge
+        """Type and number; no law is needed."""
         from privatest.engines.protocol import check_count, counter
 
-        charge = make_charge(
-            ledger,
-            dataset,
-            request,
-            epsilon=self.budget,
-            design=lambda: {"test": self.to_dict(), "column": column},
-            simulated=rng is not None,
-            data=data,
-        )
-        if (earlier := replayed(charge, Release.from_dict)) is not None:
-            return earlier
-        records = engines.open_for(engines.Need(), data, column=column)
         records.check(counter(self.cells))
         check_count(records.count(), self.n)
-        source = system_source if rng is None else seeded_source(rng)
 
-        def released() -> Release:
-            counts = np.zeros(self.histograms.classes, dtype=np.int64)
-            np.add.at(counts, self.members, records.histogram(self.cells))
-            numerator = int(self.numerators[self.histograms.rank(counts[None, :])[0]])
-            decision: Decision = "null" if bernoulli(numerator, DENOMINATOR, source) else "alternative"
-            return Release(
-                decision, None, None, self.epsilon, self.n, self.name, self.neighbours, simulated=rng is not None
-            )
+    def answer(self, records: Records, source: Source, *, simulated: bool) -> Release:
+        """An exact coin of the histogram's probability."""
+        counts = np.zeros(self.histograms.classes, dtype=np.int64)
+        np.add.at(counts, self.members, records.histogram(self.cells))
+        numerator = int(self.numerators[self.histograms.rank(counts[None, :])[0]])
+        decision: Decision = "null" if bernoulli(numerator, DENOMINATOR, source) else "alternative"
+        return Release(decision, None, None, self.epsilon, self.n, self.name, self.neighbours, simulated=simulated)
 
-        return charged(charge, released, Release.from_dict)
+    @property
+    def title(self) -> str:
+        """Names the test."""
+        return f"Histogram test {self.name!r}"
+
+    def facts(self) -> list[Fact]:
+        """The question and the exact error rates."""
+        return [
+            ("P", self.null, "the null hypothesis"),
+            ("Q", self.alternative, "the alternative"),
+            ("epsilon", self.epsilon, "privacy loss of one run"),
+            ("records n", self.n, "public"),
+            ("type I error alpha", self.alpha, 'says "alternative" under P; exact'),
+            ("type II error beta", self.beta, 'says "null" under Q; exact'),
+            ("advantage", self.advantage, "1 - alpha - beta"),
+            ("classes of records", self.histograms.classes, "of equal ratio"),
+            ("histograms", self.histograms.count, "each with its own probability of saying P"),
+            ("neighbours", self.neighbours, "which data sets the guarantee compares"),
+        ]
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON document from which :meth:`from_dict` restores the test exactly."""
@@ -254,51 +264,26 @@ class HistogramTest:
         }
 
     @classmethod
-    def from_dict(cls, document: dict[str, Any]) -> HistogramTest:
-        """The test that :meth:`to_dict` wrote; refuses one that is not private at its declared epsilon."""
-        if not isinstance(document, dict) or document.get("format") != FORMAT:
-            found = document.get("format") if isinstance(document, dict) else type(document).__name__
-            raise InvalidDocument(f"Not a test this version can read: format {found!r}, expected {FORMAT!r}.")
-        try:
-            cells = cells_from_dict(document["cells"])
-            members, numerators = (_integers(document[key]) for key in ("members", "numerators"))
-            laws = [np.array(document[key], dtype=np.float64) for key in ("null_law", "alternative_law")]
-            budget = _validate.positive(epsilon=Fraction(document["epsilon"]))
-            n = document["n"]
-            if not isinstance(n, int) or isinstance(n, bool) or n < 1:
-                raise InvalidDocument(f"n={shown(n)} must be a whole number of at least 1.")
-            texts = [str(document[key]) for key in ("name", "null", "alternative", "neighbours")]
-            fits = (
-                isinstance(cells, LabelCells | IntegerCells)
-                and document["denominator"] == DENOMINATOR
-                and len(members) == cells.count + 1
-                and all(law.shape == laws[0].shape and law.ndim == 1 for law in laws)
-                and 0 <= members.min() <= members.max() < len(laws[0])
-                and all(np.all(law >= 0) and abs(math.fsum(law) - 1) < 1e-9 for law in laws)
-                and len(numerators) == Histograms(len(laws[0]), n).count <= MOST_HISTOGRAMS
-            )
-            if not fits:
-                raise InvalidDocument("The parts of the test do not fit together.")
-            assert isinstance(cells, LabelCells | IntegerCells)
-            return cls(cells, members, laws[0], laws[1], numerators, budget, n, *texts)
-        except (KeyError, TypeError, ValueError, OverflowError, ZeroDivisionError) as error:
-            if isinstance(error, InvalidInput):
-                raise
-            raise InvalidDocument(f"The test cannot be read: {error!r}.") from None
-
-    def to_json(self) -> str:
-        """JSON text from which :meth:`from_json` restores the test exactly."""
-        return json.dumps(self.to_dict(), allow_nan=False)
-
-    @classmethod
-    def from_json(cls, text: str | bytes) -> HistogramTest:
-        """The test that :meth:`to_json` wrote."""
-        return cls.from_dict(document_from_json(text))
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, HistogramTest):
-            return NotImplemented
-        return self.to_dict() == other.to_dict()
+    def _read(cls, document: dict[str, Any]) -> HistogramTest:
+        cells = cells_from_dict(document["cells"])
+        members, numerators = (_integers(document[key]) for key in ("members", "numerators"))
+        laws = [np.array(document[key], dtype=np.float64) for key in ("null_law", "alternative_law")]
+        budget = _validate.positive(epsilon=fraction_from_json(document["epsilon"]))
+        n = wholes_from_json(document, "n", least=1)["n"]
+        fits = (
+            isinstance(cells, LabelCells | IntegerCells)
+            and document["denominator"] == DENOMINATOR
+            and len(members) == cells.count + 1
+            and all(law.shape == laws[0].shape and law.ndim == 1 for law in laws)
+            and 0 <= members.min() <= members.max() < len(laws[0])
+            and all(np.all(law >= 0) and abs(math.fsum(law) - 1) < 1e-9 for law in laws)
+            and len(numerators) == Histograms(len(laws[0]), n).count <= MOST_HISTOGRAMS
+        )
+        if not fits:
+            raise InvalidDocument("The parts of the test do not fit together.")
+        assert isinstance(cells, LabelCells | IntegerCells)
+        texts = texts_from_json(document, "name", "null", "alternative", "neighbours")
+        return cls(cells, members, laws[0], laws[1], numerators, budget, n, **texts)
 
     def __hash__(self) -> int:
         return hash((self.name, self.budget, self.n, self.numerators.tobytes()))

@@ -1,6 +1,6 @@
 """When did it change? Private change points: where data turned from P to Q, if they did. Arguments: proof.md."""
 
-from privatest.changepoint.change_plan import ChangePlan, detect_change, plan_change
+from privatest.changepoint.change_plan import ChangePlan, design_change, detect_change
 from privatest.changepoint.change_point import Alarm, ChangePoint
 from privatest.changepoint.evaluate import Evaluation, evaluate_change
 from privatest.changepoint.evaluate_online import MonitorEvaluation, evaluate_monitor
@@ -13,8 +13,8 @@ __all__ = [
     "Evaluation",
     "Monitor",
     "MonitorEvaluation",
+    "design_change",
     "detect_change",
     "evaluate_change",
     "evaluate_monitor",
-    "plan_change",
 ]

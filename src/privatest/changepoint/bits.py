@@ -80,10 +80,15 @@ class BitDesign:
                 worst = np.maximum(worst, 1.0 - inside)
         return FailureCurve(distances, np.minimum(worst, 1.0))
 
+    @property
+    def votes(self) -> tuple[Integers, Floats, Floats]:
+        """The alarm's steps for a block that says "new" or "old", and their probabilities in old and in new blocks."""
+        old, new = np.array([self.alpha, 1 - self.alpha]), np.array([1 - self.beta, self.beta])
+        return np.array([1, -1], dtype=np.int64), old, new
+
     def alarm(self, target: float, blocks: int | None) -> SuffixAlarm:
         """The no-change decision: the most that "new" leads "old" in any suffix of the bits."""
-        old, new = np.array([self.alpha, 1 - self.alpha]), np.array([1 - self.beta, self.beta])
-        return SuffixAlarm.calibrated(np.array([1, -1], dtype=np.int64), old, new, target, blocks)
+        return SuffixAlarm.calibrated(*self.votes, target, blocks)
 
     def missed(self, alarm: SuffixAlarm, distances: Integers) -> Floats:
         """Bound on Pr["no change"] for changes at least this far from the end of the series."""

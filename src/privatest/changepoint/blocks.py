@@ -99,10 +99,14 @@ class BlockDesign:
         nats = np.clip(-self.log_odds, -_LARGEST_STEP, _LARGEST_STEP)
         return np.rint(nats / _STEP).astype(np.int64)
 
+    @property
+    def votes(self) -> tuple[Integers, Floats, Floats]:
+        """The alarm's steps for each outcome of a block, and their probabilities in old and in new blocks."""
+        return self.alarm_steps, self.laws.laws[-1], self.laws.laws[0]
+
     def alarm(self, target: float, blocks: int | None) -> SuffixAlarm:
         """The no-change decision from the same noisy sums."""
-        rows = self.laws.laws
-        return SuffixAlarm.calibrated(self.alarm_steps, rows[-1], rows[0], target, blocks)
+        return SuffixAlarm.calibrated(*self.votes, target, blocks)
 
     def missed(self, alarm: SuffixAlarm, distances: Integers) -> Floats:
         """Bound on Pr["no change"] for changes at least this far from the end of the series."""

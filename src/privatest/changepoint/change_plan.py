@@ -1,41 +1,43 @@
-"""Why a change point cannot be had: messages that name the remedy.
-
-How well a change can be located, before any data are seen: the method, its settings and its accuracy.
-
-When did it change? The whole of offline detection in one call.
-"""
+"""When did it change? How well a change can be located, before any data are seen, and the whole of it in one call."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from privatest import _validate, markup
+from privatest import _validate
 from privatest.changepoint.blocks import BlockDetector
 from privatest.changepoint.change_point import ChangePoint
-from privatest.changepoint.detectors import Design, auto_designs, design, unknown_design
-from privatest.charge import charged, make_charge, replayed
-from privatest.engines.protocol import ORDERED, Records, check_promise
+from privatest.changepoint.detectors import Detection, auto_designs, design, unknown_design
+from privatest.decision.design import Design, Fact
+from privatest.documents import (
+    integer_from_json,
+    number_from_json,
+    numbers_from_json,
+    texts_from_json,
+    wholes_from_json,
+)
+from privatest.engines.protocol import ORDERED, Need, Records
 from privatest.engines.sources import open_for
 from privatest.errors import Infeasible, InvalidData, InvalidInput, shown
 from privatest.hypotheses import make_pair
-from privatest.privacy import seeded_source, system_source
+from privatest.privacy import Source
 from privatest.rational import Number, rational
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["METHODS", "ChangePlan", "check_accuracy", "check_length", "detect_change", "plan_change"]
+__all__ = ["METHODS", "ChangePlan", "check_accuracy", "check_length", "design_change", "detect_change"]
 
 _LARGEST_EPSILON = 64.0
 
 
-def check_length(design: Design, n: int) -> None:
+def check_length(design: Detection, n: int) -> None:
     """A series must hold one block, and must be longer than the index may be off."""
     if n < design.block:
         raise InvalidData(
@@ -51,7 +53,7 @@ def check_length(design: Design, n: int) -> None:
 
 
 def check_accuracy(
-    design: Design, n: int | None, beta: float, false_alarm: float | None, again: Callable[[Fraction], Design]
+    design: Detection, n: int | None, beta: float, false_alarm: float | None, again: Callable[[Fraction], Detection]
 ) -> None:
     """Refuse a false-alarm target that would make changes anywhere in the series pass unseen too often."""
     if design.accuracy is not None and (false_alarm is None or n is None or 2 * design.accuracy <= n):
@@ -71,7 +73,7 @@ def check_accuracy(
     )
 
 
-def _smallest_epsilon(design: Design, n: int | None, again: Callable[[Fraction], Design]) -> float | None:
+def _smallest_epsilon(design: Detection, n: int | None, again: Callable[[Fraction], Detection]) -> float | None:
     """About the smallest epsilon (within a tenth, two digits) at which half a series of n records is long enough."""
 
     def enough(epsilon: float) -> bool:
@@ -94,13 +96,14 @@ def _smallest_epsilon(design: Design, n: int | None, again: Callable[[Fraction],
 
 
 METHODS = ("auto", "direct", "blocks", "paper")
+FORMAT = "privatest/change/1"
 MOST_SUMS = 10_000
 """Of more blocks than these the noisy sums are not given: nobody would look at them one by one."""
 
 
-@dataclass(frozen=True)
-class ChangePlan:
-    """A detector, designed: ``detect(data)`` runs it.
+@dataclass(frozen=True, eq=False)
+class ChangePlan(Design[ChangePoint]):
+    """A detector, designed: ``run(data)`` asks it where data in order of time changed.
 
     Guarantees: as stated for :class:`ChangePoint`, for data of any length (or of ``n`` records where given).
 
@@ -120,6 +123,13 @@ class ChangePlan:
         null, alternative: short descriptions.
     """
 
+    FORMAT: ClassVar[str] = FORMAT
+    KIND: ClassVar[str] = "plan of a change point"
+    UNFIT: ClassVar[Mapping[str, str]] = {
+        "unit": "what one person's rows hold would decide which of them count, and so where everybody else's stand. "
+        "Keep one row of each person by a rule that looks at no record, such as the first, and pass these without unit"
+    }
+
     method: str
     accuracy: int
     epsilon: float
@@ -134,7 +144,7 @@ class ChangePlan:
     compared: dict[str, int]
     null: str
     alternative: str
-    _design: Design = field(repr=False, compare=False)
+    _design: Detection = field(repr=False, compare=False)
 
     @property
     def informative(self) -> bool | None:
@@ -148,94 +158,60 @@ class ChangePlan:
             raise InvalidInput("This plan always names an index. Plan with false_alarm= to let it say 'no change'.")
         return 1.0 - float(missed[0])
 
-    def detect(
-        self,
-        data: Any,
-        *,
-        column: str | None = None,
-        order: str | None = None,
-        ledger: Any = None,
-        dataset: str | None = None,
-        request: str | None = None,
-        source: Any = None,
-        rng: np.random.Generator | None = None,
-    ) -> ChangePoint:
-        """Run the detector once on data in order of time.
+    @property
+    def price(self) -> Fraction:
+        """Epsilon, exactly."""
+        return self._design.epsilon
 
-        Args:
-            data: array, list, pandas/polars/pyarrow column, a data frame, file, SQL table or Spark DataFrame together
-                with ``column``.
-            column: which column holds the records.
-            order: which column gives the order of time; None where the records lie in that order.
-            ledger, dataset, request: charge epsilon to the data set's budget before anything is computed. The same
-                request again returns the same release, free of charge.
-            source: what open records are read from, for the ledger; by default the data themselves say it.
-            rng: only for simulations: a seeded generator in place of the operating system's randomness. The
-                answer then says that it is simulated, and is not private.
-        """
-        paying = {"ledger": ledger, "dataset": dataset, "request": request}
-        named = data if source is None else source
-        opened = lambda: open_for(ORDERED, data, column=column, order=order)  # noqa: E731
-        return self.detect_in(opened, {"column": column, "order": order}, data=named, rng=rng, **paying)
+    @property
+    def need(self) -> Need:
+        """Records in order of time, each a person's only one."""
+        return ORDERED
 
-    def detect_in(
-        self,
-        opened: Callable[[], Records],
-        where: dict[str, str | None],
-        *,
-        data: Any,
-        ledger: Any = None,
-        dataset: str | None = None,
-        request: str | None = None,
-        rng: np.random.Generator | None = None,
-    ) -> ChangePoint:
-        """:meth:`detect` in records that are opened if need be: those of ``data``, which lie ``where``."""
-        charge = make_charge(
-            ledger,
-            dataset,
-            request,
-            epsilon=self._design.epsilon,
-            design=lambda: {"change": self.to_dict(), **self._design.question(), **where},
-            simulated=rng is not None,
-            data=data,
-        )
-        if (earlier := replayed(charge, ChangePoint.from_dict)) is not None:
-            return earlier
-        source = system_source if rng is None else seeded_source(rng)
-        records = opened()
-        check_promise(records.promise, ORDERED)
+    @property
+    def outcome(self) -> type[ChangePoint]:
+        """A change point."""
+        return ChangePoint
+
+    def question(self) -> dict[str, Any]:
+        """The plan's settings, and the scores or the test where the descriptions of P and Q leave them open."""
+        return {"change": self._settings(), **self._design.question()}
+
+    def _named(self, where: Mapping[str, str | None]) -> dict[str, str | None]:
+        return {"column": where["column"], "order": where["order"]}
+
+    def check(self, records: Records, *, charging: bool) -> None:
+        """Number, type and, where a charge follows, ties: without one the sums refuse them."""
         n = records.count()
         if self.n is not None and n != self.n:
             raise InvalidData(f"The data have {n} records, the plan is for n={self.n}. Plan with n={n}, or without n.")
         check_length(self._design, n)
         self._design.check(records)
-        if charge is not None:  # else the sums refuse an order that leaves open which records a block has
+        if charging:
             records.check_ends(self._design.detector.ends(n))
 
-        def released() -> ChangePoint:
-            detector, sums = self._design.detector, None
-            if isinstance(detector, BlockDetector):
-                index, noisy = detector.find(records, n, source)
-                sums = detector.nats(noisy) if len(noisy) <= MOST_SUMS else None
-            else:
-                index = detector.locate(records, n, source)
-            changed = None if self.false_alarm is None else index is not None
-            return ChangePoint(
-                index=index,
-                accuracy=self.accuracy,
-                beta=self.beta,
-                changed=changed,
-                epsilon=self.epsilon,
-                method=self.method,
-                n=n,
-                false_alarm=self.false_alarm,
-                power=self.power,
-                simulated=rng is not None,
-                block=None if self.method == "direct" else self.block,
-                sums=sums,
-            )
-
-        return charged(charge, released, ChangePoint.from_dict)
+    def answer(self, records: Records, source: Source, *, simulated: bool) -> ChangePoint:
+        """The index, and the noisy sums it was found from where there are any."""
+        detector, sums, n = self._design.detector, None, records.count()
+        if isinstance(detector, BlockDetector):
+            index, noisy = detector.find(records, n, source)
+            sums = detector.nats(noisy) if len(noisy) <= MOST_SUMS else None
+        else:
+            index = detector.locate(records, n, source)
+        return ChangePoint(
+            index=index,
+            accuracy=self.accuracy,
+            beta=self.beta,
+            changed=None if self.false_alarm is None else index is not None,
+            epsilon=self.epsilon,
+            method=self.method,
+            n=n,
+            false_alarm=self.false_alarm,
+            power=self.power,
+            simulated=simulated,
+            block=None if self.method == "direct" else self.block,
+            sums=sums,
+        )
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """How probably the index is off by more than a distance, at most."""
@@ -243,15 +219,56 @@ class ChangePlan:
 
         return pictures.change_plan(self, self._design.curve, ax)
 
-    def _repr_html_(self) -> str:
-        shown = ("null", "alternative", "epsilon", "n", "accuracy", "beta", "method", "block", "clamp", "false_alarm")
-        facts = [(name.replace("_", " "), getattr(self, name)) for name in (*shown, "power")]
-        return markup.fact_table("Plan of a change-point detector", facts)
+    @property
+    def title(self) -> str:
+        """What this is."""
+        return "Plan of a change-point detector"
+
+    def facts(self) -> list[Fact]:
+        """The question, the settings and the promises."""
+        meanings = {
+            "null": "the old regime",
+            "alternative": "the new regime",
+            "epsilon": "privacy loss of the whole answer",
+            "n": "records; none: any number",
+            "accuracy": f"in records, with probability {1 - self.beta:g}",
+            "beta": "probability with which the index may be further off",
+            "method": "",
+            "block": "records in a block, or between two candidates",
+            "clamp": "the least and the most that one record counts, in nats",
+            "false_alarm": 'bound on "changed" of unchanged data',
+            "power": 'bound from below on "changed" of changed data',
+        }
+        return [(name.replace("_", " "), getattr(self, name), meaning) for name, meaning in meanings.items()]
+
+    def _settings(self) -> dict[str, Any]:
+        values = {one.name: getattr(self, one.name) for one in fields(self) if not one.name.startswith("_")}
+        return {**values, "clamp": None if self.clamp is None else list(self.clamp), "compared": dict(self.compared)}
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON."""
-        values = {name: getattr(self, name) for name in self.__dataclass_fields__ if not name.startswith("_")}
-        return {**values, "clamp": None if self.clamp is None else list(self.clamp), "compared": dict(self.compared)}
+        """A JSON document from which :meth:`from_dict` restores the plan exactly."""
+        return {"format": FORMAT, **self._settings(), "detection": self._design.to_dict()}
+
+    @classmethod
+    def _read(cls, document: dict[str, Any]) -> ChangePlan:
+        rates = {name: document[name] for name in ("epsilon", "beta", "false_alarm", "power")}
+        clamp, n, threshold = (document[name] for name in ("clamp", "n", "threshold"))
+        plan: dict[str, Any] = {
+            **texts_from_json(document, "method", "null", "alternative"),
+            **wholes_from_json(document, "accuracy", "runs", least=0),
+            **wholes_from_json(document, "block", least=1),
+            **{name: None if value is None else number_from_json(value) for name, value in rates.items()},
+            "n": None if n is None else integer_from_json(n, 1),
+            "threshold": None if threshold is None else integer_from_json(threshold),
+            "clamp": None if clamp is None else tuple(numbers_from_json(clamp).tolist()),
+            "compared": {str(name): integer_from_json(value) for name, value in document["compared"].items()},
+        }
+        _validate.choice((*METHODS[1:], "fit"), method=plan["method"])
+        plan["beta"] = _validate.probability(beta=plan["beta"])
+        return cls(**plan, _design=Detection.from_dict(document["detection"], plan))
+
+    def __hash__(self) -> int:
+        return hash((self.method, self.accuracy, self.epsilon, self.block, self.null, self.alternative))
 
     def __str__(self) -> str:
         length = "any length" if self.n is None else f"{self.n} records"
@@ -267,7 +284,7 @@ class ChangePlan:
         return "\n".join(lines)
 
 
-def plan_change(
+def design_change(
     null: Any,
     alternative: Any = None,
     *,
@@ -293,7 +310,7 @@ def plan_change(
             Blocks decide that from the sums they release anyway; "direct" has to spend half of epsilon on it, so
             "auto" is then "blocks".
 
-    >>> plan = plan_change("bernoulli(0.2)", "bernoulli(0.8)", epsilon=1)
+    >>> plan = design_change("bernoulli(0.2)", "bernoulli(0.8)", epsilon=1)
     >>> plan.method, plan.accuracy <= 10
     ('blocks', True)
     """
@@ -338,7 +355,7 @@ def plan_change(
 
 def _maker(
     null: Any, alternative: Any, distance: float | None, beta: float, method: str, false_alarm: float | None
-) -> Callable[[Fraction], list[Design]]:
+) -> Callable[[Fraction], list[Detection]]:
     """The designs to compare, as a function of epsilon."""
     if distance is None:
         pair = make_pair(null, alternative)
@@ -351,7 +368,7 @@ def _maker(
     return lambda epsilon: [unknown_design(null, gap, epsilon, beta, false_alarm)]
 
 
-def _size(one: Design) -> float:
+def _size(one: Detection) -> float:
     return math.inf if one.accuracy is None else one.accuracy
 
 
@@ -379,7 +396,7 @@ def detect_change(
     Args:
         data: array, list, pandas/polars/pyarrow column, a data frame, file, SQL table or Spark DataFrame together with
             ``column``; in order of time, or in that of the column ``order``.
-        null, alternative, distance, epsilon, beta, method, false_alarm: as for :func:`plan_change`.
+        null, alternative, distance, epsilon, beta, method, false_alarm: as for :func:`design_change`.
         column: which column holds the records.
         order: which column gives the order of time; None where the records lie in that order.
         ledger, dataset, request: charge epsilon to the data set's budget before anything is computed. The same
@@ -396,7 +413,7 @@ def detect_change(
     n = records.count()
     if n == 0:
         raise InvalidData("The data have no records. Pass at least one block of them.")
-    plan = plan_change(
+    plan = design_change(
         null,
         alternative,
         distance=distance,
@@ -406,5 +423,5 @@ def detect_change(
         method=method,
         false_alarm=false_alarm,
     )
-    where, paying = {"column": column, "order": order}, {"ledger": ledger, "dataset": dataset, "request": request}
-    return plan.detect_in(lambda: records, where, data=data, rng=rng, **paying)
+    where = {"column": column, "order": order}
+    return plan.run_opened(records, data, where, ledger=ledger, dataset=dataset, request=request, rng=rng)

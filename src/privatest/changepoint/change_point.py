@@ -1,15 +1,12 @@
-"""What a change-point detector gives back. Nothing else leaves the data.
-
-What a monitor raises. Nothing else of the data leaves it but the noisy sums of whole blocks.
-"""
+"""What a change-point detector gives back, and what a monitor raises: nothing else leaves the data but noisy sums."""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from privatest import markup
 from privatest.charge import Receipt
+from privatest.decision.design import Fact, Outcome, Told
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -18,7 +15,7 @@ __all__ = ["Alarm", "ChangePoint"]
 
 
 @dataclass(frozen=True)
-class ChangePoint:
+class ChangePoint(Outcome):
     """Where the data changed from P to Q, or that they did not.
 
     The index is that of the first record of the new regime, counted from 0: ``data[:index]`` are old and
@@ -46,6 +43,7 @@ class ChangePoint:
             other than "blocks", and for more than 10,000 blocks. Block j holds records from n % block // 2 + j * block
             on. They are part of the one epsilon-DP release.
         receipt: what the ledger noted beside it, with a fingerprint to keep; None without a ledger.
+        design: the plan that was run; no part of its documents, None in one that was read.
     """
 
     index: int | None
@@ -63,15 +61,7 @@ class ChangePoint:
     sums: tuple[float, ...] | None = field(default=None, repr=False)
     receipt: Receipt | None = field(default=None, compare=False, repr=False)
 
-    @property
-    def replayed(self) -> Receipt | None:
-        """The receipt, where this is an answer recorded earlier: nothing was charged, the data given were not read."""
-        return self.receipt if self.receipt is not None and self.receipt.replayed else None
-
-    @property
-    def private(self) -> bool:
-        """Whether the guarantee holds: randomness from the operating system."""
-        return not self.simulated
+    design: Any = field(default=None, compare=False, repr=False)
 
     @property
     def informative(self) -> bool:
@@ -80,17 +70,7 @@ class ChangePoint:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
-        plain = {**asdict(self), "sums": None if self.sums is None else list(self.sums)}
-        told = {"private": self.private, "informative": self.informative}
-        return {**plain, **told, **markup.receipt_document(self.receipt)}
-
-    @classmethod
-    def from_dict(cls, document: dict[str, Any]) -> ChangePoint:
-        """The answer that :meth:`to_dict` wrote."""
-        kept: dict[str, Any] = {one.name: document.get(one.name) for one in fields(cls)}
-        for name, value in kept.items():
-            kept[name] = tuple(value) if isinstance(value, list) else value
-        return cls(**{**kept, "receipt": Receipt.from_dict(document.get("receipt"))})
+        return {**super().to_dict(), "informative": self.informative}
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """The index with its accuracy and, where blocks were released, their noisy sums; never the data."""
@@ -98,22 +78,27 @@ class ChangePoint:
 
         return pictures.change_point(self, ax)
 
-    def _repr_html_(self) -> str:
-        facts: list[tuple[str, object]] = [
-            ("index", "no change" if self.changed is False else self.index),
-            ("accuracy", f"within {self.accuracy} records with probability {1 - self.beta:g}"),
-            ("records n", self.n),
-            ("epsilon", self.epsilon),
-            ("method", self.method),
-            ("neighbours", self.neighbours),
-            ("private", "yes" if self.private else "NO: simulated"),
+    @property
+    def title(self) -> str:
+        """What this is."""
+        return "Change point"
+
+    def facts(self) -> list[Fact]:
+        """What left the data, what is promised of it, and what it cost."""
+        sure = f"within {self.accuracy} records with probability {1 - self.beta:g}"
+        facts: list[Fact] = [
+            ("index", "no change" if self.changed is False else self.index, "the first record of the new regime"),
+            ("accuracy", sure, "computed from P, Q and epsilon, never from the data"),
+            ("records n", self.n, "public"),
+            ("epsilon", self.epsilon, "privacy loss of this answer, all of it"),
+            ("method", self.method, ""),
+            *self._ending(),
         ]
         if self.false_alarm is not None:
-            facts.append(("false alarms with probability at most", self.false_alarm))
-        facts += markup.receipt_facts(self.receipt)
-        return markup.fact_table("Change point", facts)
+            facts.insert(5, ("false alarms with probability at most", self.false_alarm, "where nothing changed"))
+        return facts
 
-    def __str__(self) -> str:
+    def _said(self) -> list[str]:
         if self.changed is False:
             sure = 1 - (self.false_alarm or 0)
             found = f"no change in {self.n} records (said of unchanged data with probability at least {sure:.4g})"
@@ -122,15 +107,11 @@ class ChangePoint:
             found = f"change at index {self.index} of {self.n}, give or take {self.accuracy} with probability {sure:g}"
         if not self.informative:
             found += ", which is no better than naming the middle"
-        kept = "SIMULATED, not private"
-        if self.private:
-            kept = f"{self.epsilon:g}-differentially private ({self.neighbours})"
-        text = f"{found}; method {self.method}; {kept}"
-        return f"{text}; {self.replayed.note}" if self.replayed else text
+        return [found, f"method {self.method}"]
 
 
 @dataclass(frozen=True)
-class Alarm:
+class Alarm(Told):
     """A monitor says that the stream has changed.
 
     Guarantees: a function of the blocks' noisy sums or bits, so it costs no privacy beyond theirs. If the stream
@@ -151,9 +132,18 @@ class Alarm:
         """Plain values, ready for JSON."""
         return asdict(self)
 
-    def _repr_html_(self) -> str:
-        facts = (("index", self.index), ("accuracy, in records", self.accuracy), ("records seen", self.seen))
-        return markup.fact_table("Alarm", facts)
+    @property
+    def title(self) -> str:
+        """What this is."""
+        return "Alarm"
+
+    def facts(self) -> list[Fact]:
+        """Where, how well, and when."""
+        return [
+            ("index", self.index, "estimate of the first record of the new regime"),
+            ("accuracy, in records", self.accuracy, ""),
+            ("records seen", self.seen, "when it was raised"),
+        ]
 
     def __str__(self) -> str:
         return f"change at record {self.index}, give or take {self.accuracy}; raised after {self.seen} records"

@@ -1,5 +1,6 @@
-r"""Clamps and block lengths worth trying, from the law of the ratio alone.
+r"""From a pair, or P and a distance, and an epsilon to a detector of each method, by computed accuracy.
 
+Clamps and block lengths worth trying come from the law of the ratio alone.
 A block of B records tells P from Q when the gap of the noisy totals' means is some three standard deviations:
 
 .. math:: (B g)^2 = D^2 (B v + \sigma_N^2), \qquad D = 3
@@ -7,9 +8,7 @@ A block of B records tells P from Q when the gap of the noisy totals' means is s
 with g and v the gap and the variance of one clamped ratio and :math:`\sigma_N^2` the noise's variance. Of all clamps,
 those with the smallest such B are worth a closer look; exact laws and simulations of them decide.
 
-From a pair and an epsilon to a detector of each method, its settings chosen by computed accuracy.
-
-An unknown alternative: blocks with the private goodness-of-fit test (the paper's last reduction).
+For an unknown alternative: blocks with the private goodness-of-fit test (the paper's last reduction).
 """
 
 from __future__ import annotations
@@ -31,9 +30,17 @@ from privatest.changepoint.confidence import FailureCurve
 from privatest.changepoint.direct import DirectDesign, DirectDetector
 from privatest.decision import PrivateTest
 from privatest.decision.build import from_score, paper_clamp
+from privatest.documents import (
+    fraction_from_json,
+    integers_from_json,
+    number_from_json,
+    numbers_from_json,
+    wholes_from_json,
+)
 from privatest.engines import Records
 from privatest.engines.protocol import block_ends, counter, indexer
-from privatest.fit import FitTest, fit_design, fit_sample_size
+from privatest.errors import InvalidDocument, shown
+from privatest.fit import FitTest, design_fit, fit_sample_size
 from privatest.fit.domain import symbols
 from privatest.hypotheses import Pair, as_distribution
 from privatest.laws.block_laws import ScoreLaw
@@ -46,7 +53,7 @@ from privatest.vectors import Floats, Integers
 
 __all__ = [
     "Clamp",
-    "Design",
+    "Detection",
     "Detector",
     "Problem",
     "auto_designs",
@@ -215,7 +222,7 @@ class Detector(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Design:
+class Detection:
     """A detector and what is known of it before any data are seen.
 
     Attributes:
@@ -254,6 +261,107 @@ class Design:
         """Bounds on Pr["no change"] for changes this far from the end; None where "no change" is no answer."""
         return None if self.alarm is None or self.voters is None else self.voters.missed(self.alarm, distances)
 
+    def to_dict(self) -> dict[str, Any]:
+        """What :meth:`from_dict` needs besides the plan's settings: the scores or the test, the curve, the alarm."""
+        bits = self.detector.design if isinstance(self.detector, BitDetector) else None
+        alarm = None
+        if self.alarm is not None and self.voters is not None:
+            alarm = {
+                "block": self.voters.block,
+                "threshold": self.alarm.threshold,
+                "false_alarm": self.alarm.false_alarm,
+            }
+        return {
+            "budget": str(self.epsilon),
+            "named": self.named,
+            "parts": [part.to_dict() for part in self.parts],
+            "errors": None if bits is None else [bits.alpha, bits.beta],
+            "alarm": alarm,
+            "curve": {"distances": self.curve.distances.tolist(), "failures": self.curve.failures.tolist()},
+        }
+
+    @classmethod
+    def from_dict(cls, document: dict[str, Any], plan: dict[str, Any]) -> Detection:
+        """The detection that :meth:`to_dict` wrote, for a plan of these settings.
+
+        Guarantees: its noise is made anew for the declared epsilon, or is that of a test which is checked to keep it.
+        The promises (curve, errors, false alarms) are read as they were written.
+        """
+        epsilon, method = fraction_from_json(document["budget"]), plan["method"]
+        if not epsilon > 0 or float(epsilon) != plan["epsilon"]:
+            raise InvalidDocument(f"budget={epsilon} must be epsilon={shown(plan['epsilon'])} before it was rounded.")
+        curve = FailureCurve(
+            integers_from_json(document["curve"]["distances"]),
+            numbers_from_json(document["curve"]["failures"]),
+            plan["runs"],
+        )
+        if (
+            len(curve.distances) != len(curve.failures)
+            or not len(curve.distances)
+            or np.any(np.diff(curve.distances) <= 0)
+        ):
+            raise InvalidDocument("The curve of the failures does not fit together.")
+        written = document["alarm"]
+        votes: dict[str, int] = {} if written is None else wholes_from_json(written, "block", "threshold", least=0)
+
+        def alarm(voters: BlockDesign | BitDesign) -> SuffixAlarm | None:
+            if written is None:
+                return None
+            return SuffixAlarm(*voters.votes, votes["threshold"], number_from_json(written["false_alarm"]))
+
+        def blocks(score: Score, budget: Fraction, block: int) -> BlockDetector:
+            found = BlockDesign(law_of(score), Tulap(budget, score.width), block)
+            return BlockDetector(score, found, alarm(found))
+
+        detector: Detector
+        parts: tuple[Score | PrivateTest | FitTest, ...]
+        voters: BlockDesign | BitDesign | None = None
+        if method in ("blocks", "direct"):
+            scores = [Score.from_dict(part) for part in document["parts"]]
+            parts, probe = tuple(scores), scores[0]
+            if method == "blocks":
+                detector = blocks(probe, epsilon, plan["block"])
+                voters = detector.design
+            else:
+                half = epsilon if written is None else epsilon / 2
+                found = DirectDesign.of(law_of(probe), half, plan["beta"])
+                direct = DirectDetector(probe, replace(found, stride=plan["block"]))
+                detector = direct
+                if written is not None:
+                    other = blocks(scores[1], half, max(votes["block"], 1))
+                    detector, voters = _SplitDetector(other, direct), other.design
+        else:
+            test = _bit_test(method, document["parts"][0], epsilon)
+            parts = (test,)
+            probe = test.score if isinstance(test, PrivateTest) else counter(test.domain.cells)
+            errors = numbers_from_json(document["errors"])
+            if test.n != plan["block"] or len(errors) != 2 or not np.all((errors >= 0) & (errors <= 0.5)):
+                raise InvalidDocument("The test of the blocks does not fit the plan.")
+            voters = BitDesign(test.n, *errors.tolist())
+            bits = pair_bits(test) if isinstance(test, PrivateTest) else fit_bits(test)
+            detector = BitDetector(voters, epsilon, bits, alarm(voters))
+        return cls(
+            method, epsilon, curve, plan["accuracy"], detector, plan["block"], plan["clamp"], plan["null"],
+            plan["alternative"], None if voters is None else alarm(voters), None if written is None else voters,
+            probe, parts, document["named"] is True,
+        )  # fmt: skip
+
+
+def _bit_test(method: str, document: dict[str, Any], epsilon: Fraction) -> PrivateTest | FitTest:
+    """The test of the blocks; refuses one whose noise is not made for replaced records at this epsilon."""
+    if method == "fit":
+        fit = FitTest.from_dict(document)
+        if fit.noise.epsilon > epsilon:
+            raise InvalidDocument("The test of the blocks costs more than the plan's epsilon.")
+        return fit
+    test = PrivateTest.from_dict(document)
+    plain = test.neighbours == "replace" and (test.scale, test.shift, test.max_rows_per_unit) == (1, 0, 1)
+    if not plain or not isinstance(test.noise, Tulap) or not test.noise.hides(test.score.width):
+        raise InvalidDocument("The test of the blocks is not one of single records that are replaced.")
+    if test.noise.epsilon > epsilon:
+        raise InvalidDocument("The test of the blocks costs more than the plan's epsilon.")
+    return test
+
 
 @dataclass(frozen=True, eq=False)
 class _SplitDetector:
@@ -271,7 +379,7 @@ class _SplitDetector:
         return self.blocks.ends(n)
 
 
-def auto_designs(pair: Pair, epsilon: Fraction, beta: float, false_alarm: float | None) -> list[Design]:
+def auto_designs(pair: Pair, epsilon: Fraction, beta: float, false_alarm: float | None) -> list[Detection]:
     """The designs of "direct" and "blocks" that are worth comparing.
 
     Where "no change" is an answer, blocks give it from the sums they release anyway; "direct" would split epsilon.
@@ -294,7 +402,7 @@ def design(
     method: str,
     false_alarm: float | None,
     problem: Problem | None = None,
-) -> Design:
+) -> Detection:
     """The detector of a method. Known ones are kept: they depend on public quantities only."""
     key = _key(pair, epsilon, beta, method, false_alarm)
     if key and key in _designs:
@@ -314,24 +422,24 @@ def _key(pair: Pair, *settings: Hashable) -> tuple[Hashable, ...] | None:
     return None if None in names else (*names, *settings)
 
 
-_designs: dict[tuple[Hashable, ...], Design] = {}
+_designs: dict[tuple[Hashable, ...], Detection] = {}
 _worth: dict[tuple[Hashable, ...], list[str]] = {}
 
 
-def _blocks(problem: Problem, beta: float, false_alarm: float | None) -> Design:
+def _blocks(problem: Problem, beta: float, false_alarm: float | None) -> Detection:
     clamp, _, block = _best_blocks(problem, beta, false_alarm)
     score = problem.score(clamp)
     found = BlockDesign(law_of(score), Tulap(problem.epsilon, score.width), block)
     curve = found.failures(beta, _runs(BLOCK_RUNS, beta))
     alarm = None if false_alarm is None else found.alarm(false_alarm, None)
     missed = None if alarm is None else found.missed(alarm, curve.distances)
-    return Design(
+    return Detection(
         "blocks", problem.epsilon, curve, curve.accuracy(beta, missed), BlockDetector(score, found, alarm), block,
         score.bounds(), *_names(problem), alarm, found, score, (score,), _named(problem),
     )  # fmt: skip
 
 
-def _direct(problem: Problem, beta: float, false_alarm: float | None) -> Design:
+def _direct(problem: Problem, beta: float, false_alarm: float | None) -> Detection:
     whole, alarm, voters = problem.epsilon, None, None
     if false_alarm is not None:
         problem = problem.at(whole / 2)
@@ -348,7 +456,7 @@ def _direct(problem: Problem, beta: float, false_alarm: float | None) -> Design:
         assert alarm is not None
         missed = voters.missed(alarm, curve.distances)
         detector = _SplitDetector(half.detector, DirectDetector(score, found))
-    return Design(
+    return Detection(
         "direct", whole, curve, curve.accuracy(beta, missed), detector, found.stride,
         score.bounds(), *_names(problem), alarm, voters, score, parts, _named(problem),
     )  # fmt: skip
@@ -367,7 +475,7 @@ def paper_test(problem: Problem) -> PrivateTest:
     return test
 
 
-def _paper(problem: Problem, beta: float, false_alarm: float | None) -> Design:
+def _paper(problem: Problem, beta: float, false_alarm: float | None) -> Detection:
     test = paper_test(problem)
     found = BitDesign(test.n, test.alpha, test.beta)
     bits, names = pair_bits(test), _names(problem)
@@ -385,14 +493,14 @@ def bit_design(
     clamp: tuple[float, float] | None,
     names: tuple[str, str],
     probe: Score,
-) -> Design:
+) -> Detection:
     """A detector from blocks' bits, with its alarm and its accuracy."""
     curve = found.failures()
     alarm = None if false_alarm is None else found.alarm(false_alarm, None)
     missed = None if alarm is None else found.missed(alarm, curve.distances)
     accuracy = curve.accuracy(beta, missed)
     detector = BitDetector(found, epsilon, bits, alarm)
-    return Design(method, epsilon, curve, accuracy, detector, found.block, clamp, *names, alarm, found, probe)
+    return Detection(method, epsilon, curve, accuracy, detector, found.block, clamp, *names, alarm, found, probe)
 
 
 def _runs(fewest: int, beta: float) -> int:
@@ -457,7 +565,7 @@ def _search_direct(problem: Problem, beta: float) -> tuple[Clamp, float]:
 ERRORS = (1 / 6, 0.05)
 
 
-def unknown_design(null: Any, distance: float, epsilon: Fraction, beta: float, false_alarm: float | None) -> Design:
+def unknown_design(null: Any, distance: float, epsilon: Fraction, beta: float, false_alarm: float | None) -> Detection:
     """The detector for a change from P to any law at least ``distance`` away.
 
     Guarantees: a block of the new regime is taken for an old one with at most the test's type II error, whatever the
@@ -477,7 +585,7 @@ def unknown_design(null: Any, distance: float, epsilon: Fraction, beta: float, f
 def block_test(null: Any, distance: float, epsilon: Fraction, error: float) -> FitTest:
     """The goodness-of-fit test on the smallest block at which both of its errors are at most ``error``."""
     size = fit_sample_size(null, distance=distance, epsilon=epsilon, alpha=error, beta=error)
-    return fit_design(null, distance=distance, epsilon=epsilon, n=size, alpha=error)
+    return design_fit(null, distance=distance, epsilon=epsilon, n=size, alpha=error)
 
 
 def fit_vote(test: FitTest, counts: Integers, source: Source) -> int:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from privatest import _validate
 from privatest.changepoint import rivals
-from privatest.changepoint.change_plan import METHODS, ChangePlan, plan_change
+from privatest.changepoint.change_plan import METHODS, ChangePlan, design_change
 from privatest.errors import InvalidInput
 from privatest.hypotheses import Pair, make_pair
 from privatest.rational import Number
@@ -76,7 +76,7 @@ def evaluate_change(
     """Run detectors on the same ``runs`` series of n simulated records and tell how far off they were.
 
     Args:
-        null, alternative, epsilon, beta, false_alarm: as for :func:`plan_change`.
+        null, alternative, epsilon, beta, false_alarm: as for :func:`design_change`.
         change: k*, the index of the first new record (n: nothing changes). None: uniform on the middle three fifths.
         methods: methods of ours, and names among ``RIVALS``. A rival that does not apply to the pair is left out.
         rng: all randomness of the simulation.
@@ -90,7 +90,9 @@ def evaluate_change(
     found = []
     for name in methods:
         if name in METHODS:
-            plan = plan_change(null, alternative, epsilon=epsilon, n=n, beta=beta, method=name, false_alarm=false_alarm)
+            plan = design_change(
+                null, alternative, epsilon=epsilon, n=n, beta=beta, method=name, false_alarm=false_alarm
+            )
             found.append(_ours(plan, name, series, truth, rng))
             continue
         _validate.choice((*METHODS, *RIVALS), methods=name)
@@ -122,7 +124,7 @@ def _ours(
 ) -> Evaluation:
     errors, outside = [], 0
     for row, k in zip(series, truth, strict=True):
-        point = plan.detect(row, rng=rng)
+        point = plan.run(row, rng=rng)
         if point.index is not None:
             errors.append(abs(point.index - int(k)))
         outside += point.index is None or abs(point.index - int(k)) > plan.accuracy

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from privatest import _validate, markup
+from privatest import _validate
 from privatest.changepoint.change_point import Alarm
 from privatest.changepoint.state_file import StateFile
 from privatest.changepoint.stream import Single, Stream
 from privatest.changepoint.tuned_watch import Targets, pair_watch, unknown_watch
 from privatest.changepoint.watch import Intervals, Watch
 from privatest.charge import fingerprint, make_charge
+from privatest.decision.design import Fact, Told
 from privatest.engines.protocol import ORDERED, Records
 from privatest.engines.sources import open_for
 from privatest.errors import InvalidInput
@@ -32,7 +33,7 @@ METHODS = ("cusum", "paper")
 _PLAIN = frozenset({float, int, bool, str})
 
 
-class Monitor(Single):
+class Monitor(Single, Told):
     r"""Watch a stream for a change from P (``null``) to Q (``alternative``), with epsilon-privacy for all of it.
 
     Records are gathered in blocks, each of which releases its noisy sum (or, for an unknown alternative, the bit of a
@@ -374,19 +375,24 @@ class Monitor(Single):
 
         return pictures.monitor(self, ax)
 
-    def _repr_html_(self) -> str:
+    @property
+    def title(self) -> str:
+        """What this is."""
+        return "Monitor"
+
+    def facts(self) -> list[Fact]:
+        """The question, the promises, and what was released so far."""
         watch = self._stream.watch
-        facts = (
-            ("from, to", f"{watch.null}, {watch.alternative}"),
-            ("alarm", "none" if self.alarm is None else str(self.alarm)),
-            ("records seen", self.seen),
-            ("epsilon, for the whole stream", self.epsilon),
-            ("method, block", f"{self.method}, {self.block} records"),
-            ("mean time between false alarms, at least", self.mean_time_between_false_alarms),
-            ("expected delay, at most", self.expected_delay),
-            ("private", "yes" if self.private else "NO: simulated"),
-        )
-        return markup.fact_table("Monitor", facts)
+        return [
+            ("from, to", f"{watch.null}, {watch.alternative}", ""),
+            ("alarm", "none" if self.alarm is None else str(self.alarm), ""),
+            ("records seen", self.seen, "the stream goes on with this record"),
+            ("epsilon, for the whole stream", self.epsilon, ""),
+            ("method, block", f"{self.method}, {self.block} records", ""),
+            ("mean time between false alarms, at least", self.mean_time_between_false_alarms, "in records"),
+            ("expected delay, at most", self.expected_delay, "in records"),
+            ("private", "yes" if self.private else "NO: simulated", ""),
+        ]
 
     def to_dict(self) -> dict[str, Any]:
         """Settings, promises and what was released so far: plain values, ready for JSON."""

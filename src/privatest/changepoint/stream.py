@@ -25,6 +25,7 @@ from privatest.changepoint.change_point import Alarm
 from privatest.changepoint.state_file import FORMAT, StateFile
 from privatest.changepoint.watch import FitBlocks, Progress, SumBlocks, Watch
 from privatest.charge import Charge
+from privatest.documents import reading
 from privatest.engines.protocol import Column, Records
 from privatest.errors import InvalidDocument, InvalidInput, RequestConflict
 from privatest.privacy import Source, system_source
@@ -197,7 +198,7 @@ class Stream(Single):
             raise InvalidDocument(
                 f"The monitor of the state {file.path.name!r} was saved to another file later. Load that one."
             )
-        try:
+        with reading(f"the state {file.path.name!r} ({FORMAT})"):
             watch = Watch.from_dict(content["design"])
             stream = cls(watch, dict(content["asked"]), source, file)
             stream.name, stream._generation = str(content["id"]), int(content["generation"]) + 1
@@ -211,10 +212,6 @@ class Stream(Single):
             stream._open.go_to(int(content["start"]))
             if stream._open.start != stream._origin + stream._progress.blocks * watch.block:
                 raise InvalidDocument("The progress of the monitor does not fit its blocks.")
-        except (KeyError, TypeError, ValueError, OverflowError, ZeroDivisionError) as error:
-            if isinstance(error, InvalidDocument):
-                raise
-            raise InvalidDocument(f"The state {file.path.name!r} cannot be read ({FORMAT}): {error}") from None
         return stream
 
     def design(self) -> dict[str, Any]:

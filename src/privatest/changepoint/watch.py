@@ -26,7 +26,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 
 from privatest.changepoint.detectors import fit_vote
-from privatest.documents import integers_from_json
+from privatest.documents import integers_from_json, wholes_from_json
 from privatest.engines.arrays import SequenceRecords
 from privatest.engines.protocol import NO_ENDS, Records, counter, indexer
 from privatest.engines.sources import score_series
@@ -233,12 +233,9 @@ def blocks_from_dict(document: dict[str, Any]) -> SumBlocks | FitBlocks:
     noise = noise_from_dict(document["noise"])
     if not isinstance(noise, Tulap):
         raise InvalidDocument("The noise of a monitor must be of kind 'tulap'.")
-    numbers = [document[name] for name in ("block", "first", "bin_width")]
-    if not all(type(number) is int for number in numbers) or numbers[0] < 1 or numbers[2] < 1:
-        raise InvalidDocument("block, first and bin_width must be whole numbers.")
-    block, first, bin_width = numbers
+    sizes, first = wholes_from_json(document, "block", "bin_width", least=1), wholes_from_json(document, "first")
     votes = integers_from_json(document["votes"])
-    return SumBlocks(Score.from_dict(document["score"]), noise, block, first, bin_width, votes)
+    return SumBlocks(Score.from_dict(document["score"]), noise, table=votes, **sizes, **first)
 
 
 @dataclass(frozen=True)
@@ -289,7 +286,7 @@ class Cusum:
 
     def progress_from_dict(self, document: dict[str, Any]) -> CusumProgress:
         """What :meth:`progress_to_dict` wrote."""
-        found = CusumProgress(*_whole(document, "blocks", "level", "zero"))
+        found = CusumProgress(**wholes_from_json(document, "blocks", "level", "zero", least=0))
         if not 0 <= found.zero <= found.blocks:
             raise InvalidDocument("The progress of the monitor does not fit together.")
         return found
@@ -350,7 +347,7 @@ class Intervals:
         last, present = document["last"], document["present"]
         if not all(bit in (1, -1) for bit in (*last, *present)) or len(last) not in (0, self.interval):
             raise InvalidDocument("The progress of the monitor does not fit together.")
-        return IntervalsProgress(_whole(document, "blocks")[0], tuple(last), tuple(present))
+        return IntervalsProgress(wholes_from_json(document, "blocks", least=0)["blocks"], tuple(last), tuple(present))
 
 
 Rule = Cusum | Intervals
@@ -360,17 +357,10 @@ Progress = CusumProgress | IntervalsProgress
 def rule_from_dict(document: dict[str, Any]) -> Rule:
     """What ``to_dict`` wrote."""
     if document["kind"] == Cusum.kind:
-        return Cusum(*_whole(document, "threshold"))
+        return Cusum(**wholes_from_json(document, "threshold", least=0))
     if document["kind"] == Intervals.kind:
-        return Intervals(*_whole(document, "interval"))
+        return Intervals(**wholes_from_json(document, "interval", least=0))
     raise InvalidDocument(f"Unknown rule {document['kind']!r}.")
-
-
-def _whole(document: dict[str, Any], *names: str) -> list[int]:
-    values = [document[name] for name in names]
-    if not all(type(value) is int and value >= 0 for value in values):
-        raise InvalidDocument(f"{', '.join(names)} must be whole numbers.")
-    return values
 
 
 _NUMBERS = ("beta", "mean_time_between_false_alarms", "expected_delay")

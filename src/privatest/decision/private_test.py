@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
-import numpy as np
-
-from privatest import _validate, markup
-from privatest.charge import charged, make_charge, replayed
+from privatest import _validate
+from privatest.decision.design import Design, Fact
 from privatest.decision.release import Decision, Release
-from privatest.documents import document_from_json, fraction_from_json, number_from_json
+from privatest.documents import fraction_from_json, number_from_json, texts_from_json, wholes_from_json
 from privatest.errors import InvalidDocument, InvalidInput, shown
 from privatest.laws.total import NoisyTotal
-from privatest.privacy import Noise, noise_from_dict, seeded_source, system_source
+from privatest.privacy import Noise, Source, noise_from_dict
 from privatest.privacy.neighbours import NEIGHBOURS, Neighbourhood
 from privatest.rational import rational
 from privatest.scores import Score
@@ -25,13 +23,15 @@ from privatest.scores import Score
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from privatest.engines import Need, Records
+
 __all__ = ["FORMAT", "NEIGHBOURS", "PrivateTest"]
 
 FORMAT = "privatest/test/2"
 
 
 @dataclass(frozen=True, eq=False)
-class PrivateTest:
+class PrivateTest(Design[Release]):
     r"""Decide P ("null") when :math:`\sum_i (M s(x_i) - C) + N > \kappa`, else Q ("alternative").
 
     Guarantees: running it on data is epsilon-differentially private: the noise hides whatever difference of the total
@@ -52,6 +52,9 @@ class PrivateTest:
         scale, shift: M and C; 1 and 0 where n is public, else what makes the threshold the same whatever n is.
         budget: epsilon exactly, where it is no short decimal (1/3, say); ``epsilon`` is then its double.
     """
+
+    FORMAT: ClassVar[str] = FORMAT
+    KIND: ClassVar[str] = "test"
 
     name: str
     score: Score
@@ -145,63 +148,41 @@ class PrivateTest:
         """1 - alpha - beta."""
         return 1.0 - self.alpha - self.beta
 
-    def run(
-        self,
-        data: Any,
-        *,
-        column: str | None = None,
-        unit: str | None = None,
-        order: str | None = None,
-        ledger: Any = None,
-        dataset: str | None = None,
-        request: str | None = None,
-        rng: np.random.Generator | None = None,
-    ) -> Release:
-        """Run the test once on data: of exactly n records where n is public, of any number where it is not.
+    @property
+    def need(self) -> Need:
+        """At most ``max_rows_per_unit`` rows of one person."""
+        from privatest.engines import Need  # planning needs no engine
 
-        Args:
-            data: array, list, pandas/polars/pyarrow column, a data frame, file, SQL table or Spark DataFrame together
-                with ``column``.
-            column: which column holds the records.
-            unit: which column says whose record it is. At most ``max_rows_per_unit`` records of each are used; records
-                that say nobody's are not used.
-            order: which column gives the order of time (no test looks at it).
-            ledger, dataset, request: charge epsilon to the data set's budget before anything is computed. The same
-                request again returns the same release, free of charge.
-            rng: only for simulations: a seeded generator in place of the operating system's randomness. The
-                release then says that it is simulated, and is not private.
-        """
-        from privatest import engines  # planning needs none of them
+        return Need(rows=self.max_rows_per_unit)
+
+    @property
+    def outcome(self) -> type[Release]:
+        """A release."""
+        return Release
+
+    def question(self) -> dict[str, Any]:
+        """The whole test but for its budget: the exact epsilon stands in the charge itself."""
+        return {"test": {name: value for name, value in self.to_dict().items() if name != "budget"}}
+
+    def _named(self, where: Mapping[str, str | None]) -> dict[str, str | None]:
+        return {"column": where["column"], "unit": where["unit"]}
+
+    def check(self, records: Records, *, charging: bool) -> None:  # noqa: ARG002 - the same without a charge
+        """Type, and number where it is public; a law that cannot be computed is refused now, not after the draw."""
         from privatest.engines.protocol import check_count
 
-        charge = make_charge(
-            ledger,
-            dataset,
-            request,
-            epsilon=self.price,
-            # The exact epsilon stands in the charge itself.
-            design=lambda: {"test": _without_budget(self.to_dict()), "column": column, "unit": unit},
-            simulated=rng is not None,
-            data=data,
-        )
-        if (earlier := replayed(charge, Release.from_dict)) is not None:
-            return earlier
-        need = engines.Need(rows=self.max_rows_per_unit)
-        records = engines.open_for(need, data, column=column, unit=unit, order=order)
         records.check(self.score)
         if self.neighbours == "replace":
             check_count(records.count(), self.n)
         if self.private:
-            _ = self.alpha  # a law that cannot be computed is refused now, not when the noise is drawn
-        source = system_source if rng is None else seeded_source(rng)
+            _ = self.alpha
 
-        def released() -> Release:
-            total = self.scale * records.total(self.score)
-            if self.shift:
-                total -= self.shift * records.count()
-            return self.release(total + self.noise.draw(source), simulated=rng is not None)
-
-        return charged(charge, released, Release.from_dict)
+    def answer(self, records: Records, source: Source, *, simulated: bool) -> Release:
+        """The noisy total's release."""
+        total = self.scale * records.total(self.score)
+        if self.shift:
+            total -= self.shift * records.count()
+        return self.release(total + self.noise.draw(source), simulated=simulated)
 
     @property
     def price(self) -> Fraction | None:
@@ -235,22 +216,27 @@ class PrivateTest:
 
         return pictures.private_test(self, ax, release=release)
 
-    def _repr_html_(self) -> str:
-        facts = (
-            ("P", self.null),
-            ("Q", self.alternative),
-            ("epsilon", self.epsilon if self.private else "infinite: NOT PRIVATE"),
-            ("records n", self.n),
-            ("type I error alpha", self.alpha),
-            ("type II error beta", self.beta),
-            ("advantage", self.advantage),
-            ("clamp", self.clamp),
-            ("noise", self.noise.describe()),
-            ("threshold", self.threshold),
-            ("neighbours", self.neighbours),
-            ("rows used of one person, at most", self.max_rows_per_unit),
-        )
-        return markup.fact_table(f"Private test {self.name!r}", facts)
+    @property
+    def title(self) -> str:
+        """Names the test."""
+        return f"Private test {self.name!r}"
+
+    def facts(self) -> list[Fact]:
+        """The question, the exact error rates, and what the test does to a record."""
+        return [
+            ("P", self.null, "the null hypothesis"),
+            ("Q", self.alternative, "the alternative"),
+            ("epsilon", self.epsilon if self.private else "infinite: NOT PRIVATE", "privacy loss of one run"),
+            ("records n", self.n, "public" if self.neighbours == "replace" else "expected; not revealed"),
+            ("type I error alpha", self.alpha, 'says "alternative" under P; exact'),
+            ("type II error beta", self.beta, 'says "null" under Q; exact'),
+            ("advantage", self.advantage, "1 - alpha - beta"),
+            ("clamp", self.clamp, "the least and the most that one record adds, in nats"),
+            ("noise", self.noise.describe(), "added to the total"),
+            ("threshold", self.threshold, '"null" above it, in nats'),
+            ("neighbours", self.neighbours, "which data sets the guarantee compares"),
+            ("rows used of one person, at most", self.max_rows_per_unit, "all of them together are protected"),
+        ]
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON document from which :meth:`from_dict` restores the test exactly."""
@@ -272,52 +258,24 @@ class PrivateTest:
         }
 
     @classmethod
-    def from_dict(cls, document: dict[str, Any]) -> PrivateTest:
-        """The test that :meth:`to_dict` wrote; refuses one that is not private at its declared epsilon."""
-        if not isinstance(document, dict) or document.get("format") != FORMAT:
-            found = document.get("format") if isinstance(document, dict) else type(document).__name__
-            raise InvalidDocument(f"Not a test this version can read: format {found!r}, expected {FORMAT!r}.")
-        try:
-            written, n = document["epsilon"], document["n"]
-            epsilon = math.inf if written == "inf" else number_from_json(written)
-            if not epsilon > 0 or type(n) is not int or n < 1:
-                raise InvalidDocument(f"epsilon={shown(epsilon)} and n={shown(n)} must both be positive.")
-            texts = {key: document[key] for key in ("name", "neighbours", "null", "alternative")}
-            if not all(isinstance(text, str) for text in texts.values()):
-                raise InvalidDocument(f"{', '.join(texts)} must be texts.")
-            whole = {key: document[key] for key in ("max_rows_per_unit", "scale", "shift")}
-            if not all(type(number) is int for number in whole.values()):
-                raise InvalidDocument(f"{', '.join(whole)} must be whole numbers.")
-            return cls(
-                score=Score.from_dict(document["score"]),
-                noise=noise_from_dict(document["noise"]),
-                cutoff=fraction_from_json(document["cutoff"]),
-                epsilon=epsilon,
-                n=n,
-                budget=fraction_from_json(document["budget"]) if "budget" in document else None,
-                **texts,
-                **whole,
-            )
-        except InvalidDocument:
-            raise
-        except InvalidInput as error:
-            raise InvalidDocument(f"The document describes a test that cannot be: {error}") from None
-        except (KeyError, TypeError, ValueError, OverflowError) as error:
-            raise InvalidDocument(f"The test cannot be read: {error!r}.") from None
-
-    def to_json(self) -> str:
-        """JSON text from which :meth:`from_json` restores the test exactly."""
-        return json.dumps(self.to_dict(), allow_nan=False)
-
-    @classmethod
-    def from_json(cls, text: str | bytes) -> PrivateTest:
-        """The test that :meth:`to_json` wrote."""
-        return cls.from_dict(document_from_json(text))
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, PrivateTest):
-            return NotImplemented
-        return self is other or self.to_dict() == other.to_dict()
+    def _read(cls, document: dict[str, Any]) -> PrivateTest:
+        written = document["epsilon"]
+        epsilon = math.inf if written == "inf" else number_from_json(written)
+        if not epsilon > 0:
+            raise InvalidDocument(f"epsilon={shown(epsilon)} must be positive.")
+        fields: dict[str, Any] = {
+            **texts_from_json(document, "name", "neighbours", "null", "alternative"),
+            **wholes_from_json(document, "n", least=1),
+            **wholes_from_json(document, "max_rows_per_unit", "scale", "shift"),
+        }
+        return cls(
+            score=Score.from_dict(document["score"]),
+            noise=noise_from_dict(document["noise"]),
+            cutoff=fraction_from_json(document["cutoff"]),
+            epsilon=epsilon,
+            budget=fraction_from_json(document["budget"]) if "budget" in document else None,
+            **fields,
+        )
 
     def __hash__(self) -> int:
         return hash((self.name, self.cutoff, self.epsilon, self.n, self.score.width))
@@ -331,7 +289,3 @@ class PrivateTest:
             f"clamp=({low:.6g}, {high:.6g}), width={self.score.width}, noise={self.noise.describe()}, "
             f"threshold={self.threshold:.6g}, neighbours={self.neighbours!r}{rows})"
         )
-
-
-def _without_budget(document: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in document.items() if name != "budget"}

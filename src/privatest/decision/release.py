@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from privatest import markup
 from privatest.charge import Receipt
+from privatest.decision.design import Fact, Outcome
 
 __all__ = ["Decision", "Release"]
 
@@ -15,7 +14,7 @@ Decision = Literal["null", "alternative"]
 
 
 @dataclass(frozen=True)
-class Release:
+class Release(Outcome):
     """The outcome of running a test on data.
 
     Guarantees: the triple (decision, statistic, pvalue) is epsilon-differentially private, being computed from
@@ -32,6 +31,7 @@ class Release:
         neighbours: which pairs of data sets the guarantee compares.
         simulated: True when the randomness came from a generator of the caller's: such a release is not private.
         receipt: what the ledger noted beside it, with a fingerprint to keep; None without a ledger.
+        design: the test that was run, for :meth:`plot`; no part of its documents, None in one that was read.
     """
 
     decision: Decision
@@ -44,43 +44,27 @@ class Release:
     simulated: bool = False
     receipt: Receipt | None = field(default=None, compare=False, repr=False)
 
-    @property
-    def replayed(self) -> Receipt | None:
-        """The receipt, where this is an answer recorded earlier: nothing was charged, the data given were not read."""
-        return self.receipt if self.receipt is not None and self.receipt.replayed else None
+    design: Any = field(default=None, compare=False, repr=False)
 
     @property
-    def private(self) -> bool:
-        """Whether the guarantee holds: finite epsilon and randomness from the operating system."""
-        return math.isfinite(self.epsilon) and not self.simulated
+    def title(self) -> str:
+        """What this is."""
+        return "Release"
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON (infinity as the text "inf")."""
-        document = asdict(self)
-        document |= {"private": self.private, **markup.receipt_document(self.receipt)}
-        if math.isinf(self.epsilon):
-            document["epsilon"] = "inf"
-        return document
+    def facts(self) -> list[Fact]:
+        """What left the data, and what it cost."""
+        return [
+            ("decision", self.decision, "the data look like P" if self.decision == "null" else "they do not"),
+            ("statistic", self.statistic, "with noise; large values speak for P"),
+            ("p-value", self.pvalue, "were P true"),
+            ("epsilon", self.epsilon, "privacy loss of this release"),
+            ("records n", self.n, ""),
+            ("test", self.test, ""),
+            *self._ending(),
+        ]
 
-    @classmethod
-    def from_dict(cls, document: dict[str, Any]) -> Release:
-        """The release that :meth:`to_dict` wrote."""
-        kept = {one.name: document[one.name] for one in fields(cls) if one.name != "receipt"}
-        kept["receipt"] = Receipt.from_dict(document.get("receipt"))
-        kept["epsilon"] = math.inf if kept["epsilon"] == "inf" else float(kept["epsilon"])
-        return cls(**kept)
-
-    def _repr_html_(self) -> str:
-        return markup.release_table("Release", self)
-
-    def __str__(self) -> str:
-        parts = [f"decision: {self.decision}"]
+    def _said(self) -> list[str]:
+        said = [f"decision: {self.decision}"]
         if self.statistic is not None and self.pvalue is not None:
-            parts.append(f"statistic {self.statistic:.6g}, p-value {self.pvalue:.4g}")
-        if self.simulated:
-            parts.append("SIMULATED, not private")
-        elif self.private:
-            parts.append(f"{self.epsilon:g}-differentially private ({self.neighbours})")
-        else:
-            parts.append("NOT PRIVATE (epsilon = inf)")
-        return "; ".join([*parts, *([self.replayed.note] if self.replayed else [])])
+            said.append(f"statistic {self.statistic:.6g}, p-value {self.pvalue:.4g}")
+        return said

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from privatest import _validate
+from privatest.documents import reading
 from privatest.engines import Records
 from privatest.engines.protocol import counter
 from privatest.errors import InvalidDistribution, InvalidDocument, InvalidInput
@@ -61,12 +62,10 @@ def domain_cells_from_dict(document: dict[str, Any]) -> Cells:
     """The cells that ``to_dict`` wrote."""
     if not isinstance(document, dict) or document.get("kind") != EdgeCells.kind:
         return cells_from_dict(document)
-    try:
+    with reading("the bins"):
         edges = tuple(float(edge) for edge in document["edges"])
         low, high = document["support"]
         ends = (-math.inf if low is None else float(low), math.inf if high is None else float(high))
-    except (KeyError, TypeError, ValueError) as error:
-        raise InvalidDocument(f"The bins cannot be read: {error!r}.") from None
     if not edges or not all(a < b for a, b in zip((ends[0], *edges), (*edges, ends[1]), strict=True)):
         raise InvalidDocument("The edges of the bins are not in increasing order.")
     return EdgeCells(edges, *ends)

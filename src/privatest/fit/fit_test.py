@@ -1,23 +1,21 @@
-"""What a goodness-of-fit test gives back. Nothing else leaves the data.
-
-A designed goodness-of-fit test: statistic, noise and threshold, frozen, printable, serialisable, ready to run.
-"""
+"""A designed goodness-of-fit test: statistic, noise and threshold, ready to run; and what it gives back."""
 
 from __future__ import annotations
 
-import json
 import math
-from dataclasses import asdict, dataclass, field, fields
+from collections.abc import Mapping
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from privatest import engines, markup
-from privatest.charge import Charge, Receipt, charged, make_charge, replayed
-from privatest.documents import document_from_json
-from privatest.engines.protocol import check_count, check_promise, counter
+from privatest import engines
+from privatest.decision import Release
+from privatest.decision.design import Design, Fact
+from privatest.documents import check_format, fraction_from_json, wholes_from_json
+from privatest.engines.protocol import check_count, counter
 from privatest.errors import InvalidDocument, InvalidInput, shown
 from privatest.fit.alternatives import Alternative
 from privatest.fit.candidates import Candidate, Target
@@ -25,19 +23,19 @@ from privatest.fit.domain import Domain, domain_cells_from_dict, histogram
 from privatest.fit.excess_law import ACCURACY, ExcessLaw
 from privatest.fit.grains import Grains
 from privatest.fit.statistic import Excess
-from privatest.privacy import Tulap, noise_from_dict, seeded_source, system_source
+from privatest.privacy import Source, Tulap, noise_from_dict
 from privatest.vectors import Floats
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["FORMAT", "Decision", "FitRelease", "FitTest"]
+__all__ = ["FORMAT", "FitRelease", "FitTest"]
 
-Decision = Literal["null", "alternative"]
+RELEASE_FORMAT = "privatest/fit-release/2"
 
 
 @dataclass(frozen=True)
-class FitRelease:
+class FitRelease(Release):
     """The outcome of running a goodness-of-fit test on data.
 
     Guarantees: decision, statistic and pvalue together are epsilon-differentially private, being computed
@@ -45,56 +43,39 @@ class FitRelease:
 
     Attributes:
         decision: "null" (the data look like P) or "alternative" (they come from some law away from P).
-        statistic: the noisy excess over its mean under P, for each record; 0 is expected under P, and large
-            values, of the size of the distance at most, speak against P.
-        pvalue: probability, were P true, of a statistic as large as this one.
+        statistic: minus the noisy excess over its mean under P, for each record; 0 is expected under P, large values
+            speak for P, and small ones, down to minus the distance or so, against it.
+        pvalue: probability, were P true, of a statistic as small as this one.
         epsilon: privacy loss of this release.
         n: number of records, which is public.
         test: the method, "binomial", "direct", "uniformity" or "grains".
         neighbours: which pairs of data sets the guarantee compares.
         simulated: True when the randomness came from a generator of the caller's: such a release is not private.
         receipt: what the ledger noted beside it, with a fingerprint to keep; None without a ledger.
+        design: the test that was run, for :meth:`plot`; no part of its documents, None in one that was read.
     """
 
-    decision: Decision
     statistic: float
     pvalue: float
-    epsilon: float
-    n: int
-    test: str
     neighbours: str = "replace"
-    simulated: bool = False
-    receipt: Receipt | None = field(default=None, compare=False, repr=False)
 
     @property
-    def replayed(self) -> Receipt | None:
-        """The receipt, where this is an answer recorded earlier: nothing was charged, the data given were not read."""
-        return self.receipt if self.receipt is not None and self.receipt.replayed else None
-
-    @property
-    def private(self) -> bool:
-        """Whether the guarantee holds: randomness from the operating system."""
-        return not self.simulated
+    def title(self) -> str:
+        """What this is."""
+        return "Goodness of fit"
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
-        return {**asdict(self), "private": self.private, **markup.receipt_document(self.receipt)}
+        return {**super().to_dict(), "format": RELEASE_FORMAT}
 
     @classmethod
-    def from_dict(cls, document: dict[str, Any]) -> FitRelease:
-        """The release that :meth:`to_dict` wrote."""
-        kept = {one.name: document[one.name] for one in fields(cls) if one.name != "receipt"}
-        return cls(**kept, receipt=Receipt.from_dict(document.get("receipt")))
-
-    def _repr_html_(self) -> str:
-        return markup.release_table("Goodness of fit", self)
-
-    def __str__(self) -> str:
-        kept = "SIMULATED, not private"
-        if self.private:
-            kept = f"{self.epsilon:g}-differentially private ({self.neighbours})"
-        text = f"decision: {self.decision}; statistic {self.statistic:.6g}, p-value {self.pvalue:.4g}; {kept}"
-        return f"{text}; {self.replayed.note}" if self.replayed else text
+    def from_dict(cls, document: Mapping[str, Any]) -> FitRelease:
+        """What :meth:`to_dict` wrote; the first version, which named no format, had the statistic's sign reversed."""
+        if "format" not in document:
+            document = {**document, "statistic": -document["statistic"]}
+        elif document["format"] != RELEASE_FORMAT:
+            check_format(dict(document), RELEASE_FORMAT, "release of a fit test")
+        return super().from_dict(document)
 
 
 FORMAT = "privatest/fit/1"
@@ -106,7 +87,7 @@ LOOKED_AT = {False: 5, True: 2}
 
 
 @dataclass(frozen=True, eq=False)
-class FitTest:
+class FitTest(Design[FitRelease]):
     r"""Decide "alternative" when :math:`T(N) + \text{noise} > \kappa`, else "null", for the histogram N of the data.
 
     Guarantees: running it on data is epsilon-differentially private (replace one record, n public): the noise
@@ -121,6 +102,9 @@ class FitTest:
         distance: the total variation distance from P (after binning) that the test is to detect.
         n: number of records.
     """
+
+    FORMAT: ClassVar[str] = FORMAT
+    KIND: ClassVar[str] = "fit test"
 
     candidate: Candidate
     domain: Domain
@@ -207,76 +191,43 @@ class FitTest:
             f"both from the exact law of the statistic, error below {ACCURACY:g}"
         )
 
-    def run(
-        self,
-        data: Any,
-        *,
-        column: str | None = None,
-        ledger: Any = None,
-        dataset: str | None = None,
-        request: str | None = None,
-        rng: np.random.Generator | None = None,
-    ) -> FitRelease:
-        """Run the test once on data of exactly n records.
+    @property
+    def price(self) -> Fraction:
+        """Epsilon, exactly."""
+        return self.noise.epsilon
 
-        Args:
-            data: array, list, pandas/polars/pyarrow column, a data frame, file, SQL table or Spark DataFrame together
-                with ``column``.
-            column: which column holds the records.
-            ledger, dataset, request: charge epsilon to the data set's budget before anything is computed. The same
-                request again returns the same release, free of charge.
-            rng: only for simulations: a seeded generator in place of the operating system's randomness. The
-                release then says that it is simulated, and is not private.
-        """
-        charge = self.charge(ledger, dataset, request, column, simulated=rng is not None, data=data)
-        if (earlier := replayed(charge, FitRelease.from_dict)) is not None:
-            return earlier
-        return self.run_on(engines.open_for(engines.Need(), data, column=column), charge, rng=rng)
+    @property
+    def need(self) -> engines.Need:
+        """One row of each person."""
+        return engines.Need()
 
-    def charge(
-        self,
-        ledger: Any,
-        dataset: str | None,
-        request: str | None,
-        column: str | None,
-        *,
-        simulated: bool,
-        data: Any = None,
-    ) -> Charge | None:
-        """What a run on that column charges; None without a ledger."""
-        return make_charge(
-            ledger,
-            dataset,
-            request,
-            epsilon=self.noise.epsilon,
-            design=lambda: {"fit": self.to_dict(), "column": column},
-            simulated=simulated,
-            data=data,
-        )
+    @property
+    def outcome(self) -> type[FitRelease]:
+        """A release."""
+        return FitRelease
 
-    def run_on(
-        self, records: engines.Records, charge: Charge | None = None, *, rng: np.random.Generator | None = None
-    ) -> FitRelease:
-        """:meth:`run` on records that are open already."""
-        check_promise(records.promise, engines.Need())
+    def question(self) -> dict[str, Any]:
+        """The whole test."""
+        return {"fit": self.to_dict()}
+
+    def check(self, records: engines.Records, *, charging: bool) -> None:  # noqa: ARG002 - the same without a charge
+        """Type and number; a law that cannot be computed is refused now, not after the draw."""
         records.check(counter(self.domain.cells))
         check_count(records.count(), self.n)
-        source = system_source if rng is None else seeded_source(rng)
+        _ = self.null_law
 
-        def released() -> FitRelease:
-            counts = histogram(records, self.domain.cells, self.odd_symbol)
-            if self.candidate.grains is not None:
-                counts = self.candidate.grains.draw(counts, source)
-            noisy = self.candidate.excess.of(counts) + self.noise.draw(source)
-            return self.release(noisy, simulated=rng is not None)
-
-        return charged(charge, released, FitRelease.from_dict)
+    def answer(self, records: engines.Records, source: Source, *, simulated: bool) -> FitRelease:
+        """The noisy statistic's release."""
+        counts = histogram(records, self.domain.cells, self.odd_symbol)
+        if self.candidate.grains is not None:
+            counts = self.candidate.grains.draw(counts, source)
+        return self.release(self.candidate.excess.of(counts) + self.noise.draw(source), simulated=simulated)
 
     def release(self, noisy: Fraction, *, simulated: bool = False) -> FitRelease:
         """Decision, statistic and p-value from a noisy T: post-processing, which costs no privacy."""
         return FitRelease(
             decision="alternative" if noisy > self.cutoff else "null",
-            statistic=(float(noisy) - self.null_law.mean) / (self.candidate.excess.width * self.n),
+            statistic=(self.null_law.mean - float(noisy)) / (self.candidate.excess.width * self.n),
             # A value of T + N as large as this one or larger: just above the lattice value below it.
             pvalue=self.null_law.above(noisy - Fraction(1, 2), self.noise),
             epsilon=self.epsilon,
@@ -291,18 +242,24 @@ class FitTest:
 
         return pictures.fit_test(self, ax, release=release)
 
-    def _repr_html_(self) -> str:
-        facts = (
-            ("P", self.domain.null + (f" ({self.domain.bins})" if self.domain.bins else "")),
-            ("distance", self.distance),
-            ("epsilon", self.epsilon),
-            ("records n", self.n),
-            ("type I error alpha", self.alpha),
-            ("type II error beta", self.beta),
-            ("hardest alternative", self.hardest_alternative),
-            ("neighbours", "replace"),
-        )
-        return markup.fact_table(f"Goodness-of-fit test {self.method!r}", facts)
+    @property
+    def title(self) -> str:
+        """Names the method."""
+        return f"Goodness-of-fit test {self.method!r}"
+
+    def facts(self) -> list[Fact]:
+        """The question and the error rates."""
+        bins = f" ({self.domain.bins})" if self.domain.bins else ""
+        return [
+            ("P", self.domain.null + bins, "the null hypothesis"),
+            ("distance", self.distance, "total variation from P that is to be detected"),
+            ("epsilon", self.epsilon, "privacy loss of one run"),
+            ("records n", self.n, "public"),
+            ("type I error alpha", self.alpha, 'says "alternative" under P'),
+            ("type II error beta", self.beta, 'says "null" at the distance, at most'),
+            ("hardest alternative", self.hardest_alternative, "attains beta"),
+            ("neighbours", "replace", "which data sets the guarantee compares"),
+        ]
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON document from which :meth:`from_dict` restores the test exactly."""
@@ -321,47 +278,24 @@ class FitTest:
         }
 
     @classmethod
-    def from_dict(cls, document: dict[str, Any]) -> FitTest:
-        """The test that :meth:`to_dict` wrote; refuses one that is not private at its declared epsilon."""
-        if not isinstance(document, dict) or document.get("format") != FORMAT:
-            found = document.get("format") if isinstance(document, dict) else type(document).__name__
-            raise InvalidDocument(f"Not a fit test this version can read: format {found!r}, expected {FORMAT!r}.")
-        try:
-            method, bins = str(document["method"]), document["bins"]
-            n, distance = document["n"], float(document["distance"])
-            p = np.array(document["probabilities"], dtype=np.float64)
-            if p.ndim != 1 or not np.all(p >= 0) or not abs(math.fsum(p.tolist()) - 1) < 1e-9:
-                raise InvalidDocument("The probabilities of the null do not sum to 1.")
-            if type(n) is not int or n < 1 or not 0 < distance < 1:
-                raise InvalidDocument(f"n={shown(n)} must be at least 1 and distance={shown(distance)} lie in (0, 1).")
-            if method not in ("binomial", "direct", "uniformity", "grains"):
-                raise InvalidDocument(f"Unknown method {method!r}.")
-            noise = noise_from_dict(document["noise"])
-            if not isinstance(noise, Tulap):
-                raise InvalidDocument("The noise of a goodness-of-fit test must be of kind 'tulap'.")
-            excess = Excess.from_dict(document["statistic"])
-            candidate = Candidate(method, excess, Grains.of(p) if method == "grains" else None)
-            cells = domain_cells_from_dict(document["cells"])
-            domain = Domain(cells, p, str(document["null"]), None if bins is None else str(bins))
-            return cls(candidate, domain, noise, Fraction(document["cutoff"]), distance, n)
-        except (KeyError, TypeError, ValueError, ZeroDivisionError) as error:
-            if isinstance(error, InvalidDocument):
-                raise
-            raise InvalidDocument(f"The test cannot be read: {error}") from None
-
-    def to_json(self) -> str:
-        """JSON text from which :meth:`from_json` restores the test exactly."""
-        return json.dumps(self.to_dict(), allow_nan=False)
-
-    @classmethod
-    def from_json(cls, text: str | bytes) -> FitTest:
-        """The test that :meth:`to_json` wrote."""
-        return cls.from_dict(document_from_json(text))
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, FitTest):
-            return NotImplemented
-        return self.to_dict() == other.to_dict()
+    def _read(cls, document: dict[str, Any]) -> FitTest:
+        method, bins = str(document["method"]), document["bins"]
+        n, distance = wholes_from_json(document, "n", least=1)["n"], float(document["distance"])
+        p = np.array(document["probabilities"], dtype=np.float64)
+        if p.ndim != 1 or not np.all(p >= 0) or not abs(math.fsum(p.tolist()) - 1) < 1e-9:
+            raise InvalidDocument("The probabilities of the null do not sum to 1.")
+        if not 0 < distance < 1:
+            raise InvalidDocument(f"distance={shown(distance)} must lie in (0, 1).")
+        if method not in ("binomial", "direct", "uniformity", "grains"):
+            raise InvalidDocument(f"Unknown method {method!r}.")
+        noise = noise_from_dict(document["noise"])
+        if not isinstance(noise, Tulap):
+            raise InvalidDocument("The noise of a goodness-of-fit test must be of kind 'tulap'.")
+        excess = Excess.from_dict(document["statistic"])
+        candidate = Candidate(method, excess, Grains.of(p) if method == "grains" else None)
+        cells = domain_cells_from_dict(document["cells"])
+        domain = Domain(cells, p, str(document["null"]), None if bins is None else str(bins))
+        return cls(candidate, domain, noise, fraction_from_json(document["cutoff"]), distance, n)
 
     def __hash__(self) -> int:
         return hash((self.method, self.cutoff, self.noise, self.distance, self.n))

@@ -26,8 +26,8 @@ from privatest.rational import Number
 __all__ = [
     "MOST_RECORDS",
     "Plan",
+    "design_fit",
     "designed",
-    "fit_design",
     "fit_sample_size",
     "goodness_of_fit",
     "rough_sample_size",
@@ -184,6 +184,7 @@ def goodness_of_fit(
     bins: int | None = None,
     method: str = "auto",
     column: str | None = None,
+    unit: str | None = None,
     ledger: Any = None,
     dataset: str | None = None,
     request: str | None = None,
@@ -194,24 +195,23 @@ def goodness_of_fit(
     Args:
         data: array, list, pandas/polars/pyarrow column, a data frame, file, SQL table or Spark DataFrame together with
             ``column``.
-        null: P, as for :func:`fit_design`.
+        null: P, as for :func:`design_fit`.
         distance: total variation distance to detect, in (0, 1).
         epsilon: privacy loss.
         alpha: type I error allowed.
         beta: type II error allowed; more than the data can give is refused. None runs the test whatever it is.
         bins: number of bins for a continuous or infinite P.
-        method: as for :func:`fit_design`.
-        column: which column holds the records.
-        ledger, dataset, request, rng: see :meth:`FitTest.run`.
+        method: as for :func:`design_fit`.
+        column, unit, ledger, dataset, request, rng: see :meth:`FitTest.run`.
     """
-    records = engines.open_for(engines.Need(), data, column=column)
+    records = engines.open_for(engines.Need(), data, column=column, unit=unit)
     n = records.count()
-    test = fit_design(null, distance=distance, epsilon=epsilon, n=n, alpha=alpha, beta=beta, bins=bins, method=method)
-    charge = test.charge(ledger, dataset, request, column, simulated=rng is not None, data=data)
-    return test.run_on(records, charge, rng=rng)
+    test = design_fit(null, distance=distance, epsilon=epsilon, n=n, alpha=alpha, beta=beta, bins=bins, method=method)
+    where = {"column": column, "unit": unit}
+    return test.run_opened(records, data, where, ledger=ledger, dataset=dataset, request=request, rng=rng)
 
 
-def fit_design(
+def design_fit(
     null: Any,
     *,
     distance: float,
@@ -236,7 +236,7 @@ def fit_design(
         method: "auto" takes whichever needs the fewest records of "direct" (a statistic made for P), "uniformity" (the
             statistic of Acharya, Sun and Zhang; uniform P only) and "grains" (Goldreich's map, then uniformity).
 
-    >>> test = fit_design([0.25] * 4, distance=0.3, epsilon=1, n=60)
+    >>> test = design_fit([0.25] * 4, distance=0.3, epsilon=1, n=60)
     >>> test.alpha <= 1/6 and test.beta <= 1/6
     True
     """
@@ -258,7 +258,7 @@ def fit_sample_size(
     bins: int | None = None,
     method: str = "auto",
 ) -> int:
-    """A number of records at which :func:`fit_design` has errors at most alpha and beta.
+    """A number of records at which :func:`design_fit` has errors at most alpha and beta.
 
     Guarantees: the test designed for the n returned meets both targets by its exact law; one designed for a
     number of records about 1 percent smaller was found not to.

@@ -23,7 +23,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy import stats
 
-from privatest.errors import InvalidDocument, InvalidInput
+from privatest.documents import reading
+from privatest.errors import InvalidInput
 from privatest.vectors import Integers
 
 __all__ = ["Excess", "uniformity", "uniformity_mean"]
@@ -128,10 +129,8 @@ class Excess:
     @classmethod
     def from_dict(cls, document: dict[str, Any]) -> Excess:
         """The statistic that :meth:`to_dict` wrote."""
-        try:
+        with reading("the statistic"):
             return cls(_whole(document["knots"], 2), _whole(document["weights"], 1), int(document["symbols"]))
-        except (KeyError, TypeError, ValueError, OverflowError) as error:
-            raise InvalidDocument(f"The statistic cannot be read: {error}") from None
 
 
 def _whole(values: list[Any], dimensions: int) -> Integers:

@@ -73,7 +73,7 @@ def private_test(test: PrivateTest, ax: Axes | None = None, *, release: Release 
 
 
 def fit_test(test: FitTest, ax: Axes | None = None, *, release: FitRelease | None = None) -> Axes:
-    """Laws of the noisy excess, for each record, under P and under the hardest alternative, with the threshold."""
+    """Laws of the noisy statistic, for each record, under P and under the hardest alternative, with the threshold."""
     laws = test.null_law, test.candidate.law(test.hardest_law, test.n)
     noise, cutoff = test.noise, float(test.cutoff)
     spread = [math.hypot(one.deviation, math.sqrt(noise.variance)) for one in laws]
@@ -84,9 +84,10 @@ def fit_test(test: FitTest, ax: Axes | None = None, *, release: FitRelease | Non
     edges: Floats = np.asarray(cutoff + step * places, dtype=np.float64)
     cdfs = [_noisy_cdf(one.values, one.masses, noise, edges) for one in laws]
     centre, scale = laws[0].mean, test.candidate.excess.width * test.n
-    shown, threshold = (edges - centre) / scale, (cutoff - centre) / scale
+    # The statistic is minus the excess: large values speak for P, so that the picture is read from right to left.
+    shown, threshold = (centre - edges[::-1]) / scale, (centre - cutoff) / scale
     # Not above the cutoff: "null".
-    below = np.arange(len(edges) - 1) < round((cutoff - edges[0]) / step)
+    below = (np.arange(len(edges) - 1) < round((cutoff - edges[0]) / step))[::-1]
     hardest = f"hardest law at distance {number(test.distance)}"
     with drawing(ax, (8.6, 4.2)) as axes:
         for cdf, text, colour, style, hatch, wrong, name, error in (
@@ -102,10 +103,10 @@ def fit_test(test: FitTest, ax: Axes | None = None, *, release: FitRelease | Non
             ),
             (cdfs[1], hardest, VERMILLION, "--", "....", below, BETA, test.beta),
         ):
-            _law(axes, shown, np.diff(cdf), text, colour, style)
-            _error(axes, shown, np.diff(cdf), wrong, f"{name} = {number(error, 3)}", colour, hatch)
-        _finish(axes, shown, threshold, 'right: "alternative"', release)
-        axes.set_xlabel("noisy excess over its mean under P, for each record")
+            _law(axes, shown, np.diff(cdf)[::-1], text, colour, style)
+            _error(axes, shown, np.diff(cdf)[::-1], wrong, f"{name} = {number(error, 3)}", colour, hatch)
+        _finish(axes, shown, threshold, 'left: "alternative"', release)
+        axes.set_xlabel("minus the noisy excess over its mean under P, for each record")
         title = f"What the fit test '{plain(test.method)}' releases from n = {test.n} records"
         axes.set_title(f"{title}, {EPSILON} = {number(test.epsilon)}")
         return axes

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from privatest.changepoint import ChangePlan, ChangePoint, plan_change
+from privatest.changepoint import ChangePlan, ChangePoint, design_change
 from privatest.errors import PrivatestError
-from privatest.fit import FitRelease, FitTest, fit_design
+from privatest.fit import FitRelease, FitTest, design_fit
 
 __all__ = ["redesign"]
 
@@ -19,13 +19,13 @@ def redesign(asked: dict[str, Any], result: Any) -> ChangePlan | FitTest | None:
     try:
         if isinstance(result, ChangePoint):
             rules = {name: asked[name] for name in DETECTORS if name in asked}
-            plan = plan_change(asked["null"], asked.get("alternative"), **rules)
+            plan = design_change(asked["null"], asked.get("alternative"), **rules)
             promised = plan.method, plan.accuracy, plan.beta, plan.false_alarm, plan.epsilon
             kept = result.method, result.accuracy, result.beta, result.false_alarm, result.epsilon
             return plan if promised == kept else None
         if isinstance(result, FitRelease):
             rules = {name: asked[name] for name in FITS if name in asked}
-            test = fit_design(asked["null"], n=result.n, **rules)
+            test = design_fit(asked["null"], n=result.n, **rules)
             return test if (test.method, test.epsilon) == (result.test, result.epsilon) else None
     except (PrivatestError, KeyError, TypeError):  # a law without a text of its own, or half a question
         return None

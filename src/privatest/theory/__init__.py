@@ -1,4 +1,4 @@
-"""The paper's decomposition of a pair and the exact advantages that follow from it."""
+"""The paper's objects: decomposition, exact advantages, sample complexity, coupling, Wasserstein distance."""
 
 from __future__ import annotations
 
@@ -10,17 +10,24 @@ from privatest.theory.complexity import (
     soft_clamped_advantage,
     soft_clamped_advantage_direct,
 )
+from privatest.theory.coupling import Coupling, coupling, largest_gain
 from privatest.theory.decomposition import Decomposition, Sets, decompose, decompose_pair
+from privatest.theory.wasserstein import Wasserstein, wasserstein
 
 __all__ = [
+    "Coupling",
     "Decomposition",
     "SampleComplexity",
     "Sets",
+    "Wasserstein",
+    "coupling",
     "decompose",
     "decompose_pair",
+    "largest_gain",
     "sample_complexity",
     "soft_advantage",
     "soft_advantage_direct",
     "soft_clamped_advantage",
     "soft_clamped_advantage_direct",
+    "wasserstein",
 ]

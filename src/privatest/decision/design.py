@@ -1,0 +1,273 @@
+"""What every designed object and every release have in common: one body of ``run``, one codec, one list of facts."""
+
+from __future__ import annotations
+
+import json
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
+
+import numpy as np
+
+from privatest import markup
+from privatest.charge import Receipt, charged, make_charge, replayed
+from privatest.documents import check_format, document_from_json, reading
+from privatest.errors import InvalidInput, shown
+from privatest.privacy import Source, seeded_source, system_source
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from privatest.engines import Need, Records
+
+__all__ = ["Design", "Fact", "Outcome", "Told"]
+
+Fact = tuple[str, object, str]
+"""Name, value, and what it means in a few words (or nothing, where the name says it)."""
+
+
+class Told(ABC):
+    """What is told to people as a title and a list of facts."""
+
+    @property
+    @abstractmethod
+    def title(self) -> str:
+        """What this is."""
+
+    @abstractmethod
+    def facts(self) -> list[Fact]:
+        """Everything worth knowing of it, in order: public numbers and what was released, never anything raw."""
+
+    def _repr_html_(self) -> str:
+        return markup.fact_table(self.title, [(name, value) for name, value, _ in self.facts()])
+
+
+class Outcome(Told):
+    """What a run on data gives back, of whatever question: a frozen dataclass of public and private values.
+
+    Its fields hold what left the data, ``epsilon``, ``simulated``, ``receipt`` and ``design``, the object that was run
+    (None where the outcome was read from a document): no document has the last one.
+    """
+
+    epsilon: float
+    neighbours: str
+    simulated: bool
+    receipt: Receipt | None
+    design: Any
+
+    @property
+    def replayed(self) -> Receipt | None:
+        """The receipt, where this is an answer recorded earlier: nothing was charged, the data given were not read."""
+        return self.receipt if self.receipt is not None and self.receipt.replayed else None
+
+    @property
+    def private(self) -> bool:
+        """Whether the guarantee holds: finite epsilon and randomness from the operating system."""
+        return math.isfinite(self.epsilon) and not self.simulated
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON (infinity as the text "inf")."""
+        values = {one.name: getattr(self, one.name) for one in fields(self) if one.name != "design"}  # type: ignore[arg-type]
+        plain = {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
+        told = {"private": self.private, **markup.receipt_document(self.receipt)}
+        return {**plain, **told, "epsilon": self.epsilon if math.isfinite(self.epsilon) else "inf"}
+
+    @classmethod
+    def from_dict(cls, document: Mapping[str, Any]) -> Self:
+        """What :meth:`to_dict` wrote; what an older version did not write yet has its default."""
+        with reading(f"the {cls.__name__}"):
+            known = [one.name for one in fields(cls) if one.name not in ("receipt", "design")]  # type: ignore[arg-type]
+            kept = {name: document[name] for name in known if name in document}
+            kept = {name: tuple(value) if isinstance(value, list) else value for name, value in kept.items()}
+            kept["epsilon"] = math.inf if kept["epsilon"] == "inf" else float(kept["epsilon"])
+            kept["receipt"] = Receipt.from_dict(document.get("receipt"))
+            return cls(**kept)
+
+    @property
+    def kept(self) -> str:
+        """How private it is, in words."""
+        if self.simulated:
+            return "SIMULATED, not private"
+        if not self.private:
+            return "NOT PRIVATE (epsilon = inf)"
+        return f"{self.epsilon:g}-differentially private ({self.neighbours})"
+
+    def _ending(self) -> list[Fact]:
+        """The facts that every outcome ends with."""
+        private = "yes" if self.private else "NO: simulated" if self.simulated else "NO"
+        return [
+            ("neighbours", self.neighbours, "which data sets the guarantee compares"),
+            ("private", private, self.kept),
+            *((name, value, "") for name, value in markup.receipt_facts(self.receipt)),
+        ]
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """The design's picture with this outcome in it; never the data."""
+        if self.design is None:
+            raise InvalidInput(
+                "This release was read from a document, which does not hold its design. Draw it with the design it "
+                "came from: design.plot(release=release)."
+            )
+        if not hasattr(self.design, "plot"):
+            raise InvalidInput(f"The release of a {self.design.KIND} is its decision: there is nothing to draw.")
+        picture: Axes = self.design.plot(ax, release=self)
+        return picture
+
+    def __str__(self) -> str:
+        return "; ".join([*self._said(), self.kept, *([self.replayed.note] if self.replayed else [])])
+
+    @abstractmethod
+    def _said(self) -> list[str]:
+        """The answer in a sentence or two, without what it costs."""
+
+
+R = TypeVar("R", bound=Outcome)
+
+
+class Design(Told, Generic[R]):
+    """A question that was made ready: frozen, printable, serialisable; :meth:`run` asks it of data.
+
+    Guarantees of every run: what needs no data, and what only looks at the data's structure, is refused before
+    anything is charged; the charge comes before the sum and the noise; only the outcome leaves.
+    """
+
+    FORMAT: ClassVar[str]
+    KIND: ClassVar[str]
+    UNFIT: ClassVar[Mapping[str, str]] = {"order": "it does not look at the order of the records. Leave order out"}
+    """Which of ``unit`` and ``order`` mean nothing, and why."""
+
+    @property
+    @abstractmethod
+    def price(self) -> Fraction | None:
+        """What a run costs, exactly; None where it is not private, which no budget pays for."""
+
+    @property
+    @abstractmethod
+    def need(self) -> Need:
+        """What is taken for granted of the records."""
+
+    @property
+    @abstractmethod
+    def outcome(self) -> type[R]:
+        """What a run gives back."""
+
+    @abstractmethod
+    def question(self) -> dict[str, Any]:
+        """All that an outcome depends on besides the data and where they lie, ready for JSON."""
+
+    @abstractmethod
+    def check(self, records: Records, *, charging: bool) -> None:
+        """Refuse records of another structure or number, and laws that cannot be computed; nothing is charged yet."""
+
+    @abstractmethod
+    def answer(self, records: Records, source: Source, *, simulated: bool) -> R:
+        """Sum, draw, release: what the charge pays for."""
+
+    def run(
+        self,
+        data: Any,
+        *,
+        column: str | None = None,
+        unit: str | None = None,
+        order: str | None = None,
+        ledger: Any = None,
+        dataset: str | None = None,
+        request: str | None = None,
+        rng: np.random.Generator | None = None,
+    ) -> R:
+        """Run it once on data: of exactly n records where n is public and given, else of any number.
+
+        Args:
+            data: array, list, pandas/polars/pyarrow column, a data frame, file, SQL table or Spark DataFrame together
+                with ``column``.
+            column: which column holds the records.
+            unit: which column says whose record it is. At most ``max_rows_per_unit`` records of each (one, where the
+                design has no such setting) are used; records that say nobody's are not used. Refused by what looks at
+                the order of records: what a person's rows hold would decide where everybody else's stand.
+            order: which column gives the order of time; refused by tests, which do not look at it.
+            ledger, dataset, request: charge epsilon to the data set's budget before anything is computed. The same
+                request again returns the same release, free of charge.
+            rng: only for simulations: a seeded generator in place of the operating system's randomness. The
+                release then says that it is simulated, and is not private.
+        """
+        where = {"column": column, "unit": unit, "order": order}
+        return self.run_opened(None, data, where, ledger=ledger, dataset=dataset, request=request, rng=rng)
+
+    def run_opened(
+        self,
+        records: Records | None,
+        data: Any,
+        where: Mapping[str, str | None],
+        *,
+        ledger: Any,
+        dataset: str | None,
+        request: str | None,
+        rng: np.random.Generator | None,
+    ) -> R:
+        """:meth:`run` on records that are open already: those of ``data``, which lie ``where``. None: to be opened."""
+        from privatest import engines  # planning needs none of them
+
+        for name, reason in self.UNFIT.items():
+            if where.get(name) is not None:
+                raise InvalidInput(f"{name}={shown(where[name])} cannot be given to a {self.KIND}: {reason}.")
+        charge = make_charge(
+            ledger,
+            dataset,
+            request,
+            epsilon=self.price,
+            design=lambda: {**self.question(), **self._named(where)},
+            simulated=rng is not None,
+            data=data,
+        )
+        found = replayed(charge, self.outcome.from_dict)
+        if found is None:
+            given: dict[str, Any] = {"source": data, **where} if records is None else {"source": records}
+            opened = engines.open_for(self.need, **given)
+            self.check(opened, charging=charge is not None)
+            source = system_source if rng is None else seeded_source(rng)
+            found = charged(
+                charge,
+                lambda: self.answer(opened, source, simulated=rng is not None),
+                self.outcome.from_dict,
+            )
+        return replace(found, design=self)  # type: ignore[type-var]
+
+    def _named(self, where: Mapping[str, str | None]) -> dict[str, str | None]:
+        """Where the records lie, as a request of a ledger tells one from another."""
+        return {name: value for name, value in where.items() if name == "column" or value is not None}
+
+    @abstractmethod
+    def to_dict(self) -> dict[str, Any]:
+        """A JSON document from which :meth:`from_dict` restores it exactly."""
+
+    @classmethod
+    @abstractmethod
+    def _read(cls, document: dict[str, Any]) -> Self:
+        """What a document of the right format holds; whatever error it raises is told as one of the document."""
+
+    @classmethod
+    def from_dict(cls, document: dict[str, Any]) -> Self:
+        """What :meth:`to_dict` wrote; refuses one that is not private at its declared epsilon."""
+        check_format(document, cls.FORMAT, cls.KIND)
+        with reading(f"the {cls.KIND}"):
+            return cls._read(document)
+
+    def to_json(self) -> str:
+        """JSON text from which :meth:`from_json` restores it exactly."""
+        return json.dumps(self.to_dict(), allow_nan=False)
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> Self:
+        """What :meth:`to_json` wrote."""
+        return cls.from_dict(document_from_json(text))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, type(self)):
+            return NotImplemented
+        return self is other or self.to_dict() == other.to_dict()
+
+    @abstractmethod
+    def __hash__(self) -> int: ...

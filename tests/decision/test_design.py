@@ -1,0 +1,140 @@
+"""What every design and every release have in common."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+
+import privatest as pt
+from privatest.decision.design import Design
+from privatest.errors import InvalidDocument, InvalidInput
+
+COINS = "bernoulli(0.2)", "bernoulli(0.8)"
+DATA = [0, 0, 1, 0, 0] * 8
+
+MADE: dict[str, Callable[[], Any]] = {
+    "test": lambda: pt.design(*COINS, epsilon=1, n=40),
+    "optimum": lambda: pt.optimum(*COINS, epsilon=1, n=40).test,
+    "fit": lambda: pt.design_fit([0.8, 0.2], distance=0.3, epsilon=1, n=40),
+    "blocks": lambda: pt.design_change(*COINS, epsilon=2, false_alarm=0.1),
+    "direct": lambda: pt.design_change(*COINS, epsilon=2, method="direct"),
+    "direct, no change": lambda: pt.design_change(*COINS, epsilon=4, method="direct", false_alarm=0.1),
+    "paper": lambda: pt.design_change(*COINS, epsilon=2, method="paper", false_alarm=0.1),
+    "distance": lambda: pt.design_change([0.8, 0.2], distance=0.5, epsilon=4),
+}
+
+
+@cache
+def made(kind: str) -> Any:
+    return MADE[kind]()
+
+
+def rng(seed: int = 5) -> np.random.Generator:
+    return np.random.default_rng(seed)
+
+
+@pytest.mark.parametrize("kind", MADE)
+def test_a_design_that_was_saved_asks_the_same(kind: str) -> None:
+    design = made(kind)
+    assert isinstance(design, Design)
+    again = type(design).from_json(design.to_json())
+    assert again == design
+    assert hash(again) == hash(design)
+    assert again.question() == design.question()
+    assert again.price == design.price
+    for seed in range(5):
+        assert again.run(DATA, rng=rng(seed)) == design.run(DATA, rng=rng(seed))
+
+
+@pytest.mark.parametrize("kind", MADE)
+def test_a_release_tells_reads_back_and_knows_its_design(kind: str) -> None:
+    design = made(kind)
+    release = design.run(DATA)
+    assert release.design is design
+    assert release.private
+    assert release.replayed is None
+    document = json.loads(json.dumps(release.to_dict()))
+    assert "design" not in document
+    again = type(release).from_dict(document)
+    assert again == release
+    assert again.design is None
+    assert not replace(release, simulated=True).private
+    for one in (design, release):
+        names = [name for name, _, _ in one.facts()]
+        assert len(set(names)) == len(names) >= 6
+        assert all(name in one._repr_html_() for name in names)
+
+
+@pytest.mark.parametrize("kind", MADE)
+@pytest.mark.parametrize("word", ["unit", "order"])
+def test_what_means_nothing_is_refused_by_name(kind: str, word: str) -> None:
+    refused = word == "unit" if isinstance(made(kind), pt.ChangePlan) else word == "order"
+    frame = {"x": np.array(DATA), "id": np.arange(len(DATA))}
+    pandas = pytest.importorskip("pandas")
+    if not refused:
+        assert made(kind).run(pandas.DataFrame(frame), column="x", **{word: "id"}).private
+        return
+    with pytest.raises(InvalidInput, match=f"{word}='id' cannot be given"):
+        made(kind).run(pandas.DataFrame(frame), column="x", **{word: "id"})
+
+
+@pytest.mark.parametrize("kind", MADE)
+def test_a_document_of_another_kind_or_version_is_refused_by_its_format(kind: str) -> None:
+    document = made(kind).to_dict()
+    for other in ("privatest/other/1", document["format"][:-1] + "99", None):
+        with pytest.raises(InvalidDocument, match=r"this version can read: format .*expected 'privatest/"):
+            type(made(kind)).from_dict({**document, "format": other})
+    with pytest.raises(InvalidDocument, match="version of privatest that wrote it"):
+        type(made(kind)).from_dict({**document, "format": document["format"][:-1] + "99"})
+    for name in document:
+        if name not in ("budget", "format"):
+            with pytest.raises(InvalidDocument):
+                type(made(kind)).from_dict({key: value for key, value in document.items() if key != name})
+
+
+def test_a_plan_cannot_be_edited_into_one_that_costs_more_than_it_says() -> None:
+    plan = made("blocks").to_dict()
+    with pytest.raises(InvalidDocument, match="before it was rounded"):
+        pt.ChangePlan.from_dict({**plan, "detection": {**plan["detection"], "budget": "9"}})
+    noisy = pt.ChangePlan.from_dict({**plan, "epsilon": 0.5, "detection": {**plan["detection"], "budget": "1/2"}})
+    assert noisy._design.detector.epsilon == noisy.price == pytest.approx(0.5)  # type: ignore[attr-defined]
+    paper = made("paper").to_dict()
+    cheaper = {**paper, "epsilon": 0.5, "detection": {**paper["detection"], "budget": "1/2"}}
+    with pytest.raises(InvalidDocument, match="costs more than the plan's epsilon"):
+        pt.ChangePlan.from_dict(cheaper)
+    away = pt.design(*COINS, epsilon=2, n=paper["block"], neighbours="add-remove").to_dict()
+    with pytest.raises(InvalidDocument, match="single records that are replaced"):
+        pt.ChangePlan.from_dict({**paper, "detection": {**paper["detection"], "parts": [away]}})
+    fit = made("distance").to_dict()
+    with pytest.raises(InvalidDocument, match="costs more than the plan's epsilon"):
+        pt.ChangePlan.from_dict({**fit, "epsilon": 0.5, "detection": {**fit["detection"], "budget": "1/2"}})
+
+
+@pytest.mark.parametrize("kind", ["test", "fit", "blocks"])
+def test_every_release_has_a_picture(kind: str) -> None:
+    pytest.importorskip("matplotlib")
+    release = made(kind).run(DATA)
+    assert release.plot() is not None
+    read = type(release).from_dict(release.to_dict())
+    if kind == "blocks":
+        assert read.plot() is not None
+    else:
+        with pytest.raises(InvalidInput, match=r"design\.plot\(release=release\)"):
+            read.plot()
+    with pytest.raises(InvalidInput, match="release of a histogram test is its decision"):
+        made("optimum").run(DATA).plot()
+
+
+def test_large_statistics_speak_for_the_null() -> None:
+    fit, test = made("fit"), made("test")
+    for design, like, unlike in ((fit, [0] * 32 + [1] * 8, [1] * 40), (test, [0] * 32 + [1] * 8, [1] * 40)):
+        near, far = design.run(like, rng=rng()), design.run(unlike, rng=rng())
+        assert near.statistic > far.statistic
+        assert near.pvalue > far.pvalue
+        assert (near.decision, far.decision) == ("null", "alternative")
