@@ -22,12 +22,8 @@ if TYPE_CHECKING:
     from privatest.changepoint import Alarm as Alarm
     from privatest.changepoint import ChangePlan as ChangePlan
     from privatest.changepoint import ChangePoint as ChangePoint
-    from privatest.changepoint import Evaluation as Evaluation
     from privatest.changepoint import Monitor as Monitor
-    from privatest.changepoint import MonitorEvaluation as MonitorEvaluation
     from privatest.changepoint import detect_change as detect_change
-    from privatest.changepoint import evaluate_change as evaluate_change
-    from privatest.changepoint import evaluate_monitor as evaluate_monitor
     from privatest.changepoint import plan_change as plan_change
     from privatest.decision import PrivateTest as PrivateTest
     from privatest.decision import Release as Release
@@ -63,13 +59,11 @@ _HOMES = {
     "ChangePoint": "changepoint",
     "Comparison": "power",
     "Decomposition": "theory",
-    "Evaluation": "changepoint",
     "FitRelease": "fit",
     "FitTest": "fit",
     "HistogramTest": "bounds",
     "Ledger": "ledger",
     "Monitor": "changepoint",
-    "MonitorEvaluation": "changepoint",
     "Optimum": "bounds",
     "Plan": "power",
     "PowerCurve": "power",
@@ -82,8 +76,6 @@ _HOMES = {
     "density": "hypotheses",
     "design": "power",
     "detect_change": "changepoint",
-    "evaluate_change": "changepoint",
-    "evaluate_monitor": "changepoint",
     "fit_design": "fit",
     "fit_sample_size": "fit",
     "goodness_of_fit": "fit",
