@@ -67,7 +67,7 @@ def imports(path: Path) -> Iterator[tuple[str, str]]:
 
 def inner_imports(tree: ast.Module, package: str) -> list[tuple[str, int]]:
     """Imports of the package's own modules inside functions: the function's name and the line."""
-    found = set()
+    found: dict[int, str] = {}
     for function in ast.walk(tree):
         if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
             for node in ast.walk(function):
@@ -78,8 +78,8 @@ def inner_imports(tree: ast.Module, package: str) -> list[tuple[str, int]]:
                 else:
                     continue
                 if own:
-                    found.add((function.name, node.lineno))
-    return sorted(found, key=lambda pair: pair[1])
+                    found[node.lineno] = function.name  # of the innermost: `walk` goes from the outside in
+    return [(name, line) for line, name in sorted(found.items())]
 
 
 def longest_chain(root: Path) -> list[str]:
