@@ -18,7 +18,7 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; 
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint bench mutants lowest clean system
+.PHONY: help run check test lint bench mutants lowest clean system
 
 help: ## show this list
 	@grep -E '^[a-z]+:.*## ' Makefile | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 16
@@ -28,6 +28,9 @@ run: $(PLAIN) ## do the main job on the example data set; results go to output/
 
 test: $(DEV) system ## run every test, the doctests and the documents' examples
 	@$(BIN)/python -m pytest --numprocesses=auto --dist=loadgroup
+
+check: $(DEV) ## a part of the tests that covers every folder, in about a minute
+	@$(BIN)/python -m pytest --quick --quiet --numprocesses=auto --dist=loadgroup
 
 # Some tests drive a real PostgreSQL server, a real JVM (Spark) and a real Chromium. As root we fetch what is missing
 # from Debian's packages; otherwise those tests are skipped, and say so.

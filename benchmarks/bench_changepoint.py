@@ -1,8 +1,8 @@
 """Private change points beside their rivals: errors, coverage of the stated accuracy, false alarms, speed.
 
-python benchmarks/bench_changepoint.py                 # all tables, some minutes
-python benchmarks/bench_changepoint.py errors speed    # some of them
-python benchmarks/bench_changepoint.py --runs 500      # fewer simulations
+python -m benchmarks.bench_changepoint                 # all tables, some minutes
+python -m benchmarks.bench_changepoint errors speed    # some of them
+python -m benchmarks.bench_changepoint --runs 500      # fewer simulations
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from privatest.changepoint import Monitor, design_change, evaluate_monitor
-from privatest.changepoint.evaluate import RIVALS, evaluate_change
+from benchmarks.evaluate import RIVALS, evaluate_change
+from benchmarks.evaluate_online import evaluate_monitor
+from privatest.changepoint import Monitor, design_change
 from privatest.changepoint.tuned_watch import Targets, pair_watch
 from privatest.hypotheses import make_pair
 from privatest.rational import rational

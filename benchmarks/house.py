@@ -1,34 +1,34 @@
 """How large the house is, and how many rooms one question walks through.
 
-``python benchmarks/house.py`` counts modules, lines and the longest chain of imports of the package that Python would
-import here, then follows the calls of a few everyday questions: which modules their functions stand in, how many lines
-those modules have, and how deep the calls nest.
+``python benchmarks/house.py`` counts modules, lines, names that occur twice, imports inside functions and the longest
+chain of imports, then follows the calls of a few everyday questions: which modules their functions stand in, how many
+lines those modules have, and how deep the calls nest. ``--before REV`` prints the same of that revision beside it.
 """
 
 from __future__ import annotations
 
+import argparse
 import ast
+import json
+import os
+import subprocess
 import sys
 import tempfile
-import threading
+import warnings
+from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
-import numpy as np
-
-import privatest as pt
-
-ROOT = Path(pt.__file__).resolve().parent
+PROJECT = Path(__file__).resolve().parents[1]
 
 
-def modules() -> dict[str, Path]:
-    """Every module of the package, by its dotted name."""
+def modules(root: Path) -> dict[str, Path]:
+    """Every module of the package that lies in `root`, by its dotted name."""
     found = {}
-    for path in sorted(ROOT.rglob("*.py")):
-        parts = [ROOT.name, *path.relative_to(ROOT).with_suffix("").parts]
+    for path in sorted(root.rglob("*.py")):
+        parts = [root.name, *path.relative_to(root).with_suffix("").parts]
         found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
     return found
 
@@ -37,12 +37,21 @@ def lines(path: Path) -> int:
     return len(path.read_text(encoding="utf-8").splitlines())
 
 
+def duplicate_names(root: Path) -> dict[str, list[str]]:
+    """File names that occur in more than one folder (but `__init__.py`), with where they do."""
+    paths = [path.relative_to(root) for path in modules(root).values() if path.name != "__init__.py"]
+    counts = Counter(path.name for path in paths)
+    return {
+        name: [path.as_posix() for path in paths if path.name == name] for name, n in sorted(counts.items()) if n > 1
+    }
+
+
 def imports(path: Path) -> Iterator[tuple[str, str]]:
     """What a module imports when it is imported itself, as (module, name)."""
 
     def statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
         for node in body:
-            if isinstance(node, (ast.Import, ast.ImportFrom)):
+            if isinstance(node, ast.Import | ast.ImportFrom):
                 yield node
             elif isinstance(node, ast.If) and "TYPE_CHECKING" not in ast.unparse(node.test):
                 yield from statements(node.body + node.orelse)
@@ -56,12 +65,29 @@ def imports(path: Path) -> Iterator[tuple[str, str]]:
             yield from ((node.module, alias.name) for alias in node.names)
 
 
-def longest_chain() -> list[str]:
+def inner_imports(tree: ast.Module, package: str) -> list[tuple[str, int]]:
+    """Imports of the package's own modules inside functions: the function's name and the line."""
+    found: dict[int, str] = {}
+    for function in ast.walk(tree):
+        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
+            for node in ast.walk(function):
+                if isinstance(node, ast.ImportFrom):
+                    own = node.level > 0 or (node.module or "").split(".")[0] == package
+                elif isinstance(node, ast.Import):
+                    own = any(alias.name.split(".")[0] == package for alias in node.names)
+                else:
+                    continue
+                if own:
+                    found[node.lineno] = function.name  # of the innermost: `walk` goes from the outside in
+    return [(name, line) for line, name in sorted(found.items())]
+
+
+def longest_chain(root: Path) -> list[str]:
     """The longest chain of modules of which each imports the next.
 
     A name that a folder's face hands on counts as imported from the module that has it.
     """
-    known = modules()
+    known = modules(root)
     faces = {name for name, path in known.items() if path.name == "__init__.py"}
     handed_on = {(face, name): module for face in faces for module, name in imports(known[face]) if module in known}
 
@@ -80,40 +106,18 @@ def longest_chain() -> list[str]:
 
     @cache
     def chain(name: str) -> tuple[str, ...]:
-        return (name, *max((chain(one) for one in graph[name]), key=len, default=()))
+        return (name, *max((chain(one) for one in sorted(graph[name])), key=len, default=()))
 
-    return list(max((chain(name) for name in graph), key=len))
-
-
-def walked(question: Callable[[], Any]) -> tuple[int, int, int]:
-    """Modules whose functions the question calls, their lines, and the deepest nesting of calls of the package."""
-    files: set[str] = set()
-    nesting = threading.local()
-    deepest = [0]
-
-    def watch(frame: FrameType, event: str, _: Any) -> None:
-        name = frame.f_code.co_filename
-        if event not in ("call", "return") or not name.startswith(str(ROOT)) or frame.f_code.co_name == "<module>":
-            return
-        nesting.depth = getattr(nesting, "depth", 0) + (1 if event == "call" else -1)
-        if event == "call":
-            files.add(name)
-            deepest[0] = max(deepest[0], nesting.depth)
-
-    threading.setprofile(watch)
-    sys.setprofile(watch)
-    try:
-        question()
-    finally:
-        sys.setprofile(None)
-        threading.setprofile(None)
-    return len(files), sum(lines(Path(name)) for name in files), deepest[0]
+    return list(max((chain(name) for name in graph), key=len, default=()))
 
 
 def questions(folder: Path) -> Iterator[tuple[str, Callable[[], Any]]]:
     """Everyday questions, each with its data ready."""
+    import numpy as np
     import pyarrow as pa
     import pyarrow.parquet as pq
+
+    import privatest as pt
 
     P, Q = "normal(0, 1)", "normal(1, 1)"
     rng = np.random.default_rng(1)
@@ -146,17 +150,99 @@ def questions(folder: Path) -> Iterator[tuple[str, Callable[[], Any]]]:
     yield "detect_change(parquet)", lambda: pt.detect_change(str(parquet), P, Q, epsilon=1, column="x")
     yield "Monitor.update", lambda: monitor.update(records)
     yield "goodness_of_fit", lambda: pt.goodness_of_fit(x, P, distance=0.3, epsilon=1, beta=None)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # starlette would rather have httpx2
+        from fastapi.testclient import TestClient
+
+    from privatest.studio import create_app
+
+    token = "a-token-of-the-house-0123456789"
+    app = create_app(folder=folder, ledger=pt.Ledger(book), token=token)
+    body = {"null": P, "alternative": Q, "epsilon": 1.0, "source": {"path": "f.csv"}, "column": "x"}
+
+    # Not entered as a context: then each question gets a fresh thread, whose calls are followed.
+    client = TestClient(app, base_url="http://127.0.0.1", headers={"authorization": f"Bearer {token}"})
+
+    def page() -> None:
+        answer = client.post("/api/run/test", json={**body, "dataset": "d", "request": "studio"})
+        if answer.status_code != 200:
+            raise RuntimeError(f"The studio answered {answer.status_code}: {answer.text}")
+
+    yield "studio's run, with its worker", page
+
+
+def counted() -> dict[str, Any]:
+    """All figures of the package that Python imports here, by name; a question that it cannot ask is None."""
+    import privatest as pt
+
+    try:  # beside this script, or as a module of the folder of benchmarks
+        from walk import following, walked
+    except ModuleNotFoundError:
+        from benchmarks.walk import following, walked
+
+    root = Path(pt.__file__).resolve().parent
+    found = modules(root)
+    trees = [ast.parse(path.read_text(encoding="utf-8")) for path in found.values()]
+    chain = longest_chain(root)
+    figures: dict[str, Any] = {
+        "modules": [len(found)],
+        "lines": [sum(map(lines, found.values()))],
+        "longest chain of imports": [len(chain)],
+        "file names that occur twice": [len(duplicate_names(root))],
+        "imports inside functions": [sum(len(inner_imports(tree, root.name)) for tree in trees)],
+    }
+    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as site:
+        notes = following(Path(site), root)
+        for name, question in questions(Path(folder)):
+            try:
+                files, depth = walked(question, root, notes)
+            except (AttributeError, TypeError) as error:  # another revision's names
+                print(f"{name}: {error}", file=sys.stderr)
+                figures[name] = None
+            else:
+                figures[name] = [len(files), sum(lines(Path(file)) for file in files), depth]
+    names = " > ".join(name.removeprefix(f"{root.name}.") for name in chain)
+    return {"figures": figures, "chain": names, "twice": duplicate_names(root)}
+
+
+def counted_in(source: Path) -> dict[str, Any]:
+    """The same of the package under `source`, in a process of its own."""
+    environment = {**os.environ, "PYTHONPATH": str(source)}
+    found = subprocess.run(
+        [sys.executable, __file__, "--json"], env=environment, check=True, stdout=subprocess.PIPE, text=True
+    )
+    return dict(json.loads(found.stdout))
+
+
+def counted_at(revision: str) -> dict[str, Any]:
+    """The same of a revision of this repository."""
+    with tempfile.TemporaryDirectory() as folder:
+        packed = subprocess.run(["git", "archive", revision, "src"], cwd=PROJECT, check=True, stdout=subprocess.PIPE)
+        subprocess.run(["tar", "-x", "-C", folder], input=packed.stdout, check=True)
+        return counted_in(Path(folder) / "src")
 
 
 def main() -> None:
-    found = modules()
-    chain = longest_chain()
-    print(f"modules {len(found)}, lines {sum(map(lines, found.values()))}, longest chain of imports {len(chain)}")
-    print("  " + " > ".join(name.removeprefix(f"{ROOT.name}.") for name in chain))
-    print(f"{'question':32}{'modules':>9}{'lines':>9}{'depth':>7}")
-    with tempfile.TemporaryDirectory() as folder:
-        for name, question in questions(Path(folder)):
-            print(f"{name:32}" + "{:9}{:9}{:7}".format(*walked(question)))
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--before", metavar="REV", help="a revision to print beside what is here")
+    parser.add_argument("--json", action="store_true", help="figures of the package that Python imports, as JSON")
+    asked = parser.parse_args()
+    if asked.json:
+        print(json.dumps(counted()))
+        return
+    columns = {"before": counted_at(asked.before)} if asked.before else {}
+    columns["now"] = counted_in(PROJECT / "src")
+    print(f"{'':32}" + "".join(f"{title:>28}" for title in columns))
+    print(f"{'':32}" + f"{'modules':>12}{'lines':>9}{'depth':>7}" * len(columns))
+    for name in columns["now"]["figures"]:
+        cells = [column["figures"].get(name) for column in columns.values()]
+        numbers = (
+            "".join(f"{n:>{width}}" for n, width in zip(cell or "---", (12, 9, 7), strict=False)) for cell in cells
+        )
+        print(f"{name:32}" + "".join(f"{text:28}" for text in numbers))
+    print("longest chain: " + columns["now"]["chain"])
+    for name, places in columns["now"]["twice"].items():
+        print(f"{name} occurs as {', '.join(places)}")
 
 
 if __name__ == "__main__":

@@ -1,11 +1,19 @@
-"""Fixtures of every test: numbers worth reading in the summary, and documents whose examples run."""
+"""What every test may use: numbers worth reading in the summary, documents whose examples run, and the quick choice.
+
+`pytest --quick` (`make check`) runs a part of the tests that covers every folder: of each test the first and the last
+of its cases, without those that tests/slow.txt lists, that draw many samples, or that need a JVM or a browser.
+`pytest --measure` (one process, everything) writes tests/slow.txt anew: seconds of processor time of the slowest case,
+then the test. A line with "?" names a file that was left out by judgement and has not been measured yet.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import doctest
 import io
+import os
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +30,67 @@ hypothesis.settings.load_profile("privatest")
 # A block marked python and, when nothing but blank lines stands between, the block marked text after it.
 EXAMPLE = re.compile(r"^```python\n(.*?)^```$(?:\s*^```text\n(.*?)^```$)?", re.MULTILINE | re.DOTALL)
 FIGURE = "figure"
+
+SLOW = Path(__file__).with_name("slow.txt")
+SLOW_SECONDS = 0.15
+"""Seconds of processor time, its children's included, above which a case is too slow for the quick choice."""
+SLOW_MARKS = {"statistical", "xdist_group"}
+"""Many samples; one process that keeps a JVM or a browser."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("privatest")
+    group.addoption("--quick", action="store_true", help="the part of the tests that `make check` runs")
+    group.addoption("--measure", action="store_true", help="write tests/slow.txt anew; needs one process, all tests")
+
+
+def without_case(nodeid: str) -> str:
+    """The test, whatever its parameters: `tests/a.py::test_b` of `tests/a.py::test_b[1-x]`."""
+    return nodeid.partition("[")[0]
+
+
+def quick_choice(items: list[pytest.Item], slow: set[str]) -> list[pytest.Item]:
+    """First and last case of each test that is neither marked slow nor listed in `slow`, itself or its whole file."""
+    cases: defaultdict[str, list[pytest.Item]] = defaultdict(list)
+    for item in items:
+        name = without_case(item.nodeid)
+        listed = name in slow or name.partition("::")[0] in slow
+        if not listed and not any(item.get_closest_marker(mark) for mark in SLOW_MARKS):
+            cases[name].append(item)
+    kept = {id(case) for several in cases.values() for case in (several[0], several[-1])}
+    return [item for item in items if id(item) in kept]
+
+
+def slow_tests() -> set[str]:
+    """What tests/slow.txt lists."""
+    return {line.split(maxsplit=1)[1] for line in SLOW.read_text(encoding="utf-8").splitlines()}
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("--quick"):
+        kept = quick_choice(items, slow_tests())
+        chosen = {id(item) for item in kept}
+        config.hook.pytest_deselected(items=[item for item in items if id(item) not in chosen])
+        items[:] = kept
+
+
+_measured: defaultdict[str, float] = defaultdict(float)
+"""The slowest case of each test so far, in seconds of processor time."""
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    before = sum(os.times()[:4])
+    found = yield
+    name = without_case(item.nodeid)
+    _measured[name] = max(_measured[name], sum(os.times()[:4]) - before)
+    return found
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    if session.config.getoption("--measure"):
+        lines = [f"{taken:.1f} {name}" for name, taken in sorted(_measured.items()) if taken > SLOW_SECONDS]
+        SLOW.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
 @pytest.fixture

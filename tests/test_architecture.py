@@ -1,4 +1,4 @@
-"""The map of the package, enforced: which folder may know which, where randomness enters, how long files get.
+"""The map of the package, enforced: which folder may know which, where randomness enters, how long files and ways get.
 
 `violations(root)` reads the sources with `ast` (it imports nothing) and says what breaks the rules; the same
 function is shown to fail on small trees with one planted mistake each.
@@ -12,8 +12,17 @@ from pathlib import Path
 
 import pytest
 
-SOURCE = Path(__file__).resolve().parents[1] / "src" / "privatest"
+from benchmarks.house import duplicate_names, inner_imports, longest_chain
+
+TESTS = Path(__file__).resolve().parent
+SOURCE = TESTS.parent / "src" / "privatest"
 LONGEST_MODULE = 700
+LONGEST_CHAIN = 17
+"""Modules of which each imports the next. Lower it when the chain gets shorter; 12 is the aim."""
+UNEXPLAINED_IMPORTS = 34
+"""Imports of our own modules inside functions, without a comment that says why. Lower it when some go; 0 is the aim."""
+STILL_DOUBLE = {"app.py", "densities.py", "planning.py", "streams.py", "writing.py"}
+"""File names that occur in two folders. Take out what no longer does; nothing is put in."""
 
 # A folder may import the folders before it in this order.
 ORDER = ["hypotheses", "theory", "scores", "privacy", "laws", "decision", "bounds", "power", "fit", "changepoint"]
@@ -39,6 +48,48 @@ TOKENS = Path("studio/tokens.py")
 RANDOM_MODULES = {"secrets", "random", "uuid"}
 RANDOM_CALLS_OF_OS = {"os.urandom", "os.getrandom"}
 
+# Tests stand where their source file stands: tests/laws/test_total.py tests laws/total.py. The exceptions, and why.
+NO_SOURCE_OF_THEIR_NAME = {
+    "contracts": "what every design, engine and notion must meet",
+    "statistical": "samplers of every folder against their laws",
+    "test_architecture.py": "the whole package",
+    "test_quick.py": "the choice of `make check`",
+    "test_docs.py": "the documents",
+    "test_examples.py": "the examples",
+    "test_import.py": "the package's face",
+    "test_readme.py": "the README",
+    "changepoint/test_accuracy.py": "promises of every detector, simulated",
+    "changepoint/test_privacy.py": "guarantee of every detector, computed",
+    "changepoint/test_monitor_privacy.py": "guarantee of every monitor, computed",
+    "changepoint/test_monitor_state.py": "monitors that are killed and resumed",
+    "cli/test_bad_input.py": "every command refuses alike",
+    "cli/test_exit_codes.py": "every command ends alike",
+    "cli/test_fuzz.py": "every command, random words",
+    "cli/test_monitor.py": "one command from end to end",
+    "cli/test_payments.py": "every command that spends",
+    "cli/test_targets.py": "one command from end to end",
+    "fit/test_privacy.py": "guarantee of the fit, computed",
+    "laws/test_error_rates.py": "laws of whole designs, several ways",
+    "ledger/test_advance.py": "payments in advance, through all modules",
+    "ledger/test_bad_states.py": "files in every bad state",
+    "ledger/test_edges.py": "limits of values, through all modules",
+    "ledger/test_gates.py": "every entrance charges",
+    "ledger/test_races.py": "many processes at once",
+    "ledger/test_sources.py": "every engine charges alike",
+    "ledger/test_tampering.py": "files that somebody changed",
+    "pictures/test_plans.py": "pictures of plans and comparisons",
+    "power/test_optimality.py": "benchmarks/optimality.py on some pairs",
+    "power/test_paper_examples.py": "the paper's examples",
+    "privacy/test_characteristic.py": "every noise alike",
+    "privacy/test_documents.py": "every noise alike",
+    "privacy/test_laws.py": "every noise alike",
+    "privacy/test_privacy_loss.py": "every noise alike",
+    "report/test_nothing_raw.py": "every report alike",
+    "scores/test_proof.py": "the names in proof.md",
+    "studio/test_fuzz.py": "every question, random bodies",
+    "studio/test_page.py": "the page in a browser",
+}
+
 
 def violations(root: Path) -> list[str]:
     """Everything under `root` (the package's folder) that breaks a rule, one line each."""
@@ -51,6 +102,42 @@ def violations(root: Path) -> list[str]:
             found += [f"{where}: {problem}" for problem in rule(where, tree, root)]
         if (lines := len(text.splitlines())) > LONGEST_MODULE:
             found.append(f"{where}: {lines} lines, more than {LONGEST_MODULE}")
+    found += [
+        f"{' and '.join(places)}: two files of the same name"
+        for name, places in duplicate_names(root).items()
+        if name not in STILL_DOUBLE
+    ]
+    if len(chain := longest_chain(root)) > LONGEST_CHAIN:
+        found.append(f"{' > '.join(chain)}: {len(chain)} modules import one another, more than {LONGEST_CHAIN}")
+    return found
+
+
+def unexplained_imports(root: Path) -> list[str]:
+    """Imports of the package's modules inside functions that no comment on their line or the one above explains.
+
+    What may be imported so: what only an extra needs, and what would make the start slower. A cycle is no reason.
+    """
+    found = []
+    for path in sorted(root.rglob("*.py")):
+        text = path.read_text(encoding="utf-8")
+        lines = text.splitlines()
+        for function, number in inner_imports(ast.parse(text), root.name):
+            drawing = DRAWN_BY.get(lines[number - 1].split()[-1]) == function  # the map says why
+            if not drawing and "#" not in "".join(lines[max(number - 2, 0) : number]):
+                found.append(f"{path.relative_to(root).as_posix()}:{number}: {lines[number - 1].strip()}")
+    return found
+
+
+def homeless_tests(tests: Path, source: Path) -> list[str]:
+    """Files of tests that mirror no source file and are not listed as exceptions."""
+    found = []
+    for path in sorted(tests.rglob("test_*.py")):
+        where = path.relative_to(tests)
+        home = source.parents[1] if where.parts[0] == "benchmarks" else source
+        if {where.as_posix(), where.parts[0]} & NO_SOURCE_OF_THEIR_NAME.keys():
+            continue
+        if not (home / where.parent / where.name.removeprefix("test_")).is_file():
+            found.append(f"{where.as_posix()}: no {where.parent / where.name.removeprefix('test_')} in the package")
     return found
 
 
@@ -92,6 +179,9 @@ def imports(where: Path, tree: ast.Module, root: Path) -> Iterator[str]:
 
 def without_drawing(tree: ast.Module, package: str) -> ast.Module:
     """The tree without the imports that stand where DRAWN_BY allows them."""
+
+    if not any(isinstance(node, ast.FunctionDef) and node.name in DRAWN_BY.values() for node in ast.walk(tree)):
+        return tree
 
     class Removed(ast.NodeTransformer):
         def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
@@ -172,6 +262,16 @@ def test_the_package_keeps_its_own_rules() -> None:
     assert violations(SOURCE) == []
 
 
+def test_imports_inside_functions_say_why() -> None:
+    found = unexplained_imports(SOURCE)
+    assert len(found) <= UNEXPLAINED_IMPORTS, "\n".join(found)
+
+
+def test_tests_stand_where_their_source_files_stand() -> None:
+    assert homeless_tests(TESTS, SOURCE) == []
+    assert [name for name in NO_SOURCE_OF_THEIR_NAME if not (TESTS / name).exists()] == []
+
+
 def test_the_check_reads_the_real_sources() -> None:
     found = [
         module
@@ -238,6 +338,63 @@ def test_a_planted_mistake_is_found(where: str, tmp_path: Path) -> None:
     (line,) = violations(tmp_path / "privatest")
     assert where in line
     assert complaint in line
+
+
+def test_two_files_of_the_same_name_are_found(tmp_path: Path) -> None:
+    root = tmp_path / "privatest"
+    for where in ("scores/cells.py", "engines/cells.py", "scores/__init__.py", "engines/__init__.py"):
+        plant(root, where, "")
+    assert violations(root) == ["engines/cells.py and scores/cells.py: two files of the same name"]
+
+
+@pytest.mark.parametrize("more", [0, 1])
+def test_a_long_chain_of_imports_is_found(more: int, tmp_path: Path) -> None:
+    root = tmp_path / "privatest"
+    plant(root, "scores/__init__.py", "from privatest.scores.a0 import x")
+    for i in range(last := LONGEST_CHAIN - 1 + more):
+        # Through the folder's face, and not through it: both count.
+        plant(root, f"scores/a{i}.py", f"from privatest.scores.a{i + 1} import x")
+    plant(root, f"scores/a{last}.py", "x = 1")
+    plant(root, "laws/b.py", "from privatest.scores.a1 import x")
+    found = violations(root)
+    assert len(found) == more
+    assert all(f"{LONGEST_CHAIN + 1} modules import one another" in line for line in found)
+
+
+INNER = {
+    "def f():\n    from privatest.scores import cells": 1,
+    "def f():\n    def g():\n        import privatest.scores": 1,
+    "async def f():\n    if True:\n        from . import cells": 1,
+    "def f():\n    from privatest import pictures": 1,
+    "def f():\n    from privatest.scores import cells  # start-up: scipy": 0,
+    "def f():\n    # Only with the extra.\n    from privatest.scores import cells": 0,
+    "def plot():\n    from privatest import pictures": 0,
+    "def f():\n    import scipy": 0,
+    "from privatest.scores import cells": 0,
+}
+
+
+@pytest.mark.parametrize(("text", "count"), INNER.items())
+def test_imports_inside_functions_are_found(text: str, count: int, tmp_path: Path) -> None:
+    plant(tmp_path / "privatest", "scores/a.py", text)
+    assert len(unexplained_imports(tmp_path / "privatest")) == count
+
+
+def test_a_test_without_a_source_file_is_found(tmp_path: Path) -> None:
+    source, tests = tmp_path / "src" / "privatest", tmp_path / "tests"
+    for where in ("scores/cells.py", "errors.py"):
+        plant(source, where, "")
+    plant(tmp_path / "benchmarks", "rivals.py", "")
+    for where in ("scores/test_cells.py", "test_errors.py", "contracts/test_any.py", "benchmarks/test_rivals.py"):
+        plant(tests, where, "")
+    assert homeless_tests(tests, source) == []
+    for where in ("scores/test_cell.py", "test_cells.py", "benchmarks/test_rival.py"):
+        plant(tests, where, "")
+    assert [line.split(":")[0] for line in homeless_tests(tests, source)] == [
+        "benchmarks/test_rival.py",
+        "scores/test_cell.py",
+        "test_cells.py",
+    ]
 
 
 ALLOWED = {

@@ -28,7 +28,7 @@ def test_every_correction_is_computed() -> None:
 
 @pytest.mark.parametrize(
     "document",
-    [*DOCUMENTS, ROOT / "README.md", ROOT / "CHANGELOG.md"],
+    [*DOCUMENTS, ROOT / "README.md", ROOT / "CHANGELOG.md", ROOT / "CONTRIBUTING.md"],
     ids=lambda path: path.relative_to(ROOT).as_posix(),
 )
 def test_links_of(document: Path) -> None:

@@ -24,13 +24,9 @@ if TYPE_CHECKING:
     from privatest.changepoint import Alarm as Alarm
     from privatest.changepoint import ChangePlan as ChangePlan
     from privatest.changepoint import ChangePoint as ChangePoint
-    from privatest.changepoint import Evaluation as Evaluation
     from privatest.changepoint import Monitor as Monitor
-    from privatest.changepoint import MonitorEvaluation as MonitorEvaluation
     from privatest.changepoint import design_change as design_change
     from privatest.changepoint import detect_change as detect_change
-    from privatest.changepoint import evaluate_change as evaluate_change
-    from privatest.changepoint import evaluate_monitor as evaluate_monitor
     from privatest.decision import PrivateTest as PrivateTest
     from privatest.decision import Release as Release
     from privatest.engines import count_records as count_records
@@ -66,13 +62,11 @@ _HOMES = {
     "ChangePoint": "changepoint",
     "Comparison": "power",
     "Decomposition": "theory",
-    "Evaluation": "changepoint",
     "FitRelease": "fit",
     "FitTest": "fit",
     "HistogramTest": "bounds",
     "Ledger": "ledger",
     "Monitor": "changepoint",
-    "MonitorEvaluation": "changepoint",
     "Optimum": "bounds",
     "Plan": "power",
     "PowerCurve": "power",
@@ -86,8 +80,6 @@ _HOMES = {
     "density": "hypotheses",
     "design": "power",
     "detect_change": "changepoint",
-    "evaluate_change": "changepoint",
-    "evaluate_monitor": "changepoint",
     "design_fit": "fit",
     "fit_sample_size": "fit",
     "goodness_of_fit": "fit",

@@ -10,8 +10,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from benchmarks.evaluate import RIVALS, evaluate_change
 from privatest.changepoint import design_change
-from privatest.changepoint.evaluate import RIVALS, evaluate_change
 
 RUNS = 400
 CASES = [

@@ -2,19 +2,13 @@
 
 from privatest.changepoint.change_plan import ChangePlan, design_change, detect_change
 from privatest.changepoint.change_point import Alarm, ChangePoint
-from privatest.changepoint.evaluate import Evaluation, evaluate_change
-from privatest.changepoint.evaluate_online import MonitorEvaluation, evaluate_monitor
 from privatest.changepoint.monitor import Monitor
 
 __all__ = [
     "Alarm",
     "ChangePlan",
     "ChangePoint",
-    "Evaluation",
     "Monitor",
-    "MonitorEvaluation",
     "design_change",
     "detect_change",
-    "evaluate_change",
-    "evaluate_monitor",
 ]

@@ -7,8 +7,8 @@ import json
 import numpy as np
 import pytest
 
-from privatest.changepoint import rivals
-from privatest.changepoint.evaluate import RIVALS, evaluate_change, simulate_series
+from benchmarks import rivals
+from benchmarks.evaluate import RIVALS, evaluate_change, simulate_series
 from privatest.errors import Infeasible, InvalidInput
 from privatest.hypotheses import make_pair
 

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from benchmarks import rivals
 from privatest import _validate
-from privatest.changepoint import rivals
 from privatest.changepoint.change_plan import METHODS, ChangePlan, design_change
 from privatest.errors import InvalidInput
 from privatest.hypotheses import Pair, make_pair

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 from scipy import ndimage
 
-from privatest.changepoint.rivals import offline_pcpd
+from benchmarks.rivals import offline_pcpd
 from privatest.vectors import Floats, Integers
 
 __all__ = ["fixed_times", "online_pcpd", "scan", "threshold_for"]

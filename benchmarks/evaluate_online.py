@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from benchmarks import rivals, rivals_online
+from benchmarks.evaluate import simulate_series
 from privatest import _validate
-from privatest.changepoint import rivals, rivals_online
-from privatest.changepoint.evaluate import simulate_series
 from privatest.changepoint.monitor import METHODS, Monitor
 from privatest.changepoint.tuned_watch import Targets, pair_watch
 from privatest.changepoint.watch import Watch

@@ -7,8 +7,8 @@ import json
 import numpy as np
 import pytest
 
-import privatest as pt
-from privatest.changepoint.rivals_online import NEVER, fixed_times, online_pcpd, scan, threshold_for
+from benchmarks.evaluate_online import evaluate_monitor
+from benchmarks.rivals_online import NEVER, fixed_times, online_pcpd, scan, threshold_for
 from privatest.errors import InvalidInput
 
 COINS = ("bernoulli(0.2)", "bernoulli(0.8)")
@@ -63,7 +63,7 @@ def test_the_dummy_looks_at_nothing() -> None:
 
 def test_monitors_beside_their_rivals() -> None:
     asked = {"epsilon": 1, "n": 500, "runs": 150, "mean_time_between_false_alarms": 5000}
-    rows = pt.evaluate_monitor(*COINS, **asked, change=250, rng=np.random.default_rng(5))
+    rows = evaluate_monitor(*COINS, **asked, change=250, rng=np.random.default_rng(5))
     found = {row.name: row for row in rows}
     assert list(found) == ["cusum", "paper", "OnlinePCPD", "OnlinePCPD, delta=0.1", "fixed times"]
     ours = found["cusum"]
@@ -81,7 +81,7 @@ def test_monitors_beside_their_rivals() -> None:
 
 def test_streams_that_do_not_change() -> None:
     asked = {"epsilon": 1, "n": 500, "runs": 200, "mean_time_between_false_alarms": 1000}
-    (ours, dummy) = pt.evaluate_monitor(
+    (ours, dummy) = evaluate_monitor(
         *COINS, **asked, change=500, methods=["cusum", "fixed times"], rng=np.random.default_rng(6)
     )
     assert np.isnan(ours.delay)
@@ -104,4 +104,4 @@ def test_streams_that_do_not_change() -> None:
 def test_bad_input(bad: dict, message: str) -> None:
     asked = {"epsilon": 1, "n": 500, "runs": 5, "change": 10, "mean_time_between_false_alarms": 1000, **bad}
     with pytest.raises(InvalidInput, match=message):
-        pt.evaluate_monitor(*COINS, rng=np.random.default_rng(0), **asked)
+        evaluate_monitor(*COINS, rng=np.random.default_rng(0), **asked)

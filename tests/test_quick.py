@@ -1,0 +1,44 @@
+"""`make check` runs something of every folder, and nothing that is known to be slow."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from tests.conftest import quick_choice, slow_tests
+
+TESTS = Path(__file__).resolve().parent
+SOURCE = TESTS.parent / "src" / "privatest"
+
+
+def item(nodeid: str, *marks: str) -> Any:
+    return SimpleNamespace(nodeid=nodeid, get_closest_marker=lambda mark: mark in marks or None)
+
+
+def test_first_and_last_case_of_what_is_not_slow() -> None:
+    asked = [
+        *(item(f"a.py::test_b[{case}]") for case in "123"),
+        *(item("a.py::test_c"), item("a.py::test_d", "statistical"), item("a.py::test_e", "xdist_group")),
+        *(item("a.py::test_f[x]"), item("a.py::test_f[y]"), item("b.py::test_g[1]")),
+    ]
+    found = [each.nodeid for each in quick_choice(asked, {"a.py::test_f", "b.py"})]
+    assert found == ["a.py::test_b[1]", "a.py::test_b[3]", "a.py::test_c"]
+
+
+def names(folder: Path) -> set[str]:
+    """Tests of a folder, by file and function."""
+    found = set()
+    for path in folder.rglob("test_*.py"):
+        text, where = path.read_text(encoding="utf-8"), path.relative_to(TESTS.parent).as_posix()
+        found |= {f"{where}::{name}" for name in re.findall(r"^def (test_\w+)", text, re.MULTILINE)}
+    return found
+
+
+def test_every_folder_keeps_a_third_of_its_tests() -> None:
+    slow = slow_tests()
+    for folder in sorted(path for path in SOURCE.iterdir() if (path / "__init__.py").is_file()):
+        every = names(TESTS / folder.name)
+        kept = {name for name in every if not {name, name.partition("::")[0]} & slow}
+        assert len(kept) * 3 >= len(every) > 0, folder.name
