@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from privatest.decision import PrivateTest as PrivateTest
     from privatest.decision import Release as Release
     from privatest.engines import count_records as count_records
+    from privatest.engines import open_once as open_once
     from privatest.engines import read_lines as read_lines
     from privatest.fit import FitRelease as FitRelease
     from privatest.fit import FitTest as FitTest
@@ -86,6 +87,7 @@ _HOMES = {
     "lower_bound": "bounds",
     "min_epsilon": "power",
     "mixture": "hypotheses",
+    "open_once": "engines",
     "optimum": "bounds",
     "optimum_sample_size": "bounds",
     "plan": "power",

@@ -11,7 +11,7 @@ import hashlib
 import os
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qsl, unquote
 
@@ -19,6 +19,7 @@ from privatest.errors import InvalidInput
 
 __all__ = [
     "IN_MEMORY",
+    "OpenOnce",
     "Source",
     "covered",
     "covers_of",
@@ -104,8 +105,23 @@ class Source:
         )
 
 
+@dataclass(frozen=True, eq=False)
+class OpenOnce:
+    """Data that several calls share; what :func:`privatest.open_once` gives.
+
+    Attributes:
+        data: the source as the user named it, which is all that a ledger or a message is told.
+        opened: the records, by the columns and the rows of a unit that they were opened with; never shown.
+    """
+
+    data: Any
+    opened: dict[tuple[Any, ...], Any] = field(default_factory=dict, repr=False)
+
+
 def source_of(data: Any) -> Source:
     """The source that data come from, whatever a user passes: a path, glob, folder, address, or the data themselves."""
+    if isinstance(data, OpenOnce):
+        return source_of(data.data)
     if isinstance(data, Source):
         return data
     if isinstance(data, str):

@@ -27,7 +27,7 @@ from privatest.changepoint.tuned_watch import Targets, pair_watch
 from privatest.changepoint.watch import FitBlocks, SumBlocks, blocks_from_dict
 from privatest.engines import open_source
 from privatest.errors import InvalidDocument, InvalidInput
-from privatest.fit import fit_design
+from privatest.fit import design_fit
 from privatest.hypotheses import make_pair
 from privatest.privacy import Tulap, seeded_source
 from privatest.scores import Score, clamped_score
@@ -116,7 +116,7 @@ def test_an_open_block_sums_whatever_the_portions(monkeypatch: pytest.MonkeyPatc
 
 
 def test_an_open_block_of_symbols_counts_them() -> None:
-    test = fit_design([0.5, 0.5], distance=0.4, epsilon=1, n=4)
+    test = design_fit([0.5, 0.5], distance=0.4, epsilon=1, n=4)
     one = OpenBits(FitBlocks(test, -1, 2), seeded_source(np.random.default_rng(1)))
     one.go_to(8)
     one.extend(np.array([0, 1]))

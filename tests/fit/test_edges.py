@@ -14,14 +14,14 @@ import pytest
 
 from privatest import engines
 from privatest.errors import InvalidData, InvalidDocument, InvalidInput
-from privatest.fit import FitTest, fit_design
+from privatest.fit import FitTest, design_fit
 from privatest.fit import fit_test as designed
 from privatest.fit.alternatives import Alternative
 from privatest.fit.domain import histogram
 from privatest.ledger import Ledger
 from privatest.scores import LabelCells
 
-TEST = fit_design({"a": 0.5, "b": 0.3, "c": 0.2}, distance=0.3, epsilon=1, n=20)
+TEST = design_fit({"a": 0.5, "b": 0.3, "c": 0.2}, distance=0.3, epsilon=1, n=20)
 
 
 @pytest.mark.parametrize(

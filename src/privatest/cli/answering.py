@@ -96,7 +96,7 @@ def decide(
     else:
         need(asked, "null", "alternative", "epsilon")
         rules = _without(asked, "data", *WHERE, *PAID, TIMEOUT)
-    source = source_of(asked["data"])
+    source = pt.open_once(source_of(asked["data"]))  # counted and summed on one reading
     if design is None:
         if "n" not in rules and rules.get("neighbours") != "add-remove":  # else the number is not public
             counting = {name: asked[name] for name in (*WHERE, "max_rows_per_unit") if name in asked}

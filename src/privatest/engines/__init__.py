@@ -2,7 +2,7 @@
 
 from privatest.engines.fields import read_lines
 from privatest.engines.protocol import Need, Promise, Records
-from privatest.engines.sources import block_totals, count_records, open_for, open_source, total
+from privatest.engines.sources import block_totals, count_records, open_for, open_once, open_source, total
 
 __all__ = [
     "Need",
@@ -11,6 +11,7 @@ __all__ = [
     "block_totals",
     "count_records",
     "open_for",
+    "open_once",
     "open_source",
     "read_lines",
     "total",

@@ -10,12 +10,13 @@ Like the totals, these integers are raw: they must not leave the process except 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from privatest import _validate
 from privatest._validate import positive_integer
+from privatest.addresses import OpenOnce
 from privatest.engines.arrays import SequenceRecords
 from privatest.engines.arrow import import_arrow, stream_of_arrow
 from privatest.engines.fields import LineRecords, Lines
@@ -29,7 +30,16 @@ from privatest.errors import InvalidData, InvalidInput, shown
 from privatest.scores import Score
 from privatest.vectors import Integers
 
-__all__ = ["as_records", "block_totals", "count_records", "open_for", "open_source", "score_series", "total"]
+__all__ = [
+    "as_records",
+    "block_totals",
+    "count_records",
+    "open_for",
+    "open_once",
+    "open_source",
+    "score_series",
+    "total",
+]
 
 
 def total(
@@ -73,6 +83,13 @@ def open_source(
         raise InvalidInput(f"max_rows_per_unit={shown(max_rows_per_unit)} needs a unit. Name the column: unit=...")
     most = max_rows_per_unit if max_rows_per_unit is not None or unit is None else 1
     most = None if most is None else _validate.positive_integer(max_rows_per_unit=most)
+    if isinstance(source, OpenOnce):
+        words = (column, unit, most, order)
+        if words not in source.opened:
+            source.opened[words] = open_source(
+                source.data, column=column, unit=unit, max_rows_per_unit=most, order=order
+            )
+        return cast(Records, source.opened[words])
     # First, for a Spark column claims to have every attribute, those of records among them.
     elsewhere = _open_elsewhere(source, column=column, unit=unit, max_rows_per_unit=most, order=order)
     if elsewhere is not None:
@@ -82,6 +99,23 @@ def open_source(
             raise InvalidInput("The records are open already. Name column, unit and order when opening them.")
         return source
     return _in_memory(source, column, unit, most, order)
+
+
+def open_once(source: Any) -> OpenOnce:
+    """The same source, opened once for all calls that are given this: it is counted and then summed on one reading.
+
+    A CSV file is opened once, and read once if the columns that are asked for fit 16 MiB; a database or Spark is
+    connected to once. Rows that arrive after the first call may not be seen: make another one for these.
+
+    Args:
+        source: whatever ``run`` takes.
+
+    >>> import privatest as pt
+    >>> data = pt.open_once([0.5, None, 2.0])
+    >>> pt.count_records(data)
+    3
+    """
+    return source if isinstance(source, OpenOnce) else OpenOnce(source)
 
 
 def _open_elsewhere(source: Any, **words: Any) -> Records | None:
@@ -234,7 +268,7 @@ def open_for(
     Every mechanism gets its records here. With ``unit`` they are cut to the rows that it needs; records that are open
     already keep what they were opened with.
     """
-    if need.ordered and isinstance(source, (set, frozenset)):
+    if need.ordered and isinstance(_named(source), (set, frozenset)):
         raise _no_order()
     most = None if unit is None else need.rows
     records = open_source(source, column=column, unit=unit, max_rows_per_unit=most, order=order)
@@ -282,9 +316,14 @@ def as_records(source: Any, column: str | None = None, order: str | None = None)
     """The records of a source in the order of time, for sums that stay raw; open records are taken as they are."""
     if isinstance(source, Records):
         return source
-    if isinstance(source, (set, frozenset)):
+    if isinstance(_named(source), (set, frozenset)):
         raise _no_order()
     return open_source(source, column=column, order=order)
+
+
+def _named(source: Any) -> Any:
+    """The source as the user named it."""
+    return source.data if isinstance(source, OpenOnce) else source
 
 
 def _no_order() -> InvalidData:
