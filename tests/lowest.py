@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parents[1]
 EXTRAS = ["files", "sql", "postgres", "spark", "studio", "plot", "opendp", "ledger", "bench", "dev"]
 TESTS = [
     *("tests/test_import.py", "tests/test_readme.py", "tests/scores", "tests/hypotheses", "tests/engines"),
-    *("tests/pictures", "tests/report", "tests/ledger/test_ledger.py", "tests/cli", "tests/studio/test_answers.py"),
+    *("tests/pictures", "tests/report", "tests/ledger/test_ledger.py", "tests/cli", "tests/studio/test_answering.py"),
     *("tests/studio/test_runs.py", "tests/studio/test_server.py", "tests/studio/test_page.py"),
 ]
 

@@ -43,8 +43,8 @@ FOLDERS = MAY_IMPORT.keys() | PUBLIC_ONLY
 NO_NOUNS = {"utils", "util", "common", "helpers", "misc"}
 
 RANDOMNESS = Path("privacy/randomness.py")
-TOKENS = Path("studio/tokens.py")
-"""The one place where a secret is drawn that is no noise: the token of the studio's page."""
+TOKENS = Path("studio/guard.py")
+"""The one place where a secret is drawn that is no noise: the key of the studio."""
 RANDOM_MODULES = {"secrets", "random", "uuid"}
 RANDOM_CALLS_OF_OS = {"os.urandom", "os.getrandom"}
 
@@ -312,7 +312,7 @@ PLANTED = {
     "decision/b.py": ("def test_of_tests():\n    pass", "defines test_of_tests"),
     "decision/c.py": ("import secrets", "imports secrets"),
     "studio/b.py": ("import secrets", "imports secrets"),
-    "studio/tokens.py": ("import random", "imports random"),
+    "studio/guard.py": ("import random", "imports random"),
     "decision/d.py": ("from random import randrange", "imports random"),
     "decision/e.py": ("import os\nx = os.urandom(8)", "calls os.urandom"),
     "decision/f.py": ("import numpy as np\nx = np.random.normal()", "calls np.random.normal"),
@@ -409,7 +409,7 @@ ALLOWED = {
     "__init__.py": "from privatest.decision import design\nfrom privatest.hypotheses import density",
     "__main__.py": "from privatest.cli import main",
     "privacy/randomness.py": "import secrets",
-    "studio/tokens.py": "import secrets",
+    "studio/guard.py": "import secrets",
     "hypotheses/a.py": "import numpy as np\nx = np.random.default_rng(3)",
     "hypotheses/b.py": "def f(law, rng):\n    return law.rvs(3, random_state=rng)",
 }

@@ -101,7 +101,7 @@ def test_control_c_before_anything_is_loaded_too(monkeypatch: pytest.MonkeyPatch
     def interrupted(_words: object) -> int:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("privatest.cli.entry.run", interrupted)
+    monkeypatch.setattr("privatest.cli.commands.run", interrupted)
     assert cli.main(["version"]) == 130
 
 

@@ -13,7 +13,7 @@ import pytest
 
 import privatest as pt
 from privatest import engines
-from privatest.cli.streams import arriving
+from privatest.cli.monitor_command import arriving
 from privatest.line_files import LONGEST_LINE, NO_TEXT
 from tests.cli.conftest import ENVIRONMENT, PROGRAM, Run
 from tests.cli.test_exit_codes import until

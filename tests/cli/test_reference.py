@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from privatest.cli.app import COMMANDS, command
-from privatest.cli.problems import KEYS
+from privatest.cli.commands import COMMANDS, command
 from privatest.cli.reference import reference
+from privatest.questions import KEYS
 from tests.cli.conftest import Run
 
 EXAMPLES = [shlex.split(block.replace("\\\n", " ")) for block in re.findall(r"```sh\n(.*?)```", reference(), re.DOTALL)]

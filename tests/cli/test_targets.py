@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import privatest as pt
-from privatest.cli import writing
+from privatest.cli import output
 from tests.cli.conftest import ENVIRONMENT, PROGRAM, Run
 
 LAWS = ("--null", "bernoulli(0.3)", "--alternative", "bernoulli(0.7)", "--epsilon", "1")
@@ -107,7 +107,7 @@ class TestPipes:
 
     @pytest.fixture(params=["nobody", "silent"])
     def pipe(self, place: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Any:
-        monkeypatch.setattr(writing, "PATIENCE", 0.2)
+        monkeypatch.setattr(output, "PATIENCE", 0.2)
         os.mkfifo(place / "pipe.csv")
         end = os.open(place / "pipe.csv", os.O_RDWR) if request.param == "silent" else None
         yield "pipe.csv"

@@ -10,8 +10,7 @@ from fastapi.testclient import TestClient
 
 from privatest import errors
 from privatest.studio import create_app
-from privatest.studio.guard import HEADERS, MAX_BODY, Guard
-from privatest.studio.tokens import Token
+from privatest.studio.guard import HEADERS, MAX_BODY, Guard, Token
 
 TOKEN = "a-token-of-the-tests-0123456789"
 OPEN = ["/", "/static/studio.js", "/static/plotly.min.js"]

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from privatest import errors
-from privatest.studio.places import MOST_UPLOADS, Folder, Uploads
+from privatest.studio.runs import MOST_UPLOADS, Folder, Uploads
 
 from .conftest import ASK
 

@@ -13,12 +13,12 @@ __all__ = ["main"]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command line and return its exit code; see :mod:`privatest.cli.entry`."""
+    """Run one command line and return its exit code; see :mod:`privatest.cli.commands`."""
     if "numpy" not in sys.modules:
         # Threads of BLAS take longer to start than any product of ours takes; whoever wants them says so.
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
-        from privatest.cli.entry import run
+        from privatest.cli.commands import run
 
         return run(arguments)
     except KeyboardInterrupt:

@@ -1,10 +1,57 @@
-"""The options, each in one place and in the words of the Python API."""
+"""Options: from the table of questions to what a command is given, by its words and by a problem file.
+
+Problem files hold the options of a command in TOML or JSON, under the same names::
+
+    null = "normal(0, 1)"
+    alternative = "normal(0.5, 1)"
+    epsilon = 0.5
+    column = "value"
+
+A distribution may also be a table of label = probability, or a list of probabilities. What the command line says wins
+over the file. A command takes from the file what it has an option for; names that no command knows are refused.
+
+Files that options name are checked before the work starts, so that no result is lost for a typing error.
+"""
 
 from __future__ import annotations
 
+import difflib
+import glob
+import inspect
+import json
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+
+from privatest import addresses, errors, questions
+from privatest.cli.output import complain, read_bytes, reason
+
+__all__ = [
+    "Given",
+    "asked_of",
+    "check_target",
+    "check_written",
+    "need",
+    "one_of",
+    "read_problem",
+    "signature",
+    "write_problem",
+]
+
+Given = dict[str, Any]
+"""What a command line gave: every option of its command by name, None or False where it was not given."""
+
+LARGEST = 10_000_000
+ADDRESSES = ("data", "ledger")
+ARGUMENTS = (questions.DATA, questions.LINES)
+_SCHEME = re.compile(r"(?:duckdb|sqlite|file)[\w+]*://(?:/(?=/|[A-Za-z]:|[^/]))?")
+_BESIDE = ("", "-wal", "-shm", "-journal", ".next", ".lock")  # what databases and states keep beside themselves
+# How the files begin that commands write; a problem file is read instead.
+_OURS = {"report": b"<!DOCTYPE html>", "save_design": b'{"format": "privatest/'}
 
 
 def _number(text: str) -> float:
@@ -21,72 +68,241 @@ def _whole(text: str) -> int:
         raise typer.BadParameter(f"{text[:40]!r} is not a whole number.") from None
 
 
-def option(name: str, text: str, kind: str | None = None, **rest: Any) -> Any:
-    parser = {"NUMBER": _number, "SECONDS": _number, "COUNT": _whole}.get(kind or "")
-    return typer.Option(name, help=text, metavar=kind, show_default=False, parser=parser, **rest)
+# What the words of a kind become; text where nothing stands here.
+TYPES: dict[str, tuple[Any, Callable[[str], Any] | None]] = {
+    "a number": (float, _number),
+    "a whole number": (int, _whole),
+    "texts": (list[str], None),
+}
 
 
-Null = Annotated[str | None, option("--null", 'P, such as "normal(0, 1)" or "categorical(a=0.2, b=0.8)".', "LAW")]
-Alternative = Annotated[str | None, option("--alternative", "Q, written like the null.", "LAW")]
-Epsilon = Annotated[float | None, option("--epsilon", "Privacy loss; typically between 0.1 and 2.", "NUMBER")]
-N = Annotated[int | None, option("--n", "Number of records, which is public.", "COUNT")]
-Sizes = Annotated[str | None, option("--n", "Numbers of records, such as 50,100,200.", "COUNTS")]
-Advantage = Annotated[float | None, option("--advantage", "Aim: 1 - alpha - beta; 2/3 if nothing is said.", "NUMBER")]
-Alpha = Annotated[float | None, option("--alpha", "Type I error: saying alternative under the null.", "NUMBER")]
-Beta = Annotated[float | None, option("--beta", "Type II error: saying null under the alternative.", "NUMBER")]
-Miss = Annotated[float | None, option("--beta", "Probability of missing the stated accuracy; 0.1.", "NUMBER")]
-Kind = Annotated[str | None, option("--test", "tight (the default), scllr, ncllr, llr or sllr.", "NAME")]
-Clamp = Annotated[str | None, option("--clamp", "tuned (the default), paper, or two numbers: -0.5,0.5.", "CLAMP")]
-Threshold = Annotated[float | None, option("--threshold", "Say null above it, in nats.", "NUMBER")]
-Neighbours = Annotated[
-    str | None, option("--neighbours", "What privacy hides: replace (a record, the default) or add-remove.", "NAME")
-]
-MaxRows = Annotated[
-    int | None, option("--max-rows-per-unit", "Rows that count of one person; 1 if nothing is said.", "COUNT")
-]
-Distance = Annotated[float | None, option("--distance", "Total variation from the null, where Q is unknown.", "NUMBER")]
-Bins = Annotated[int | None, option("--bins", "Number of bins for a continuous null.", "COUNT")]
-FitMethod = Annotated[str | None, option("--method", "auto (the default), direct, uniformity or grains.", "NAME")]
-Method = Annotated[str | None, option("--method", "auto (the default), direct, blocks or paper.", "NAME")]
-FalseAlarm = Annotated[
-    float | None, option("--false-alarm", "Allow the answer 'no change'; alarm falsely at most so often.", "NUMBER")
-]
-Interval = Annotated[int | None, option("--interval", "Records between two decisions of the monitor.", "COUNT")]
-BetweenAlarms = Annotated[
-    float | None,
-    option("--mean-time-between-false-alarms", "Records between two false alarms, on average.", "NUMBER"),
-]
+def signature(command: str) -> inspect.Signature:
+    """The parameters of a command, as typer reads them off a function."""
+    return inspect.Signature([_parameter(option) for option in questions.options(command)])
 
-Data = Annotated[
-    str | None,
-    typer.Argument(
-        metavar="DATA",
-        help="A file or glob of CSV, Parquet or Feather, a table such as duckdb:///file.db::table, or - for lines.",
-        show_default=False,
-    ),
-]
-Lines = Annotated[
-    str | None,
-    typer.Argument(metavar="FILE", help="A file of one record a line; - or nothing: standard input.",
-                   show_default=False),
-]  # fmt: skip
-Column = Annotated[str | None, option("--column", "The column that holds the records.", "NAME")]
-Unit = Annotated[str | None, option("--unit", "The column that says whose row it is.", "NAME")]
-Order = Annotated[str | None, option("--order", "The column that gives the order of time.", "NAME")]
-Ledger = Annotated[str | None, option("--ledger", "Ledger of budgets: a file or postgresql:// address.", "LEDGER")]
-Dataset = Annotated[str | None, option("--dataset", "Whose budget pays.", "NAME")]
-Request = Annotated[str | None, option("--request", "Name of this request; the same again is free.", "NAME")]
 
-LedgerTimeout = Annotated[
-    float | None, option("--ledger-timeout", "Seconds to wait for a ledger that others hold; 30.", "SECONDS")
-]
+def _parameter(option: questions.Option) -> inspect.Parameter:
+    kind, metavar, default = (
+        option.kind,
+        option.kind.metavar,
+        option.default if option.role == questions.MANNER else None,
+    )
+    shown: dict[str, Any] = {"help": option.help, "show_default": default is not None}
+    if kind in ARGUMENTS:
+        annotation: Any = Annotated[str | None, typer.Argument(metavar=metavar, **shown)]
+    elif kind is questions.SWITCH:
+        annotation, default = Annotated[bool, typer.Option(questions.flag(option.name), **shown)], False
+    else:
+        made, parser = TYPES.get(kind.words, (str, None))
+        told = typer.Option(questions.flag(option.name), metavar=metavar, parser=parser, **shown)
+        annotation = Annotated[made | None, told]
+    return inspect.Parameter(option.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
-Problem = Annotated[str | None, option("--problem", "Read options from a TOML or JSON file.", "FILE")]
-Save = Annotated[str | None, option("--save", "Write the options to such a file.", "FILE")]
-Design = Annotated[str | None, option("--design", "Run the test that plan --save-design wrote.", "FILE")]
-SaveDesign = Annotated[str | None, option("--save-design", "Write the designed test, for test --design.", "FILE")]
-Report = Annotated[str | None, option("--report", "Write a report to hand over, one HTML file.", "FILE")]
-Force = Annotated[bool, option("--force", "Write over files that are there, though not over what is read.")]
-Json = Annotated[bool, option("--json", "Print the result as JSON, and nothing else.")]
-ExitCode = Annotated[bool, option("--exit-code", "Exit with 1 for alternative or changed, 0 otherwise.")]
-AnyPower = Annotated[bool, option("--any-power", "Run also where the type II error is larger than beta.")]
+
+def asked_of(command: str, given: Given, needs: str | None = None) -> dict[str, Any]:
+    """What is asked: the options that the words gave, or else the problem file; all that the question needs
+    (``needs``, where that is not what the table says) must be among them."""
+    asked: dict[str, Any] = {}
+    if given["problem"] is not None:
+        # A file's key is of one kind: one n, where curve takes several.
+        kinds = {option.name: option.kind for option in questions.options(command)}
+        found = read_problem(given["problem"])
+        asked = {name: value for name, value in found.items() if kinds.get(name) is questions.KEYS[name]}
+    settings = [option.name for option in questions.options(command) if option.role != questions.MANNER]
+    asked |= {name: given[name] for name in settings if given[name] is not None}
+    if isinstance(asked.get("clamp"), str):
+        asked["clamp"] = _clamp(asked["clamp"])
+    return need(asked, *(questions.QUESTIONS[command].needs if needs is None else needs).split())
+
+
+def need(settings: dict[str, Any], *names: str) -> dict[str, Any]:
+    """The settings, all of these among them."""
+    missing = [name for name in names if settings.get(name) is None]
+    if missing:
+        listed = ", ".join(map(questions.flag, missing))
+        raise errors.InvalidInput(
+            f"Missing: {listed}. Give {'it' if len(missing) == 1 else 'them'}, or a --problem file."
+        )
+    return settings
+
+
+def one_of(settings: dict[str, Any], given: Given) -> dict[str, Any]:
+    """An alternative or a distance: what the command line says replaces the other one in the problem file.
+
+    A file may name both, the distance for ``fit``; then the alternative is the more precise question.
+    """
+    if given["distance"] is None:
+        if "alternative" in settings:
+            settings.pop("distance", None)
+    elif given["alternative"] is None:
+        settings.pop("alternative", None)
+    return settings
+
+
+def read_problem(path: str) -> dict[str, Any]:
+    """The settings in a problem file, each of the right kind."""
+    found = _parsed(path)
+    for name, value in found.items():
+        if name not in questions.KEYS:
+            close = difflib.get_close_matches(name, questions.KEYS, n=1)
+            hint = f" Did you mean {close[0]!r}?" if close else f" Known are {', '.join(questions.KEYS)}."
+            raise errors.InvalidInput(f"{name!r} in the problem file {path!r} is not an option.{hint}")
+        if not _fits(questions.KEYS[name], value):
+            raise errors.InvalidInput(
+                f"{name}={value!r} in the problem file {path!r} must be {questions.KEYS[name].words}."
+            )
+    return found
+
+
+def write_problem(path: str, settings: Mapping[str, Any]) -> None:
+    """A problem file from which :func:`read_problem` gets the same settings: JSON if it is named so, else TOML.
+
+    Guarantees: no password is written. Addresses are kept without it, and whoever runs the file gives it to the
+    database's own client (PGPASSWORD, or a file ~/.pgpass).
+    """
+    kept = {name: settings[name] for name in questions.KEYS if settings.get(name) is not None}
+    for name in ADDRESSES:
+        if name in kept and (open_ := addresses.without_password(kept[name])) != kept[name]:
+            kept[name] = open_
+            complain(
+                f"The password of --{name} is not written to {path!r}: give it by PGPASSWORD or in ~/.pgpass when you "
+                "use that file."
+            )
+    kept = {name: list(value) if isinstance(value, tuple) else value for name, value in kept.items()}
+    if path.lower().endswith(".json"):
+        text = json.dumps(kept, indent=2, allow_nan=False) + "\n"
+    else:
+        import tomli_w
+
+        text = tomli_w.dumps(kept)
+    try:
+        Path(path).write_text(text, encoding="utf-8", errors="strict")
+    except (OSError, ValueError) as error:
+        raise errors.InvalidInput(f"The problem cannot be saved to {path!r}: {reason(error)}.") from None
+
+
+def _parsed(path: str) -> dict[str, Any]:
+    try:
+        content = read_bytes(path, "The problem file", LARGEST)
+    except errors.InvalidInput:
+        raise
+    except (OSError, ValueError) as error:
+        raise errors.InvalidInput(f"The problem file {path!r} cannot be read: {reason(error)}.") from None
+    try:
+        text = content.decode("utf-8")
+        if path.lower().endswith(".json"):
+            found = json.loads(text)
+        else:
+            import tomllib
+
+            found = tomllib.loads(text)
+    except (ValueError, RecursionError) as error:
+        kind = "JSON" if path.lower().endswith(".json") else "TOML"
+        raise errors.InvalidInput(
+            f"The problem file {path!r} is not valid {kind}: {error}. Write TOML, or JSON in a file named *.json."
+        ) from None
+    if not isinstance(found, dict):
+        raise errors.InvalidInput(f"The problem file {path!r} must hold a table of options, such as epsilon = 0.5.")
+    return found
+
+
+def _fits(kind: questions.Kind, value: object) -> bool:
+    """Whether a problem file's value is of the kind; true and false are of none."""
+    if isinstance(value, bool):
+        return False
+    if kind is questions.LAW:
+        return isinstance(value, str | dict | list)
+    if kind is questions.CLAMP and not isinstance(value, str):
+        return isinstance(value, list) and len(value) == 2 and all(_fits(questions.NUMBER, end) for end in value)
+    return isinstance(value, {"a number": int | float, "a whole number": int}.get(kind.words, str))
+
+
+def _clamp(text: str) -> str | tuple[float, ...]:
+    if "," not in text:
+        return text
+    try:
+        a, b = (float(part) for part in text.strip("()[] ").split(","))
+    except ValueError:
+        raise errors.InvalidInput(f"clamp={text!r} must be 'tuned', 'paper' or two numbers such as -0.5,0.5.") from None
+    return a, b
+
+
+def check_written(given: Given, **paths: str | None) -> None:
+    """The same for a command that reads nothing but a problem file."""
+    check_target((given["problem"],), given["force"], **paths)
+
+
+def check_target(reads: Iterable[str | None] = (), force: bool = False, **paths: str | None) -> None:
+    """Refuse, by the option's name, a path that cannot be written, or that must not be.
+
+    Guarantees: no file that ``reads`` names is written over, however it is spelt or linked, nor is a file written
+    twice; other files only if they are empty or such that the option has written before, or with ``force``.
+    """
+    taken = [file for text in reads if text for file in _files(text)]
+    for name, path in paths.items():
+        if path is None:
+            continue
+        option = questions.flag(name)
+        try:
+            for file in taken:
+                if _same(path, file):
+                    raise errors.InvalidInput(
+                        f"{option} {path!r} is a file that this command reads or writes already. Name another one."
+                    )
+            taken.append(path)
+            target = Path(path)
+            folder = target.parent
+            if not path.strip() or target.is_dir():
+                raise errors.InvalidInput(f"{option} {path!r} must be the name of a file, not of a folder.")
+            if not folder.is_dir():
+                raise errors.InvalidInput(f"{option} {path!r}: there is no folder {str(folder)!r}.")
+            if not os.access(target if target.exists() else folder, os.W_OK):
+                raise errors.InvalidInput(f"{option} {path!r}: you may not write there.")
+            if target.exists() and not target.is_file():
+                raise errors.InvalidInput(f"{option} {path!r} is a pipe or a device. Name a file.")
+            if name != "state" and not force and target.is_file() and not _ours(name, path):
+                raise errors.InvalidInput(
+                    f"{option} {path!r} is there already, and no such file. Name another one, or give --force."
+                )
+        except errors.InvalidInput:
+            raise
+        except (OSError, ValueError):
+            raise errors.InvalidInput(f"{option} {path!r} is not a usable file name.") from None
+
+
+def _files(text: str) -> Iterator[str]:
+    """The files that a path, a glob, a folder or a database's address means, and what lies beside a database."""
+    path = os.path.expanduser(_SCHEME.sub("", text).partition("::")[0])
+    if "://" in path or "\0" in path:
+        return
+    if os.path.isdir(path):
+        yield from (os.path.join(base, name) for base, _, names in os.walk(path) for name in names)
+    elif glob.has_magic(path) and not os.path.exists(path):
+        yield from glob.iglob(path, recursive=True)
+    else:
+        yield from (path + ending for ending in _BESIDE)
+
+
+def _same(path: str, other: str) -> bool:
+    """Whether two names lead to one file, or would if it were there."""
+    try:
+        if os.path.samefile(path, other):
+            return True
+    except (OSError, ValueError):
+        pass  # one of them is not there yet
+    return os.path.normcase(os.path.realpath(path)) == os.path.normcase(os.path.realpath(other))
+
+
+def _ours(name: str, path: str) -> bool:
+    """Whether the option may have written this file: it is empty, or of the kind that it writes."""
+    if os.path.getsize(path) == 0:
+        return True
+    if name == "save":
+        try:
+            read_problem(path)
+            return True
+        except errors.InvalidInput:
+            return False
+    with open(path, "rb") as file:
+        start = file.read(1 << 16)
+    return start.startswith(_OURS[name]) and b"privatest" in start

@@ -1,14 +1,17 @@
-"""What is printed: JSON or tables on standard output, complaints on standard error."""
+"""What is printed and written: JSON or tables on standard output, complaints on standard error, texts in files."""
 
 from __future__ import annotations
 
 import contextlib
 import json
 import os
+import select
+import stat
 import sys
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from privatest import errors
@@ -22,13 +25,21 @@ __all__ = [
     "facts",
     "flush",
     "plain",
+    "read_bytes",
+    "read_text",
+    "reason",
     "say",
     "show_table",
     "working",
+    "write_report",
+    "write_text",
 ]
 
 WIDTH = 80
 LONGEST_COMPLAINT = 700
+LARGEST_TEXT = 100_000_000
+PATIENCE = 10.0
+"""Seconds that a pipe may be silent where a short text is due."""
 
 Fact = tuple[str, object] | tuple[str, object, str]
 """A line of a table of facts: what, its value, and perhaps a remark."""
@@ -172,3 +183,54 @@ def working(what: str) -> Iterator[None]:
 
     with Console(stderr=True, highlight=False, markup=False).status(what):
         yield
+
+
+def write_text(path: str, text: str, option: str) -> None:
+    """The text in a file, or an error that names the option."""
+    try:
+        Path(path).write_text(text, encoding="utf-8")
+    except (OSError, ValueError) as error:
+        raise errors.InvalidInput(f"{option} {path!r} could not be written: {reason(error)}.") from None
+
+
+def read_text(path: str, option: str) -> str:
+    """The text of a file, or an error that names the option."""
+    try:
+        return read_bytes(path, option, LARGEST_TEXT).decode("utf-8")
+    except UnicodeDecodeError:
+        raise errors.InvalidInput(f"{option} {path!r} is not text.") from None
+    except errors.InvalidInput:
+        raise
+    except (OSError, ValueError) as error:
+        raise errors.InvalidInput(f"{option} {path!r} could not be read: {reason(error)}.") from None
+
+
+def read_bytes(path: str, option: str, most: int) -> bytes:
+    """The bytes of a file or of a pipe, which must not be silent for long."""
+    file = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+    found = bytearray()
+    try:
+        pipe = stat.S_ISFIFO(os.fstat(file).st_mode)
+        while len(found) <= most:
+            if pipe and not select.select([file], [], [], PATIENCE)[0]:
+                raise errors.InvalidInput(f"{option} {path!r} is a pipe that was silent for {PATIENCE:g} seconds.")
+            if not (piece := os.read(file, 1 << 16)):
+                return bytes(found)
+            found += piece
+    finally:
+        os.close(file)
+    raise errors.InvalidInput(f"{option} {path!r} is larger than {most} bytes.")
+
+
+def write_report(path: str, **content: Any) -> None:
+    """One self-contained HTML file about a plan or a result."""
+    from privatest import report
+
+    try:
+        report.write(path, **content)
+    except OSError as error:
+        raise errors.InvalidInput(f"--report {path!r} could not be written: {reason(error)}.") from None
+
+
+def reason(error: Exception) -> str:
+    return error.strerror if isinstance(error, OSError) and error.strerror else str(error)

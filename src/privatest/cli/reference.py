@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from privatest.cli.app import COMMANDS, command
+from privatest.cli.commands import COMMANDS, command
 
 __all__ = ["reference"]
 

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
 
 from privatest import _validate
 from privatest.decision.design import Design, Fact
 from privatest.decision.release import Decision, Release
 from privatest.documents import fraction_from_json, number_from_json, texts_from_json, wholes_from_json
 from privatest.errors import InvalidDocument, InvalidInput, shown
-from privatest.laws.total import NoisyTotal
+from privatest.laws import Curves, NoisyTotal
 from privatest.privacy import Noise, Source, noise_from_dict
 from privatest.privacy.neighbours import NEIGHBOURS, Neighbourhood
 from privatest.rational import rational
 from privatest.scores import Score
+from privatest.vectors import Floats
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -132,6 +135,19 @@ class PrivateTest(Design[Release]):
     def alternative_total(self) -> NoisyTotal:
         """Law of the noisy total when the records come from Q."""
         return NoisyTotal(self.scale * self.score.support - self.shift, self.score.alternative_law, self.n, self.noise)
+
+    def masses(self, edges: Sequence[Fraction | int]) -> tuple[Floats, Floats]:
+        """Probability, under P and under Q, that the noisy total lies between neighbours among increasing edges.
+
+        For pictures: many at the price of one, with errors of 1e-4 at most.
+        """
+        if self.scale == 1 and self.shift == 0:
+            curves = Curves(self.score.support, self.score.null_law, self.score.alternative_law, self.n, self.noise)
+            if curves.everywhere:
+                offsets = np.array([float((edge - curves.base) / curves.unit) for edge in edges])
+                first, second = curves.cdfs(np.clip(offsets, -curves.reach, curves.reach))
+                return np.maximum(np.diff(first), 0.0), np.maximum(np.diff(second), 0.0)
+        return self.null_total.masses(edges), self.alternative_total.masses(edges)
 
     @cached_property
     def alpha(self) -> float:

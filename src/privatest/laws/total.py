@@ -14,6 +14,7 @@ tail probabilities accurate relative to themselves; a probability above 1/2 or s
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -33,7 +34,7 @@ from privatest.laws.tails import (
 from privatest.privacy import Noise
 from privatest.vectors import Floats, Integers, dot
 
-__all__ = ["Bounded", "NoisyTotal"]
+__all__ = ["Bounded", "NoisyTotal", "noisy_cdf"]
 
 
 # Below this many points the sum of positive terms is cheap, and needs no transform.
@@ -47,6 +48,10 @@ LARGE_WINDOW = 1 << 22
 MOST_LOBES = 1 << 15
 # Windows kept for the next probability, in numbers: 32 MB.
 MOST_KEPT = 1 << 22
+# Points to which a sum's law is gathered where many probabilities are wanted, to draw.
+POOLED = 1 << 11
+# Probabilities of the noise that are quickly computed.
+MOST_LEVELS = 1 << 19
 # A probability that counts as none, where the law is otherwise too long to be convolved.
 NEVER = 1e-17
 # An error this large, relatively, makes it worth while to look for a better tilt.
@@ -101,6 +106,14 @@ class NoisyTotal:
     def bounded_sf(self, x: Fraction | int) -> Bounded:
         """Pr[T > x] with a bound on its error, accurate relative to itself in the upper tail."""
         return self._tail(self._between(x))
+
+    def masses(self, edges: Sequence[Fraction | int]) -> Floats:
+        """Pr[edge < T <= next edge] for all neighbours among increasing edges, to draw: errors of 1e-4 at most."""
+        if self._is_long:
+            return np.maximum(np.diff(np.array([self.cdf(edge) for edge in edges])), 0.0)
+        values, masses = self.sum_law()
+        away = np.array([float(edge - int(values[0])) for edge in map(self._between, edges)])
+        return np.maximum(np.diff(noisy_cdf(values - values[0], masses, self.noise, away)), 0.0)
 
     def _between(self, x: Fraction | int) -> Fraction:
         """The midpoint between the two values of T around x: same event, no ties."""
@@ -300,3 +313,28 @@ class NoisyTotal:
                 self._windows.clear()
             self._windows[theta] = found
         return self._windows[theta]
+
+
+def noisy_cdf(values: Integers, masses: Floats, noise: Noise, edges: Floats) -> Floats:
+    """Pr[V + N <= edge] at every edge, V of these values and masses.
+
+    Exact for few values, and for consecutive ones with edges whole numbers apart; else gathered to a fine grid.
+    """
+    points = values.astype(np.float64)
+    places = edges - edges[0]
+    if points[-1] - points[0] + 1 == points.size and np.all(places == np.floor(places)):
+        count = places[-1] + points.size
+        if count < min(points.size * edges.size, MOST_LEVELS):
+            levels = noise.cdf(edges[0] - points[-1] + np.arange(count))[::-1]
+            ends = (places[-1] - places).astype(np.int64)
+            return np.array([masses @ levels[end : end + points.size] for end in ends])
+    if points.size * edges.size > MOST_LEVELS:
+        # The mass of each value is shared between the two nearest points of a grid much finer than the edges.
+        grid = np.linspace(points[0], points[-1], POOLED)
+        place = (points - grid[0]) / (grid[1] - grid[0])
+        lower = np.clip(place.astype(np.int64), 0, POOLED - 2)
+        upper = masses * (place - lower)
+        pooled = np.bincount(lower, masses - upper, POOLED) + np.bincount(lower + 1, upper, POOLED)
+        masses = np.asarray(pooled, dtype=np.float64)
+        points = grid
+    return np.asarray(noise.cdf(edges[:, None] - points[None, :]) @ masses)

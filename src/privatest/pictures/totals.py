@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from privatest.errors import InvalidInput
-from privatest.laws.curves import Curves
-from privatest.laws.total import NoisyTotal
+from privatest.laws.total import noisy_cdf
 from privatest.pictures.canvas import (
     ALPHA,
     BETA,
@@ -37,7 +35,6 @@ __all__ = ["fit_test", "private_test"]
 
 
 BINS = 90
-POOLED = 4096
 # Mass of either law that may lie outside of the picture on each side.
 OUTSIDE = 0.002
 DEVIATIONS = 3.2
@@ -51,7 +48,7 @@ def private_test(test: PrivateTest, ax: Axes | None = None, *, release: Release 
     The hatched areas are alpha (P's law, where the decision is "alternative") and beta (Q's, where it is "null").
     """
     cutoffs = _cutoffs(test)
-    null, alternative = _bin_masses(test, cutoffs)
+    null, alternative = test.masses(cutoffs)
     unit = test.score.step / test.scale
     edges = np.array([test.threshold + float(unit * (cutoff - test.cutoff)) for cutoff in cutoffs])
     left = np.array([cutoff < test.cutoff for cutoff in cutoffs[:-1]])
@@ -82,7 +79,7 @@ def fit_test(test: FitTest, ax: Axes | None = None, *, release: FitRelease | Non
     step = (high - low) / BINS
     places = np.arange(math.floor((low - cutoff) / step), math.ceil((high - cutoff) / step) + 1)
     edges: Floats = np.asarray(cutoff + step * places, dtype=np.float64)
-    cdfs = [_noisy_cdf(one.values, one.masses, noise, edges) for one in laws]
+    cdfs = [noisy_cdf(one.values, one.masses, noise, edges) for one in laws]
     centre, scale = laws[0].mean, test.candidate.excess.width * test.n
     # The statistic is minus the excess: large values speak for P, so that the picture is read from right to left.
     shown, threshold = (centre - edges[::-1]) / scale, (centre - cutoff) / scale
@@ -135,47 +132,6 @@ def _cutoffs(test: PrivateTest) -> list[Fraction]:
         first, last = math.floor((centre - reach) / step), math.ceil((centre + reach) / step)
         places |= {step * i for i in range(first, last + 1)}
     return [test.cutoff + place for place in sorted(places)]
-
-
-def _bin_masses(test: PrivateTest, cutoffs: list[Fraction]) -> list[Floats]:
-    """Probability of each bin under P and under Q: by one integral, or from the law of the sum of scores."""
-    score, n, noise = test.score, test.n, test.noise
-    totals = test.null_total, test.alternative_total
-    if test.scale == 1 and test.shift == 0:
-        curves = Curves(score.support, score.null_law, score.alternative_law, n, noise)
-        if curves.everywhere:
-            offsets = np.array([float((cutoff - curves.base) / curves.unit) for cutoff in cutoffs])
-            return [np.diff(cdf) for cdf in curves.cdfs(offsets)]
-    ordinary = np.abs(score.support) < INFINITE
-    found = []
-    for total in totals:
-        law_, support = total.law, total.support
-        share = math.fsum(law_[ordinary])
-        if share == 0:  # every record is infinite
-            found.append(np.zeros(len(cutoffs) - 1))
-            continue
-        try:
-            values, masses = NoisyTotal(support[ordinary], law_[ordinary] / share, n, noise).sum_law()
-        except InvalidInput:  # too many values of the sum: one probability at a time
-            found.append(np.diff(np.array([total.cdf(cutoff) for cutoff in cutoffs])))
-            continue
-        away = np.array([float(cutoff - int(values[0])) for cutoff in cutoffs])
-        found.append(share**n * np.diff(_noisy_cdf(values - values[0], masses, noise, away)))
-    return found
-
-
-def _noisy_cdf(values: Any, masses: Floats, noise: Any, edges: Floats) -> Floats:
-    """Pr[T + N <= edge]."""
-    away = edges[:, None] - values[None, :].astype(np.float64)
-    if away.size <= 1 << 22:
-        return np.asarray(noise.cdf(away) @ masses)
-    # Share the mass of each value between the two nearest points of a grid much finer than the picture's bins.
-    grid = np.linspace(float(values[0]), float(values[-1]), POOLED)
-    place = (values.astype(np.float64) - grid[0]) / (grid[1] - grid[0])
-    lower = np.clip(place.astype(np.int64), 0, POOLED - 2)
-    upper = masses * (place - lower)
-    pooled = np.bincount(lower, masses - upper, POOLED) + np.bincount(lower + 1, upper, POOLED)
-    return np.asarray(noise.cdf(edges[:, None] - grid[None, :]) @ pooled)
 
 
 def _law(axes: Axes, edges: Floats, masses: Floats, text: str, colour: str, style: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from functools import cache
 from pathlib import Path
@@ -21,13 +21,11 @@ from starlette.requests import ClientDisconnect
 
 import privatest as pt
 from privatest import errors
-from privatest.studio import bodies
-from privatest.studio.guard import UPLOAD, Guard, Receive, Scope, Send
+from privatest.studio.answering import Records, body
+from privatest.studio.guard import UPLOAD, Guard, Receive, Scope, Send, Token
 from privatest.studio.lanes import RUNNING, Busy, Lane
 from privatest.studio.monitors import Monitors
-from privatest.studio.places import KINDS, Folder, Uploads
-from privatest.studio.runs import STAYS, Budgets, source_of
-from privatest.studio.tokens import Token
+from privatest.studio.runs import KINDS, STAYS, Budgets, Folder, Uploads, source_of
 
 __all__ = ["build"]
 
@@ -212,33 +210,43 @@ def _plotly() -> bytes:
     return (Path(plotly.__file__).parent / "package_data" / "plotly.min.js").read_bytes()
 
 
+Asked = Callable[[BaseModel, Request], Awaitable[Json]]
+
+
+def _add_question(app: FastAPI, request: str, summary: str, answer: Asked) -> None:
+    """A route whose body is that of the table of questions."""
+
+    async def asked(body: Any, request: Request) -> Answer:
+        return Answer(await answer(body, request))
+
+    asked.__annotations__["body"] = body(request)
+    app.post(f"/api{request}", name=request.strip("/").replace("/", "_"), summary=summary)(asked)
+
+
 def _add_planning(app: FastAPI, lanes: dict[str, Lane]) -> None:
-    async def ask(lane: str, job: str, body: BaseModel, request: Request) -> Answer:
-        return Answer(await lanes[lane].answer(job, bodies.plain(body), request.is_disconnected))
+    def lane_of(job: str, asked: Json) -> str:
+        if job == "size":
+            return "sizes" if asked["bound"] else "needed"
+        if job == "theory":
+            return "needed" if len(asked["epsilons"]) == 1 else "sizes"
+        return job if job in lanes else "tables"
 
-    @app.post("/api/look", summary="Decomposition, and the curves of the paper's first figure")
-    async def look(body: bodies.Question, request: Request) -> Answer:
-        return await ask("look", "look", body, request)
+    def ask(job: str) -> Asked:
+        async def answer(body: BaseModel, request: Request) -> Json:
+            asked = body.model_dump()
+            return await lanes[lane_of(job, asked)].answer(job, asked, request.is_disconnected)
 
-    @app.post("/api/design", summary="The tuned test on n records, its exact error rates and the law of its statistic")
-    async def design(body: bodies.Designed, request: Request) -> Answer:
-        return await ask("design", "design", body, request)
+        return answer
 
-    @app.post("/api/size", summary="Records that a goal needs, and how many no private test can do without")
-    async def size(body: bodies.Sized, request: Request) -> Answer:
-        return await ask("sizes" if body.bound else "needed", "size", body, request)
-
-    @app.post("/api/theory", summary="The theorem at several epsilons")
-    async def theory(body: bodies.Grid, request: Request) -> Answer:
-        return await ask("needed" if len(body.epsilons) == 1 else "sizes", "theory", body, request)
-
-    @app.post("/api/power", summary="Exact error rates at several n")
-    async def power(body: bodies.Curve, request: Request) -> Answer:
-        return await ask("tables", "power", body, request)
-
-    @app.post("/api/compare", summary="Every test side by side")
-    async def compare(body: bodies.Compared, request: Request) -> Answer:
-        return await ask("tables", "compare", body, request)
+    for job, summary in {
+        "look": "Decomposition, and the curves of the paper's first figure",
+        "design": "The tuned test on n records, its exact error rates and the law of its statistic",
+        "size": "Records that a goal needs, and how many no private test can do without",
+        "theory": "The theorem at several epsilons",
+        "power": "Exact error rates at several n",
+        "compare": "Every test side by side",
+    }.items():
+        _add_question(app, f"/{job}", summary, ask(job))
 
 
 def _add_runs(
@@ -276,25 +284,24 @@ def _add_runs(
         uploads.keep(word, file.name)
         return Answer({"upload": word, "bytes": size})
 
-    async def run(job: str, body: BaseModel, request: Request) -> Answer:
-        asked, ledger = bodies.plain(body), budgets.packed()
-        path = await run_in_threadpool(source_of, asked["source"], places, uploads)
-        arguments = {"asked": asked, "path": str(path), "ledger": ledger}
-        return Answer(await lanes["runs"].answer(job, arguments, request.is_disconnected))
+    def run(job: str) -> Asked:
+        async def answer(body: BaseModel, request: Request) -> Json:
+            asked, ledger = body.model_dump(), budgets.packed()
+            path = await run_in_threadpool(source_of, asked["source"], places, uploads)
+            arguments = {"asked": asked, "path": str(path), "ledger": ledger}
+            return await lanes["runs"].answer(job, arguments, request.is_disconnected)
 
-    @app.post("/api/run/test", summary="Run a test once on a file, charged to the ledger")
-    async def test(body: bodies.RunTest, request: Request) -> Answer:
-        return await run("run_test", body, request)
+        return answer
 
-    @app.post("/api/run/change", summary="Locate a change once in a file, charged to the ledger")
-    async def change(body: bodies.RunChange, request: Request) -> Answer:
-        return await run("run_change", body, request)
+    _add_question(app, "/run/test", "Run a test once on a file, charged to the ledger", run("run_test"))
+    _add_question(app, "/run/change", "Locate a change once in a file, charged to the ledger", run("run_change"))
 
 
 def _add_monitors(app: FastAPI, monitors: Monitors) -> None:
-    @app.post("/api/monitors", summary="Start a monitor, charged to the ledger")
-    async def start(body: bodies.MonitorStart, request: Request) -> Answer:
-        return Answer(await monitors.start(bodies.plain(body), request.is_disconnected))
+    async def start(body: BaseModel, request: Request) -> Json:
+        return await monitors.start(body.model_dump(), request.is_disconnected)
+
+    _add_question(app, "/monitors", "Start a monitor, charged to the ledger", start)
 
     @app.get("/api/monitors", summary="The monitors of this studio")
     async def listed() -> Answer:
@@ -305,7 +312,7 @@ def _add_monitors(app: FastAPI, monitors: Monitors) -> None:
         return Answer(await monitors.state(name))
 
     @app.post("/api/monitors/{name}/records", summary="Hand records to a monitor")
-    async def feed(name: MonitorName, body: bodies.Records) -> Answer:
+    async def feed(name: MonitorName, body: Records) -> Answer:
         return Answer(await monitors.feed(name, body.lines))
 
     @app.post("/api/monitors/{name}/stop", summary="Follow no more")

@@ -14,11 +14,10 @@ from pathlib import Path
 from typing import Any
 
 import privatest as pt
-from privatest import errors, line_files
-from privatest.studio.answers import law_of, plain_number
+from privatest import errors, line_files, questions
+from privatest.studio.answering import arguments, plain_number
 from privatest.studio.lanes import RUNNING, Gone, Lane
-from privatest.studio.places import Folder
-from privatest.studio.runs import STAYS, Budgets, ledger_of
+from privatest.studio.runs import STAYS, Budgets, Folder, ledger_of
 
 __all__ = ["JOBS", "Monitors"]
 
@@ -26,6 +25,8 @@ Json = dict[str, Any]
 MOST_MONITORS = 16
 MOST_STARTING = 2
 SHOWN = 400
+TOLD = ("null", "alternative", "epsilon", "beta", "dataset", "request")
+"""What a monitor's state repeats of the question."""
 _REMEDY = (
     "The monitor has stopped. Start another one, with a request of its own; where a file is rotated, so that a new one "
     "holds new records, say so when it starts."
@@ -56,12 +57,7 @@ class _Followed:
             told: Json = plain_number(
                 {
                     "monitor": name,
-                    "null": self.asked["null"],
-                    "alternative": self.asked["alternative"],
-                    "epsilon": self.asked["epsilon"],
-                    "beta": self.asked["beta"],
-                    "dataset": self.asked["dataset"],
-                    "request": self.asked["request"],
+                    **{name: self.asked[name] for name in TOLD},
                     "following": self.path is not None and not self.stop.is_set(),
                     "stopped": self.stop.is_set(),
                     "problem": self.problem,
@@ -112,17 +108,8 @@ _here: list[_Followed] = []
 
 def _start(name: str, asked: Json, path: str | None, ledger: str) -> Json:
     try:
-        monitor = pt.Monitor(
-            law_of(asked["null"]),
-            law_of(asked["alternative"]),
-            epsilon=asked["epsilon"],
-            beta=asked["beta"],
-            mean_time_between_false_alarms=asked["mean_time_between_false_alarms"],
-            ledger=ledger_of(ledger),
-            dataset=asked["dataset"],
-            request=asked["request"],
-            source=path,
-        )
+        settings = arguments("/monitors", asked, questions.RULE, questions.PAYER)
+        monitor = pt.Monitor(**settings, ledger=ledger_of(ledger), source=path)
     except errors.PrivatestError as error:
         if path is not None:  # its place in the folder is all that the page knows of
             error.args = (str(error).replace(path, asked["path"]), *error.args[1:])

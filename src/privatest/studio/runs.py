@@ -1,6 +1,8 @@
 """Runs on data, all of them through a ledger: charged before anything is released, once per request name.
 
-``Budgets`` and ``source_of`` stand in the server; the jobs run in worker processes, one for each run.
+Requests name files inside one folder, or uploaded ones, never any other: a path is resolved first, symbolic links and
+all, and must then lie inside the resolved folder. ``Folder``, ``Uploads``, ``Budgets`` and ``source_of`` stand in the
+server; the jobs run in worker processes, one for each run.
 """
 
 from __future__ import annotations
@@ -8,20 +10,136 @@ from __future__ import annotations
 import base64
 import os
 import pickle
+import shutil
+import tempfile
+import threading
+import weakref
+from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
+from pathlib import Path, PureWindowsPath
+from typing import Any, BinaryIO
 
 import privatest as pt
-from privatest import errors
-from privatest.studio.answers import law_of
-from privatest.studio.places import Folder, Uploads
+from privatest import errors, questions
+from privatest.studio.answering import arguments
 
-__all__ = ["JOBS", "STAYS", "Budgets", "ledger_of", "source_of"]
+__all__ = ["JOBS", "KINDS", "STAYS", "Budgets", "Folder", "Uploads", "ledger_of", "source_of"]
 
 Json = dict[str, Any]
 STAYS = "If it was charged before it was stopped, the same request under the same name is completed at no new charge."
+
+
+MOST_LISTED = 500
+MOST_UPLOADS = 8
+KINDS = (".csv", ".tsv", ".txt", ".parquet", ".feather", ".arrow")
+
+
+class Folder:
+    """The folder given at start, or none."""
+
+    def __init__(self, where: str | os.PathLike[str] | None) -> None:
+        self._root: Path | None = None
+        if where is not None:
+            root = Path(where).expanduser()
+            if not root.is_dir():
+                raise errors.InvalidInput(
+                    f"folder={str(where)!r} is no folder. Name one that is there, or leave it out."
+                )
+            self._root = root.resolve()
+
+    @property
+    def root(self) -> str | None:
+        """The folder, resolved; None: no path can be named."""
+        return None if self._root is None else str(self._root)
+
+    def find(self, name: str) -> Path:
+        """The file of that name inside the folder; anything else is refused, without saying what is there."""
+        if self._root is None:
+            raise errors.InvalidInput(
+                "No folder was given at start. Upload the file, or start the studio with a folder."
+            )
+        plain = not ("\0" in name or "\\" in name or Path(name).is_absolute() or PureWindowsPath(name).drive)
+        found = self._inside(self._root / name) if plain else None
+        if found is None:
+            raise errors.InvalidInput("path must name a file inside the studio's folder, relative to it.")
+        return found
+
+    def _inside(self, path: Path) -> Path | None:
+        """The file that a path leads to, links followed; None if that lies outside or is no file."""
+        assert self._root is not None
+        try:
+            found = path.resolve(strict=True)
+            return found if found.is_relative_to(self._root) and found.is_file() else None
+        except (OSError, ValueError, RuntimeError):  # no such file, no such name, links in a circle
+            return None
+
+    def listed(self) -> list[str]:
+        """Data files in the folder and below, at most 500, hidden ones and links out of it left aside."""
+        if self._root is None:
+            return []
+        names: list[str] = []
+        for base, folders, files in os.walk(self._root):
+            folders[:] = sorted(each for each in folders if not each.startswith("."))
+            for each in sorted(files):
+                path = Path(base, each)
+                name = path.relative_to(self._root).as_posix()
+                if (
+                    not each.startswith(".")
+                    and path.suffix.lower() in KINDS
+                    and self._inside(path)
+                    and name.isprintable()
+                ):
+                    names.append(name)
+                if len(names) >= MOST_LISTED:
+                    return names
+        return names
+
+
+class Uploads:
+    """Uploaded files, the last eight, in a private folder that goes when the studio ends."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._folder: Path | None = None
+        self._kept: OrderedDict[str, Path] = OrderedDict()
+        self._count = 0
+
+    def new(self, name: str) -> tuple[str, BinaryIO]:
+        """A file to write an upload to, and the word it will be known by. Only the ending of ``name`` is used."""
+        kind = Path(name).suffix.lower() if "\0" not in name else ""
+        if kind not in KINDS:
+            raise errors.InvalidInput(f"name must end in one of {', '.join(KINDS)}: it says how the file is read.")
+        with self._lock:
+            if self._folder is None:
+                self._folder = Path(tempfile.mkdtemp(prefix="privatest-studio-"))
+                weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
+            self._count += 1
+            word = f"upload-{self._count}"
+            return word, open(self._folder / (word + kind), "xb")  # closed by whoever writes
+
+    def keep(self, word: str, path: str) -> None:
+        """The upload is complete; the oldest goes if there are too many."""
+        with self._lock:
+            self._kept[word] = Path(path)
+            while len(self._kept) > MOST_UPLOADS:
+                self._kept.popitem(last=False)[1].unlink(missing_ok=True)
+
+    def find(self, word: str) -> Path:
+        """The file of a complete upload."""
+        with self._lock:
+            found = self._kept.get(word)
+        if found is None:
+            raise errors.InvalidInput("upload must be what an upload returned, one of the last eight. Upload it again.")
+        return found
+
+    def close(self) -> None:
+        """Remove everything."""
+        with self._lock:
+            if self._folder is not None:
+                shutil.rmtree(self._folder, ignore_errors=True)
+            self._folder = None
+            self._kept.clear()
 
 
 class Budgets:
@@ -83,23 +201,16 @@ def source_of(source: Json, folder: Folder, uploads: Uploads) -> Path:
 
 def _test(asked: Json, path: Path, ledger: pt.Ledger) -> Any:
     """Design the test and run it once: for the file's number of records, or for a stated one where that is hidden."""
-    column, n = asked["column"], asked["n"]
-    if n is None:
+    rules, where = (arguments("/run/test", asked, role) for role in (questions.RULE, questions.WHERE))
+    if "n" not in rules:
         if asked["neighbours"] == "add-remove":
             raise errors.InvalidInput(
                 "n is missing: with neighbours='add-remove' the number of records is not public, so the test is "
                 "designed for the number that you expect. Give n."
             )
-        n = pt.count_records(path, column=column)
-    test = pt.design(
-        law_of(asked["null"]),
-        law_of(asked["alternative"]),
-        epsilon=asked["epsilon"],
-        n=n,
-        alpha=asked["alpha"],
-        neighbours=asked["neighbours"],
-    )
-    release = test.run(path, column=column, ledger=ledger, dataset=asked["dataset"], request=asked["request"])
+        rules["n"] = pt.count_records(path, **where)
+    test = pt.design(**rules)
+    release = test.run(path, **where, ledger=ledger, **arguments("/run/test", asked, questions.PAYER))
     design = {
         "null": test.null,
         "alternative": test.alternative,
@@ -113,19 +224,8 @@ def _test(asked: Json, path: Path, ledger: pt.Ledger) -> Any:
 
 def _change(asked: Json, path: Path, ledger: pt.Ledger) -> Any:
     """Locate a change in the file's records once."""
-    found = pt.detect_change(
-        path,
-        law_of(asked["null"]),
-        law_of(asked["alternative"]),
-        epsilon=asked["epsilon"],
-        beta=asked["beta"],
-        false_alarm=asked["false_alarm"],
-        column=asked["column"],
-        order=asked["order"],
-        ledger=ledger,
-        dataset=asked["dataset"],
-        request=asked["request"],
-    )
+    settings = arguments("/run/change", asked, questions.RULE, questions.WHERE, questions.PAYER)
+    found = pt.detect_change(path, ledger=ledger, **settings)
     return found, {}
 
 

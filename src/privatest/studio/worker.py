@@ -17,12 +17,11 @@ import warnings
 from typing import Any
 
 from privatest import errors
-from privatest.studio import answers, monitors, runs
-from privatest.studio.answers import plain_number
+from privatest.studio import answering, monitors, runs
 
 __all__ = ["JOBS", "answer", "main"]
 
-JOBS = {**answers.JOBS, **runs.JOBS, **monitors.JOBS}
+JOBS = {**answering.JOBS, **runs.JOBS, **monitors.JOBS}
 MARGIN = 5.0
 """Seconds beyond the limit after which a worker ends by itself: whoever should have ended it is gone."""
 
@@ -31,7 +30,7 @@ def answer(line: str) -> dict[str, Any]:
     """The answer to one line: {"ok": result}, or {"error": sentence, "kind": name}."""
     try:
         asked = json.loads(line)
-        return {"ok": plain_number(JOBS[asked["job"]](**asked["arguments"]))}
+        return {"ok": answering.plain_number(JOBS[asked["job"]](**asked["arguments"]))}
     except errors.PrivatestError as error:
         said = [str(error), *filter(None, [errors.charge_note(error)])]
         return {"error": " ".join(said), "kind": type(error).__name__}

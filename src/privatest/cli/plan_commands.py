@@ -6,15 +6,13 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from privatest import errors
-from privatest.cli import options as o
-from privatest.cli.output import Fact, emit_json, facts, show_table, working
-from privatest.cli.problems import merge, write_problem
-from privatest.cli.writing import check_target, write_report, write_text
+from privatest.cli.options import Given, asked_of, check_written, write_problem
+from privatest.cli.output import Fact, emit_json, facts, show_table, working, write_report, write_text
 
 if TYPE_CHECKING:
     from privatest import Plan
 
-__all__ = ["compare", "curve", "need", "plan"]
+__all__ = ["compare", "curve", "plan"]
 
 REGIMES = {
     "tails": "what privacy caps decides the size",
@@ -23,26 +21,7 @@ REGIMES = {
 }
 
 
-def plan(
-    null: o.Null = None,
-    alternative: o.Alternative = None,
-    epsilon: o.Epsilon = None,
-    n: o.N = None,
-    advantage: o.Advantage = None,
-    alpha: o.Alpha = None,
-    beta: o.Beta = None,
-    test: o.Kind = None,
-    clamp: o.Clamp = None,
-    threshold: o.Threshold = None,
-    neighbours: o.Neighbours = None,
-    max_rows_per_unit: o.MaxRows = None,
-    problem: o.Problem = None,
-    save: o.Save = None,
-    save_design: o.SaveDesign = None,
-    report: o.Report = None,
-    force: o.Force = False,
-    as_json: o.Json = False,
-) -> None:
+def plan(given: Given) -> None:
     """How many records a test needs, how good that is, and what privacy costs.
 
     Without --n: the smallest number of records that meets --advantage (2/3), or --alpha and --beta. With --n: the
@@ -55,34 +34,20 @@ def plan(
     """
     import privatest as pt
 
-    given = {
-        "null": null,
-        "alternative": alternative,
-        "epsilon": epsilon,
-        "n": n,
-        "advantage": advantage,
-        "alpha": alpha,
-        "beta": beta,
-        "test": test,
-        "clamp": clamp,
-        "threshold": threshold,
-        "neighbours": neighbours,
-        "max_rows_per_unit": max_rows_per_unit,
-    }
-    asked = need(merge(problem, given), "null", "alternative", "epsilon")
-    check_target((problem,), force, save=save, save_design=save_design, report=report)
+    asked = asked_of("plan", given)
+    check_written(given, save=given["save"], save_design=given["save_design"], report=given["report"])
     with working("planning"):
         found = pt.plan(**asked)
-    if save is not None:
-        write_problem(save, asked)
-    if save_design is not None:
-        write_text(save_design, found.design.to_json() + "\n", "--save-design")
-    if as_json:
+    if given["save"] is not None:
+        write_problem(given["save"], asked)
+    if given["save_design"] is not None:
+        write_text(given["save_design"], found.design.to_json() + "\n", "--save-design")
+    if given["json"]:
         emit_json(found.to_dict())
     else:
         facts(f"Plan for {found.design.null} against {found.design.alternative}", _plan_facts(found))
-    if report is not None:
-        write_report(report, question=asked, design=found.design, kind="plan")
+    if given["report"] is not None:
+        write_report(given["report"], question=asked, design=found.design, kind="plan")
 
 
 def _plan_facts(found: Plan) -> list[Fact]:
@@ -132,16 +97,7 @@ def _goal(goal: Any) -> str:
     return f"errors of {goal.alpha:.4g} and {goal.beta:.4g}"
 
 
-def compare(
-    null: o.Null = None,
-    alternative: o.Alternative = None,
-    epsilon: o.Epsilon = None,
-    advantage: o.Advantage = None,
-    problem: o.Problem = None,
-    save: o.Save = None,
-    force: o.Force = False,
-    as_json: o.Json = False,
-) -> None:
+def compare(given: Given) -> None:
     """How many records every known test needs, beside the best possible.
 
     \b
@@ -151,14 +107,13 @@ def compare(
     """
     import privatest as pt
 
-    given = {"null": null, "alternative": alternative, "epsilon": epsilon, "advantage": advantage}
-    asked = need(merge(problem, given), "null", "alternative", "epsilon")
-    check_target((problem,), force, save=save)
+    asked = asked_of("compare", given)
+    check_written(given, save=given["save"])
     with working("comparing tests"):
         found = pt.compare(**asked)
-    if save is not None:
-        write_problem(save, asked)
-    if as_json:
+    if given["save"] is not None:
+        write_problem(given["save"], asked)
+    if given["json"]:
         emit_json(found.to_dict())
         return
     rows = [
@@ -180,18 +135,7 @@ def compare(
     )
 
 
-def curve(
-    null: o.Null = None,
-    alternative: o.Alternative = None,
-    epsilon: o.Epsilon = None,
-    n: o.Sizes = None,
-    alpha: o.Alpha = None,
-    test: o.Kind = None,
-    clamp: o.Clamp = None,
-    threshold: o.Threshold = None,
-    problem: o.Problem = None,
-    as_json: o.Json = False,
-) -> None:
+def curve(given: Given) -> None:
     """Exact error rates against the number of records.
 
     \b
@@ -201,19 +145,12 @@ def curve(
     """
     import privatest as pt
 
-    given = {
-        "null": null,
-        "alternative": alternative,
-        "epsilon": epsilon,
-        "alpha": alpha,
-        "test": test,
-        "clamp": clamp,
-        "threshold": threshold,
-    }
-    asked = need(merge(problem, given), "null", "alternative", "epsilon")
+    asked = asked_of("curve", given)
+    if "n" in asked:
+        asked["n"] = _sizes(asked["n"])
     with working("computing error rates"):
-        found = pt.power_curve(**asked, n=None if n is None else _sizes(n))
-    if as_json:
+        found = pt.power_curve(**asked)
+    if given["json"]:
         emit_json(found.to_dict())
         return
     rows = [
@@ -238,14 +175,3 @@ def _sizes(text: str) -> list[int]:
         raise errors.InvalidInput(
             f"n={text!r} must be whole numbers separated by commas, such as 50,100,200."
         ) from None
-
-
-def need(settings: dict[str, Any], *names: str) -> dict[str, Any]:
-    """The settings, all of these among them."""
-    missing = [name for name in names if name not in settings]
-    if missing:
-        listed = ", ".join(f"--{name.replace('_', '-')}" for name in missing)
-        raise errors.InvalidInput(
-            f"Missing: {listed}. Give {'it' if len(missing) == 1 else 'them'}, or a --problem file."
-        )
-    return settings

@@ -1,4 +1,4 @@
-"""From a command line to an exit code.
+"""The commands, put together, and from a command line to an exit code.
 
 ===== ==============================================================================================
 0     done (also with ``--exit-code``: null, or no change)
@@ -15,17 +15,113 @@
 from __future__ import annotations
 
 import os
+import platform
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Any
+
+import typer
 
 from privatest import errors
-from privatest.cli.output import ReaderGone, complain, emit, flush
+from privatest.cli import budgets, monitor_command, plan_commands, run_commands
+from privatest.cli.options import Given, signature
+from privatest.cli.output import ReaderGone, complain, emit, emit_json, facts, flush
 
-__all__ = ["AFTER_CHARGE", "BAD_INPUT", "INTERRUPTED", "OVER_BUDGET", "READER_GONE", "run"]
+__all__ = ["AFTER_CHARGE", "BAD_INPUT", "COMMANDS", "INTERRUPTED", "OVER_BUDGET", "READER_GONE", "command", "run"]
 
 BAD_INPUT, OVER_BUDGET, AFTER_CHARGE, INTERRUPTED, READER_GONE = 2, 3, 4, 130, 141
 # The marks by which typer asks for a shell completion.
 PROGRAM, COMPLETION = "privatest", "_PRIVATEST_COMPLETE"
+
+ABOUT = """Private tests: did this data come from P or from Q, and when did it change?
+
+Say what you expect before you look: --null is P, --alternative is Q, --epsilon is the privacy loss.
+
+\b
+Example:
+  privatest plan --null "normal(0,1)" --alternative "normal(0.2,1)" --epsilon 0.5
+"""
+
+
+def studio(given: Given) -> None:
+    """Open the studio, a page on this machine to plan by looking.
+
+    \b
+    Example:
+      privatest studio --folder data --ledger ledger.db
+    """
+    from privatest import studio as page  # for the start-up time of all other commands
+
+    page.serve(
+        **{name: value for name, value in given.items() if name != "no_browser"}, open_browser=not given["no_browser"]
+    )
+
+
+def version(given: Given) -> None:
+    """The version of the package.
+
+    \b
+    Example:
+      privatest version
+    """
+    import privatest as pt
+
+    found = {"privatest": pt.__version__, "python": platform.python_version()}
+    if given["json"]:
+        emit_json(found)
+    else:
+        facts("privatest", list(found.items()))
+
+
+COMMANDS: tuple[tuple[str | None, str, Callable[[Given], None]], ...] = (
+    (None, "plan", plan_commands.plan),
+    (None, "compare", plan_commands.compare),
+    (None, "curve", plan_commands.curve),
+    (None, "test", run_commands.decide),
+    (None, "detect", run_commands.detect),
+    (None, "monitor", monitor_command.monitor),
+    (None, "fit", run_commands.fit),
+    ("ledger", "grant", budgets.grant),
+    ("ledger", "show", budgets.show),
+    ("ledger", "verify", budgets.verify),
+    (None, "studio", studio),
+    (None, "version", version),
+)
+
+
+def _parsed(name: str, function: Callable[[Given], None]) -> Callable[..., None]:
+    """The command as typer takes one, its options those of the table.
+
+    When interrupted after a charge it says so, for typer keeps nothing but that it was interrupted.
+    """
+
+    def parsed(**given: Any) -> None:
+        try:
+            function(given)
+        except KeyboardInterrupt as error:
+            if (note := errors.charge_note(error)) is not None:
+                complain(f"Interrupted. {note}")
+            raise
+
+    parsed.__doc__ = function.__doc__
+    parsed.__signature__ = signature(name)  # type: ignore[attr-defined]
+    return parsed
+
+
+@cache
+def command() -> Any:
+    """The program, as an object that runs a list of words."""
+    # No rich markup: plain help starts quicker, and what users write is never read as markup.
+    plain: dict[str, Any] = {"rich_markup_mode": None, "pretty_exceptions_enable": False, "no_args_is_help": True}
+    app = typer.Typer(
+        name="privatest", help=ABOUT, context_settings={"terminal_width": 80, "max_content_width": 80}, **plain
+    )
+    ledger = typer.Typer(help="Budgets: who may spend how much epsilon on which data set.", **plain)
+    for place, name, function in COMMANDS:
+        (app if place is None else ledger).command(name)(_parsed(name, function))
+    app.add_typer(ledger, name="ledger")
+    return typer.main.get_command(app)
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
@@ -66,8 +162,6 @@ def _untold(_error: object) -> None:
 
 
 def _dispatch(words: list[str]) -> int:
-    from privatest.cli.app import command
-
     try:
         code = command().main(args=words, prog_name=PROGRAM, complete_var=COMPLETION, standalone_mode=False)
     except Exception as error:

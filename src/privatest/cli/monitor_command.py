@@ -1,68 +1,36 @@
-"""``monitor``: records as they come, one a line, and an alarm as one line of JSON."""
+"""``monitor``: records as they come, one a line, and an alarm as a line of JSON. (Files that grow: ``line_files``.)"""
 
 from __future__ import annotations
 
+import codecs
 import itertools
 import os
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import nullcontext
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from privatest import errors, line_files
-from privatest.cli import options as o
+from privatest import errors, line_files, questions
+from privatest.cli.budgets import answered, check_payment, opened, paid
+from privatest.cli.options import Given, asked_of, check_target, need, one_of
 from privatest.cli.output import complain, emit_json, working
-from privatest.cli.planning import need
-from privatest.cli.problems import merge
-from privatest.cli.streams import STANDARD_INPUT, arriving
-from privatest.cli.together import PAID, TIMEOUT, answered, check_payment, one_of, opened, paid
-from privatest.cli.writing import check_target
 
 if TYPE_CHECKING:
     from privatest import Monitor
 
-__all__ = ["monitor"]
+__all__ = ["STANDARD_INPUT", "arriving", "monitor"]
 
+STANDARD_INPUT = "-"
+AT_ONCE = 1 << 16
 _REMEDY = (
     "Say what it holds: --replaced new (other records, as after a rotation; it is read from its start) or --replaced "
     "same (the same lines, and more behind them; it is read on behind those that were seen)."
 )
 
-Rule = Annotated[str | None, o.option("--method", "cusum (the default) or paper.", "NAME")]
-Follow = Annotated[bool, o.option("--follow", "Wait for more lines at the end of the file, like tail -F.")]
-State = Annotated[str | None, o.option("--state", "Keep the monitor in this file, and go on from it.", "FILE")]
-FromStart = Annotated[bool, o.option("--from-start", "Standard input starts anew: skip the lines that were seen.")]
-Replaced = Annotated[
-    str | None,
-    o.option("--replaced", "A replaced or shortened file holds new records, or the same lines again.", "new|same"),
-]
-GoOn = Annotated[bool, o.option("--go-on", "Watch on after an alarm, for the next one.")]
 
-
-def monitor(
-    file: o.Lines = None,
-    null: o.Null = None,
-    alternative: o.Alternative = None,
-    epsilon: o.Epsilon = None,
-    distance: o.Distance = None,
-    beta: o.Miss = None,
-    method: Rule = None,
-    interval: o.Interval = None,
-    mean_time_between_false_alarms: o.BetweenAlarms = None,
-    follow: Follow = False,
-    state: State = None,
-    from_start: FromStart = False,
-    replaced: Replaced = None,
-    go_on: GoOn = False,
-    ledger: o.Ledger = None,
-    dataset: o.Dataset = None,
-    request: o.Request = None,
-    ledger_timeout: o.LedgerTimeout = None,
-    problem: o.Problem = None,
-    exit_code: o.ExitCode = False,
-    as_json: o.Json = False,
-) -> None:
+def monitor(given: Given) -> None:
     """Watch records as they come, one a line, and say when they changed, with privacy.
 
     An alarm is one line of JSON; watching ends with it, unless --go-on is given. A line that makes no sense is a
@@ -78,25 +46,12 @@ def monitor(
       tail -n +1 -F values.txt | privatest monitor --null "normal(0,1)" \\
           --alternative "normal(1,1)" --epsilon 0.5
     """
-    given = {
-        "null": null,
-        "alternative": alternative,
-        "epsilon": epsilon,
-        "distance": distance,
-        "beta": beta,
-        "method": method,
-        "interval": interval,
-        "mean_time_between_false_alarms": mean_time_between_false_alarms,
-        "ledger": ledger,
-        "dataset": dataset,
-        "request": request,
-        TIMEOUT: ledger_timeout,
-    }
-    asked = one_of(merge(problem, given), given)
-    name = STANDARD_INPUT if file is None else file
+    asked = one_of(asked_of("monitor", given, needs=""), given)
+    name = STANDARD_INPUT if given["file"] is None else given["file"]
+    follow, state, replaced = given["follow"], given["state"], given["replaced"]
     if follow and name == STANDARD_INPUT:
         raise errors.InvalidInput("--follow needs the name of a file. Standard input is followed anyway.")
-    check_target((name, asked.get("ledger"), problem), state=state)
+    check_target((name, asked.get("ledger"), given["problem"]), state=state)
     if replaced is not None and (name == STANDARD_INPUT or replaced not in line_files.REPLACED):
         raise errors.InvalidInput(f"--replaced {replaced} is not of use: write new or same, and the name of a file.")
     batches = arriving(name) if name == STANDARD_INPUT else None
@@ -108,18 +63,18 @@ def monitor(
         )
     else:
         assert batches is not None
-        left = _after(batches, watcher.seen if from_start else 0)
+        left = _after(batches, watcher.seen if given["from_start"] else 0)
         arrived = (line_files.Lines(lines, None) for lines in left)
     alarms = 0
     with answered(asked, _how_to_go_on(asked, state)) if "request" in asked else nullcontext():
         try:
-            for alarm in _alarms(watcher, arrived, go_on):
+            for alarm in _alarms(watcher, arrived, given["go_on"]):
                 alarms += 1
                 emit_json(alarm, line=True)
         finally:
-            if as_json:
+            if given["json"]:
                 emit_json(watcher.to_dict(), line=True)
-    if exit_code and alarms:
+    if given["exit_code"] and alarms:
         raise typer.Exit(1)
 
 
@@ -136,14 +91,14 @@ def _opened(state: str | None, asked: dict[str, Any], source: str | None) -> Mon
 
     read = source if "ledger" in asked else None
     if state is not None and os.path.exists(state) and "null" not in asked:
-        if rest := [name for name in asked if name not in ("ledger", TIMEOUT)]:
-            listed = ", ".join(f"--{name.replace('_', '-')}" for name in rest)
+        if rest := [name for name in asked if name not in ("ledger", "ledger_timeout")]:
+            listed = ", ".join(map(questions.flag, rest))
             raise errors.InvalidInput(f"The state {state!r} says what is watched; {listed} would need --null as well.")
         ledger = opened(asked) if "ledger" in asked else None
         return pt.Monitor.load(state, ledger=ledger, source=read)
     check_payment(asked)
-    need(asked, "null", "epsilon")
-    settings = {key: value for key, value in asked.items() if key not in (*PAID, TIMEOUT)} | paid(asked)
+    need(asked, *questions.QUESTIONS["monitor"].needs.split())
+    settings = {name: asked[name] for name in questions.named("monitor", questions.RULE) if name in asked} | paid(asked)
     with working("designing the monitor"):
         return pt.Monitor(**settings, state=state, source=read)
 
@@ -182,3 +137,41 @@ def _alarms(watcher: Monitor, batches: Iterator[line_files.Lines], go_on: bool) 
                 break
         else:
             return
+
+
+def arriving(name: str) -> Iterator[list[bytes]]:
+    """Batches of complete lines, each as soon as it is there. The last line may lack its end.
+
+    The name is checked at once, before the first line is asked for.
+    """
+    if name == STANDARD_INPUT:
+        if sys.stdin is None or sys.stdin.closed:
+            raise errors.InvalidInput("Standard input is closed. Give the name of a file.")
+        return _lines(_typed())
+    return (lines for lines, _ in line_files.LineFile(name).batches())
+
+
+def _pieces(file: int) -> Iterator[bytes]:
+    while piece := os.read(file, AT_ONCE):
+        yield piece
+
+
+def _typed() -> Iterator[bytes]:
+    """Standard input, each piece as soon as it is there; also where it is no file of the system's."""
+    try:
+        number = sys.stdin.fileno()
+    except OSError:
+        yield sys.stdin.buffer.read()
+    else:
+        yield from _pieces(number)
+
+
+def _lines(pieces: Iterator[bytes]) -> Iterator[list[bytes]]:
+    rest, first = b"", True
+    for piece in pieces:
+        whole, rest = line_files.whole_lines(rest, piece)
+        if whole:
+            whole[0], first = whole[0].removeprefix(codecs.BOM_UTF8) if first else whole[0], False
+            yield whole
+    if rest:
+        yield [rest.removeprefix(codecs.BOM_UTF8) if first else rest]

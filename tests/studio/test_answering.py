@@ -1,14 +1,16 @@
-"""The numbers on the page are the Python API's."""
+"""The numbers on the page are the Python API's; bodies are the table's; bars are the exact probabilities of a test."""
 
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from typing import Any
 
+import numpy as np
 import pytest
 
 import privatest as pt
-from privatest.studio.answers import law_of, plain_number
+from privatest.studio.answering import law_of, plain_number, statistic_law
 
 PAIRS: list[tuple[Any, Any]] = [
     ("bernoulli(0.4)", "bernoulli(0.6)"),
@@ -134,3 +136,39 @@ def test_a_table_over_whole_numbers_is_one_over_integers() -> None:
     for labels in (["0", "a"], ["01", "1"], ["1.0", "2"], ["--1", "2"], [" 1", "2"], ["", "1"], ["²", "1"]):
         table = dict.fromkeys(labels, 0.5)
         assert law_of(table) == table
+
+
+CASES: list[tuple[str, str, float, int]] = [
+    ("bernoulli(0.4)", "bernoulli(0.6)", 1.0, 12),
+    ("normal(0, 1)", "normal(1, 1)", 0.5, 400),
+    ("bernoulli(0.4)", "bernoulli(0.41)", 0.01, 300),  # wide noise
+    ("normal(0, 1)", "normal(0.01, 1)", 0.5, 100_000),  # wide sums
+    ("bernoulli(0.3)", "bernoulli(0.7)", 0.5, 10**8),  # far apart: exact probabilities
+]
+
+
+@pytest.mark.parametrize("neighbours", ["replace", "add-remove"])
+@pytest.mark.parametrize(("P", "Q", "epsilon", "n"), CASES)
+def test_the_bars_are_the_exact_law(P: str, Q: str, epsilon: float, n: int, neighbours: str) -> None:
+    test = pt.design(P, Q, epsilon=epsilon, n=n, neighbours=neighbours)
+    found = statistic_law(test)
+    width = found["width"]
+    for side, total in (("null", test.null_total), ("alternative", test.alternative_total)):
+        bars = np.array(found[side]) * width
+        below = bars[: found["decided"]].sum()
+        assert below == pytest.approx(total.cdf(test.cutoff), abs=6e-4)  # the picture ends somewhere
+        assert bars.sum() == pytest.approx(1, abs=2e-3)
+        threshold = found["statistic"][found["decided"]] - width / 2
+        assert threshold == pytest.approx(test.threshold, abs=1.01 * width)
+        for index in np.argsort(bars)[-3:]:
+            low, high = (edge(test, found, int(index) + more) for more in (0, 1))
+            exact = total.cdf(high) - total.cdf(low)
+            assert bars[index] == pytest.approx(exact, rel=2e-3, abs=1e-6)
+
+
+def edge(test: Any, found: dict[str, Any], index: int) -> Fraction:
+    """Between the last value below the bar and its first one."""
+    centre = Fraction(found["statistic"][0]) + Fraction(found["width"]) * (index - Fraction(1, 2))
+    if test.neighbours == "add-remove":
+        return centre * test.scale / test.score.step
+    return test.score.lattice_threshold(centre, test.n)

@@ -1,0 +1,334 @@
+"""The questions that can be asked and all their options: one table, read by everybody who asks.
+
+The command line's options (``cli.options``), the keys of problem files, the studio's request bodies
+(``studio.answering``) and a report's "how to ask again" (``report.question``) are made from :data:`OPTIONS`. An option
+of a question is one row here; its value then reaches the function in :data:`QUESTIONS` under the same name.
+
+Takers of an option are commands of the command line (``plan``) and requests of the studio (``/design``).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+__all__ = ["KEYS", "OPTIONS", "QUESTIONS", "Kind", "Option", "Question", "find", "flag", "named", "options"]
+
+
+@dataclass(frozen=True, eq=False)
+class Kind:
+    """What an option's value is: in words, for messages, and as the command line's help abbreviates it."""
+
+    words: str
+    metavar: str | None = None
+
+
+LAW = Kind("a law", "LAW")
+LOSS = Kind("a number", "NUMBER")  # of privacy: positive
+LOSSES = Kind("numbers", "NUMBERS")
+SHARE = Kind("a number", "NUMBER")  # strictly between 0 and 1
+SPAN = Kind("a number", "NUMBER")  # of records, at least 1
+NUMBER = Kind("a number", "NUMBER")
+SECONDS = Kind("a number", "SECONDS")
+COUNT = Kind("a whole number", "COUNT")
+COUNTS = Kind("whole numbers", "COUNTS")
+PORT = Kind("a whole number", "NUMBER")
+CLAMP = Kind("a clamp", "CLAMP")
+NAME = Kind("text", "NAME")
+TEXT = Kind("text", "TEXT")
+FILE = Kind("text", "FILE")
+FOLDER = Kind("text", "FOLDER")
+LEDGER = Kind("text", "LEDGER")
+SOURCES = Kind("texts", "SOURCE")
+DATA = Kind("text", "DATA")  # the command's argument
+LINES = Kind("text", "FILE")  # likewise
+PLACE = Kind("a place")  # a file of the studio's folder, or an upload
+SWITCH = Kind("yes or no")
+
+# What becomes of an option.
+RULE = "rule"  # an argument of the function that designs or answers
+WHERE = "where"  # says which of the data's columns are read
+PAYER = "payer"  # says who pays
+SOURCE = "source"  # says which data
+MANNER = "manner"  # how this asking is done, printed or written; no part of the question, and in no problem file
+
+
+@dataclass(frozen=True)
+class Option:
+    """One row: an option, what it means, and the commands and studio requests that take it.
+
+    ``default`` is that of the function asked, where the studio has to show it; None leaves it to the function.
+    """
+
+    name: str
+    kind: Kind
+    role: str
+    help: str
+    takers: str
+    default: Any = None
+    choices: tuple[str, ...] = ()
+
+    def taken_by(self, taker: str) -> bool:
+        """Whether a command or request has this option."""
+        return taker in self.takers.split()
+
+
+@dataclass(frozen=True)
+class Question:
+    """A command or request: the public function it asks, and the options without which it cannot be asked."""
+
+    call: str
+    needs: str
+    about: str = ""
+
+
+_PAIR = "null alternative epsilon"
+_PAID = "source dataset request"
+QUESTIONS = {
+    "plan": Question("plan", _PAIR),
+    "compare": Question("compare", _PAIR),
+    "curve": Question("power_curve", _PAIR),
+    "test": Question("design", f"data {_PAIR}"),
+    "detect": Question("detect_change", "data null epsilon"),
+    "fit": Question("goodness_of_fit", "data null distance epsilon"),
+    "monitor": Question("Monitor", "null epsilon"),
+    "/look": Question("decompose", _PAIR, "P, Q and the privacy loss."),
+    "/design": Question(
+        "design",
+        f"{_PAIR} n",
+        "A test on n records; ``alpha`` bounds its type I error. ``document`` asks for the whole test as JSON.",
+    ),
+    "/size": Question(
+        "sample_size",
+        _PAIR,
+        "How many records a goal needs: an advantage (2/3 unless said otherwise), or alpha and beta. ``bound`` asks "
+        "for the number that no test can do without.",
+    ),
+    "/theory": Question("sample_complexity", "null alternative epsilons", "The theorem at several epsilons."),
+    "/power": Question("power_curve", f"{_PAIR} n", "Error rates at several n."),
+    "/compare": Question("compare", _PAIR, "All tests side by side."),
+    "/run/test": Question(
+        "design",
+        f"{_PAIR} {_PAID}",
+        "Run a test once, charged to ``dataset`` under the name ``request``. The same request again is free. Without "
+        "``n`` the test is designed for as many records as the file has; that number is public. With "
+        '``neighbours="add-remove"`` it is hidden, and ``n`` is the number that you expect.',
+    ),
+    "/run/change": Question(
+        "detect_change",
+        f"{_PAIR} {_PAID}",
+        'Locate a change once, charged likewise. ``false_alarm`` allows the answer "no change".',
+    ),
+    "/monitors": Question(
+        "Monitor",
+        f"{_PAIR} dataset request",
+        "Watch a stream: records sent to it, or the lines of a file in the folder, as they are added. ``rotated``: a "
+        "file that takes the place of the one that is followed holds new records, and so does one that was cut short. "
+        "Otherwise the monitor stops there, and says so.",
+    ),
+}
+
+_FOR_PLANS = "/look /design /size /power /compare"
+_ON_DATA = "/run/test /run/change"
+_IN_STUDIO = f"{_FOR_PLANS} {_ON_DATA} /monitors"
+_PAIRED = f"plan compare curve test detect monitor {_IN_STUDIO} /theory"
+_RUNS = "test detect fit"
+
+OPTIONS = (
+    Option(
+        "data",
+        DATA,
+        SOURCE,
+        "A file or glob of CSV, Parquet or Feather, a table such as duckdb:///file.db::table, or - for lines.",
+        _RUNS,
+    ),
+    Option("file", LINES, MANNER, "A file of one record a line; - or nothing: standard input.", "monitor"),
+    Option("null", LAW, RULE, 'P, such as "normal(0, 1)" or "categorical(a=0.2, b=0.8)".', f"{_PAIRED} fit"),
+    Option("alternative", LAW, RULE, "Q, written like the null.", _PAIRED),
+    Option(
+        "epsilon",
+        LOSS,
+        RULE,
+        "Privacy loss; typically between 0.1 and 2.",
+        f"plan compare curve test detect monitor fit grant {_IN_STUDIO}",
+    ),
+    Option("epsilons", LOSSES, RULE, "Privacy losses.", "/theory"),
+    Option("distance", NUMBER, RULE, "Total variation from the null, where Q is unknown.", "detect monitor fit"),
+    Option("n", COUNT, RULE, "Number of records, which is public.", "plan test /design /run/test"),
+    Option("n", COUNTS, RULE, "Numbers of records, such as 50,100,200.", "curve /power"),
+    Option("advantage", SHARE, RULE, "Aim: 1 - alpha - beta; 2/3 if nothing is said.", "plan compare /size /compare"),
+    Option(
+        "alpha",
+        SHARE,
+        RULE,
+        "Type I error: saying alternative under the null.",
+        "plan curve test fit /design /size /power /run/test",
+    ),
+    Option("beta", SHARE, RULE, "Type II error: saying null under the alternative.", "plan fit /size"),
+    Option(
+        "beta",
+        SHARE,
+        RULE,
+        "Probability of missing the stated accuracy; 0.1.",
+        "detect monitor /run/change /monitors",
+        default=0.1,
+    ),
+    Option("any_power", SWITCH, MANNER, "Run also where the type II error is larger than beta.", "fit"),
+    Option("test", NAME, RULE, "tight (the default), scllr, ncllr, llr or sllr.", "plan curve test"),
+    Option("clamp", CLAMP, RULE, "tuned (the default), paper, or two numbers: -0.5,0.5.", "plan curve test"),
+    Option("threshold", NUMBER, RULE, "Say null above it, in nats.", "plan curve test"),
+    Option(
+        "neighbours",
+        NAME,
+        RULE,
+        "What privacy hides: replace (a record, the default) or add-remove.",
+        "plan test /design /size /power /run/test",
+        default="replace",
+        choices=("replace", "add-remove"),
+    ),
+    Option("max_rows_per_unit", COUNT, RULE, "Rows that count of one person; 1 if nothing is said.", "plan test"),
+    Option("bins", COUNT, RULE, "Number of bins for a continuous null.", "fit"),
+    Option("method", NAME, RULE, "auto (the default), direct, uniformity or grains.", "fit"),
+    Option("method", NAME, RULE, "auto (the default), direct, blocks or paper.", "detect"),
+    Option("method", NAME, RULE, "cusum (the default) or paper.", "monitor"),
+    Option(
+        "false_alarm",
+        SHARE,
+        RULE,
+        "Allow the answer 'no change'; alarm falsely at most so often.",
+        "detect /run/change",
+    ),
+    Option("interval", COUNT, RULE, "Records between two decisions of the monitor.", "monitor"),
+    Option(
+        "mean_time_between_false_alarms",
+        SPAN,
+        RULE,
+        "Records between two false alarms, on average.",
+        "monitor /monitors",
+    ),
+    Option("source", PLACE, SOURCE, "A path inside the studio's folder, or the name of an upload.", _ON_DATA),
+    Option("path", FILE, SOURCE, "A file in the studio's folder, whose lines are followed.", "/monitors"),
+    Option("column", NAME, WHERE, "The column that holds the records.", f"{_RUNS} {_ON_DATA}"),
+    Option("unit", NAME, WHERE, "The column that says whose row it is.", "test"),
+    Option("order", NAME, WHERE, "The column that gives the order of time.", "test detect /run/change"),
+    Option(
+        "ledger",
+        LEDGER,
+        PAYER,
+        "Ledger of budgets: a file or postgresql:// address.",
+        f"{_RUNS} monitor grant show verify studio",
+    ),
+    Option("dataset", NAME, PAYER, "Whose budget pays.", f"{_RUNS} monitor grant show {_ON_DATA} /monitors"),
+    Option(
+        "request",
+        NAME,
+        PAYER,
+        "Name of this request; the same again is free.",
+        f"{_RUNS} monitor {_ON_DATA} /monitors",
+    ),
+    Option(
+        "ledger_timeout",
+        SECONDS,
+        PAYER,
+        "Seconds to wait for a ledger that others hold; 30.",
+        f"{_RUNS} monitor grant show verify",
+    ),
+    Option("document", SWITCH, MANNER, "The whole test as JSON, too.", "/design"),
+    Option("bound", SWITCH, MANNER, "The number that no private test can do without, too.", "/size"),
+    Option("rotated", SWITCH, MANNER, "A file that takes the place of this one holds new records.", "/monitors"),
+    Option("follow", SWITCH, MANNER, "Wait for more lines at the end of the file, like tail -F.", "monitor"),
+    Option("state", FILE, MANNER, "Keep the monitor in this file, and go on from it.", "monitor"),
+    Option("from_start", SWITCH, MANNER, "Standard input starts anew: skip the lines that were seen.", "monitor"),
+    Option(
+        "replaced",
+        Kind("text", "new|same"),
+        MANNER,
+        "A replaced or shortened file holds new records, or the same lines again.",
+        "monitor",
+    ),
+    Option("go_on", SWITCH, MANNER, "Watch on after an alarm, for the next one.", "monitor"),
+    Option(
+        "covers",
+        SOURCES,
+        MANNER,
+        "A file, folder, glob or table that belongs to it; others are refused. Repeat it.",
+        "grant",
+    ),
+    Option("since", TEXT, MANNER, "A fingerprint noted earlier: from a result, a report, show or verify.", "verify"),
+    Option("folder", FOLDER, MANNER, "Folder whose files the page may open.", "studio", default="."),
+    Option("port", PORT, MANNER, "Port on this machine; 0 takes a free one.", "studio", default=0),
+    Option(
+        "host",
+        TEXT,
+        MANNER,
+        "Address to listen on; others than loopback are visible.",
+        "studio",
+        default="127.0.0.1",
+    ),
+    Option(
+        "max_seconds",
+        SECONDS,
+        MANNER,
+        "Seconds after which a run on data is stopped.",
+        "studio",
+        default=600.0,
+    ),
+    Option("no_browser", SWITCH, MANNER, "Print the address and open nothing.", "studio"),
+    Option("design", FILE, MANNER, "Run the test that plan --save-design wrote.", "test"),
+    Option("problem", FILE, MANNER, "Read options from a TOML or JSON file.", f"plan compare curve monitor {_RUNS}"),
+    Option("save", FILE, MANNER, "Write the options to such a file.", f"plan compare {_RUNS}"),
+    Option("save_design", FILE, MANNER, "Write the designed test, for test --design.", "plan"),
+    Option("report", FILE, MANNER, "Write a report to hand over, one HTML file.", f"plan {_RUNS}"),
+    Option(
+        "force",
+        SWITCH,
+        MANNER,
+        "Write over files that are there, though not over what is read.",
+        f"plan compare {_RUNS}",
+    ),
+    Option("exit_code", SWITCH, MANNER, "Exit with 1 for alternative or changed, 0 otherwise.", f"{_RUNS} monitor"),
+    Option(
+        "json",
+        SWITCH,
+        MANNER,
+        "Print the result as JSON, and nothing else.",
+        f"plan compare curve monitor grant show verify version {_RUNS}",
+    ),
+)
+
+
+def options(taker: str) -> list[Option]:
+    """The options of a command or of a studio request, in the table's order."""
+    return [option for option in OPTIONS if option.taken_by(taker)]
+
+
+def named(taker: str, *roles: str) -> list[str]:
+    """The names of a taker's options, of these roles only."""
+    return [option.name for option in options(taker) if option.role in roles]
+
+
+def find(taker: str, name: str) -> Option:
+    """One option of a taker."""
+    return next(option for option in options(taker) if option.name == name)
+
+
+def flag(name: str) -> str:
+    """An option as the command line writes it.
+
+    >>> flag("max_rows_per_unit")
+    '--max-rows-per-unit'
+    """
+    return f"--{name.replace('_', '-')}"
+
+
+def _keys() -> dict[str, Kind]:
+    found: dict[str, Kind] = {}
+    for option in OPTIONS:
+        command = any(taker in QUESTIONS for taker in option.takers.split() if not taker.startswith("/"))
+        if command and option.role != MANNER:
+            found.setdefault(option.name, option.kind)
+    return found
+
+
+KEYS = _keys()
+"""What a problem file may say: the names, and what each value must be."""

@@ -1,0 +1,315 @@
+"""The studio's questions: what a request may hold, and its answer, each one call of the public package.
+
+Request bodies are made from the table of questions: strict types, and a bound on every size. Answers are JSON in,
+JSON out, computed in worker processes. Nothing here sees data: all of it comes from P, Q, epsilon and n, which are
+public.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from functools import lru_cache
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field, create_model, model_validator
+
+import privatest as pt
+from privatest import questions, vectors
+
+__all__ = ["JOBS", "Records", "arguments", "body", "law_of", "plain_number", "statistic_law"]
+
+Json = dict[str, Any]
+Law = str | dict[str, float]
+
+MOST_LABELS = 1000
+POINTS = 241
+MOST_BARS = 200
+OUTSIDE = 0.002
+"""Probability that may lie beyond either end of the picture."""
+BARS = 160
+DEVIATIONS = 5.0
+NEGLIGIBLE = 7.0
+"""The noise beyond this many times 1/decay_rate is out of the picture (one part in a thousand)."""
+Finite = Annotated[float, Field(allow_inf_nan=False)]
+Loss = Annotated[float, Field(gt=0, le=100, allow_inf_nan=False)]
+Count = Annotated[int, Field(ge=1, le=10**9)]
+LawText = Annotated[str, Field(min_length=1, max_length=2000, examples=["normal(0, 1)"])]
+LawTable = Annotated[
+    dict[Annotated[str, Field(max_length=200)], Annotated[Finite, Field(ge=0, le=1)]],
+    Field(min_length=1, max_length=MOST_LABELS),
+]
+PathText = Annotated[str, Field(min_length=1, max_length=1000)]
+
+
+class _Body(BaseModel):
+    model_config = ConfigDict(strict=True, extra="forbid")
+
+
+class _Source(_Body):
+    """Where the records are: a path inside the studio's folder, or the name that an upload was given."""
+
+    path: PathText | None = None
+    upload: Annotated[str, Field(min_length=1, max_length=64)] | None = None
+
+    @model_validator(mode="after")
+    def _one(self) -> _Source:
+        if (self.path is None) == (self.upload is None):
+            raise ValueError("give either path or upload")
+        return self
+
+
+class Records(_Body):
+    """Records for a monitor, one text each, as they would stand on a line."""
+
+    lines: Annotated[list[Annotated[str, Field(max_length=1000)]], Field(min_length=1, max_length=20_000)]
+
+
+TYPES: dict[questions.Kind, Any] = {
+    questions.LAW: LawText | LawTable,
+    questions.LOSS: Loss,
+    questions.LOSSES: Annotated[list[Loss], Field(min_length=1, max_length=40)],
+    questions.SHARE: Annotated[float, Field(gt=0, lt=1, allow_inf_nan=False)],
+    questions.SPAN: Annotated[float, Field(ge=1, le=1e12, allow_inf_nan=False)],
+    questions.COUNT: Count,
+    questions.COUNTS: Annotated[list[Count], Field(min_length=1, max_length=8)],
+    questions.NAME: Annotated[str, Field(min_length=1, max_length=200)],
+    questions.FILE: PathText,
+    questions.PLACE: _Source,
+    questions.SWITCH: bool,
+}
+
+
+def body(request: str) -> type[BaseModel]:
+    """The body of a request, as the table of questions has it."""
+    question = questions.QUESTIONS[request]
+    fields: dict[str, Any] = {}
+    for option in questions.options(request):
+        kind = Literal[option.choices] if option.choices else TYPES[option.kind]
+        default = False if option.kind is questions.SWITCH else option.default
+        if option.name in question.needs.split():
+            default = ...
+        elif default is None:
+            kind = kind | None
+        fields[option.name] = kind, Field(default, description=option.help)
+    name = "".join(part.capitalize() for part in request.split("/"))
+    return create_model(name, __base__=_Body, __doc__=question.about, **fields)
+
+
+def arguments(request: str, asked: Json, *roles: str) -> Json:
+    """What was asked, of these roles, as arguments of the package's function; what was not said is left out."""
+    names = questions.named(request, *roles)
+    found = {name: asked[name] for name in names if asked.get(name) is not None}
+    return {name: law_of(value) if name in ("null", "alternative") else value for name, value in found.items()}
+
+
+def law_of(given: Law) -> Any:
+    """P or Q as the package takes it; a table whose labels are all whole numbers is one over those integers."""
+    if isinstance(given, dict) and all(_whole(label) for label in given):
+        return {int(label): value for label, value in given.items()}
+    return given
+
+
+def _whole(label: str) -> bool:
+    digits = label.removeprefix("-")
+    return digits.isascii() and digits.isdecimal() and len(digits) < 16 and str(int(label)) == label
+
+
+def look(**asked: Any) -> Json:
+    """The decomposition and the curves of the paper's first figure. Nothing else: sliders wait for it."""
+    split = pt.decompose(**arguments("/look", asked, questions.RULE))
+    low, high = split.clamp
+    return {
+        "decomposition": {
+            "epsilon": split.epsilon,
+            "tau": split.tau,
+            "epsilon_prime": split.epsilon_prime,
+            "swapped": split.swapped,
+            "clamp": [low, high],
+            "null": split.pair.null.describe(),
+            "alternative": split.pair.alternative.describe(),
+        },
+        "excess": {
+            "null": split.pair.hockey_stick(split.epsilon),
+            "alternative": split.pair.hockey_stick(split.epsilon, reverse=True),
+        },
+        "densities": _densities(split),
+    }
+
+
+def design(document: bool, **asked: Any) -> Json:
+    """The tuned test at n: exact error rates, threshold, clamp, and the law of its statistic under P and Q."""
+    test = pt.design(**arguments("/design", asked, questions.RULE))
+    found = {
+        "test": test.name,
+        "epsilon": test.epsilon,
+        "n": test.n,
+        "alpha": test.alpha,
+        "beta": test.beta,
+        "advantage": test.advantage,
+        "threshold": test.threshold,
+        "clamp": list(test.clamp),
+        "noise": test.noise.kind,
+        "noise_sd": math.sqrt(test.noise.variance) * float(test.score.step / test.scale),
+        "neighbours": test.neighbours,
+    }
+    return {"design": found, "law": statistic_law(test)} | ({"document": test.to_dict()} if document else {})
+
+
+def size(bound: bool, **asked: Any) -> Json:
+    """The records that the goal needs, and on request how many no private test can do without."""
+    goal, epsilon = arguments("/size", asked, questions.RULE), asked["epsilon"]
+    target = goal.get("advantage", 2 / 3)
+    if "alpha" in goal and "beta" in goal:
+        target = 1 - goal["alpha"] - goal["beta"]  # a test with these errors has this advantage at least
+    # Replacing a record is removing one and adding one: what hides either at epsilon hides that at twice as much.
+    level = epsilon if goal["neighbours"] == "replace" else 2 * epsilon
+    lower = pt.lower_bound(goal["null"], goal["alternative"], epsilon=level, advantage=target) if bound else None
+    return {"epsilon": epsilon, "n": _needed(json.dumps(asked)), "lower_bound": lower}
+
+
+@lru_cache(maxsize=256)
+def _needed(asked: str) -> int:
+    """The sample size, remembered: a question without the bound often comes before the same one with it."""
+    return pt.sample_size(**arguments("/size", json.loads(asked), questions.RULE))
+
+
+def theory(epsilons: list[float], **asked: Any) -> Json:
+    """The theorem's orders at several epsilons."""
+    pair = arguments("/theory", asked, questions.RULE)
+    return {"complexity": [pt.sample_complexity(**pair, epsilon=epsilon).to_dict() for epsilon in epsilons]}
+
+
+def power(**asked: Any) -> Json:
+    """Exact error rates at several n."""
+    return pt.power_curve(**arguments("/power", asked, questions.RULE)).to_dict()
+
+
+def compare(**asked: Any) -> Json:
+    """Every test side by side."""
+    return pt.compare(**arguments("/compare", asked, questions.RULE)).to_dict()
+
+
+def plain_number(value: Any) -> Any:
+    """JSON has no infinity and no NaN: the text "inf" and null stand for them, in whatever is given."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return None if math.isnan(value) else ("inf" if value > 0 else "-inf")
+    if isinstance(value, dict):
+        return {key: plain_number(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain_number(each) for each in value]
+    return value
+
+
+def _densities(split: pt.Decomposition) -> dict[str, Any]:
+    """x, P(x), Q(x) and the log ratio L(x), at points that show both laws; null where a value is infinite."""
+    pair: Any = split.pair
+    if pair.kind == "labels":
+        order = np.argsort(-np.maximum(pair.p, pair.q), kind="stable")[:MOST_BARS]
+        shown = np.sort(order)
+        x: list[Any] = [str(pair.labels[i]) for i in shown]
+        p, q, ratio = pair.p[shown], pair.q[shown], pair.ratios[shown]
+    else:
+        at = _reals(pair) if pair.kind == "reals" else _integers(pair)
+        density = "pdf" if pair.kind == "reals" else "pmf"
+        with np.errstate(all="ignore"):
+            p, q = (np.asarray(getattr(law, density)(at), dtype=float) for law in (pair.null, pair.alternative))
+            ratio = np.asarray(pair.ratio(at), dtype=float)
+        x = at.tolist()
+    low, high = split.clamp
+    return {
+        "kind": pair.kind,
+        "x": x,
+        "null": _finite(p),
+        "alternative": _finite(q),
+        "clamped": _finite(np.clip(ratio, low, high)),
+        "ratio": _finite(ratio),
+    }
+
+
+def _shown_range(pair: Any) -> tuple[float, float]:
+    """An interval with nearly all of both laws; of heavy tails the part around the middle."""
+    lows, highs = [], []
+    for law in (pair.null, pair.alternative):
+        first, lower, upper, last = (
+            float(value) for value in (*law.ppf(np.array([OUTSIDE, 0.25])), *law.isf(np.array([0.25, OUTSIDE])))
+        )
+        reach = 6 * (upper - lower)
+        if reach > 0:
+            first, last = max(first, lower - reach), min(last, upper + reach)
+        lows.append(first)
+        highs.append(last)
+    low, high = min(lows), max(highs)
+    if not (math.isfinite(low) and math.isfinite(high) and low < high):
+        middle = low if math.isfinite(low) else 0.0
+        return middle - 1, middle + 1
+    return low, high
+
+
+def _reals(pair: Any) -> vectors.Floats:
+    low, high = _shown_range(pair)
+    margin = 0.03 * (high - low)
+    inside_low, inside_high = pair.support
+    # A density may be infinite at an end of its support: step inside by a little.
+    tiny = 1e-6 * (high - low)
+    start, stop = max(low - margin, inside_low + tiny), min(high + margin, inside_high - tiny)
+    if not start < stop:
+        start, stop = low, high
+    return np.linspace(start, stop, POINTS)
+
+
+def _integers(pair: Any) -> vectors.Floats:
+    low, high = _shown_range(pair)
+    first, last = math.floor(low), math.ceil(high)
+    # Laws with few values: show every one, with a place to spare where there is one.
+    step = max(1, -(-(last - first + 1) // MOST_BARS))
+    edges = [law.support for law in (pair.null, pair.alternative)]
+    first = max(first - 1, int(max(min(edge[0] for edge in edges), first - 1)))
+    last = min(last + 1, int(min(max(edge[1] for edge in edges), last + 1)))
+    return np.arange(first, last + 1, step, dtype=np.float64)
+
+
+def _finite(values: vectors.Floats) -> list[float | None]:
+    return [float(f"{value:.6g}") if math.isfinite(value) else None for value in values.tolist()]
+
+
+def statistic_law(test: pt.PrivateTest) -> dict[str, Any]:
+    """Centres of the bars in nats, and the probability density of the statistic there under P and under Q.
+
+    ``width`` is that of a bar, and the first ``decided`` bars are the ones at which the test decides "alternative".
+    """
+    score, n = test.score, test.n
+    support = (test.scale * score.support - test.shift).astype(np.float64)
+    laws = [score.null_law / score.null_law.sum(), score.alternative_law / score.alternative_law.sum()]
+    means = [n * float(law @ support) for law in laws]
+    spreads = [
+        math.sqrt(max(n * float(law @ (support - mean / n) ** 2), 0.0)) for law, mean in zip(laws, means, strict=True)
+    ]
+    noise = NEGLIGIBLE / test.noise.decay_rate + test.sensitivity / 2
+    low = min(mean - DEVIATIONS * spread for mean, spread in zip(means, spreads, strict=True)) - noise
+    high = max(mean + DEVIATIONS * spread for mean, spread in zip(means, spreads, strict=True)) + noise
+    low, high = min(low, float(test.cutoff)), max(high, float(test.cutoff))
+    step = max(1, math.ceil((high - low) / (BARS - 1)))
+    half = test.noise.offset
+    # T is a whole number plus half. One edge is the threshold, so that the bars left of it add up to alpha.
+    decided = math.floor(test.cutoff - half) + 1
+    first = decided - step * math.ceil((decided - low) / step)
+    edges = [first + step * k for k in range(BARS + 1)]
+    unit = float(score.step / test.scale)
+    start = 0.0 if test.neighbours == "add-remove" else float(score.value(Fraction(n * test.shift, test.scale), n))
+    centres = [(edge + (step - 1) / 2 + float(half)) * unit + start for edge in edges[:-1]]
+    # Edges between two values of T.
+    drawn = [bars / (step * unit) for bars in test.masses([edge + half - Fraction(1, 2) for edge in edges])]
+    return {
+        "statistic": [float(f"{centre:.9g}") for centre in centres],
+        "null": _finite(drawn[0]),
+        "alternative": _finite(drawn[1]),
+        "width": step * unit,
+        "decided": (decided - first) // step,
+    }
+
+
+JOBS: dict[str, Callable[..., Json]] = {job.__name__: job for job in (look, design, size, theory, power, compare)}
