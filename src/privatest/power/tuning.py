@@ -15,13 +15,13 @@ from functools import cached_property
 import numpy as np
 
 from privatest import _validate
-from privatest.decision.build import FEW_VALUES
 from privatest.errors import InvalidInput, shown
 from privatest.hypotheses import ContinuousPair, DiscretePair, Pair
 from privatest.laws.curves import Curves
 from privatest.privacy import Tulap
 from privatest.privacy.neighbours import REPLACE, Neighbourhood
 from privatest.scores.clamped import cell_masses, cell_ratios
+from privatest.scores.score import FEW_VALUES
 from privatest.vectors import Floats
 
 __all__ = ["ADVANTAGE", "Goal", "Profile", "make_goal", "profile_of", "rough_clamp", "tuned_clamp"]
