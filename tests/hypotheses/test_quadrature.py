@@ -16,7 +16,6 @@ from privatest.hypotheses.continuous_pair import (
     subdivide,
     tail_remainder,
 )
-from privatest.hypotheses.distribution import Floats
 from privatest.hypotheses.quadrature import (
     Nodes,
     adaptive,
@@ -26,6 +25,7 @@ from privatest.hypotheses.quadrature import (
     panel_nodes,
     split_panels,
 )
+from privatest.vectors import Floats
 
 EDGES = np.linspace(0.0, 2.0, 5)
 

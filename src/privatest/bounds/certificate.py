@@ -1,9 +1,4 @@
-r"""The two-point problems of many counts of movers at once, as tables: the lower bound asks for dozens of them.
-
-What :class:`privatest.bounds.two_point.TwoPoint` says of one count, for all counts together: the same formulas, with
-one row of an array for each count.
-
-What no private test of a dominating pair can exceed.
+r"""What no private test of a dominating pair can exceed.
 
 In a pair split by ``bounds/domination.py`` a record is one of
 
@@ -17,7 +12,8 @@ hidden, k tails and K movers, the least weighted error with weights u on P and v
 .. math:: \Phi_{k,K}(u, v) \ge \max_j \Phi_K(u e^{-\varepsilon j}, v e^{-\varepsilon (k - j)}),
 
 because turning j of the tails from p into q costs 1 - g at most a factor e^(eps j), and turning the other k - j from
-q into p costs g at most e^(eps (k - j)); Phi_K is known in closed form (``bounds/two_point.py``). With S the rest's
+q into p costs g at most e^(eps (k - j)); Phi_K is known in closed form (``bounds/two_point.py``), here for
+all counts K at once, one row of an array for each. With S the rest's
 log-likelihood ratio, every eps-DP test on n records has
 
 .. math:: \text{advantage} \le 1 - \sum_{k, K} \int \Phi_{k,K}(dP, dQ)
@@ -269,7 +265,7 @@ class Certificate:
             m = n - k_low
             outer = float(tails.sum()) * math.exp(m * math.log(core / (1 - split.tau)))
             groups = list(self._groups(m, movers / core, MOVERS_KIND, apart))
-            for (low, high, _), ends in zip(groups, _ends(groups, m, flag, other), strict=True):
+            for (low, high, _), ends in zip(groups, _split_groups(groups, m, flag, other), strict=True):
                 blocks = -(-(m - low) // size) if others > 0 else 0
                 count = blocks * size
                 factor = outer * math.exp(count * math.log(affinity))
@@ -409,7 +405,7 @@ class _Piece:
     weight: float
 
 
-def _ends(
+def _split_groups(
     groups: list[tuple[int, int, Floats]], m: int, flag: float, other: float
 ) -> Iterator[tuple[tuple[float, float], tuple[float, float]]]:
     """For each group of counts of movers among m records: (prior ratio, roots) at both ends.

@@ -174,8 +174,8 @@ def split_atoms(atoms: Atoms, shape: Shape) -> Split:
     """
     mirrored = atoms.mirrored
     tau, upper, lower = _clamp(atoms, shape)
-    up, p_plus, q_plus, high = _movers(atoms, upper, shape.cuts[0], tau)
-    down, q_minus, p_minus, low = _movers(mirrored, lower, shape.cuts[1], tau)
+    up, p_plus, q_plus, high = _movers_above(atoms, upper, shape.cuts[0], tau)
+    down, q_minus, p_minus, low = _movers_above(mirrored, lower, shape.cuts[1], tau)
     inner = (atoms.levels <= high if high < upper else atoms.levels < upper) & (
         mirrored.levels <= low if low < lower else mirrored.levels < lower
     )
@@ -215,7 +215,7 @@ def _clamp(atoms: Atoms, shape: Shape) -> tuple[float, float, float]:
     return (tau, top, left) if other is mirrored else (tau, left, top)
 
 
-def _movers(atoms: Atoms, end: float, cut: float, tau: float) -> tuple[float, float, float, float]:
+def _movers_above(atoms: Atoms, end: float, cut: float, tau: float) -> tuple[float, float, float, float]:
     """The upper side: root left at the cut, P-mass and Q-mass of the movers, and where the cut is."""
     if math.isinf(end):
         # Finite levels give what they can to the cut; the movers have no Q-mass at all.

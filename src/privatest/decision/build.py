@@ -28,6 +28,7 @@ from privatest.privacy import NOISES, Logistic, Noise, NoNoise
 from privatest.privacy.neighbours import REPLACE, Neighbourhood
 from privatest.rational import Number, rational
 from privatest.scores import Score, clamped_score, whole_score
+from privatest.scores.score import FEW_VALUES
 from privatest.theory import decompose_pair
 
 __all__ = [
@@ -45,8 +46,6 @@ __all__ = [
 ]
 
 _ROUNDS = 6
-# With so few values the exact law of a total is quick.
-_FEW_VALUES = 16
 
 
 @dataclass(frozen=True)
@@ -90,7 +89,7 @@ def _advantage(score: Score, n: int, found: Shifted) -> float:
     """About the advantage, for choosing among shifts."""
     noise, threshold = found.noise, Fraction(n * found.shift, found.scale)
     coarse = noise.coarser(found.scale)
-    if coarse is not None and len(score.support) > _FEW_VALUES:
+    if coarse is not None and len(score.support) > FEW_VALUES:
         # On the score's own lattice, where the curves are quick; between its points they are interpolated.
         curves = Curves(score.support, score.null_law, score.alternative_law, n, coarse)
         null, alternative = curves.cdfs(np.array([float((threshold - curves.base) / curves.unit)]))
@@ -155,7 +154,6 @@ def _kept(score: Score, n: int, found: Shifted, alpha: float) -> Shifted:
 
 PRIVATE_KINDS = tuple(noise.test for noise in NOISES.values() if noise.test)
 KINDS = (*PRIVATE_KINDS, "llr", "sllr")
-FEW_VALUES = 16
 COARSE_UNITS = 64
 
 

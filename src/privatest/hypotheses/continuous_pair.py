@@ -1,17 +1,9 @@
-"""Where the log-likelihood ratio does something: extrema, flat stretches, limits at the ends.
-
-Where a condition on the log-likelihood ratio begins and ends to hold.
-
-Whether the tails make a Kullback-Leibler divergence infinite.
-
-Pairs of densities on the line.
+"""Pairs of densities on the line, and pairs whose log-likelihood ratio is another pair's, clamped.
 
 The sets {L > y} and {L < y} are unions of intervals. Their ends are found by looking at L on landmarks
 (quantiles of both distributions, ends of supports, extrema of L) and then cutting every bracketed change at
 once until neighbouring floats are left; their masses are differences of cdfs. Where those cancel, and for
 the divergences that are not made of masses, the densities are integrated on panels between the landmarks.
-
-A pair of densities whose log-likelihood ratio is another pair's, clamped.
 """
 
 from __future__ import annotations
@@ -286,9 +278,9 @@ class ContinuousPair(Pair):
         values = np.asarray(x)
         if values.dtype.kind not in "biuf":
             return np.full(values.shape, np.nan)
-        return self._snapped(values.astype(float))
+        return self._continued_ratio(values.astype(float))
 
-    def _snapped(self, x: Floats) -> Floats:
+    def _continued_ratio(self, x: Floats) -> Floats:
         """L(x), constant where it is constant, and carried on where both densities underflow."""
         raw, _ = self._trusted(x)
         (low, at_low), (high, at_high) = self._outermost
@@ -380,9 +372,9 @@ class ContinuousPair(Pair):
         """Every landmark, to the 1e-300 quantiles, with L there."""
         grid, ratio, noise = self._first_grid
         ratio = self._plateaus.apply(grid, ratio)
-        extrema = refine_extrema(grid, ratio, noise, self._snapped)
+        extrema = refine_extrema(grid, ratio, noise, self._continued_ratio)
         full = np.unique(np.concatenate([grid, extrema]))
-        return full, self._snapped(full)
+        return full, self._continued_ratio(full)
 
     @cached_property
     def landmarks(self) -> Floats:
@@ -426,7 +418,7 @@ class ContinuousPair(Pair):
         grid, ratio = self._grid
         there = holds(ratio)
         flips = np.flatnonzero(there[1:] != there[:-1])
-        edges = find_edges(self._snapped, holds, level, grid, ratio, flips, there[flips])
+        edges = find_edges(self._continued_ratio, holds, level, grid, ratio, flips, there[flips])
         starts = [float(x) for x, i in zip(edges, flips, strict=True) if not there[i]]
         ends = [float(x) for x, i in zip(edges, flips, strict=True) if there[i]]
         lo, hi = self.support

@@ -1,12 +1,8 @@
-"""Frozen continuous distributions of the named families, as scipy.stats has them but without importing it.
+"""Frozen distributions of the named families, as scipy.stats has them but without importing it.
 
 Importing ``scipy.stats`` takes a second, longer than a whole plan. What a pair needs of a named family is a handful of
 formulas; here they are, the same as scipy's, with the special functions of the standard library or of
 ``scipy.special``, loaded when a family first needs them. See docs/decisions/008-own-formulas.md.
-
-Frozen distributions on the integers of the named families, as scipy.stats has them but without importing it.
-
-As :mod:`privatest.hypotheses.formulas`, for probability mass functions.
 """
 
 from __future__ import annotations

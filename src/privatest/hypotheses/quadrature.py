@@ -1,9 +1,7 @@
-"""Adaptive Gauss-Legendre quadrature of many panels at once.
+"""Adaptive Gauss-Legendre quadrature of many panels at once, and the panels that suit a given log density.
 
 An integrand gives, for every abscissa, its value and the size of its rounding error, so that refinement
 stops at the noise floor instead of chasing it.
-
-Panels on which a density that is known only by its logarithm can be integrated.
 """
 
 from __future__ import annotations

@@ -53,7 +53,7 @@ class Curves:
     noise: Noise
 
     @cached_property
-    def _ordinary(self) -> tuple[Curves, tuple[float, float], tuple[float, float]] | None:
+    def _without_infinite(self) -> tuple[Curves, tuple[float, float], tuple[float, float]] | None:
         """Where some scores stand for infinite ratios: the curves of the others, and for P and for Q the probability
         that no record is infinite and the cdf where one is. None where all scores are ordinary.
 
@@ -87,7 +87,7 @@ class Curves:
     @property
     def unit(self) -> int:
         """Fine lattice units of one offset."""
-        return self._ordinary[0].unit if self._ordinary else self._lattice[1]
+        return self._without_infinite[0].unit if self._without_infinite else self._lattice[1]
 
     @cached_property
     def _means(self) -> tuple[float, float]:
@@ -112,8 +112,8 @@ class Curves:
     @cached_property
     def base(self) -> Fraction:
         """The cutoff of offset 0."""
-        if self._ordinary is not None:
-            return self._ordinary[0].base
+        if self._without_infinite is not None:
+            return self._without_infinite[0].base
         low, spacing, _, _ = self._lattice
         return spacing * self._centre + self.n * low
 
@@ -124,8 +124,8 @@ class Curves:
     @cached_property
     def reach(self) -> float:
         """Offsets beyond this are of no interest: e^-24 of the noise and 7 deviations past the farther mean."""
-        if self._ordinary is not None:
-            return self._ordinary[0].reach
+        if self._without_infinite is not None:
+            return self._without_infinite[0].reach
         noise = self._lattice[3]
         null, alternative = self._means
         spread = max(self._variances)
@@ -159,8 +159,8 @@ class Curves:
 
     def cdfs(self, offsets: Floats) -> tuple[Floats, Floats]:
         """(Pr_P[T <= c], Pr_Q[T <= c]) at c = base + unit * offset."""
-        if self._ordinary is not None:
-            inner, *infinite = self._ordinary
+        if self._without_infinite is not None:
+            inner, *infinite = self._without_infinite
             first, second = (never * f + sure for f, (never, sure) in zip(inner.cdfs(offsets), infinite, strict=True))
             return first, second
         if self._smooth:
@@ -231,7 +231,7 @@ class Curves:
     @property
     def everywhere(self) -> bool:
         """Whether :meth:`cdfs` holds at all offsets, and not only among those where the largest advantage lies."""
-        return (self._ordinary[0] if self._ordinary else self)._smooth
+        return (self._without_infinite[0] if self._without_infinite else self)._smooth
 
     @cached_property
     def _totals(self) -> tuple[NoisyTotal, NoisyTotal]:
@@ -272,7 +272,7 @@ class Curves:
 
         Where many offsets have the same, the one whose two errors are nearest to each other.
         """
-        if self._ordinary is None and self._apart:
+        if self._without_infinite is None and self._apart:
             return 0, 1.0
 
         def best_of(offsets: Floats) -> tuple[int, float]:
@@ -280,7 +280,7 @@ class Curves:
             top = int(np.argmax(alternative - null - _TIE * np.abs(1.0 - alternative - null)))
             return top, float(alternative[top] - null[top])
 
-        edge = self._ordinary[0]._core if self._ordinary else self._core
+        edge = self._without_infinite[0]._core if self._without_infinite else self._core
         low, high = -edge, edge
         while high - low > _GRID - 1:
             grid = np.rint(np.linspace(low, high, _GRID))
@@ -316,8 +316,8 @@ class Curves:
         """
         if alpha < 1e-9:
             return None
-        tabulated = not (self._ordinary[0] if self._ordinary else self)._smooth
-        edge = math.ceil((self._ordinary[0]._core if self._ordinary else self._core) if tabulated else self.reach)
+        inner = self._without_infinite[0] if self._without_infinite else self
+        edge = math.ceil(self.reach if inner._smooth else inner._core)
         low, high = -edge, edge
         ends = self.cdfs(np.array([low, high], dtype=np.float64))[0]
         if not ends[0] <= alpha < ends[1]:

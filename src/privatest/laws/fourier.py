@@ -1,12 +1,9 @@
-"""Laws of integers as waves on a circle, where the sum of n independent ones is the n-th power.
+"""Fourier transforms of laws of integers, where the sum of n independent ones is the n-th power.
 
-Transforms are numpy's: the same code as that of ``scipy.fft``, whose import takes a third of the time of a whole plan.
-
-Nodes for Fourier integrals: Gauss-Legendre panels that double in length from the origin on.
-
-The transform of a score's law near zero, to full relative accuracy, and whether anything else matters.
-
-The transform of a score's law for tuning: absolute accuracy near 1e-13, computed a hundred times over.
+On a circle of integers by FFT (numpy's: the same code as that of ``scipy.fft``, whose import takes a third of the time
+of a whole plan); at any angle near zero to full relative accuracy, with what says whether other angles matter; for
+tuning, which asks a hundred times, to an absolute accuracy near 1e-13. And the nodes of Fourier integrals:
+Gauss-Legendre panels that double in length from the origin on.
 """
 
 from __future__ import annotations
@@ -294,9 +291,9 @@ def _climb(steps: Floats, law: Floats, peaks: Floats, gap: float) -> tuple[Float
 
 
 # 6^64/64! < 1e-39
-_MOMENTS_QUICK_SPECTRUM = 64
+_QUICK_MOMENTS = 64
 _SERIES_RADIUS = 6.0
-_FACTORIALS = np.array([float(math.factorial(j)) for j in range(1, _MOMENTS_QUICK_SPECTRUM + 1)])
+_FACTORIALS = np.array([float(math.factorial(j)) for j in range(1, _QUICK_MOMENTS + 1)])
 
 
 def quick_log_transforms(
@@ -310,16 +307,16 @@ def quick_log_transforms(
     sizes = [float(max(steps[-1] - mean, mean - steps[0])) for mean in means]
     if float(t[-1]) * max(sizes) > _SERIES_RADIUS:
         return [log_transform(steps, law, (1j * t).astype(np.complex128)) for law in laws]
-    moments = np.empty((len(laws), _MOMENTS_QUICK_SPECTRUM))
+    moments = np.empty((len(laws), _QUICK_MOMENTS))
     for row, (law, mean, size) in enumerate(zip(laws, means, sizes, strict=True)):
-        powers = np.cumprod(np.broadcast_to((steps - mean) / size, (_MOMENTS_QUICK_SPECTRUM, len(steps))), axis=0)
+        powers = np.cumprod(np.broadcast_to((steps - mean) / size, (_QUICK_MOMENTS, len(steps))), axis=0)
         moments[row] = np.einsum("ij,j->i", powers, law)
     # (i x)^j is real for even j and imaginary for odd j, and either way a power of -x^2.
     coefficients = (moments / _FACTORIALS).reshape(len(laws), -1, 2)  # [law, k, :] are those of x^(2k+1), x^(2k+2)
     x = np.multiply.outer(sizes, t)
     square = -(x * x)
     series = np.zeros((2, *x.shape))
-    for k in range(_MOMENTS_QUICK_SPECTRUM // 2 - 1, -1, -1):
+    for k in range(_QUICK_MOMENTS // 2 - 1, -1, -1):
         series *= square
         series += coefficients[:, k].T[:, :, None]
     odd, even = series[0] * x, series[1] * square

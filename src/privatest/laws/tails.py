@@ -169,7 +169,7 @@ def upper_tail_by_inversion(
     # The first panel is half the smallest scale of the integrand.
     scale = min(theta, noise.decay_rate - theta, 1.0 / spread)
     panels = doubling_panels(scale / 2, reach, bandwidth, _MOST_PANELS)
-    nodes = None if panels is None else _around(lobes, *panels, reach)
+    nodes = None if panels is None else _nodes_at_every_peak(lobes, *panels, reach)
     if nodes is None or len(nodes[0]) * len(steps) > most_work:
         return None
     return _integral(steps, law, n, noise, y, theta, reach, *nodes)
@@ -204,7 +204,7 @@ def _integral(
     return min(max(value, 0.0), 1.0), min(error + outside, 1.0)
 
 
-def _around(lobes: Floats, t: Floats, weights: Floats, reach: float) -> tuple[Floats, Floats] | None:
+def _nodes_at_every_peak(lobes: Floats, t: Floats, weights: Floats, reach: float) -> tuple[Floats, Floats] | None:
     """The nodes around 0 once more on both sides of every other peak; None where peaks overlap."""
     if len(lobes) == 0:
         return t, weights

@@ -53,7 +53,7 @@ POOLED = 1 << 11
 # Probabilities of the noise that are quickly computed.
 MOST_LEVELS = 1 << 19
 # A probability that counts as none, where the law is otherwise too long to be convolved.
-NEVER = 1e-17
+NEGLIGIBLE_PROBABILITY = 1e-17
 # An error this large, relatively, makes it worth while to look for a better tilt.
 POOR = 1e-9
 # Scores rarer than this are left out: no probability that a double can tell from 0 depends on them.
@@ -269,7 +269,7 @@ class NoisyTotal:
             # The noise would have to make up for one far record among those that speak most against it.
             nearest = int(scores[far]) + (self.n - 1) * int(scores[others[0 if far else -1]])
             missed = float((self.noise.cdf if far else self.noise.sf)(float(x - nearest)))
-            if missed < NEVER:
+            if missed < NEGLIGIBLE_PROBABILITY:
                 inner = Bounded(0.0, 1.0)
                 if never > 1e-300:
                     inner = NoisyTotal(scores[others], law[others] / rest, self.n, self.noise)._tail(x)
@@ -282,7 +282,9 @@ class NoisyTotal:
     def _negligible_ends(self) -> tuple[NoisyTotal, float] | None:
         """The total without the scores at both ends that n records all but never have, and that probability."""
         low, spacing, steps, law = self._atoms
-        kept = (self.n * np.cumsum(law) > NEVER) & (self.n * np.cumsum(law[::-1])[::-1] > NEVER)
+        kept = (self.n * np.cumsum(law) > NEGLIGIBLE_PROBABILITY) & (
+            self.n * np.cumsum(law[::-1])[::-1] > NEGLIGIBLE_PROBABILITY
+        )
         if np.all(kept):
             return None
         scores = (low + spacing * steps).astype(np.int64)

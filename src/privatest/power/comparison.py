@@ -1,8 +1,7 @@
-"""Other ways to test privately, for honest comparison: each as exact as ours, none of them ours.
+"""Every test side by side: how many records each needs, and how far that is from the best possible.
 
-Every rival is a function n -> advantage at its best threshold, computed with the same exact laws.
-
-Every test side by side: how many records each needs, and how far that is from the best possible.
+Beside our own tests stand other ways to test privately. Each such rival is a function n -> advantage at its best
+threshold, computed with the same exact laws.
 """
 
 from __future__ import annotations

@@ -112,7 +112,7 @@ class Family:
         calibrated = self.threshold is None and (self.kind == "tight" or self.goal.alpha is not None)
         if not calibrated or self.kind not in PRIVATE_KINDS or self.around.kind != "replace":
             test = self.test(n)
-            return self.goal.shortfall(test.alpha, test.beta)
+            return self.goal.surplus(test.alpha, test.beta)
         score = self.score_for(n)
         noise = calibrated_noise(self.kind, score, self.epsilon, self.clamp_for(n), self.around.rows)
         return self.goal.margin(Curves(score.support, score.null_law, score.alternative_law, n, noise))
@@ -168,7 +168,7 @@ def make_family(
     if isinstance(clamp, str):
         _validate.choice(("tuned", "paper"), clamp=clamp)
     else:
-        clamp = _ends(clamp)
+        clamp = _given_clamp(clamp)
     level = None if threshold is None else rational(threshold, "threshold")
     around = make_neighbourhood(neighbours, max_rows_per_unit)
     if around != REPLACE and test not in PRIVATE_KINDS:
@@ -179,7 +179,8 @@ def make_family(
     return Family(make_pair(null, alternative), budget, test, clamp, level, goal, around)
 
 
-def _ends(clamp: Any) -> Clamp:
+def _given_clamp(clamp: Any) -> Clamp:
+    """A clamp that a user wrote as two numbers, exactly."""
     try:
         a, b = clamp
     except (TypeError, ValueError):

@@ -1,7 +1,4 @@
-"""How many records a test needs, and how little privacy loss n records need.
-
-From P, Q and epsilon to a test whose error rates are exact and whose clamp and threshold are tuned.
-"""
+"""From P, Q and epsilon to a tuned test; how many records it needs, and how little privacy loss n records need."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""What a test must achieve: an advantage, or two error rates.
+"""The clamp that needs the fewest records, chosen by exact error rates.
 
-The law of the unclamped ratio, finely binned: what tuning needs to know of a pair.
-
-The clamp that needs the fewest records, chosen by exact error rates.
+A :class:`Goal` says what a test must achieve (an advantage, or two error rates), a :class:`Profile` what tuning needs
+to know of a pair: the law of its unclamped ratio, finely binned.
 """
 
 from __future__ import annotations
@@ -16,13 +15,13 @@ from functools import cached_property
 import numpy as np
 
 from privatest import _validate
-from privatest.decision.build import FEW_VALUES
 from privatest.errors import InvalidInput, shown
 from privatest.hypotheses import ContinuousPair, DiscretePair, Pair
 from privatest.laws.curves import Curves
 from privatest.privacy import Tulap
 from privatest.privacy.neighbours import REPLACE, Neighbourhood
 from privatest.scores.clamped import cell_masses, cell_ratios
+from privatest.scores.score import FEW_VALUES
 from privatest.vectors import Floats
 
 __all__ = ["ADVANTAGE", "Goal", "Profile", "make_goal", "profile_of", "rough_clamp", "tuned_clamp"]
@@ -45,7 +44,7 @@ class Goal:
             return curves.best_offset()[1] - (self.advantage or 0.0)
         return (self.beta or 0.0) - curves.beta_at(self.alpha)
 
-    def shortfall(self, alpha: float, beta: float) -> float:
+    def surplus(self, alpha: float, beta: float) -> float:
         """By how much a test with these error rates exceeds the goal; negative where it falls short."""
         if self.alpha is None:
             return 1.0 - alpha - beta - (self.advantage or 0.0)

@@ -1,4 +1,4 @@
-"""The one module through which randomness enters the package.
+"""The one module through which randomness enters the package: uniform integers, and exact coins made of them.
 
 A :class:`Source` hands out uniform integers and nothing else; every draw of noise is an exact function of
 such integers. ``system_source`` asks the operating system's cryptographic generator, once per integer: it
@@ -6,10 +6,9 @@ keeps no state, so a forked or restored process cannot repeat noise that was alr
 ``seeded_source(rng)`` is for simulations and tests: whoever knows the seed knows the noise, so
 nothing drawn from it is private, and its ``simulated`` flag is what results carry to say so.
 
-Exact coins from uniform integers: each function builds on the one above, none knows a float.
-
-Probabilities are given by integers p, q with p/q the rational meant, q >= 1. Arguments are trusted
-(the noises check theirs once). Expected cost is a few uniform integers whatever the size of p and q.
+Of the coins each function builds on the one above, none knows a float. Probabilities are given by integers p, q with
+p/q the rational meant, q >= 1. Arguments are trusted (the noises check theirs once). Expected cost is a few uniform
+integers whatever the size of p and q.
 
 Reference: Canonne, Kamath, Steinke 2020, "The Discrete Gaussian for Differential Privacy", section 5.
 Arguments: proof.md.

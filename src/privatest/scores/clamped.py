@@ -1,6 +1,6 @@
-"""Cells for real-valued records: uniform in x where that is enough, else uniform in a bounded transform.
+"""The clamped log-likelihood ratio as a score on a lattice.
 
-The clamped log-likelihood ratio as a score on a lattice.
+Cells of real-valued records are uniform in x where that is enough, else uniform in a bounded transform of x.
 """
 
 from __future__ import annotations

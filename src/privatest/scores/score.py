@@ -17,9 +17,11 @@ from privatest.rational import Number, rational
 from privatest.scores.cells import Cells, cells_from_dict
 from privatest.vectors import Floats, Integers
 
-__all__ = ["LARGEST_TOTAL", "Score"]
+__all__ = ["FEW_VALUES", "LARGEST_TOTAL", "Score"]
 
 
+FEW_VALUES = 16
+"""With so few values the exact law of a total is quick, and a coarse lattice is enough."""
 LARGEST_TOTAL = 2**63 - 1
 
 

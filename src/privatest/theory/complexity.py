@@ -1,4 +1,4 @@
-r"""Exact advantages of the soft tests on one record.
+r"""How many records a private test needs, up to constants, and the exact advantages on one record that decide it.
 
 sLLR says P with probability sigmoid(L/2); scLLR clamps L first. On one record
 
@@ -7,7 +7,7 @@ sLLR says P with probability sigmoid(L/2); scLLR clamps L first. On one record
     \mathrm{adv}_1(\mathrm{scLLR}) = \tfrac{\tau}{2}\left(\tanh\tfrac{\varepsilon}{4} +
     \tanh\tfrac{\varepsilon'}{4}\right) + (1 - \tau) H^2(P', Q').
 
-The theorem: how many records a private test needs, up to constants, and what decides it.
+and the theorem is
 
 .. math:: \mathrm{SC}_\varepsilon = \Theta\left(\frac{1}{\varepsilon\tau + (1-\tau) H^2(P', Q')}\right)
         = \Theta\left(\frac{1}{\mathrm{adv}_1(\mathrm{scLLR})}\right)
