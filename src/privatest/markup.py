@@ -8,7 +8,7 @@ from typing import Any
 
 from privatest.charge import Receipt
 
-__all__ = ["escape", "fact_table", "receipt_document", "receipt_facts", "release_table", "short", "table"]
+__all__ = ["escape", "fact_table", "receipt_document", "receipt_facts", "short", "table"]
 
 
 def escape(text: object) -> str:
@@ -36,14 +36,6 @@ def fact_table(title: str, facts: Iterable[tuple[str, object]]) -> str:
         f'<tr><th scope="row">{escape(name)}</th><td>{escape(short(value))}</td></tr>' for name, value in facts
     )
     return f'<table class="privatest"><caption>{escape(title)}</caption><tbody>{rows}</tbody></table>'
-
-
-def release_table(title: str, release: Any) -> str:
-    """A table of what a test of either kind released."""
-    names = (("decision",) * 2, ("statistic",) * 2, ("p-value", "pvalue"), ("epsilon",) * 2, ("records n", "n"))
-    facts = [(name, getattr(release, attribute)) for name, attribute in (*names, ("test",) * 2, ("neighbours",) * 2)]
-    kept = "yes" if release.private else "NO: simulated" if release.simulated else "NO"
-    return fact_table(title, [*facts, ("private", kept), *receipt_facts(release.receipt)])
 
 
 def receipt_facts(receipt: Receipt | None) -> list[tuple[str, object]]:
