@@ -29,7 +29,7 @@ run: $(PLAIN) ## do the main job on the example data set; results go to output/
 test: $(DEV) system ## run every test, the doctests and the documents' examples
 	@$(BIN)/python -m pytest --numprocesses=auto --dist=loadgroup
 
-check: $(DEV) ## a part of the tests that covers every folder, in about a minute
+check: $(DEV) ## a part of the tests that covers every folder, for the loop of an editor
 	@$(BIN)/python -m pytest --quick --quiet --numprocesses=auto --dist=loadgroup
 
 # Some tests drive a real PostgreSQL server, a real JVM (Spark) and a real Chromium. As root we fetch what is missing

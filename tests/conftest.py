@@ -32,7 +32,7 @@ EXAMPLE = re.compile(r"^```python\n(.*?)^```$(?:\s*^```text\n(.*?)^```$)?", re.M
 FIGURE = "figure"
 
 SLOW = Path(__file__).with_name("slow.txt")
-SLOW_SECONDS = 0.15
+SLOW_SECONDS = 0.3
 """Seconds of processor time, its children's included, above which a case is too slow for the quick choice."""
 SLOW_MARKS = {"statistical", "xdist_group"}
 """Many samples; one process that keeps a JVM or a browser."""

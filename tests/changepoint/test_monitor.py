@@ -18,14 +18,23 @@ import privatest as pt
 from privatest.changepoint.monitor import Monitor
 from privatest.changepoint.stream import TRACE
 from privatest.changepoint.tuned_watch import Targets, pair_watch, unknown_watch
+from privatest.changepoint.watch import Watch
 from privatest.errors import Infeasible, InvalidData, InvalidInput, NothingToTest
 from privatest.hypotheses import make_pair
 from privatest.rational import rational
 
 COINS = make_pair("bernoulli(0.2)", "bernoulli(0.8)")
 CUSUM = pair_watch(COINS, rational(1), "cusum", Targets(0.1, 2000.0, None))
-PAPER = pair_watch(COINS, rational(1), "paper", Targets(0.1, 500.0, None))
-FIT = unknown_watch([0.25] * 4, 0.4, rational(1), "cusum", Targets(0.1, 2000.0, None))
+
+
+@pytest.fixture(scope="module", params=["cusum", "paper", "fit"])
+def watch(request: pytest.FixtureRequest) -> Watch:
+    """Built when a test asks for it: two of them take a second."""
+    if request.param == "paper":
+        return pair_watch(COINS, rational(1), "paper", Targets(0.1, 500.0, None))
+    if request.param == "fit":
+        return unknown_watch([0.25] * 4, 0.4, rational(1), "cusum", Targets(0.1, 2000.0, None))
+    return CUSUM
 
 
 def coins(seed: int, old: int, new: int) -> np.ndarray:
@@ -46,7 +55,6 @@ def test_a_change_is_found() -> None:
     assert fresh.alarm == alarm
 
 
-@pytest.mark.parametrize("watch", [CUSUM, PAPER, FIT], ids=["cusum", "paper", "fit"])
 @settings(max_examples=25, deadline=None)
 @given(data=st.data())
 def test_how_a_stream_is_cut_makes_no_difference(watch, data) -> None:

@@ -10,6 +10,7 @@ import pickle
 import sys
 import threading
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -30,9 +31,19 @@ from tests.changepoint import kills
 
 COINS = make_pair("bernoulli(0.2)", "bernoulli(0.8)")
 WATCH = pair_watch(COINS, rational(1), "cusum", Targets(0.1, 1e8, None))
-FIT = unknown_watch([0.5, 0.5], 0.4, rational(1), "cusum", Targets(0.1, 1e8, None))
 ASKED = {"epsilon": 1, "mean_time_between_false_alarms": 1e8}
 QUIET = ([0, 0, 1, 0, 0] * 200)[: 40 * WATCH.block + 3]
+
+
+@cache
+def watch_of_bits() -> Watch:
+    """Built when a test asks for it: it takes a second."""
+    return unknown_watch([0.5, 0.5], 0.4, rational(1), "cusum", Targets(0.1, 1e8, None))
+
+
+@pytest.fixture(params=["sums", "bits"])
+def watch(request: pytest.FixtureRequest) -> Watch:
+    return watch_of_bits() if request.param == "bits" else WATCH
 
 
 def rng(seed: int = 3) -> np.random.Generator:
@@ -347,7 +358,6 @@ class Counted:
         return self._source.below(n)
 
 
-@pytest.mark.parametrize("watch", [WATCH, FIT], ids=["sums", "bits"])
 def test_noise_is_drawn_when_a_block_is_released_and_not_before(watch: Watch, tmp_path: Path) -> None:
     source = Counted()
     stream = Stream(watch, {}, source)
@@ -367,7 +377,7 @@ def test_noise_is_drawn_when_a_block_is_released_and_not_before(watch: Watch, tm
 def _holders() -> dict[str, object]:
     monitor = Monitor.of(WATCH)
     monitor.update_many(QUIET[: WATCH.block + 1])
-    bits = Monitor.of(FIT)
+    bits = Monitor.of(watch_of_bits())
     bits.update_many([0, 1, 0])
     return {
         "monitor": monitor,
@@ -409,7 +419,6 @@ def forked(work: Callable[[], object]) -> str:
     return said
 
 
-@pytest.mark.parametrize("watch", [WATCH, FIT], ids=["sums", "bits"])
 def test_a_forked_process_has_no_use_of_its_parents_monitor(watch: Watch, tmp_path: Path) -> None:
     monitor = Monitor.of(watch)
     monitor.update_many([0])
@@ -851,7 +860,6 @@ def test_a_child_forked_in_the_turn_of_a_thread_is_refused_and_does_not_wait() -
     assert "monitor.save(path)" in said
 
 
-@pytest.mark.parametrize("watch", [WATCH, FIT], ids=["sums", "bits"])
 @pytest.mark.parametrize("before", ["none", "singles", "a batch", "both"])
 def test_a_tie_is_refused_where_the_block_that_is_open_ends(watch: Watch, before: str) -> None:
     """Whatever of the block came before, record by record (and waits to be scored) or in batches."""
