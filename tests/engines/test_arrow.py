@@ -16,9 +16,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from privatest import engines
-from privatest.engines import arrow, streams
+from privatest.engines import frames, streams
 from privatest.engines.arrays import ArrayRecords
-from privatest.engines.arrow import DictionaryRecords, column_of
+from privatest.engines.frames import DictionaryRecords, column_of
 from tests.engines.catalogue import NUMERIC, SCORES, by_hand
 
 SCORE = SCORES["line"].score
@@ -69,7 +69,7 @@ def test_slices_and_threads_give_the_same_integers(monkeypatch: pytest.MonkeyPat
     values = [None if i % 7 == 0 else float(x) for i, x in enumerate(NUMBERS)]
     table = pa.chunked_array([pa.array(values[:311], pa.float64()), pa.array(values[311:], pa.float64())])
     expected = [by_hand(SCORE, [value]) for value in values]
-    monkeypatch.setattr(arrow, "SLICE", 13)
+    monkeypatch.setattr(frames, "SLICE", 13)
     for threads in (1, 2, 7):
         monkeypatch.setattr(streams.os, "cpu_count", lambda threads=threads: threads)
         records = engines.open_source(table)
@@ -80,10 +80,10 @@ def test_slices_and_threads_give_the_same_integers(monkeypatch: pytest.MonkeyPat
 
 
 def test_an_error_in_one_piece_stops_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(arrow, "SLICE", 10)
+    monkeypatch.setattr(frames, "SLICE", 10)
     monkeypatch.setattr(streams.os, "cpu_count", lambda: 3)
     records = engines.open_source(pa.array(NUMBERS))
-    monkeypatch.setattr(arrow, "column_of", lambda _: 1 / 0)
+    monkeypatch.setattr(frames, "column_of", lambda _: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         records.total(SCORE)
 

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from privatest import engines
 from privatest.engines import units as cuts
 from privatest.engines.keys import _loose_key, _sort_key, keys_of_objects, ranks
-from privatest.engines.units import kept_below
+from privatest.engines.units import is_kept, kept_below
 from privatest.errors import InvalidData
 from privatest.scores import DyadicCells, Score
 from tests.engines.catalogue import SCORES
@@ -47,7 +47,6 @@ def test_the_evenly_spaced_ranks() -> None:
         ]
         assert ranks_kept.tolist() == [int(one) for one in expected]
         assert ranks_kept.sum() == min(rows, most)
-        assert rows <= most or ranks_kept.tolist() == ranks_kept[::-1].tolist() or rows % 2 == 0 or most % 2 == 0
 
 
 def test_units_of_billions_of_rows_do_not_overflow() -> None:
@@ -332,3 +331,13 @@ class Hostile(datetime.datetime):
 )
 def test_keys_sort_numbers_before_texts_before_all_else(key: Any, found: tuple[Any, ...]) -> None:
     assert _sort_key(key) == found
+
+
+def test_one_rule_says_which_ranks_are_kept() -> None:
+    """Of one rank, as databases and Spark are told, and of all below one, as sums of counts need it."""
+    for rows in range(1, 40):
+        for most in range(1, 45):
+            size = np.full(rows + 1, rows)
+            kept = is_kept(np.arange(rows), size[:-1], most)
+            assert np.array_equal(kept, np.diff(kept_below(np.arange(rows + 1), size, most)) > 0), (rows, most)
+            assert kept.sum() == min(rows, most)

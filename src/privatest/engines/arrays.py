@@ -1,12 +1,9 @@
-"""Scores of a chunk of numbers, in place: a few passes of arithmetic and one lookup, or none where scores are linear.
+"""Records in memory: arrays of numbers, chunk by chunk; lists and object arrays, each record on its own.
 
-A kernel has working memory of its own, for one thread and chunks of ``size`` records at most. It says what the cells'
-``index`` and the score's table say; a chunk with anything odd in it (not finite, outside the support, no integer where
-integers are due) takes that path.
-
-Records in a NumPy array of numbers, in chunks that stay in cache.
-
-Records in a list or an object array: each one is read on its own, so no record can change the structure.
+A chunk's scores take a few passes of arithmetic and one lookup, or none where scores are linear. Such a kernel has
+working memory of its own, for one thread and chunks of ``size`` records at most. It says what the cells' ``index`` and
+the score's table say; a chunk with anything odd in it (not finite, outside the support, no integer where integers are
+due) takes that path.
 """
 
 from __future__ import annotations
@@ -27,6 +24,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from privatest.engines.expression import clipped_line
 from privatest.engines.protocol import CHUNK, LARGE, NO_ENDS, Column, check_numbers, check_text
 from privatest.scores import BoundedCells, Cells, DyadicCells, IntegerCells, LabelCells, Score
 from privatest.scores.cells import is_number
@@ -176,10 +174,8 @@ def _bounded_places(cells: BoundedCells, size: int) -> Places:
 
 def _line_total(score: Score, cells: DyadicCells, line: tuple[int, int], size: int) -> Callable[[Floats], int]:
     """The ratio is linear in x, so the score is the clipped index itself and no lookup is needed."""
-    inside, (sign, offset) = _inside(cells), line
-    # score = clip(sign * index + offset, low, high): the indices at which the clipping starts
-    ends = sorted(sign * (bound - offset) for bound in (score.low, score.high))
-    first, last = (float(cells.first + min(max(end, 0), cells.size - 1)) for end in ends)
+    inside, (sign, offset, left, right) = _inside(cells), clipped_line(cells, score.table, line)
+    first, last = float(cells.first + left), float(cells.first + right)
     work = np.empty(size)
 
     def total(chunk: Floats) -> int:

@@ -15,8 +15,8 @@ from functools import partial
 from itertools import islice
 from typing import Any
 
-from privatest.engines.arrow import import_arrow
 from privatest.engines.fields import LONGEST, FieldRecords, Utf8, csv_rows, field_keys
+from privatest.engines.frames import import_arrow
 from privatest.engines.paths import Wanted, file_size, progress_bar, rows, structure
 from privatest.engines.streams import Part, Piece, Progress, Stream
 from privatest.errors import InvalidData

@@ -13,7 +13,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from fractions import Fraction
 from itertools import pairwise
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -21,7 +21,16 @@ from privatest.errors import InvalidInput
 from privatest.scores import BoundedCells, Cells, DyadicCells, IntegerCells, LabelCells, Score
 from privatest.vectors import Integers
 
-__all__ = ["Language", "cell_of_number", "cell_of_text", "few_steps", "score_of_number", "score_of_text"]
+__all__ = [
+    "ClippedLine",
+    "Language",
+    "cell_of_number",
+    "cell_of_text",
+    "clipped_line",
+    "few_steps",
+    "score_of_number",
+    "score_of_text",
+]
 
 
 LARGEST = float(np.finfo(np.float64).max)
@@ -76,6 +85,28 @@ def cell_of_text(cells: Cells, x: Any, language: Language) -> Any:
     """The cell of a text x among labels."""
     assert isinstance(cells, LabelCells)
     return _of_text(cells, np.arange(cells.count + 1), x, language)
+
+
+class ClippedLine(NamedTuple):
+    """A score that is ``sign * cell + offset``, but constant up to the cell ``left`` and from the cell ``right`` on."""
+
+    sign: int
+    offset: int
+    left: int
+    right: int
+
+
+def clipped_line(cells: DyadicCells, table: Integers, line: tuple[int, int]) -> ClippedLine:
+    """The description of a score with ``line``, which every engine prints in its own way.
+
+    >>> cells = DyadicCells(exponent=0, first=-3, size=7)
+    >>> clipped_line(cells, np.array([-1, -1, -1, 0, 1, 2, 2, 0]), (1, -3))
+    ClippedLine(sign=1, offset=-3, left=2, right=5)
+    """
+    sign, offset = line
+    ends = sorted(sign * (int(bound) - offset) for bound in (table[0], table[-2]))
+    left, right = (min(max(end, 0), cells.size - 1) for end in ends)
+    return ClippedLine(sign, offset, left, right)
 
 
 def few_steps(score: Score) -> bool:
@@ -175,9 +206,7 @@ def _dyadic(cells: DyadicCells, table: Integers, line: tuple[int, int] | None, x
         near = (x >= language.number(max(-tiny, cells.low))) & (x <= language.number(min(tiny, cells.high)))
         before = [(near, value(min(max(-cells.first, 0), last)))]
     if line is not None:
-        sign, offset = line
-        ends = sorted(sign * (int(bound) - offset) for bound in (values[0], values[-1]))
-        left, right = (min(max(end, 0), last) for end in ends)
+        sign, offset, left, right = clipped_line(cells, table, line)
         middle = language.floor(x * language.number(cells.factor))
         middle = middle - language.whole(cells.first) if sign == 1 else language.whole(cells.first) - middle
         middle = middle + language.whole(offset)

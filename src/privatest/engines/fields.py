@@ -1,13 +1,12 @@
-"""The text of CSV files, whatever bytes they hold: nothing in a row makes the reading fail, and memory is bounded.
+"""Fields: bytes without a type, of CSV files or one a line. The score says whether they are to be numbers or texts.
 
 Two ways lead over the rows of a file. Arrow's is quick, but it stops at a row longer than its block (a quote that is
 never closed makes one of all rows that follow), and at bytes that are no UTF-8. So it is given ``Utf8``, which has no
 such bytes, and where it stops, ``csv_rows`` reads on by the same rules, slowly.
 
-Fields: bytes without a type, of CSV files or one a line. The score says whether they are to be numbers or texts.
-
-One rule reads numbers: white space around them apart, ``[+-]digits[.digits][e[+-]digits]`` in ASCII, or ``true`` and
-``false`` in any case. Everything else is odd, whatever the records around it are.
+Nothing in a row makes the reading fail, and memory is bounded. One rule reads numbers: white space around them apart,
+``[+-]digits[.digits][e[+-]digits]`` in ASCII, or ``true`` and ``false`` in any case. Everything else is odd, whatever
+the records around it are.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from privatest.engines.arrays import ArrayRecords
-from privatest.engines.arrow import as_numpy, import_arrow
+from privatest.engines.frames import as_numpy, import_arrow
 from privatest.engines.keys import DECIMAL, Keys
 from privatest.engines.protocol import Column
 from privatest.errors import InvalidData

@@ -1,8 +1,7 @@
-"""Parquet files: the footers say what there is; row groups are read in parallel, the needed columns only.
+"""Records in Parquet, Feather and CSV files: structure is read when they are opened, rows when they are summed.
 
-Feather and Arrow files: record batches, read one at a time.
-
-Records in files: structure is read when they are opened, rows when they are summed, piece by piece.
+Of Parquet files the footers say what there is, and row groups are read in parallel, the needed columns only. Of Feather
+and Arrow files record batches are read one at a time. CSV files have a module of their own.
 """
 
 from __future__ import annotations
@@ -11,8 +10,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from privatest.engines.arrow import SLICE, column_of, import_arrow
 from privatest.engines.csv_files import csv_stream
+from privatest.engines.frames import SLICE, column_of, import_arrow
 from privatest.engines.paths import Wanted, choose, file_size, files_of, progress_bar, rows, same_columns, structure
 from privatest.engines.protocol import Records
 from privatest.engines.streams import Part, Piece, Progress, Stream, StreamRecords

@@ -1,9 +1,4 @@
-"""Which files a path, a glob or a folder means.
-
-Which columns of a table are meant.
-
-Records in files: structure is read when they are opened, rows when they are summed, piece by piece.
-"""
+"""Which files and which of their columns are meant, and errors about a file that quote nothing of what is in it."""
 
 from __future__ import annotations
 
@@ -16,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from privatest._validate import suggestion
-from privatest.engines.arrow import arrow_kind, column_of, key_kind, keys_of
+from privatest.engines.frames import arrow_kind, column_of, key_kind, keys_of
 from privatest.engines.streams import Part, Progress
 from privatest.errors import InvalidData, PrivatestError
 

@@ -1,11 +1,9 @@
-"""What every engine offers: sums of scores, whole or per block. Engines never see epsilon or randomness.
+"""What every engine offers (:class:`Records`): sums of scores, whole or per block; never epsilon or randomness.
 
 Records say how far one person reaches into them (:class:`Promise`), a mechanism what its noise hides (:class:`Need`);
-:func:`check_promise` is the one place where the two are compared.
-
-A run of records in memory: what each kind of it must say about itself, and all that follows from that.
-
-Whether a column fits: its type the score, its length the test. No record is looked at.
+:func:`check_promise` is the one place where the two are compared. :class:`OneReading` is for sources that may change
+while they are read, :class:`Column` for records in memory. The checks at the end look at a column's type and length,
+never at a record.
 """
 
 from __future__ import annotations

@@ -1,10 +1,7 @@
-"""From whatever the user passes to records. Libraries are recognised by name, never imported for it.
+"""From whatever the user passes to records: opened, counted, summed, or scored in order.
 
-How many records a source has: the public n that a test is designed for.
-
-Scores of an ordered column, record by record or block by block: what change points are found from.
-
-Like the totals, these integers are raw: they must not leave the process except through a private mechanism.
+Libraries are recognised by name, never imported for it. Totals and scores are raw integers: they must not leave the
+process except through a private mechanism.
 """
 
 from __future__ import annotations
@@ -18,9 +15,8 @@ from privatest import _validate
 from privatest._validate import positive_integer
 from privatest.addresses import OpenOnce
 from privatest.engines.arrays import SequenceRecords
-from privatest.engines.arrow import import_arrow, stream_of_arrow
 from privatest.engines.fields import LineRecords, Lines
-from privatest.engines.frames import column_keys, from_array, from_pandas, from_polars
+from privatest.engines.frames import column_keys, from_array, from_pandas, from_polars, import_arrow, stream_of_arrow
 from privatest.engines.keys import Keys
 from privatest.engines.paths import as_paths, choose
 from privatest.engines.protocol import NO_ENDS, Column, Need, Records, check_promise
@@ -268,7 +264,7 @@ def open_for(
     Every mechanism gets its records here. With ``unit`` they are cut to the rows that it needs; records that are open
     already keep what they were opened with.
     """
-    if need.ordered and isinstance(_named(source), (set, frozenset)):
+    if need.ordered and isinstance(_as_named_by_user(source), (set, frozenset)):
         raise _no_order()
     most = None if unit is None else need.rows
     records = open_source(source, column=column, unit=unit, max_rows_per_unit=most, order=order)
@@ -316,12 +312,12 @@ def as_records(source: Any, column: str | None = None, order: str | None = None)
     """The records of a source in the order of time, for sums that stay raw; open records are taken as they are."""
     if isinstance(source, Records):
         return source
-    if isinstance(_named(source), (set, frozenset)):
+    if isinstance(_as_named_by_user(source), (set, frozenset)):
         raise _no_order()
     return open_source(source, column=column, order=order)
 
 
-def _named(source: Any) -> Any:
+def _as_named_by_user(source: Any) -> Any:
     """The source as the user named it."""
     return source.data if isinstance(source, OpenOnce) else source
 

@@ -1,14 +1,10 @@
-"""How Spark says what expressions need: built-in functions only, so that no Python worker is started.
+"""Records in a Spark DataFrame, summed by the cluster: built-in functions only, no Python worker, no row to the driver.
 
-Scores as columns that Spark computes one from another, in steps so small that its compiler inlines them.
-
-A record is first made a number that no later step can fail for: itself where it is near, a stand-in where it is far
-away or makes no sense. The rest is arithmetic without branches: a CASE of ranges takes twice as long, since which arm
-the next record takes cannot be foreseen. The integers are those of ``expression`` and of NumPy, for every double.
-
-Steps are SQL texts: columns built one by one cost a call to the Java process each.
-
-Records in a Spark DataFrame, summed by the cluster as one SQL expression: no Python worker, no row to the driver.
+A score is one expression (:mod:`privatest.engines.expression`), or, on dyadic and bounded cells, a few columns that
+Spark computes one from another, in steps so small that its compiler inlines them. There a record is first made a number
+that no later step can fail for: itself where it is near, a stand-in where it is far away or makes no sense. The rest is
+arithmetic without branches: a CASE of ranges takes twice as long, since which arm the next record takes cannot be
+foreseen. Steps are SQL texts: columns built one by one cost a call to the Java process each.
 """
 
 from __future__ import annotations
@@ -269,17 +265,17 @@ def open_frame(
     if not (is_number(types[record]) or is_text(types[record])):
         raise unfit(f"type {types[record]}")
     read = language.text if is_text(types[record]) else language.double
-    chosen = [read(_named(frame, names, record), types[record]).alias("r")]
+    chosen = [read(_column_called(frame, names, record), types[record]).alias("r")]
     if unit is not None:
-        chosen.append(language.key(_named(frame, names, unit), types[unit]).alias("u"))
+        chosen.append(language.key(_column_called(frame, names, unit), types[unit]).alias("u"))
     if order is not None:
-        chosen.append(language.place(_named(frame, names, order), types[order]).alias("o"))
+        chosen.append(language.place(_column_called(frame, names, order), types[order]).alias("o"))
     most = rows_of_a_unit(max_rows_per_unit) if unit is not None else None
     rows = asked("The columns of the DataFrame cannot be read.", lambda: frame.select(*chosen))
     return SparkRecords(rows, language, window, types[record], most, order)
 
 
-def _named(frame: Any, names: list[str], name: str) -> Any:
+def _column_called(frame: Any, names: list[str], name: str) -> Any:
     """The column of that name, whatever dots it has in it."""
     alike = [other for other in names if other.lower() == name.lower()]
     quoted = "`" + name.replace("`", "``") + "`"
@@ -440,9 +436,9 @@ class SparkRecords(OneReading):
         return [*(["u"] if self.most is not None else []), *(["o"] if self.order is not None else [])]
 
     def _kept(self, rows: Any) -> Any:
-        """The rows that count: of a unit's ranks by value, the evenly spaced ones."""
-        F, k = self.language.functions, self.most
-        if k is None:
+        """The rows that count."""
+        F = self.language.functions
+        if self.most is None:
             return rows
         by_value = [F.col("v").asc(), *([F.col("o").asc_nulls_last()] if self.order is not None else [])]
         unit = self.window.partitionBy("u")
@@ -451,9 +447,9 @@ class SparkRecords(OneReading):
             F.row_number().over(unit.orderBy(*by_value)).cast("bigint").alias("rank"),
             F.count(F.lit(1)).over(unit).alias("size"),
         )
-        rank, size, twice = F.col("rank"), F.col("size"), self.language.whole(2 * k)
-        # A multiple of 2m lies in (2rk + m, 2(r+1)k + m]: the step between two floors, without a division.
-        return rows.where((size <= k) | ((rank * twice + size) % (size * 2) < twice))
+        rank, size, twice = F.col("rank"), F.col("size"), self.language.whole(2 * self.most)
+        # As ``units.is_kept``, of ranks from 1 on.
+        return rows.where((size <= self.most) | ((rank * twice + size) % (size * 2) < twice))
 
     def _counts(self, rows: Any) -> dict[int, int]:
         F = self.language.functions

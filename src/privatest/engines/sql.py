@@ -1,9 +1,7 @@
-"""Records in a database, summed there: one query each for a total, the totals of blocks, or a histogram.
+"""Records in a table of DuckDB, PostgreSQL or whatever else Ibis speaks to, summed where they lie.
 
-Only integers come back, never a record. What a database says when it fails may quote records, so its words are not
-passed on.
-
-Tables in databases: DuckDB, PostgreSQL and whatever else Ibis speaks to. Opening one looks at its structure only.
+Opening a table looks at its structure only. A total, the totals of blocks and a histogram are one query each, of which
+only integers come back, never a record. What a database says when it fails may quote records, so it is not passed on.
 """
 
 from __future__ import annotations
@@ -34,6 +32,7 @@ from privatest.engines.protocol import (
     unordered,
 )
 from privatest.engines.sql_language import SUMMABLE, FoldedLine, IbisLanguage, asked, folded_line, rows_of_a_unit
+from privatest.engines.units import is_kept
 from privatest.errors import InvalidData, MissingExtra
 from privatest.scores import Cells, Score
 from privatest.vectors import Integers
@@ -222,20 +221,19 @@ class SqlRecords(OneReading):
         return self.language.unless_odd(x, cells.count, expression.cell_of_number(cells, x, self.language))
 
     def _kept(self, value: Any) -> Any:
-        """The rows that count, with their value v: of a unit's ranks by value, the evenly spaced ones."""
+        """The rows that count, with their value v."""
         names = {"v": value} | {name: self.rows[name] for name in ("u", "o") if name in self.rows.columns}
         rows = self.rows.select(**names)
         if self.most is None:
             return rows
-        ibis, k = self.language.ibis, self.most
+        ibis = self.language.ibis
         rows = rows.filter(rows.u.notnull())
         by_value = [rows.v.asc(), *([rows.o.asc(nulls_first=False)] if "o" in rows.columns else [])]
         rows = rows.mutate(
-            rank=ibis.row_number().over(ibis.window(group_by=rows.u, order_by=by_value)) + 1,
+            rank=ibis.row_number().over(ibis.window(group_by=rows.u, order_by=by_value)),
             size=rows.count().over(ibis.window(group_by=rows.u)),
         )
-        # A multiple of 2m lies in (2rk + m, 2(r+1)k + m]: the step between two floors, without a division.
-        return rows.filter((rows.size <= k) | ((rows.rank * (2 * k) + rows.size) % (rows.size * 2) < 2 * k))
+        return rows.filter(is_kept(rows.rank, rows.size, self.most))
 
     def _counts(self, rows: Any) -> tuple[list[int], list[int]]:
         found = self._ask(rows.group_by("v").aggregate(n=rows.count()))

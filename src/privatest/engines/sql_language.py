@@ -1,11 +1,8 @@
-"""What goes wrong where data lie elsewhere, in words of our own; and how large a sum there may be.
+"""How Ibis says what expressions need, with the differences between its databases; and errors in words of our own.
 
-How Ibis says what expressions need, with the differences between its databases.
-
-A score that is a clipped line, in the words that DuckDB is quickest at.
-
-A CASE with three branches costs DuckDB four times its ``sum(x)``, and ``least`` with ``greatest`` no less. Two absolute
-values clip without a branch: |c - L| - |c - H| = 2 clip(c, L, H) - (L + H). All of it in whole numbers, so exact.
+A score that is a clipped line has a form of its own for DuckDB: a CASE with three branches costs four times its
+``sum(x)``, and ``least`` with ``greatest`` no less. Two absolute values clip without a branch: |c - L| - |c - H| =
+2 clip(c, L, H) - (L + H). All of it in whole numbers, so exact.
 """
 
 from __future__ import annotations
@@ -18,6 +15,7 @@ from decimal import Context, Decimal
 from fractions import Fraction
 from typing import Any, TypeVar
 
+from privatest.engines.expression import clipped_line
 from privatest.engines.protocol import unfit
 from privatest.errors import InvalidData, InvalidInput, PrivatestError
 from privatest.scores import DyadicCells, Score
@@ -240,9 +238,8 @@ def folded_line(score: Score, column: Any, language: IbisLanguage) -> FoldedLine
     cells, ibis = score.cells, language.ibis
     if not isinstance(cells, DyadicCells) or score.line is None or min(-cells.low, cells.high) < math.inf:
         return None
-    sign, offset = score.line
-    ends = sorted(sign * (bound - offset) for bound in (score.low, score.high))
-    low, high = (cells.first + min(max(end, 0), cells.size - 1) for end in ends)
+    line = clipped_line(cells, score.table, score.line)
+    low, high = cells.first + line.left, cells.first + line.right
     # The floor in a short integer, the difference in one of twice the length: that cannot overflow.
     short, long = ("int16", "int32") if max(abs(low), abs(high)) < 1 << 15 else ("int32", "int64")
     if max(abs(low), abs(high)) >= 1 << 31 or high - low >= SUMMABLE:

@@ -1,14 +1,16 @@
-"""Rows that belong to units, of which each may count a few times only; and rows in the order of a column.
+"""Which rows of a unit are kept, for every engine; and records in memory or files that are cut by unit or put in order.
 
-Of a unit with m rows, k are kept: its scores in ascending order, and of their ranks 0 .. m - 1 the evenly spaced ones.
-The rule sees the unit's own scores alone, so what one unit holds never decides what is kept of another; and since it
-sees scores and not places, every engine keeps the same.
+Of a unit (a person) with m rows, k are kept: its scores in ascending order, and of their ranks 0 .. m - 1 the evenly
+spaced ones, which :func:`is_kept` says of one rank and :func:`kept_below` of many. The rule sees the unit's own scores
+alone, so what one unit holds never decides what is kept of another; and since it sees scores and not places, every
+engine keeps the same.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -30,7 +32,7 @@ from privatest.engines.streams import Stream, StreamRecords
 from privatest.scores import Cells, Score
 from privatest.vectors import Integers
 
-__all__ = ["OrderedRecords", "UnitRecords", "check_ends", "kept_below"]
+__all__ = ["OrderedRecords", "UnitRecords", "check_ends", "is_kept", "kept_below"]
 
 
 # So many pairs of unit and score are gathered before they are counted and merged.
@@ -170,14 +172,26 @@ class UnitRecords(OneReading):
         sizes = np.diff(np.append(first, len(unit)))
         rows = np.repeat(sizes, sizes)
         rank = np.arange(len(unit)) - np.repeat(first, sizes)
-        keep = within[kept_below(rank + 1, rows, self.most) > kept_below(rank, rows, self.most)]
+        keep = within[is_kept(rank, rows, min(self.most, int(rows.max(initial=1))))]
         self._agree(len(keep))
         by_order = keep[np.lexsort((joined[keep], places[keep]))]
         return joined[by_order], places[by_order]
 
 
+def is_kept(rank: Any, rows: Any, most: int) -> Any:
+    """Whether the row of this rank is kept of a unit with so many rows: k = ``most`` of its m rows at most.
+
+    Rank r is kept if a multiple of 2m lies in (2rk + m, 2(r+1)k + m], so that the kept ones are evenly spaced.
+    Written with operators that integer columns of NumPy, of Ibis and of Spark all have, and without a division.
+
+    >>> is_kept(np.arange(7), np.full(7, 7), 3).astype(int).tolist()
+    [0, 1, 0, 1, 0, 1, 0]
+    """
+    return (rows <= most) | (((rank + 1) * (2 * most) + rows) % (rows * 2) < 2 * most)
+
+
 def kept_below(rank: Integers, rows: Integers, most: int) -> Integers:
-    """How many of the ranks below ``rank`` are kept of a unit with so many rows: evenly spaced ones, all if few.
+    """How many of the ranks below ``rank`` :func:`is_kept` keeps of a unit with so many rows.
 
     >>> rows = np.full(8, 7)
     >>> np.diff(kept_below(np.arange(8), rows, 3)).tolist()
