@@ -1,13 +1,15 @@
-"""Reports: self-contained, accessible, escaped, and with everything they must say."""
+"""Reports: self-contained, accessible, escaped, with everything they must say; on disk whole or not at all."""
 
 from __future__ import annotations
 
 import json
 import math
+import os
 import re
 import shlex
 import sys
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -185,13 +187,13 @@ def test_a_result_that_is_not_private_says_so() -> None:
 
 
 def test_people_with_many_rows_and_unknown_n_are_worded() -> None:
-    from privatest.report import words
+    from privatest.report import page
 
-    (first, second, _) = words.guarantee(1.0, "add-remove", 3, "patient")
+    (first, second, _) = page.promise(1.0, "add-remove", 3, "patient")
     assert "adding or removing all records of one person (those with the same 'patient')" in first
     assert "At most 3 rows" in first
     assert "whether a person's data were used at all" in second
-    lines = " ".join(words.unprotected("add-remove", "patient", "test"))
+    lines = " ".join(page.unprotected("add-remove", "patient", "test"))
     assert "public" in lines
     assert "number of records n" not in lines
 
@@ -246,3 +248,39 @@ def test_the_date_is_given_in_utc() -> None:
     text = report.render(question={}, date=datetime(2031, 5, 6, 7, 8, tzinfo=UTC))
     assert "2031-05-06 07:08 UTC" in text
     assert re.search(r"on 20\d\d-\d\d-\d\d", report.render(question={}))
+
+
+ASKED = {"null": "bernoulli(0.3)", "epsilon": 1}
+
+
+def test_a_report_replaces_what_is_there(tmp_path: Path) -> None:
+    target = tmp_path / "out.html"
+    target.write_text("old")
+    report.write(target, question=ASKED, kind="fit")
+    assert target.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+    report.write(str(target), question=ASKED, kind="fit")
+    assert os.listdir(tmp_path) == ["out.html"]
+
+
+def test_a_failure_leaves_the_old_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    target = tmp_path / "out.html"
+    target.write_text("old")
+
+    def full(_: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(InvalidInput, match="No space left"):
+        report.write(target, question=ASKED, kind="fit")
+    assert target.read_text() == "old"
+    assert os.listdir(tmp_path) == ["out.html"]
+
+
+def test_places_that_cannot_be_written(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match="is a folder"):
+        report.write(tmp_path, question=ASKED)
+    with pytest.raises(InvalidInput, match="there is no folder"):
+        report.write(tmp_path / "missing" / "out.html", question=ASKED)
+    with pytest.raises(InvalidInput, match="must be one of"):
+        report.write(tmp_path / "out.html", question=ASKED, kind="poem")
+    assert os.listdir(tmp_path) == []

@@ -160,7 +160,7 @@ def _checked(given: Given, asked: Mapping[str, Any], *reads: str | None) -> Any:
     reads = (asked["data"], asked.get("ledger"), given["problem"], *reads)
     check_target(reads, given["force"], save=given["save"], report=given["report"])
     check_payment(asked)
-    return source_of(asked["data"])
+    return pt.open_once(source_of(asked["data"]))  # counted and summed on one reading
 
 
 def source_of(data: str) -> Any:

@@ -1,12 +1,19 @@
-"""The page: sections, tables and pictures, from designs and releases alone."""
+"""The page: sections, tables and pictures, from designs and releases alone; put on disk whole or not at all.
+
+The guarantee is in words that a data-protection officer can read, with what it leaves open.
+"""
 
 from __future__ import annotations
 
 import base64
+import contextlib
 import hashlib
 import math
+import os
+import time
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 from privatest import __version__, markup
@@ -17,12 +24,10 @@ from privatest.errors import InvalidInput, MissingExtra, PrivatestError, shown
 from privatest.fit import FitRelease, FitTest
 from privatest.pictures import png
 from privatest.power import Comparison, Plan, PowerCurve
-from privatest.report import calls, words
-from privatest.report.question import plain_question
-from privatest.report.redesign import redesign
+from privatest.report.question import command, document, plain_question, python, redesign
 from privatest.theory import Decomposition, SampleComplexity, decompose
 
-__all__ = ["KINDS", "render"]
+__all__ = ["KINDS", "render", "write"]
 
 KINDS = {
     "plan": "Plan of a private test",
@@ -116,6 +121,43 @@ def render(
     return f"<!DOCTYPE html>\n{page}\n"
 
 
+def write(
+    path: str | os.PathLike[str],
+    *,
+    question: Mapping[str, Any],
+    design: Any = None,
+    result: Any = None,
+    kind: str = "plan",
+) -> None:
+    """Render a report and put it at ``path``, replacing what is there in one step.
+
+    Arguments are those of :func:`render`. Whoever reads the file meanwhile sees the old or the new one, never a part.
+    """
+    target = Path(path)
+    if target.is_dir():
+        raise InvalidInput(f"path={os.fspath(path)!r} is a folder. Name a file in it, such as report.html.")
+    if target.exists() and not target.is_file():
+        raise InvalidInput(
+            f"path={os.fspath(path)!r} is a pipe or a device, which a report must not replace. Name a file."
+        )
+    if not target.parent.is_dir():
+        raise InvalidInput(f"path={os.fspath(path)!r}: there is no folder {os.fspath(target.parent)!r}. Make it first.")
+    page = render(question=question, design=design, result=result, kind=kind).encode("utf-8")
+    beside = target.with_name(f".{target.name[:100]}.{os.getpid()}.{time.monotonic_ns()}.part")
+    try:
+        with beside.open("xb") as file:
+            file.write(page)
+            file.flush()
+            os.fsync(file.fileno())
+        beside.replace(target)
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        raise InvalidInput(f"path={os.fspath(path)!r} cannot be written: {reason}. Choose another place.") from None
+    finally:
+        with contextlib.suppress(OSError):
+            beside.unlink()
+
+
 def _known(value: Any, kinds: Any, argument: str) -> None:
     if not isinstance(value, kinds):
         allowed = ", ".join(one.__name__ for one in (kinds if isinstance(kinds, tuple) else (kinds,)))
@@ -169,7 +211,7 @@ def _result(kind: str, result: Any) -> Iterator[str]:
         yield '<p class="warning">This result is NOT PRIVATE. Do not hand it to anybody who may not see the data.</p>'
     if result.replayed is not None:
         yield f'<p class="warning">This answer is not new: {markup.escape(result.replayed.note)}.</p>'
-    yield f'<p class="answer">{markup.escape(words.answer(kind, result))}</p>'
+    yield f'<p class="answer">{markup.escape(_sentence(kind, result))}</p>'
     yield result._repr_html_()
 
 
@@ -183,11 +225,11 @@ def _guarantee(kind: str, facts: dict[str, Any]) -> Iterator[str]:
             '<p class="warning">The randomness came from a generator of the caller, for a simulation: nothing below '
             "holds for this result.</p>"
         )
-    for text in words.guarantee(epsilon, facts["neighbours"], facts["rows"], facts["unit"]):
+    for text in promise(epsilon, facts["neighbours"], facts["rows"], facts["unit"]):
         yield f"<p>{markup.escape(text)}</p>"
     if math.isfinite(epsilon):
         yield "<h3>What is public, and what is not protected</h3><ul>"
-        for text in words.unprotected(facts["neighbours"], facts["unit"], kind):
+        for text in unprotected(facts["neighbours"], facts["unit"], kind):
             yield f"<li>{markup.escape(text)}</li>"
         yield "</ul>"
     if facts["dataset"] is not None:
@@ -277,8 +319,8 @@ def _complete(asked: dict[str, Any], kind: str, main: Any) -> dict[str, Any]:
 
 
 def _again(kind: str, asked: dict[str, Any], main: Any, result: Any) -> Iterator[str]:
-    yield f"<h3>In Python</h3><pre>{markup.escape(calls.python(kind, asked))}</pre>"
-    yield f"<h3>On the command line</h3><pre>{markup.escape(calls.command(kind, asked))}</pre>"
+    yield f"<h3>In Python</h3><pre>{markup.escape(python(kind, asked))}</pre>"
+    yield f"<h3>On the command line</h3><pre>{markup.escape(command(kind, asked))}</pre>"
     if kind != "plan" and ("ledger" in asked or getattr(result, "receipt", None) is not None):
         yield (
             "<p>Asked again under the same request name, the recorded result is given again: nothing is charged, and "
@@ -286,8 +328,82 @@ def _again(kind: str, asked: dict[str, Any], main: Any, result: Any) -> Iterator
         )
     elif kind != "plan":
         yield "<p>Asked again, a result is drawn with new noise, and costs epsilon again.</p>"
-    text = calls.document(main)
+    text = document(main)
     if text is not None:
         print_ = hashlib.sha256(text.encode()).hexdigest()
         yield f"<h3>The design as a document</h3><p>SHA-256 of the text below: <code>{print_}</code></p>"
         yield f"<details><summary>JSON, {len(text)} characters</summary><pre>{markup.escape(text)}</pre></details>"
+
+
+def promise(epsilon: float, neighbours: str, rows: int, unit: str | None) -> list[str]:
+    """Paragraphs: what epsilon-differential privacy promises here. ``epsilon`` is positive; infinite: nothing."""
+    if not math.isfinite(epsilon):
+        return ["This test is NOT PRIVATE: no noise hides single records. There is no guarantee to state."]
+    factor = math.exp(min(epsilon, 700.0))
+    posterior = 100 * factor / (1 + factor)
+    whose = "one record" if unit is None else f"all records of one person (those with the same {unit!r})"
+    if neighbours == "add-remove":
+        change = f"adding or removing {whose}"
+        other = "whether a person's data were used at all"
+    else:
+        change = f"replacing {whose} by anything else"
+        other = "what a person's data say"
+    limit = "" if unit is None else f" At most {rows} rows of a person count; others are left out by a fixed rule."
+    return [
+        f"The result is {epsilon:g}-differentially private (epsilon = {epsilon:g}). Whatever the data are, {change} "
+        f"changes the probability of every possible result by a factor of at most e^{epsilon:g} = {factor:.4g}.{limit}",
+        f"In terms of odds: somebody who sees the result, and even knows all other records, can become surer about "
+        f"{other} by a factor of at most {factor:.4g} in the odds. A guess that was even (50%) beforehand is right "
+        f"with at most {posterior:.3g}% afterwards. This holds whatever else they know, whatever computers they have.",
+        "It holds because what is computed from the data (one number, or one for each block of records) is made random "
+        "before anything is released. The noise is drawn exactly, from the operating system's randomness; everything "
+        "after that (the decision, the p-value, the pictures, this page) is computed from the noisy numbers alone.",
+    ]
+
+
+def unprotected(neighbours: str, unit: str | None, kind: str) -> list[str]:
+    """What is public or not protected, one line each."""
+    lines = []
+    if neighbours != "add-remove":
+        lines.append("The number of records n is taken to be public.")
+    lines.append(
+        "The question itself is public: the hypotheses, epsilon, all settings on this page, and that it was asked. "
+        "They must have been chosen without looking at these data."
+    )
+    if unit is None:
+        lines.append(
+            "One record is one person's contribution. Somebody with several records is protected less: k records "
+            "multiply epsilon by k. Name the column that identifies people (unit=) to protect all rows of a person."
+        )
+    lines.append(
+        "What is true of people in general is not hidden: to find that out is the purpose. If the result shows a fact "
+        "about everybody, it shows it of those who took part, and of those who did not."
+    )
+    lines.append(
+        "Every further result from the same data adds its own epsilon. A ledger keeps count; without one, you must."
+    )
+    if kind == "detect":
+        lines.append("The order of the records in time is used; that a record has a certain place in it is public.")
+    lines.append(
+        "How long the computation took, and access to the machine and the raw data, are outside of the guarantee."
+    )
+    return lines
+
+
+def _sentence(kind: str, result: Any) -> str:
+    """The result in a sentence."""
+    if kind == "detect":
+        if result.changed is False:
+            return f"No change was found in {result.n} records."
+        sure = 1 - result.beta
+        return (
+            f"The records changed at index {result.index} of {result.n}, give or take {result.accuracy} records: if "
+            f"there was one change, at least so far from both ends, this is right with probability {sure:g} at least."
+        )
+    against = "some law away from P" if kind == "fit" else "the alternative Q"
+    says = "the null hypothesis P" if result.decision == "null" else against
+    text = f"The test decides for {says}."
+    if result.pvalue is not None:
+        shown = "below 1e-9" if result.pvalue < 1e-9 else f"{result.pvalue:.4g}"
+        text += f" Were P true, so extreme a noisy statistic would have probability {shown} (the p-value)."
+    return text

@@ -140,7 +140,7 @@ def look(**asked: Any) -> Json:
     }
 
 
-def design(document: bool, **asked: Any) -> Json:
+def design(document: bool = False, **asked: Any) -> Json:
     """The tuned test at n: exact error rates, threshold, clamp, and the law of its statistic under P and Q."""
     test = pt.design(**arguments("/design", asked, questions.RULE))
     found = {
@@ -159,14 +159,14 @@ def design(document: bool, **asked: Any) -> Json:
     return {"design": found, "law": statistic_law(test)} | ({"document": test.to_dict()} if document else {})
 
 
-def size(bound: bool, **asked: Any) -> Json:
+def size(bound: bool = False, **asked: Any) -> Json:
     """The records that the goal needs, and on request how many no private test can do without."""
     goal, epsilon = arguments("/size", asked, questions.RULE), asked["epsilon"]
     target = goal.get("advantage", 2 / 3)
     if "alpha" in goal and "beta" in goal:
         target = 1 - goal["alpha"] - goal["beta"]  # a test with these errors has this advantage at least
     # Replacing a record is removing one and adding one: what hides either at epsilon hides that at twice as much.
-    level = epsilon if goal["neighbours"] == "replace" else 2 * epsilon
+    level = epsilon if goal.get("neighbours", "replace") == "replace" else 2 * epsilon
     lower = pt.lower_bound(goal["null"], goal["alternative"], epsilon=level, advantage=target) if bound else None
     return {"epsilon": epsilon, "n": _needed(json.dumps(asked)), "lower_bound": lower}
 

@@ -16,7 +16,7 @@ from privatest import engines
 from privatest.cli.monitor_command import arriving
 from privatest.line_files import LONGEST_LINE, NO_TEXT
 from tests.cli.conftest import ENVIRONMENT, PROGRAM, Run
-from tests.cli.test_exit_codes import until
+from tests.cli.test_commands import until
 
 RARELY = ("--mean-time-between-false-alarms", "1e9")  # so that no test here fails for a false alarm
 PAIR = ("--null", "bernoulli(0.1)", "--alternative", "bernoulli(0.9)", "--epsilon", "2", *RARELY)
