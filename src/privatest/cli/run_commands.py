@@ -160,6 +160,8 @@ def _checked(given: Given, asked: Mapping[str, Any], *reads: str | None) -> Any:
     reads = (asked["data"], asked.get("ledger"), given["problem"], *reads)
     check_target(reads, given["force"], save=given["save"], report=given["report"])
     check_payment(asked)
+    import privatest as pt  # here, for a quick start
+
     return pt.open_once(source_of(asked["data"]))  # counted and summed on one reading
 
 
