@@ -187,7 +187,8 @@ def texts_from_json(document: Mapping[str, Any], *names: str) -> dict[str, str]:
 def wholes_from_json(document: Mapping[str, Any], *names: str, least: int | None = None) -> dict[str, int]:
     """These fields, each a whole number, of at least ``least``."""
     found = {name: document[name] for name in names}
-    if not all(type(number) is int and (least is None or number >= least) for number in found.values()):
-        rule = "whole numbers" if least is None else f"whole numbers of at least {least}"
-        raise InvalidDocument(f"{', '.join(names)} must be {rule}.")
+    for name, number in found.items():
+        if type(number) is not int or (least is not None and number < least):
+            rule = "a whole number" if least is None else f"a whole number of at least {least}"
+            raise InvalidDocument(f"{name}={shown(number)} must be {rule}.")
     return found

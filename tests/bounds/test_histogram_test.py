@@ -215,7 +215,7 @@ def test_tampered_documents_are_refused(test: HistogramTest) -> None:
         (edited(members=[0, 1, 2, 9]), "do not fit"),
         (edited(null_law=[0.5, 0.5, 0.5]), "do not fit"),
         (edited(denominator=7), "do not fit"),
-        (edited(epsilon="1/0"), "cannot be read"),
+        (edited(epsilon="1/0"), "rational must be written"),
         (edited(neighbours="add"), "neighbours"),
         (edited(format="privatest/test/1"), "format"),
         (test.to_json()[:-30], "cut short"),
