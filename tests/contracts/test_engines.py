@@ -220,14 +220,14 @@ def test_the_cases_hold_what_they_are_meant_to() -> None:
 @pytest.mark.parametrize("opener", ["pyarrow", "Parquet", "Feather"])
 def test_a_different_handling_of_nulls_is_noticed(opener: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One engine that takes NULL for zero, or leaves it out, fails the contract."""
-    from privatest.engines import files, frames
+    from privatest.engines import frames, paths
 
     plain = frames.column_of
     zero = lambda array: plain(array.fill_null("" if pa.types.is_string(array.type) else 0))  # noqa: E731
     dropped = lambda array: plain(array.drop_null())  # noqa: E731
     for broken in (zero, dropped):
         monkeypatch.setattr(frames, "column_of", broken)
-        monkeypatch.setattr(files, "column_of", broken)
+        monkeypatch.setattr(paths, "column_of", broken)
         failed = 0
         for number, case in enumerate(CASES):
             folder = tmp_path / f"{broken is zero}-{number}"
