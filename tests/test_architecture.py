@@ -63,11 +63,7 @@ NO_SOURCE_OF_THEIR_NAME = {
     "changepoint/test_monitor_privacy.py": "guarantee of every monitor, computed",
     "changepoint/test_monitor_state.py": "monitors that are killed and resumed",
     "cli/test_bad_input.py": "every command refuses alike",
-    "cli/test_exit_codes.py": "every command ends alike",
     "cli/test_fuzz.py": "every command, random words",
-    "cli/test_monitor.py": "one command from end to end",
-    "cli/test_payments.py": "every command that spends",
-    "cli/test_targets.py": "one command from end to end",
     "fit/test_privacy.py": "guarantee of the fit, computed",
     "laws/test_error_rates.py": "laws of whole designs, several ways",
     "ledger/test_advance.py": "payments in advance, through all modules",
@@ -88,6 +84,14 @@ NO_SOURCE_OF_THEIR_NAME = {
     "scores/test_proof.py": "the names in proof.md",
     "studio/test_fuzz.py": "every question, random bodies",
     "studio/test_page.py": "the page in a browser",
+    "changepoint/test_edges.py": "values one step on each side of every limit",
+    "decision/test_edges.py": "values one step on each side of every limit",
+    "engines/test_arrow.py": "through several modules of its folder",
+    "engines/test_edges.py": "values one step on each side of every limit",
+    "fit/test_edges.py": "values one step on each side of every limit",
+    "power/test_edges.py": "values one step on each side of every limit",
+    "privacy/test_new_noise.py": "through several modules of its folder",
+    "scores/test_edges.py": "values one step on each side of every limit",
 }
 
 

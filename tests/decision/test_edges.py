@@ -129,7 +129,7 @@ def test_documents_at_the_edges(key: str, value: Any, passes: bool) -> None:
     if passes:
         assert PrivateTest.from_dict(document).n == value
     else:
-        rule = "must both be positive|must be whole numbers|must be texts"
+        rule = "must be positive|must be a whole number|must be texts"
         with pytest.raises(InvalidDocument, match=rule):
             PrivateTest.from_dict(document)
 
