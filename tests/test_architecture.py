@@ -17,11 +17,11 @@ from benchmarks.house import duplicate_names, inner_imports, longest_chain
 TESTS = Path(__file__).resolve().parent
 SOURCE = TESTS.parent / "src" / "privatest"
 LONGEST_MODULE = 700
-LONGEST_CHAIN = 17
+LONGEST_CHAIN = 15
 """Modules of which each imports the next. Lower it when the chain gets shorter; 12 is the aim."""
-UNEXPLAINED_IMPORTS = 34
+UNEXPLAINED_IMPORTS = 24
 """Imports of our own modules inside functions, without a comment that says why. Lower it when some go; 0 is the aim."""
-STILL_DOUBLE = {"app.py", "densities.py", "planning.py", "streams.py", "writing.py"}
+STILL_DOUBLE: set[str] = set()
 """File names that occur in two folders. Take out what no longer does; nothing is put in."""
 
 # A folder may import the folders before it in this order.

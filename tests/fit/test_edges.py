@@ -27,8 +27,8 @@ TEST = design_fit({"a": 0.5, "b": 0.3, "c": 0.2}, distance=0.3, epsilon=1, n=20)
 @pytest.mark.parametrize(
     ("changes", "complaint"),
     [
-        ({"n": 0}, "^n=0 must be at least 1"),
-        ({"n": True}, "^n=True must be at least 1"),
+        ({"n": 0}, "^n=0 must be a whole number of at least 1"),
+        ({"n": True}, "^n=True must be a whole number of at least 1"),
         ({"distance": 0}, "lie in"),
         ({"distance": -0.5}, "lie in"),
         ({"distance": 1}, "lie in"),
@@ -72,7 +72,7 @@ def test_the_statistic_is_the_distance_from_its_mean_for_each_record() -> None:
     width, mean = TEST.candidate.excess.width, TEST.null_law.mean
     for noisy in (Fraction(-7), Fraction(0), Fraction(11)):
         assert TEST.release(noisy + TEST.noise.offset).statistic == pytest.approx(
-            (float(noisy + TEST.noise.offset) - mean) / (width * 20), rel=1e-12
+            (mean - float(noisy + TEST.noise.offset)) / (width * 20), rel=1e-12
         )
 
 
@@ -115,15 +115,14 @@ def test_records_of_which_one_person_may_have_many_are_refused_when_open_already
     table = pa.table({"x": list("aaaaaaaaaabbbbbbcccc"), "who": [row % 4 for row in range(20)]})
     records = engines.open_source(table, column="x", unit="who", max_rows_per_unit=5)
     with pytest.raises(InvalidInput, match=r"max_rows_per_unit|row"):
-        TEST.run_on(records)
+        TEST.run(records)
 
 
 def test_records_of_another_kind_are_refused_before_anything_is_charged(tmp_path: Any) -> None:
     with Ledger(tmp_path / "ledger.db") as book:
         book.grant("d", epsilon=1)
-        charge = TEST.charge(book, "d", "r", None, simulated=False)
         with pytest.raises(InvalidData):
-            TEST.run_on(engines.open_source(np.arange(20.0)), charge)
+            TEST.run(engines.open_source(np.arange(20.0)), ledger=book, dataset="d", request="r")
         assert book.spent("d") == 0
 
 

@@ -149,7 +149,7 @@ def test_without_sqlalchemy_it_is_named_and_other_missing_modules_are_not_taken_
 ) -> None:
     with monkeypatch.context() as patch:
         patch.setitem(sys.modules, "privatest.ledger.store", None)
-        with pytest.raises(ModuleNotFoundError, match=r"privatest\.ledger\.address"):
+        with pytest.raises(ModuleNotFoundError, match=r"privatest\.ledger\.store"):
             Ledger(path)
     with monkeypatch.context() as patch:
         patch.delitem(sys.modules, "privatest.ledger.store")
