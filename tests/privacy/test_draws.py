@@ -264,7 +264,10 @@ def source_tree(thing: ModuleType | Any) -> ast.AST:
 
 
 def test_no_float_enters_a_draw() -> None:
-    assert float_suspects(source_tree(coins)) == []
+    flips = [thing for name, thing in vars(coins).items() if inspect.isfunction(thing) and name != "seeded_source"]
+    assert {coins.bernoulli, coins.bernoulli_exp, coins.sigmoid, coins.two_sided_geometric} <= set(flips)
+    for flip in flips:
+        assert float_suspects(source_tree(flip)) == [], flip
     for noise_class in (Tulap, Laplace, Logistic, NoNoise):
         assert float_suspects(source_tree(noise_class._draw_doubled)) == []
     assert float_suspects(source_tree(Noise.draw)) == []
