@@ -94,7 +94,7 @@ def test_documents_of_blocks_at_their_edges(key: str, value: Any) -> None:
     found = blocks_from_dict(document)
     assert isinstance(found, SumBlocks)
     assert (found.block, found.bin_width) == (1, 1)
-    with pytest.raises(InvalidDocument, match="must be whole numbers"):
+    with pytest.raises(InvalidDocument, match="whole number"):
         blocks_from_dict(document | {key: value})
 
 

@@ -462,7 +462,7 @@ pt.goodness_of_fit(path, "normal(0, 1)", distance=0.3, epsilon=1, column="x"); c
 pt.detect_change(path, **pair, epsilon=1, column="x", order="day"); count("change")
 data = pt.open_once(path)
 pt.design(**pair, epsilon=1, n=pt.count_records(data, column="x")).run(data, column="x"); count("once")
-from privatest.cli.entry import run
+from privatest.cli.commands import run
 words = ["test", path, "--column", "x", "--null", "normal(0,1)", "--alternative", "normal(1,1)", "--epsilon", "1"]
 assert run([*words, "--json"]) == 0; count("cli")
 paid = ["--ledger", sys.argv[2], "--dataset", "a", "--request", "b", "--json"]
