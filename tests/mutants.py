@@ -59,7 +59,7 @@ WATCHED = [
     "documents.py",
     "rational.py",
     "decision/private_test.py",
-    "decision/release.py",
+    "decision/design.py",
     "engines/units.py",
     "engines/keys.py",
     "engines/arrays.py",

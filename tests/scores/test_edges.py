@@ -14,8 +14,8 @@ from privatest.errors import InvalidDocument
 from privatest.hypotheses import make_pair
 from privatest.hypotheses.continuous_pair import ContinuousPair
 from privatest.scores import BoundedCells, Cells, DyadicCells, LabelCells, clamped_score
-from privatest.scores.cells import cells_from_dict
 from privatest.scores.clamped import _active, _deviation, _finest, _middle, cell_masses, cell_ratios, score_with_laws
+from privatest.scores.score import cells_from_dict
 
 NORMALS = make_pair("normal(0, 1)", "normal(1, 1)")
 assert isinstance(NORMALS, ContinuousPair)
