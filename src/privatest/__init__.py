@@ -76,7 +76,7 @@ _HOMES = {
     "SampleComplexity": "theory",
     "compare": "power",
     "count_records": "engines",
-    "decide": "power.decide",
+    "decide": "power.sample_sizes",
     "decompose": "theory",
     "density": "hypotheses",
     "design": "power",
