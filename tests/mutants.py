@@ -12,8 +12,9 @@ The mistakes are those of cosmic-ray's operators, and a statement left out. (mut
 which this package consists, and none outside of functions.) Mutants never touch the checkout: each worker has a copy.
 
 A first pass runs the tests that belong to the files' folders and notes which test reaches which line and how long
-it takes. Each mutant then runs only the tests that reach its statement, the quickest first, till one fails. Workers are
-forked from a process that has imported everything but the package, so that a mutant costs little more than its tests.
+it takes; the notes are kept in output/ until the package or the file of the test changes. Each mutant then runs only
+the tests that reach its statement, the quickest first, till one fails. Workers are forked from a process that has
+imported everything but the package, so that a mutant costs little more than its tests.
 
 Not made: mistakes inside of annotations, and inside of f-strings (the texts for people; nothing is computed from them).
 Mutants that change nothing anybody could observe are listed, with the reason, in ``mutants_accepted.toml``, by the line
@@ -27,6 +28,7 @@ import argparse
 import ast
 import atexit
 import contextlib
+import hashlib
 import importlib
 import json
 import os
@@ -51,6 +53,7 @@ PACKAGE = Path("src/privatest")
 ACCEPTED = Path(__file__).with_name("mutants_accepted.toml")
 NAMED = Path(__file__).with_name("mutants_named.toml")
 RESULTS = ROOT / "output" / "mutants.json"
+REACHED = ROOT / "output" / "mutants_reached.json"
 GOAL = 0.95
 
 WATCHED = [
@@ -360,14 +363,55 @@ def end_children(*_: Any) -> None:
 
 
 def first_pass(files: list[Path], copies: list[Path], folder: Path) -> dict[str, Any]:
-    """Run the tests of these files, in as many processes as there are copies."""
+    """Which tests of these files reach which lines: noted before, or run now, in as many processes as copies."""
     # Doctests last: pytest would import their modules anew, beside the ones that tests change.
     wanted = sorted(
         {str(found) for path in files for test in tests_of(path) for found in _test_files(test)}, reverse=True
     )
+    digests = _digests(wanted)
+    noted = json.loads(REACHED.read_text()) if REACHED.exists() else {}
+    measured = {str(path) for path in files}
+    old = {
+        test: noted[test]
+        for test in wanted
+        if noted.get(test, {}).get("digest") == digests[test] and measured <= set(noted[test]["measured"])
+    }
+    found = _run_first([test for test in wanted if test not in old], files, copies, folder)
+    for test, note in found.items():
+        note |= {"digest": digests[test], "measured": sorted(measured)}
+    REACHED.parent.mkdir(exist_ok=True)
+    REACHED.write_text(json.dumps(noted | found))
+    merged: dict[str, Any] = {"lines": {}, "seconds": {}, "failed": []}
+    for note in [*old.values(), *found.values()]:
+        for file, lines in note["lines"].items():
+            for line, tests in lines.items():
+                merged["lines"].setdefault(file, {}).setdefault(int(line), []).extend(tests)
+        merged["seconds"].update(note["seconds"])
+        merged["failed"] += note["failed"]
+    return merged
+
+
+def _digests(tests: list[str]) -> dict[str, str]:
+    """For each file of tests, a name of its content, of the package's and of what else the tests consist of."""
+    shared = hashlib.sha256()
+    for path in sorted([*(ROOT / PACKAGE).rglob("*.py"), *(ROOT / "tests").rglob("*.py")]):
+        if not path.name.startswith("test_") and path != Path(__file__):
+            shared.update(path.read_bytes())
+    found = {}
+    for test in tests:
+        one = shared.copy()
+        one.update((ROOT / test).read_bytes())
+        found[test] = one.hexdigest()
+    return found
+
+
+def _run_first(wanted: list[str], files: list[Path], copies: list[Path], folder: Path) -> dict[str, Any]:
+    """What each of these files of tests reaches; lines that are run at import only stand with the first."""
     children = []
     for number, copy in enumerate(copies):
         share, result = wanted[number :: len(copies)], folder / f"reached{number}.json"
+        if not share:
+            continue
 
         def work(share: list[str] = share, result: Path = result, copy: Path = copy) -> int:
             recorder = Recorder([str(copy / path) for path in files])
@@ -376,7 +420,7 @@ def first_pass(files: list[Path], copies: list[Path], folder: Path) -> dict[str,
             return code
 
         children.append((_fork(copy, result.with_suffix(".log"), work), result))
-    merged: dict[str, Any] = {"lines": {}, "seconds": {}, "failed": []}
+    notes: dict[str, Any] = {test: {"lines": {}, "seconds": {}, "failed": []} for test in wanted}
     for child, result in children:
         _, status = os.waitpid(child, 0)
         CHILDREN.discard(child)
@@ -392,10 +436,14 @@ def first_pass(files: list[Path], copies: list[Path], folder: Path) -> dict[str,
         part = json.loads(result.read_text())
         for file, lines in part["lines"].items():
             for line, tests in lines.items():
-                merged["lines"].setdefault(file, {}).setdefault(int(line), []).extend(tests)
-        merged["seconds"].update(part["seconds"])
-        merged["failed"] += part["failed"]
-    return merged
+                notes[wanted[0]]["lines"].setdefault(file, {}).setdefault(line, [])
+                for test in tests:
+                    notes[test.split("::")[0]]["lines"].setdefault(file, {}).setdefault(line, []).append(test)
+        for test, seconds in part["seconds"].items():
+            notes[test.split("::")[0]]["seconds"][test] = seconds
+        for test in part["failed"]:
+            notes[test.split("::")[0]]["failed"].append(test)
+    return notes
 
 
 def _test_files(test: str) -> list[Path]:
