@@ -49,7 +49,11 @@ def main() -> int:
     if higher:
         print(f"Not the lowest: {', '.join(higher)}. Write the lowest version that there is into pyproject.toml.")
         return 1
-    return int(pytest.main(["-q", "-n", "auto", "--dist=loadgroup", "-o", "filterwarnings=default", *TESTS]))
+    return int(
+        pytest.main(
+            ["-q", "-n", "auto", "--dist=loadgroup", "--max-worker-restart=0", "-o", "filterwarnings=default", *TESTS]
+        )
+    )
 
 
 if __name__ == "__main__":

@@ -12,11 +12,14 @@ The mistakes are those of cosmic-ray's operators, and a statement left out. (mut
 which this package consists, and none outside of functions.) Mutants never touch the checkout: each worker has a copy.
 
 A first pass runs the tests that belong to the files' folders and notes which test reaches which line and how long
-it takes. Each mutant then runs only the tests that reach its statement, the quickest first, till one fails. Workers are
-forked from a process that has imported everything but the package, so that a mutant costs little more than its tests.
+it takes; the notes are kept in output/ until the package or the file of the test changes. Each mutant then runs only
+the tests that reach its statement, the quickest first, till one fails. Workers are forked from a process that has
+imported everything but the package, so that a mutant costs little more than its tests.
 
+Not made: mistakes inside of annotations, and inside of f-strings (the texts for people; nothing is computed from them).
 Mutants that change nothing anybody could observe are listed, with the reason, in ``mutants_accepted.toml``, by the line
-before and after: the list survives a move of the module. Exit code 1 below 95% of the others.
+before and after: the list survives a move of the module. They are put aside before a sample is drawn. A mutant whose
+tests do not end counts as killed. Exit code 1 below 95% of the others.
 """
 
 from __future__ import annotations
@@ -25,6 +28,7 @@ import argparse
 import ast
 import atexit
 import contextlib
+import hashlib
 import importlib
 import json
 import os
@@ -49,6 +53,7 @@ PACKAGE = Path("src/privatest")
 ACCEPTED = Path(__file__).with_name("mutants_accepted.toml")
 NAMED = Path(__file__).with_name("mutants_named.toml")
 RESULTS = ROOT / "output" / "mutants.json"
+REACHED = ROOT / "output" / "mutants_reached.json"
 GOAL = 0.95
 
 WATCHED = [
@@ -58,6 +63,7 @@ WATCHED = [
     "charge.py",
     "documents.py",
     "rational.py",
+    "decision/design.py",
     "decision/private_test.py",
     "decision/design.py",
     "engines/units.py",
@@ -77,11 +83,20 @@ BESIDES = [
     "tests/contracts/test_release.py",
     "tests/contracts/test_gates.py",
     "tests/contracts/test_fingerprints.py",
+    "tests/contracts/test_promises.py",
     "tests/test_charge.py",
 ]
-OF_THE_TOP_FOLDER = {
+# Tests of a file that stand in other folders.
+ELSEWHERE = {
     "charge.py": ["tests/ledger", "tests/changepoint/test_monitor_state.py", "tests/decision"],
-    "rational.py": ["tests/scores", "tests/privacy/test_documents.py", "tests/decision/test_private_test.py"],
+    "documents.py": ["tests/scores", "tests/decision", "tests/bounds/test_edges.py", "tests/fit/test_edges.py"],
+    "rational.py": [
+        "tests/scores",
+        "tests/privacy",
+        "tests/decision/test_private_test.py",
+        "tests/bounds/test_edges.py",
+    ],
+    "privacy/neighbours.py": ["tests/decision/test_edges.py"],
 }
 # Servers, JVMs and processes that are killed take their time; what they show is shown without them, too.
 WITHOUT = "not Spark and not PostgreSQL and not spark and not postgres and not kill and not race"
@@ -89,6 +104,7 @@ WITHOUT = "not Spark and not PostgreSQL and not spark and not postgres and not k
 SECONDS_A_MUTANT = 40.0
 SECONDS_A_TEST = 8.0
 PATIENCE = 30.0
+FIRST_FEW = 12
 CHILDREN: set[int] = set()
 
 COMPARISONS = "Lt_LtE LtE_Lt Gt_GtE GtE_Gt Eq_NotEq NotEq_Eq Lt_GtE GtE_Lt Gt_LtE LtE_Gt Is_IsNot IsNot_Is"
@@ -279,13 +295,9 @@ def _too_long(*_: Any) -> None:
 
 def tests_of(path: Path) -> list[str]:
     inside = path.relative_to(PACKAGE)
-    alone = len(inside.parts) == 1
-    own = (
-        [*OF_THE_TOP_FOLDER.get(inside.name, ()), f"tests/test_{inside.name}"]
-        if alone
-        else [f"tests/{inside.parts[0]}"]
-    )
-    return [test for test in [*own, *BESIDES, str(path)] if (ROOT / test).exists()]
+    own = f"tests/test_{inside.name}" if len(inside.parts) == 1 else f"tests/{inside.parts[0]}"
+    tests = [own, *ELSEWHERE.get(str(inside), ()), *BESIDES, str(path)]
+    return [test for test in tests if (ROOT / test).exists()]
 
 
 def _pytest(arguments: list[str], plugins: list[Any]) -> int:
@@ -352,14 +364,67 @@ def end_children(*_: Any) -> None:
 
 
 def first_pass(files: list[Path], copies: list[Path], folder: Path) -> dict[str, Any]:
-    """Run the tests of these files, in as many processes as there are copies."""
+    """Which tests of these files reach which lines: noted before, or run now, in as many processes as copies."""
     # Doctests last: pytest would import their modules anew, beside the ones that tests change.
     wanted = sorted(
         {str(found) for path in files for test in tests_of(path) for found in _test_files(test)}, reverse=True
     )
+    digests = _digests(wanted)
+    noted = json.loads(REACHED.read_text()) if REACHED.exists() else {}
+    measured = {str(path) for path in files}
+    old = {
+        test: noted[test]
+        for test in wanted
+        if noted.get(test, {}).get("digest") == digests[test] and measured <= set(noted[test]["measured"])
+    }
+    found = _run_first([test for test in wanted if test not in old], files, copies, folder)
+    for test, note in found.items():
+        note |= {"digest": digests[test], "measured": sorted(measured)}
+    REACHED.parent.mkdir(exist_ok=True)
+    REACHED.write_text(json.dumps(noted | found))
+    merged: dict[str, Any] = {"lines": {}, "seconds": {}, "failed": []}
+    for note in [*old.values(), *found.values()]:
+        for file, lines in note["lines"].items():
+            for line, tests in lines.items():
+                merged["lines"].setdefault(file, {}).setdefault(int(line), []).extend(tests)
+        merged["seconds"].update(note["seconds"])
+        merged["failed"] += note["failed"]
+    return merged
+
+
+def warm(reached: dict[str, Any], copies: list[Path], folder: Path) -> None:
+    """Compile every file of tests once in each copy: mutants find them compiled, and compile nothing but themselves."""
+    tests = sorted({test.split("::")[0] for test in reached["seconds"] if test.startswith("tests/")})
+
+    def work() -> int:
+        sys.dont_write_bytecode = False
+        return _pytest(["--collect-only", *tests], [])
+
+    for child in [_fork(copy, folder / "warm.log", work) for copy in copies]:
+        _ended(child)
+
+
+def _digests(tests: list[str]) -> dict[str, str]:
+    """For each file of tests, a name of its content, of the package's and of what else the tests consist of."""
+    shared = hashlib.sha256()
+    for path in sorted([*(ROOT / PACKAGE).rglob("*.py"), *(ROOT / "tests").rglob("*.py")]):
+        if not path.name.startswith("test_") and path != Path(__file__):
+            shared.update(path.read_bytes())
+    found = {}
+    for test in tests:
+        one = shared.copy()
+        one.update((ROOT / test).read_bytes())
+        found[test] = one.hexdigest()
+    return found
+
+
+def _run_first(wanted: list[str], files: list[Path], copies: list[Path], folder: Path) -> dict[str, Any]:
+    """What each of these files of tests reaches; lines that are run at import only stand with the first."""
     children = []
     for number, copy in enumerate(copies):
         share, result = wanted[number :: len(copies)], folder / f"reached{number}.json"
+        if not share:
+            continue
 
         def work(share: list[str] = share, result: Path = result, copy: Path = copy) -> int:
             recorder = Recorder([str(copy / path) for path in files])
@@ -368,7 +433,7 @@ def first_pass(files: list[Path], copies: list[Path], folder: Path) -> dict[str,
             return code
 
         children.append((_fork(copy, result.with_suffix(".log"), work), result))
-    merged: dict[str, Any] = {"lines": {}, "seconds": {}, "failed": []}
+    notes: dict[str, Any] = {test: {"lines": {}, "seconds": {}, "failed": []} for test in wanted}
     for child, result in children:
         _, status = os.waitpid(child, 0)
         CHILDREN.discard(child)
@@ -384,10 +449,14 @@ def first_pass(files: list[Path], copies: list[Path], folder: Path) -> dict[str,
         part = json.loads(result.read_text())
         for file, lines in part["lines"].items():
             for line, tests in lines.items():
-                merged["lines"].setdefault(file, {}).setdefault(int(line), []).extend(tests)
-        merged["seconds"].update(part["seconds"])
-        merged["failed"] += part["failed"]
-    return merged
+                notes[wanted[0]]["lines"].setdefault(file, {}).setdefault(line, [])
+                for test in tests:
+                    notes[test.split("::")[0]]["lines"].setdefault(file, {}).setdefault(line, []).append(test)
+        for test, seconds in part["seconds"].items():
+            notes[test.split("::")[0]]["seconds"][test] = seconds
+        for test in part["failed"]:
+            notes[test.split("::")[0]]["failed"].append(test)
+    return notes
 
 
 def _test_files(test: str) -> list[Path]:
@@ -451,7 +520,7 @@ def run(
             copy = copies[place]
             (copy / mutant.path).write_text(mutant.code, encoding="utf-8")
             limit = PATIENCE + 10 * sum(reached["seconds"].get(test, 0.0) for test in tests)
-            child = _fork(copy, folder / f"run{place}.log", lambda tests=tests: _pytest(["-x", *tests], []))
+            child = _fork(copy, folder / f"run{place}.log", lambda tests=tests: _till_one_fails(tests))
             busy[child] = place, mutant, time.monotonic() + limit
         ended = []
         for child, (place, mutant, deadline) in busy.items():
@@ -471,6 +540,16 @@ def run(
             free.append(place)
             yield mutant, verdict
         time.sleep(0.02)
+
+
+def _till_one_fails(tests: list[str]) -> int:
+    """The exit code of these tests, the first few by themselves: to collect all of them takes longer than most run."""
+    for part in (tests[:FIRST_FEW], tests[FIRST_FEW:]):
+        if part and (child := os.fork()) == 0:
+            os._exit(_pytest(["-x", *part], []))
+        if part and _verdict(os.waitpid(child, 0)[1]) != "survived":
+            return 1
+    return 0
 
 
 def _verdict(status: int) -> str:
@@ -505,10 +584,23 @@ def chosen(names: list[str]) -> list[Path]:
     return [path.relative_to(ROOT) for path in dict.fromkeys(found) if path.name != "__init__.py"]
 
 
-def accepted() -> dict[tuple[str, str], str]:
-    """(line before, line after) -> why nobody could tell."""
-    entries = tomllib.loads(ACCEPTED.read_text(encoding="utf-8")).get("mutant", [])
-    return {(entry["before"], entry["after"]): entry["why"] for entry in entries}
+class Equivalents:
+    """The accepted mutants: lines before and after, in the file named, or wherever they stand if none is."""
+
+    def __init__(self) -> None:
+        entries = tomllib.loads(ACCEPTED.read_text(encoding="utf-8")).get("mutant", [])
+        self._entries = {(entry.get("file", ""), entry["before"], entry["after"]): entry["why"] for entry in entries}
+        assert len(self._entries) == len(entries), "a mutant is accepted twice"
+
+    def __contains__(self, mutant: Mutant) -> bool:
+        return any((file, *mutant.key) in self._entries for file in ("", Path(mutant.path).name))
+
+    def gone(self, mutants: list[Mutant]) -> list[str]:
+        """Entries that no mutant of these answers to: lines that were changed since."""
+        made = {(file, *mutant.key) for mutant in mutants for file in ("", Path(mutant.path).name)}
+        return [
+            f"{file} {before} -> {after}" for file, before, after in self._entries if (file, before, after) not in made
+        ]
 
 
 def run_named() -> int:
@@ -565,17 +657,18 @@ def main() -> int:
     if asked.named:
         return run_named()
     files = chosen(asked.files or WATCHED)
-    equivalent = accepted()
+    equivalent = Equivalents()
     mutants = [mutant for path in files for mutant in mutants_of(path)]
     counts = Counter(mutant.path for mutant in mutants)
     if asked.list:
         print("\n".join(f"{counts[str(path)]:6} {path}" for path in files), f"\n{len(mutants):6} mutants")
+        print("\n".join(f"accepted, but not made any more: {entry}" for entry in equivalent.gone(mutants)))
         return 0
     if asked.again:
         last = {(one["path"], one["before"], one["after"]) for one in json.loads(RESULTS.read_text())["survivors"]}
         mutants = [mutant for mutant in mutants if (mutant.path, *mutant.key) in last]
-    known = [mutant for mutant in mutants if mutant.key in equivalent]
-    mutants = [mutant for mutant in mutants if mutant.key not in equivalent]
+    known = [mutant for mutant in mutants if mutant in equivalent]
+    mutants = [mutant for mutant in mutants if mutant not in equivalent]
     if asked.sample is not None or asked.minutes < float("inf"):
         random.Random(asked.seed).shuffle(mutants)
     mutants = mutants[: asked.sample]
@@ -588,6 +681,7 @@ def main() -> int:
         print(f"{len(reached['seconds'])} tests reach {len(files)} files; noted in {time.monotonic() - begun:.0f} s")
         for test in reached["failed"]:
             print(f"    too slow, or does not pass without a mutant; left out: {test}")
+        warm(reached, copies, folder)
         results: list[tuple[Mutant, str]] = []
         for mutant, verdict in run(mutants, reached, copies, folder, time.monotonic() + 60 * asked.minutes):
             results.append((mutant, verdict))

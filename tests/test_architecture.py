@@ -89,7 +89,7 @@ NO_SOURCE_OF_THEIR_NAME = {
     "engines/test_arrow.py": "through several modules of its folder",
     "engines/test_edges.py": "values one step on each side of every limit",
     "fit/test_edges.py": "values one step on each side of every limit",
-    "power/test_edges.py": "values one step on each side of every limit",
+    "bounds/test_edges.py": "values one step on each side of every limit",
     "privacy/test_new_noise.py": "through several modules of its folder",
     "scores/test_edges.py": "values one step on each side of every limit",
 }

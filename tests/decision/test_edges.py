@@ -192,3 +192,17 @@ def test_a_request_is_the_same_whether_its_epsilon_is_given_exactly_or_not(tmp_p
         assert found[0] == found[1]
         with pytest.raises(RequestConflict, match="n 3 then, 2 now"):
             replace(tests[0], n=2).run(["a", "b"], ledger=book, dataset="d", request="r")
+
+
+def test_scores_count_as_they_are_unless_said_otherwise() -> None:
+    assert Neighbourhood().reach(score(-2, 5)) == 7
+    assert Neighbourhood("add-remove").reach(score(-2, 5)) == 5
+    assert Neighbourhood("add-remove").reach(score(-6, 1)) == 6
+
+
+def test_a_release_is_simulated_only_where_that_is_said_and_prints_no_receipt() -> None:
+    assert not made().release(Fraction(0)).simulated
+    assert made().release(Fraction(0), simulated=True).simulated
+    plain = Release("null", 0.25, 0.5, 1.0, 3, "tight", "replace")
+    assert not plain.simulated
+    assert "receipt" not in repr(plain)

@@ -145,3 +145,8 @@ def test_so_many_alternatives_are_looked_at(
     monkeypatch.setattr(type(TEST.candidate), "law", lambda *call: laws.append(call) or law(*call))
     assert test.hardest_alternative == "number 0"
     assert (asked, len(laws)) == ([taken], looked_at)
+
+
+def test_a_release_is_simulated_only_where_that_is_said() -> None:
+    assert not TEST.release(TEST.cutoff).simulated
+    assert TEST.release(TEST.cutoff, simulated=True).simulated

@@ -328,7 +328,7 @@ def test_of_many_sources_five_are_named(count: int, end: str) -> None:
     assert brief([f"/data/f{number}" for number in range(count)]).endswith(end)
 
 
-def test_a_postgresql_ledger_without_its_driver_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_ledger_on_a_server_without_its_driver_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "psycopg", None)
     with pytest.raises(MissingExtra, match=r"needs psycopg. Install it: pip install privatest\[ledger\]"):
         Ledger("postgresql://nobody@localhost/nothing")

@@ -11,10 +11,11 @@ import mpmath
 import numpy as np
 import pytest
 
-from privatest.bounds.histogram_test import DENOMINATOR, HistogramTest, exp_below
+from privatest.bounds.histogram_test import DENOMINATOR, HistogramTest, dual_test, exp_below
 from privatest.errors import InvalidDocument, InvalidInput
 from privatest.ledger import Ledger
 from privatest.scores import LabelCells
+from privatest.theory.wasserstein import wasserstein
 
 HALF = DENOMINATOR // 2
 
@@ -105,3 +106,9 @@ def test_what_is_no_document_is_named() -> None:
     for wrong, name in (([], "'list'"), ({"format": "x"}, "'x'"), ({}, "None")):
         with pytest.raises(InvalidDocument, match=f"format {name}, expected"):
             HistogramTest.from_dict(wrong)  # type: ignore[arg-type]
+
+
+def test_the_mechanism_of_the_dual_function_is_restored_from_its_document() -> None:
+    test = dual_test(wasserstein([0.2, 0.3, 0.5], [0.5, 0.3, 0.2], epsilon=1, n=3))
+    assert test.numerators.dtype == np.int64
+    assert HistogramTest.from_json(test.to_json()) == test
