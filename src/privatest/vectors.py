@@ -1,13 +1,16 @@
-"""Arrays of floats and of integers; products without BLAS, whose threads take longer to wake than ours take."""
+"""Arrays of floats and of integers; products without BLAS, whose threads take longer to wake than ours take; quiet."""
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Floats", "Integers", "dot", "row_dots"]
+__all__ = ["Floats", "Integers", "dot", "quiet", "row_dots"]
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -29,3 +32,11 @@ def row_dots(matrix: npt.NDArray[Any], vector: npt.NDArray[Any]) -> npt.NDArray[
     [11.0, 4.0]
     """
     return np.asarray(np.einsum("ij,j->i", matrix, vector))
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Neither numpy's warnings nor those that scipy's compiled code raises by itself."""
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield

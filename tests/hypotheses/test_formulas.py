@@ -13,10 +13,10 @@ from scipy import stats
 
 import privatest as pt
 from privatest.hypotheses import as_distribution, make_pair
-from privatest.hypotheses.distribution import quiet
 from privatest.hypotheses.families import FAMILIES, formulas_of
 from privatest.hypotheses.formulas import CONTINUOUS, DISCRETE, FrozenIntegers, FrozenReals
 from privatest.hypotheses.reals import LEVELS
+from privatest.vectors import quiet
 
 Numbers = Any
 

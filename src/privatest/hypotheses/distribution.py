@@ -10,20 +10,20 @@ from __future__ import annotations
 
 import math
 import re
-import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from privatest.errors import InvalidDistribution
-from privatest.vectors import Floats
 
-__all__ = ["Distribution", "Labels", "Pair", "Term", "check_probabilities", "label_array", "quiet"]
+if TYPE_CHECKING:
+    from privatest.vectors import Floats
+
+__all__ = ["Distribution", "Labels", "Numbers", "Pair", "Term", "check_probabilities", "label_array"]
 
 SUM_TOLERANCE = 1e-9
 MOST_TYPED = 20
@@ -34,14 +34,6 @@ TAKEN_FOR_DATA = (
     "A law with all its mass in one place is a mapping: {0: 0, 1: 1}."
 )
 _WORD = re.compile(r"[A-Za-z_][A-Za-z_0-9]*\Z")
-
-
-@contextmanager
-def quiet() -> Iterator[None]:
-    """Neither numpy's warnings nor those that scipy's compiled code raises by itself."""
-    with np.errstate(all="ignore"), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        yield
 
 
 class Distribution(ABC):
@@ -70,6 +62,31 @@ class Distribution(ABC):
 
     def __repr__(self) -> str:
         return self.describe()
+
+
+class Numbers(Distribution):
+    """A distribution of numbers, on the integers or on the line; accurate in both of its tails."""
+
+    @property
+    @abstractmethod
+    def support(self) -> tuple[float, float]:
+        """Smallest interval that holds all mass; ends may be infinite."""
+
+    @abstractmethod
+    def cdf(self, x: ArrayLike) -> Floats:
+        """Pr[X <= x], accurate relatively in the left tail."""
+
+    @abstractmethod
+    def sf(self, x: ArrayLike) -> Floats:
+        """Pr[X > x], accurate relatively in the right tail."""
+
+    @abstractmethod
+    def ppf(self, u: ArrayLike) -> Floats:
+        """Smallest x with cdf(x) >= u."""
+
+    @abstractmethod
+    def isf(self, u: ArrayLike) -> Floats:
+        """Smallest x with sf(x) <= u."""
 
 
 class Labels(Distribution):

@@ -14,11 +14,22 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from privatest.errors import InvalidDistribution
 from privatest.hypotheses.formulas import CONTINUOUS, DISCRETE, FrozenIntegers, FrozenReals
+from privatest.vectors import Floats, quiet
 
-__all__ = ["ALIASES", "FAMILIES", "Family", "describe_scipy", "formulas_of", "number_text", "spec_of_scipy"]
+__all__ = [
+    "ALIASES",
+    "FAMILIES",
+    "Family",
+    "FromScipy",
+    "describe_scipy",
+    "formulas_of",
+    "number_text",
+    "spec_of_scipy",
+]
 
 Rule = tuple[str, Callable[[float], bool]]
 
@@ -300,6 +311,35 @@ def spec_of_scipy(frozen: Any) -> str | None:
     except InvalidDistribution:
         return None
     return family.text(values)
+
+
+class FromScipy:
+    """What frozen scipy distributions have in common, the continuous and the discrete ones."""
+
+    def __init__(self, frozen: Any, spec: str | None) -> None:
+        self._given, self._frozen, self._spec = frozen, formulas_of(frozen), spec
+        with quiet():
+            low, high = (float(np.asarray(end)) for end in self._frozen.support())
+        self._support = low, high
+
+    @property
+    def support(self) -> tuple[float, float]:
+        return self._support
+
+    @property
+    def spec(self) -> str | None:
+        return self._spec if self._spec is not None else spec_of_scipy(self._given)
+
+    def describe(self) -> str:
+        return self._spec if self._spec is not None else describe_scipy(self._given)
+
+    def cdf(self, x: ArrayLike) -> Floats:
+        with quiet():
+            return np.asarray(self._frozen.cdf(x), dtype=float)
+
+    def sf(self, x: ArrayLike) -> Floats:
+        with quiet():
+            return np.asarray(self._frozen.sf(x), dtype=float)
 
 
 def describe_scipy(frozen: Any) -> str:

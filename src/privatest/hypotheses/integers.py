@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from privatest.errors import InvalidDistribution
-from privatest.hypotheses.distribution import Distribution, Labels, quiet
-from privatest.hypotheses.families import describe_scipy, formulas_of, spec_of_scipy
-from privatest.vectors import Floats
+from privatest.hypotheses.distribution import Labels, Numbers
+from privatest.hypotheses.families import FromScipy
+from privatest.vectors import Floats, quiet
 
 __all__ = ["IntegerBlocks", "Integers", "Ints", "ScipyIntegers", "common_atoms"]
 
@@ -39,27 +39,14 @@ INVISIBLE: Final = math.log(1e-20)
 FARTHEST_CENTRE = 2.0**53
 
 
-class Integers(Distribution):
+class Integers(Numbers):
     """A probability mass function on the integers."""
 
     kind = "integers"
 
-    @property
-    @abstractmethod
-    def support(self) -> tuple[float, float]:
-        """Smallest and largest integer with mass; may be infinite."""
-
     @abstractmethod
     def logpmf(self, k: ArrayLike) -> Floats:
         """Log probability; -inf off the support and between the integers."""
-
-    @abstractmethod
-    def cdf(self, k: ArrayLike) -> Floats:
-        """Pr[X <= k]."""
-
-    @abstractmethod
-    def sf(self, k: ArrayLike) -> Floats:
-        """Pr[X > k]."""
 
     @property
     @abstractmethod
@@ -71,11 +58,9 @@ class Integers(Distribution):
             return np.asarray(np.exp(self.logpmf(k)))
 
     def ppf(self, u: ArrayLike) -> Floats:
-        """Smallest k with cdf(k) >= u."""
         return self._search(u, upper=False)
 
     def isf(self, u: ArrayLike) -> Floats:
-        """Smallest k with sf(k) <= u."""
         return self._search(u, upper=True)
 
     def sample(self, rng: np.random.Generator, size: int) -> NDArray[Any]:
@@ -96,14 +81,12 @@ class Integers(Distribution):
         return np.asarray(np.where(never, highest, np.where(always, lowest - 1, high)))
 
 
-class ScipyIntegers(Integers):
+class ScipyIntegers(FromScipy, Integers):
     """A frozen discrete scipy distribution on the integers."""
 
     def __init__(self, frozen: Any, spec: str | None = None, name: str = "distribution") -> None:
-        self._given, self._frozen = frozen, formulas_of(frozen)
-        self._spec = spec
-        with quiet():
-            lo, hi = (float(np.asarray(end)) for end in self._frozen.support())
+        super().__init__(frozen, spec)
+        lo, hi = self._support
         if math.isnan(lo) or math.isnan(hi):
             raise InvalidDistribution(
                 f"{name}={self.describe()} has invalid parameters: scipy gives NaN for its support."
@@ -123,7 +106,6 @@ class ScipyIntegers(Integers):
                 f"{name}={self.describe()} has its mass beyond 2^53, where floating-point numbers do not tell one "
                 "integer from the next. Count in thousands, or take a continuous distribution."
             )
-        self._support = (lo, hi)
         ends = self.edges[[0, self.edges.size // 2, -2]].astype(float)
         if np.isnan(self.logpmf(ends)).any():
             raise InvalidDistribution(
@@ -134,28 +116,9 @@ class ScipyIntegers(Integers):
         with quiet():
             return float(np.asarray(self._frozen.sf(far))) + float(np.asarray(self._frozen.cdf(-far)))
 
-    @property
-    def support(self) -> tuple[float, float]:
-        return self._support
-
-    @property
-    def spec(self) -> str | None:
-        return self._spec if self._spec is not None else spec_of_scipy(self._given)
-
-    def describe(self) -> str:
-        return self._spec if self._spec is not None else describe_scipy(self._given)
-
     def logpmf(self, k: ArrayLike) -> Floats:
         with quiet():
             return np.asarray(self._frozen.logpmf(k), dtype=float)
-
-    def cdf(self, k: ArrayLike) -> Floats:
-        with quiet():
-            return np.asarray(self._frozen.cdf(k), dtype=float)
-
-    def sf(self, k: ArrayLike) -> Floats:
-        with quiet():
-            return np.asarray(self._frozen.sf(k), dtype=float)
 
     def sample(self, rng: np.random.Generator, size: int) -> NDArray[Any]:
         return np.asarray(self._given.rvs(size=size, random_state=rng)).astype(np.int64)
@@ -250,17 +213,17 @@ class IntegerBlocks(Integers):
         inside = (x >= self.first[index]) & (x <= self.last[index]) & (x == np.floor(x))
         return np.asarray(np.where(inside, self._logs[index], -np.inf))
 
-    def cdf(self, k: ArrayLike) -> Floats:
-        x = np.floor(np.asarray(k, dtype=float))
+    def cdf(self, x: ArrayLike) -> Floats:
+        k = np.floor(np.asarray(x, dtype=float))
         before = np.concatenate([[0.0], np.cumsum(self.masses)])
-        index = np.searchsorted(self.last, x, side="right")
-        return np.asarray(np.minimum(before[index] + self._part(index, x, below=True), 1.0))
+        index = np.searchsorted(self.last, k, side="right")
+        return np.asarray(np.minimum(before[index] + self._part(index, k, below=True), 1.0))
 
-    def sf(self, k: ArrayLike) -> Floats:
-        x = np.floor(np.asarray(k, dtype=float))
+    def sf(self, x: ArrayLike) -> Floats:
+        k = np.floor(np.asarray(x, dtype=float))
         after = np.concatenate([np.cumsum(self.masses[::-1])[::-1], [0.0]])
-        index = np.searchsorted(self.first, x, side="right")
-        return np.asarray(np.minimum(after[index] + self._part(index - 1, x, below=False), 1.0))
+        index = np.searchsorted(self.first, k, side="right")
+        return np.asarray(np.minimum(after[index] + self._part(index - 1, k, below=False), 1.0))
 
     def _part(self, index: NDArray[np.intp], x: Floats, *, below: bool) -> Floats:
         """Mass of block ``index`` at or below x, or above it; nothing where x is in no such block."""

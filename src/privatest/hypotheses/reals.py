@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from privatest.errors import InvalidDistribution
-from privatest.hypotheses.distribution import Distribution, quiet
-from privatest.hypotheses.families import describe_scipy, formulas_of, spec_of_scipy
+from privatest.hypotheses.distribution import Numbers
+from privatest.hypotheses.families import FromScipy
 from privatest.hypotheses.quadrature import find_breaks
-from privatest.vectors import Floats
+from privatest.vectors import Floats, quiet
 
 __all__ = ["LEVELS", "NewScipyReals", "Reals", "ScipyReals", "inverse_cdf"]
 
@@ -32,31 +32,19 @@ LEVELS: Final[Floats] = np.unique(
 """Tail probabilities at whose quantiles panels and landmarks are placed."""
 
 SMALLEST: Final = -708.0
-LARGEST_VALUE: Final = 1e100
 """Log of the smallest float that still has all its digits."""
+LARGEST_VALUE: Final = 1e100
+"""The middle 98% of a law must lie within this of 0: squares and sums of its values are computed."""
 
 
-class Reals(Distribution):
+class Reals(Numbers):
     """A density on an interval, with a cdf and its complement that are accurate in their own tails."""
 
     kind = "reals"
 
-    @property
-    @abstractmethod
-    def support(self) -> tuple[float, float]:
-        """Smallest interval that holds all mass; ends may be infinite."""
-
     @abstractmethod
     def logpdf(self, x: ArrayLike) -> Floats:
         """Log density; -inf off the support."""
-
-    @abstractmethod
-    def cdf(self, x: ArrayLike) -> Floats:
-        """Pr[X <= x], accurate relatively in the left tail."""
-
-    @abstractmethod
-    def sf(self, x: ArrayLike) -> Floats:
-        """Pr[X > x], accurate relatively in the right tail."""
 
     @property
     @abstractmethod
@@ -68,11 +56,9 @@ class Reals(Distribution):
             return np.asarray(np.exp(self.logpdf(x)))
 
     def ppf(self, u: ArrayLike) -> Floats:
-        """Smallest x with cdf(x) >= u."""
         return inverse_cdf(self, np.asarray(u, dtype=float), upper=False)
 
     def isf(self, u: ArrayLike) -> Floats:
-        """Smallest x with sf(x) <= u."""
         return inverse_cdf(self, np.asarray(u, dtype=float), upper=True)
 
     def mass(self, lower: ArrayLike, upper: ArrayLike) -> Floats:
@@ -141,34 +127,20 @@ def check_scale(ppf: Callable[[Floats], Any], text: str) -> None:
         )
 
 
-class ScipyReals(Reals):
+class ScipyReals(FromScipy, Reals):
     """A frozen continuous scipy distribution."""
 
     def __init__(self, frozen: Any, spec: str | None = None, name: str = "distribution") -> None:
-        self._given, self._frozen = frozen, formulas_of(frozen)
-        self._spec = spec
+        super().__init__(frozen, spec)
         with quiet():
-            lo, hi = (float(np.asarray(end)) for end in self._frozen.support())
             middle = float(np.asarray(self._frozen.median())) if _has_fast_quantiles(self._frozen) else 0.0
-        if math.isnan(lo) or math.isnan(hi) or math.isnan(middle):
+        if any(map(math.isnan, (*self._support, middle))):
             raise InvalidDistribution(
                 f"{name}={self.describe()} has invalid parameters: scipy gives NaN for its support or median."
             )
-        self._support = (lo, hi)
         if _has_fast_quantiles(self._frozen):
             check_scale(self._frozen.ppf, f"{name}={self.describe()}")
         self._from_density = _lacks_log_density(self._frozen)
-
-    @property
-    def support(self) -> tuple[float, float]:
-        return self._support
-
-    @property
-    def spec(self) -> str | None:
-        return self._spec if self._spec is not None else spec_of_scipy(self._given)
-
-    def describe(self) -> str:
-        return self._spec if self._spec is not None else describe_scipy(self._given)
 
     def logpdf(self, x: ArrayLike) -> Floats:
         with quiet():
@@ -176,14 +148,6 @@ class ScipyReals(Reals):
         if self._from_density:  # the log of a density that has lost its digits says nothing
             log = np.where(log < SMALLEST, -np.inf, log)
         return log
-
-    def cdf(self, x: ArrayLike) -> Floats:
-        with quiet():
-            return np.asarray(self._frozen.cdf(x), dtype=float)
-
-    def sf(self, x: ArrayLike) -> Floats:
-        with quiet():
-            return np.asarray(self._frozen.sf(x), dtype=float)
 
     def ppf(self, u: ArrayLike) -> Floats:
         if not _has_fast_quantiles(self._frozen):
