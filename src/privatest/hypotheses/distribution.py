@@ -13,15 +13,13 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from privatest.errors import InvalidDistribution
-
-if TYPE_CHECKING:
-    from privatest.vectors import Floats
+from privatest.vectors import Floats
 
 __all__ = ["Distribution", "Labels", "Numbers", "Pair", "Term", "check_probabilities", "label_array"]
 
