@@ -10,6 +10,7 @@ from fractions import Fraction
 import mpmath
 import numpy as np
 import numpy.typing as npt
+from scipy import stats
 
 from privatest.fit.statistic import Excess
 
@@ -21,6 +22,7 @@ __all__ = [
     "simulated_noise",
     "simulated_values",
     "tulap_pmf",
+    "uniformity_mean",
 ]
 
 Floats = npt.NDArray[np.float64]
@@ -94,3 +96,9 @@ def simulated_noise(epsilon: float, width: int, runs: int, rng: np.random.Genera
     p = -math.expm1(-epsilon)
     blocks = rng.geometric(p, runs) - rng.geometric(p, runs)
     return np.asarray(width * blocks + rng.integers(0, width, runs) - (width - 1) / 2, dtype=np.float64)
+
+
+def uniformity_mean(symbols: int, n: int) -> float:
+    """E S for n uniform records: (k/m) v Bin(v; m, 1/k) (1 - 1/k) with v = floor(m/k) + 1."""
+    v = n // symbols + 1
+    return symbols / n * v * float(stats.binom.pmf(v, n, 1 / symbols)) * (1 - 1 / symbols)

@@ -21,13 +21,12 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy import stats
 
 from privatest.documents import reading
 from privatest.errors import InvalidInput
 from privatest.vectors import Integers
 
-__all__ = ["Excess", "uniformity", "uniformity_mean"]
+__all__ = ["Excess", "uniformity"]
 
 LARGEST_TOTAL = 2**63 - 1
 
@@ -152,9 +151,3 @@ def uniformity(symbols: int, n: int) -> Excess:
     found = Excess(knots, weights, symbols).simplified(n)
     # Only m = 1 leaves nothing: one record has the same histogram up to the names of the symbols.
     return found if found is not None else Excess(np.array([[1]], dtype=np.int64), np.array([1]), symbols)
-
-
-def uniformity_mean(symbols: int, n: int) -> float:
-    """E S for n uniform records: (k/m) v Bin(v; m, 1/k) (1 - 1/k) with v = floor(m/k) + 1."""
-    v = n // symbols + 1
-    return symbols / n * v * float(stats.binom.pmf(v, n, 1 / symbols)) * (1 - 1 / symbols)

@@ -23,13 +23,13 @@ from typing import Any
 import numpy as np
 
 from privatest import _validate
-from privatest.errors import InvalidInput, PrivatestError
+from privatest.errors import InvalidInput
 from privatest.hypotheses import Pair, make_pair
 from privatest.rational import Number
 from privatest.theory.histograms import Classes, Histograms, merge, solved_program
 from privatest.vectors import Floats, Integers
 
-__all__ = ["UNITS", "Wasserstein", "transport_cost", "wasserstein"]
+__all__ = ["UNITS", "Wasserstein", "wasserstein"]
 
 
 UNITS = 1 << 48
@@ -132,30 +132,3 @@ def _repaired(found: Floats, histograms: Histograms, epsilon: Fraction) -> Integ
     shrink = max(most / UNITS - 2 / UNITS, 0.0) / steepest
     values = 0.5 + (clipped - 0.5) * min(shrink, 1.0)
     return np.rint(values * UNITS).astype(np.int64)
-
-
-def transport_cost(null: Any, alternative: Any, *, epsilon: Number, n: int) -> float:
-    """The same distance as a transport problem, by the best coupling of histograms: the slow way, for checking.
-
-    >>> round(transport_cost([1.0, 0.0], [0.0, 1.0], epsilon=0.1, n=3), 9)
-    0.3
-    """
-    from scipy import optimize, sparse
-
-    classes = merge(make_pair(null, alternative), _REMEDY)
-    histograms = Histograms(classes.count, n)
-    size = histograms.count
-    if size > 400:
-        raise InvalidInput(f"n={n} gives {size} histograms; the transport problem is for at most 400. {_REMEDY}")
-    table = histograms.table
-    apart = np.abs(table[:, None, :] - table[None, :, :]).sum(axis=2) / 2
-    cost = np.minimum(float(epsilon) * apart, 1.0).ravel()
-    from_p = sparse.kron(sparse.eye(size), np.ones((1, size)))
-    to_q = sparse.kron(np.ones((1, size)), sparse.eye(size))
-    laws = np.concatenate([histograms.law(classes.p), histograms.law(classes.q)])
-    matrix: Any = sparse.csr_matrix(sparse.vstack([from_p, to_q]))
-    # One equation follows from the others; without it rounding cannot make them contradict one another.
-    found = optimize.linprog(cost, A_eq=matrix[:-1], b_eq=laws[:-1], bounds=(0, None), method="highs-ds")
-    if found.x is None:
-        raise PrivatestError(f"The transport problem was not solved: {found.message}")
-    return float(cost @ found.x)
