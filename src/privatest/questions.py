@@ -182,7 +182,7 @@ OPTIONS = (
         NAME,
         RULE,
         "What privacy hides: replace (a record, the default) or add-remove.",
-        "plan test /design /size /power /run/test",
+        "plan curve test /design /size /power /run/test",
         default="replace",
         choices=("replace", "add-remove"),
     ),

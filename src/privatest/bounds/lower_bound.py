@@ -25,7 +25,7 @@ from privatest.rational import Number
 
 __all__ = ["advantage_bound", "lower_bound", "records_bound"]
 
-MOST_RECORDS = 10**12
+FARTHEST_BOUND = 10**12
 CUTS = (0.0, 0.02, 0.06, 0.12, 0.2, 0.3, 0.4, 0.55, 0.75, 1.0)
 TAILS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
 """Numbers of tails among n records, from which levels of the clamp follow."""
@@ -122,7 +122,7 @@ def _guess(atoms: Atoms, epsilon: float, target: float) -> int:
     deviations = NormalDist().inv_cdf(min((1 + target) / 2, 1 - 1e-15))
     without = -(deviations**2) / (2 * math.log(affinity)) if affinity > 0 else 1.0
     noise = -2 * math.log1p(-target) / math.log(3) / (math.sinh(min(epsilon, 9.0)) * atoms.beyond(0.0))
-    return min(max(math.ceil(without + noise), 1), MOST_RECORDS)
+    return min(max(math.ceil(without + noise), 1), FARTHEST_BOUND)
 
 
 def _last(value: Callable[[int], float], target: float, guess: int, slack: float = 0.0) -> int:
@@ -143,7 +143,7 @@ def _last(value: Callable[[int], float], target: float, guess: int, slack: float
             high, at_high = at, log_error
         if high and high - low <= max(slack * low, 1):
             return low
-        if low >= MOST_RECORDS:
+        if low >= FARTHEST_BOUND:
             return low
         rounds += 1
         if not high:

@@ -42,7 +42,7 @@ __all__ = ["MOST_VARIABLES", "Optimum", "optimum", "optimum_sample_size"]
 
 MOST_VARIABLES = 100_000
 """A program of this size takes a quarter of a minute to a minute."""
-MOST_RECORDS = 20_000_000
+LONGEST_TABLE = 20_000_000
 """For two classes: a table of n + 1 probabilities that still fits comfortably into memory."""
 _ELSEWHERE = "Use lower_bound() for what no private test can beat, and design() for one that comes close."
 
@@ -89,7 +89,7 @@ def optimum(null: Any, alternative: Any, *, epsilon: Number, n: int) -> Optimum:
     pair = make_pair(null, alternative)
     classes = merge(pair, _ELSEWHERE)
     if classes.count == 2:
-        _refuse(n + 1, MOST_RECORDS, f"n={n} records of two classes need a table of {n + 1} probabilities")
+        _refuse(n + 1, LONGEST_TABLE, f"n={n} records of two classes need a table of {n + 1} probabilities")
         bound, threshold = _two_points(classes, float(budget), n).best()
         numerators, method = _staircase(n, threshold, exp_below(budget)), "closed form"
     else:

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "FORMAT",
-    "MOST_RECORDS",
+    "MOST_RECORDS_OF_A_FIT",
     "FitRelease",
     "FitTest",
     "Plan",
@@ -327,7 +327,7 @@ class FitTest(Design[FitRelease]):
         )
 
 
-MOST_RECORDS = 10**9
+MOST_RECORDS_OF_A_FIT = 10**9
 # The planned n is within this of one that does not meet the targets, unless so many looks do not find one.
 RESOLUTION = 0.01
 MOST_LOOKS = 8
@@ -449,14 +449,14 @@ def _order_of_magnitude(plan: Plan) -> int:
     terms = (root / g**2, root / (g * e**0.5), root ** (2 / 3) / (g ** (4 / 3) * e ** (2 / 3)), 1 / (g * e))
     order = max(round(0.5 * sum(terms)), 2)
     _check_reach(plan, order // 10)
-    return min(order, MOST_RECORDS)
+    return min(order, MOST_RECORDS_OF_A_FIT)
 
 
 def _check_reach(plan: Plan, n: int) -> None:
-    if n > MOST_RECORDS:
+    if n > MOST_RECORDS_OF_A_FIT:
         raise Infeasible(
             f"distance={plan.distance:g} from a null with {len(plan.domain.probabilities)} outcomes at "
-            f"epsilon={float(plan.epsilon):g} needs more than {MOST_RECORDS} records. "
+            f"epsilon={float(plan.epsilon):g} needs more than {MOST_RECORDS_OF_A_FIT} records. "
             "Use a larger distance or epsilon, or pool outcomes."
         )
 
@@ -603,7 +603,7 @@ def _too_few(plan: Plan, test: FitTest, beta: float) -> str:
     try:
         needed = f"about {rough_sample_size(plan, beta)[0]} records are needed"
     except Infeasible:
-        needed = f"more than {MOST_RECORDS} records would be needed"
+        needed = f"more than {MOST_RECORDS_OF_A_FIT} records would be needed"
     return (
         f"{reached}, at {setting} on a domain of {len(plan.domain.probabilities)} outcomes: {needed}. Use more "
         "records, a larger distance, epsilon or alpha, fewer outcomes, or beta=None to run the test all the same."
