@@ -25,13 +25,14 @@ from privatest import _validate
 from privatest.decision.design import Decision, Design, Fact, Release
 from privatest.documents import fraction_from_json, number_from_json, texts_from_json, wholes_from_json
 from privatest.errors import InvalidDocument, InvalidInput, shown
-from privatest.hypotheses import DiscretePair, Pair
+from privatest.hypotheses import DiscretePair, Pair, as_distribution
 from privatest.laws import Curves, NoisyTotal
 from privatest.privacy import NOISES, Logistic, Noise, NoNoise, Source, noise_from_dict
 from privatest.privacy.noise import NEIGHBOURS, REPLACE, Neighbourhood
 from privatest.rational import Number, rational
 from privatest.scores import Score, clamped_score, whole_score
 from privatest.scores.score import FEW_VALUES
+from privatest.scores.score_law import score_law
 from privatest.theory import decompose_pair
 from privatest.vectors import Floats
 
@@ -190,6 +191,18 @@ class PrivateTest(Design[Release]):
     def advantage(self) -> float:
         """1 - alpha - beta."""
         return 1.0 - self.alpha - self.beta
+
+    def power(self, law: Any) -> float:
+        """Probability of "alternative" if all records came from ``law``, exact; any distribution will do.
+
+        Under P that is alpha, under Q it is 1 - beta. Records that make no sense under P and Q are odd ones.
+
+        >>> import privatest as pt
+        >>> test = pt.design("normal(0, 1)", "normal(1, 1)", epsilon=1, n=30)
+        >>> [round(test.power(f"normal({mean}, 1)"), 3) for mean in (0, 0.25, 0.5, 0.75, 1)]
+        """
+        support, probabilities = score_law(self.score, as_distribution(law, "law"))
+        return NoisyTotal(self.scale * support - self.shift, probabilities, self.n, self.noise).cdf(self.cutoff)
 
     @property
     def need(self) -> Need:

@@ -1,0 +1,320 @@
+r"""Hypotheses are sets of distributions; one distribution is the smallest set.
+
+========================================== ====================================================================
+set                                        its members
+========================================== ====================================================================
+``normal(mean<=0, sd=1)``, ``p in [a, b]`` a family whose parameters lie in a box (:class:`Box`)
+``near(P, g)``                             every distribution within total variation g of P
+``contaminated(P, g)``                     (1-g) P + g anything
+``any_of(P1, P2, ...)``                    one of these
+========================================== ====================================================================
+
+A test decides by a total of scores, and every record's score speaks for P the more the higher it is. So of two members
+the one whose scores are stochastically lower is worse for the null. What a set must know is how low (or how high) the
+law of a score can get: for a box, bounds of the cdf at any point. At each point the cdf of every family here is
+monotone in each of its parameters while the others stay fixed, so its extremes over a box are among the corners.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+
+from privatest.errors import InvalidDistribution, shown
+from privatest.hypotheses.distribution import Distribution, Numbers
+from privatest.hypotheses.families import Family, number_text
+from privatest.hypotheses.integers import ScipyIntegers
+from privatest.hypotheses.reals import ScipyReals
+from privatest.vectors import Floats
+
+__all__ = ["AnyOf", "Box", "Hypothesis", "Leaf", "Single", "Spoil", "Spoiled", "corrupted", "member_of"]
+
+Side = Literal["low", "high"]
+
+
+@dataclass(frozen=True)
+class Spoil:
+    """Some share of the records is not as it should be.
+
+    Attributes:
+        kind: "near" (that share moves from wherever it hurts most) or "contaminated" (it comes on top of the rest).
+        share: how much of all mass, between 0 and 1.
+    """
+
+    kind: str
+    share: float
+
+    def worst(self, law: Floats, side: Side) -> Floats:
+        """The worst law of a score, given that of the records as they should be; scores rise along the array.
+
+        Its first (or last) entry must be that of the lowest (or highest) score that any record can have.
+
+        >>> Spoil("near", 0.25).worst(np.array([0.0, 0.5, 0.5]), "low").tolist()
+        [0.25, 0.5, 0.25]
+        >>> Spoil("contaminated", 0.25).worst(np.array([0.0, 0.5, 0.5]), "low").tolist()
+        [0.25, 0.375, 0.375]
+        """
+        if side == "high":
+            return self.worst(law[::-1], "low")[::-1]
+        if self.kind == "contaminated":
+            found = (1 - self.share) * law
+            found[0] += self.share
+            return found
+        # Taken from the top: what is left of the cdf is its upper part cut off.
+        below = np.minimum(np.cumsum(law) + self.share, 1.0)
+        return np.diff(below, prepend=0.0)
+
+
+class Hypothesis(ABC):
+    """A set of distributions of one record."""
+
+    @property
+    @abstractmethod
+    def kind(self) -> str:
+        """``"labels"``, ``"integers"`` or ``"reals"``."""
+
+    @property
+    def spec(self) -> str | None:
+        """Text that reads back to this set, or None."""
+        return None
+
+    @abstractmethod
+    def describe(self) -> str:
+        """A short text for people."""
+
+    @abstractmethod
+    def leaves(self) -> list[Leaf]:
+        """What it consists of: boxes and single distributions, each with what spoils it, innermost first."""
+
+    def __repr__(self) -> str:
+        return self.describe()
+
+
+@dataclass(frozen=True, eq=False)
+class Leaf:
+    """A box, or a single distribution, and what spoils its records."""
+
+    of: Distribution | Box
+    spoils: tuple[Spoil, ...] = ()
+
+    def worst(self, law: Floats, side: Side) -> Floats:
+        """:meth:`Spoil.worst`, for all of them."""
+        for spoil in self.spoils:
+            law = spoil.worst(law, side)
+        return law
+
+    @property
+    def share(self) -> float:
+        """Total variation by which the spoils can move a distribution, at most."""
+        return 1 - math.prod(1 - spoil.share for spoil in self.spoils)
+
+
+@dataclass(frozen=True, eq=False)
+class Single(Hypothesis):
+    """One distribution."""
+
+    distribution: Distribution
+
+    @property
+    def kind(self) -> str:
+        return self.distribution.kind
+
+    @property
+    def spec(self) -> str | None:
+        return self.distribution.spec
+
+    def describe(self) -> str:
+        return self.distribution.describe()
+
+    def leaves(self) -> list[Leaf]:
+        return [Leaf(self.distribution)]
+
+
+@dataclass(frozen=True, eq=False)
+class Spoiled(Hypothesis):
+    """A set some share of whose records is not as it should be."""
+
+    centre: Hypothesis
+    spoil: Spoil
+
+    @property
+    def kind(self) -> str:
+        return self.centre.kind
+
+    @property
+    def spec(self) -> str | None:
+        inner = self.centre.spec
+        return None if inner is None else f"{self.spoil.kind}({inner}, {number_text(self.spoil.share)})"
+
+    def describe(self) -> str:
+        return f"{self.spoil.kind}({self.centre.describe()}, {number_text(self.spoil.share)})"
+
+    def leaves(self) -> list[Leaf]:
+        return [Leaf(leaf.of, (*leaf.spoils, self.spoil)) for leaf in self.centre.leaves()]
+
+
+@dataclass(frozen=True, eq=False)
+class AnyOf(Hypothesis):
+    """One of several sets."""
+
+    parts: tuple[Hypothesis, ...]
+
+    @property
+    def kind(self) -> str:
+        return self.parts[0].kind
+
+    @property
+    def spec(self) -> str | None:
+        texts = [part.spec for part in self.parts]
+        return None if None in texts else f"any_of({', '.join(text for text in texts if text is not None)})"
+
+    def describe(self) -> str:
+        return f"any_of({', '.join(part.describe() for part in self.parts)})"
+
+    def leaves(self) -> list[Leaf]:
+        return [leaf for part in self.parts for leaf in part.leaves()]
+
+
+@dataclass(frozen=True, eq=False)
+class Box(Hypothesis):
+    """Members of a family whose parameters lie between ends, which may be infinite; equal ends fix a parameter."""
+
+    family: Family
+    low: tuple[float, ...]
+    high: tuple[float, ...]
+
+    @property
+    def kind(self) -> str:
+        return "integers" if self.family.discrete else "reals"
+
+    @property
+    def spec(self) -> str:
+        return self.describe()
+
+    def describe(self) -> str:
+        words = []
+        for parameter, a, b in zip(self.family.parameters, self.low, self.high, strict=True):
+            if a == b:
+                words.append(f"{parameter.name}={number_text(a)}")
+            elif not _allowed(parameter.rule[1], a, toward=b):
+                words.append(f"{parameter.name}<={number_text(b)}")
+            elif not _allowed(parameter.rule[1], b, toward=a):
+                words.append(f"{parameter.name}>={number_text(a)}")
+            else:
+                words.append(f"{parameter.name} in [{number_text(a)}, {number_text(b)}]")
+        return f"{self.family.name}({', '.join(words)})"
+
+    def leaves(self) -> list[Leaf]:
+        return [Leaf(self)]
+
+    @property
+    def free(self) -> list[int]:
+        """Which parameters are not fixed."""
+        return [i for i, (a, b) in enumerate(zip(self.low, self.high, strict=True)) if a < b]
+
+    def member(self, values: Sequence[float]) -> Numbers:
+        """The member with these parameters."""
+        return member_of(self.family, tuple(values))
+
+    def corners(self) -> list[tuple[float, ...]]:
+        """The ends of all parameters, in every combination; an end that no member has stands for the limit."""
+        ends = [(a,) if a == b else (a, b) for a, b in zip(self.low, self.high, strict=True)]
+        return list(itertools.product(*ends))
+
+    @property
+    def middle(self) -> tuple[float, ...]:
+        """A member's parameters, from within the box."""
+        return tuple(_between(a, b) for a, b in zip(self.low, self.high, strict=True))
+
+    def halves(self, which: int) -> tuple[Box, Box]:
+        """The box cut in two along a parameter."""
+        cut = _between(self.low[which], self.high[which])
+        if self.family.parameters[which].rule[0].startswith("a whole number"):
+            cut = math.floor(cut)
+        ends = [list(self.high), list(self.low)]
+        ends[0][which] = ends[1][which] = cut
+        return replace(self, high=tuple(ends[0])), replace(self, low=tuple(ends[1]))
+
+    def below(self, x: Floats) -> tuple[Floats, Floats]:
+        """Bounds of Pr[X < x] (reals) or Pr[X <= x] (integers) over the whole box, attained or approached."""
+        found = [self._at(values, x) for values in self.corners()]
+        lows, highs = zip(*found, strict=True)
+        return np.minimum.reduce(lows), np.maximum.reduce(highs)
+
+    def _at(self, values: tuple[float, ...], x: Floats) -> tuple[Floats, Floats]:
+        """The cdf at a corner; where the corner is a limit that no member attains, what it may be at the limit."""
+        rules = [parameter.rule[1] for parameter in self.family.parameters]
+        missing = [i for i, value in enumerate(values) if not rules[i](value)]
+        if not missing:
+            cdf = self.member(values).cdf(x)
+            return cdf, cdf
+        # The cdf moves one way as the parameter goes to its limit: beyond the last member it goes on in that way.
+        near, nearer = (list(values), list(values))
+        for i in missing:
+            other = self.high[i] if values[i] == self.low[i] else self.low[i]
+            near[i], nearer[i] = _towards(values[i], other, 1.0), _towards(values[i], other, 16.0)
+        first, second = self.member(near).cdf(x), self.member(nearer).cdf(x)
+        rising = _direction(second - first)
+        return np.where(rising < 0, 0.0, second), np.where(rising > 0, 1.0, second)
+
+
+def member_of(family: Family, values: tuple[float, ...]) -> Numbers:
+    """The distribution of a family with these parameters."""
+    family.check(values)
+    made: type[ScipyIntegers] | type[ScipyReals] = ScipyIntegers if family.discrete else ScipyReals
+    return made(family.freeze(values), family.text(values))
+
+
+def _allowed(rule: Callable[[float], bool], end: float, toward: float) -> bool:
+    """Whether an end is a member's parameter, not a limit of them."""
+    return math.isfinite(end) and (rule(end) or end == toward)
+
+
+def _between(a: float, b: float) -> float:
+    """A number between two ends, of which one may be infinite."""
+    if a == b:
+        return a
+    if math.isinf(a) and math.isinf(b):
+        return 0.0
+    if math.isinf(b):
+        return a + max(abs(a), 1.0)
+    if math.isinf(a):
+        return b - max(abs(b), 1.0)
+    if a >= 0 and b > 4 * a:
+        return math.sqrt(a * b) if a > 0 else b / 4
+    return (a + b) / 2
+
+
+def _towards(limit: float, start: float, steps: float) -> float:
+    """A number on the way from ``start`` to the limit, nearer to the limit the more steps."""
+    if math.isinf(limit):
+        return start + math.copysign(steps * max(abs(start), 1.0), limit)
+    return limit + (start - limit) / (1 + steps)
+
+
+def _direction(change: Floats) -> Floats:
+    """Which way the cdf moves at each point; where it hardly does, as at the next point where it does."""
+    moved = np.flatnonzero(np.abs(change) > 1e-12)
+    if len(moved) == 0:
+        return np.zeros(len(change))
+    place = np.clip(np.searchsorted(moved, np.arange(len(change))), 0, len(moved) - 1)
+    return np.asarray(np.sign(change[moved[place]]), dtype=float)
+
+
+def corrupted(kind: str, centre: Hypothesis, share: Any, name: str) -> Spoiled:
+    """``near`` or ``contaminated`` of a set."""
+    try:
+        number = float(share)
+    except (TypeError, ValueError):
+        number = math.nan
+    if isinstance(share, bool) or not 0 < number < 1:
+        raise InvalidDistribution(
+            f"{kind}: {name}={shown(share)} must lie between 0 and 1, such as 0.02 for 2% of the records."
+        )
+    return Spoiled(centre, Spoil(kind, number))

@@ -1,0 +1,239 @@
+"""The law of a score under any distribution, whatever the score was made for.
+
+A score is a function of cells, so its law is that of the cells: differences of the cdf at their edges, or of its
+complement where that is the smaller one. What lies in no cell is odd: outside of the support the score was made for, a
+label it does not know, a fraction where it counts.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from privatest.errors import InvalidInput
+from privatest.hypotheses import Distribution, Integers, Labels
+from privatest.hypotheses.distribution import Numbers
+from privatest.hypotheses.sets import Box, Leaf, Side
+from privatest.scores.score import BoundedCells, Cells, DyadicCells, IntegerCells, LabelCells, Score
+from privatest.vectors import Floats
+from privatest.vectors import Integers as Wholes
+
+__all__ = ["Worst", "cell_law", "every_score", "score_law", "worst_laws"]
+
+SLACK = 1e-4
+"""How far the stated error may lie above that of a member that was found."""
+MOST_BOXES = 600
+
+
+def score_law(score: Score, law: Distribution) -> tuple[Wholes, Floats]:
+    """Scores in increasing order, and how likely each is for a record that comes from ``law``; likely ones only.
+
+    Guarantees: probabilities sum to 1 within 1e-12.
+    """
+    support, place = np.unique(score.table, return_inverse=True)
+    found = np.bincount(place, weights=cell_law(score.cells, law), minlength=len(support)).astype(np.float64)
+    seen = found > 0
+    return support[seen].astype(np.int64), found[seen] / math.fsum(found)
+
+
+def cell_law(cells: Cells, law: Distribution) -> Floats:
+    """The probability of each cell, and last that of the odd cell, for a record that comes from ``law``."""
+    if isinstance(law, Labels):
+        return _of_labels(cells, law)
+    assert isinstance(law, Numbers)
+    if isinstance(cells, LabelCells):
+        return _of_points(cells, law)
+    if isinstance(cells, IntegerCells):
+        if not isinstance(law, Integers):
+            return _all_odd(cells)  # a continuous law hits no integer
+        return _between(law, np.append(cells.first, cells.last).astype(np.float64))
+    if isinstance(cells, DyadicCells | BoundedCells):
+        return _between(law, np.concatenate([[cells.low], cells.edges, [cells.high]]))
+    raise InvalidInput(
+        f"The law of a score on cells of the kind {cells.kind!r} is not known. Design a test of P and Q."
+    )
+
+
+def _all_odd(cells: Cells) -> Floats:
+    return np.append(np.zeros(cells.count), 1.0)
+
+
+def _of_labels(cells: Cells, law: Labels) -> Floats:
+    found = np.zeros(cells.count + 1)
+    for label, probability in zip(law.labels, law.probabilities.tolist(), strict=True):
+        found[_cell_of(cells, label)] += probability
+    return found
+
+
+def _cell_of(cells: Cells, label: Any) -> int:
+    """The cell of a record that is this label."""
+    if isinstance(cells, LabelCells):
+        return cells.index_of(label)
+    if isinstance(label, str | bytes):
+        return cells.count
+    try:
+        return int(cells.index(np.array([float(label)]))[0])
+    except (TypeError, ValueError, OverflowError):
+        return cells.count
+
+
+def _of_points(cells: LabelCells, law: Numbers) -> Floats:
+    """Numbers among labels: integers hit those labels that are integers, the rest is odd."""
+    if not isinstance(law, Integers):
+        return _all_odd(cells)
+    keys, places = cells._numeric
+    found = np.zeros(cells.count + 1)
+    found[places] = law.pmf(keys)
+    found[-1] = max(1.0 - math.fsum(found), 0.0)
+    return found
+
+
+def _between(law: Numbers, edges: Floats) -> Floats:
+    """Mass of [e_0, e_1), ..., and of the last interval with its end; then what lies outside of all of them."""
+    below, above = _below(law, edges[:-1]), _at_least(law, edges[:-1])
+    end = edges[-1:]
+    below = np.concatenate([below, law.cdf(end) if math.isfinite(end[0]) else [1.0]])
+    above = np.concatenate([above, law.sf(end) if math.isfinite(end[0]) else [0.0]])
+    masses = np.maximum(np.where(below[1:] <= 0.5, np.diff(below), -np.diff(above)), 0.0)
+    return np.append(masses, min(max(float(below[0] + above[-1]), 0.0), 1.0))
+
+
+def _below(law: Numbers, x: Floats) -> Floats:
+    """Pr[X < x]."""
+    if isinstance(law, Integers):
+        x = np.ceil(x) - 1
+    return np.where(np.isneginf(x), 0.0, law.cdf(np.where(np.isneginf(x), 0.0, x)))
+
+
+def _at_least(law: Numbers, x: Floats) -> Floats:
+    """Pr[X >= x]."""
+    if isinstance(law, Integers):
+        x = np.ceil(x) - 1
+    return np.where(np.isneginf(x), 1.0, law.sf(np.where(np.isneginf(x), 0.0, x)))
+
+
+@dataclass(frozen=True, eq=False)
+class Worst:
+    """A law of the score that no member of a part of a set is worse than.
+
+    Attributes:
+        law: probabilities of :func:`every_score`, in that order.
+        error: the error of a test under that law.
+        member: the worst member found of that part.
+        attained: that member's error; at most ``error``.
+    """
+
+    law: Floats
+    error: float
+    member: str
+    attained: float
+
+
+def every_score(score: Score) -> Wholes:
+    """All scores that any record can have, in increasing order."""
+    return np.unique(score.table).astype(np.int64)
+
+
+def worst_laws(score: Score, leaf: Leaf, side: Side, error: Callable[[Floats], float]) -> list[Worst]:
+    """Laws such that the score of every member is stochastically at least (at most) one of them; the worst first.
+
+    Args:
+        side: "low" for the null, whose error is a low total; "high" for the alternative.
+        error: of a test under a law of the score; it must grow as the law gets lower (higher).
+
+    Guarantees: for every member of the leaf there is a law here whose error is at least the member's, whatever test
+    looks at it; for the test that ``error`` belongs to, the largest is at most SLACK above the error of a member, unless
+    MOST_BOXES parts of the box did not suffice for that.
+    """
+
+    def worst(law: Floats) -> Floats:
+        return leaf.worst(law, side)
+
+    def of_member(member: Distribution) -> Floats:
+        support, found = score_law(score, member)
+        law = np.zeros(len(scores))
+        law[np.searchsorted(scores, support)] = found
+        return worst(law)
+
+    scores = every_score(score)
+    if isinstance(leaf.of, Distribution):
+        law = of_member(leaf.of)
+        found = error(law)
+        return [Worst(law, found, leaf.of.describe(), found)]
+    pieces = _pieces(score)
+    counter = itertools.count()
+
+    def bounded(box: Box) -> tuple[float, int, Box, Floats]:
+        law = worst(_envelope(pieces, scores, box, side))
+        return -error(law), next(counter), box, law
+
+    def looked_at(box: Box) -> tuple[float, str]:
+        rules = [parameter.rule[1] for parameter in box.family.parameters]
+        tried = [box.middle, *box.corners()]
+        there = [values for values in tried if all(rule(v) for rule, v in zip(rules, values, strict=True))]
+        return max((error(of_member(box.member(values))), box.family.text(values)) for values in there)
+
+    heap = [bounded(leaf.of)]
+    best = looked_at(leaf.of)
+    while len(heap) < MOST_BOXES and -heap[0][0] > best[0] + SLACK:
+        _, _, box, _ = heapq.heappop(heap)
+        splits = [[bounded(half) for half in box.halves(which)] for which in box.free]
+        chosen = min(splits, key=lambda halves: max(-value for value, *_ in halves))
+        for entry in chosen:
+            heapq.heappush(heap, entry)
+            best = max(best, looked_at(entry[2]))
+    ordered = sorted(heap)
+    kept: list[Worst] = []
+    for value, _, _, law in ordered:
+        below = np.cumsum(law)
+        worse = (np.cumsum(other.law) for other in kept)
+        if side == "low":
+            dominated = any(np.all(other >= below - 1e-15) for other in worse)
+        else:
+            dominated = any(np.all(other <= below + 1e-15) for other in worse)
+        if not dominated:
+            kept.append(Worst(law, -value, best[1], best[0]))
+    return kept
+
+
+def _pieces(score: Score) -> tuple[Floats, Wholes]:
+    """Where to ask for the cdf, and the scores of the pieces before, between and after these points."""
+    cells, odd = score.cells, score.odd_score
+    scores = np.concatenate([[odd], score.table[:-1], [odd]]).astype(np.int64)
+    if isinstance(cells, IntegerCells):
+        edges = np.append(cells.first, cells.last + 1).astype(np.float64)
+        return edges - 1, scores
+    if isinstance(cells, DyadicCells | BoundedCells):
+        return np.concatenate([[cells.low], cells.edges, [cells.high]]), scores
+    raise InvalidInput(f"A set of distributions of numbers has no law on cells of the kind {cells.kind!r}.")
+
+
+def _envelope(pieces: tuple[Floats, Wholes], scores: Wholes, box: Box, side: Side) -> Floats:
+    """The lowest (highest) law of the score over the box: an upper bound of Pr[score <= s] (>= s) for every s."""
+    edges, along = pieces
+    lower, upper = np.zeros(len(edges)), np.ones(len(edges))
+    finite = np.isfinite(edges)
+    lower[finite], upper[finite] = box.below(edges[finite])
+    upper[np.isneginf(edges)] = 0.0
+    lower[np.isposinf(edges)] = 1.0
+    place = np.searchsorted(scores, along)
+    if side == "high":
+        place = len(scores) - 1 - place
+    before, after = place[:-1], place[1:]
+    steps = np.zeros(len(scores) + 1)
+    # A stretch of scores up to s ends at an edge where the score rises above s, and starts where it falls to s.
+    for here, there, bound in ((before, after, upper), (after, before, -lower)):
+        rises = here < there
+        np.add.at(steps, here[rises], bound[rises])
+        np.add.at(steps, there[rises], -bound[rises])
+    steps[place[-1]] += 1.0
+    cdf = np.clip(np.maximum.accumulate(np.cumsum(steps[:-1])), 0.0, 1.0)
+    cdf[-1] = 1.0
+    law = np.diff(cdf, prepend=0.0)
+    return law if side == "low" else law[::-1]
