@@ -5,11 +5,13 @@ Text is read by a recursive-descent parser; nothing is ever evaluated.
 ::
 
     distribution := name "(" [argument ("," argument)*] ")"
-    argument     := [label "="] (number | distribution)
+    argument     := [label "="] (number | distribution) | label range
+    range        := ("<=" | ">=") number | "in" "[" number "," number "]"
     label        := word | quoted text | integer
     number       := ["-" | "+"] decimal ["/" decimal]
 
-``mixture(0.3, normal(0, 1), 0.7, normal(2, 1))`` alternates weights and distributions.
+``mixture(0.3, normal(0, 1), 0.7, normal(2, 1))`` alternates weights and distributions. A parameter in a range makes a
+set of distributions, as do ``near(normal(0, 1), 0.02)``, ``contaminated(normal(0, 1), 0.02)`` and ``any_of(..., ...)``.
 """
 
 from __future__ import annotations
@@ -33,6 +35,7 @@ from privatest.hypotheses.families import ALIASES, FAMILIES, Family, number_text
 from privatest.hypotheses.integers import IntegerBlocks, Integers, ScipyIntegers
 from privatest.hypotheses.mixture import mixed
 from privatest.hypotheses.reals import NewScipyReals, Reals, ScipyReals
+from privatest.hypotheses.sets import Box, Hypothesis, Single, corrupted, make_box, union
 
 __all__ = ["as_distribution", "make_pair", "mixture", "parse"]
 
@@ -43,10 +46,13 @@ _TOKEN = re.compile(
       (?P<number>(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)
     | (?P<word>[A-Za-z_][A-Za-z_0-9]*)
     | (?P<quoted>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')
-    | (?P<sign>[(),=/+-])
+    | (?P<sign><=|>=|[][(),=/+-])
     )""",
     re.VERBOSE,
 )
+
+
+_OTHERS = ("categorical", "mixture", "near", "contaminated", "any_of")
 
 
 @dataclass(frozen=True)
@@ -59,17 +65,27 @@ class _Token:
 @dataclass(frozen=True)
 class _Argument:
     label: Hashable | None
-    value: float | Distribution
+    value: float | Distribution | Hypothesis | _Range
     place: int
 
 
-def parse(text: str, name: str = "distribution") -> Distribution:
-    """The distribution ``text`` describes.
+@dataclass(frozen=True)
+class _Range:
+    """A parameter between two ends, which may be infinite."""
+
+    low: float
+    high: float
+
+
+def parse(text: str, name: str = "distribution") -> Distribution | Hypothesis:
+    """The distribution, or the set of distributions, that ``text`` describes.
 
     >>> parse("normal(0, 1)")
     normal(0, 1)
     >>> parse("categorical(a=1/4, b=3/4)")
     categorical(a=0.25, b=0.75)
+    >>> parse("near(normal(mean<=0, sd in [0.8, 1.2]), 0.02)")
+    near(normal(mean<=0, sd in [0.8, 1.2]), 0.02)
     """
     if not isinstance(text, str):
         raise InvalidDistribution(f"{name} must be text to be parsed, not {type(text).__name__}.")
@@ -141,16 +157,16 @@ class _Reader:
         if self._peek().kind != "end":
             raise self.error(f"expected nothing after the distribution but found {self._shown()}")
 
-    def distribution(self, depth: int) -> Distribution:
+    def distribution(self, depth: int) -> Distribution | Hypothesis:
         if depth > DEEPEST:
             raise self.error(f"nested more than {DEEPEST} deep")
         token = self._peek()
         if token.kind != "word":
             raise self.error(f"expected the name of a distribution but found {self._shown()}")
         word = ALIASES.get(token.text.lower(), token.text.lower())
-        if word not in FAMILIES and word not in ("categorical", "mixture"):
-            known = [*FAMILIES, *ALIASES, "categorical", "mixture"]
-            hint = suggestion(token.text, known) or f" Known: {', '.join([*FAMILIES, 'categorical', 'mixture'])}."
+        if word not in FAMILIES and word not in _OTHERS:
+            known = [*FAMILIES, *ALIASES, *_OTHERS]
+            hint = suggestion(token.text, known) or f" Known: {', '.join([*FAMILIES, *_OTHERS])}."
             raise InvalidDistribution(f"{self._name}: no distribution is called {token.text!r}.{hint}")
         self._take()
         if not self._accept("("):
@@ -160,6 +176,8 @@ class _Reader:
             return self._categorical(arguments)
         if word == "mixture":
             return self._mixture(arguments)
+        if word in ("near", "contaminated", "any_of"):
+            return self._set(word, arguments)
         return self._family(FAMILIES[word], arguments)
 
     def _arguments(self, depth: int) -> list[_Argument]:
@@ -185,6 +203,9 @@ class _Reader:
                     self._take()
                 label = self._label(self._take(), negative)
                 self._take()
+            elif token.kind == "word" and (after.text in ("<=", ">=") or after.text.lower() == "in"):
+                self._take()
+                return _Argument(token.text, self._range(token.text), place)
             elif token.kind == "quoted":
                 raise self.error(f"expected '=' after the label {token.text}")
         if self._peek().kind == "word":
@@ -192,6 +213,30 @@ class _Reader:
                 raise self.error(f"{self._peek().text!r} is not a number that can be used here")
             return _Argument(label, self.distribution(depth + 1), place)
         return _Argument(label, self._number(), place)
+
+    def _range(self, label: str) -> _Range:
+        """What follows the name of a parameter that is not fixed."""
+        sign = self._take().text
+        if sign == "<=":
+            return _Range(-math.inf, self._number())
+        if sign == ">=":
+            return _Range(self._number(), math.inf)
+        if not self._accept("["):
+            raise self.error(f"expected '[' after '{label} in' but found {self._shown()}")
+        place = self._peek().place
+        low = self._number()
+        if not self._accept(","):
+            raise self.error(f"expected ',' between the ends of {label!r} but found {self._shown()}")
+        high = self._number()
+        if not self._accept("]"):
+            raise self.error(f"expected ']' but found {self._shown()}")
+        if not low < high:
+            raise self.error(
+                f"the range of {label!r} must start below its end: write {label} in "
+                f"[{number_text(min(low, high))}, {number_text(max(low, high))}], or {label}={number_text(low)}",
+                place,
+            )
+        return _Range(low, high)
 
     def _label(self, token: _Token, negative: bool) -> Hashable:
         if token.kind == "number":
@@ -224,13 +269,15 @@ class _Reader:
             raise self.error(f"{token.text} is too large to be a number", token.place)
         return sign * value
 
-    def _family(self, family: Family, arguments: list[_Argument]) -> Distribution:
+    def _family(self, family: Family, arguments: list[_Argument]) -> Distribution | Box:
         names = [parameter.name for parameter in family.parameters]
-        given: dict[str, float] = {}
+        given: dict[str, _Range] = {}
         for index, argument in enumerate(arguments):
-            if isinstance(argument.value, Distribution):
+            if isinstance(argument.value, Distribution | Hypothesis):
                 raise self.error(f"{family.name} takes numbers, not a distribution", argument.place)
             value = argument.value
+            if not isinstance(value, _Range):
+                value = _Range(value, value)
             if argument.label is None:
                 if any(before.label is not None for before in arguments[:index]):
                     raise self.error("a parameter without a name follows one with a name", argument.place)
@@ -243,16 +290,25 @@ class _Reader:
             else:
                 key = str(argument.label)
                 if family.name == "exponential" and key in ("rate", "mean"):
-                    if key == "rate" and value <= 0:
-                        raise InvalidDistribution(f"exponential: rate={number_text(value)} must be greater than 0.")
-                    key, value = "scale", 1 / value if key == "rate" else value
+                    if key == "rate":
+                        if value.high <= 0 or (value.low <= 0 and math.isfinite(value.low)):
+                            wrong = value.high if value.high <= 0 else value.low
+                            raise InvalidDistribution(f"exponential: rate={number_text(wrong)} must be greater than 0.")
+                        ends = (
+                            -math.inf if math.isinf(value.high) else 1 / value.high,
+                            1 / value.low if value.low > 0 else math.inf,
+                        )
+                        value = _Range(*ends)
+                    key = "scale"
                 if key not in names:
                     raise InvalidDistribution(
                         f"{self._name}: {family.name} has no parameter {key!r}.{suggestion(key, names)} "
                         f"Write {family.signature()}."
                     )
             if key in given:
-                raise self.error(f"{family.name} is given {key!r} twice", argument.place)
+                both = isinstance(argument.value, _Range) or given[key].low < given[key].high
+                hint = f": write {key} in [low, high] for a range with two ends" if both else ""
+                raise self.error(f"{family.name} is given {key!r} twice{hint}", argument.place)
             given[key] = value
         missing = [p.name for p in family.parameters if p.default is None and p.name not in given]
         if missing:
@@ -260,10 +316,13 @@ class _Reader:
                 f"{self._name}: {family.name} needs {' and '.join(repr(word) for word in missing)}: "
                 f"write {family.signature()}."
             )
-        values = tuple(given.get(p.name, p.default if p.default is not None else 0.0) for p in family.parameters)
-        family.check(values)
-        kind = ScipyIntegers if family.discrete else ScipyReals
-        return kind(family.freeze(values), family.text(values), self._name)
+        ranges = [given.get(p.name) or _Range(*[p.default or 0.0] * 2) for p in family.parameters]
+        values = tuple(one.low for one in ranges)
+        if all(one.low == one.high for one in ranges):
+            family.check(values)
+            kind = ScipyIntegers if family.discrete else ScipyReals
+            return kind(family.freeze(values), family.text(values), self._name)
+        return make_box(family, [(one.low, one.high) for one in ranges])
 
     def _categorical(self, arguments: list[_Argument]) -> Labels:
         if not arguments:
@@ -278,11 +337,34 @@ class _Reader:
         labels: list[Hashable] = []
         values: list[float] = []
         for index, argument in enumerate(arguments):
-            if isinstance(argument.value, Distribution):
-                raise self.error("categorical takes numbers, not a distribution", argument.place)
+            if not isinstance(argument.value, float):
+                raise self.error("categorical takes numbers, not a distribution or a range", argument.place)
             labels.append(argument.label if all(named) else index)
             values.append(argument.value)
         return Labels(labels, values, self._name)
+
+    def _set(self, word: str, arguments: list[_Argument]) -> Hypothesis:
+        values = [argument.value for argument in arguments]
+        if word == "any_of":
+            parts = [as_hypothesis(each) for each in values if isinstance(each, Distribution | Hypothesis)]
+            if len(parts) != len(values) or len(parts) < 2:
+                raise InvalidDistribution(
+                    f"{self._name}: any_of takes two distributions or more: write any_of(normal(0, 1), normal(1, 1))."
+                )
+            return union(parts, self._name)
+        label = "distance" if word == "near" else "share"
+        if (
+            len(values) != 2
+            or not isinstance(values[0], Distribution | Hypothesis)
+            or not isinstance(values[1], float)
+            or arguments[0].label is not None
+            or arguments[1].label not in (None, label)
+        ):
+            raise InvalidDistribution(
+                f"{self._name}: {word} takes a distribution and a number between 0 and 1: write "
+                f"{word}(normal(0, 1), {label}=0.02)."
+            )
+        return corrupted(word, as_hypothesis(values[0]), values[1], label)
 
     def _mixture(self, arguments: list[_Argument]) -> Distribution:
         weights = [argument.value for argument in arguments[::2]]
@@ -290,7 +372,7 @@ class _Reader:
         fine = (
             len(weights) == len(parts) > 0
             and 2 * len(parts) == len(arguments)
-            and not any(isinstance(weight, Distribution) for weight in weights)
+            and all(isinstance(weight, float) for weight in weights)
             and all(argument.label is None for argument in arguments)
         )
         if not fine:
@@ -377,8 +459,14 @@ def as_distribution(given: Any, name: str = "distribution") -> Distribution:
     """
     if isinstance(given, Distribution):
         return given
-    if isinstance(given, str):
-        return parse(given, name)
+    found = parse(given, name) if isinstance(given, str) else given
+    if isinstance(found, Hypothesis):
+        raise InvalidDistribution(
+            f"{name}={found.describe()} is a set of distributions: one distribution is needed here. "
+            "Fix its parameters, as in 'normal(0, 1)'."
+        )
+    if isinstance(found, Distribution):
+        return found
     if isinstance(given, Mapping):
         return Labels.from_mapping(given, name)
     if isinstance(given, (bool, int, float, complex, bytes, set, frozenset)) or given is None:
@@ -395,6 +483,47 @@ def as_distribution(given: Any, name: str = "distribution") -> Distribution:
     if isinstance(given, Iterable):
         return Labels.from_array(list(given), name)
     raise InvalidDistribution(f"{name} of type {type(given).__name__} is not a distribution. {ACCEPTED}")
+
+
+def as_hypothesis(given: Any, name: str = "hypothesis") -> Hypothesis:
+    """``given`` as a set of distributions; one distribution is the smallest set.
+
+    >>> as_hypothesis("normal(mean<=0, sd=1)"), as_hypothesis([0.5, 0.5])
+    (normal(mean<=0, sd=1), [0.5, 0.5])
+    """
+    if isinstance(given, Hypothesis):
+        return given
+    if isinstance(given, str):
+        found = parse(given, name)
+        return found if isinstance(found, Hypothesis) else Single(found)
+    return Single(as_distribution(given, name))
+
+
+def near(centre: Any, distance: float) -> Hypothesis:
+    """Every distribution within total variation ``distance`` of ``centre``.
+
+    >>> near("normal(0, 1)", 0.02)
+    near(normal(0, 1), 0.02)
+    """
+    return corrupted("near", as_hypothesis(centre, "centre"), distance, "distance")
+
+
+def contaminated(centre: Any, share: float) -> Hypothesis:
+    """All but a ``share`` of the records come from ``centre``, the others from anywhere.
+
+    >>> contaminated("poisson(3)", 0.05)
+    contaminated(poisson(3), 0.05)
+    """
+    return corrupted("contaminated", as_hypothesis(centre, "centre"), share, "share")
+
+
+def any_of(*parts: Any) -> Hypothesis:
+    """One of these: distributions, or sets of them.
+
+    >>> any_of("bernoulli(p<=0.28)", "bernoulli(p>=0.32)")
+    any_of(bernoulli(p<=0.28), bernoulli(p>=0.32))
+    """
+    return union([as_hypothesis(part, f"part {index + 1}") for index, part in enumerate(parts)], "any_of")
 
 
 def mixture(weights: ArrayLike, parts: Sequence[Any], name: str = "mixture") -> Distribution:

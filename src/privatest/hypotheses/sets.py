@@ -33,7 +33,19 @@ from privatest.hypotheses.integers import ScipyIntegers
 from privatest.hypotheses.reals import ScipyReals
 from privatest.vectors import Floats
 
-__all__ = ["AnyOf", "Box", "Hypothesis", "Leaf", "Single", "Spoil", "Spoiled", "corrupted", "member_of"]
+__all__ = [
+    "AnyOf",
+    "Box",
+    "Hypothesis",
+    "Leaf",
+    "Single",
+    "Spoil",
+    "Spoiled",
+    "corrupted",
+    "make_box",
+    "member_of",
+    "union",
+]
 
 Side = Literal["low", "high"]
 
@@ -115,7 +127,7 @@ class Leaf:
         return 1 - math.prod(1 - spoil.share for spoil in self.spoils)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Single(Hypothesis):
     """One distribution."""
 
@@ -136,7 +148,7 @@ class Single(Hypothesis):
         return [Leaf(self.distribution)]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Spoiled(Hypothesis):
     """A set some share of whose records is not as it should be."""
 
@@ -159,7 +171,7 @@ class Spoiled(Hypothesis):
         return [Leaf(leaf.of, (*leaf.spoils, self.spoil)) for leaf in self.centre.leaves()]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class AnyOf(Hypothesis):
     """One of several sets."""
 
@@ -181,7 +193,7 @@ class AnyOf(Hypothesis):
         return [leaf for part in self.parts for leaf in part.leaves()]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Box(Hypothesis):
     """Members of a family whose parameters lie between ends, which may be infinite; equal ends fix a parameter."""
 
@@ -318,3 +330,44 @@ def corrupted(kind: str, centre: Hypothesis, share: Any, name: str) -> Spoiled:
             f"{kind}: {name}={shown(share)} must lie between 0 and 1, such as 0.02 for 2% of the records."
         )
     return Spoiled(centre, Spoil(kind, number))
+
+
+def union(parts: Sequence[Hypothesis], name: str) -> AnyOf:
+    """``any_of`` these."""
+    if len(parts) < 2:
+        raise InvalidDistribution(f"{name}: any_of takes two distributions or more, not {len(parts)}.")
+    kinds = {part.kind for part in parts}
+    if len(kinds) > 1:
+        raise InvalidDistribution(
+            f"{name}: the parts of any_of must be of one kind, not {' and '.join(sorted(kinds))}: a record cannot be both."
+        )
+    return AnyOf(tuple(parts))
+
+
+def make_box(family: Family, ranges: Sequence[tuple[float, float]]) -> Box:
+    """The members of a family with parameters in these ranges; an infinite end means as far as the family goes."""
+    lows, highs = [], []
+    for parameter, (low, high) in zip(family.parameters, ranges, strict=True):
+        rule, holds = parameter.rule
+        least, most = _limits(holds)
+        for end in (low, high):
+            if math.isfinite(end) and not holds(end):
+                raise InvalidDistribution(
+                    f"{family.name}: {parameter.name}={number_text(end)} must be {rule}, in {family.signature()}."
+                )
+        lows.append(least if math.isinf(low) else low)
+        highs.append(most if math.isinf(high) else high)
+    box = Box(family, tuple(lows), tuple(highs))
+    if family.name == "uniform" and not box.high[0] < box.low[1]:
+        raise InvalidDistribution(
+            f"uniform: low up to {number_text(box.high[0])} must stay below high from {number_text(box.low[1])} on."
+        )
+    return box
+
+
+def _limits(holds: Callable[[float], bool]) -> tuple[float, float]:
+    """Between which numbers a parameter's rule holds; the ends themselves may be left out."""
+    least = next(
+        end for end, inside in ((-math.inf, -1e300), (0.0, 1e-9), (1.0, 1.0 + 1e-9), (1.0, 1.0)) if holds(inside)
+    )
+    return least, math.inf if holds(2.0**52) else 1.0

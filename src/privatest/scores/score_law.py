@@ -148,8 +148,8 @@ def worst_laws(score: Score, leaf: Leaf, side: Side, error: Callable[[Floats], f
         error: of a test under a law of the score; it must grow as the law gets lower (higher).
 
     Guarantees: for every member of the leaf there is a law here whose error is at least the member's, whatever test
-    looks at it; for the test that ``error`` belongs to, the largest is at most SLACK above the error of a member, unless
-    MOST_BOXES parts of the box did not suffice for that.
+    looks at it; for the test that ``error`` belongs to, the largest is at most SLACK above the error of a member,
+    unless MOST_BOXES parts of the box did not suffice for that.
     """
 
     def worst(law: Floats) -> Floats:
