@@ -177,15 +177,24 @@ class PrivateTest(Design[Release]):
                 return np.maximum(np.diff(first), 0.0), np.maximum(np.diff(second), 0.0)
         return self.null_total.masses(edges), self.alternative_total.masses(edges)
 
+    def _totals(self, laws: Sequence[Floats]) -> list[NoisyTotal]:
+        return [NoisyTotal(self.scale * self.score.support - self.shift, law, self.n, self.noise) for law in laws]
+
+    @cached_property
+    def null_totals(self) -> list[NoisyTotal]:
+        """Laws of the noisy total of which one is at least as bad as any member of the null; one if P is no set."""
+        return [self.null_total, *self._totals(self.score.other_null_laws)]
+
     @cached_property
     def alpha(self) -> float:
-        """Type I error, exact: probability of "alternative" under P."""
-        return self.null_total.cdf(self.cutoff)
+        """Type I error, exact: probability of "alternative" under P, or the largest over a set of distributions."""
+        return max(total.cdf(self.cutoff) for total in self.null_totals)
 
     @cached_property
     def beta(self) -> float:
-        """Type II error, exact: probability of "null" under Q."""
-        return self.alternative_total.sf(self.cutoff)
+        """Type II error, exact: probability of "null" under Q, or the largest over a set of distributions."""
+        others = self._totals(self.score.other_alternative_laws)
+        return max(total.sf(self.cutoff) for total in [self.alternative_total, *others])
 
     @property
     def advantage(self) -> float:
@@ -263,7 +272,7 @@ class PrivateTest(Design[Release]):
         statistic = pvalue = None
         if self.private:
             statistic = float(self._nats(noisy))
-            pvalue = self.null_total.cdf(noisy)
+            pvalue = max(total.cdf(noisy) for total in self.null_totals)
         return Release(decision, statistic, pvalue, self.epsilon, self.n, self.name, self.neighbours, simulated)
 
     def plot(self, ax: Axes | None = None, *, release: Release | None = None) -> Axes:
@@ -436,18 +445,23 @@ def _kept(score: Score, n: int, found: Shifted, alpha: float) -> Shifted:
 
     Invariant: the error is at most alpha at `low` and above it at `high`.
     """
-    total = NoisyTotal(found.scale * score.support - found.shift, score.null_law, n, found.noise)
-    if total.cdf(found.cutoff) <= alpha:
+    scores = found.scale * score.support - found.shift
+    totals = [NoisyTotal(scores, law, n, found.noise) for law in score.null_laws]
+
+    def error(cutoff: Fraction | int) -> float:
+        return max(total.cdf(cutoff) for total in totals)
+
+    if error(found.cutoff) <= alpha:
         return found
     high = math.floor(found.cutoff)
     step = found.scale
     low = high - step
-    while total.cdf(low) > alpha:
+    while error(low) > alpha:
         high, step = low, 2 * step
         low = high - step
     while high - low > 1:
         middle = (low + high) // 2
-        if total.cdf(middle) <= alpha:
+        if error(middle) <= alpha:
             low = middle
         else:
             high = middle
@@ -518,8 +532,10 @@ def calibrated_noise(kind: str, score: Score, epsilon: Fraction, clamp: tuple[Nu
 def calibrated_cutoff(score: Score, noise: Noise, n: int, alpha: float | None) -> Fraction:
     """The cutoff of the largest advantage, or the largest one whose type I error is at most alpha."""
     score.check_total(n)
-    curves = Curves(score.support, score.null_law, score.alternative_law, n, noise)
-    return curves.best_cutoff() if alpha is None else curves.cutoff_for_alpha(alpha)
+    if alpha is None:
+        return Curves(score.support, score.null_law, score.alternative_law, n, noise).best_cutoff()
+    laws = score.null_laws
+    return min(Curves(score.support, law, score.alternative_law, n, noise).cutoff_for_alpha(alpha) for law in laws)
 
 
 def paper_clamp(pair: Pair, epsilon: Fraction) -> tuple[Number, Number]:

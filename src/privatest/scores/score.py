@@ -306,6 +306,7 @@ def cells_from_dict(document: dict[str, Any]) -> Cells:
 FEW_VALUES = 16
 """With so few values the exact law of a total is quick, and a coarse lattice is enough."""
 LARGEST_TOTAL = 2**63 - 1
+OTHERS = ("other_null_laws", "other_alternative_laws")
 
 
 @dataclass(frozen=True, eq=False)
@@ -324,7 +325,10 @@ class Score:
         table: the score of each cell, then that of the odd cell.
         origin, step: what a score stands for.
         support: the scores that P or Q ever produces, in increasing order.
-        null_law, alternative_law: their probabilities under P and under Q.
+        null_law, alternative_law: their probabilities under P and under Q; where P or Q is a set, laws that are the worst
+            of it for the test that the score was made for.
+        other_null_laws, other_alternative_laws: further laws of such a set. Every member's law is stochastically at least
+            (for Q: at most) one of all of these.
     """
 
     cells: Cells
@@ -334,10 +338,22 @@ class Score:
     support: Integers
     null_law: Floats
     alternative_law: Floats
+    other_null_laws: tuple[Floats, ...] = ()
+    other_alternative_laws: tuple[Floats, ...] = ()
 
     def __post_init__(self) -> None:
-        for array in (self.table, self.support, self.null_law, self.alternative_law):
+        for array in (self.table, self.support, *self.null_laws, *self.alternative_laws):
             array.setflags(write=False)
+
+    @property
+    def null_laws(self) -> tuple[Floats, ...]:
+        """All laws that stand for the null hypothesis, the worst first."""
+        return self.null_law, *self.other_null_laws
+
+    @property
+    def alternative_laws(self) -> tuple[Floats, ...]:
+        """All laws that stand for the alternative, the worst first."""
+        return self.alternative_law, *self.other_alternative_laws
 
     @cached_property
     def low(self) -> int:
@@ -407,6 +423,7 @@ class Score:
             "support": self.support.tolist(),
             "null_law": self.null_law.tolist(),
             "alternative_law": self.alternative_law.tolist(),
+            **{name: [law.tolist() for law in laws] for name in OTHERS if (laws := getattr(self, name))},
         }
 
     @classmethod
@@ -418,7 +435,8 @@ class Score:
             support = integers_from_json(document["support"])
             laws = [numbers_from_json(document[key]) for key in ("null_law", "alternative_law")]
             origin, step = (fraction_from_json(document[key]) for key in ("origin", "step"))
-            score = cls(cells, table, origin, step, support, *laws)
+            others = [tuple(numbers_from_json(law) for law in document.get(name, ())) for name in OTHERS]
+            score = cls(cells, table, origin, step, support, *laws, *others)
         except InvalidDocument:
             raise
         except (KeyError, TypeError, ValueError, OverflowError, ZeroDivisionError) as error:
@@ -429,7 +447,7 @@ class Score:
             raise InvalidDocument(f"The step {score.step} of the score must be greater than 0.")
         if len(support) == 0 or np.any(support[1:] <= support[:-1]) or not np.all(np.isin(support, table)):
             raise InvalidDocument("The support of the score's laws is not a set of its scores.")
-        for law in laws:
+        for law in (*score.null_laws, *score.alternative_laws):
             fits = law.shape == support.shape and bool(np.all(law >= 0)) and abs(math.fsum(law) - 1) < 1e-9
             if not fits:
                 raise InvalidDocument("A law of the score is not a probability over its scores.")
