@@ -100,6 +100,7 @@ class PrivateTest(Design[Release]):
     scale: int = 1
     shift: int = 0
     budget: Fraction | None = None
+    worst_members: tuple[str, str] | None = None
 
     def __post_init__(self) -> None:
         if self.neighbours not in NEIGHBOURS:
@@ -122,6 +123,16 @@ class PrivateTest(Design[Release]):
                 f"{self.sensitivity} apart, more than "
                 f"epsilon={self.epsilon:g}. Use more noise or a narrower clamp."
             )
+
+    @property
+    def worst_null(self) -> str:
+        """The member of the null under which the type I error is the largest that was found; P if it is no set."""
+        return self.worst_members[0] if self.worst_members else self.null
+
+    @property
+    def worst_alternative(self) -> str:
+        """The member of the alternative under which the type II error is the largest that was found."""
+        return self.worst_members[1] if self.worst_members else self.alternative
 
     @property
     def private(self) -> bool:
@@ -312,6 +323,7 @@ class PrivateTest(Design[Release]):
             "alternative": self.alternative,
             "epsilon": self.epsilon if self.private else "inf",
             **({} if self.budget is None else {"budget": str(self.budget)}),
+            **({} if self.worst_members is None else {"worst_members": list(self.worst_members)}),
             "n": self.n,
             "neighbours": self.neighbours,
             "max_rows_per_unit": self.max_rows_per_unit,
@@ -339,6 +351,7 @@ class PrivateTest(Design[Release]):
             cutoff=fraction_from_json(document["cutoff"]),
             epsilon=epsilon,
             budget=fraction_from_json(document["budget"]) if "budget" in document else None,
+            worst_members=_members_from_json(document.get("worst_members")),
             **fields,
         )
 
@@ -354,6 +367,15 @@ class PrivateTest(Design[Release]):
             f"clamp=({low:.6g}, {high:.6g}), width={self.score.width}, noise={self.noise.describe()}, "
             f"threshold={self.threshold:.6g}, neighbours={self.neighbours!r}{rows})"
         )
+
+
+def _members_from_json(value: Any) -> tuple[str, str] | None:
+    if value is None:
+        return None
+    first, second = value
+    if not isinstance(first, str) or not isinstance(second, str):
+        raise InvalidDocument(f"worst_members={shown(value)} must be two texts.")
+    return first, second
 
 
 _ROUNDS = 6

@@ -403,7 +403,7 @@ def make_pair(null: Any, alternative: Any) -> Pair:
     0.2
     """
     p, q = as_distribution(null, "null"), as_distribution(alternative, "alternative")
-    pair = _match(p, q)
+    pair = matched(p, q)
     if pair.total_variation < SAME:
         raise NothingToTest(
             f"null {p.describe()} and alternative {q.describe()} are the same distribution: there is nothing to test."
@@ -411,7 +411,8 @@ def make_pair(null: Any, alternative: Any) -> Pair:
     return pair
 
 
-def _match(p: Distribution, q: Distribution) -> Pair:
+def matched(p: Distribution, q: Distribution) -> Pair:
+    """P and Q on their common domain, whether or not they are the same."""
     if isinstance(p, Reals) and isinstance(q, Reals):
         return ContinuousPair(p, q)
     if isinstance(p, Reals) or isinstance(q, Reals):

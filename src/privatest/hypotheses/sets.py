@@ -28,7 +28,7 @@ import numpy as np
 
 from privatest.errors import InvalidDistribution, shown
 from privatest.hypotheses.distribution import Distribution, Numbers
-from privatest.hypotheses.families import Family, number_text
+from privatest.hypotheses.families import FAMILIES, Family, number_text
 from privatest.hypotheses.integers import ScipyIntegers
 from privatest.hypotheses.reals import ScipyReals
 from privatest.vectors import Floats
@@ -44,6 +44,7 @@ __all__ = [
     "corrupted",
     "make_box",
     "member_of",
+    "nearest_members",
     "union",
 ]
 
@@ -266,14 +267,20 @@ class Box(Hypothesis):
         if not missing:
             cdf = self.member(values).cdf(x)
             return cdf, cdf
-        # The cdf moves one way as the parameter goes to its limit: beyond the last member it goes on in that way.
-        near, nearer = (list(values), list(values))
+        # The cdf moves one way as a parameter goes to its limit, the others staying where they are: beyond the last member
+        # it goes on in that way, as far as 0 or 1.
+        near = list(values)
         for i in missing:
-            other = self.high[i] if values[i] == self.low[i] else self.low[i]
-            near[i], nearer[i] = _towards(values[i], other, 1.0), _towards(values[i], other, 16.0)
-        first, second = self.member(near).cdf(x), self.member(nearer).cdf(x)
-        rising = _direction(second - first)
-        return np.where(rising < 0, 0.0, second), np.where(rising > 0, 1.0, second)
+            near[i] = _towards(values[i], self._other_end(i, values[i]), 1.0)
+        lower = upper = self.member(near).cdf(x)
+        for i in missing:
+            nearer = [*near[:i], _towards(values[i], self._other_end(i, values[i]), 16.0), *near[i + 1 :]]
+            rising = _direction(self.member(nearer).cdf(x) - self.member(near).cdf(x))
+            lower, upper = np.where(rising < 0, 0.0, lower), np.where(rising > 0, 1.0, upper)
+        return lower, upper
+
+    def _other_end(self, which: int, end: float) -> float:
+        return self.high[which] if end == self.low[which] else self.low[which]
 
 
 def member_of(family: Family, values: tuple[float, ...]) -> Numbers:
@@ -339,7 +346,7 @@ def union(parts: Sequence[Hypothesis], name: str) -> AnyOf:
     kinds = {part.kind for part in parts}
     if len(kinds) > 1:
         raise InvalidDistribution(
-            f"{name}: the parts of any_of must be of one kind, not {' and '.join(sorted(kinds))}: a record cannot be both."
+            f"{name}: the parts of any_of must be of one kind, not {' and '.join(sorted(kinds))}."
         )
     return AnyOf(tuple(parts))
 
@@ -371,3 +378,52 @@ def _limits(holds: Callable[[float], bool]) -> tuple[float, float]:
         end for end, inside in ((-math.inf, -1e300), (0.0, 1e-9), (1.0, 1.0 + 1e-9), (1.0, 1.0)) if holds(inside)
     )
     return least, math.inf if holds(2.0**52) else 1.0
+
+
+def parameters_of(law: Distribution) -> tuple[Family, tuple[float, ...]] | None:
+    """The family of a distribution that has a name, and its parameters in it."""
+    name, _, words = (law.spec or "").rstrip(")").partition("(")
+    if name not in FAMILIES:
+        return None
+    return FAMILIES[name], tuple(float(word) for word in words.split(",")) if words else ()
+
+
+def nearest_members(
+    null: Distribution | Box, alternative: Distribution | Box
+) -> list[tuple[Distribution, Distribution]]:
+    """Members of two sets that are hard to tell apart: the hardest ones are among them, where one family has both."""
+    boxes = [_as_box(each) for each in (null, alternative)]
+    if boxes[0] is not None and boxes[1] is not None and boxes[0].family == boxes[1].family:
+        choices = [
+            _closest(ends) for ends in zip(boxes[0].low, boxes[0].high, boxes[1].low, boxes[1].high, strict=True)
+        ]
+        found: list[tuple[Distribution, Distribution]] = []
+        for values in itertools.product(*choices):
+            first, second = (tuple(pair[side] for pair in values) for side in (0, 1))
+            found.append((boxes[0].member(first), boxes[1].member(second)))
+        return found
+    return list(itertools.product(_some_members(null), _some_members(alternative)))
+
+
+def _as_box(law: Distribution | Box) -> Box | None:
+    if isinstance(law, Box):
+        return law
+    known = parameters_of(law)
+    return None if known is None else Box(known[0], known[1], known[1])
+
+
+def _some_members(law: Distribution | Box) -> list[Distribution]:
+    if isinstance(law, Distribution):
+        return [law]
+    rules = [parameter.rule[1] for parameter in law.family.parameters]
+    fine = [values for values in law.corners() if all(rule(v) for rule, v in zip(rules, values, strict=True))]
+    return [law.member(values) for values in [*fine, law.middle]]
+
+
+def _closest(ends: tuple[float, float, float, float]) -> list[tuple[float, float]]:
+    """Values of one parameter, of the null and of the alternative, that are as near to each other as can be."""
+    low, high = max(ends[0], ends[2]), min(ends[1], ends[3])
+    if low > high:  # the ranges do not meet
+        return [(ends[1], ends[2]) if ends[1] < ends[2] else (ends[0], ends[3])]
+    inner = [_between(low, high), *(end for end in (low, high) if math.isfinite(end))]
+    return [(value, value) for value in dict.fromkeys(inner)]

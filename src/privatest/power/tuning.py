@@ -22,6 +22,7 @@ from privatest.decision import PrivateTest
 from privatest.decision.private_test import (
     KINDS,
     PRIVATE_KINDS,
+    calibrated_cutoff,
     calibrated_noise,
     from_score,
     kind_score,
@@ -29,8 +30,11 @@ from privatest.decision.private_test import (
     unclamped,
 )
 from privatest.errors import Infeasible, InvalidInput, shown
-from privatest.hypotheses import ContinuousPair, DiscretePair, Pair, make_pair
+from privatest.hypotheses import ContinuousPair, DiscretePair, Pair
+from privatest.hypotheses.question import Question, make_question
+from privatest.hypotheses.sets import Leaf
 from privatest.laws.curves import Curves
+from privatest.power.worst_case import worst_score
 from privatest.privacy import Tulap
 from privatest.privacy.noise import REPLACE, Neighbourhood, make_neighbourhood
 from privatest.rational import Number, rational
@@ -114,6 +118,7 @@ class Profile:
     ratios: Floats
     p: Floats
     q: Floats
+    parts: tuple[Leaf, Leaf] | None = None
 
     def curves(self, clamp: tuple[float, float], epsilon: Fraction, n: int, around: Neighbourhood = REPLACE) -> Curves:
         """Error rates of the tight test with this clamp, on a coarse lattice."""
@@ -129,7 +134,10 @@ class Profile:
         null, alternative = (np.bincount(place, weights=mass, minlength=len(support)) for mass in (self.p, self.q))
         centre = (self.centre(clamp) - low) * (units / (high - low))
         noise = Tulap(epsilon, math.ceil(around.extent(0, units, centre) - 1e-9))
-        return Curves(support, null.astype(np.float64), alternative.astype(np.float64), n, noise)
+        laws = null.astype(np.float64), alternative.astype(np.float64)
+        if self.parts is not None:
+            laws = self.parts[0].worst(laws[0], "low"), self.parts[1].worst(laws[1], "high")
+        return Curves(support, *laws, n, noise)
 
     @cached_property
     def typical(self) -> float:
@@ -152,7 +160,8 @@ class Profile:
         values = np.clip(self.ratios, *clamp)
         means = [float(np.sum(mass * values)) for mass in (self.p, self.q)]
         spreads = [float(np.sum(m * (values - mean) ** 2)) for m, mean in zip((self.p, self.q), means, strict=True)]
-        return means[0] - means[1], spreads[0], spreads[1]
+        lost = 0.0 if self.parts is None else sum(part.share for part in self.parts) * float(values[-1] - values[0])
+        return means[0] - means[1] - lost, spreads[0], spreads[1]
 
 
 def profile_of(pair: Pair) -> Profile:
@@ -289,12 +298,14 @@ class Family:
     threshold: Fraction | None
     goal: Goal
     around: Neighbourhood = REPLACE
+    question: Question | None = None
+    """Where null or alternative is a set; ``pair`` has the members that are the hardest to tell apart."""
 
     def test(self, n: int) -> PrivateTest:
         """The test on n records."""
         if self.kind not in PRIVATE_KINDS:
             return unclamped(self.pair, n, self.kind, threshold=self.threshold, alpha=self.goal.alpha)
-        return from_score(
+        made = from_score(
             self.pair,
             self.score_for(n),
             self.epsilon,
@@ -305,11 +316,17 @@ class Family:
             alpha=self.goal.alpha,
             around=self.around,
         )
+        if self.question is None:
+            return made
+        worst = self.__dict__["_worst"][self.clamp_for(n), n]
+        null, alternative = self.question.null.describe(), self.question.alternative.describe()
+        return replace(made, null=null, alternative=alternative, worst_members=worst)
 
     @cached_property
     def profile(self) -> Profile:
         """The law of the unclamped ratio."""
-        return profile_of(self.pair)
+        profile = profile_of(self.pair)
+        return profile if self.question is None else replace(profile, parts=self.question.parts)
 
     @cached_property
     def paper(self) -> GivenClamp:
@@ -337,15 +354,33 @@ class Family:
         known: dict[GivenClamp, Score] = self.__dict__.setdefault("_scores", {})
         if ends not in known:
             known[ends] = kind_score(self.pair, self.kind, ends)
-        return known[ends]
+        return known[ends] if self.question is None else self._worst_score(self.question, known[ends], ends, n)
+
+    def _worst_score(self, question: Question, score: Score, ends: GivenClamp, n: int) -> Score:
+        """The score with the worst laws of the sets for the test on n records."""
+        known: dict[tuple[GivenClamp, int], Score] = self.__dict__.setdefault("_worst_scores", {})
+        if (ends, n) not in known:
+            noise = calibrated_noise(self.kind, score, self.epsilon, ends, self.around.rows)
+
+            def cutoff_of(made: Score) -> Fraction:
+                if self.threshold is None and (self.goal.alpha is not None or self.kind == "tight"):
+                    return calibrated_cutoff(made, noise, n, self.goal.alpha)
+                return made.lattice_threshold(self.threshold or Fraction(0), n)
+
+            found, *worst = worst_score(question, score, noise, n, cutoff_of)
+            known[ends, n] = found
+            self.__dict__.setdefault("_worst", {})[ends, n] = tuple(worst)
+        return known[ends, n]
 
     def margin(self, n: int) -> float:
         """By how much the test on n records exceeds the goal, exactly; negative where it falls short."""
         calibrated = self.threshold is None and (self.kind == "tight" or self.goal.alpha is not None)
-        if not calibrated or self.kind not in PRIVATE_KINDS or self.around.kind != "replace":
+        several = (
+            self.question is not None and len(self.score_for(n).null_laws + self.score_for(n).alternative_laws) > 2
+        )
+        if several or not calibrated or self.kind not in PRIVATE_KINDS or self.around.kind != "replace":
             test = self.test(n)
             return self.goal.surplus(test.alpha, test.beta)
-        score = self.score_for(n)
         noise = calibrated_noise(self.kind, score, self.epsilon, self.clamp_for(n), self.around.rows)
         return self.goal.margin(Curves(score.support, score.null_law, score.alternative_law, n, noise))
 
@@ -408,7 +443,12 @@ def make_family(
         raise InvalidInput(
             f"{name}={shown(value)} does not apply to test={test!r}, which is not private. Leave it out."
         )
-    return Family(make_pair(null, alternative), budget, test, clamp, level, goal, around)
+    asked = make_question(null, alternative)
+    if asked.simple:
+        return Family(asked.pair, budget, test, clamp, level, goal, around)
+    if test not in PRIVATE_KINDS:
+        raise InvalidInput(f"test={test!r} is for two distributions, not for sets of them. Use test='tight'.")
+    return Family(asked.pair, budget, test, clamp, level, goal, around, asked)
 
 
 def _given_clamp(clamp: Any) -> GivenClamp:

@@ -364,4 +364,5 @@ def score_with_laws(
     visited = p + q > 0
     support, place = np.unique(table[:-1][visited], return_inverse=True)
     laws = [np.bincount(place, weights=mass[visited], minlength=len(support)) for mass in (p, q)]
-    return Score(cells, table, origin, step, support, *(law / math.fsum(law) for law in laws))
+    null, alternative = (law / math.fsum(law) for law in laws)
+    return Score(cells, table, origin, step, support, null, alternative)

@@ -325,10 +325,10 @@ class Score:
         table: the score of each cell, then that of the odd cell.
         origin, step: what a score stands for.
         support: the scores that P or Q ever produces, in increasing order.
-        null_law, alternative_law: their probabilities under P and under Q; where P or Q is a set, laws that are the worst
-            of it for the test that the score was made for.
-        other_null_laws, other_alternative_laws: further laws of such a set. Every member's law is stochastically at least
-            (for Q: at most) one of all of these.
+        null_law, alternative_law: their probabilities under P and under Q; where P or Q is a set, its worst law for the
+            test that the score was made for.
+        other_null_laws, other_alternative_laws: further laws of such a set. Every member's law is stochastically at
+            least (for Q: at most) one of all of these.
     """
 
     cells: Cells
@@ -436,7 +436,7 @@ class Score:
             laws = [numbers_from_json(document[key]) for key in ("null_law", "alternative_law")]
             origin, step = (fraction_from_json(document[key]) for key in ("origin", "step"))
             others = [tuple(numbers_from_json(law) for law in document.get(name, ())) for name in OTHERS]
-            score = cls(cells, table, origin, step, support, *laws, *others)
+            score = cls(cells, table, origin, step, support, laws[0], laws[1], others[0], others[1])
         except InvalidDocument:
             raise
         except (KeyError, TypeError, ValueError, OverflowError, ZeroDivisionError) as error:

@@ -1,0 +1,81 @@
+"""What is asked: a null and an alternative, distributions or sets, and the members that are hardest to tell apart."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from privatest.errors import NothingToTest
+from privatest.hypotheses.convert import as_hypothesis, make_pair, matched
+from privatest.hypotheses.distribution import Distribution, Pair
+from privatest.hypotheses.families import number_text
+from privatest.hypotheses.sets import Box, Hypothesis, Leaf, nearest_members
+
+__all__ = ["Question", "make_question"]
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """P or Q.
+
+    Attributes:
+        null, alternative: sets of distributions; one distribution is the smallest set.
+        pair: a member of each, the hardest to tell apart that were found; the score is their ratio.
+        parts: the parts of null and alternative that these are members of.
+    """
+
+    null: Hypothesis
+    alternative: Hypothesis
+    pair: Pair
+    parts: tuple[Leaf, Leaf]
+
+    @property
+    def simple(self) -> bool:
+        """Whether both are single distributions."""
+        leaves = [side.leaves() for side in (self.null, self.alternative)]
+        return all(len(side) == 1 and isinstance(side[0].of, Distribution) and not side[0].spoils for side in leaves)
+
+
+def make_question(null: Any, alternative: Any) -> Question:
+    """The question a user asks, with sets that do not overlap."""
+    first, second = as_hypothesis(null, "null"), as_hypothesis(alternative, "alternative")
+    leaves = [(one, other) for one in first.leaves() for other in second.leaves()]
+    if len(leaves) == 1 and all(isinstance(leaf.of, Distribution) for leaf in leaves[0]):
+        pair = make_pair(leaves[0][0].of, leaves[0][1].of)
+        found = pair.total_variation, pair, leaves[0]
+    else:
+        found = min((_nearest(*parts) for parts in leaves), key=lambda entry: entry[0])
+    apart, pair, parts = found
+    shares = sum(part.share for part in parts)
+    if apart <= shares:
+        raise NothingToTest(
+            f"null {first.describe()} and alternative {second.describe()} overlap: {pair.null.describe()} and "
+            f"{pair.alternative.describe()} are {apart:.4g} apart in total variation, so from "
+            f"{number_text(float(f'{apart / 2:.3g}'))} on either side nothing can be told apart. Use smaller distances."
+        )
+    return Question(first, second, pair, parts)
+
+
+def _nearest(one: Leaf, other: Leaf) -> tuple[float, Pair, tuple[Leaf, Leaf]]:
+    """How far apart the nearest members are, less what spoils them; these members; and the parts they come from."""
+    overlap = _overlap(one.of, other.of)
+    if overlap is not None:
+        raise NothingToTest(f"null and alternative overlap: {overlap} belongs to both. Leave a gap between them.")
+    pairs = [matched(*members) for members in nearest_members(one.of, other.of)]
+    best = min(pairs, key=lambda pair: pair.total_variation)
+    if best.total_variation < 1e-14:
+        raise NothingToTest(
+            f"null and alternative overlap: {best.null.describe()} belongs to both. Leave a gap between them."
+        )
+    return best.total_variation, best, (one, other)
+
+
+def _overlap(one: Distribution | Box, other: Distribution | Box) -> str | None:
+    """What belongs to both boxes of one family, as text."""
+    if not isinstance(one, Box) or not isinstance(other, Box) or one.family != other.family:
+        return None
+    low = tuple(map(max, one.low, other.low))
+    high = tuple(map(min, one.high, other.high))
+    if any(a > b for a, b in zip(low, high, strict=True)):
+        return None
+    return Box(one.family, low, high).describe()
