@@ -267,8 +267,8 @@ class Box(Hypothesis):
         if not missing:
             cdf = self.member(values).cdf(x)
             return cdf, cdf
-        # The cdf moves one way as a parameter goes to its limit, the others staying where they are: beyond the last member
-        # it goes on in that way, as far as 0 or 1.
+        # The cdf moves one way as a parameter goes to its limit, the others staying where they are: beyond the last
+        # member it goes on in that way, as far as 0 or 1.
         near = list(values)
         for i in missing:
             near[i] = _towards(values[i], self._other_end(i, values[i]), 1.0)

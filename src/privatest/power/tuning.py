@@ -375,9 +375,8 @@ class Family:
     def margin(self, n: int) -> float:
         """By how much the test on n records exceeds the goal, exactly; negative where it falls short."""
         calibrated = self.threshold is None and (self.kind == "tight" or self.goal.alpha is not None)
-        several = (
-            self.question is not None and len(self.score_for(n).null_laws + self.score_for(n).alternative_laws) > 2
-        )
+        score = self.score_for(n)
+        several = len(score.null_laws) + len(score.alternative_laws) > 2
         if several or not calibrated or self.kind not in PRIVATE_KINDS or self.around.kind != "replace":
             test = self.test(n)
             return self.goal.surplus(test.alpha, test.beta)
