@@ -21,7 +21,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy import stats
 
 from privatest.documents import reading
 from privatest.errors import InvalidInput
@@ -156,5 +155,7 @@ def uniformity(symbols: int, n: int) -> Excess:
 
 def uniformity_mean(symbols: int, n: int) -> float:
     """E S for n uniform records: (k/m) v Bin(v; m, 1/k) (1 - 1/k) with v = floor(m/k) + 1."""
+    from scipy import stats  # late: it takes a second to import
+
     v = n // symbols + 1
     return symbols / n * v * float(stats.binom.pmf(v, n, 1 / symbols)) * (1 - 1 / symbols)
