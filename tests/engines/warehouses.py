@@ -99,6 +99,10 @@ def postgres_address(columns: Columns | pa.Table, _folder: Path) -> str:
     return new_table(definition, *zip(*(column.to_pylist() for column in table.columns), strict=True))
 
 
+SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"""For a JVM that serves tests: compile quickly rather than well, and collect garbage in one thread."""
+
+
 @cache
 def spark() -> Any:
     """One Spark session for all tests of this process."""
@@ -116,7 +120,7 @@ def spark() -> Any:
             "spark.sql.adaptive.enabled": "false",  # adapting makes several jobs of one
             "spark.driver.memory": "1g",
             "spark.log.level": "ERROR",
-            "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",  # tests are short: compile quickly
+            "spark.driver.extraJavaOptions": SHORT_LIVED,
         }
         builder = SparkSession.builder.master("local[1]")
         for name, value in settings.items():

@@ -89,6 +89,31 @@ def test_an_edit_of_any_column_is_found(used: Ledger, tamper: Tamper) -> None:
     assert {key: row for key, row in found.items() if row != key[0]} == {}
 
 
+@pytest.mark.parametrize("portion", [1, 4, 9, 2000])
+def test_rows_that_were_checked_before_are_compared_at_each_request(
+    used: Ledger, tamper: Tamper, portion: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One object that has found all in order: whatever changes then is found, and named, as by one that has not."""
+    monkeypatch.setattr("privatest.ledger.ledger.ROWS_AT_A_TIME", portion)
+    changes = {
+        **{
+            row: f"UPDATE {ROWS} SET time = '2020-01-01T00:00:00.000000+00:00' WHERE sequence = {row}"
+            for row in (1, 4, 9)
+        },
+        7: f"DELETE FROM {ROWS} WHERE sequence = 7",
+        2: f"DELETE FROM {ROWS} WHERE sequence > 1",
+    }
+    for row, change in changes.items():
+        used._check_all()
+        assert used._checked is not None
+        assert used._checked.head.rows == 9
+        with altered(tamper, change):
+            with pytest.raises(LedgerTampered) as caught:
+                used._check_all()
+            assert caught.value.sequence == row
+            assert used._checked is None
+
+
 def test_the_smallest_edit_is_found(used: Ledger, tamper: Tamper) -> None:
     for column in ("time", "epsilon", "spent", "release", "request"):
         with altered(tamper, f"UPDATE {ROWS} SET {column} = {column} || ' ' WHERE sequence = 6"):

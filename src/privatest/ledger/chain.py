@@ -130,6 +130,7 @@ Kind = Literal["grant", "charge", "release", "advance"]
 ADVANCE = "advance {:012d}"
 """How the n-th advance of a stream is spelt in its row: the database itself then refuses a second n-th one."""
 FORMAT = 1  # goes into every hash and into the head record
+COMPACT = json.JSONEncoder(ensure_ascii=True, separators=(",", ":"))
 SOURCE = "privatest/source"
 """Where a recorded release names what was read for it: no release of the package has a field of this name."""
 
@@ -167,8 +168,12 @@ class Row(NamedTuple):
 
     def digest(self) -> str:
         """sha256 over every column but the hash itself, hence also over the previous row's hash."""
-        content = json.dumps(["privatest/ledger", FORMAT, *self[:-1]], ensure_ascii=True, separators=(",", ":"))
+        content = COMPACT.encode(["privatest/ledger", FORMAT, *self[:-1]])
         return hashlib.sha256(content.encode("ascii")).hexdigest()
+
+    def as_read(self) -> bytes:
+        """Every column, the hash too, with its type: two rows that differ in anything differ in this."""
+        return repr(tuple(self)).encode("utf-8", "surrogatepass")
 
     def sealed(self) -> Row:
         """This row with its hash."""
@@ -301,9 +306,11 @@ class Chain:
     head: Head = EMPTY
     granted: dict[str, Fraction] = field(default_factory=dict)
     spent: dict[str, Fraction] = field(default_factory=dict)
-    charges: dict[tuple[str, str | None], Row] = field(default_factory=dict)
+    charges: dict[tuple[str, str | None], tuple[str, str]] = field(default_factory=dict)
     released: set[tuple[str, str | None]] = field(default_factory=set)
     advanced: dict[tuple[str, str | None], tuple[int, int, str]] = field(default_factory=dict)
+    read: Any = field(default_factory=hashlib.sha256)
+    """sha256 over the rows as they were read, by which they are known again."""
 
     def extend(self, row: Row) -> None:
         """Accept the next row or say what is wrong with it."""
@@ -320,6 +327,7 @@ class Chain:
         self.granted[row.dataset] = canonical(row.granted) or Fraction(0)
         self.spent[row.dataset] = canonical(row.spent) or Fraction(0)
         self.head = Head(row.sequence, row.hash)
+        self.read.update(row.as_read())
 
     def finish(self, head: Head) -> None:
         """Compare what was read with the head record."""
@@ -364,7 +372,7 @@ class Chain:
             return "is a charge without a request or a design"
         if key in self.charges:
             return f"charges the request {row.request!r} a second time"
-        self.charges[key] = row
+        self.charges[key] = row.epsilon, row.design
         return None if row.release is None else self.wrong_document(row)
 
     def wrong_release(self, row: Row, adds_up: bool) -> str | None:
@@ -374,7 +382,7 @@ class Chain:
             return "is a release that changes the running total"
         if charge is None:
             return "is a release without its charge"
-        if (charge.epsilon, charge.design) != (row.epsilon, row.design):
+        if charge != (row.epsilon, row.design):
             return "is a release of something else than was charged"
         if key in self.released:
             return f"is a second release of the request {row.request!r}"
@@ -395,7 +403,7 @@ class Chain:
             return "is an advance that changes the running total"
         if charge is None or key not in self.released:
             return "is the advance of a stream that never began"
-        if (charge.epsilon, charge.design) != (row.epsilon, row.design):
+        if charge != (row.epsilon, row.design):
             return "is an advance of something else than was charged"
         if row.kind != ADVANCE.format(steps + 1):
             return "is an advance out of turn"
