@@ -137,6 +137,8 @@ def main(chosen: list[str]) -> int:
     if higher:
         print(f"Not the lowest: {', '.join(higher)}. Write the lowest version that there is into pyproject.toml.")
         return 1
+    # Tests send it to children, which inherit that it is ignored where a shell started us in the background.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     began, failed, count = time.monotonic(), [], 0
     for run in runs(files(chosen or TESTS), os.cpu_count() or 1):
         count += 1
