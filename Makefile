@@ -95,5 +95,6 @@ $(MUTANTS): pyproject.toml | $(BIN)/python
 $(LOWEST)/.installed: pyproject.toml | $(BIN)/python
 	@rm -rf $(LOWEST) && $(BIN)/python -m venv $(LOWEST)
 	@$(LOWEST)/bin/python -m pip install --quiet --disable-pip-version-check uv
-	$(LOWEST)/bin/uv pip install --quiet --python $(LOWEST)/bin/python --resolution lowest-direct --editable '.[dev,bench,opendp]'
+	$(LOWEST)/bin/uv pip install --quiet --python $(LOWEST)/bin/python --compile-bytecode \
+		--resolution lowest-direct --editable '.[dev,bench,opendp]'
 	@touch $@

@@ -28,6 +28,9 @@ from privatest.hypotheses import make_pair
 from privatest.scores import Score, clamped_score
 from tests.engines.catalogue import HOSTILE, NUMERIC, SCORES, STRANGE, TEXT, by_hand, containers
 
+NUMPY_TEXT = hasattr(np.dtypes, "StringDType")
+"""numpy 2 has a type of its own for text."""
+
 PAIRS = {
     "line": (stats.norm(0, 1), stats.norm(1, 1)),
     "curve": (stats.norm(0, 1), stats.norm(0, 2)),
@@ -158,7 +161,7 @@ def test_every_container_gives_the_same_integer(name: str) -> None:
         expected = by_hand(case.score, records)
         found = {kind: total(case.score, make()) for kind, make in containers(records, text=bool(case.texts))}
         assert found == dict.fromkeys(found, expected)
-        assert len(found) >= 20
+        assert len(found) >= 19 + NUMPY_TEXT
 
 
 def test_the_catalogue_is_complete() -> None:
@@ -364,11 +367,13 @@ class TestTypesThatDoNotFit:
     @pytest.mark.parametrize("name", NUMERIC)
     def test_text_where_numbers_are_due(self, name: str) -> None:
         texts = ["1", "2"]
-        sources = [np.array(texts), np.array([b"1"]), pd.Series(texts), pd.Series(texts, dtype="string")]
+        sources = [np.array(texts), np.array([b"1"]), pd.Series(texts, dtype="string")]
+        if pd.Series(texts).dtype != object:  # pandas 3; before it, text was objects, of which any may be text
+            sources += [pd.Series(texts)]
         sources += [pl.Series(texts), pl.Series(texts, dtype=pl.Categorical), pl.Series(texts, dtype=pl.Enum(texts))]
         sources += [pa.array(texts), pa.chunked_array([texts]), pa.array(texts).dictionary_encode()]
         sources += [np.ma.masked_array(texts, [True, False])]
-        if hasattr(np.dtypes, "StringDType"):  # numpy 2
+        if NUMPY_TEXT:
             sources += [np.array(texts, dtype=np.dtypes.StringDType())]
         sources += [pd.Series(texts, dtype=pd.ArrowDtype(pa.string()))]
         for source in sources:

@@ -35,6 +35,8 @@ SPARK = [
 ]
 
 _numbers = itertools.count()
+_connections: list[Any] = []
+"""A relation of an old DuckDB does not keep its connection open."""
 
 
 def _table(columns: Columns | pa.Table) -> pa.Table:
@@ -49,7 +51,8 @@ def _parquet(columns: Columns | pa.Table, folder: Path) -> Path:
 
 def duckdb_relation(columns: Columns | pa.Table, folder: Path) -> Any:
     """A relation of a connection of its own, over a Parquet file."""
-    return duckdb.connect().read_parquet(str(_parquet(columns, folder)))
+    _connections.append(duckdb.connect())
+    return _connections[-1].read_parquet(str(_parquet(columns, folder)))
 
 
 def ibis_table(columns: Columns | pa.Table, folder: Path) -> Any:

@@ -17,6 +17,7 @@ from privatest.pictures.canvas import plain
 PROGRAM = """
 import sys, warnings
 warnings.simplefilter("error")
+warnings.simplefilter("ignore", DeprecationWarning)  # old versions of Matplotlib cause them in what they use
 import privatest as pt
 from privatest import pictures
 split = pt.decompose("bernoulli(0.3)", "bernoulli(0.4)", epsilon=1)

@@ -18,7 +18,9 @@ SUMS = (12.0, 9.5, 11.0, -8.0, -10.5, -3.25)
 
 def band(axes: Any, start: str) -> tuple[float, float]:
     (found,) = artists.labelled(axes, start)
-    return found.get_x(), found.get_x() + found.get_width()
+    # A Rectangle, or before Matplotlib 3.9 a Polygon.
+    ends = found.get_path().get_extents(found.get_patch_transform())
+    return ends.x0, ends.x1
 
 
 def test_the_index_and_its_accuracy() -> None:
