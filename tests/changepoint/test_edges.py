@@ -235,3 +235,23 @@ def test_the_window_of_an_index_holds_as_many_blocks_before_the_change_as_behind
     for a in (1, 2, 5):
         inside = min(math.fsum(law[reach - a : reach + a].tolist()) for law in laws)
         assert curve.failures[curve.distances.tolist().index(a)] == pytest.approx(1 - inside, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("stride", "phases"),
+    [(1, (0,)), (2, (0, 1)), (3, (0, 1, 2)), (4, (0, 1, 2, 3)), (9, (0, 2, 4, 6)), (100, (0, 25, 50, 75))],
+)
+def test_the_change_is_looked_for_at_every_quarter_of_a_stride(stride: int, phases: tuple[int, ...]) -> None:
+    assert DirectDesign(law_of(SCORE), Fraction(1), Fraction(1, 2), 0.1, stride)._phases == phases
+
+
+@pytest.mark.parametrize("beta", [0.3, 0.1, 0.01])
+@pytest.mark.parametrize("stride", [1, 5, 1000])
+def test_rough_curves_end_where_a_thousandth_of_the_failures_is_left(beta: float, stride: int) -> None:
+    decay = 0.1
+    found = DirectDesign(law_of(SCORE), Fraction(1), Fraction(1, 2), decay, stride).rough(beta, runs=10)
+    cells = len(found.distances)
+    assert found.distances.tolist() == [stride * k for k in range(cells)]
+    assert math.exp(-decay * stride * cells) <= beta / 1000
+    assert cells == 4 or math.exp(-decay * stride * (cells - 1)) > beta / 1000
+    assert cells >= 4

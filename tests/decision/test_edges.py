@@ -206,3 +206,11 @@ def test_a_release_is_simulated_only_where_that_is_said_and_prints_no_receipt() 
     plain = Release("null", 0.25, 0.5, 1.0, 3, "tight", "replace")
     assert not plain.simulated
     assert "receipt" not in repr(plain)
+
+
+@pytest.mark.parametrize(("scale", "shift"), [(1, 0), (1, 3), (2, 0), (2, 3)])
+def test_bars_of_a_picture_have_the_masses_of_the_law(scale: int, shift: int) -> None:
+    test = made(scale=scale, shift=shift)
+    edges = [Fraction(edge) for edge in (-40, -7, 0, Fraction(1, 2), 4, 30)]
+    for found, law in zip(test.masses(edges), (test.null_total, test.alternative_total), strict=True):
+        np.testing.assert_allclose(found, np.diff([law.cdf(edge) for edge in edges]), atol=1e-4)

@@ -18,7 +18,7 @@ from privatest.errors import InvalidInput, LedgerTampered, MissingExtra
 from privatest.ledger import Ledger
 from privatest.ledger.chain import MOST_BITS, canonical, exact, same, stored, unstored
 from privatest.ledger.ledger import LONGEST_NAME
-from privatest.ledger.store import abandon, after_fork, before_fork
+from privatest.ledger.store import Address, abandon, after_fork, before_fork
 
 GOOD: dict[str, Any] = {"dataset": "claims", "request": "q0", "epsilon": 0.1, "design": "sha256:5f2d"}
 WAYS: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {
@@ -255,3 +255,8 @@ def test_a_fork_waits_for_every_open_ledger_and_lets_all_go_afterwards(path: Pat
     assert elsewhere() == [True, True]
     for book in books:
         book.close()
+
+
+def test_a_file_is_named_as_it_was_written_and_by_its_path_where_it_was_a_url(tmp_path: Path) -> None:
+    assert Address.of("ledger.db").name == "'ledger.db'"
+    assert Address.of(f"sqlite:///{tmp_path}/ledger.db").name == repr(f"{tmp_path}/ledger.db")

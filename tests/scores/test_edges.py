@@ -126,3 +126,19 @@ def test_lists_are_lists(values: Any) -> None:
         integers_from_json(values)
     with pytest.raises(InvalidDocument, match=r"^A list of numbers is missing"):
         numbers_from_json(values)
+
+
+class Bounded:
+    """log p/q is x on (0, 8)."""
+
+    support = (0.0, 8.0)
+
+    @staticmethod
+    def ratio(x: np.ndarray) -> np.ndarray:
+        return np.where((x > 0) & (x < 8), x, np.nan)
+
+
+def test_the_outer_cells_of_a_bounded_support_have_their_middle_inside_it() -> None:
+    poor = np.array([1e-13, 0.5, 1e-13])
+    found = cell_ratios(Bounded(), np.array([2.0, 5.0]), poor, np.array([1e-13, 0.25, 1e-13]))  # type: ignore[arg-type]
+    np.testing.assert_allclose(found, [1.0, math.log(2), 6.5], rtol=1e-12)
