@@ -33,6 +33,7 @@ import importlib
 import json
 import os
 import random
+import resource
 import shutil
 import signal
 import sys
@@ -103,8 +104,12 @@ WITHOUT = "not Spark and not PostgreSQL and not spark and not postgres and not k
 # Tests in order of their time are taken until they add up to this many seconds.
 SECONDS_A_MUTANT = 40.0
 SECONDS_A_TEST = 8.0
-PATIENCE = 30.0
 FIRST_FEW = 12
+# A test that takes so many seconds of the processor, and so many times as long as without a mutant, does not end.
+PATIENCE = 20.0
+TIMES_AS_LONG = 10.0
+ENDLESS = 71
+MOST_MEMORY = 6 << 30
 CHILDREN: set[int] = set()
 
 COMPARISONS = "Lt_LtE LtE_Lt Gt_GtE GtE_Gt Eq_NotEq NotEq_Eq Lt_GtE GtE_Lt Gt_LtE LtE_Gt Is_IsNot IsNot_Is"
@@ -519,8 +524,9 @@ def run(
             place = free.pop()
             copy = copies[place]
             (copy / mutant.path).write_text(mutant.code, encoding="utf-8")
-            limit = PATIENCE + 10 * sum(reached["seconds"].get(test, 0.0) for test in tests)
-            child = _fork(copy, folder / f"run{place}.log", lambda tests=tests: _till_one_fails(tests))
+            seconds = {test: reached["seconds"].get(test, 0.0) for test in tests}
+            limit = 10 * (PATIENCE + sum(seconds.values()))
+            child = _fork(copy, folder / f"run{place}.log", lambda seconds=seconds: _till_one_fails(seconds))
             busy[child] = place, mutant, time.monotonic() + limit
         ended = []
         for child, (place, mutant, deadline) in busy.items():
@@ -542,18 +548,41 @@ def run(
         time.sleep(0.02)
 
 
-def _till_one_fails(tests: list[str]) -> int:
+class Impatient:
+    """A pytest plugin that ends the process when a test takes far longer than it did."""
+
+    def __init__(self, seconds: dict[str, float]) -> None:
+        self._seconds = seconds
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item: Any) -> Any:
+        signal.signal(signal.SIGPROF, lambda *_: os._exit(ENDLESS))
+        signal.setitimer(signal.ITIMER_PROF, PATIENCE + TIMES_AS_LONG * self._seconds.get(item.nodeid, 0.0))
+        try:
+            return (yield)
+        finally:
+            signal.setitimer(signal.ITIMER_PROF, 0)
+
+
+def _till_one_fails(seconds: dict[str, float]) -> int:
     """The exit code of these tests, the first few by themselves: to collect all of them takes longer than most run."""
+    resource.setrlimit(resource.RLIMIT_DATA, (MOST_MEMORY, MOST_MEMORY))
+    tests = list(seconds)
     for part in (tests[:FIRST_FEW], tests[FIRST_FEW:]):
-        if part and (child := os.fork()) == 0:
-            os._exit(_pytest(["-x", *part], []))
-        if part and _verdict(os.waitpid(child, 0)[1]) != "survived":
-            return 1
+        if not part:
+            break
+        child = os.fork()
+        if child == 0:
+            os._exit(_pytest(["-x", *part], [Impatient(seconds)]))
+        verdict = _verdict(os.waitpid(child, 0)[1])
+        if verdict != "survived":
+            return ENDLESS if verdict == "timeout" else 1
     return 0
 
 
 def _verdict(status: int) -> str:
-    return "survived" if os.WIFEXITED(status) and os.WEXITSTATUS(status) == 0 else "killed"
+    code = os.WEXITSTATUS(status) if os.WIFEXITED(status) else 1
+    return {0: "survived", ENDLESS: "timeout"}.get(code, "killed")
 
 
 def preload() -> None:
@@ -685,7 +714,7 @@ def main() -> int:
         results: list[tuple[Mutant, str]] = []
         for mutant, verdict in run(mutants, reached, copies, folder, time.monotonic() + 60 * asked.minutes):
             results.append((mutant, verdict))
-            if verdict in ("survived", "no test"):
+            if verdict in ("survived", "no test", "timeout"):
                 print(f"{verdict}: {mutant}", flush=True)
             if len(results) % 50 == 0:
                 print(f"... {len(results)} of {len(mutants)} in {time.monotonic() - begun:.0f} s", flush=True)
@@ -705,9 +734,10 @@ def report(results: list[tuple[Mutant, str]], known: list[Mutant], made: int, se
         print(f"{path:46} {dead + alive:6} {dead:7} {alive:9} {row['accepted']:9}")
     dead = sum(verdict in ("killed", "timeout") for _, verdict in results)
     share = dead / len(results) if results else 1.0
+    endless = sum(verdict == "timeout" for _, verdict in results)
     print(
-        f"{len(results)} of {made} mutants run in {seconds:.0f} s: {dead} killed ({share:.1%}), "
-        f"{len(results) - dead} survived; {len(known)} accepted as equivalent, with reasons in {ACCEPTED.name}"
+        f"{len(results)} of {made} mutants run in {seconds:.0f} s: {dead} killed ({share:.1%}; {endless} did not "
+        f"end), {len(results) - dead} survived; {len(known)} accepted as equivalent, with reasons in {ACCEPTED.name}"
     )
     survivors = [mutant for mutant, verdict in results if verdict not in ("killed", "timeout")]
     RESULTS.parent.mkdir(exist_ok=True)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from privatest import design
 from privatest.decision import PrivateTest, Release
 from privatest.errors import InvalidDocument, InvalidInput, RequestConflict
 from privatest.ledger import Ledger
@@ -208,9 +209,13 @@ def test_a_release_is_simulated_only_where_that_is_said_and_prints_no_receipt() 
     assert "receipt" not in repr(plain)
 
 
-@pytest.mark.parametrize(("scale", "shift"), [(1, 0), (1, 3), (2, 0), (2, 3)])
-def test_bars_of_a_picture_have_the_masses_of_the_law(scale: int, shift: int) -> None:
-    test = made(scale=scale, shift=shift)
-    edges = [Fraction(edge) for edge in (-40, -7, 0, Fraction(1, 2), 4, 30)]
+@pytest.mark.parametrize(
+    "plain", [made(), design("normal(0, 1)", "normal(1, 1)", epsilon=1, n=100)], ids=["few", "many"]
+)
+@pytest.mark.parametrize(("scale", "shift"), [(1, 0), (1, 7), (2, 0), (2, 7)])
+def test_bars_of_a_picture_have_the_masses_of_the_law(plain: PrivateTest, scale: int, shift: int) -> None:
+    test = replace(plain, scale=scale, shift=shift, noise=Laplace(plain.sensitivity * Fraction(scale)))
+    high, low = (float(law.support @ law.law) * test.n for law in (test.null_total, test.alternative_total))
+    edges = [Fraction(int(low + part * (high - low))) for part in (-3, -1, 0, 0.25, 0.5, 1, 2, 4)]
     for found, law in zip(test.masses(edges), (test.null_total, test.alternative_total), strict=True):
         np.testing.assert_allclose(found, np.diff([law.cdf(edge) for edge in edges]), atol=1e-4)
