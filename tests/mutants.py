@@ -4,6 +4,7 @@
     python -m tests.mutants noise ledger/chain.py  folders or files under src/privatest
     ... --minutes 20 --seed 3                      as many as fit in the time, in an order given by the seed
     ... --sample 100 --seed 3                      so many of them
+    ... --seconds 12                               with fewer tests for each: quicker, and some survive that need not
     ... --again                                    only those that survived the last run
     ... --named                                    those that no test saw once (`mutants_named.toml`), by the tests that
                                                    see them now
@@ -16,7 +17,8 @@ it takes; the notes are kept in output/ until the package or the file of the tes
 the tests that reach its statement, the quickest first, till one fails. Workers are forked from a process that has
 imported everything but the package, so that a mutant costs little more than its tests.
 
-Not made: mistakes inside of annotations, and inside of f-strings (the texts for people; nothing is computed from them).
+Not made: mistakes inside of annotations, of f-strings (the texts for people; nothing is computed from them) and in the
+size of an `lru_cache`.
 Mutants that change nothing anybody could observe are listed, with the reason, in ``mutants_accepted.toml``, by the line
 before and after: the list survives a move of the module. They are put aside before a sample is drawn. A mutant whose
 tests do not end counts as killed. Exit code 1 below 95% of the others.
@@ -101,8 +103,6 @@ ELSEWHERE = {
 }
 # Servers, JVMs and processes that are killed take their time; what they show is shown without them, too.
 WITHOUT = "not Spark and not PostgreSQL and not spark and not postgres and not kill and not race"
-# Tests in order of their time are taken until they add up to this many seconds.
-SECONDS_A_MUTANT = 40.0
 SECONDS_A_TEST = 8.0
 FIRST_FEW = 12
 # A test that takes so many seconds of the processor, and so many times as long as without a mutant, does not end.
@@ -233,7 +233,7 @@ def _program(text: str) -> str | None:
 
 
 def _bare(text: str) -> ast.AST:
-    """The program without annotations and without the texts of exceptions: nothing is computed from them."""
+    """The program without annotations, texts for people and sizes of caches: nothing is computed from them."""
     tree = ast.parse(text)
     for node in ast.walk(tree):
         if isinstance(node, ast.arg):
@@ -244,6 +244,8 @@ def _bare(text: str) -> ast.AST:
             node.annotation = ast.Constant(None)
         elif isinstance(node, ast.JoinedStr):
             node.values = []
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "lru_cache":
+            node.keywords = []
     return tree
 
 
@@ -470,7 +472,7 @@ def _test_files(test: str) -> list[Path]:
     return [file.relative_to(ROOT) for file in found]
 
 
-def reaching(mutant: Mutant, reached: dict[str, Any]) -> list[str]:
+def reaching(mutant: Mutant, reached: dict[str, Any], seconds: float) -> list[str]:
     """The tests that reach the mutant's statement, the quickest first; of a line run at import, all of the file's."""
     lines = reached["lines"].get(mutant.path, {})
     first, last = _statement(mutant)
@@ -483,7 +485,7 @@ def reaching(mutant: Mutant, reached: dict[str, Any]) -> list[str]:
     chosen, total = [], 0.0
     for test in sorted(tests, key=lambda test: (test.startswith("src/"), reached["seconds"].get(test, 0.0))):
         total += reached["seconds"].get(test, 0.0)
-        if chosen and total > SECONDS_A_MUTANT:
+        if chosen and total > seconds:
             break
         chosen.append(test)
     return chosen
@@ -506,7 +508,7 @@ def _statement(mutant: Mutant) -> tuple[int, int]:
 
 
 def run(
-    mutants: list[Mutant], reached: dict[str, Any], copies: list[Path], folder: Path, until: float
+    mutants: list[Mutant], reached: dict[str, Any], copies: list[Path], folder: Path, until: float, each: float
 ) -> Iterator[Any]:
     """(mutant, "killed" | "timeout" | "survived" | "no test") for each, as they end."""
     free, busy, queue = list(range(len(copies))), {}, iter(mutants)
@@ -517,7 +519,7 @@ def run(
             if mutant is None or time.monotonic() > until:
                 done = True
                 break
-            tests = reaching(mutant, reached)
+            tests = reaching(mutant, reached, each)
             if not tests:
                 yield mutant, "no test"
                 continue
@@ -671,6 +673,7 @@ def main() -> int:
     parser.add_argument("files", nargs="*", default=[], help="folders or files under src/privatest")
     parser.add_argument("--minutes", type=float, default=float("inf"))
     parser.add_argument("--sample", type=int)
+    parser.add_argument("--seconds", type=float, default=40.0, help="the quickest tests that together take so long")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--again", action="store_true", help="only the survivors of the last run")
@@ -712,11 +715,13 @@ def main() -> int:
             print(f"    too slow, or does not pass without a mutant; left out: {test}")
         warm(reached, copies, folder)
         results: list[tuple[Mutant, str]] = []
-        for mutant, verdict in run(mutants, reached, copies, folder, time.monotonic() + 60 * asked.minutes):
+        for mutant, verdict in run(
+            mutants, reached, copies, folder, time.monotonic() + 60 * asked.minutes, asked.seconds
+        ):
             results.append((mutant, verdict))
             if verdict in ("survived", "no test", "timeout"):
                 print(f"{verdict}: {mutant}", flush=True)
-            if len(results) % 50 == 0:
+            if len(results) % 20 == 0:
                 print(f"... {len(results)} of {len(mutants)} in {time.monotonic() - begun:.0f} s", flush=True)
     return report(results, known, len(mutants), time.monotonic() - begun)
 
