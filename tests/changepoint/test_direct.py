@@ -58,6 +58,44 @@ def test_the_level_balances_both_sides() -> None:
     assert 0 < decay < 1e-5
 
 
+@pytest.mark.parametrize(
+    ("law", "epsilon", "level", "stride", "decay", "bounds", "means", "certain"),
+    [
+        (COIN, "1/20", "1/2", 8, 0.014797998565851393, (136, 10.568502381273642), 8.919611549411869, 34.31787878391786),
+        (COIN, "1", "1/2", 1, 0.2046054708796523, (76, 4.8722912038206445), 4.127093159907202, 18.01454630944438),
+        (SKEWED, "1", "31/32", 3, 0.03125, (174, 11.985174729078462), 9.985234005553332, 45.30791470820121),
+        (SKEWED, "3", "503/512", 2, 0.052734375, (153, 10.27413141771722), 8.676318145217492, 39.37246775808065),
+    ],
+)
+def test_designs_and_their_curves_stay_what_they_were(
+    law: ScoreLaw,
+    epsilon: str,
+    level: str,
+    stride: int,
+    decay: float,
+    bounds: tuple[int, float],
+    means: float,
+    certain: float,
+) -> None:
+    """Level and stride are part of a request of a ledger, and the curves are what users were told."""
+    design = DirectDesign.of(law, Fraction(epsilon), 0.1)
+    assert (design.level, design.stride) == (Fraction(level), stride)
+    assert design.decay == pytest.approx(decay, rel=1e-9)
+    found = design.failures(0.1, 1500)
+    assert (len(found.distances), float(found.failures.sum())) == (bounds[0], pytest.approx(bounds[1], rel=1e-6))
+    assert design.rough(0.1, 1500).failures.sum() == pytest.approx(means, rel=1e-6)
+    assert design.failures(0.001, 1500).failures.sum() == pytest.approx(certain, rel=1e-9)
+
+
+def test_strides_of_laws_that_are_hard_to_tell_apart() -> None:
+    assert [DirectDesign.of(NEAR, Fraction(e), 0.1).stride for e in ("1/20", "1", "3")] == [62459, 62566, 62411]
+
+
+@pytest.mark.parametrize(("runs", "simulated"), [(149, False), (150, True)])
+def test_too_few_failures_are_not_simulated(runs: int, simulated: bool) -> None:
+    assert (DirectDesign.of(COIN, Fraction(1), 0.1).failures(0.1, runs).runs > 0) == simulated
+
+
 @pytest.mark.parametrize("law", [COIN, SKEWED])
 @pytest.mark.parametrize("epsilon", [Fraction(1, 5), Fraction(1), Fraction(5)])
 def test_chernoffs_bound_lies_above_what_is_simulated(law: ScoreLaw, epsilon: Fraction) -> None:
