@@ -68,7 +68,6 @@ WATCHED = [
     "rational.py",
     "decision/design.py",
     "decision/private_test.py",
-    "decision/release.py",
     "engines/units.py",
     "engines/keys.py",
     "engines/arrays.py",
@@ -99,7 +98,7 @@ ELSEWHERE = {
         "tests/decision/test_private_test.py",
         "tests/bounds/test_edges.py",
     ],
-    "privacy/neighbours.py": ["tests/decision/test_edges.py"],
+    "privacy/noise.py": ["tests/decision/test_edges.py"],
 }
 # Servers, JVMs and processes that are killed take their time; what they show is shown without them, too.
 WITHOUT = "not Spark and not PostgreSQL and not spark and not postgres and not kill and not race"

@@ -17,7 +17,7 @@ from benchmarks.house import duplicate_names, inner_imports, longest_chain
 TESTS = Path(__file__).resolve().parent
 SOURCE = TESTS.parent / "src" / "privatest"
 LONGEST_MODULE = 700
-LONGEST_CHAIN = 15
+LONGEST_CHAIN = 12
 """Modules of which each imports the next. Lower it when the chain gets shorter; 12 is the aim."""
 UNEXPLAINED_IMPORTS = 24
 """Imports of our own modules inside functions, without a comment that says why. Lower it when some go; 0 is the aim."""

@@ -10,7 +10,7 @@ import pytest
 import privatest as pt
 from privatest import questions
 from privatest.cli import options
-from privatest.report import question as report_question
+from privatest.report import page as report_question
 from privatest.studio import answering
 
 COMMANDS = [name for name in questions.QUESTIONS if not name.startswith("/")]

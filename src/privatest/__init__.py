@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from privatest.power import plan as plan
     from privatest.power import power_curve as power_curve
     from privatest.power import sample_size as sample_size
-    from privatest.power.decide import decide as decide
+    from privatest.power.sample_sizes import decide as decide
     from privatest.theory import Decomposition as Decomposition
     from privatest.theory import SampleComplexity as SampleComplexity
     from privatest.theory import decompose as decompose
@@ -76,7 +76,7 @@ _HOMES = {
     "SampleComplexity": "theory",
     "compare": "power",
     "count_records": "engines",
-    "decide": "power.decide",
+    "decide": "power.sample_sizes",
     "decompose": "theory",
     "density": "hypotheses",
     "design": "power",

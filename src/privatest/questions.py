@@ -210,7 +210,7 @@ OPTIONS = (
     Option("path", FILE, SOURCE, "A file in the studio's folder, whose lines are followed.", "/monitors"),
     Option("column", NAME, WHERE, "The column that holds the records.", f"{_RUNS} {_ON_DATA}"),
     Option("unit", NAME, WHERE, "The column that says whose row it is.", "test"),
-    Option("order", NAME, WHERE, "The column that gives the order of time.", "test detect /run/change"),
+    Option("order", NAME, WHERE, "The column that gives the order of time.", "detect /run/change"),
     Option(
         "ledger",
         LEDGER,

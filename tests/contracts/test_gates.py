@@ -19,12 +19,12 @@ from privatest.changepoint.detectors import law_of
 from privatest.changepoint.direct import DirectDesign, DirectDetector
 from privatest.changepoint.watch import SumBlocks
 from privatest.decision import PrivateTest
-from privatest.decision.build import from_score
+from privatest.decision.private_test import from_score
 from privatest.errors import InvalidInput
 from privatest.fit import design_fit
 from privatest.hypotheses import make_pair
 from privatest.privacy import Laplace, Logistic, Noise, Tulap
-from privatest.privacy.neighbours import Neighbourhood
+from privatest.privacy.noise import Neighbourhood
 from privatest.rational import rational
 from privatest.scores import Score, clamped_score
 from privatest.scores.score import LARGEST_TOTAL

@@ -26,14 +26,14 @@ from privatest.changepoint.direct import DirectDesign, DirectDetector, draw_expo
 from privatest.changepoint.monitor import Monitor
 from privatest.changepoint.watch import Cusum, FitBlocks, Intervals, Rule, SumBlocks, Watch
 from privatest.decision import PrivateTest
-from privatest.decision.build import from_score
+from privatest.decision.private_test import from_score
 from privatest.engines.sources import as_records
 from privatest.fit import FitTest, design_fit
 from privatest.fit.candidates import Candidate
 from privatest.fit.statistic import Excess
 from privatest.hypotheses import make_pair
 from privatest.privacy import Laplace, Tulap
-from privatest.privacy.neighbours import Neighbourhood
+from privatest.privacy.noise import Neighbourhood
 from privatest.scores import Score, clamped_score
 from tests.contracts.walk import Law, largest_loss, walk, walking
 

@@ -17,7 +17,7 @@ from privatest.decision import PrivateTest, Release
 from privatest.errors import InvalidDocument, InvalidInput, RequestConflict
 from privatest.ledger import Ledger
 from privatest.privacy import Laplace, NoNoise, Tulap
-from privatest.privacy.neighbours import Neighbourhood, make_neighbourhood
+from privatest.privacy.noise import Neighbourhood, make_neighbourhood
 from privatest.scores import LabelCells, Score
 
 LAW = np.array([0.25, 0.75])

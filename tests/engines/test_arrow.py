@@ -16,7 +16,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from privatest import engines
-from privatest.engines import frames, streams
+from privatest.engines import arrays as streams
+from privatest.engines import frames
 from privatest.engines.arrays import ArrayRecords
 from privatest.engines.frames import DictionaryRecords, column_of
 from tests.engines.catalogue import NUMERIC, SCORES, by_hand

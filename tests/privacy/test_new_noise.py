@@ -12,13 +12,12 @@ import pytest
 from numpy.typing import NDArray
 
 from privatest.decision import PrivateTest
-from privatest.decision.build import from_score
+from privatest.decision.private_test import from_score
 from privatest.errors import InvalidDocument, InvalidInput
 from privatest.hypotheses import make_pair
 from privatest.privacy import NOISES, Noise, NoNoise, noise_from_dict
 from privatest.privacy import randomness as coins
-from privatest.privacy.neighbours import Neighbourhood
-from privatest.privacy.noise import two_sided_characteristic
+from privatest.privacy.noise import Neighbourhood, two_sided_characteristic
 from privatest.privacy.randomness import Source
 from privatest.scores import clamped_score
 from privatest.vectors import Floats

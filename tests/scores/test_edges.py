@@ -15,7 +15,6 @@ from privatest.errors import InvalidDocument
 from privatest.hypotheses import make_pair
 from privatest.hypotheses.continuous_pair import ContinuousPair
 from privatest.scores import BoundedCells, Cells, DyadicCells, LabelCells, clamped_score
-from privatest.scores.cells import cells_from_dict
 from privatest.scores.clamped import (
     _active,
     _deviation,
@@ -27,7 +26,7 @@ from privatest.scores.clamped import (
     score_with_laws,
     whole_score,
 )
-from privatest.scores.score import LARGEST_TOTAL
+from privatest.scores.score import LARGEST_TOTAL, cells_from_dict
 
 NORMALS = make_pair("normal(0, 1)", "normal(1, 1)")
 assert isinstance(NORMALS, ContinuousPair)

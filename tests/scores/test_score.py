@@ -1,13 +1,19 @@
-"""A score: table, width, line, the check of 64 bits, and documents."""
+"""Every record falls into exactly one cell, and the cell is found by arithmetic that has nothing to round.
+
+A score: table, width, line, the check of 64 bits, and documents.
+"""
 
 from __future__ import annotations
 
 import copy
 import dataclasses
+import datetime
 import json
 import math
 import pickle
+import sys
 from collections.abc import Callable
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
@@ -18,10 +24,266 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import privatest as pt
-from privatest.errors import InvalidDocument, InvalidInput
+from privatest.errors import InvalidDistribution, InvalidDocument, InvalidInput
 from privatest.hypotheses import make_pair
-from privatest.scores import DyadicCells, LabelCells, Score, clamped_score, whole_score
-from privatest.scores.score import LARGEST_TOTAL, lattice
+from privatest.scores import (
+    BoundedCells,
+    Cells,
+    DyadicCells,
+    IntegerCells,
+    LabelCells,
+    Score,
+    clamped_score,
+    whole_score,
+)
+from privatest.scores.score import LARGEST_TOTAL, cells_from_dict, lattice
+
+INT64 = np.iinfo(np.int64)
+EXAMPLES: dict[str, Cells] = {
+    "labels": LabelCells(("a", 1, 2.5, True + 2, ("x", 3), b"y")),
+    "integers": IntegerCells(np.array([-3, 0, 1, 5]), 9),
+    "pooled integers": IntegerCells(np.array([INT64.min, -2, 0, 7]), INT64.max),
+    "dyadic": DyadicCells(3, -20, 41),
+    "dyadic, coarse": DyadicCells(-2, -3, 7),
+    "dyadic, supported": DyadicCells(4, -17, 40, -1.0, 1.3),
+    "bounded": BoundedCells(0.5, 4.0, 7),
+    "bounded, supported": BoundedCells(-2.0, 0.25, 5, -3.0, math.inf),
+}
+ODD_NUMBERS = [math.nan, math.inf, -math.inf]
+HUGE_NUMBERS = [1e16, 1e17, 2.0**63, 1e200, sys.float_info.max, -1e17, -1e200, -sys.float_info.max]
+
+
+def index(cells: Cells, *numbers: float) -> list[int]:
+    return cells.index(np.array(numbers, dtype=np.float64)).tolist()
+
+
+def around(x: float) -> list[float]:
+    """x and its two neighbours among the doubles."""
+    return [float(np.nextafter(x, -math.inf)), x, float(np.nextafter(x, math.inf))]
+
+
+@pytest.mark.parametrize("kind", EXAMPLES)
+def test_every_number_has_a_cell_and_what_is_not_finite_has_the_odd_one(kind: str) -> None:
+    cells = EXAMPLES[kind]
+    assert index(cells, *ODD_NUMBERS) == [cells.count] * 3
+    found = index(cells, *HUGE_NUMBERS, *np.linspace(-30, 30, 977), 5e-324, -5e-324, -0.0)
+    assert min(found) >= 0
+    assert max(found) <= cells.count
+
+
+@pytest.mark.parametrize("kind", EXAMPLES)
+def test_documents_restore_the_cells_exactly(kind: str) -> None:
+    cells = EXAMPLES[kind]
+    again = cells_from_dict(json.loads(json.dumps(cells.to_dict(), allow_nan=False)))
+    assert type(again) is type(cells)
+    assert again.to_dict() == cells.to_dict()
+    numbers = np.concatenate([np.linspace(-40, 40, 4001), HUGE_NUMBERS, ODD_NUMBERS])
+    np.testing.assert_array_equal(again.index(numbers), cells.index(numbers))
+    if isinstance(cells, LabelCells):
+        assert isinstance(again, LabelCells)
+        assert again.labels == cells.labels
+        assert [type(label) for label in again.labels] == [type(label) for label in cells.labels]
+
+
+class TestLabels:
+    def test_a_label_is_found_as_itself_and_as_an_equal_number(self) -> None:
+        cells = LabelCells(("1", 1, 0.5, Fraction(1, 4), Decimal("0.125"), np.int64(7)))
+        assert [cells.index_of(label) for label in cells.labels] == [0, 1, 2, 3, 4, 5]
+        assert index(cells, 1.0, 0.5, 0.25, 0.125, 7.0) == [1, 2, 3, 4, 5]  # in a column of numbers too
+        assert [cells.index_of(x) for x in (True, 1.0, np.float32(0.5), 0.25, Fraction(1, 8))] == [1, 1, 2, 3, 4]
+
+    def test_what_is_no_label_is_odd(self) -> None:
+        class Hostile:
+            def __hash__(self) -> int:
+                raise RuntimeError("no hash today")
+
+        class Equal:
+            def __hash__(self) -> int:
+                return hash("a")
+
+            def __eq__(self, other: object) -> bool:
+                raise RuntimeError("no comparison either")
+
+        cells = EXAMPLES["labels"]
+        assert isinstance(cells, LabelCells)
+        odd: list[Any] = [None, math.nan, "A", "1", [1], {}, Hostile(), Equal(), 2**70, (1, 2), b"a", object()]
+        assert [cells.index_of(record) for record in odd] == [cells.count] * len(odd)
+        assert index(cells, 1.5, 0.0, -1.0, 2.0**53) == [cells.count] * 4
+
+    def test_labels_without_numbers_hold_no_number(self) -> None:
+        cells = LabelCells(("a", "b"))
+        assert index(cells, 0.0, 1.0, math.nan) == [2, 2, 2]
+
+    @pytest.mark.parametrize("label", [None, math.nan, float("inf"), 2**53, np.int64(2**60), Decimal("NaN"), 1e300])
+    def test_a_label_that_engines_could_confuse_is_refused(self, label: Any) -> None:
+        with pytest.raises(InvalidDistribution, match="label"):
+            LabelCells(("a", label))
+
+    def test_a_label_that_refuses_comparison_is_refused(self) -> None:
+        pandas = pytest.importorskip("pandas")
+        for label in (pandas.NA, pandas.NaT, Decimal("sNaN")):
+            with pytest.raises((InvalidDistribution, TypeError)):
+                LabelCells(("a", label))
+
+
+class TestIntegers:
+    def test_runs_and_their_ends(self) -> None:
+        cells = EXAMPLES["integers"]
+        expected = {-4: 4, -3: 0, -1: 0, 0: 1, 1: 2, 4: 2, 5: 3, 9: 3, 10: 4}
+        assert index(cells, *expected) == list(expected.values())
+
+    def test_between_the_integers_is_odd(self) -> None:
+        cells = EXAMPLES["integers"]
+        assert index(cells, 0.5, -0.1, 4.999, *around(1.0)) == [4, 4, 4, 4, 2, 4]
+
+    def test_the_outermost_runs_reach_to_the_ends_of_64_bits_and_no_further(self) -> None:
+        cells = EXAMPLES["pooled integers"]
+        assert index(cells, float(INT64.min), -1e15, float(INT64.max), 1e19, -1e19) == [0, 0, 3, 4, 4]
+
+
+class TestDyadic:
+    @settings(max_examples=150)
+    @given(
+        exponent=st.integers(-8, 30),
+        first=st.integers(-(2**40), 2**40),
+        size=st.integers(1, 200),
+        places=st.lists(st.integers(-5, 205), min_size=1, max_size=20),
+    )
+    def test_index_is_searchsorted_on_edges_at_the_edges_and_an_ulp_beside(
+        self, exponent: int, first: int, size: int, places: list[int]
+    ) -> None:
+        cells = DyadicCells(exponent, first, size)
+        edges = cells.edges
+        assert len(edges) == cells.count - 1
+        for edge, k in zip(edges, range(first + 1, first + size), strict=True):
+            assert Fraction(float(edge)) == Fraction(k) / Fraction(2) ** exponent  # exact, not nearly
+        numbers = [y for k in places for y in around(math.ldexp(first + k, -exponent))]
+        assert index(cells, *numbers) == np.searchsorted(edges, numbers, side="right").tolist()
+
+    def test_outside_the_support_is_odd_and_its_ends_are_not(self) -> None:
+        cells = EXAMPLES["dyadic, supported"]
+        assert index(cells, -1.0, 1.3) == [1, 37]
+        assert index(cells, *around(-1.0)[:1], *around(1.3)[2:]) == [40, 40]
+
+    def test_numbers_that_overflow_on_the_way_go_to_the_outermost_cells(self) -> None:
+        cells = DyadicCells(1000, -5, 10)
+        assert index(cells, 1e300, -1e300) == [9, 0]
+
+
+class TestBounded:
+    @settings(max_examples=100)
+    @given(
+        centre=st.floats(-1e6, 1e6),
+        scale=st.floats(1e-3, 1e6),
+        exponent=st.integers(0, 12),
+        places=st.lists(st.floats(-1, 1), min_size=1, max_size=30),
+    )
+    def test_index_is_searchsorted_on_edges_up_to_rounding(
+        self, centre: float, scale: float, exponent: int, places: list[float]
+    ) -> None:
+        cells = BoundedCells(centre, scale, exponent)
+        edges = cells.edges
+        assert len(edges) == cells.count - 1
+        for t in places:
+            x = centre + scale * t / max(1.0 - abs(t), 1e-9)
+            slack = 1e-12 * (abs(centre) + abs(x - centre))
+            if np.min(np.abs(edges - x), initial=math.inf) > slack:
+                assert index(cells, x) == [int(np.searchsorted(edges, x, side="right"))]
+
+    def test_far_out_belongs_to_the_outermost_cells_of_its_own_side(self) -> None:
+        for cells in (EXAMPLES["bounded"], BoundedCells(1e308, 1.0, 4), BoundedCells(-1e308, 1.0, 4)):
+            assert index(cells, -sys.float_info.max, sys.float_info.max) == [0, cells.count - 1]
+        cells = EXAMPLES["bounded"]
+        assert index(cells, 1e17, 1e25, -1e17, -1e25) == [cells.count - 1] * 2 + [0] * 2
+
+    def test_index_never_falls_as_x_grows(self) -> None:
+        cells = EXAMPLES["bounded"]
+        x = np.sort(np.random.default_rng(0).standard_cauchy(10_000) * 50)
+        assert np.all(np.diff(cells.index(x)) >= 0)
+
+
+DATE = datetime.date(2024, 2, 29)
+KINDS_OF_LABELS: list[Any] = [
+    "text",
+    "",
+    7,
+    -7,
+    2.5,
+    True,
+    Decimal("1.10"),
+    Fraction(2, 3),
+    DATE,
+    datetime.datetime(2024, 2, 29, 12, 30, tzinfo=datetime.UTC),
+    b"\x00\xff",
+    ("a", (1, DATE)),
+]
+
+
+@pytest.mark.parametrize("label", KINDS_OF_LABELS, ids=repr)
+def test_labels_of_every_kind_survive_documents(label: Any) -> None:
+    cells = LabelCells((label, "another"))
+    again = cells_from_dict(json.loads(json.dumps(cells.to_dict(), allow_nan=False)))
+    assert isinstance(again, LabelCells)
+    assert again.labels == cells.labels
+    assert type(again.labels[0]) is type(label)
+    assert again.index_of(label) == 0
+
+
+DYADIC = {"kind": "dyadic", "exponent": 3, "first": 0, "size": 4, "support": [None, None]}
+BOUNDED = {"kind": "bounded", "centre": 0.0, "scale": 1.0, "exponent": 3, "support": [None, None]}
+BROKEN: dict[str, Any] = {
+    "no kind": {"labels": ["a"]},
+    "unknown kind": {**DYADIC, "kind": "hexagonal"},
+    "no object": [],
+    "label null": {"kind": "labels", "labels": [None]},
+    "label NaN": {"kind": "labels", "labels": [math.nan]},
+    "label signalling NaN": {"kind": "labels", "labels": [{"decimal": "sNaN"}]},
+    "label twice": {"kind": "labels", "labels": ["a", "a"]},
+    "label unreadable": {"kind": "labels", "labels": [{"decimal": "ten"}]},
+    "label of unknown tag": {"kind": "labels", "labels": [{"pickle": "gASVAAAA"}]},
+    "tuple of a text": {"kind": "labels", "labels": [{"tuple": "ab"}]},
+    "integers out of order": {"kind": "integers", "first": [3, 1], "last": 5},
+    "integers empty": {"kind": "integers", "first": [], "last": 5},
+    "integers beyond 64 bits": {"kind": "integers", "first": [2**63], "last": 2**64},
+    "integers as floats": {"kind": "integers", "first": [0.5], "last": 5},
+    "last before first": {"kind": "integers", "first": [3], "last": 2},
+    "size 0": {**DYADIC, "size": 0},
+    "size huge": {**DYADIC, "size": 2**40},
+    "exponent huge": {**DYADIC, "exponent": 10**6},
+    "exponent NaN": {**DYADIC, "exponent": math.nan},
+    "exponent text": {**DYADIC, "exponent": "3"},
+    "first beyond exact edges": {**DYADIC, "first": 2**60},
+    "support NaN": {**DYADIC, "support": [math.nan, None]},
+    "support empty": {**DYADIC, "support": [1.0, 1.0]},
+    "support short": {**DYADIC, "support": [1.0]},
+    "scale 0": {**BOUNDED, "scale": 0.0},
+    "scale infinite": {**BOUNDED, "scale": math.inf},
+    "centre text": {**BOUNDED, "centre": "0"},
+    "bits negative": {**BOUNDED, "exponent": -1},
+    "bits huge": {**BOUNDED, "exponent": 60},
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_broken_document_is_refused(name: str) -> None:
+    with pytest.raises(InvalidDocument):
+        cells_from_dict(BROKEN[name])
+
+
+def test_a_label_nested_without_end_is_refused() -> None:
+    label: Any = "a"
+    for _ in range(5000):
+        label = {"tuple": [label]}
+    with pytest.raises(InvalidDocument):
+        cells_from_dict({"kind": "labels", "labels": [label]})
+
+
+def test_integer_cells_end_where_the_last_run_does() -> None:
+    document = IntegerCells(np.array([0, 5], dtype=np.int64), 5).to_dict()
+    assert cells_from_dict(document).to_dict() == document
+    with pytest.raises(InvalidDocument, match="not in increasing order"):
+        cells_from_dict({**document, "last": 4})
+
 
 SCORES: dict[str, Score] = {
     "labels": clamped_score(make_pair({"a": 0.2, "b": 0.3, "c": 0.5}, {"a": 0.5, "b": 0.3, "c": 0.2}), (-1, 1)),

@@ -226,12 +226,10 @@ def test_no_record_and_no_raw_total_is_in_any_answer_or_log(fresh: Any, caplog: 
 
 
 def test_a_run_ends_at_its_limits_and_the_page_answers_meanwhile(tmp_path: Any, hostile: Any) -> None:
-    """Whatever is computed: here runs that never end, and runs that want more memory than they may have."""
+    """Whatever is computed: here runs that never end."""
     studio = open_studio(tmp_path / "s", max_seconds=1.5)
     with studio.client:
-        lane = hostile(studio.app.state.lanes["runs"])
-        for each in lane._workers:
-            each._command[-1] = str(512 * 2**20)
+        hostile(studio.app.state.lanes["runs"])
         answers: list[Any] = []
         threads = [
             threading.Thread(target=lambda i=i: answers.append(studio.post("/api/run/test", **RUN, n=400 + i)))
@@ -241,13 +239,22 @@ def test_a_run_ends_at_its_limits_and_the_page_answers_meanwhile(tmp_path: Any, 
             thread.start()
         while any(thread.is_alive() for thread in threads):
             assert studio.client.get("/").status_code == 200
-        eaten = studio.post("/api/run/change", **CHANGE)
-    for answer in (*answers, eaten):
-        assert answer.status_code == 422
-        assert set(answer.json()) == {"error"}
-    assert len(answers) == 6
+    assert [answer.status_code for answer in answers] == [422] * 6
+    assert all(set(answer.json()) == {"error"} for answer in answers)
     assert all("1.5 seconds" in answer.json()["error"] for answer in answers)
     assert all("at no new charge" in answer.json()["error"] for answer in answers)
+    assert studio.ledger.spent("claims") == 0
+
+
+def test_a_run_that_wants_more_memory_than_it_may_have_is_refused(tmp_path: Any, hostile: Any) -> None:
+    studio = open_studio(tmp_path / "s", max_seconds=60)
+    with studio.client:
+        lane = hostile(studio.app.state.lanes["runs"])
+        for each in lane._workers:
+            each._command[-1] = str(512 * 2**20)
+        eaten = studio.post("/api/run/change", **CHANGE)
+    assert eaten.status_code == 422
+    assert set(eaten.json()) == {"error"}
     assert "MemoryError" in eaten.json()["error"]
     assert studio.ledger.spent("claims") == 0
 

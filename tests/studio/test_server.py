@@ -37,6 +37,7 @@ def started(more: str = "open_browser=False", **environment: str) -> Iterator[tu
         stdin=subprocess.DEVNULL,
         env=HERE | environment,
         text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL),  # whoever runs the tests may ignore it
     )
     try:
         assert process.stderr is not None

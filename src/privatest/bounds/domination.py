@@ -22,7 +22,7 @@ import numpy as np
 
 from privatest.hypotheses import ContinuousPair, DiscretePair, Pair
 from privatest.laws.fourier import sum_laws
-from privatest.laws.tails import chernoff_windows
+from privatest.laws.total import chernoff_windows
 from privatest.scores.clamped import cell_masses
 from privatest.vectors import Floats
 

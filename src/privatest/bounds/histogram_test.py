@@ -19,8 +19,7 @@ import numpy as np
 
 from privatest import _validate
 from privatest.decision import Release
-from privatest.decision.design import Design, Fact
-from privatest.decision.release import Decision
+from privatest.decision.design import Decision, Design, Fact
 from privatest.documents import fraction_from_json, texts_from_json, wholes_from_json
 from privatest.errors import InvalidDocument, InvalidInput
 from privatest.hypotheses import DiscretePair, Pair
@@ -28,7 +27,7 @@ from privatest.privacy import Source
 from privatest.privacy.randomness import bernoulli
 from privatest.rational import exp_below
 from privatest.scores import IntegerCells, LabelCells
-from privatest.scores.cells import cells_from_dict
+from privatest.scores.score import cells_from_dict
 from privatest.theory.histograms import Classes, Histograms
 from privatest.theory.wasserstein import UNITS, Wasserstein
 from privatest.vectors import Floats, Integers

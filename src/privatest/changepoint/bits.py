@@ -20,8 +20,7 @@ import numpy as np
 from privatest.changepoint.charts import SuffixAlarm
 from privatest.changepoint.confidence import FailureCurve
 from privatest.decision import PrivateTest
-from privatest.engines.protocol import block_ends
-from privatest.engines.sources import block_totals
+from privatest.engines.protocol import block_ends, totals_of_blocks
 from privatest.laws.block_laws import first_argmin_law
 from privatest.privacy import Source, Tulap
 from privatest.privacy.draws import draw_many
@@ -130,7 +129,7 @@ def pair_bits(test: PrivateTest) -> Bits:
     assert isinstance(noise, Tulap)
 
     def bits(records: Any, n: int, source: Source) -> Integers:  # noqa: ARG001 - the length is the records' own
-        totals = np.array(block_totals(test.score, records, test.n), dtype=np.int64)
+        totals = np.array(totals_of_blocks(records, test.score, test.n), dtype=np.int64)
         floors = totals + (draw_many(noise, len(totals), source) >> 1)
         # T > cutoff, T = floor + offset, all exact: floor > cutoff - offset
         limit = (test.cutoff - noise.offset).__floor__()

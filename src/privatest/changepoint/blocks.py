@@ -22,8 +22,7 @@ import numpy as np
 
 from privatest.changepoint.charts import SuffixAlarm
 from privatest.changepoint.confidence import CONFIDENCE, FailureCurve, upper_bounds, worst_of
-from privatest.engines.protocol import block_ends
-from privatest.engines.sources import block_totals
+from privatest.engines.protocol import block_ends, totals_of_blocks
 from privatest.laws.block_laws import BlockLaws, ScoreLaw
 from privatest.privacy import Source, Tulap
 from privatest.privacy.draws import draw_many
@@ -267,7 +266,7 @@ class BlockDetector:
         """Twice the blocks' noisy sums: epsilon-DP, and all that leaves the data."""
         block = self.design.block
         self.score.check_total(4 * block)
-        totals = np.array(block_totals(self.score, records, block, start=self.start(n)), dtype=np.int64)
+        totals = np.array(totals_of_blocks(records, self.score, block, self.start(n)), dtype=np.int64)
         return 2 * totals + draw_many(self.design.noise, len(totals), source)
 
     def start(self, n: int) -> int:

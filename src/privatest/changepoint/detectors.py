@@ -29,7 +29,7 @@ from privatest.changepoint.charts import SuffixAlarm
 from privatest.changepoint.confidence import FailureCurve
 from privatest.changepoint.direct import DirectDesign, DirectDetector
 from privatest.decision import PrivateTest
-from privatest.decision.build import from_score, paper_clamp
+from privatest.decision.private_test import from_score, paper_clamp
 from privatest.documents import (
     fraction_from_json,
     integers_from_json,
@@ -44,9 +44,7 @@ from privatest.fit import FitTest, design_fit, fit_sample_size
 from privatest.fit.domain import symbols
 from privatest.hypotheses import Pair, as_distribution
 from privatest.laws.block_laws import ScoreLaw
-from privatest.power.family import make_family
-from privatest.power.sample_sizes import smallest_n
-from privatest.power.tuning import Profile, make_goal, profile_of
+from privatest.power.tuning import Profile, make_family, make_goal, profile_of, smallest_n
 from privatest.privacy import Source, Tulap
 from privatest.scores import Score, clamped_score
 from privatest.vectors import Floats, Integers

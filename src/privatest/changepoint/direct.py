@@ -24,8 +24,7 @@ from typing import Any
 import numpy as np
 
 from privatest.changepoint.confidence import CONFIDENCE, FailureCurve, upper_bounds, worst_of
-from privatest.engines.protocol import NO_ENDS
-from privatest.engines.sources import score_series
+from privatest.engines.protocol import NO_ENDS, scores_of_each
 from privatest.errors import InvalidInput
 from privatest.laws.block_laws import BlockLaws, ScoreLaw
 from privatest.privacy import Source
@@ -260,7 +259,7 @@ class DirectDetector:
         reach = max(abs(self.score.low * scale - level), abs(self.score.high * scale - level), 1)
         if n > (2**62 - 1) // reach:
             raise InvalidInput(f"n={n} is too large for scores up to {reach}: a sum could leave 64 bits.")
-        steps = score_series(self.score, records)
+        steps = scores_of_each(records, self.score)
         steps *= scale
         steps -= level
         stride = self.design.stride

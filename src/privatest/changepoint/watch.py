@@ -28,8 +28,7 @@ import numpy as np
 from privatest.changepoint.detectors import fit_vote
 from privatest.documents import integers_from_json, wholes_from_json
 from privatest.engines.arrays import SequenceRecords
-from privatest.engines.protocol import NO_ENDS, Records, counter, indexer
-from privatest.engines.sources import score_series
+from privatest.engines.protocol import NO_ENDS, Records, counter, indexer, scores_of_each
 from privatest.errors import InvalidDocument
 from privatest.fit import FitTest
 from privatest.privacy import Source, Tulap, noise_from_dict
@@ -122,7 +121,7 @@ class SumBlocks:
         return _holds_tuples(self.score.cells)
 
     def values(self, records: Records, ends: range = NO_ENDS) -> Integers:
-        return score_series(self.score, records, ends=ends)
+        return scores_of_each(records, self.score, ends)
 
     def values_of(self, records: list[Any]) -> Integers:
         if self._numbers and all(type(record) is float for record in records):

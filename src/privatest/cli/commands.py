@@ -24,7 +24,7 @@ from typing import Any
 import typer
 
 from privatest import errors
-from privatest.cli import budgets, monitor_command, plan_commands, run_commands
+from privatest.cli import plan_commands, run_commands
 from privatest.cli.options import Given, signature
 from privatest.cli.output import ReaderGone, complain, emit, emit_json, facts, flush
 
@@ -80,11 +80,11 @@ COMMANDS: tuple[tuple[str | None, str, Callable[[Given], None]], ...] = (
     (None, "curve", plan_commands.curve),
     (None, "test", run_commands.decide),
     (None, "detect", run_commands.detect),
-    (None, "monitor", monitor_command.monitor),
+    (None, "monitor", run_commands.monitor),
     (None, "fit", run_commands.fit),
-    ("ledger", "grant", budgets.grant),
-    ("ledger", "show", budgets.show),
-    ("ledger", "verify", budgets.verify),
+    ("ledger", "grant", run_commands.grant),
+    ("ledger", "show", run_commands.show),
+    ("ledger", "verify", run_commands.verify),
     (None, "studio", studio),
     (None, "version", version),
 )

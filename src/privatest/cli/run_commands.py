@@ -1,22 +1,220 @@
-"""``test``, ``detect`` and ``fit``: the commands that run on data, once each, and charge a ledger if one is named."""
+"""The commands that run on data (``test``, ``detect``, ``fit``, ``monitor``), and the ledger that pays for them.
+
+``ledger grant``, ``show`` and ``verify`` look after the budgets.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import codecs
+import itertools
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 import typer
 
-from privatest import errors, questions
-from privatest.cli.budgets import answered, budget, check_payment, paid, tell_receipt
-from privatest.cli.monitor_command import STANDARD_INPUT, arriving
-from privatest.cli.options import Given, asked_of, check_target, one_of, write_problem
-from privatest.cli.output import Fact, emit_json, facts, read_text, working, write_report
+from privatest import errors, line_files, questions
+from privatest.cli.options import Given, asked_of, check_target, need, one_of, write_problem
+from privatest.cli.output import (
+    Fact,
+    ReaderGone,
+    complain,
+    emit,
+    emit_json,
+    facts,
+    read_text,
+    say,
+    show_table,
+    working,
+    write_report,
+)
 
 if TYPE_CHECKING:
-    from privatest import ChangePoint, FitRelease, PrivateTest, Release
+    from privatest import ChangePoint, FitRelease, Monitor, PrivateTest, Release
 
-__all__ = ["decide", "detect", "fit"]
+__all__ = [
+    "STANDARD_INPUT",
+    "answered",
+    "arriving",
+    "budget",
+    "check_payment",
+    "decide",
+    "detect",
+    "fit",
+    "grant",
+    "monitor",
+    "opened",
+    "paid",
+    "show",
+    "tell_receipt",
+    "verify",
+]
+
+PAID = ("ledger", "dataset", "request")
+TIMEOUT = "ledger_timeout"
+UNSEEN = (
+    "Every row matches its hash, its neighbours and the sums. Alone this cannot see that rows were removed, or an "
+    "old copy put back, and the rest made to fit: check that with --since and a fingerprint kept elsewhere, as every "
+    "result and report of this ledger prints one."
+)
+SEEN = "Every row matches its hash, its neighbours and the sums, and those up to the fingerprint are the same as then."
+
+
+def grant(given: Given) -> None:
+    """Set the total budget of a data set; starts the ledger if there is none.
+
+    With --covers the budget is for these files or tables only: requests that read others are refused, and so are
+    requests of other data sets that read these. "data in memory" stands for standard input and data frames.
+
+    \b
+    Example:
+      privatest ledger grant --ledger ledger.db --dataset claims --epsilon 1 \\
+          --covers claims.csv
+    """
+    need(given, "ledger", "dataset", "epsilon")
+    dataset, epsilon = given["dataset"], given["epsilon"]
+    if not epsilon > 0 or epsilon == float("inf"):  # before an empty ledger is made for nothing
+        raise errors.InvalidInput(f"epsilon={epsilon!r} must be greater than 0 and finite.")
+    with opened(given, create=True) as book:
+        book.grant(dataset, epsilon=epsilon, covers=given["covers"] or None)
+        line, named = _line(book, dataset), book.covers(dataset)
+    if given["json"]:
+        emit_json({**line, "covers": named})
+        return
+    lines = [(name, value if name == "dataset" else f"{value:g}") for name, value in line.items()]
+    facts("Budget", [*lines, *(("covers", one) for one in named or ["any source"])])
+
+
+def show(given: Given) -> None:
+    """What is granted, spent and left, and every request so far; of a stream, how far it was released.
+
+    \b
+    Example:
+      privatest ledger show --ledger ledger.db
+    """
+    need(given, "ledger")
+    with opened(given) as book:
+        dataset = given["dataset"]
+        names = book.datasets() if dataset is None else [dataset]
+        lines = [_line(book, name) for name in names]
+        history, fingerprint = book.history(dataset), book.fingerprint()
+    if given["json"]:
+        emit_json({"datasets": lines, "history": [entry.to_dict() for entry in history], "fingerprint": fingerprint})
+        return
+    headings = ("dataset", "granted", "spent", "left")
+    rows = [[line["dataset"], *(f"{line[name]:g}" for name in headings[1:])] for line in lines]
+    show_table("Budgets of epsilon", headings, rows, left=("dataset",))
+    newest = {(entry.dataset, entry.request): entry.sequence for entry in history if entry.kind == "advance"}
+    entries = [
+        (
+            str(entry.sequence),
+            f"{entry.time:%Y-%m-%d %H:%M}",
+            entry.kind if entry.release is None or entry.kind != "advance" else f"to {entry.release['position']}",
+            entry.dataset,
+            entry.request or "",
+            f"{float(entry.epsilon):g}",
+        )
+        for entry in history
+        if entry.kind != "advance" or newest[entry.dataset, entry.request] == entry.sequence
+    ]
+    emit("")
+    show_table(
+        "History (times in UTC)",
+        ("row", "time", "what", "dataset", "request", "epsilon"),
+        entries,
+        left=("time", "what", "dataset", "request"),
+    )
+    emit("")
+    emit(f"Note the fingerprint elsewhere to pin the ledger as it is now:\n{fingerprint}")
+
+
+def verify(given: Given) -> None:
+    """Check every row, hash and sum of a ledger; exits with 2 if anything was edited.
+
+    Alone it sees edits by those who do not recompute the hashes. With --since it sees, too, that rows were removed or
+    the whole ledger written anew or put back, up to the fingerprint, if that was kept where they cannot change it.
+
+    \b
+    Example:
+      privatest ledger verify --ledger ledger.db
+    """
+    need(given, "ledger")
+    with opened(given) as book:
+        rows = book.verify(given["since"])
+        fingerprint = book.fingerprint()
+    if given["json"]:
+        emit_json({"rows": rows, "intact": True, "fingerprint": fingerprint})
+        return
+    facts("The ledger is intact", [("rows", f"{rows:,}")])
+    say(UNSEEN if given["since"] is None else SEEN)
+    emit(f"Fingerprint of the ledger, to keep elsewhere:\n{fingerprint}")
+
+
+def _line(book: Any, dataset: str) -> dict[str, Any]:
+    granted, spent = book.granted(dataset), book.spent(dataset)
+    return {"dataset": dataset, "granted": float(granted), "spent": float(spent), "left": float(granted - spent)}
+
+
+def check_payment(asked: Mapping[str, Any]) -> None:
+    """All three or none."""
+    named = [name for name in PAID if name in asked]
+    if TIMEOUT in asked and "ledger" not in asked:
+        raise errors.InvalidInput("--ledger-timeout without --ledger: there is nothing to wait for.")
+    if named and len(named) < len(PAID):
+        missing = ", ".join(f"--{name}" for name in PAID if name not in named)
+        raise errors.InvalidInput(f"--{', --'.join(named)} without {missing}: the three go together.")
+
+
+def paid(asked: Mapping[str, Any]) -> dict[str, Any]:
+    """The ledger, opened, and who pays for what; nothing where nobody pays."""
+    if "ledger" not in asked:
+        return {}
+    return {"ledger": opened(asked), "dataset": asked["dataset"], "request": asked["request"]}
+
+
+def opened(asked: Mapping[str, Any], *, create: bool = False) -> Any:
+    """The ledger that is asked for, waiting for others as long as asked."""
+    import privatest as pt
+
+    words = {"timeout": asked[TIMEOUT]} if asked.get(TIMEOUT) is not None else {}
+    return pt.Ledger(asked["ledger"], create=create, **words)
+
+
+@contextmanager
+def answered(asked: Mapping[str, Any], again: str | None = None) -> Iterator[None]:
+    """What is done after the charge: if it fails, the complaint says how to go on (``again``, if not by itself)."""
+    try:
+        yield
+    except ReaderGone:
+        raise
+    except BaseException as error:
+        if not hasattr(error, "exit_code"):  # typer's own way out
+            note = again or "The answer was drawn and no ledger keeps it: asking again spends epsilon again."
+            if again is None and "ledger" in asked:
+                kept = f"Request {asked['request']!r} of data set {asked['dataset']!r} is charged, its answer recorded"
+                note = f"{kept}: the same command gives it again, without a new charge."
+            errors.note_charge(error, note)
+        raise
+
+
+def tell_receipt(found: Any) -> None:
+    """What the ledger noted: that the answer is an old one, and the fingerprint, on a line that is never broken."""
+    if found.replayed is not None:
+        say(f"This answer is not new: {found.replayed.note}.")
+    if found.receipt is not None:
+        emit(f"Fingerprint of the ledger, to keep elsewhere:\n{found.receipt.fingerprint}")
+
+
+def budget(asked: Mapping[str, Any]) -> list[Fact]:
+    """What is left after a run, as a line of its table."""
+    if "ledger" not in asked:
+        return [("budget", "no ledger", "note somewhere that this epsilon is spent")]
+    with opened(asked) as ledger:
+        left, granted = ledger.left(asked["dataset"]), ledger.granted(asked["dataset"])
+    return [("budget", f"{float(left):g} left", f"of {float(granted):g} for data set {asked['dataset']}")]
+
 
 PRIVACY = {"replace": "replacing one record", "add-remove": "adding or removing one record"}
 
@@ -211,3 +409,158 @@ def _of_role(command: str, asked: Mapping[str, Any], *roles: str) -> dict[str, A
 
 def _hidden(neighbours: str) -> str:
     return f"hides {PRIVACY.get(neighbours, neighbours)}"
+
+
+STANDARD_INPUT = "-"
+AT_ONCE = 1 << 16
+_REMEDY = (
+    "Say what it holds: --replaced new (other records, as after a rotation; it is read from its start) or --replaced "
+    "same (the same lines, and more behind them; it is read on behind those that were seen)."
+)
+
+
+def monitor(given: Given) -> None:
+    """Watch records as they come, one a line, and say when they changed, with privacy.
+
+    An alarm is one line of JSON; watching ends with it, unless --go-on is given. A line that makes no sense is a
+    record like any other, with a fixed score. With --state a monitor that was stopped goes on, in a file behind the
+    lines it has seen. --json adds a last line with the monitor's promises and what it released.
+
+    A file that was replaced or cut short, watched or not, is refused unless you say what it holds: with --replaced new
+    it is read from its start, as after a rotation (of the file before, the rest first); with --replaced same it is read
+    on behind the lines that were seen. No line is released twice, and none is passed over unsaid.
+
+    \b
+    Example:
+      tail -n +1 -F values.txt | privatest monitor --null "normal(0,1)" \\
+          --alternative "normal(1,1)" --epsilon 0.5
+    """
+    asked = one_of(asked_of("monitor", given, needs=""), given)
+    name = STANDARD_INPUT if given["file"] is None else given["file"]
+    follow, state, replaced = given["follow"], given["state"], given["replaced"]
+    if follow and name == STANDARD_INPUT:
+        raise errors.InvalidInput("--follow needs the name of a file. Standard input is followed anyway.")
+    check_target((name, asked.get("ledger"), given["problem"]), state=state)
+    if replaced is not None and (name == STANDARD_INPUT or replaced not in line_files.REPLACED):
+        raise errors.InvalidInput(f"--replaced {replaced} is not of use: write new or same, and the name of a file.")
+    batches = arriving(name) if name == STANDARD_INPUT else None
+    growing = line_files.LineFile(name) if batches is None else None
+    watcher = _opened(state, asked, None if batches is not None else name)
+    if growing is not None:
+        arrived = growing.batches(
+            watcher.seen, watcher.place, follow=follow, replaced=replaced, remedy=_REMEDY, say=complain
+        )
+    else:
+        assert batches is not None
+        left = _after(batches, watcher.seen if given["from_start"] else 0)
+        arrived = (line_files.Lines(lines, None) for lines in left)
+    alarms = 0
+    with answered(asked, _how_to_go_on(asked, state)) if "request" in asked else nullcontext():
+        try:
+            for alarm in _alarms(watcher, arrived, given["go_on"]):
+                alarms += 1
+                emit_json(alarm, line=True)
+        finally:
+            if given["json"]:
+                emit_json(watcher.to_dict(), line=True)
+    if given["exit_code"] and alarms:
+        raise typer.Exit(1)
+
+
+def _how_to_go_on(asked: Mapping[str, Any], state: str | None) -> str:
+    charged = f"Request {asked.get('request')!r} of data set {asked.get('dataset')!r} is charged"
+    if state is None:
+        return f"{charged}. Without --state its monitor cannot go on: another request is charged again."
+    return f"{charged}, its monitor kept: the same command goes on from {state!r}, without a new charge."
+
+
+def _opened(state: str | None, asked: dict[str, Any], source: str | None) -> Monitor:
+    """The monitor in the state file, if there is one, else a new one."""
+    import privatest as pt
+
+    read = source if "ledger" in asked else None
+    if state is not None and os.path.exists(state) and "null" not in asked:
+        if rest := [name for name in asked if name not in ("ledger", "ledger_timeout")]:
+            listed = ", ".join(map(questions.flag, rest))
+            raise errors.InvalidInput(f"The state {state!r} says what is watched; {listed} would need --null as well.")
+        ledger = opened(asked) if "ledger" in asked else None
+        return pt.Monitor.load(state, ledger=ledger, source=read)
+    check_payment(asked)
+    need(asked, *questions.QUESTIONS["monitor"].needs.split())
+    settings = {name: asked[name] for name in questions.named("monitor", questions.RULE) if name in asked} | paid(asked)
+    with working("designing the monitor"):
+        return pt.Monitor(**settings, state=state, source=read)
+
+
+def _after(batches: Iterator[list[bytes]], skipped: int) -> Iterator[list[bytes]]:
+    """The lines beyond the first ``skipped``, which must be there."""
+    left = skipped
+    for batch in batches:
+        if left < len(batch):
+            yield batch[left:]
+        left = max(left - len(batch), 0)
+    if left:
+        raise errors.InvalidInput(
+            f"The state has seen {skipped} records, {left} more than standard input has lines. Leave --from-start out "
+            "where only new lines come."
+        )
+
+
+def _alarms(watcher: Monitor, batches: Iterator[line_files.Lines], go_on: bool) -> Iterator[Mapping[str, Any]]:
+    """Each alarm, first the one that the state file holds; without ``go_on`` the first one only."""
+    import privatest as pt
+
+    alarm = watcher.alarm
+    while True:
+        if alarm is not None:
+            yield alarm.to_dict()  # printed before it is reset: an alarm may be printed twice, never lost
+            if not go_on:
+                return
+            watcher.reset()
+        for batch in batches:
+            before = watcher.seen
+            alarm = watcher.update_many(pt.read_lines(batch.lines), place=batch.place)
+            if alarm is not None:
+                rest = batch.lines[watcher.seen - before :]
+                batches = itertools.chain([batch._replace(lines=rest)] if rest else [], batches)
+                break
+        else:
+            return
+
+
+def arriving(name: str) -> Iterator[list[bytes]]:
+    """Batches of complete lines, each as soon as it is there. The last line may lack its end.
+
+    The name is checked at once, before the first line is asked for.
+    """
+    if name == STANDARD_INPUT:
+        if sys.stdin is None or sys.stdin.closed:
+            raise errors.InvalidInput("Standard input is closed. Give the name of a file.")
+        return _lines(_typed())
+    return (lines for lines, _ in line_files.LineFile(name).batches())
+
+
+def _pieces(file: int) -> Iterator[bytes]:
+    while piece := os.read(file, AT_ONCE):
+        yield piece
+
+
+def _typed() -> Iterator[bytes]:
+    """Standard input, each piece as soon as it is there; also where it is no file of the system's."""
+    try:
+        number = sys.stdin.fileno()
+    except OSError:
+        yield sys.stdin.buffer.read()
+    else:
+        yield from _pieces(number)
+
+
+def _lines(pieces: Iterator[bytes]) -> Iterator[list[bytes]]:
+    rest, first = b"", True
+    for piece in pieces:
+        whole, rest = line_files.whole_lines(rest, piece)
+        if whole:
+            whole[0], first = whole[0].removeprefix(codecs.BOM_UTF8) if first else whole[0], False
+            yield whole
+    if rest:
+        yield [rest.removeprefix(codecs.BOM_UTF8) if first else rest]

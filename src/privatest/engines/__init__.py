@@ -1,6 +1,6 @@
 """Engines: sum the integer scores of the records, wherever they lie, to the same integer everywhere."""
 
-from privatest.engines.fields import read_lines
+from privatest.engines.csv_files import read_lines
 from privatest.engines.protocol import Need, Promise, Records
 from privatest.engines.sources import block_totals, count_records, open_for, open_once, open_source, total
 

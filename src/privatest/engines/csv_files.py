@@ -2,26 +2,349 @@
 
 A row with too few or too many fields is one odd record at its place; it neither stops the reading nor vanishes. No
 row does: past the first line, which names the columns, any bytes are rows.
+
+Fields are bytes without a type, of CSV files or one a line: the score says whether they are to be numbers or texts.
+
+Two ways lead over the rows of a file. Arrow's is quick, but it stops at a row longer than its block (a quote that is
+never closed makes one of all rows that follow), and at bytes that are no UTF-8. So it is given ``Utf8``, which has no
+such bytes, and where it stops, ``csv_rows`` reads on by the same rules, slowly.
+
+Nothing in a row makes the reading fail, and memory is bounded. One rule reads numbers: white space around them apart,
+``[+-]digits[.digits][e[+-]digits]`` in ASCII, or ``true`` and ``false`` in any case. Everything else is odd, whatever
+the records around it are.
 """
 
 from __future__ import annotations
 
+import codecs
+import math
 import os
+import re
 import weakref
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 from itertools import islice
-from typing import Any
+from typing import Any, TypeGuard
 
-from privatest.engines.fields import LONGEST, FieldRecords, Utf8, csv_rows, field_keys
-from privatest.engines.frames import import_arrow
+import numpy as np
+import numpy.typing as npt
+
+from privatest.engines.arrays import ArrayRecords, Part, Piece, Progress, Stream
+from privatest.engines.frames import as_numpy, import_arrow
+from privatest.engines.keys import DECIMAL, Keys
 from privatest.engines.paths import Wanted, file_size, progress_bar, rows, structure
-from privatest.engines.streams import Part, Piece, Progress, Stream
+from privatest.engines.protocol import Column
 from privatest.errors import InvalidData
+from privatest.scores import Cells, LabelCells, Score
 
-__all__ = ["csv_stream"]
+__all__ = [
+    "LONGEST",
+    "FieldRecords",
+    "LineRecords",
+    "Lines",
+    "Utf8",
+    "csv_rows",
+    "csv_stream",
+    "field_keys",
+    "field_number",
+    "read_lines",
+]
+
+
+# A longer field (1 MiB) is read as a missing one, on either way.
+LONGEST = 1 << 20
+Row = list[bytes | None]
+_BYTE_ORDER_MARK = codecs.BOM_UTF8
+_QUOTE, _RETURN, _NEWLINE = b'"\r\n'
+_START, _PLAIN, _QUOTED, _AFTER_QUOTE = range(4)
+
+
+class Utf8:
+    """A file whose bytes are UTF-8, without a byte order mark.
+
+    A byte b that is not part of UTF-8 is replaced by the character U+10FF00 + b, of the last private plane: the field
+    is no number and no label, and two units that differ in such bytes stay two. Where the file ends with a delimiter, a
+    newline is added: without it Arrow takes the last, empty field for quoted if the one before it is.
+    """
+
+    def __init__(self, raw: Any, delimiter: str) -> None:
+        self._delimiter, self._last = delimiter.encode(), b""
+        self._raw, self._first, self._ended, self.closed = raw, True, False, False
+        self._cut = b""  # the start of a character that ends in the next block
+        self._held = b""  # checked, and not asked for yet
+
+    def read(self, size: int) -> bytes:
+        """So many bytes more, fewer only at the end or not to cut a carriage return from its newline.
+
+        Arrow drops a newline at the start of a block after such a cut, in quotes too, and takes a block of nothing else
+        for the end of the file.
+        """
+        self._fill(size)
+        if size > 1 and self._held[size - 1 : size] == b"\r":
+            self._fill(size + 1)
+            size -= self._held[size : size + 1] == b"\n"
+        found, self._held = self._held[:size], self._held[size:]
+        return found
+
+    def _fill(self, size: int) -> None:
+        while len(self._held) < size and not self._ended:
+            more = self._more(size - len(self._held))
+            self._held = self._held + more if self._held else more
+
+    def readable(self) -> bool:
+        return True
+
+    def close(self) -> None:
+        self.closed = True
+
+    def _more(self, size: int) -> bytes:
+        block = self._raw.read(size)
+        self._ended = not block
+        found, self._cut = _repaired(self._cut + block if self._cut else block, self._ended)
+        if self._first and found:
+            found, self._first = found.removeprefix(_BYTE_ORDER_MARK), False
+        self._last = found[-1:] or self._last
+        return found + b"\n" if self._ended and self._last == self._delimiter else found
+
+
+def _repaired(block: bytes, last: bool) -> tuple[bytes, bytes]:
+    """The block in UTF-8, and what is left of it for the next one."""
+    if block.isascii():
+        return block, b""
+    try:
+        used = codecs.utf_8_decode(block, "strict", last)[1]
+        return block[:used], block[used:]
+    except UnicodeDecodeError:
+        text, used = codecs.utf_8_decode(block, "surrogateescape", last)
+    # Each bad byte b is U+DC00 + b now, in bytes ED B2 or ED B3 and one more, which text does not have otherwise.
+    odd = text.encode("utf-8", "surrogatepass")
+    return odd.replace(b"\xed\xb2", b"\xf4\x8f\xbe").replace(b"\xed\xb3", b"\xf4\x8f\xbf"), block[used:]
+
+
+def csv_rows(
+    blocks: Iterable[bytes], delimiter: str, wanted: Collection[int] | None = None, width: int | None = None
+) -> Iterator[Row]:
+    """The rows by Arrow's rules, an empty line as ``[]``. Any bytes have rows.
+
+    A quote opens a field only at its start; it is closed by a quote that is not doubled, or by the end of the file.
+    Rows end at a newline, a carriage return, or both.
+
+    Args:
+        wanted: the fields to keep, all if left out; others may be None, as is an empty field without quotes.
+        width: of a row with more fields only one more than these is given.
+    """
+    comma = delimiter.encode()
+    border = re.compile(b"[%b\r\n]" % comma)
+    row: Row = []
+    field, mode, after_return = _Field(wanted is None or 0 in wanted), _START, False
+    for block in blocks:
+        at = 0
+        while at < len(block):
+            if mode == _START and not row and not after_return:
+                # Most rows are plain lines.
+                stop = block.find(b"\n", at, at + LONGEST)
+                line = block[at : max(stop, at)].removesuffix(b"\r")
+                if stop >= 0 and _QUOTE not in line and _RETURN not in line:
+                    yield [one or None for one in line.split(comma, -1 if width is None else width)] if line else []
+                    at = stop + 1
+                    continue
+            if mode == _START:
+                newline, after_return = after_return and block[at] == _NEWLINE, False
+                field.quoted = not newline and block[at] == _QUOTE
+                at += newline or field.quoted
+                mode = _START if newline else _QUOTED if field.quoted else _PLAIN
+            elif mode == _QUOTED:
+                stop = block.find(_QUOTE, at)
+                field.add(block, at, stop if stop >= 0 else len(block))
+                at, mode = (stop + 1, _AFTER_QUOTE) if stop >= 0 else (len(block), _QUOTED)
+            elif mode == _AFTER_QUOTE:
+                mode = _QUOTED if block[at] == _QUOTE else _PLAIN
+                if mode == _QUOTED:
+                    field.add(block, at, at + 1)
+                    at += 1
+            else:
+                found = border.search(block, at)
+                stop = found.start() if found else len(block)
+                field.add(block, at, stop)
+                at = stop + 1
+                if not found:
+                    continue
+                mode, ended = _START, block[stop] in b"\r\n"
+                if not (ended and not row and field.empty()) and (width is None or len(row) <= width):
+                    row.append(field.value())
+                if ended:
+                    yield row
+                    row, after_return = [], block[stop] == _RETURN
+                field = _Field(wanted is None or len(row) in wanted)
+    if row or mode != _START:
+        yield [*row, field.value()] if width is None or len(row) <= width else row
+
+
+class _Field:
+    """The bytes of one field, as long as they are wanted and few."""
+
+    def __init__(self, wanted: bool) -> None:
+        self.quoted, self._wanted, self._size, self._bytes = False, wanted, 0, bytearray()
+
+    def add(self, block: bytes, first: int, last: int) -> None:
+        self._size += last - first
+        if self._wanted and self._size <= LONGEST:
+            self._bytes += block[first:last]
+
+    def empty(self) -> bool:
+        return not self.quoted and not self._size
+
+    def value(self) -> bytes | None:
+        return bytes(self._bytes) if self._wanted and self._size <= LONGEST and not self.empty() else None
+
+
+# What Arrow reads in bulk and no field can fail at: a short ordinary number.
+ORDINARY = r"^-?[0-9]{1,30}(\.[0-9]{0,30})?([eE][+-]?[0-9]{1,2})?$"
+TRUTHS = {b"true": 1.0, b"false": 0.0}
+
+
+@dataclass(frozen=True, eq=False)
+class FieldRecords(Column):
+    """An Arrow array of bytes; an unquoted empty field is missing."""
+
+    values: Any
+
+    def count(self) -> int:
+        return len(self.values)
+
+    def check(self, score: Score) -> None:
+        """A field may be anything, so any score fits."""
+
+    def index(self, cells: Cells) -> npt.NDArray[np.intp]:
+        if not _reads_texts(cells):
+            return self.numbers().index(cells)
+        codes, distinct = _encoded(self.values)
+        known = np.array([_label_cell(field, cells) for field in distinct] + [cells.count], dtype=np.intp)
+        return known[codes]
+
+    def part(self, first: int, last: int) -> FieldRecords:
+        return FieldRecords(self.values[first:last])
+
+    def total(self, score: Score) -> int:
+        return super().total(score) if isinstance(score.cells, LabelCells) else self.numbers().total(score)
+
+    def numbers(self) -> ArrayRecords:
+        """The fields as numbers, NaN for what is none."""
+        pa = import_arrow("A CSV file")
+        try:
+            # All of them numbers: what Arrow accepts, the rule accepts, but for nan and inf, which are odd either way.
+            found = self.values.cast(pa.string()).cast(pa.float64())
+        except pa.ArrowInvalid:
+            return ArrayRecords(self._one_by_one())
+        return ArrayRecords(as_numpy(found, math.nan))
+
+    def _one_by_one(self) -> npt.NDArray[np.float64]:
+        import pyarrow.compute as pc
+
+        pa = import_arrow("A CSV file")
+        plain = pc.match_substring_regex(self.values, ORDINARY)
+        found = np.full(len(self.values), math.nan)
+        found[as_numpy(plain, 0)] = as_numpy(self.values.filter(plain).cast(pa.string()).cast(pa.float64()))
+        rest = pc.invert(plain)
+        found[as_numpy(rest, 0)] = [field_number(field) for field in self.values.filter(rest).to_pylist()]
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class Lines:
+    """Fields that came one a line, None for an empty one; what :func:`read_lines` gives."""
+
+    fields: Sequence[bytes | None]
+
+
+def read_lines(lines: Iterable[bytes | str]) -> Lines:
+    """Lines as a source of records, one each, read as the fields of a CSV file are: the distributions say what is due.
+
+    Ends of lines are left off, and quotes around a field. A line that makes no sense is an odd record, no error.
+
+    >>> import privatest as pt
+    >>> pt.count_records(pt.read_lines(["3", " 0.5", "often", ""]))
+    4
+    """
+    return Lines([_field(line) for line in lines])
+
+
+def _field(line: bytes | str) -> bytes | None:
+    if not isinstance(line, (bytes, str)):
+        raise InvalidData(f"A line is a {type(line).__name__}, not text. Pass numbers as they are, without read_lines.")
+    raw = line if isinstance(line, bytes) else line.encode("utf-8", "surrogatepass")
+    raw = raw.removesuffix(b"\n").removesuffix(b"\r")
+    if raw.startswith(b'"'):
+        return next(csv_rows([raw], "\n"))[0]  # a line holds no newline, so that it has one field
+    return raw if 0 < len(raw) <= LONGEST else None
+
+
+@dataclass(frozen=True, eq=False)
+class LineRecords(Column):
+    """The same records as :class:`FieldRecords`, without Arrow."""
+
+    values: Sequence[bytes | None]
+
+    def count(self) -> int:
+        return len(self.values)
+
+    def check(self, score: Score) -> None:
+        """A field may be anything, so any score fits."""
+
+    def index(self, cells: Cells) -> npt.NDArray[np.intp]:
+        if not _reads_texts(cells):
+            return ArrayRecords(np.array([field_number(field) for field in self.values], dtype=np.float64)).index(cells)
+        known = {field: _label_cell(field, cells) for field in set(self.values)}
+        return np.array([known[field] for field in self.values], dtype=np.intp)
+
+    def part(self, first: int, last: int) -> LineRecords:
+        return LineRecords(self.values[first:last])
+
+
+def _reads_texts(cells: Cells) -> TypeGuard[LabelCells]:
+    return isinstance(cells, LabelCells) and any(isinstance(label, (str, bytes)) for label in cells.labels)
+
+
+def field_number(field: bytes | None) -> float:
+    """The number a field stands for; NaN, that is, odd, for anything else.
+
+    >>> field_number(b" 1.5e3"), field_number(b"TRUE"), field_number(b"1_000"), field_number(b"")
+    (1500.0, 1.0, nan, nan)
+    """
+    if field is None:
+        return math.nan
+    text = field.strip(b" \t\r\n\v\f")
+    if text.lower() in TRUTHS:
+        return TRUTHS[text.lower()]
+    return float(text) if text.isascii() and DECIMAL.fullmatch(text.decode("ascii")) else math.nan
+
+
+def _label_cell(field: bytes | None, cells: LabelCells) -> int:
+    """A text label of exactly this text; or else a number that is a label."""
+    if field is None:
+        return cells.count
+    try:
+        found = cells.index_of(field.decode())
+    except UnicodeDecodeError:
+        return cells.count
+    return found if found < cells.count else int(cells.index(np.array([field_number(field)]))[0])
+
+
+def field_keys(values: Any) -> Keys:
+    """Fields as keys: their exact bytes."""
+    codes, distinct = _encoded(values)
+    return Keys(np.maximum(codes, 0), codes >= 0, distinct, loose=True)
+
+
+def _encoded(values: Any) -> tuple[npt.NDArray[np.int64], list[bytes]]:
+    """Positions among the distinct fields, -1 for missing ones."""
+    pa = import_arrow("A CSV file")
+    encoded = values.dictionary_encode()
+    return as_numpy(encoded.indices.cast(pa.int64()), -1), encoded.dictionary.to_pylist()
+
 
 # Bytes that Arrow parses at once; it cannot parse rows that are longer. Of the first line, the most there may be.
 BLOCK = 1 << 23

@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from privatest.engines.arrays import Part, Piece, Progress, Stream, StreamRecords
 from privatest.engines.csv_files import csv_stream
 from privatest.engines.frames import SLICE, column_of, import_arrow
 from privatest.engines.paths import Wanted, choose, file_size, files_of, progress_bar, rows, same_columns, structure
 from privatest.engines.protocol import Records
-from privatest.engines.streams import Part, Piece, Progress, Stream, StreamRecords
 from privatest.engines.units import OrderedRecords, UnitRecords
 
 __all__ = ["feather_stream", "open_files", "parquet_stream"]

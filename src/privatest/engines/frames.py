@@ -14,10 +14,18 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from privatest.engines.arrays import ArrayRecords, CodedRecords, SequenceRecords
+from privatest.engines.arrays import (
+    ArrayRecords,
+    CodedRecords,
+    Part,
+    Piece,
+    Progress,
+    SequenceRecords,
+    Stream,
+    StreamRecords,
+)
 from privatest.engines.keys import Keys, keys_of_array, keys_of_objects
 from privatest.engines.protocol import Column, check_text, unfit
-from privatest.engines.streams import Part, Piece, Progress, Stream, StreamRecords
 from privatest.errors import InvalidData, MissingExtra
 from privatest.scores import Cells, LabelCells, Score
 

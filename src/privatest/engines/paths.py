@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from privatest._validate import suggestion
+from privatest.engines.arrays import Part, Progress
 from privatest.engines.frames import arrow_kind, column_of, key_kind, keys_of
-from privatest.engines.streams import Part, Progress
 from privatest.errors import InvalidData, PrivatestError
 
 __all__ = [

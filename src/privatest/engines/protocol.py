@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from privatest.errors import InvalidData
 from privatest.scores import Cells, LabelCells, Score
-from privatest.scores.cells import is_number
+from privatest.scores.score import is_number
 from privatest.vectors import Integers
 
 __all__ = [
@@ -39,7 +39,9 @@ __all__ = [
     "check_text",
     "counter",
     "indexer",
+    "scores_of_each",
     "tied",
+    "totals_of_blocks",
     "unfit",
     "unordered",
     "whole_blocks",
@@ -338,6 +340,28 @@ def whole_blocks(scores: Integers, block: int) -> list[int]:
     """Sums of consecutive runs of ``block`` scores; what is left over is not used."""
     whole = len(scores) // block * block
     return [int(total) for total in scores[:whole].reshape(-1, block).sum(axis=1)]
+
+
+def scores_of_each(records: Records, score: Score, ends: range = NO_ENDS) -> Integers:
+    """The integer score of each record, in order of time.
+
+    Refuses an order with equal values on both sides of one of the ``ends``, where the series is to be cut.
+
+    Guarantees: an odd record gets the odd score; no sum of any of the scores leaves 64 bits (checked).
+    """
+    records.check(score)
+    score.check_total(max(records.count(), 1))
+    return records.series(score, ends)
+
+
+def totals_of_blocks(records: Records, score: Score, block: int, start: int = 0) -> list[int]:
+    """Totals of consecutive blocks of ``block`` records, from record ``start`` on; what is left over is not used.
+
+    Guarantees: the same scores as :func:`scores_of_each`, summed exactly (checked against 64 bits).
+    """
+    records.check(score)
+    score.check_total(block)
+    return records.block_totals(score, block, start)
 
 
 def check_count(count: int, n: int) -> None:

@@ -14,13 +14,20 @@ import numpy as np
 from privatest import _validate
 from privatest._validate import positive_integer
 from privatest.addresses import OpenOnce
-from privatest.engines.arrays import SequenceRecords
-from privatest.engines.fields import LineRecords, Lines
+from privatest.engines.arrays import Part, Piece, Progress, SequenceRecords, Stream, StreamRecords
+from privatest.engines.csv_files import LineRecords, Lines
 from privatest.engines.frames import column_keys, from_array, from_pandas, from_polars, import_arrow, stream_of_arrow
 from privatest.engines.keys import Keys
 from privatest.engines.paths import as_paths, choose
-from privatest.engines.protocol import NO_ENDS, Column, Need, Records, check_promise
-from privatest.engines.streams import Part, Piece, Progress, Stream, StreamRecords
+from privatest.engines.protocol import (
+    NO_ENDS,
+    Column,
+    Need,
+    Records,
+    check_promise,
+    scores_of_each,
+    totals_of_blocks,
+)
 from privatest.engines.units import OrderedRecords, UnitRecords
 from privatest.errors import InvalidData, InvalidInput, shown
 from privatest.scores import Score
@@ -280,32 +287,18 @@ def score_series(
     order: str | None = None,
     ends: range = NO_ENDS,
 ) -> Integers:
-    """The integer score of each record, in the order of the source or of the column ``order``.
-
-    Refuses an order with equal values on both sides of one of the ``ends``, where the series is to be cut.
-
-    Guarantees: an odd record gets the odd score; no sum of any of the scores leaves 64 bits (checked).
-    """
-    records = as_records(source, column, order)
-    records.check(score)
-    score.check_total(max(records.count(), 1))
-    return records.series(score, ends)
+    """:func:`scores_of_each` of a source, in its own order or in that of the column ``order``."""
+    return scores_of_each(as_records(source, column, order), score, ends)
 
 
 def block_totals(
     score: Score, source: Any, block: int, column: str | None = None, *, order: str | None = None, start: int = 0
 ) -> list[int]:
-    """Totals of consecutive blocks of ``block`` records, from record ``start`` on; what is left over is not used.
-
-    Guarantees: the same scores as :func:`score_series`, summed exactly (checked against 64 bits).
-    """
+    """:func:`totals_of_blocks` of a source, in its own order or in that of the column ``order``."""
     block = positive_integer(block=block)
     if start < 0:
         raise InvalidInput(f"start={start} must be at least 0.")
-    records = as_records(source, column, order)
-    records.check(score)
-    score.check_total(block)
-    return records.block_totals(score, block, start)
+    return totals_of_blocks(as_records(source, column, order), score, block, start)
 
 
 def as_records(source: Any, column: str | None = None, order: str | None = None) -> Records:

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from privatest.engines.arrays import Stream, StreamRecords
 from privatest.engines.keys import Coder, ranks
 from privatest.engines.protocol import (
     NO_ENDS,
@@ -28,7 +29,6 @@ from privatest.engines.protocol import (
     tied,
     whole_blocks,
 )
-from privatest.engines.streams import Stream, StreamRecords
 from privatest.scores import Cells, Score
 from privatest.vectors import Integers
 

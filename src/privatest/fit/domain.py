@@ -20,7 +20,7 @@ from privatest.engines.protocol import counter
 from privatest.errors import InvalidDistribution, InvalidDocument, InvalidInput
 from privatest.hypotheses import Distribution, Integers, Labels, Reals, as_distribution
 from privatest.scores import Cells, IntegerCells, LabelCells
-from privatest.scores.cells import cells_from_dict
+from privatest.scores.score import cells_from_dict
 from privatest.vectors import Floats
 
 __all__ = ["Domain", "EdgeCells", "domain_cells_from_dict", "histogram", "read_domain", "symbols"]

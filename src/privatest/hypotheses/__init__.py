@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from privatest.hypotheses.continuous_pair import ContinuousPair
-from privatest.hypotheses.convert import as_distribution, make_pair, mixture
+from privatest.hypotheses.convert import as_distribution, make_pair, mixture, parse
 from privatest.hypotheses.density import density
 from privatest.hypotheses.discrete_pair import DiscretePair
-from privatest.hypotheses.distribution import Distribution, Labels
+from privatest.hypotheses.distribution import Distribution, Labels, Pair
 from privatest.hypotheses.integers import Integers
-from privatest.hypotheses.pair import Pair
 from privatest.hypotheses.reals import Reals
-from privatest.hypotheses.text import parse
 
 __all__ = [
     "ContinuousPair",

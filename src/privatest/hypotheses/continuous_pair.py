@@ -12,15 +12,17 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from privatest.hypotheses.pair import Pair, Term, hockey_stick_term, kullback_leibler_term
+from privatest.hypotheses.distribution import Pair, Term, hockey_stick_term, kullback_leibler_term
 from privatest.hypotheses.quadrature import Nodes, adaptive, half_nodes, panel_nodes, split_panels
-from privatest.hypotheses.reals import Reals
 from privatest.vectors import Floats
+
+if TYPE_CHECKING:
+    from privatest.hypotheses.reals import Reals
 
 __all__ = [
     "ClampedPair",

@@ -1,25 +1,309 @@
-"""From whatever a user gives to distributions and pairs."""
+"""From whatever a user gives to distributions and pairs.
+
+Text is read by a recursive-descent parser; nothing is ever evaluated.
+
+::
+
+    distribution := name "(" [argument ("," argument)*] ")"
+    argument     := [label "="] (number | distribution)
+    label        := word | quoted text | integer
+    number       := ["-" | "+"] decimal ["/" decimal]
+
+``mixture(0.3, normal(0, 1), 0.7, normal(2, 1))`` alternates weights and distributions.
+"""
 
 from __future__ import annotations
 
+import math
+import re
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from privatest._validate import suggestion
 from privatest.errors import InvalidDistribution, NothingToTest, shown
 from privatest.hypotheses.continuous_pair import ContinuousPair
 from privatest.hypotheses.discrete_pair import DiscretePair
-from privatest.hypotheses.distribution import Distribution, Labels, check_probabilities
+from privatest.hypotheses.distribution import Distribution, Labels, Pair, check_probabilities
+from privatest.hypotheses.families import ALIASES, FAMILIES, Family, number_text
 from privatest.hypotheses.integers import IntegerBlocks, Integers, ScipyIntegers
 from privatest.hypotheses.mixture import mixed
-from privatest.hypotheses.pair import Pair
 from privatest.hypotheses.reals import NewScipyReals, Reals, ScipyReals
-from privatest.hypotheses.text import parse
 
-__all__ = ["as_distribution", "make_pair", "mixture"]
+__all__ = ["as_distribution", "make_pair", "mixture", "parse"]
+
+DEEPEST = 20
+LONGEST = 1_000_000
+_TOKEN = re.compile(
+    r"""\s*(?:
+      (?P<number>(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)
+    | (?P<word>[A-Za-z_][A-Za-z_0-9]*)
+    | (?P<quoted>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')
+    | (?P<sign>[(),=/+-])
+    )""",
+    re.VERBOSE,
+)
+
+
+@dataclass(frozen=True)
+class _Token:
+    kind: str
+    text: str
+    place: int
+
+
+@dataclass(frozen=True)
+class _Argument:
+    label: Hashable | None
+    value: float | Distribution
+    place: int
+
+
+def parse(text: str, name: str = "distribution") -> Distribution:
+    """The distribution ``text`` describes.
+
+    >>> parse("normal(0, 1)")
+    normal(0, 1)
+    >>> parse("categorical(a=1/4, b=3/4)")
+    categorical(a=0.25, b=0.75)
+    """
+    if not isinstance(text, str):
+        raise InvalidDistribution(f"{name} must be text to be parsed, not {type(text).__name__}.")
+    if not text.strip():
+        raise InvalidDistribution(f"{name} is empty text: write for example 'normal(0, 1)' or 'bernoulli(0.3)'.")
+    if len(text) > LONGEST:
+        raise InvalidDistribution(f"{name} is {len(text)} characters long; at most {LONGEST} are read.")
+    reader = _Reader(text, name)
+    try:
+        found = reader.distribution(0)
+        reader.expect_end()
+    except InvalidDistribution:
+        if "\n" not in text.strip():
+            raise
+        found = None
+    if found is None:  # a page of text may be data: nothing of it is quoted
+        raise InvalidDistribution(f"{name} is several lines of text that are no distribution. Write 'normal(0, 1)'.")
+    return found
+
+
+class _Reader:
+    """The rest of the text, one token ahead."""
+
+    def __init__(self, text: str, name: str) -> None:
+        self._text, self._name = text, name
+        self._tokens = self._split()
+        self._at = 0
+
+    def _split(self) -> list[_Token]:
+        tokens: list[_Token] = []
+        place = 0
+        while True:
+            match = _TOKEN.match(self._text, place)
+            if match is None:
+                rest = self._text[place:].lstrip()
+                if not rest:
+                    return [*tokens, _Token("end", "", len(self._text))]
+                at = len(self._text) - len(rest)
+                what = "a quotation that is never closed" if rest[0] in "\"'" else f"the character {rest[0]!r}"
+                raise self.error(f"cannot read {what}", at)
+            kind = match.lastgroup or ""
+            tokens.append(_Token(kind, match.group(kind), match.start(kind)))
+            place = match.end()
+
+    def error(self, message: str, place: int | None = None) -> InvalidDistribution:
+        at = self._tokens[self._at].place if place is None else place
+        shown = self._text if len(self._text) <= 80 else self._text[max(0, at - 40) : at + 40]
+        return InvalidDistribution(f"{self._name}: {message}, at position {at + 1} of {shown!r}.")
+
+    def _peek(self) -> _Token:
+        return self._tokens[self._at]
+
+    def _take(self) -> _Token:
+        token = self._tokens[self._at]
+        self._at += 1
+        return token
+
+    def _accept(self, sign: str) -> bool:
+        if self._peek().kind == "sign" and self._peek().text == sign:
+            self._at += 1
+            return True
+        return False
+
+    def _shown(self) -> str:
+        token = self._peek()
+        return "the end of the text" if token.kind == "end" else repr(token.text)
+
+    def expect_end(self) -> None:
+        if self._peek().kind != "end":
+            raise self.error(f"expected nothing after the distribution but found {self._shown()}")
+
+    def distribution(self, depth: int) -> Distribution:
+        if depth > DEEPEST:
+            raise self.error(f"nested more than {DEEPEST} deep")
+        token = self._peek()
+        if token.kind != "word":
+            raise self.error(f"expected the name of a distribution but found {self._shown()}")
+        word = ALIASES.get(token.text.lower(), token.text.lower())
+        if word not in FAMILIES and word not in ("categorical", "mixture"):
+            known = [*FAMILIES, *ALIASES, "categorical", "mixture"]
+            hint = suggestion(token.text, known) or f" Known: {', '.join([*FAMILIES, 'categorical', 'mixture'])}."
+            raise InvalidDistribution(f"{self._name}: no distribution is called {token.text!r}.{hint}")
+        self._take()
+        if not self._accept("("):
+            raise self.error(f"expected '(' after {token.text!r} but found {self._shown()}")
+        arguments = self._arguments(depth)
+        if word == "categorical":
+            return self._categorical(arguments)
+        if word == "mixture":
+            return self._mixture(arguments)
+        return self._family(FAMILIES[word], arguments)
+
+    def _arguments(self, depth: int) -> list[_Argument]:
+        found: list[_Argument] = []
+        if self._accept(")"):
+            return found
+        while True:
+            found.append(self._argument(depth))
+            if self._accept(")"):
+                return found
+            if not self._accept(","):
+                raise self.error(f"expected ',' or ')' but found {self._shown()}")
+
+    def _argument(self, depth: int) -> _Argument:
+        token, following = self._peek(), self._tokens[min(self._at + 1, len(self._tokens) - 1)]
+        place = token.place
+        label: Hashable | None = None
+        negative = token.text == "-" and following.kind == "number"
+        after = self._tokens[min(self._at + 2, len(self._tokens) - 1)] if negative else following
+        if token.kind in ("word", "quoted", "number") or negative:
+            if after.kind == "sign" and after.text == "=":
+                if negative:
+                    self._take()
+                label = self._label(self._take(), negative)
+                self._take()
+            elif token.kind == "quoted":
+                raise self.error(f"expected '=' after the label {token.text}")
+        if self._peek().kind == "word":
+            if self._peek().text.lower() in ("inf", "infinity", "nan"):
+                raise self.error(f"{self._peek().text!r} is not a number that can be used here")
+            return _Argument(label, self.distribution(depth + 1), place)
+        return _Argument(label, self._number(), place)
+
+    def _label(self, token: _Token, negative: bool) -> Hashable:
+        if token.kind == "number":
+            if not token.text.isdigit():
+                raise self.error(f"the label {token.text} must be a whole number, a word or quoted text", token.place)
+            return -int(token.text) if negative else int(token.text)
+        if token.kind == "quoted":
+            return re.sub(r"\\(.)", r"\1", token.text[1:-1])
+        return token.text
+
+    def _number(self) -> float:
+        sign = 1.0
+        while self._peek().kind == "sign" and self._peek().text in "+-":
+            if self._take().text == "-":
+                sign = -sign
+            if self._peek().kind != "number":
+                raise self.error(f"expected a number but found {self._shown()}")
+        if self._peek().kind != "number":
+            raise self.error(f"expected a number but found {self._shown()}")
+        token = self._take()
+        value = float(token.text)
+        if self._accept("/"):
+            if self._peek().kind != "number":
+                raise self.error(f"expected a number after '/' but found {self._shown()}")
+            bottom = float(self._take().text)
+            if bottom == 0:
+                raise self.error("division by 0", token.place)
+            value /= bottom
+        if not math.isfinite(value):
+            raise self.error(f"{token.text} is too large to be a number", token.place)
+        return sign * value
+
+    def _family(self, family: Family, arguments: list[_Argument]) -> Distribution:
+        names = [parameter.name for parameter in family.parameters]
+        given: dict[str, float] = {}
+        for index, argument in enumerate(arguments):
+            if isinstance(argument.value, Distribution):
+                raise self.error(f"{family.name} takes numbers, not a distribution", argument.place)
+            value = argument.value
+            if argument.label is None:
+                if any(before.label is not None for before in arguments[:index]):
+                    raise self.error("a parameter without a name follows one with a name", argument.place)
+                if index >= len(names):
+                    raise InvalidDistribution(
+                        f"{self._name}: {family.name} takes {_count(len(names))} "
+                        f"but {len(arguments)} were given: write {family.signature()}."
+                    )
+                key = names[index]
+            else:
+                key = str(argument.label)
+                if family.name == "exponential" and key in ("rate", "mean"):
+                    if key == "rate" and value <= 0:
+                        raise InvalidDistribution(f"exponential: rate={number_text(value)} must be greater than 0.")
+                    key, value = "scale", 1 / value if key == "rate" else value
+                if key not in names:
+                    raise InvalidDistribution(
+                        f"{self._name}: {family.name} has no parameter {key!r}.{suggestion(key, names)} "
+                        f"Write {family.signature()}."
+                    )
+            if key in given:
+                raise self.error(f"{family.name} is given {key!r} twice", argument.place)
+            given[key] = value
+        missing = [p.name for p in family.parameters if p.default is None and p.name not in given]
+        if missing:
+            raise InvalidDistribution(
+                f"{self._name}: {family.name} needs {' and '.join(repr(word) for word in missing)}: "
+                f"write {family.signature()}."
+            )
+        values = tuple(given.get(p.name, p.default if p.default is not None else 0.0) for p in family.parameters)
+        family.check(values)
+        kind = ScipyIntegers if family.discrete else ScipyReals
+        return kind(family.freeze(values), family.text(values), self._name)
+
+    def _categorical(self, arguments: list[_Argument]) -> Labels:
+        if not arguments:
+            raise InvalidDistribution(
+                f"{self._name}: categorical needs at least one label: write categorical(a=0.2, b=0.8)."
+            )
+        named = [argument.label is not None for argument in arguments]
+        if any(named) and not all(named):
+            raise self.error(
+                "either every label of categorical is named or none is", arguments[named.index(False)].place
+            )
+        labels: list[Hashable] = []
+        values: list[float] = []
+        for index, argument in enumerate(arguments):
+            if isinstance(argument.value, Distribution):
+                raise self.error("categorical takes numbers, not a distribution", argument.place)
+            labels.append(argument.label if all(named) else index)
+            values.append(argument.value)
+        return Labels(labels, values, self._name)
+
+    def _mixture(self, arguments: list[_Argument]) -> Distribution:
+        weights = [argument.value for argument in arguments[::2]]
+        parts = [argument.value for argument in arguments[1::2] if isinstance(argument.value, Distribution)]
+        fine = (
+            len(weights) == len(parts) > 0
+            and 2 * len(parts) == len(arguments)
+            and not any(isinstance(weight, Distribution) for weight in weights)
+            and all(argument.label is None for argument in arguments)
+        )
+        if not fine:
+            raise InvalidDistribution(
+                f"{self._name}: mixture alternates weights and distributions: "
+                "write mixture(0.3, normal(0, 1), 0.7, normal(2, 1))."
+            )
+        return mixed([w for w in weights if isinstance(w, float)], parts, self._name)
+
+
+def _count(number: int) -> str:
+    return f"{number} parameter" + ("" if number == 1 else "s")
+
 
 SAME = 1e-14
 """Total variation below which two distributions are taken to be one: no better than rounding."""

@@ -9,9 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from privatest.hypotheses.distribution import Distribution, Labels
+from privatest.hypotheses.distribution import Distribution, Labels, Pair, Term, hockey_stick_term, kullback_leibler_term
 from privatest.hypotheses.integers import IntegerBlocks, Integers, Ints, common_atoms
-from privatest.hypotheses.pair import Pair, Term, hockey_stick_term, kullback_leibler_term
 from privatest.vectors import Floats
 
 __all__ = ["DiscretePair"]

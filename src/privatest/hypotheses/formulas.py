@@ -12,12 +12,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import NormalDist
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from privatest.vectors import Floats
+if TYPE_CHECKING:
+    from privatest.vectors import Floats
+
 
 __all__ = ["CONTINUOUS", "DISCRETE", "Formulas", "FrozenIntegers", "FrozenReals", "Masses", "special_functions"]
 

@@ -21,9 +21,7 @@ from privatest.bounds.optimum import optimum_sample_size
 from privatest.errors import Infeasible, InvalidInput, MissingExtra
 from privatest.hypotheses import ContinuousPair, DiscretePair, Pair, make_pair
 from privatest.laws.curves import Curves
-from privatest.power.family import make_family
-from privatest.power.sample_sizes import smallest_n
-from privatest.power.tuning import ADVANTAGE, Goal, Profile, profile_of
+from privatest.power.tuning import ADVANTAGE, Goal, Profile, make_family, profile_of, smallest_n
 from privatest.privacy import Laplace, Logistic, NoNoise, Tulap
 from privatest.rational import Number
 from privatest.scores import whole_score

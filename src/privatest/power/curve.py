@@ -11,9 +11,7 @@ import numpy as np
 
 from privatest import _validate, markup
 from privatest.errors import Infeasible, InvalidInput
-from privatest.power.family import Family, make_family
-from privatest.power.sample_sizes import smallest_n
-from privatest.power.tuning import ADVANTAGE, Goal
+from privatest.power.tuning import ADVANTAGE, Family, Goal, make_family, smallest_n
 from privatest.rational import Number
 
 if TYPE_CHECKING:

@@ -1,24 +1,26 @@
-"""From P, Q and epsilon to a tuned test; how many records it needs, and how little privacy loss n records need."""
+"""From P, Q and epsilon to a tuned test; how many records it needs, and how little privacy loss n records need.
+
+:func:`decide` is the whole of it in one call: count the records, design the test for them, run it.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
 from decimal import ROUND_CEILING, Decimal
-from statistics import NormalDist
 from typing import Any
 
+import numpy as np
+
 from privatest import _validate
-from privatest.decision import PrivateTest
-from privatest.decision.build import PRIVATE_KINDS
+from privatest.decision import PrivateTest, Release
+from privatest.decision.private_test import PRIVATE_KINDS
 from privatest.errors import Infeasible, InvalidInput, shown
-from privatest.power.family import Family, make_family
-from privatest.power.tuning import Goal, make_goal, rough_clamp
+from privatest.power.tuning import Goal, make_family, make_goal, smallest_n
 from privatest.rational import Number
 
-__all__ = ["MOST_RECORDS", "design", "min_epsilon", "sample_size", "smallest_n"]
+__all__ = ["decide", "design", "min_epsilon", "sample_size"]
 
-MOST_RECORDS = 10**13
 _LARGEST_EPSILON = 64.0
 
 
@@ -47,106 +49,6 @@ def sample_size(
     goal = make_goal(advantage, alpha, beta)
     family = make_family(null, alternative, epsilon, test, clamp, threshold, goal, neighbours, max_rows_per_unit)
     return smallest_n(family)
-
-
-def smallest_n(family: Family) -> int:
-    """:func:`sample_size` of a family."""
-    _refuse_hopeless(family)
-    crossing = _crossing(family.margin, _guess(family), lambda n: _never(family, n))
-    # Power can dip below the goal again beyond the crossing. Scores with many values smooth that away; with few, look
-    # as far ahead as a dip can lie: within a couple of steps of the total past the cutoff.
-    while True:
-        ahead = max(32, crossing // 8) if family.few_values(crossing) else 3
-        ahead = min(ahead, 400)
-        # A clamp tuned for each n does at least as well as the one tuned for the crossing.
-        fixed = family.with_clamp_for(crossing)
-        dips = [n for n in range(crossing + 1, crossing + ahead + 1) if fixed.margin(n) < 0 and family.margin(n) < 0]
-        if not dips:
-            return crossing
-        crossing = dips[-1] + 1
-
-
-def _guess(family: Family) -> int:
-    """A first idea of n: without privacy from a normal approximation, else from tuning on the coarse profile."""
-    if family.kind == "llr":
-        return _guess_without_privacy(family)
-    if family.kind != "tight" or family.clamp != "tuned" or len(family.profile.ratios) <= 2:
-        return 64
-    noise = 2 / (math.sinh(min(float(family.epsilon), 9.0)) * family.pair.total_variation)
-    n = min(_guess_without_privacy(family) + math.ceil(min(noise, MOST_RECORDS)), MOST_RECORDS // 4)
-    clamp = rough_clamp(family.profile, family.epsilon, n, family.around)
-
-    def margin(m: int) -> float:
-        return family.goal.margin(family.profile.curves(clamp, family.epsilon, m, family.around))
-
-    return _crossing(margin, n, lambda _: MOST_RECORDS, rough=True)
-
-
-def _guess_without_privacy(family: Family) -> int:
-    """n records have log ratios about twice -4 n log(1 - H^2) apart, measured in their deviation, squared."""
-    goal = family.goal
-    alpha, beta = goal.alpha, goal.beta
-    if alpha is None or beta is None:
-        alpha = beta = (1 - (goal.advantage or 0.0)) / 2
-    deviations = _deviations(1 - alpha) + _deviations(1 - beta)
-    rate = -8 * math.log1p(-min(family.pair.hellinger_squared, 1 - 1e-15))
-    return min(max(round(deviations**2 / rate), 1), MOST_RECORDS)
-
-
-def _deviations(share: float) -> float:
-    """The standard normal quantile, never infinite."""
-    return NormalDist().inv_cdf(min(max(share, 1e-15), 1 - 1e-15))
-
-
-def _crossing(margin: Callable[[int], float], guess: int, never: Callable[[int], int], *, rough: bool = False) -> int:
-    """An n with margin(n) >= 0 > margin(n - 1), near the guess; rough: to within half a per cent.
-
-    Invariant: margin(low) < 0 <= margin(high), where low = 0 stands for no records at all.
-    """
-    step = 50 if rough else 200  # a guess that was found roughly is nearer than a guess at that
-    low = high = max(guess, 1)
-    if margin(high) >= 0:
-        low = high - max(high // step, 1)
-        while low > 0 and margin(low) >= 0:
-            high, low = low, low - max((high - low) * 3, 1)
-        low = max(low, 0)
-    else:
-        high = low + max(low // step, 1)
-        while margin(high) < 0:
-            if high >= MOST_RECORDS:
-                return never(high)
-            low, high = high, min(high + (high - low) * 3, MOST_RECORDS)
-    while high - low > (max(1, high // 200) if rough else 1):
-        middle = (low + high) // 2
-        if margin(middle) >= 0:
-            high = middle
-        else:
-            low = middle
-    return high
-
-
-def _refuse_hopeless(family: Family) -> None:
-    """With a fixed threshold the total must drift up under P and down under Q, or one error tends to 1/2 or 1."""
-    if family.threshold is None and (family.kind == "tight" or family.goal.alpha is not None):
-        return
-    null, alternative = family.drifts(1)
-    size = abs(null) + abs(alternative)
-    if null > 1e-12 * size and alternative < -1e-12 * size:
-        return
-    side, mean = ("null", null) if null <= 1e-12 * size else ("alternative", alternative)
-    raise Infeasible(
-        f"test={family.kind!r} with threshold {float(family.threshold or 0):g} never reaches {family.goal} for good: "
-        f"one record adds {mean:.3g} on average under the {side}, so however large n is, that side's error stays at "
-        "1/2 or more. Use test='tight', whose threshold is calibrated, or give another threshold."
-    )
-
-
-def _never(family: Family, n: int) -> int:
-    found = family.test(n)
-    raise Infeasible(
-        f"test={family.kind!r} does not reach {family.goal} with up to {n:.0e} records: there alpha is "
-        f"{found.alpha:.4g} and beta {found.beta:.4g}. Use test='tight', a larger epsilon or a lower target."
-    )
 
 
 def min_epsilon(
@@ -261,3 +163,66 @@ def design(
     goal = Goal(advantage=0.0) if alpha is None else Goal(alpha=_validate.probability(alpha=alpha), beta=0.0)
     family = make_family(null, alternative, epsilon, test, clamp, threshold, goal, neighbours, max_rows_per_unit)
     return family.test(n)
+
+
+def decide(
+    data: Any,
+    null: Any,
+    alternative: Any,
+    *,
+    epsilon: Number,
+    n: int | None = None,
+    alpha: float | None = None,
+    test: str = "tight",
+    clamp: str | tuple[Number, Number] | None = None,
+    threshold: Number | None = None,
+    neighbours: str = "replace",
+    max_rows_per_unit: int = 1,
+    column: str | None = None,
+    unit: str | None = None,
+    ledger: Any = None,
+    dataset: str | None = None,
+    request: str | None = None,
+    rng: np.random.Generator | None = None,
+) -> Release:
+    """Whether the data come from P (``null``) or from Q (``alternative``), with epsilon-privacy.
+
+    Args:
+        data: array, list, pandas/polars/pyarrow column, a data frame, file, SQL table or Spark DataFrame together with
+            ``column``.
+        null, alternative, epsilon, alpha, test, clamp, threshold, neighbours, max_rows_per_unit: as for
+            :func:`privatest.design`.
+        n: number of records; by default that of the data, which is public. With neighbours "add-remove" it is not:
+            say how many you expect.
+        column, unit, ledger, dataset, request, rng: see :meth:`PrivateTest.run`.
+
+    >>> decide([0, 0, 1, 0, 0] * 20, "bernoulli(0.2)", "bernoulli(0.8)", epsilon=1).decision
+    'null'
+    """
+    from privatest import engines  # planning needs none of them
+
+    records = None
+    if n is None:
+        if neighbours != "replace":
+            raise InvalidInput(
+                f"n is missing: with neighbours={neighbours!r} the number of records is not public, and a test made "
+                "for it would tell it. Say how many you expect: n=..."
+            )
+        records = engines.open_for(engines.Need(rows=max_rows_per_unit), data, column=column, unit=unit)
+        n = records.count()
+        if n == 0:
+            raise InvalidInput("The data have no records. Pass at least one.")
+    made = design(
+        null,
+        alternative,
+        epsilon=epsilon,
+        n=n,
+        alpha=alpha,
+        test=test,
+        clamp=clamp,
+        threshold=threshold,
+        neighbours=neighbours,
+        max_rows_per_unit=max_rows_per_unit,
+    )
+    where = {"column": column, "unit": unit}
+    return made.run_opened(records, data, where, ledger=ledger, dataset=dataset, request=request, rng=rng)

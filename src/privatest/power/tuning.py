@@ -2,29 +2,57 @@
 
 A :class:`Goal` says what a test must achieve (an advantage, or two error rates), a :class:`Profile` what tuning needs
 to know of a pair: the law of its unclamped ratio, finely binned.
+A :class:`Family` has one test for each n: what the user fixed, and the rest tuned.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
+from statistics import NormalDist
+from typing import Any
 
 import numpy as np
 
 from privatest import _validate
-from privatest.errors import InvalidInput, shown
-from privatest.hypotheses import ContinuousPair, DiscretePair, Pair
+from privatest.decision import PrivateTest
+from privatest.decision.private_test import (
+    KINDS,
+    PRIVATE_KINDS,
+    calibrated_noise,
+    from_score,
+    kind_score,
+    paper_clamp,
+    unclamped,
+)
+from privatest.errors import Infeasible, InvalidInput, shown
+from privatest.hypotheses import ContinuousPair, DiscretePair, Pair, make_pair
 from privatest.laws.curves import Curves
 from privatest.privacy import Tulap
-from privatest.privacy.neighbours import REPLACE, Neighbourhood
+from privatest.privacy.noise import REPLACE, Neighbourhood, make_neighbourhood
+from privatest.rational import Number, rational
+from privatest.scores import Score, whole_score
 from privatest.scores.clamped import cell_masses, cell_ratios
 from privatest.scores.score import FEW_VALUES
 from privatest.vectors import Floats
 
-__all__ = ["ADVANTAGE", "Goal", "Profile", "make_goal", "profile_of", "rough_clamp", "tuned_clamp"]
+__all__ = [
+    "ADVANTAGE",
+    "MOST_RECORDS",
+    "Family",
+    "Goal",
+    "Profile",
+    "make_family",
+    "make_goal",
+    "profile_of",
+    "rough_clamp",
+    "smallest_n",
+    "tuned_clamp",
+    "tuning_size",
+]
 
 ADVANTAGE = 2 / 3
 """The paper's bar."""
@@ -227,3 +255,266 @@ def _climb(margin: Callable[[Clamp], float], start: Clamp, tried: dict[Clamp, fl
         else:
             step = math.sqrt(step)
     return here
+
+
+GivenClamp = tuple[Number, Number]
+
+
+# No sample size beyond this is looked for.
+MOST_RECORDS = 10**13
+
+
+def tuning_size(n: int) -> int:
+    """The n for which the clamp of a test on n records is tuned: n itself, or a nearby number of a sparse grid.
+
+    The best clamp hardly moves with n. With the same clamp for all n within 3% the advantage is as smooth in n as the
+    data allow, and the search for a sample size tunes once or twice.
+
+    >>> [tuning_size(n) for n in (1, 64, 115, 1000, 10**6)]
+    [1, 64, 114, 995, 989724]
+    """
+    if n <= 64:
+        return n
+    return round(2 ** (round(math.log2(n) * 24) / 24))
+
+
+@dataclass(frozen=True, eq=False)
+class Family:
+    """Tests of one pair at one epsilon for any n."""
+
+    pair: Pair
+    epsilon: Fraction
+    kind: str
+    clamp: str | GivenClamp
+    threshold: Fraction | None
+    goal: Goal
+    around: Neighbourhood = REPLACE
+
+    def test(self, n: int) -> PrivateTest:
+        """The test on n records."""
+        if self.kind not in PRIVATE_KINDS:
+            return unclamped(self.pair, n, self.kind, threshold=self.threshold, alpha=self.goal.alpha)
+        return from_score(
+            self.pair,
+            self.score_for(n),
+            self.epsilon,
+            n,
+            self.kind,
+            self.clamp_for(n),
+            threshold=self.threshold,
+            alpha=self.goal.alpha,
+            around=self.around,
+        )
+
+    @cached_property
+    def profile(self) -> Profile:
+        """The law of the unclamped ratio."""
+        return profile_of(self.pair)
+
+    @cached_property
+    def paper(self) -> GivenClamp:
+        """The decomposition's clamp."""
+        return paper_clamp(self.pair, self.epsilon)
+
+    def clamp_for(self, n: int) -> GivenClamp:
+        """The clamp of the test on n records."""
+        if not isinstance(self.clamp, str):
+            return self.clamp
+        if self.clamp == "paper":
+            return self.paper
+        size = tuning_size(n)
+        known: dict[int, GivenClamp] = self.__dict__.setdefault("_tuned", {})
+        if size not in known:
+            start = float(self.paper[0]), float(self.paper[1])
+            known[size] = tuned_clamp(self.profile, self.epsilon, size, self.goal, start, around=self.around)
+        return known[size]
+
+    def score_for(self, n: int) -> Score:
+        """The score of the test on n records."""
+        if self.kind not in PRIVATE_KINDS:
+            return whole_score(self.pair, n)
+        ends = self.clamp_for(n)
+        known: dict[GivenClamp, Score] = self.__dict__.setdefault("_scores", {})
+        if ends not in known:
+            known[ends] = kind_score(self.pair, self.kind, ends)
+        return known[ends]
+
+    def margin(self, n: int) -> float:
+        """By how much the test on n records exceeds the goal, exactly; negative where it falls short."""
+        calibrated = self.threshold is None and (self.kind == "tight" or self.goal.alpha is not None)
+        if not calibrated or self.kind not in PRIVATE_KINDS or self.around.kind != "replace":
+            test = self.test(n)
+            return self.goal.surplus(test.alpha, test.beta)
+        score = self.score_for(n)
+        noise = calibrated_noise(self.kind, score, self.epsilon, self.clamp_for(n), self.around.rows)
+        return self.goal.margin(Curves(score.support, score.null_law, score.alternative_law, n, noise))
+
+    def with_clamp_for(self, n: int) -> Family:
+        """The same family with the clamp of n records at every n."""
+        if self.clamp != "tuned":
+            return self
+        fixed = replace(self, clamp=self.clamp_for(n))
+        fixed.__dict__["_scores"] = self.__dict__.setdefault("_scores", {})
+        return fixed
+
+    def at_epsilon(self, epsilon: Number, clamp: GivenClamp | None = None) -> Family:
+        """The same family at another epsilon, perhaps with a fixed clamp."""
+        other = replace(self, epsilon=rational(epsilon, "epsilon"), clamp=clamp or self.clamp)
+        other.__dict__["profile"] = self.profile
+        other.__dict__["_scores"] = self.__dict__.setdefault("_scores", {})
+        return other
+
+    def few_values(self, n: int) -> bool:
+        """Whether the score takes so few values that power is a sawtooth in n."""
+        return len(self.score_for(n).support) < 64
+
+    def drifts(self, n: int) -> tuple[float, float]:
+        """Mean of one record's ratio under P and under Q, in nats above the threshold 0."""
+        score = self.score_for(n)
+        null, alternative = (
+            float(score.origin) + float(score.step) * score.mean(law) for law in (score.null_law, score.alternative_law)
+        )
+        return null, alternative
+
+
+def make_family(
+    null: Any,
+    alternative: Any,
+    epsilon: Number,
+    test: str,
+    clamp: str | GivenClamp | None,
+    threshold: Number | None,
+    goal: Goal,
+    neighbours: str = "replace",
+    max_rows_per_unit: int = 1,
+) -> Family:
+    """The family a user asks for, all arguments checked."""
+    budget = _validate.positive(epsilon=epsilon, remedy="Typical values lie between 0.1 and 2.")
+    _validate.choice(KINDS, test=test)
+    if clamp is None:
+        clamp = "tuned" if test == "tight" else "paper"
+    elif test not in PRIVATE_KINDS:
+        raise InvalidInput(
+            f"clamp={shown(clamp)} does not apply to test={test!r}, which does not clamp. Leave clamp out."
+        )
+    if isinstance(clamp, str):
+        _validate.choice(("tuned", "paper"), clamp=clamp)
+    else:
+        clamp = _given_clamp(clamp)
+    level = None if threshold is None else rational(threshold, "threshold")
+    around = make_neighbourhood(neighbours, max_rows_per_unit)
+    if around != REPLACE and test not in PRIVATE_KINDS:
+        name, value = ("neighbours", neighbours) if around.kind != "replace" else ("max_rows_per_unit", around.rows)
+        raise InvalidInput(
+            f"{name}={shown(value)} does not apply to test={test!r}, which is not private. Leave it out."
+        )
+    return Family(make_pair(null, alternative), budget, test, clamp, level, goal, around)
+
+
+def _given_clamp(clamp: Any) -> GivenClamp:
+    """A clamp that a user wrote as two numbers, exactly."""
+    try:
+        a, b = clamp
+    except (TypeError, ValueError):
+        raise InvalidInput(f"clamp={shown(clamp)} must be 'tuned', 'paper' or a pair (a, b) with a < b.") from None
+    return rational(a, "clamp"), rational(b, "clamp")
+
+
+def smallest_n(family: Family) -> int:
+    """:func:`sample_size` of a family."""
+    _refuse_hopeless(family)
+    crossing = _crossing(family.margin, _guess(family), lambda n: _never(family, n))
+    # Power can dip below the goal again beyond the crossing. Scores with many values smooth that away; with few, look
+    # as far ahead as a dip can lie: within a couple of steps of the total past the cutoff.
+    while True:
+        ahead = max(32, crossing // 8) if family.few_values(crossing) else 3
+        ahead = min(ahead, 400)
+        # A clamp tuned for each n does at least as well as the one tuned for the crossing.
+        fixed = family.with_clamp_for(crossing)
+        dips = [n for n in range(crossing + 1, crossing + ahead + 1) if fixed.margin(n) < 0 and family.margin(n) < 0]
+        if not dips:
+            return crossing
+        crossing = dips[-1] + 1
+
+
+def _guess(family: Family) -> int:
+    """A first idea of n: without privacy from a normal approximation, else from tuning on the coarse profile."""
+    if family.kind == "llr":
+        return _guess_without_privacy(family)
+    if family.kind != "tight" or family.clamp != "tuned" or len(family.profile.ratios) <= 2:
+        return 64
+    noise = 2 / (math.sinh(min(float(family.epsilon), 9.0)) * family.pair.total_variation)
+    n = min(_guess_without_privacy(family) + math.ceil(min(noise, MOST_RECORDS)), MOST_RECORDS // 4)
+    clamp = rough_clamp(family.profile, family.epsilon, n, family.around)
+
+    def margin(m: int) -> float:
+        return family.goal.margin(family.profile.curves(clamp, family.epsilon, m, family.around))
+
+    return _crossing(margin, n, lambda _: MOST_RECORDS, rough=True)
+
+
+def _guess_without_privacy(family: Family) -> int:
+    """n records have log ratios about twice -4 n log(1 - H^2) apart, measured in their deviation, squared."""
+    goal = family.goal
+    alpha, beta = goal.alpha, goal.beta
+    if alpha is None or beta is None:
+        alpha = beta = (1 - (goal.advantage or 0.0)) / 2
+    deviations = _deviations(1 - alpha) + _deviations(1 - beta)
+    rate = -8 * math.log1p(-min(family.pair.hellinger_squared, 1 - 1e-15))
+    return min(max(round(deviations**2 / rate), 1), MOST_RECORDS)
+
+
+def _deviations(share: float) -> float:
+    """The standard normal quantile, never infinite."""
+    return NormalDist().inv_cdf(min(max(share, 1e-15), 1 - 1e-15))
+
+
+def _crossing(margin: Callable[[int], float], guess: int, never: Callable[[int], int], *, rough: bool = False) -> int:
+    """An n with margin(n) >= 0 > margin(n - 1), near the guess; rough: to within half a per cent.
+
+    Invariant: margin(low) < 0 <= margin(high), where low = 0 stands for no records at all.
+    """
+    step = 50 if rough else 200  # a guess that was found roughly is nearer than a guess at that
+    low = high = max(guess, 1)
+    if margin(high) >= 0:
+        low = high - max(high // step, 1)
+        while low > 0 and margin(low) >= 0:
+            high, low = low, low - max((high - low) * 3, 1)
+        low = max(low, 0)
+    else:
+        high = low + max(low // step, 1)
+        while margin(high) < 0:
+            if high >= MOST_RECORDS:
+                return never(high)
+            low, high = high, min(high + (high - low) * 3, MOST_RECORDS)
+    while high - low > (max(1, high // 200) if rough else 1):
+        middle = (low + high) // 2
+        if margin(middle) >= 0:
+            high = middle
+        else:
+            low = middle
+    return high
+
+
+def _refuse_hopeless(family: Family) -> None:
+    """With a fixed threshold the total must drift up under P and down under Q, or one error tends to 1/2 or 1."""
+    if family.threshold is None and (family.kind == "tight" or family.goal.alpha is not None):
+        return
+    null, alternative = family.drifts(1)
+    size = abs(null) + abs(alternative)
+    if null > 1e-12 * size and alternative < -1e-12 * size:
+        return
+    side, mean = ("null", null) if null <= 1e-12 * size else ("alternative", alternative)
+    raise Infeasible(
+        f"test={family.kind!r} with threshold {float(family.threshold or 0):g} never reaches {family.goal} for good: "
+        f"one record adds {mean:.3g} on average under the {side}, so however large n is, that side's error stays at "
+        "1/2 or more. Use test='tight', whose threshold is calibrated, or give another threshold."
+    )
+
+
+def _never(family: Family, n: int) -> int:
+    found = family.test(n)
+    raise Infeasible(
+        f"test={family.kind!r} does not reach {family.goal} with up to {n:.0e} records: there alpha is "
+        f"{found.alpha:.4g} and beta {found.beta:.4g}. Use test='tight', a larger epsilon or a lower target."
+    )

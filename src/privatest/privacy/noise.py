@@ -2,6 +2,8 @@
 
 The draws are exact rationals. Everything else here (probabilities, characteristic function, variance) is
 double precision: it describes the noise and never touches a draw.
+
+A :class:`Neighbourhood` says which data sets must not be told apart, hence how far apart their totals can be.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -25,7 +27,21 @@ from privatest.privacy.randomness import Source, system_source
 from privatest.rational import Number
 from privatest.vectors import Floats
 
-__all__ = ["HalfIntegerNoise", "NoNoise", "Noise", "positive_within_double", "two_sided_characteristic"]
+if TYPE_CHECKING:
+    from privatest.scores import Score
+
+__all__ = [
+    "NEIGHBOURS",
+    "REPLACE",
+    "HalfIntegerNoise",
+    "Neighbourhood",
+    "NoNoise",
+    "Noise",
+    "make_neighbourhood",
+    "positive_within_double",
+    "two_sided_characteristic",
+]
+
 
 # Bounded: no document may ask for integers of unbounded size.
 _RATIONAL = re.compile(r"([1-9][0-9]{0,999})/([1-9][0-9]{0,999})")
@@ -344,3 +360,41 @@ def two_sided_characteristic(rate: float, theta: NDArray[Any]) -> NDArray[Any]:
         return product
     ratio: NDArray[Any] = 1 / (1 + np.exp(-rate) * (2 * np.sin(theta / 2) / one_minus_b) ** 2)
     return ratio
+
+
+NEIGHBOURS = ("replace", "add-remove")
+
+
+@dataclass(frozen=True)
+class Neighbourhood:
+    """One person's rows, up to ``rows`` of them, replaced by as many others, or added or removed.
+
+    Attributes:
+        kind: "replace" (the number of records is public) or "add-remove" (it is not).
+        rows: the most rows that one person has in the data, or that are used of them.
+    """
+
+    kind: str = "replace"
+    rows: int = 1
+
+    def reach(self, score: Score, scale: int = 1, shift: int = 0) -> int:
+        """The most by which the sum of ``scale s - shift`` differs between neighbours."""
+        low, high = scale * score.low - shift, scale * score.high - shift
+        return self.rows * (high - low if self.kind == "replace" else max(abs(low), abs(high)))
+
+    def extent(self, low: float, high: float, centre: float) -> float:
+        """The same for any two ends, shifted by the centre where records come and go."""
+        return self.rows * (high - low if self.kind == "replace" else max(high - centre, centre - low))
+
+    def units(self, score: Score, centre: Fraction) -> int:
+        """:meth:`extent` of a score's range, rounded up to the score's lattice."""
+        return self.rows * math.ceil(max(score.high - centre, centre - score.low))
+
+
+REPLACE = Neighbourhood()
+
+
+def make_neighbourhood(neighbours: str, max_rows_per_unit: int) -> Neighbourhood:
+    """The neighbourhood a user asks for."""
+    _validate.choice(NEIGHBOURS, neighbours=neighbours)
+    return Neighbourhood(neighbours, _validate.positive_integer(max_rows_per_unit=max_rows_per_unit))

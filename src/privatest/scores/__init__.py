@@ -1,8 +1,7 @@
 """Scores: record to integer."""
 
-from privatest.scores.cells import BoundedCells, Cells, DyadicCells, IntegerCells, LabelCells
 from privatest.scores.clamped import clamped_score, realised_clamp, score_with_laws, whole_score
-from privatest.scores.score import Score
+from privatest.scores.score import BoundedCells, Cells, DyadicCells, IntegerCells, LabelCells, Score
 
 __all__ = [
     "BoundedCells",

@@ -17,8 +17,16 @@ from privatest._validate import positive_integer
 from privatest.errors import InvalidInput, shown
 from privatest.hypotheses import ContinuousPair, DiscretePair, Distribution, Pair, Reals
 from privatest.rational import Number, rational
-from privatest.scores.cells import BoundedCells, Cells, DyadicCells, IntegerCells, LabelCells
-from privatest.scores.score import LARGEST_TOTAL, Score, lattice
+from privatest.scores.score import (
+    LARGEST_TOTAL,
+    BoundedCells,
+    Cells,
+    DyadicCells,
+    IntegerCells,
+    LabelCells,
+    Score,
+    lattice,
+)
 from privatest.vectors import Floats
 
 __all__ = [
