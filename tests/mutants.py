@@ -105,7 +105,7 @@ WITHOUT = "not Spark and not PostgreSQL and not spark and not postgres and not k
 SECONDS_A_TEST = 8.0
 FIRST_FEW = 12
 # A test that takes so many seconds of the processor, and so many times as long as without a mutant, does not end.
-PATIENCE = 20.0
+PATIENCE = 10.0
 TIMES_AS_LONG = 10.0
 ENDLESS = 71
 MOST_MEMORY = 6 << 30
@@ -400,14 +400,16 @@ def first_pass(files: list[Path], copies: list[Path], folder: Path) -> dict[str,
 
 def warm(reached: dict[str, Any], copies: list[Path], folder: Path) -> None:
     """Compile every file of tests once in each copy: mutants find them compiled, and compile nothing but themselves."""
-    tests = sorted({test.split("::")[0] for test in reached["seconds"] if test.startswith("tests/")})
+    tests = sorted(reached["seconds"])
 
     def work() -> int:
         sys.dont_write_bytecode = False
         return _pytest(["--collect-only", *tests], [])
 
     for child in [_fork(copy, folder / "warm.log", work) for copy in copies]:
-        _ended(child)
+        if _ended(child) != "survived":
+            # A test that cannot be found would count as one that fails.
+            raise SystemExit(f"The tests cannot be collected:\n{(folder / 'warm.log').read_text()[-3000:]}")
 
 
 def _digests(tests: list[str]) -> dict[str, str]:
