@@ -250,3 +250,22 @@ def test_ten_million_candidates_and_far_values() -> None:
     utilities = np.full(10_000_000, -(1 << 61), dtype=np.int64)
     utilities[7_654_321] = 0
     assert draw_exponential(utilities, Fraction(1, 512), seeded_source(np.random.default_rng(1))) == 7_654_321
+
+
+@pytest.mark.parametrize("scale_bits", [10, 45, 50])
+@pytest.mark.parametrize("rate", [Fraction(1, 1000), Fraction(7, 50), Fraction(3)])
+def test_weights_are_above_what_they_stand_for_and_not_by_much(rate: Fraction, scale_bits: int) -> None:
+    """Below it the draw would not be exact; far above it there would be many rounds."""
+    losses = np.unique(np.random.default_rng(5).integers(0, int(60 / rate), 300))
+    weights = exponential._weights(-losses - 5, -5, rate, scale_bits)
+    with mpmath.workdps(60):
+        for loss, weight in zip(losses.tolist(), weights.tolist(), strict=True):
+            exact = mpmath.exp(-loss * mpmath.mpf(rate.numerator) / rate.denominator) * 2**scale_bits
+            assert exact < weight <= exact * (1 + mpmath.mpf(2) ** -39) + 1
+
+
+def test_laws_that_are_the_same_have_a_level_between_them_and_no_decay() -> None:
+    half = np.array([0.5, 0.5])
+    level, decay = best_level(ScoreLaw(np.array([0, 1]), half, half, 1), 1.0)
+    assert level == Fraction(1, 2)
+    assert decay == pytest.approx(0, abs=1e-9)
