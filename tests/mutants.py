@@ -17,8 +17,8 @@ it takes; the notes are kept in output/ until the package or the file of the tes
 the tests that reach its statement, the quickest first, till one fails. Workers are forked from a process that has
 imported everything but the package, so that a mutant costs little more than its tests.
 
-Not made: mistakes inside of annotations, of f-strings (the texts for people; nothing is computed from them) and in the
-size of an `lru_cache`.
+Not made: mistakes inside of annotations and what is imported for them, of f-strings (the texts for people; nothing is
+computed from them) and in the size of an `lru_cache`.
 Mutants that change nothing anybody could observe are listed, with the reason, in ``mutants_accepted.toml``, by the line
 before and after: the list survives a move of the module. They are put aside before a sample is drawn. A mutant whose
 tests do not end counts as killed. Exit code 1 below 95% of the others.
@@ -245,6 +245,8 @@ def _bare(text: str) -> ast.AST:
             node.values = []
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "lru_cache":
             node.keywords = []
+        elif isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test):
+            node.test = ast.Constant(None)
     return tree
 
 
