@@ -24,6 +24,7 @@ from privatest.changepoint.direct import (
     best_level,
     draw_exponential,
 )
+from privatest.engines import open_source
 from privatest.errors import InvalidInput
 from privatest.hypotheses import make_pair
 from privatest.laws.block_laws import ScoreLaw
@@ -42,7 +43,7 @@ def test_utilities_are_suffix_sums_up_to_a_constant(stride: int) -> None:
     x = np.random.default_rng(1).normal(size=50)
     s = score.of_numbers(x)
     suffix = [-sum((int(v) - level for v in s[k:]), Fraction(0)) for k in range(0, 51, stride)]
-    found = detector.utilities(x, 50)
+    found = detector.utilities(open_source(x), 50)
     assert [Fraction(int(u), 4) for u in found] == [q - suffix[0] for q in suffix]
 
 
@@ -130,7 +131,7 @@ def test_sums_that_could_leave_64_bits_are_refused() -> None:
     score = Problem(make_pair([0.2, 0.8], [0.8, 0.2]), Fraction(1)).score((-1.0, 1.0))
     design = DirectDesign(law_of(score), Fraction(1), Fraction(1, 2**60), 0.1, 1)
     with pytest.raises(InvalidInput, match="could leave 64 bits"):
-        DirectDetector(score, design).utilities(np.zeros(100), 100)
+        DirectDetector(score, design).utilities(open_source(np.zeros(100)), 100)
 
 
 BAR = 1e-9

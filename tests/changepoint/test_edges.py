@@ -138,9 +138,9 @@ def test_an_open_block_of_symbols_counts_them() -> None:
 def test_suffix_sums_whose_reach_divides_the_limit(level: int) -> None:
     """Steps of at most 8, a power of two: the last n that fits is one less than the quotient."""
     detector = DirectDetector(SCORE, DirectDesign(law_of(SCORE), Fraction(1), Fraction(level), 0.1, 1))
-    detector.utilities(np.zeros(3), 2**59 - 1)
+    detector.utilities(open_source(np.zeros(3)), 2**59 - 1)
     with pytest.raises(InvalidInput, match="scores up to 8: a sum could leave 64 bits"):
-        detector.utilities(np.zeros(3), 2**59)
+        detector.utilities(open_source(np.zeros(3)), 2**59)
 
 
 @pytest.mark.parametrize(("low", "high", "level"), [(-7, 0, "5/3"), (0, 7, "-5/3"), (-7, 2, "1/9"), (-2, 7, "-1/9")])
@@ -150,7 +150,7 @@ def test_the_reach_of_a_step_is_that_of_the_farther_end(low: int, high: int, lev
     detector = DirectDetector(score, DirectDesign(law_of(SCORE), Fraction(1), kappa, 0.1, 1))
     reach = int(max(abs(end - kappa) for end in (low, high)) * kappa.denominator)
     with pytest.raises(InvalidInput, match=f"scores up to {reach}: "):
-        detector.utilities(np.zeros(3), 2**62)
+        detector.utilities(open_source(np.zeros(3)), 2**62)
 
 
 def test_files_of_a_monitor_are_the_users_own(tmp_path: Path) -> None:
