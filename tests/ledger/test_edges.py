@@ -356,3 +356,31 @@ def test_a_thread_waits_for_its_turn_as_long_as_it_was_told(path: Path) -> None:
             done.set()
             holder.join()
         assert book.spent("claims") == 0
+
+
+def test_a_fork_waits_until_no_thread_is_inside_a_ledger(path: Path) -> None:
+    import os
+    import time
+    import warnings
+
+    with Ledger(path) as book:
+        inside = threading.Event()
+
+        def hold() -> None:
+            with book._store.turn:
+                inside.set()
+                time.sleep(0.3)
+
+        holder = threading.Thread(target=hold)
+        holder.start()
+        assert inside.wait(60)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # newer Pythons warn of any fork beside threads
+            child = os.fork()
+        if child == 0:
+            os._exit(0 if book._store.turn.acquire(timeout=5) else 1)
+        waited = book._store.turn.acquire(blocking=False)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        assert waited
+        book._store.turn.release()
+        holder.join()
