@@ -250,7 +250,8 @@ def test_the_enumerated_law_is_the_law_of_the_answers(kind: str) -> None:
         detector, test = paper(Fraction(1), 2, 0.3)
         law = paper_law(detector, test)(series)
     source = seeded_source(np.random.default_rng(12))
-    found = [detector.locate(np.array(series), 6, source) for _ in range(runs)]
+    records = open_source(np.array(series))
+    found = [detector.locate(records, 6, source) for _ in range(runs)]
     found = [-1 if kind == "blocks" and k is None else k for k in found]
     assert set(found) <= set(law)
     for answer, p in law.items():
