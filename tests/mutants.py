@@ -99,6 +99,11 @@ ELSEWHERE = {
         "tests/bounds/test_edges.py",
     ],
     "privacy/noise.py": ["tests/decision/test_edges.py"],
+    "decision/design.py": [
+        "tests/changepoint/test_change_plan.py",
+        "tests/fit/test_edges.py",
+        "tests/bounds/test_edges.py",
+    ],
 }
 # Servers, JVMs and processes that are killed take their time; what they show is shown without them, too.
 WITHOUT = "not Spark and not PostgreSQL and not spark and not postgres and not kill and not race"
