@@ -384,3 +384,11 @@ def test_scores_that_never_tell_have_no_accuracy() -> None:
     found = design.failures(0.1, 1000)
     assert (found.distances.tolist(), found.failures.tolist(), found.runs) == ([0], [1.0], 1000)
     assert found.accuracy(0.99) is None
+
+
+def test_the_text_of_a_monitors_design_is_one_text() -> None:
+    watch = Watch.from_dict(watch_document())
+    assert watch.text == json.dumps(json.loads(watch.text), sort_keys=True, separators=(",", ":"))
+    assert list(json.loads(watch.text)) == sorted(watch.to_dict())
+    with pytest.raises(ValueError, match="JSON"):
+        _ = replace(watch, beta=math.nan).text
