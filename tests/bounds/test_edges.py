@@ -112,3 +112,9 @@ def test_the_mechanism_of_the_dual_function_is_restored_from_its_document() -> N
     test = dual_test(wasserstein([0.2, 0.3, 0.5], [0.5, 0.3, 0.2], epsilon=1, n=3))
     assert test.numerators.dtype == np.int64
     assert HistogramTest.from_json(test.to_json()) == test
+
+
+def test_every_histogram_has_its_probability() -> None:
+    assert made().private
+    with pytest.raises(InvalidInput, match="2 histograms of n=1 records need as many probabilities, not 3"):
+        made(numerators=np.array([HALF, HALF, HALF]))

@@ -10,10 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
+from privatest import design, design_change
 from privatest.decision import PrivateTest, Release
-from privatest.errors import InvalidDocument, InvalidInput, RequestConflict
+from privatest.errors import InvalidData, InvalidDocument, InvalidInput, RequestConflict
 from privatest.ledger import Ledger
 from privatest.privacy import Laplace, NoNoise, Tulap
 from privatest.privacy.noise import Neighbourhood, make_neighbourhood
@@ -206,3 +208,28 @@ def test_a_release_is_simulated_only_where_that_is_said_and_prints_no_receipt() 
     plain = Release("null", 0.25, 0.5, 1.0, 3, "tight", "replace")
     assert not plain.simulated
     assert "receipt" not in repr(plain)
+
+
+@pytest.mark.parametrize(
+    "plain", [made(), design("normal(0, 1)", "normal(1, 1)", epsilon=1, n=100)], ids=["few", "many"]
+)
+@pytest.mark.parametrize(("scale", "shift"), [(1, 0), (1, 7), (2, 0), (2, 7)])
+def test_bars_of_a_picture_have_the_masses_of_the_law(plain: PrivateTest, scale: int, shift: int) -> None:
+    test = replace(plain, scale=scale, shift=shift, noise=Laplace(plain.sensitivity * Fraction(scale)))
+    high, low = (float(law.support @ law.law) * test.n for law in (test.null_total, test.alternative_total))
+    edges = [Fraction(int(low + part * (high - low))) for part in (-3, -1, 0, 0.25, 0.5, 1, 2, 4)]
+    for found, law in zip(test.masses(edges), (test.null_total, test.alternative_total), strict=True):
+        np.testing.assert_allclose(found, np.diff([law.cdf(edge) for edge in edges]), atol=1e-4)
+
+
+def test_ties_in_the_order_are_refused_before_the_charge(tmp_path: Path) -> None:
+    plan = design_change("bernoulli(0.2)", "bernoulli(0.8)", epsilon=2, method="blocks")
+    n = 40 * plan.block
+    table = pa.table({"x": [0, 1] * (n // 2), "at": [0] * n})
+    with Ledger(tmp_path / "ledger.db") as book:
+        book.grant("d", epsilon=9)
+        with pytest.raises(InvalidData, match="order"):
+            plan.run(table, column="x", order="at", ledger=book, dataset="d", request="r")
+        assert book.spent("d") == 0
+        with pytest.raises(InvalidData, match="order"):
+            plan.run(table, column="x", order="at")
