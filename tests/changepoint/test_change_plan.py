@@ -217,7 +217,7 @@ def test_a_plan_prints_and_travels_as_plain_values() -> None:
     assert again == plan
     assert again.power_after(50) == plan.power_after(50)
     assert "within" in str(plan)
-    assert "false alarms with probability at most 0.04" in str(plan)
+    assert "false alarm  0.04" in str(plan)
     assert "_design" not in repr(plan)
     assert plan.informative is True
     assert design_change(*NORMALS, epsilon=0.5).informative is None
