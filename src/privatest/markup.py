@@ -21,8 +21,8 @@ WIDEST = 30
 class Fact(NamedTuple):
     """Name, value, and what it means in a few words (or nothing, where the name says it).
 
-    The name is that of the attribute and of the key in JSON (``receipt.note`` where it is an attribute's), so that what
-    is read on a screen can be asked for. A fact whose value is None is null in JSON and on no screen.
+    The name is the word for it in the API and in JSON (``receipt.note`` where it is a part's), so that what is read on
+    a screen can be asked for. A fact whose value is None is null in JSON and on no screen.
     """
 
     name: str
@@ -51,7 +51,7 @@ class Told(ABC):
         ]
 
     def values(self) -> dict[str, Any]:
-        """The facts as plain values by name, ready for JSON; without those that are an attribute's."""
+        """The facts as plain values by name, ready for JSON; without those of its parts."""
         return {name: plain_value(value) for name, value, _ in self.facts() if "." not in name}
 
     def __str__(self) -> str:
