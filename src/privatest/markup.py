@@ -113,7 +113,7 @@ def short(value: object, digits: int = 6) -> str:
     if isinstance(value, float):
         return f"{value:.{digits}g}"
     if isinstance(value, tuple | list) and all(isinstance(part, float | int) for part in value):
-        return f"[{', '.join(short(part) for part in value)}]"
+        return f"[{', '.join(short(part, 4) for part in value)}]"
     return str(value)
 
 

@@ -182,11 +182,11 @@ def test_it_prints_for_people() -> None:
         "Release",
         "  decision    alternative  the data look like the alternative Q",
         "  statistic   -3.25        with noise; large values speak for P",
-        "  pvalue      0.0125       probability of so small a statistic, were P true",
+        "  pvalue      0.0125       of so small a statistic, were P true",
         "  n           100          records, public",
         "  test        tight",
-        "  epsilon     0.5          privacy loss of this answer, all of it; hides replacing one record",
-        "  neighbours  replace      which data sets the guarantee compares",
+        "  epsilon     0.5          privacy loss of this answer, all of it",
+        "  neighbours  replace      hides replacing one record",
         "  private     yes          0.5-differentially private",
     ]
     assert str(OPEN).endswith("NOT PRIVATE: no noise hides single records")

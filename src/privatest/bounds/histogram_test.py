@@ -249,14 +249,14 @@ class HistogramTest(Design[Release]):
             Fact("null", self.null, "the null hypothesis P"),
             Fact("alternative", self.alternative, "the alternative Q"),
             Fact("test", self.name, "where its probabilities come from"),
-            Fact("epsilon", self.epsilon, "privacy loss of one run; hides replacing one record"),
+            Fact("epsilon", self.epsilon, "privacy loss of one run"),
             Fact("n", self.n, "records, public"),
-            Fact("alpha", self.alpha, "type I error: says alternative though the null is true; exact"),
-            Fact("beta", self.beta, "type II error: says null though the alternative is true; exact"),
+            Fact("alpha", self.alpha, "type I error: alternative under P; exact"),
+            Fact("beta", self.beta, "type II error: null under Q; exact"),
             Fact("advantage", self.advantage, "1 - alpha - beta"),
             Fact("classes", self.histograms.classes, "of records of equal ratio"),
             Fact("histograms", self.histograms.count, "each with its own probability of saying null"),
-            Fact("neighbours", self.neighbours, "which data sets the guarantee compares"),
+            Fact("neighbours", self.neighbours, "hides replacing one record"),
         ]
 
     def to_dict(self) -> dict[str, Any]:

@@ -232,15 +232,16 @@ class ChangePlan(Design[ChangePoint]):
         return [
             Fact("null", self.null, "the old regime"),
             Fact("alternative", self.alternative, "the new regime"),
-            Fact("epsilon", self.epsilon, "privacy loss of the whole answer; hides replacing one record"),
+            Fact("epsilon", self.epsilon, "privacy loss of the whole answer"),
             Fact("n", self.n, "records, public"),
             Fact("accuracy", self.accuracy, f"within so many records with probability {1 - self.beta:g}, for {length}"),
             Fact("beta", self.beta, "probability with which the index may be further off"),
             Fact("method", self.method),
             Fact("block", self.block, "records in a block, or between two candidates"),
-            Fact("clamp", self.clamp, "the least and the most that one record counts, in nats"),
+            Fact("clamp", self.clamp, "least and most of one record, in nats"),
             Fact("false_alarm", self.false_alarm, "false alarms with this probability, at most, where nothing changed"),
             Fact("power", self.power, found),
+            Fact("neighbours", "replace", "hides replacing one record"),
         ]
 
     def _settings(self) -> dict[str, Any]:

@@ -89,19 +89,16 @@ class ChangePoint(Outcome):
 
     def facts(self) -> list[Fact]:
         """What left the data, what is promised of it, and what it cost."""
-        useless = "" if self.informative else "; no better than naming the middle"
+        better = "better than naming the middle" if self.informative else "no better than naming the middle"
         where = "no change" if self.changed is False else self.index
         return [
             Fact("index", where, "the first record of the new regime, counted from 0"),
             Fact("changed", self.changed, "whether there was a change at all"),
-            Fact("accuracy", self.accuracy, f"records or better, with probability {1 - self.beta:g}{useless}"),
-            Fact("beta", self.beta, "probability with which the index may be further off"),
-            Fact("informative", self.informative, "whether that says more than that it lies somewhere in the series"),
+            Fact("accuracy", self.accuracy, f"records or better, with probability {1 - self.beta:g}"),
+            Fact("informative", self.informative, better),
             Fact("n", self.n, "records, public"),
-            Fact("false_alarm", self.false_alarm, "probability of an alarm without a change, at most"),
-            Fact(
-                "power", self.power, f"probability of an alarm if {self.accuracy:,} records follow the change, at least"
-            ),
+            Fact("false_alarm", self.false_alarm, "alarms without a change, at most"),
+            Fact("power", self.power, f"alarms if {self.accuracy:,} records follow the change, at least"),
             Fact("method", self.method, "" if self.block is None else f"blocks of {self.block:,} records"),
             *self._ending(),
         ]

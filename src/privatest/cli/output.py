@@ -39,7 +39,7 @@ LONGEST_COMPLAINT = 700
 LARGEST_TEXT = 100_000_000
 PATIENCE = 10.0
 """Seconds that a pipe may be silent where a short text is due."""
-UNBROKEN, LONGEST_VALUE = 50, 100
+UNBROKEN, LONGEST_VALUE = 50, 60
 """A word of so many letters, such as a fingerprint, and a value of so many stand below the table, the word unbroken."""
 
 

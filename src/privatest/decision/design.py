@@ -90,7 +90,6 @@ class Outcome(Told):
 
     def _ending(self) -> list[Fact]:
         """The facts that every outcome ends with: what it cost, whom that protects, and what the ledger noted."""
-        kept = f"hides {HIDDEN.get(self.neighbours, self.neighbours)}"
         private = f"{self.epsilon:g}-differentially private"
         if not self.private:
             private = "SIMULATED, not private" if self.simulated else "NOT PRIVATE: no noise hides single records"
@@ -102,8 +101,8 @@ class Outcome(Told):
                 Fact("receipt.fingerprint", self.receipt.fingerprint, "of the ledger, to keep elsewhere"),
             ]
         return [
-            Fact("epsilon", self.epsilon, f"privacy loss of this answer, all of it; {kept}"),
-            Fact("neighbours", self.neighbours, "which data sets the guarantee compares"),
+            Fact("epsilon", self.epsilon, "privacy loss of this answer, all of it"),
+            Fact("neighbours", self.neighbours, f"hides {HIDDEN.get(self.neighbours, self.neighbours)}"),
             Fact("private", self.private, private),
             *noted,
         ]
@@ -345,7 +344,7 @@ class Release(Outcome):
         return [
             Fact("decision", self.decision, f"the data look like {looks}"),
             Fact("statistic", self.statistic, f"with noise; large values speak for P{above}"),
-            Fact("pvalue", self._told_pvalue, "probability of so small a statistic, were P true"),
+            Fact("pvalue", self._told_pvalue, "of so small a statistic, were P true"),
             Fact("n", self.n, "records, as expected; their number is not revealed" if hidden else "records, public"),
             Fact("test", self.test, errors),
             *self._ending(),

@@ -275,22 +275,21 @@ class PrivateTest(Design[Release]):
         public = (
             "records, public" if self.neighbours == "replace" else "records, as expected; their number is not revealed"
         )
-        loss = f"privacy loss of one run; hides {HIDDEN[self.neighbours]}"
         return [
             Fact("null", self.null, "the null hypothesis P"),
             Fact("alternative", self.alternative, "the alternative Q"),
             Fact("test", self.name, "the kind of test"),
-            Fact("epsilon", self.epsilon, loss if self.private else "this test is NOT PRIVATE"),
+            Fact("epsilon", self.epsilon, "privacy loss of one run" if self.private else "this test is NOT PRIVATE"),
             Fact("n", self.n, public),
-            Fact("alpha", self.alpha, "type I error: says alternative though the null is true; exact"),
-            Fact("beta", self.beta, "type II error: says null though the alternative is true; exact"),
+            Fact("alpha", self.alpha, "type I error: alternative under P; exact"),
+            Fact("beta", self.beta, "type II error: null under Q; exact"),
             Fact("advantage", self.advantage, "1 - alpha - beta"),
-            Fact("clamp", self.clamp, "the least and the most that one record adds, in nats"),
+            Fact("clamp", self.clamp, "least and most of one record, in nats"),
             Fact("noise", self.noise.kind, "added to the total"),
-            Fact("noise_sd", self.noise_sd, "its standard deviation, in nats"),
+            Fact("noise_sd", self.noise_sd, "its standard deviation"),
             Fact("threshold", self.threshold, "says null above it, in nats"),
-            Fact("neighbours", self.neighbours, "which data sets the guarantee compares"),
-            Fact("max_rows_per_unit", self.max_rows_per_unit, "rows used of one person; all of them are protected"),
+            Fact("neighbours", self.neighbours, f"hides {HIDDEN[self.neighbours]}"),
+            Fact("max_rows_per_unit", self.max_rows_per_unit, "rows used of one person, all protected"),
         ]
 
     def to_dict(self) -> dict[str, Any]:

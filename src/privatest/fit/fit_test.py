@@ -269,17 +269,17 @@ class FitTest(Design[FitRelease]):
         """The question and the error rates."""
         bins = f" ({self.domain.bins})" if self.domain.bins else ""
         where = " between binned laws" if self.domain.bins else ""
-        exact = f"from the exact law of the statistic, error below {ACCURACY:g}"
+        exact = f"exact to {ACCURACY:g}"
         return [
             Fact("null", self.domain.null + bins, "the null hypothesis P"),
             Fact("distance", self.distance, f"total variation from P{where} that is to be detected"),
             Fact("method", self.method, "the statistic"),
-            Fact("epsilon", self.epsilon, "privacy loss of one run; hides replacing one record"),
+            Fact("epsilon", self.epsilon, "privacy loss of one run"),
             Fact("n", self.n, "records, public"),
-            Fact("alpha", self.alpha, f"type I error: says alternative though the null is true; {exact}"),
-            Fact("beta", self.beta, f"type II error: says null at the distance, at most; {exact}"),
+            Fact("alpha", self.alpha, f"type I error: alternative under P; {exact}"),
+            Fact("beta", self.beta, f"type II error: null at the distance, at most; {exact}"),
             Fact("hardest_alternative", self.hardest_alternative, "attains beta"),
-            Fact("neighbours", "replace", "which data sets the guarantee compares"),
+            Fact("neighbours", "replace", "hides replacing one record"),
         ]
 
     def to_dict(self) -> dict[str, Any]:

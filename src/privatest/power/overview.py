@@ -88,18 +88,16 @@ class Plan(Told):
         ratio, cost = self.ratio_to_bound, self.cost_of_privacy
         return [
             *test,
-            Fact("lower_bound", self.lower_bound, "the best possible: no private test needs fewer records"),
-            Fact("ratio_to_bound", ratio, "times as many as that; 1 is the best possible"),
+            Fact("lower_bound", self.lower_bound, "no private test needs fewer"),
+            Fact("ratio_to_bound", ratio, "times that; 1 is the best possible"),
             Fact("nonprivate", self.nonprivate, "records without privacy"),
-            Fact("cost_of_privacy", cost, "times as many as without privacy"),
-            Fact("best_advantage", self.best_advantage, "the best possible: no private test has a larger advantage"),
-            Fact(
-                "nonprivate_advantage", self.nonprivate_advantage, "advantage of the likelihood ratio, without privacy"
-            ),
+            Fact("cost_of_privacy", cost, "times that"),
+            Fact("best_advantage", self.best_advantage, "no private test has a larger one"),
+            Fact("nonprivate_advantage", self.nonprivate_advantage, "of the likelihood ratio, not private"),
             Fact("regime", self.complexity.regime, REGIMES[self.complexity.regime]),
-            Fact("complexity.free_epsilon", self.complexity.free_epsilon, "epsilon from which on nothing is capped"),
+            Fact("free_epsilon", self.complexity.free_epsilon, "from which on nothing is capped"),
             Fact("tau", self.split.tau, "mass that privacy caps"),
-            Fact("epsilon_prime", self.split.epsilon_prime, "the other end of the paper's clamp"),
+            Fact("epsilon_prime", self.split.epsilon_prime, "the paper's clamp's other end"),
         ]
 
     def to_dict(self) -> dict[str, Any]:
