@@ -105,7 +105,8 @@ def test_no_change(method: str) -> None:
     assert (quiet.changed, quiet.index) == (False, None)
     assert quiet.false_alarm is not None
     assert quiet.false_alarm <= 0.05
-    assert "no change in 400 records" in str(quiet)
+    assert "no change" in str(quiet)
+    assert quiet.sentence == "No change was found in 400 records."
     loud = plan.run(series(400, 200), rng=rng)
     assert loud.changed is True
     assert loud.index is not None
