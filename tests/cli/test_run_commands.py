@@ -293,7 +293,7 @@ QUESTIONS: dict[str, tuple[str, ...]] = {
     "detect": LAWS,
     "fit": ("--null", "bernoulli(0.2)", "--distance", "0.5", "--epsilon", "0.5"),
 }
-NEW_RUN_COMMANDS, OLD_RUN_COMMANDS = "This answer is not new", "were not read"
+NEW_RUN_COMMANDS, OLD_RUN_COMMANDS = "his answer is not new", "were not read"
 
 
 @pytest.fixture

@@ -125,7 +125,7 @@ def test_comparison_lists_every_test_and_exports(show) -> None:  # type: ignore[
     assert rows["LLR"].n == 23
     assert not rows["LLR"].private
     assert len(found.to_dataframe()) == len(found.rows)
-    assert "no epsilon-DP test needs fewer" in str(found)
+    assert "No private test needs fewer than" in str(found)
     rare = {row.test: row for row in pt.compare([1.0, 0.0], [0.9, 0.1], epsilon=0.5)}
     assert rare["scLLR"].n is None
     assert rare["tight"].n == 53

@@ -154,7 +154,7 @@ def test_what_a_test_prints(rows: int) -> None:
 
 def test_what_a_table_of_facts_says() -> None:
     private, bare = made()._repr_html_(), made(noise=NoNoise(), epsilon=math.inf)._repr_html_()
-    assert "Tulap" in private
+    assert "tulap" in private
     assert "NOT PRIVATE" not in private
     assert "NOT PRIVATE" in bare
     assert "none" in bare
@@ -165,12 +165,15 @@ def test_a_release_is_read_as_it_was_written(epsilon: float) -> None:
     private = math.isfinite(epsilon)
     release = Release("null", 0.25 if private else None, 0.5 if private else None, epsilon, 3, "tight", "replace")
     assert Release.from_dict(json.loads(json.dumps(release.to_dict()))) == release
-    assert ("p-value 0.5" in str(release)) == private
+    assert ("pvalue      0.5" in str(release)) == private
 
 
-def test_a_release_of_a_statistic_alone_prints_no_pvalue() -> None:
+def test_a_release_prints_what_it_has() -> None:
     for known in ({"statistic": 0.25, "pvalue": None}, {"statistic": None, "pvalue": 0.5}):
-        assert "p-value" not in str(Release("null", epsilon=1.0, n=3, test="tight", neighbours="replace", **known))
+        release = Release("null", epsilon=1.0, n=3, test="tight", neighbours="replace", **known)
+        for name, value in known.items():
+            assert (f"\n  {name} " in str(release)) == (value is not None)
+        assert ("p-value" in release.sentence) == (release.pvalue is not None)
 
 
 def test_a_simulation_is_not_charged(tmp_path: Path) -> None:
