@@ -127,3 +127,12 @@ def test_an_unknown_alternative_draws_too() -> None:
     axes.figure.canvas.draw()
     found = plan.run(["a", "b"] * (plan.accuracy * 2), rng=np.random.default_rng(0))
     found.plot().figure.canvas.draw()
+
+
+@pytest.mark.parametrize("simulated", [False, True])
+def test_an_alarm_by_itself(simulated: bool) -> None:
+    axes = pt.Alarm(510, 30, 560, simulated=simulated).plot()
+    axes.figure.canvas.draw()
+    assert band(axes, "\u00b130") == (480, 540)
+    assert [line.get_xdata()[0] for line in axes.lines] == [510, 560]
+    assert ("SIMULATED" in axes.get_title(loc="left")) == simulated

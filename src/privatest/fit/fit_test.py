@@ -200,16 +200,6 @@ class FitTest(Design[FitRelease]):
         return self._hardest[1].q
 
     @property
-    def guarantee(self) -> str:
-        """What is promised, and how it was obtained."""
-        where = f" between binned laws ({self.domain.bins})" if self.domain.bins else ""
-        return (
-            f"type I error {self.alpha:.4g}; type II error {self.beta:.4g} at total variation distance "
-            f"{self.distance:g}{where}, hardest alternative: {self.hardest_alternative}; "
-            f"both from the exact law of the statistic, error below {ACCURACY:g}"
-        )
-
-    @property
     def price(self) -> Fraction:
         """Epsilon, exactly."""
         return self.noise.epsilon
