@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from privatest import errors, line_files, questions
+from privatest import errors, questions
 from privatest.cli.options import Given, asked_of, check_target, need, one_of, write_problem
 from privatest.cli.output import (
     ReaderGone,
@@ -31,7 +31,7 @@ from privatest.cli.output import (
 )
 
 if TYPE_CHECKING:
-    from privatest import Monitor, PrivateTest
+    from privatest import Monitor, PrivateTest, line_files
 
 __all__ = [
     "STANDARD_INPUT",
@@ -355,6 +355,8 @@ def monitor(given: Given) -> None:
       tail -n +1 -F values.txt | privatest monitor --null "normal(0,1)" \\
           --alternative "normal(1,1)" --epsilon 0.5
     """
+    from privatest import line_files  # for the start-up time of the other commands
+
     asked = one_of(asked_of("monitor", given, needs=""), given)
     name = STANDARD_INPUT if given["file"] is None else given["file"]
     follow, state, replaced = given["follow"], given["state"], given["replaced"]
@@ -457,6 +459,8 @@ def arriving(name: str) -> Iterator[list[bytes]]:
         if sys.stdin is None or sys.stdin.closed:
             raise errors.InvalidInput("Standard input is closed. Give the name of a file.")
         return _lines(_typed())
+    from privatest import line_files  # for the start-up time of the other commands
+
     return (lines for lines, _ in line_files.LineFile(name).batches())
 
 
@@ -476,6 +480,8 @@ def _typed() -> Iterator[bytes]:
 
 
 def _lines(pieces: Iterator[bytes]) -> Iterator[list[bytes]]:
+    from privatest import line_files  # for the start-up time of the other commands
+
     rest, first = b"", True
     for piece in pieces:
         whole, rest = line_files.whole_lines(rest, piece)

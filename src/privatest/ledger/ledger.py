@@ -30,7 +30,7 @@ from privatest.ledger.chain import ADVANCE, EMPTY, SOURCE, Chain, Entry, Head, R
 from privatest.rational import Number, rational
 
 if TYPE_CHECKING:
-    from privatest.ledger.chain import Book
+    from privatest.ledger.book import Book
     from privatest.ledger.store import Target
 
 __all__ = ["Ledger", "check_name", "noted", "read_fingerprint", "release_text", "source_document"]
