@@ -11,7 +11,7 @@ import mpmath
 import numpy as np
 import pytest
 
-from privatest.bounds.histogram_test import DENOMINATOR, HistogramTest, dual_test, exp_below
+from privatest.bounds.histogram_test import DENOMINATOR, MOST_HISTOGRAMS, HistogramTest, dual_test, exp_below
 from privatest.errors import InvalidDocument, InvalidInput
 from privatest.ledger import Ledger
 from privatest.scores import LabelCells
@@ -118,3 +118,10 @@ def test_every_histogram_has_its_probability() -> None:
     assert made().private
     with pytest.raises(InvalidInput, match="2 histograms of n=1 records need as many probabilities, not 3"):
         made(numerators=np.array([HALF, HALF, HALF]))
+
+
+def test_larger_documents_than_five_million_histograms_are_not_read() -> None:
+    assert MOST_HISTOGRAMS == 5_000_000  # of what is written already
+    document = json.loads(made().to_json()) | {"n": 5_000_000}
+    with pytest.raises(InvalidDocument, match="do not fit together"):
+        HistogramTest.from_dict(document)

@@ -392,3 +392,9 @@ def test_the_text_of_a_monitors_design_is_one_text() -> None:
     assert list(json.loads(watch.text)) == sorted(watch.to_dict())
     with pytest.raises(ValueError, match="JSON"):
         _ = replace(watch, beta=math.nan).text
+
+
+@pytest.mark.parametrize("doubled", [-7, 0, 1, 12])
+def test_the_trace_is_the_noisy_sum_in_nats(doubled: int) -> None:
+    """Releases are twice the noisy total."""
+    assert blocks().trace(doubled) == pytest.approx(float(4 * SCORE.origin + SCORE.step * Fraction(doubled, 2)))

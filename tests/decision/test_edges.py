@@ -236,3 +236,11 @@ def test_ties_in_the_order_are_refused_before_the_charge(tmp_path: Path) -> None
         assert book.spent("d") == 0
         with pytest.raises(InvalidData, match="order"):
             plan.run(table, column="x", order="at")
+
+
+@pytest.mark.parametrize("n", [20, 300])
+def test_where_records_come_and_go_the_cutoff_is_0(n: int) -> None:
+    """The shift takes the place of a cutoff that would grow with the number of records."""
+    test = design("normal(0, 1)", "normal(1, 1)", epsilon=1, n=n, neighbours="add-remove")
+    assert test.cutoff == 0
+    assert test.threshold == 0

@@ -384,3 +384,20 @@ def test_a_fork_waits_until_no_thread_is_inside_a_ledger(path: Path) -> None:
         assert waited
         book._store.turn.release()
         holder.join()
+
+
+def test_what_every_row_has_the_database_itself_demands(path: Path) -> None:
+    import sqlite3
+
+    with Ledger(path) as book:
+        book.grant("claims", epsilon=1)
+        with sqlite3.connect(path) as connection:
+            found = {
+                table: {
+                    name for _, name, _, needed, _, _ in connection.execute(f"PRAGMA table_info({table})") if needed
+                }
+                for table in ("privatest_ledger_rows", "privatest_ledger_head")
+            }
+        connection.close()
+    always = {"sequence", "time", "kind", "dataset", "epsilon", "granted", "spent", "previous", "hash"}
+    assert found == {"privatest_ledger_rows": always, "privatest_ledger_head": {"id", "format", "count", "hash"}}

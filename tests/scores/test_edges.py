@@ -14,7 +14,7 @@ from privatest.documents import MOST_ENTRIES, document_from_json, integers_from_
 from privatest.errors import InvalidDocument
 from privatest.hypotheses import make_pair
 from privatest.hypotheses.continuous_pair import ContinuousPair
-from privatest.scores import BoundedCells, Cells, DyadicCells, LabelCells, clamped_score
+from privatest.scores import BoundedCells, Cells, DyadicCells, IntegerCells, LabelCells, clamped_score
 from privatest.scores.clamped import (
     _active,
     _deviation,
@@ -238,3 +238,11 @@ def test_a_lattice_has_32_steps_a_deviation_and_from_512_to_65536_steps(
 def test_the_largest_total_is_that_of_64_bits() -> None:
     assert LARGEST_TOTAL == 2**63 - 1
     assert MOST_ENTRIES == 2**24  # of a list in a document: what older documents hold
+
+
+@pytest.mark.parametrize("first", [[0, 5, 3], [0, 5, 5], [3, 0, 5]])
+def test_runs_of_integers_are_in_order_all_the_way(first: list[int]) -> None:
+    document = IntegerCells(np.array([0, 3, 5]), 9).to_dict()
+    assert cells_from_dict(document).count == 3
+    with pytest.raises(InvalidDocument):
+        cells_from_dict({**document, "first": first})
