@@ -244,3 +244,15 @@ def test_where_records_come_and_go_the_cutoff_is_0(n: int) -> None:
     test = design("normal(0, 1)", "normal(1, 1)", epsilon=1, n=n, neighbours="add-remove")
     assert test.cutoff == 0
     assert test.threshold == 0
+
+
+def test_bars_of_a_picture_of_scores_that_are_multiples_of_three() -> None:
+    plain = design("normal(0, 1)", "normal(1, 1)", epsilon=1, n=100)
+    thrice = replace(
+        plain.score, table=3 * plain.score.table, support=3 * plain.score.support, step=plain.score.step / 3
+    )
+    test = replace(plain, score=thrice, noise=Tulap(Fraction(1), thrice.width))
+    high, low = (float(law.support @ law.law) * test.n for law in (test.null_total, test.alternative_total))
+    edges = [Fraction(int(low + part * (high - low))) for part in (-3, -1, 0, 0.25, 0.5, 1, 2, 4)]
+    for found, law in zip(test.masses(edges), (test.null_total, test.alternative_total), strict=True):
+        np.testing.assert_allclose(found, np.diff([law.cdf(edge) for edge in edges]), atol=1e-4)
