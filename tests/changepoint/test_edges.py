@@ -398,3 +398,13 @@ def test_the_text_of_a_monitors_design_is_one_text() -> None:
 def test_the_trace_is_the_noisy_sum_in_nats(doubled: int) -> None:
     """Releases are twice the noisy total."""
     assert blocks().trace(doubled) == pytest.approx(float(4 * SCORE.origin + SCORE.step * Fraction(doubled, 2)))
+
+
+@pytest.mark.parametrize(("interval", "passes"), [(0, False), (1, True), (-1, False)])
+def test_intervals_have_a_block_at_least(interval: int, passes: bool) -> None:
+    document = {"kind": Intervals.kind, "interval": interval}
+    if passes:
+        assert rule_from_dict(document) == Intervals(interval)
+    else:
+        with pytest.raises(InvalidDocument, match="interval"):
+            rule_from_dict(document)

@@ -256,3 +256,10 @@ def test_bars_of_a_picture_of_scores_that_are_multiples_of_three() -> None:
     edges = [Fraction(int(low + part * (high - low))) for part in (-3, -1, 0, 0.25, 0.5, 1, 2, 4)]
     for found, law in zip(test.masses(edges), (test.null_total, test.alternative_total), strict=True):
         np.testing.assert_allclose(found, np.diff([law.cdf(edge) for edge in edges]), atol=1e-4)
+
+
+@pytest.mark.parametrize("alpha", [0.3, 0.05, 1e-4])
+@pytest.mark.parametrize("n", [12, 60])
+def test_a_level_is_kept_and_used_up_where_records_come_and_go(alpha: float, n: int) -> None:
+    test = design("normal(0, 1)", "normal(1, 1)", epsilon=1, n=n, neighbours="add-remove", alpha=alpha)
+    assert 0.997 * alpha < test.alpha <= alpha
