@@ -61,7 +61,7 @@ def emit(text: str) -> None:
 
 def say(text: str) -> None:
     """A sentence or two on standard output, in lines of the usual width."""
-    emit("\n".join(textwrap.wrap(plain(text), WIDTH, break_long_words=False, break_on_hyphens=False)))
+    emit("\n".join(textwrap.wrap(plain(text), WIDTH, break_on_hyphens=False)))
 
 
 def flush() -> None:
@@ -125,7 +125,8 @@ def facts(title: str, lines: Iterable[tuple[str, str, str]]) -> None:
         if " " in value:
             say(f"{name.capitalize()}: {value}.")
         else:
-            emit(f"{plain(name).capitalize()}, {plain(meaning)}:\n{plain(value)}")
+            say(f"{name.capitalize()}, {meaning}:")
+            say(value)  # on a line of its own: whole, unless it is longer than any line
 
 
 def show_table(title: str, headings: Sequence[str], rows: Iterable[Sequence[object]], *, left: Sequence[str]) -> None:
