@@ -37,7 +37,8 @@ TOLERANCE = 4e-15
 # Where arguments are squared or multiplied up in an exponent, scipy's own rounding is this large far out.
 LOOSE = {("norm", "cdf"): 2e-13, ("norm", "sf"): 2e-13, ("halfnorm", "sf"): 2e-13, ("lognorm", "cdf"): 2e-12}
 LOOSE |= {("lognorm", "sf"): 2e-12, ("lognorm", "ppf"): 1e-13, ("lognorm", "isf"): 1e-13}
-LOOSE |= {("logistic", "ppf"): 1e-14, ("logistic", "isf"): 1e-14}  # with the exponential of numpy 1.26
+if np.lib.NumpyVersion(np.__version__) < "2.0.0":
+    LOOSE |= {("logistic", "ppf"): 1e-14, ("logistic", "isf"): 1e-14}
 LOOSE |= {("binom", "cdf"): 1e-11, ("binom", "sf"): 1e-11, ("nbinom", "cdf"): 1e-11, ("nbinom", "sf"): 1e-11}
 
 

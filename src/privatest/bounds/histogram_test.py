@@ -19,7 +19,7 @@ import numpy as np
 
 from privatest import _validate
 from privatest.decision import Release
-from privatest.decision.design import Decision, Design
+from privatest.decision.design import HIDDEN, Decision, Design
 from privatest.documents import fraction_from_json, texts_from_json, wholes_from_json
 from privatest.errors import InvalidDocument, InvalidInput
 from privatest.hypotheses import DiscretePair, Pair
@@ -256,7 +256,7 @@ class HistogramTest(Design[Release]):
             Fact("advantage", self.advantage, "1 - alpha - beta"),
             Fact("classes", self.histograms.classes, "of records of equal ratio"),
             Fact("histograms", self.histograms.count, "each with its own probability of saying null"),
-            Fact("neighbours", self.neighbours, "hides replacing one record"),
+            Fact("neighbours", self.neighbours, f"hides {HIDDEN['replace']}"),
         ]
 
     def to_dict(self) -> dict[str, Any]:

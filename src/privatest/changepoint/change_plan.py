@@ -14,7 +14,7 @@ from privatest import _validate
 from privatest.changepoint.blocks import BlockDetector
 from privatest.changepoint.change_point import ChangePoint
 from privatest.changepoint.detectors import Detection, auto_designs, design, unknown_design
-from privatest.decision.design import Design
+from privatest.decision.design import HIDDEN, Design
 from privatest.documents import (
     integer_from_json,
     number_from_json,
@@ -241,7 +241,7 @@ class ChangePlan(Design[ChangePoint]):
             Fact("clamp", self.clamp, "least and most of one record, in nats"),
             Fact("false_alarm", self.false_alarm, "false alarms with this probability, at most, where nothing changed"),
             Fact("power", self.power, found),
-            Fact("neighbours", "replace", "hides replacing one record"),
+            Fact("neighbours", "replace", f"hides {HIDDEN['replace']}"),
         ]
 
     def _settings(self) -> dict[str, Any]:

@@ -36,12 +36,11 @@ from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
-from numpy import fft
 from scipy import special
 
 from privatest.errors import InvalidInput
 from privatest.laws.block_laws import first_argmin_law
-from privatest.laws.fourier import fast_length
+from privatest.laws.fourier import convolution
 from privatest.vectors import Floats, Integers
 
 __all__ = [
@@ -178,10 +177,7 @@ def _step_law(steps: Integers, law: Floats) -> Floats:
 
 def _advance(state: Floats, law: Floats, low: int) -> Floats:
     """The law of min(max(W + g, 0), top). The ceiling is high enough not to matter."""
-    # As scipy.signal.fftconvolve; but importing scipy.signal takes longer than most monitors take to design.
-    reached = len(state) + len(law) - 1
-    size = fast_length(reached)
-    spread = np.maximum(fft.irfft(fft.rfft(state, size) * fft.rfft(law, size), size)[:reached], 0.0)
+    spread = np.maximum(convolution(state, law), 0.0)
     after = np.zeros_like(state)
     # spread[i] is Pr[W + g = i + low]
     floor = min(max(-low, 0), len(spread) - 1)

@@ -17,7 +17,7 @@ from scipy import special
 
 from privatest import _validate, engines
 from privatest.decision import Release
-from privatest.decision.design import Design
+from privatest.decision.design import HIDDEN, Design
 from privatest.documents import check_format, fraction_from_json, wholes_from_json
 from privatest.engines.protocol import check_count, counter
 from privatest.errors import Infeasible, InvalidDocument, InvalidInput, shown
@@ -269,7 +269,7 @@ class FitTest(Design[FitRelease]):
             Fact("alpha", self.alpha, f"type I error: alternative under P; {exact}"),
             Fact("beta", self.beta, f"type II error: null at the distance, at most; {exact}"),
             Fact("hardest_alternative", self.hardest_alternative, "attains beta"),
-            Fact("neighbours", "replace", "hides replacing one record"),
+            Fact("neighbours", "replace", f"hides {HIDDEN['replace']}"),
         ]
 
     def to_dict(self) -> dict[str, Any]:

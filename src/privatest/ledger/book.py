@@ -96,6 +96,8 @@ class Book:
         self.connection = connection
         self.ledger = ledger
         self.writing = writing
+        self.written = EMPTY
+        """The newest row that this transaction has added."""
 
     def exists(self) -> bool:
         """Whether the database holds a ledger."""
@@ -215,6 +217,7 @@ class Book:
         moved = self.connection.execute(MOVE_HEAD, {"old": at.rows, "new": row.sequence, "newest": row.hash}).rowcount
         if moved != 1:
             raise LedgerTampered(f"The head record of the ledger {self.ledger} changed under a lock.")
+        self.written = Head(row.sequence, row.hash)
         return row
 
     def _first(self, statement: Select[Any], **values: str) -> Row | None:

@@ -124,6 +124,11 @@ class Head(NamedTuple):
     rows: int
     hash: str
 
+    @property
+    def fingerprint(self) -> str:
+        """``count:hash``, which pins all rows up to now."""
+        return f"{self.rows}:{self.hash}"
+
 
 EMPTY = Head(0, "0" * 64)
 
@@ -198,7 +203,7 @@ class Row(NamedTuple):
             recorded=datetime.fromisoformat(self.time),
             source=source.get("name"),
             design=self.design or "",
-            fingerprint=f"{self.sequence}:{self.hash}",
+            fingerprint=Head(self.sequence, self.hash).fingerprint,
             replayed=replayed,
             given=None if given is None else given.name,
             same_source=None if given is None else same(source, given),
@@ -280,13 +285,15 @@ class Entry:
 class Chain:
     """The rows from 1 on, all found in order.
 
-    Guarantees: after ``extend`` has accepted rows 1..k, they are exactly k consecutive linked rows, their
-    totals are the sums of their charges, each release follows the one charge of its request, and each advance of a
-    stream follows its release and the advance before it.
+    Guarantees: after ``extend`` has accepted rows 1..k, they are exactly k consecutive linked rows, their totals
+    are the sums of their charges, each release follows the one charge of its request, and each advance of a stream
+    follows its release and the advance before it. After ``finish`` the pin is one of them.
     """
 
     ledger: str
     head: Head = EMPTY
+    pin: Head = EMPTY
+    """A row that must be among them, noted before."""
     granted: dict[str, Fraction] = field(default_factory=dict)
     spent: dict[str, Fraction] = field(default_factory=dict)
     charges: dict[tuple[str, str | None], tuple[str, str]] = field(default_factory=dict)
@@ -310,6 +317,8 @@ class Chain:
         self.granted[row.dataset] = canonical(row.granted) or Fraction(0)
         self.spent[row.dataset] = canonical(row.spent) or Fraction(0)
         self.head = Head(row.sequence, row.hash)
+        if self.pin.rows == self.head.rows and self.pin != self.head:
+            raise self.broken(self.pin.rows, f"is not the one that the fingerprint {self.pin.fingerprint!r} pins")
         self.read.update(row.as_read())
 
     def finish(self, head: Head) -> None:
@@ -320,6 +329,9 @@ class Chain:
             raise self.broken(head.rows + 1, f"was inserted: the head record counts {head.rows} rows")
         if head.hash != self.head.hash:
             raise self.broken(head.rows, "is not the row that the head record names")
+        if self.head.rows < self.pin.rows:
+            missing = f"is missing: the fingerprint {self.pin.fingerprint!r} pins {self.pin.rows} rows"
+            raise self.broken(self.head.rows + 1, missing)
 
     def wrong(self, row: Row) -> str | None:
         """What contradicts the rows before, if anything. Only a forger who recomputes hashes gets here."""
