@@ -26,6 +26,9 @@ help: ## show this list
 run: $(PLAIN) ## do the main job on the example data set; results go to output/
 	@$(BIN)/python examples/main_job.py
 
+# What pytest makes of the test files, and Python of ours, is kept: the processes that tests start compile nothing.
+test check: export PYTHONDONTWRITEBYTECODE :=
+
 test: $(DEV) system ## run every test, the doctests and the documents' examples
 	@$(BIN)/python -m pytest --numprocesses=auto --dist=loadgroup
 
@@ -92,5 +95,6 @@ $(MUTANTS): pyproject.toml | $(BIN)/python
 $(LOWEST)/.installed: pyproject.toml | $(BIN)/python
 	@rm -rf $(LOWEST) && $(BIN)/python -m venv $(LOWEST)
 	@$(LOWEST)/bin/python -m pip install --quiet --disable-pip-version-check uv
-	$(LOWEST)/bin/uv pip install --quiet --python $(LOWEST)/bin/python --resolution lowest-direct --editable '.[dev,bench,opendp]'
+	$(LOWEST)/bin/uv pip install --quiet --python $(LOWEST)/bin/python --compile-bytecode \
+		--resolution lowest-direct --editable '.[dev,bench,opendp]'
 	@touch $@

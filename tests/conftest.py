@@ -14,7 +14,7 @@ import io
 import os
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -34,6 +34,8 @@ FIGURE = "figure"
 SLOW = Path(__file__).with_name("slow.txt")
 SLOW_SECONDS = 0.3
 """Seconds of processor time, its children's included, above which a case is too slow for the quick choice."""
+LONG_SECONDS = 8.0
+"""From here on a test is started before all others, where several processes share them."""
 SLOW_MARKS = {"statistical", "xdist_group"}
 """Many samples; one process that keeps a JVM or a browser."""
 
@@ -49,7 +51,7 @@ def without_case(nodeid: str) -> str:
     return nodeid.partition("[")[0]
 
 
-def quick_choice(items: list[pytest.Item], slow: set[str]) -> list[pytest.Item]:
+def quick_choice(items: list[pytest.Item], slow: Collection[str]) -> list[pytest.Item]:
     """First and last case of each test that is neither marked slow nor listed in `slow`, itself or its whole file."""
     cases: defaultdict[str, list[pytest.Item]] = defaultdict(list)
     for item in items:
@@ -61,9 +63,16 @@ def quick_choice(items: list[pytest.Item], slow: set[str]) -> list[pytest.Item]:
     return [item for item in items if id(item) in kept]
 
 
-def slow_tests() -> set[str]:
-    """What tests/slow.txt lists."""
-    return {line.split(maxsplit=1)[1] for line in SLOW.read_text(encoding="utf-8").splitlines()}
+def slow_tests() -> dict[str, float]:
+    """What tests/slow.txt lists: tests or whole files, each with its seconds, 0 where they are not known."""
+    lines = (line.split(maxsplit=1) for line in SLOW.read_text(encoding="utf-8").splitlines())
+    return {name: 0.0 if seconds == "?" else float(seconds) for seconds, name in lines}
+
+
+def long_ones_first(items: list[pytest.Item], slow: Mapping[str, float]) -> list[pytest.Item]:
+    """The longest tests before all others: of two processes neither is left with one when the other is done."""
+    taken = {id(item): slow.get(without_case(item.nodeid), 0.0) for item in items}
+    return sorted(items, key=lambda item: -taken[id(item)] if taken[id(item)] >= LONG_SECONDS else 0.0)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -72,6 +81,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         chosen = {id(item) for item in kept}
         config.hook.pytest_deselected(items=[item for item in items if id(item) not in chosen])
         items[:] = kept
+    elif hasattr(config, "workerinput"):  # several processes share the tests
+        items[:] = long_ones_first(items, slow_tests())
 
 
 _measured: defaultdict[str, float] = defaultdict(float)

@@ -54,6 +54,7 @@ NO_SOURCE_OF_THEIR_NAME = {
     "statistical": "samplers of every folder against their laws",
     "test_architecture.py": "the whole package",
     "test_quick.py": "the choice of `make check`",
+    "test_lowest.py": "what `make lowest` says when a library ends its process",
     "test_docs.py": "the documents",
     "test_examples.py": "the examples",
     "test_import.py": "the package's face",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import UTC, datetime
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
@@ -13,6 +14,7 @@ import pandas as pd
 import pytest
 
 import privatest as pt
+from privatest.charge import Receipt
 from privatest.errors import BudgetExceeded, InvalidInput, PrivatestError, RequestConflict
 from privatest.rational import rational
 
@@ -184,3 +186,10 @@ def test_the_last_digits_of_a_design_make_no_new_request(ledger: pt.Ledger) -> N
     assert asked(0.1 + 1e-15).earlier() == {"a": 1}
     with pytest.raises(RequestConflict):
         asked(0.1001).earlier()
+
+
+def test_a_receipt_is_of_a_new_release_unless_said_otherwise() -> None:
+    receipt = Receipt("claims", "q0", datetime.now(UTC), None, "sha256:5f2d", "3:00")
+    assert not receipt.replayed
+    assert not receipt.read
+    assert receipt.given is receipt.same_source is None

@@ -76,3 +76,11 @@ def test_numpy_labels_become_plain_ones() -> None:
     for label, plain in ((np.int64(3), 3), (np.float64(0.5), 0.5), (np.str_("a"), "a"), (np.bool_(True), True)):
         assert label_to_json(label) == plain
         assert type(label_from_json(label_to_json(label))) is type(plain)
+
+
+def test_a_table_has_as_many_entries_as_fit_and_not_one_more() -> None:
+    assert len(runs_from_json([[1, 2**24 - 5], [2, 5]])) == 2**24
+    with pytest.raises(InvalidDocument, match="a run length out of range"):
+        runs_from_json([[1, 2**24 - 5], [2, 6]])
+    with pytest.raises(InvalidDocument, match="An integer is missing or out of range"):
+        runs_from_json([[1, 2**24 + 1]])

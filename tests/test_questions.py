@@ -10,7 +10,7 @@ import pytest
 import privatest as pt
 from privatest import questions
 from privatest.cli import options
-from privatest.report import page as report_question
+from privatest.report import page
 from privatest.studio import answering
 
 COMMANDS = [name for name in questions.QUESTIONS if not name.startswith("/")]
@@ -45,8 +45,8 @@ def test_a_row_reaches_everybody_who_asks(monkeypatch: pytest.MonkeyPatch) -> No
     assert answering.body("/design").model_fields["patience"].description == "How long."
     assert questions._keys()["patience"] is questions.SHARE
     asked: dict[str, Any] = {"null": "bernoulli(0.3)", "alternative": "bernoulli(0.4)", "epsilon": 1, "patience": 0.5}
-    assert report_question.command("plan", asked).endswith("--epsilon 1 --patience 0.5")
-    assert "epsilon=1, patience=0.5)" in report_question.python("plan", asked)
+    assert page.command("plan", asked).endswith("--epsilon 1 --patience 0.5")
+    assert "epsilon=1, patience=0.5)" in page.python("plan", asked)
     assert answering.arguments("/design", asked, questions.RULE) == asked
 
 

@@ -7,10 +7,11 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from tests.conftest import quick_choice, slow_tests
+from tests.conftest import long_ones_first, quick_choice, slow_tests
 
 TESTS = Path(__file__).resolve().parent
 SOURCE = TESTS.parent / "src" / "privatest"
+METHOD = re.compile(r"::Test\w+::|^src/")
 
 
 def item(nodeid: str, *marks: str) -> Any:
@@ -27,6 +28,21 @@ def test_first_and_last_case_of_what_is_not_slow() -> None:
     assert found == ["a.py::test_b[1]", "a.py::test_b[3]", "a.py::test_c"]
 
 
+def test_long_ones_come_first_and_the_others_in_their_order() -> None:
+    asked = [
+        item(name) for name in ("a.py::test_b", "a.py::test_c[1]", "a.py::test_c[2]", "b.py::test_d", "b.py::test_e")
+    ]
+    slow = {"a.py::test_c": 20.0, "b.py::test_e": 90.0, "b.py::test_d": 0.7}
+    found = [each.nodeid for each in long_ones_first(asked, slow)]
+    assert found == ["b.py::test_e", "a.py::test_c[1]", "a.py::test_c[2]", "a.py::test_b", "b.py::test_d"]
+
+
+def test_every_slow_test_exists() -> None:
+    """A test that was renamed would otherwise be quick again."""
+    known = names(TESTS) | {name.partition("::")[0] for name in names(TESTS)}
+    assert {name for name in slow_tests() if not METHOD.search(name) and name not in known} == set()
+
+
 def names(folder: Path) -> set[str]:
     """Tests of a folder, by file and function."""
     found = set()
@@ -40,5 +56,5 @@ def test_every_folder_keeps_a_third_of_its_tests() -> None:
     slow = slow_tests()
     for folder in sorted(path for path in SOURCE.iterdir() if (path / "__init__.py").is_file()):
         every = names(TESTS / folder.name)
-        kept = {name for name in every if not {name, name.partition("::")[0]} & slow}
+        kept = {name for name in every if not {name, name.partition("::")[0]} & set(slow)}
         assert len(kept) * 3 >= len(every) > 0, folder.name

@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from importlib.metadata import version
 from pathlib import Path
 
 from examples import make_data
@@ -34,7 +35,9 @@ def test_the_script_makes_the_example_data_byte_for_byte(root: Path, tmp_path: P
 def test_the_main_job_runs_in_80_columns(root: Path, tmp_path: Path) -> None:
     shutil.copytree(root / "examples", tmp_path / "examples")  # it writes beside itself
     environment = {**os.environ, "PYTHONPATH": str(root / "src")}
-    command = [sys.executable, "-W", "error", str(tmp_path / "examples" / "main_job.py")]
+    old = version("matplotlib").startswith("3.8.")  # which uses new versions of others in old ways
+    strict = ["-W", "error", *(["-W", "ignore::DeprecationWarning"] if old else [])]
+    command = [sys.executable, *strict, str(tmp_path / "examples" / "main_job.py")]
     done = subprocess.run(command, capture_output=True, encoding="utf-8", check=True, env=environment)
     assert max(map(len, done.stdout.splitlines())) <= 80
     releases = json.loads((tmp_path / "output" / "releases.json").read_text(encoding="utf-8"))

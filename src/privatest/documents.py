@@ -172,7 +172,7 @@ def reading(what: str) -> Iterator[None]:
         raise
     except InvalidInput as error:
         raise InvalidDocument(f"The document describes {what}, but it cannot be: {error}") from None
-    except (KeyError, TypeError, ValueError, OverflowError, ZeroDivisionError, AttributeError) as error:
+    except (KeyError, TypeError, ValueError, ArithmeticError, AttributeError, RecursionError) as error:
         raise InvalidDocument(f"A part of {what} cannot be read: {error!r}.") from None
 
 

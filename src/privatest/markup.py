@@ -1,14 +1,99 @@
-"""A small table for notebooks: every text in it is escaped, since labels and names are the user's."""
+"""How things are told to people: a title and a list of facts, as text, as a table for notebooks, and as plain values.
+
+Every presenter takes :meth:`Told.lines`; none makes a list of its own. In HTML every text is escaped, since labels and
+names are the user's.
+"""
 
 from __future__ import annotations
 
 import html
+import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, ClassVar, NamedTuple
 
-from privatest.charge import Receipt
+__all__ = ["Fact", "Tabled", "Told", "escape", "fact_table", "plain_value", "short", "table", "text"]
 
-__all__ = ["escape", "fact_table", "receipt_document", "receipt_facts", "short", "table"]
+WIDEST = 30
+"""A value longer than this pushes its meaning to the right, and nobody else's."""
+
+
+class Fact(NamedTuple):
+    """Name, value, and what it means in a few words (or nothing, where the name says it).
+
+    The name is the word for it in the API and in JSON (``receipt.note`` where it is a part's), so that what is read on
+    a screen can be asked for. A fact whose value is None is null in JSON and on no screen.
+    """
+
+    name: str
+    value: object
+    meaning: str = ""
+
+
+class Told(ABC):
+    """What is told to people as a title and a list of facts."""
+
+    @property
+    @abstractmethod
+    def title(self) -> str:
+        """What this is."""
+
+    @abstractmethod
+    def facts(self) -> list[Fact]:
+        """Everything worth knowing of it, in order: public numbers and what was released, never anything raw."""
+
+    def lines(self) -> list[tuple[str, str, str]]:
+        """The facts as texts, for whoever shows them."""
+        return [
+            (name.replace("_", " ").replace(".", " "), short(value), meaning)
+            for name, value, meaning in self.facts()
+            if value is not None
+        ]
+
+    def values(self) -> dict[str, Any]:
+        """The facts as plain values by name, ready for JSON; without those of its parts."""
+        return {name: plain_value(value) for name, value, _ in self.facts() if "." not in name}
+
+    def __str__(self) -> str:
+        return text(self.title, self.lines())
+
+    def _repr_html_(self) -> str:
+        return fact_table(self.title, self.lines())
+
+
+class Tabled(ABC):
+    """What is told to people as a title, a table, and a sentence below it."""
+
+    HEADINGS: ClassVar[tuple[str, ...]]
+
+    @property
+    @abstractmethod
+    def title(self) -> str:
+        """What the table shows."""
+
+    @abstractmethod
+    def entries(self) -> list[tuple[object, ...]]:
+        """A value for each heading; numbers as numbers, None where there is none."""
+
+    @property
+    def ending(self) -> str:
+        """The sentence; empty: none."""
+        return ""
+
+    def cells(self) -> list[tuple[str, ...]]:
+        """The rows as texts, for whoever shows them."""
+        return [tuple(short(value, 4) for value in row) for row in self.entries()]
+
+    def __str__(self) -> str:
+        cells = [tuple(self.HEADINGS), *self.cells()]
+        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+        lines = [
+            "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in cells
+        ]
+        return "\n".join([self.title, *lines, *([self.ending] if self.ending else [])])
+
+    def _repr_html_(self) -> str:
+        return table(f"{self.title}. {self.ending}".removesuffix(". "), self.HEADINGS, self.cells())
 
 
 def escape(text: object) -> str:
@@ -19,34 +104,41 @@ def escape(text: object) -> str:
     return words.encode("utf-8", "replace").decode("utf-8")
 
 
-def short(value: object) -> str:
+def short(value: object, digits: int = 6) -> str:
     """A number of a few digits, or the text of anything else."""
     if isinstance(value, bool) or value is None:
         return {True: "yes", False: "no", None: "\N{EN DASH}"}[value]
+    if isinstance(value, int):
+        return f"{value:,}"
     if isinstance(value, float):
-        return f"{value:.6g}"
+        return f"{value:.{digits}g}"
     if isinstance(value, tuple | list) and all(isinstance(part, float | int) for part in value):
-        return f"[{', '.join(short(part) for part in value)}]"
+        return f"[{', '.join(short(part, 4) for part in value)}]"
     return str(value)
 
 
-def fact_table(title: str, facts: Iterable[tuple[str, object]]) -> str:
-    """A table of names and values."""
+def plain_value(value: Any) -> Any:
+    """The value as JSON has it: lists for tuples, the text "inf" for infinity."""
+    if isinstance(value, tuple | list):
+        return [plain_value(part) for part in value]
+    return "inf" if isinstance(value, float) and value == math.inf else value
+
+
+def text(title: str, lines: Sequence[tuple[str, str, str]]) -> str:
+    """A title, and below it one line for each fact."""
+    names = max((len(name) for name, _, _ in lines), default=0)
+    values = max((len(value) for _, value, _ in lines if len(value) <= WIDEST), default=0)
+    told = [f"  {name:<{names}}  {value:<{values}}  {meaning}".rstrip() for name, value, meaning in lines]
+    return "\n".join([title, *told])
+
+
+def fact_table(title: str, lines: Iterable[tuple[str, object, str]]) -> str:
+    """A table of names, values and what they mean."""
     rows = "".join(
-        f'<tr><th scope="row">{escape(name)}</th><td>{escape(short(value))}</td></tr>' for name, value in facts
+        f'<tr><th scope="row">{escape(name)}</th><td>{escape(short(value))}</td><td>{escape(meaning)}</td></tr>'
+        for name, value, meaning in lines
     )
     return f'<table class="privatest"><caption>{escape(title)}</caption><tbody>{rows}</tbody></table>'
-
-
-def receipt_facts(receipt: Receipt | None) -> list[tuple[str, object]]:
-    """What a ledger noted beside a release, as lines of its table."""
-    return [] if receipt is None else [("recorded", receipt.note), ("fingerprint of the ledger", receipt.fingerprint)]
-
-
-def receipt_document(receipt: Receipt | None) -> dict[str, Any]:
-    """The same as plain values, ready for JSON."""
-    replayed = receipt is not None and receipt.replayed
-    return {"receipt": None if receipt is None else receipt.to_dict(), "replayed": replayed}
 
 
 def table(title: str, headings: Sequence[str], rows: Iterable[Sequence[object]]) -> str:

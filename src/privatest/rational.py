@@ -69,8 +69,6 @@ def exp_bounds(p: int, q: int, bits: int) -> tuple[int, int]:
         high_term = -(-high_term * p // (divisor * k))
         lower, upper = lower + low_term, upper + high_term
         k += 1
-        if p == 0:
-            break
     upper += 2 * high_term  # the terms left out: a geometric series of ratio at most 1/2
     low, high = one * one // upper, -(-one * one // lower)
     for _ in range(s):

@@ -11,7 +11,7 @@ import mpmath
 import numpy as np
 import pytest
 
-from privatest.bounds.histogram_test import DENOMINATOR, HistogramTest, dual_test, exp_below
+from privatest.bounds.histogram_test import DENOMINATOR, MOST_HISTOGRAMS, HistogramTest, dual_test, exp_below
 from privatest.errors import InvalidDocument, InvalidInput
 from privatest.ledger import Ledger
 from privatest.scores import LabelCells
@@ -68,7 +68,7 @@ def test_the_rational_below_e_to_the_x_is_as_near_as_it_says(x: str, bits: int) 
         ({"numerators": [HALF, HALF, HALF]}, "^The parts of the test do not fit"),
         ({"numerators": [1, HALF]}, "cannot be: The probabilities allow a privacy loss"),
         ({"epsilon": "0"}, "cannot be: epsilon="),
-        ({"cells": 5}, "^The cells|^The test cannot be read"),
+        ({"cells": 5}, "^A part of the cells|^The test cannot be read"),
     ],
 )
 def test_documents_at_their_edges(changes: dict[str, Any], complaint: str) -> None:
@@ -112,3 +112,16 @@ def test_the_mechanism_of_the_dual_function_is_restored_from_its_document() -> N
     test = dual_test(wasserstein([0.2, 0.3, 0.5], [0.5, 0.3, 0.2], epsilon=1, n=3))
     assert test.numerators.dtype == np.int64
     assert HistogramTest.from_json(test.to_json()) == test
+
+
+def test_every_histogram_has_its_probability() -> None:
+    assert made().private
+    with pytest.raises(InvalidInput, match="2 histograms of n=1 records need as many probabilities, not 3"):
+        made(numerators=np.array([HALF, HALF, HALF]))
+
+
+def test_larger_documents_than_five_million_histograms_are_not_read() -> None:
+    assert MOST_HISTOGRAMS == 5_000_000  # of what is written already
+    document = json.loads(made().to_json()) | {"n": 5_000_000}
+    with pytest.raises(InvalidDocument, match="do not fit together"):
+        HistogramTest.from_dict(document)

@@ -24,6 +24,7 @@ from privatest.changepoint.direct import (
     best_level,
     draw_exponential,
 )
+from privatest.engines import open_source
 from privatest.errors import InvalidInput
 from privatest.hypotheses import make_pair
 from privatest.laws.block_laws import ScoreLaw
@@ -42,7 +43,7 @@ def test_utilities_are_suffix_sums_up_to_a_constant(stride: int) -> None:
     x = np.random.default_rng(1).normal(size=50)
     s = score.of_numbers(x)
     suffix = [-sum((int(v) - level for v in s[k:]), Fraction(0)) for k in range(0, 51, stride)]
-    found = detector.utilities(x, 50)
+    found = detector.utilities(open_source(x), 50)
     assert [Fraction(int(u), 4) for u in found] == [q - suffix[0] for q in suffix]
 
 
@@ -56,6 +57,44 @@ def test_the_level_balances_both_sides() -> None:
     level, decay = best_level(NEAR, 1.0)  # far more privacy loss than such a pair needs
     assert abs(level - Fraction(1, 2)) < Fraction(1, 1000)
     assert 0 < decay < 1e-5
+
+
+@pytest.mark.parametrize(
+    ("law", "epsilon", "level", "stride", "decay", "bounds", "means", "certain"),
+    [
+        (COIN, "1/20", "1/2", 8, 0.014797998565851393, (136, 10.568502381273642), 8.919611549411869, 34.31787878391786),
+        (COIN, "1", "1/2", 1, 0.2046054708796523, (76, 4.8722912038206445), 4.127093159907202, 18.01454630944438),
+        (SKEWED, "1", "31/32", 3, 0.03125, (174, 11.985174729078462), 9.985234005553332, 45.30791470820121),
+        (SKEWED, "3", "503/512", 2, 0.052734375, (153, 10.27413141771722), 8.676318145217492, 39.37246775808065),
+    ],
+)
+def test_designs_and_their_curves_stay_what_they_were(
+    law: ScoreLaw,
+    epsilon: str,
+    level: str,
+    stride: int,
+    decay: float,
+    bounds: tuple[int, float],
+    means: float,
+    certain: float,
+) -> None:
+    """Level and stride are part of a request of a ledger, and the curves are what users were told."""
+    design = DirectDesign.of(law, Fraction(epsilon), 0.1)
+    assert (design.level, design.stride) == (Fraction(level), stride)
+    assert design.decay == pytest.approx(decay, rel=1e-9)
+    found = design.failures(0.1, 1500)
+    assert (len(found.distances), float(found.failures.sum())) == (bounds[0], pytest.approx(bounds[1], rel=1e-6))
+    assert design.rough(0.1, 1500).failures.sum() == pytest.approx(means, rel=1e-6)
+    assert design.failures(0.001, 1500).failures.sum() == pytest.approx(certain, rel=1e-9)
+
+
+def test_strides_of_laws_that_are_hard_to_tell_apart() -> None:
+    assert [DirectDesign.of(NEAR, Fraction(e), 0.1).stride for e in ("1/20", "1", "3")] == [62459, 62566, 62411]
+
+
+@pytest.mark.parametrize(("runs", "simulated"), [(149, False), (150, True)])
+def test_too_few_failures_are_not_simulated(runs: int, simulated: bool) -> None:
+    assert (DirectDesign.of(COIN, Fraction(1), 0.1).failures(0.1, runs).runs > 0) == simulated
 
 
 @pytest.mark.parametrize("law", [COIN, SKEWED])
@@ -92,7 +131,7 @@ def test_sums_that_could_leave_64_bits_are_refused() -> None:
     score = Problem(make_pair([0.2, 0.8], [0.8, 0.2]), Fraction(1)).score((-1.0, 1.0))
     design = DirectDesign(law_of(score), Fraction(1), Fraction(1, 2**60), 0.1, 1)
     with pytest.raises(InvalidInput, match="could leave 64 bits"):
-        DirectDetector(score, design).utilities(np.zeros(100), 100)
+        DirectDetector(score, design).utilities(open_source(np.zeros(100)), 100)
 
 
 BAR = 1e-9
@@ -212,3 +251,22 @@ def test_ten_million_candidates_and_far_values() -> None:
     utilities = np.full(10_000_000, -(1 << 61), dtype=np.int64)
     utilities[7_654_321] = 0
     assert draw_exponential(utilities, Fraction(1, 512), seeded_source(np.random.default_rng(1))) == 7_654_321
+
+
+@pytest.mark.parametrize("scale_bits", [10, 45, 50])
+@pytest.mark.parametrize("rate", [Fraction(1, 1000), Fraction(7, 50), Fraction(3)])
+def test_weights_are_above_what_they_stand_for_and_not_by_much(rate: Fraction, scale_bits: int) -> None:
+    """Below it the draw would not be exact; far above it there would be many rounds."""
+    losses = np.unique(np.random.default_rng(5).integers(0, int(60 / rate), 300))
+    weights = exponential._weights(-losses - 5, -5, rate, scale_bits)
+    with mpmath.workdps(60):
+        for loss, weight in zip(losses.tolist(), weights.tolist(), strict=True):
+            exact = mpmath.exp(-loss * mpmath.mpf(rate.numerator) / rate.denominator) * 2**scale_bits
+            assert exact < weight <= exact * (1 + mpmath.mpf(2) ** -39) + 1
+
+
+def test_laws_that_are_the_same_have_a_level_between_them_and_no_decay() -> None:
+    half = np.array([0.5, 0.5])
+    level, decay = best_level(ScoreLaw(np.array([0, 1]), half, half, 1), 1.0)
+    assert level == Fraction(1, 2)
+    assert decay == pytest.approx(0, abs=1e-9)

@@ -24,7 +24,15 @@ from privatest.changepoint.direct import DirectDesign, DirectDetector
 from privatest.changepoint.state_file import StateFile
 from privatest.changepoint.stream import OpenBits, OpenSum, Stream
 from privatest.changepoint.tuned_watch import Targets, pair_watch
-from privatest.changepoint.watch import FitBlocks, SumBlocks, blocks_from_dict
+from privatest.changepoint.watch import (
+    Cusum,
+    FitBlocks,
+    Intervals,
+    SumBlocks,
+    Watch,
+    blocks_from_dict,
+    rule_from_dict,
+)
 from privatest.engines import open_source
 from privatest.errors import InvalidDocument, InvalidInput
 from privatest.fit import design_fit
@@ -130,9 +138,9 @@ def test_an_open_block_of_symbols_counts_them() -> None:
 def test_suffix_sums_whose_reach_divides_the_limit(level: int) -> None:
     """Steps of at most 8, a power of two: the last n that fits is one less than the quotient."""
     detector = DirectDetector(SCORE, DirectDesign(law_of(SCORE), Fraction(1), Fraction(level), 0.1, 1))
-    detector.utilities(np.zeros(3), 2**59 - 1)
+    detector.utilities(open_source(np.zeros(3)), 2**59 - 1)
     with pytest.raises(InvalidInput, match="scores up to 8: a sum could leave 64 bits"):
-        detector.utilities(np.zeros(3), 2**59)
+        detector.utilities(open_source(np.zeros(3)), 2**59)
 
 
 @pytest.mark.parametrize(("low", "high", "level"), [(-7, 0, "5/3"), (0, 7, "-5/3"), (-7, 2, "1/9"), (-2, 7, "-1/9")])
@@ -142,7 +150,7 @@ def test_the_reach_of_a_step_is_that_of_the_farther_end(low: int, high: int, lev
     detector = DirectDetector(score, DirectDesign(law_of(SCORE), Fraction(1), kappa, 0.1, 1))
     reach = int(max(abs(end - kappa) for end in (low, high)) * kappa.denominator)
     with pytest.raises(InvalidInput, match=f"scores up to {reach}: "):
-        detector.utilities(np.zeros(3), 2**62)
+        detector.utilities(open_source(np.zeros(3)), 2**62)
 
 
 def test_files_of_a_monitor_are_the_users_own(tmp_path: Path) -> None:
@@ -235,3 +243,168 @@ def test_the_window_of_an_index_holds_as_many_blocks_before_the_change_as_behind
     for a in (1, 2, 5):
         inside = min(math.fsum(law[reach - a : reach + a].tolist()) for law in laws)
         assert curve.failures[curve.distances.tolist().index(a)] == pytest.approx(1 - inside, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("stride", "phases"),
+    [(1, (0,)), (2, (0, 1)), (3, (0, 1, 2)), (4, (0, 1, 2, 3)), (9, (0, 2, 4, 6)), (100, (0, 25, 50, 75))],
+)
+def test_the_change_is_looked_for_at_every_quarter_of_a_stride(stride: int, phases: tuple[int, ...]) -> None:
+    assert DirectDesign(law_of(SCORE), Fraction(1), Fraction(1, 2), 0.1, stride)._phases == phases
+
+
+@pytest.mark.parametrize("beta", [0.3, 0.1, 0.01])
+@pytest.mark.parametrize("stride", [1, 5, 1000])
+def test_rough_curves_end_where_a_thousandth_of_the_failures_is_left(beta: float, stride: int) -> None:
+    decay = 0.1
+    found = DirectDesign(law_of(SCORE), Fraction(1), Fraction(1, 2), decay, stride).rough(beta, runs=10)
+    cells = len(found.distances)
+    assert found.distances.tolist() == [stride * k for k in range(cells)]
+    assert math.exp(-decay * stride * cells) <= beta / 1000
+    assert cells == 4 or math.exp(-decay * stride * (cells - 1)) > beta / 1000
+    assert cells >= 4
+
+
+def watch_document() -> dict[str, Any]:
+    pair = make_pair("bernoulli(0.2)", "bernoulli(0.8)")
+    return json.loads(pair_watch(pair, Fraction(1), "cusum", Targets(0.1, 1e4, None)).text)  # type: ignore[no-any-return]
+
+
+def test_blocks_and_rules_of_an_unknown_kind_are_named() -> None:
+    document = watch_document()
+    with pytest.raises(InvalidDocument, match=r"^Unknown kind of blocks 'odd'"):
+        blocks_from_dict({**document["blocks"], "kind": "odd"})
+    with pytest.raises(InvalidDocument, match=r"^The noise of a monitor must be of kind 'tulap'"):
+        blocks_from_dict({**document["blocks"], "noise": {"kind": "laplace", "scale": "100/1"}})
+    with pytest.raises(InvalidDocument, match=r"^Unknown rule 'guess'"):
+        rule_from_dict({"kind": "guess"})
+    assert rule_from_dict({"kind": "cusum", "threshold": 0}).to_dict() == {"kind": "cusum", "threshold": 0}
+    with pytest.raises(InvalidDocument):
+        rule_from_dict({"kind": "cusum", "threshold": -1})
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "passes"),
+    [
+        *[("beta", 1e-9, True), ("beta", 0, False), ("beta", -0.1, False), ("beta", math.inf, False)],
+        *[("expected_delay", 0.5, True), ("expected_delay", 0.0, False), ("expected_delay", math.nan, False)],
+        *[("accuracy", 0, True), ("accuracy", -1, False), ("accuracy", 1.0, False), ("accuracy", True, False)],
+        *[("null", "P", True), ("null", 5, False), ("recommended_interval", None, True)],
+        *[
+            ("recommended_interval", 5, True),
+            ("recommended_interval", 5.0, False),
+            ("recommended_interval", "5", False),
+        ],
+    ],
+)
+def test_documents_of_monitors_at_their_edges(name: str, value: Any, passes: bool) -> None:
+    document = watch_document()
+    assert name in document
+    if passes:
+        assert getattr(Watch.from_dict(document | {name: value}), name) == value
+    else:
+        with pytest.raises(InvalidDocument, match=r"^The design of the monitor does not fit together"):
+            Watch.from_dict(document | {name: value})
+
+
+@pytest.mark.parametrize(
+    ("changes", "passes"),
+    [
+        ({}, True),
+        ({"zero": 0}, True),
+        ({"zero": 5}, True),
+        ({"zero": 6}, False),
+        ({"level": 0}, True),
+        ({"blocks": 2}, False),
+    ],
+)
+def test_progress_of_a_cusum_at_its_edges(changes: dict[str, int], passes: bool) -> None:
+    rule, document = Cusum(7), {"blocks": 5, "level": 3, "zero": 3} | changes
+    if passes:
+        assert rule.progress_to_dict(rule.progress_from_dict(document)) == document
+    else:
+        with pytest.raises(InvalidDocument, match=r"^The progress of the monitor does not fit together"):
+            rule.progress_from_dict(document)
+
+
+@pytest.mark.parametrize(
+    ("changes", "passes"),
+    [
+        *[({}, True), ({"last": []}, True), ({"last": [1, -1]}, False), ({"last": [1, -1, 1, 1]}, False)],
+        *[({"last": [1, 0, 1]}, False), ({"present": [2]}, False), ({"present": []}, True)],
+    ],
+)
+def test_progress_of_intervals_at_its_edges(changes: dict[str, Any], passes: bool) -> None:
+    rule, document = Intervals(3), {"blocks": 5, "last": [1, -1, 1], "present": [-1, 1]} | changes
+    if passes:
+        assert rule.progress_to_dict(rule.progress_from_dict(document)) == document
+    else:
+        with pytest.raises(InvalidDocument, match=r"^The progress of the monitor does not fit together"):
+            rule.progress_from_dict(document)
+
+
+def test_a_stream_is_one_processs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a child of a fork the next record meets the check, and no lock of the parent is waited for."""
+    watch = pair_watch(make_pair("bernoulli(0.2)", "bernoulli(0.8)"), Fraction(1), "cusum", Targets(0.1, 1e4, None))
+    stream = Stream(watch, {}, seeded_source(np.random.default_rng(1)))
+    stream.take(0.0)
+    assert stream._room > 0
+    stream._turn.acquire()
+    open_block._after_fork()
+    assert stream._room == 0
+    assert stream._turn.acquire(blocking=False)
+    stream._turn.release()
+    monkeypatch.setattr(os, "getpid", lambda: -1)
+    for take in (lambda: stream.take(0.0), lambda: stream.take_many(open_source(np.zeros(3))), stream.check):
+        with pytest.raises(InvalidInput, match=r"(?i)process"):
+            take()
+
+
+def test_a_state_is_kept_in_a_file_that_can_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for name in ("pipe", "."):
+        with pytest.raises(InvalidInput, match="cannot be kept there"):
+            StateFile(tmp_path / name)
+    file = StateFile(tmp_path / "state")
+    file.write("a", 7, '{"id":"a","generation":7}')
+
+    def refuse(_: Path) -> bytes:
+        raise PermissionError(13, "Permission denied")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "read_bytes", refuse)
+        with pytest.raises(InvalidDocument, match=r"^The state 'state' cannot be read: Permission denied"):
+            file.read()
+    file.close()
+    assert file._remembered() == (None, 0)
+
+
+def test_scores_that_never_tell_have_no_accuracy() -> None:
+    design = replace(DirectDesign(law_of(SCORE), Fraction(1), Fraction(1, 2), 0.1, 1), decay=0.0)
+    found = design.failures(0.1, 1000)
+    assert (found.distances.tolist(), found.failures.tolist(), found.runs) == ([0], [1.0], 1000)
+    assert found.accuracy(0.99) is None
+
+
+def test_the_text_of_a_monitors_design_is_one_text() -> None:
+    watch = Watch.from_dict(watch_document())
+    assert watch.text == json.dumps(json.loads(watch.text), sort_keys=True, separators=(",", ":"))
+    assert list(json.loads(watch.text)) == sorted(watch.to_dict())
+    with pytest.raises(ValueError, match="JSON"):
+        _ = replace(watch, beta=math.nan).text
+
+
+@pytest.mark.parametrize("doubled", [-7, 0, 1, 12])
+def test_the_trace_is_the_noisy_sum_in_nats(doubled: int) -> None:
+    """Releases are twice the noisy total."""
+    assert blocks().trace(doubled) == pytest.approx(float(4 * SCORE.origin + SCORE.step * Fraction(doubled, 2)))
+
+
+@pytest.mark.parametrize(("interval", "passes"), [(0, False), (1, True), (-1, False)])
+def test_intervals_have_a_block_at_least(interval: int, passes: bool) -> None:
+    document = {"kind": Intervals.kind, "interval": interval}
+    if passes:
+        assert rule_from_dict(document) == Intervals(interval)
+    else:
+        with pytest.raises(InvalidDocument, match="interval"):
+            rule_from_dict(document)

@@ -569,6 +569,7 @@ def test_a_state_must_go_on_behind_its_blocks(key: str, step: int, tmp_path: Pat
 
 
 def test_what_is_kept_of_the_releases_has_its_length(tmp_path: Path) -> None:
+    assert TRACE == 256  # what state files hold already
     monitor = Monitor.of(WATCH, rng=rng())
     monitor.save(tmp_path / "state.json")
     for count in (TRACE - 1, 1, 1):

@@ -19,6 +19,7 @@ from privatest.changepoint.blocks import BlockDesign, BlockDetector
 from privatest.changepoint.detectors import Problem, _SplitDetector, law_of
 from privatest.changepoint.direct import DirectDesign, DirectDetector
 from privatest.decision import PrivateTest
+from privatest.engines import open_source
 from privatest.engines.sources import block_totals
 from privatest.hypotheses import make_pair
 from privatest.privacy import Tulap, seeded_source
@@ -59,7 +60,7 @@ def direct_law(detector: DirectDetector, factor: int = 1) -> Callable[[Series], 
     design = detector.design
 
     def law(series: Series) -> Law:
-        q = detector.utilities(np.array(series), len(series))
+        q = detector.utilities(open_source(np.array(series)), len(series))
         rate = design.rate / design.level.denominator * factor
         weights = np.exp(np.longdouble(rate.numerator) / rate.denominator * (q - q.max()).astype(np.longdouble))
         return {k * design.stride: w / weights.sum() for k, w in enumerate(weights)}
@@ -249,7 +250,8 @@ def test_the_enumerated_law_is_the_law_of_the_answers(kind: str) -> None:
         detector, test = paper(Fraction(1), 2, 0.3)
         law = paper_law(detector, test)(series)
     source = seeded_source(np.random.default_rng(12))
-    found = [detector.locate(np.array(series), 6, source) for _ in range(runs)]
+    records = open_source(np.array(series))
+    found = [detector.locate(records, 6, source) for _ in range(runs)]
     found = [-1 if kind == "blocks" and k is None else k for k in found]
     assert set(found) <= set(law)
     for answer, p in law.items():

@@ -20,6 +20,7 @@ from privatest.changepoint.direct import DirectDesign, DirectDetector
 from privatest.changepoint.watch import SumBlocks
 from privatest.decision import PrivateTest
 from privatest.decision.private_test import from_score
+from privatest.engines import open_source
 from privatest.errors import InvalidInput
 from privatest.fit import design_fit
 from privatest.hypotheses import make_pair
@@ -126,9 +127,9 @@ def test_suffix_sums_up_to_64_bits_and_one_record_more(level: Fraction) -> None:
     reach = max(abs(end * level.denominator - level.numerator) for end in (SCORE.low, SCORE.high))
     most = (2**62 - 1) // reach
     # the series itself may be short: its length is said beforehand
-    detector.utilities(np.zeros(3), most)
+    detector.utilities(open_source(np.zeros(3)), most)
     with pytest.raises(InvalidInput, match="could leave 64 bits"):
-        detector.utilities(np.zeros(3), most + 1)
+        detector.utilities(open_source(np.zeros(3)), most + 1)
 
 
 @pytest.mark.parametrize("made", [Laplace, Logistic, lambda size: Tulap(size, 3)], ids=["laplace", "logistic", "tulap"])

@@ -300,7 +300,7 @@ BROKEN: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
     "monitors do not ask": unchecked(monitor),
     "ties are not looked for": lambda patch: patch.setattr(cuts, "check_ends", lambda *_: None),
     "monitors name no ends": lambda patch: patch.setattr(
-        SumBlocks, "values", lambda self, records, _ends=None: series.score_series(self.score, records)
+        SumBlocks, "values", lambda self, records, _ends=None: protocol.scores_of_each(records, self.score)
     ),
     "ties are found after the charge": lambda patch: patch.setattr(
         cuts.OrderedRecords, "check_ends", lambda _self, _ends: None

@@ -27,12 +27,12 @@ from privatest.changepoint.monitor import Monitor
 from privatest.changepoint.watch import Cusum, FitBlocks, Intervals, Rule, SumBlocks, Watch
 from privatest.decision import PrivateTest
 from privatest.decision.private_test import from_score
-from privatest.engines.sources import as_records
+from privatest.engines.sources import open_source
 from privatest.fit import FitTest, design_fit
 from privatest.fit.candidates import Candidate
 from privatest.fit.statistic import Excess
 from privatest.hypotheses import make_pair
-from privatest.privacy import Laplace, Tulap
+from privatest.privacy import Laplace, Tulap, draws
 from privatest.privacy.noise import Neighbourhood
 from privatest.scores import Score, clamped_score
 from tests.contracts.walk import Law, largest_loss, walk, walking
@@ -212,7 +212,7 @@ def blocks(epsilon: Fraction, block: int, false_alarm: float | None, units: int 
 
 def locate(detector: Detector) -> Callable[[Records, Any], Hashable]:
     def run(series: Records, source: Any) -> Hashable:
-        records = as_records(np.array(series, dtype=object))
+        records = open_source(np.array(series, dtype=object))
         if isinstance(detector, BlockDetector):
             index, sums = detector.find(records, len(series), source)
             return index, tuple(sums.tolist())
@@ -304,7 +304,7 @@ def test_a_blocks_bit_is_the_tests_decision(units: int) -> None:
         bits = pair_bits(test)
         for data in itertools.product((0, 1), repeat=n):
             with walking(6):
-                bit = walk(lambda source, data=data, bits=bits: int(bits(as_records(np.array(data)), n, source)[0]))
+                bit = walk(lambda source, data=data, bits=bits: int(bits(open_source(np.array(data)), n, source)[0]))
                 said = walk(lambda source, data=data, test=test: test.run(np.array(data), rng=source).decision)
             for vote, word in ((1, "null"), (-1, "alternative")):
                 assert bit.of(int).get(vote, 0) == said.of(str).get(word, 0)
@@ -356,6 +356,13 @@ def watched(made: SumBlocks | FitBlocks, rule: Rule, batch: int | None) -> Calla
         return (None if alarm is None else (alarm.index, alarm.seen)), monitor.trace
 
     return run
+
+
+def test_a_walk_does_not_see_what_other_tests_left_in_a_cache() -> None:
+    """A table of noise that is there already would be walked entry by entry: it would not end."""
+    assert draws._cells(Fraction(2)) is not None
+    with walking(4):
+        assert draws._cells(Fraction(2)) is None
 
 
 @pytest.mark.parametrize(

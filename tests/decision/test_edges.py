@@ -10,10 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
+from privatest import design, design_change
 from privatest.decision import PrivateTest, Release
-from privatest.errors import InvalidDocument, InvalidInput, RequestConflict
+from privatest.errors import InvalidData, InvalidDocument, InvalidInput, RequestConflict
 from privatest.ledger import Ledger
 from privatest.privacy import Laplace, NoNoise, Tulap
 from privatest.privacy.noise import Neighbourhood, make_neighbourhood
@@ -152,7 +154,7 @@ def test_what_a_test_prints(rows: int) -> None:
 
 def test_what_a_table_of_facts_says() -> None:
     private, bare = made()._repr_html_(), made(noise=NoNoise(), epsilon=math.inf)._repr_html_()
-    assert "Tulap" in private
+    assert "tulap" in private
     assert "NOT PRIVATE" not in private
     assert "NOT PRIVATE" in bare
     assert "none" in bare
@@ -163,12 +165,15 @@ def test_a_release_is_read_as_it_was_written(epsilon: float) -> None:
     private = math.isfinite(epsilon)
     release = Release("null", 0.25 if private else None, 0.5 if private else None, epsilon, 3, "tight", "replace")
     assert Release.from_dict(json.loads(json.dumps(release.to_dict()))) == release
-    assert ("p-value 0.5" in str(release)) == private
+    assert ("pvalue      0.5" in str(release)) == private
 
 
-def test_a_release_of_a_statistic_alone_prints_no_pvalue() -> None:
+def test_a_release_prints_what_it_has() -> None:
     for known in ({"statistic": 0.25, "pvalue": None}, {"statistic": None, "pvalue": 0.5}):
-        assert "p-value" not in str(Release("null", epsilon=1.0, n=3, test="tight", neighbours="replace", **known))
+        release = Release("null", epsilon=1.0, n=3, test="tight", neighbours="replace", **known)
+        for name, value in known.items():
+            assert (f"\n  {name} " in str(release)) == (value is not None)
+        assert ("p-value" in release.sentence) == (release.pvalue is not None)
 
 
 def test_a_simulation_is_not_charged(tmp_path: Path) -> None:
@@ -206,3 +211,55 @@ def test_a_release_is_simulated_only_where_that_is_said_and_prints_no_receipt() 
     plain = Release("null", 0.25, 0.5, 1.0, 3, "tight", "replace")
     assert not plain.simulated
     assert "receipt" not in repr(plain)
+
+
+@pytest.mark.parametrize(
+    "plain", [made(), design("normal(0, 1)", "normal(1, 1)", epsilon=1, n=100)], ids=["few", "many"]
+)
+@pytest.mark.parametrize(("scale", "shift"), [(1, 0), (1, 7), (2, 0), (2, 7)])
+def test_bars_of_a_picture_have_the_masses_of_the_law(plain: PrivateTest, scale: int, shift: int) -> None:
+    test = replace(plain, scale=scale, shift=shift, noise=Laplace(plain.sensitivity * Fraction(scale)))
+    high, low = (float(law.support @ law.law) * test.n for law in (test.null_total, test.alternative_total))
+    edges = [Fraction(int(low + part * (high - low))) for part in (-3, -1, 0, 0.25, 0.5, 1, 2, 4)]
+    for found, law in zip(test.masses(edges), (test.null_total, test.alternative_total), strict=True):
+        np.testing.assert_allclose(found, np.diff([law.cdf(edge) for edge in edges]), atol=1e-4)
+
+
+def test_ties_in_the_order_are_refused_before_the_charge(tmp_path: Path) -> None:
+    plan = design_change("bernoulli(0.2)", "bernoulli(0.8)", epsilon=2, method="blocks")
+    n = 40 * plan.block
+    table = pa.table({"x": [0, 1] * (n // 2), "at": [0] * n})
+    with Ledger(tmp_path / "ledger.db") as book:
+        book.grant("d", epsilon=9)
+        with pytest.raises(InvalidData, match="order"):
+            plan.run(table, column="x", order="at", ledger=book, dataset="d", request="r")
+        assert book.spent("d") == 0
+        with pytest.raises(InvalidData, match="order"):
+            plan.run(table, column="x", order="at")
+
+
+@pytest.mark.parametrize("n", [20, 300])
+def test_where_records_come_and_go_the_cutoff_is_0(n: int) -> None:
+    """The shift takes the place of a cutoff that would grow with the number of records."""
+    test = design("normal(0, 1)", "normal(1, 1)", epsilon=1, n=n, neighbours="add-remove")
+    assert test.cutoff == 0
+    assert test.threshold == 0
+
+
+def test_bars_of_a_picture_of_scores_that_are_multiples_of_three() -> None:
+    plain = design("normal(0, 1)", "normal(1, 1)", epsilon=1, n=100)
+    thrice = replace(
+        plain.score, table=3 * plain.score.table, support=3 * plain.score.support, step=plain.score.step / 3
+    )
+    test = replace(plain, score=thrice, noise=Tulap(Fraction(1), thrice.width))
+    high, low = (float(law.support @ law.law) * test.n for law in (test.null_total, test.alternative_total))
+    edges = [Fraction(int(low + part * (high - low))) for part in (-3, -1, 0, 0.25, 0.5, 1, 2, 4)]
+    for found, law in zip(test.masses(edges), (test.null_total, test.alternative_total), strict=True):
+        np.testing.assert_allclose(found, np.diff([law.cdf(edge) for edge in edges]), atol=1e-4)
+
+
+@pytest.mark.parametrize("alpha", [0.3, 0.05, 1e-4])
+@pytest.mark.parametrize("n", [12, 60])
+def test_a_level_is_kept_and_used_up_where_records_come_and_go(alpha: float, n: int) -> None:
+    test = design("normal(0, 1)", "normal(1, 1)", epsilon=1, n=n, neighbours="add-remove", alpha=alpha)
+    assert 0.997 * alpha < test.alpha <= alpha

@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession, functions
 
 from privatest import engines
 from tests.engines.catalogue import SCORES
+from tests.engines.warehouses import SHORT_LIVED
 
 ROWS, TASKS = 8_000_000, 48
 
@@ -43,6 +44,8 @@ def main() -> None:
     settings = {
         "spark.executor.memory": "512m",
         "spark.driver.memory": "512m",
+        "spark.driver.extraJavaOptions": SHORT_LIVED,
+        "spark.executor.extraJavaOptions": SHORT_LIVED,
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.log.level": "OFF",

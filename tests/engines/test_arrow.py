@@ -16,8 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from privatest import engines
-from privatest.engines import arrays as streams
-from privatest.engines import frames
+from privatest.engines import arrays, frames
 from privatest.engines.arrays import ArrayRecords
 from privatest.engines.frames import DictionaryRecords, column_of
 from tests.engines.catalogue import NUMERIC, SCORES, by_hand
@@ -72,7 +71,7 @@ def test_slices_and_threads_give_the_same_integers(monkeypatch: pytest.MonkeyPat
     expected = [by_hand(SCORE, [value]) for value in values]
     monkeypatch.setattr(frames, "SLICE", 13)
     for threads in (1, 2, 7):
-        monkeypatch.setattr(streams.os, "cpu_count", lambda threads=threads: threads)
+        monkeypatch.setattr(arrays.os, "cpu_count", lambda threads=threads: threads)
         records = engines.open_source(table)
         assert records.total(SCORE) == sum(expected)
         assert records.series(SCORE).tolist() == expected
@@ -82,7 +81,7 @@ def test_slices_and_threads_give_the_same_integers(monkeypatch: pytest.MonkeyPat
 
 def test_an_error_in_one_piece_stops_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(frames, "SLICE", 10)
-    monkeypatch.setattr(streams.os, "cpu_count", lambda: 3)
+    monkeypatch.setattr(arrays.os, "cpu_count", lambda: 3)
     records = engines.open_source(pa.array(NUMBERS))
     monkeypatch.setattr(frames, "column_of", lambda _: 1 / 0)
     with pytest.raises(ZeroDivisionError):

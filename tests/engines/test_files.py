@@ -24,7 +24,6 @@ from privatest.engines import files as parquet
 from privatest.engines import paths as files
 from privatest.engines.paths import as_paths, format_of
 from privatest.engines.protocol import counter
-from privatest.engines.sources import as_records
 from privatest.errors import InvalidData, InvalidInput, MissingExtra
 from tests.engines.catalogue import SCORES
 
@@ -100,13 +99,13 @@ def test_detectors_and_fits_take_files(tmp_path: Path) -> None:
         for one in (plan, unknown):
             assert one.run(source, column="x", rng=rng(1)) == one.run(forward, rng=rng(1))
         # in the order of another column: backwards
-        backwards = as_records(source, "x", "day")
+        backwards = engines.open_source(source, column="x", order="day")
         for one in (plan, unknown):
             assert one.run(backwards, rng=rng(1)) == one.run(forward[::-1], rng=rng(1))
     # several records of a day: which block they are in is open, and one record could change two
     days = table.set_column(1, "day", pa.array(np.arange(300) // 50))
     with pytest.raises(InvalidData, match="Column 'day' does not order the records"):
-        unknown.run(as_records(days, "x", "day"), rng=rng(1))
+        unknown.run(engines.open_source(days, column="x", order="day"), rng=rng(1))
 
 
 def test_files_cut_short_are_refused_when_opened(folder: Path) -> None:

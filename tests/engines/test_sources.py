@@ -22,11 +22,15 @@ from scipy import stats
 from privatest import engines
 from privatest.engines import arrays, open_source, total
 from privatest.engines import protocol as columns
-from privatest.engines.sources import block_totals, score_series
+from privatest.engines.protocol import scores_of_each
+from privatest.engines.sources import block_totals
 from privatest.errors import InvalidData, InvalidInput, MissingExtra
 from privatest.hypotheses import make_pair
 from privatest.scores import Score, clamped_score
 from tests.engines.catalogue import HOSTILE, NUMERIC, SCORES, STRANGE, TEXT, by_hand, containers
+
+NUMPY_TEXT = hasattr(np.dtypes, "StringDType")
+"""numpy 2 has a type of its own for text."""
 
 PAIRS = {
     "line": (stats.norm(0, 1), stats.norm(1, 1)),
@@ -56,7 +60,7 @@ def numbers(name: str, n: int) -> np.ndarray:
 @pytest.mark.parametrize("name", PAIRS)
 def test_every_record_gets_the_score_of_its_cell(name: str, units: int | None) -> None:
     score, values = score_of(name, units), numbers(name, 5000)
-    found = score_series(score, values)
+    found = scores_of_each(open_source(values), score)
     assert found.dtype == np.int64
     np.testing.assert_array_equal(found, score.of_numbers(values))
     assert found[0] == score.odd_score  # NaN
@@ -69,7 +73,7 @@ def test_long_series_go_through_threads_and_chunks_unharmed(name: str, monkeypat
     monkeypatch.setattr(arrays, "CHUNK", 333)
     monkeypatch.setattr(columns, "CHUNK", 333)
     score, values = score_of(name), numbers(name, 10_007)
-    np.testing.assert_array_equal(score_series(score, values), score.of_numbers(values))
+    np.testing.assert_array_equal(scores_of_each(open_source(values), score), score.of_numbers(values))
     np.testing.assert_array_equal(
         block_totals(score, values, 7), score.of_numbers(values)[:10_003].reshape(-1, 7).sum(1)
     )
@@ -79,12 +83,17 @@ def test_lists_text_and_objects() -> None:
     score = clamped_score(make_pair({"a": 0.2, "b": 0.8}, {"a": 0.7, "b": 0.3}), (-1, 1))
     table = dict(zip(score.cells.labels, score.table.tolist(), strict=False))  # type: ignore[attr-defined]
     data = ["a", "b", None, "zzz", ["unhashable"], "b"]
-    assert score_series(score, data).tolist() == [table["a"], table["b"], *[score.odd_score] * 3, table["b"]]
+    assert scores_of_each(open_source(data), score).tolist() == [
+        table["a"],
+        table["b"],
+        *[score.odd_score] * 3,
+        table["b"],
+    ]
     assert block_totals(score, data, 2) == [table["a"] + table["b"], 2 * score.odd_score, score.odd_score + table["b"]]
     line = score_of("line")
     mixed = [0.25, None, "1.5", float("nan"), 3, True]
     floats = [0.25, np.nan, np.nan, np.nan, 3.0, 1.0]
-    np.testing.assert_array_equal(score_series(line, mixed), line.of_numbers(floats))
+    np.testing.assert_array_equal(scores_of_each(open_source(mixed), line), line.of_numbers(floats))
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
@@ -93,7 +102,7 @@ def test_columns_of_data_frames(library: str) -> None:
     score, values = score_of("line"), np.linspace(-3, 3, 41)
     make = module.table if library == "pyarrow" else module.DataFrame
     frame = make({"when": np.arange(41), "x": values})
-    np.testing.assert_array_equal(score_series(score, frame, "x"), score.of_numbers(values))
+    np.testing.assert_array_equal(scores_of_each(open_source(frame, column="x"), score), score.of_numbers(values))
     assert block_totals(score, frame, 10, "x") == score.of_numbers(values)[:40].reshape(4, 10).sum(1).tolist()
 
 
@@ -119,7 +128,7 @@ def test_sums_that_could_leave_64_bits_are_refused() -> None:
         score.alternative_law,
     )
     with pytest.raises(InvalidInput, match="could leave 64 bits"):
-        score_series(wide, np.zeros(100))
+        scores_of_each(open_source(np.zeros(100)), wide)
     with pytest.raises(InvalidInput, match="could leave 64 bits"):
         block_totals(wide, np.zeros(100), 50)
 
@@ -127,9 +136,9 @@ def test_sums_that_could_leave_64_bits_are_refused() -> None:
 def test_what_has_no_order_or_no_fitting_type_is_refused() -> None:
     score = score_of("line")
     with pytest.raises(InvalidData, match="set, which has no order"):
-        score_series(score, {1.0, 2.0})
+        block_totals(score, {1.0, 2.0}, 1)
     with pytest.raises(InvalidData, match="text"):
-        score_series(score, np.array(["a", "b"]))
+        block_totals(score, np.array(["a", "b"]), 1)
     with pytest.raises(InvalidInput, match="block=0"):
         block_totals(score, [1.0], 0)
     with pytest.raises(InvalidInput, match="start=-1"):
@@ -158,7 +167,7 @@ def test_every_container_gives_the_same_integer(name: str) -> None:
         expected = by_hand(case.score, records)
         found = {kind: total(case.score, make()) for kind, make in containers(records, text=bool(case.texts))}
         assert found == dict.fromkeys(found, expected)
-        assert len(found) >= 20
+        assert len(found) >= 19 + NUMPY_TEXT
 
 
 def test_the_catalogue_is_complete() -> None:
@@ -364,11 +373,13 @@ class TestTypesThatDoNotFit:
     @pytest.mark.parametrize("name", NUMERIC)
     def test_text_where_numbers_are_due(self, name: str) -> None:
         texts = ["1", "2"]
-        sources = [np.array(texts), np.array([b"1"]), pd.Series(texts), pd.Series(texts, dtype="string")]
+        sources = [np.array(texts), np.array([b"1"]), pd.Series(texts, dtype="string")]
+        if pd.Series(texts).dtype != object:  # pandas 3; before it, text was objects, of which any may be text
+            sources += [pd.Series(texts)]
         sources += [pl.Series(texts), pl.Series(texts, dtype=pl.Categorical), pl.Series(texts, dtype=pl.Enum(texts))]
         sources += [pa.array(texts), pa.chunked_array([texts]), pa.array(texts).dictionary_encode()]
         sources += [np.ma.masked_array(texts, [True, False])]
-        if hasattr(np.dtypes, "StringDType"):  # numpy 2
+        if NUMPY_TEXT:
             sources += [np.array(texts, dtype=np.dtypes.StringDType())]
         sources += [pd.Series(texts, dtype=pd.ArrowDtype(pa.string()))]
         for source in sources:

@@ -178,9 +178,10 @@ def test_texts_and_other_types() -> None:
     session = spark()
     rows = session.createDataFrame([(text, place) for place, text in enumerate(texts)], "x string, day int")
     assert engines.total(LABELS, rows, column="x") == wanted
-    ignoring = rows.selectExpr("collate(x, 'UTF8_LCASE') AS x", "day")
-    assert engines.total(LABELS, ignoring, column="x") == wanted
-    assert open_source(ignoring, column="day", unit="x").count() == len(set(texts) - {None})
+    if not session.version.startswith("3."):  # Spark 4 has collations
+        ignoring = rows.selectExpr("collate(x, 'UTF8_LCASE') AS x", "day")
+        assert engines.total(LABELS, ignoring, column="x") == wanted
+        assert open_source(ignoring, column="day", unit="x").count() == len(set(texts) - {None})
     for kind, values in {
         "boolean": ["true", "false", "NULL"],
         "bigint": ["0", "9007199254740993", "NULL"],
@@ -273,7 +274,9 @@ def test_what_structure_can_refuse_gets_a_sentence() -> None:
     assert open_source(rows, column="who").count() == 1
     with pytest.raises(InvalidInput, match=r"max_rows_per_unit=4611686018427387904 must be below 1,048,576"):
         open_source(rows.selectExpr("who AS x", "who"), column="x", unit="who", max_rows_per_unit=2**62)
-    odd = spark().sql("SELECT 1 AS n, make_interval(1) AS i, array(1) AS a, map(1, 2) AS m, named_struct('s', 1) AS s")
+    # Python does not know intervals of mixed parts before Spark 4.
+    interval = "INTERVAL '1' DAY" if spark().version.startswith("3.") else "make_interval(1)"
+    odd = spark().sql(f"SELECT 1 AS n, {interval} AS i, array(1) AS a, map(1, 2) AS m, named_struct('s', 1) AS s")
     for name in ("i", "a", "m", "s"):
         for words in ({"unit": name}, {"order": name}):
             with pytest.raises(InvalidData, match="of type"):
@@ -324,7 +327,7 @@ def test_wrong_structure_is_an_error(tmp_path: Path) -> None:
 
 
 def test_nothing_that_spark_says_of_a_record_is_passed_on() -> None:
-    rows = spark().sql("SELECT CAST(s AS DOUBLE) AS x FROM VALUES ('secret 4711') AS t(s)")
+    rows = spark().sql("SELECT CAST(raise_error(s) AS DOUBLE) AS x FROM VALUES ('secret 4711') AS t(s)")
     with pytest.raises(InvalidData) as caught:
         engines.total(LINE, rows)
     assert "4711" not in str(caught.value)

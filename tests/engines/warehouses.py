@@ -35,6 +35,8 @@ SPARK = [
 ]
 
 _numbers = itertools.count()
+_connections: list[Any] = []
+"""A relation of an old DuckDB does not keep its connection open."""
 
 
 def _table(columns: Columns | pa.Table) -> pa.Table:
@@ -49,7 +51,8 @@ def _parquet(columns: Columns | pa.Table, folder: Path) -> Path:
 
 def duckdb_relation(columns: Columns | pa.Table, folder: Path) -> Any:
     """A relation of a connection of its own, over a Parquet file."""
-    return duckdb.connect().read_parquet(str(_parquet(columns, folder)))
+    _connections.append(duckdb.connect())
+    return _connections[-1].read_parquet(str(_parquet(columns, folder)))
 
 
 def ibis_table(columns: Columns | pa.Table, folder: Path) -> Any:
@@ -99,6 +102,10 @@ def postgres_address(columns: Columns | pa.Table, _folder: Path) -> str:
     return new_table(definition, *zip(*(column.to_pylist() for column in table.columns), strict=True))
 
 
+SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"""For a JVM that serves tests: compile quickly rather than well, and collect garbage in one thread."""
+
+
 @cache
 def spark() -> Any:
     """One Spark session for all tests of this process."""
@@ -116,7 +123,7 @@ def spark() -> Any:
             "spark.sql.adaptive.enabled": "false",  # adapting makes several jobs of one
             "spark.driver.memory": "1g",
             "spark.log.level": "ERROR",
-            "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",  # tests are short: compile quickly
+            "spark.driver.extraJavaOptions": SHORT_LIVED,
         }
         builder = SparkSession.builder.master("local[1]")
         for name, value in settings.items():

@@ -150,3 +150,13 @@ def test_so_many_alternatives_are_looked_at(
 def test_a_release_is_simulated_only_where_that_is_said() -> None:
     assert not TEST.release(TEST.cutoff).simulated
     assert TEST.release(TEST.cutoff, simulated=True).simulated
+
+
+def test_releases_without_a_format_have_the_statistic_the_other_way_round() -> None:
+    release = TEST.release(TEST.cutoff)
+    document = release.to_dict()
+    assert type(release).from_dict(document).statistic == release.statistic
+    old = {name: value for name, value in document.items() if name != "format"}
+    assert type(release).from_dict(old).statistic == -release.statistic
+    with pytest.raises(InvalidDocument, match="privatest/fit"):
+        type(release).from_dict(document | {"format": "privatest/fit-release/99"})

@@ -35,6 +35,8 @@ from privatest.hypotheses.density import Density
     ],
 )
 def test_cdf_and_complement_match_scipy(law: Any, support: tuple[float, float]) -> None:
+    if law.dist.name == "cauchy" and law.cdf(-1e20) == 0:
+        pytest.skip("scipy's cauchy has no tails before 1.15")
     mine = density(law.logpdf, support=support)
     u = np.array([1e-12, 1e-6, 0.01, 0.2, 0.5, 0.8, 0.99])
     x, y = law.ppf(u), law.isf(u)

@@ -37,6 +37,8 @@ TOLERANCE = 4e-15
 # Where arguments are squared or multiplied up in an exponent, scipy's own rounding is this large far out.
 LOOSE = {("norm", "cdf"): 2e-13, ("norm", "sf"): 2e-13, ("halfnorm", "sf"): 2e-13, ("lognorm", "cdf"): 2e-12}
 LOOSE |= {("lognorm", "sf"): 2e-12, ("lognorm", "ppf"): 1e-13, ("lognorm", "isf"): 1e-13}
+if np.lib.NumpyVersion(np.__version__) < "2.0.0":
+    LOOSE |= {("logistic", "ppf"): 1e-14, ("logistic", "isf"): 1e-14}
 LOOSE |= {("binom", "cdf"): 1e-11, ("binom", "sf"): 1e-11, ("nbinom", "cdf"): 1e-11, ("nbinom", "sf"): 1e-11}
 
 
@@ -58,6 +60,8 @@ def apart(ours: Numbers, scipys: Numbers, size: Numbers = None, *, floor: float 
 
 @pytest.mark.parametrize("name", CONTINUOUS)
 def test_continuous_formulas_are_scipys(name: str, show: Callable[[str], None]) -> None:
+    if name == "cauchy" and stats.cauchy.cdf(-1e20) == 0:
+        pytest.skip("scipy's cauchy has no tails before 1.15")
     rng = np.random.default_rng(list(name.encode()))
     u = np.concatenate([LEVELS, 1 - LEVELS, rng.random(50), [0.0, 1.0, -0.5, 1.5, math.nan]])
     worst: dict[str, float] = {}

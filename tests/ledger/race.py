@@ -25,8 +25,8 @@ PROCESSES = 16
 class Unlocked(Ledger):
     """Broken on purpose: looks at the balance in one transaction and charges in another."""
 
-    def verify(self, since: str | None = None) -> int:  # noqa: ARG002 - it looks at nothing either
-        return 0
+    def _check_all(self) -> None:
+        """It looks at nothing either."""
 
     def _charge(self, dataset: str, request: str, asked: Fraction, design: str, *_: object) -> None:
         left = self.left(dataset)

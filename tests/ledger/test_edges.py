@@ -14,11 +14,10 @@ import pytest
 from sqlalchemy import exc
 
 from privatest.charge import make_charge
-from privatest.errors import InvalidInput, LedgerTampered, MissingExtra
+from privatest.errors import InvalidInput, LedgerLocked, LedgerTampered, LedgerUnavailable, MissingExtra
 from privatest.ledger import Ledger
 from privatest.ledger.chain import MOST_BITS, canonical, exact, same, stored, unstored
-from privatest.ledger.ledger import LONGEST_NAME
-from privatest.ledger.store import abandon, after_fork, before_fork
+from privatest.ledger.store import Address, abandon, after_fork, before_fork
 
 GOOD: dict[str, Any] = {"dataset": "claims", "request": "q0", "epsilon": 0.1, "design": "sha256:5f2d"}
 WAYS: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {
@@ -50,12 +49,12 @@ def test_every_way_in_refuses_what_is_no_name(way: str, path: Path) -> None:
                 ("", "must be one line of text"),
                 (" claims", "must be one line of text"),
                 ("claims\n", "must be one line of text"),
-                ("x" * (LONGEST_NAME + 1), f"has {LONGEST_NAME + 1} characters"),
+                ("x" * 201, "has 201 characters"),
             ):
                 with pytest.raises(InvalidInput, match=f"^{word}=.* {rule}"):
                     ask(book, **{word: name})
         assert book.fingerprint() == before
-        book.grant("x" * LONGEST_NAME, epsilon=1)
+        book.grant("x" * 200, epsilon=1)
 
 
 @pytest.mark.parametrize("positive", [True, False])
@@ -255,3 +254,150 @@ def test_a_fork_waits_for_every_open_ledger_and_lets_all_go_afterwards(path: Pat
     assert elsewhere() == [True, True]
     for book in books:
         book.close()
+
+
+def test_a_file_is_named_as_it_was_written_and_by_its_path_where_it_was_a_url(tmp_path: Path) -> None:
+    assert Address.of("ledger.db").name == "'ledger.db'"
+    assert Address.of(f"sqlite:///{tmp_path}/ledger.db").name == repr(f"{tmp_path}/ledger.db")
+
+
+def test_a_release_without_its_charge_is_not_given_back(path: Path) -> None:
+    import sqlite3
+
+    with Ledger(path) as book:
+        book.grant("claims", epsilon=1)
+        book.perform(**GOOD, compute=dict)
+        with sqlite3.connect(path) as connection:
+            connection.execute("DELETE FROM privatest_ledger_rows WHERE kind = 'charge'")
+        connection.close()
+        with pytest.raises(LedgerTampered, match=r"Row 3 .* is a release without its charge"):
+            book.released(**GOOD)
+
+
+def test_what_another_one_released_meanwhile_is_given_back(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Ledger(path) as book, Ledger(path) as other:
+        book.grant("claims", epsilon=1)
+        check = Ledger._check_all
+
+        def late(self: Ledger) -> None:
+            monkeypatch.setattr(Ledger, "_check_all", check)
+            other.perform(**GOOD, compute=lambda: {"decision": "null"})
+            check(self)
+
+        monkeypatch.setattr(Ledger, "_check_all", late)
+        found = book.perform(**GOOD, compute=lambda: pytest.fail("computed again"))
+        assert found["decision"] == "null"
+        assert found.receipt is not None
+        assert found.receipt.replayed
+        assert book.spent("claims") == Fraction(1, 10)
+        assert book.verify() == 3
+
+
+def test_an_at_sign_in_a_password_is_not_guessed_about() -> None:
+    with pytest.raises(InvalidInput, match=r"holds an @. Write it as %40"):
+        Address.of("postgresql://me:p@ss@localhost/ledgers")
+    assert Address.of("postgresql://me:p%40ss@localhost/ledgers").url is not None
+
+
+@pytest.mark.parametrize(
+    ("error", "complaint"),
+    [
+        (PermissionError(13, "Permission denied"), "this user may not read it, or not enter its folder"),
+        (OSError(5, "Input/output error"), "cannot be opened: Input/output error"),
+        (OSError(), "cannot be opened: OSError"),
+    ],
+)
+def test_a_ledger_that_cannot_be_looked_at_is_a_sentence(
+    error: OSError, complaint: str, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_: Path) -> bool:
+        raise error
+
+    address = Address.of(path)
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "is_dir", refuse)
+        with pytest.raises(LedgerUnavailable, match=complaint):
+            address.check_folder(create=True)
+
+
+def test_a_ledger_is_a_file_that_may_be_read(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import os
+
+    Address.of(path).check_folder(create=True)
+    with pytest.raises(LedgerUnavailable, match=r"^No ledger at"):
+        Address.of(path).check_folder(create=False)
+    os.mkfifo(path.with_name("pipe"))
+    with pytest.raises(LedgerUnavailable, match="is a pipe or a device"):
+        Address.of(path.with_name("pipe")).check_folder(create=True)
+    path.touch()
+    Address.of(path).check_folder(create=False)
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    with pytest.raises(LedgerUnavailable, match="this user may not read it"):
+        Address.of(path).check_folder(create=False)
+
+
+def test_a_thread_waits_for_its_turn_as_long_as_it_was_told(path: Path) -> None:
+    with Ledger(path, timeout=0.05) as book:
+        book.grant("claims", epsilon=1)
+        inside, done = threading.Event(), threading.Event()
+
+        def hold() -> None:
+            with book._store.turn:
+                inside.set()
+                done.wait(60)
+
+        holder = threading.Thread(target=hold)
+        holder.start()
+        assert inside.wait(60)
+        try:
+            with pytest.raises(LedgerLocked):
+                book.spent("claims")
+        finally:
+            done.set()
+            holder.join()
+        assert book.spent("claims") == 0
+
+
+def test_a_fork_waits_until_no_thread_is_inside_a_ledger(path: Path) -> None:
+    import os
+    import time
+    import warnings
+
+    with Ledger(path) as book:
+        inside = threading.Event()
+
+        def hold() -> None:
+            with book._store.turn:
+                inside.set()
+                time.sleep(0.3)
+
+        holder = threading.Thread(target=hold)
+        holder.start()
+        assert inside.wait(60)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # newer Pythons warn of any fork beside threads
+            child = os.fork()
+        if child == 0:
+            os._exit(0 if book._store.turn.acquire(timeout=5) else 1)
+        waited = book._store.turn.acquire(blocking=False)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        assert waited
+        book._store.turn.release()
+        holder.join()
+
+
+def test_what_every_row_has_the_database_itself_demands(path: Path) -> None:
+    import sqlite3
+
+    with Ledger(path) as book:
+        book.grant("claims", epsilon=1)
+        with sqlite3.connect(path) as connection:
+            found = {
+                table: {
+                    name for _, name, _, needed, _, _ in connection.execute(f"PRAGMA table_info({table})") if needed
+                }
+                for table in ("privatest_ledger_rows", "privatest_ledger_head")
+            }
+        connection.close()
+    always = {"sequence", "time", "kind", "dataset", "epsilon", "granted", "spent", "previous", "hash"}
+    assert found == {"privatest_ledger_rows": always, "privatest_ledger_head": {"id", "format", "count", "hash"}}

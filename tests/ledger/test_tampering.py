@@ -89,6 +89,31 @@ def test_an_edit_of_any_column_is_found(used: Ledger, tamper: Tamper) -> None:
     assert {key: row for key, row in found.items() if row != key[0]} == {}
 
 
+@pytest.mark.parametrize("portion", [1, 4, 9, 2000])
+def test_rows_that_were_checked_before_are_compared_at_each_request(
+    used: Ledger, tamper: Tamper, portion: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One object that has found all in order: whatever changes then is found, and named, as by one that has not."""
+    monkeypatch.setattr("privatest.ledger.ledger.ROWS_AT_A_TIME", portion)
+    changes = {
+        **{
+            row: f"UPDATE {ROWS} SET time = '2020-01-01T00:00:00.000000+00:00' WHERE sequence = {row}"
+            for row in (1, 4, 9)
+        },
+        7: f"DELETE FROM {ROWS} WHERE sequence = 7",
+        2: f"DELETE FROM {ROWS} WHERE sequence > 1",
+    }
+    for row, change in changes.items():
+        used._check_all()
+        assert used._checked is not None
+        assert used._checked.head.rows == 9
+        with altered(tamper, change):
+            with pytest.raises(LedgerTampered) as caught:
+                used._check_all()
+            assert caught.value.sequence == row
+            assert used._checked is None
+
+
 def test_the_smallest_edit_is_found(used: Ledger, tamper: Tamper) -> None:
     for column in ("time", "epsilon", "spent", "release", "request"):
         with altered(tamper, f"UPDATE {ROWS} SET {column} = {column} || ' ' WHERE sequence = 6"):
@@ -177,13 +202,21 @@ def test_edited_totals_are_not_used(used: Ledger, tamper: Tamper, ask: Ask) -> N
 
 
 @pytest.mark.usefixtures("used")
-def test_a_charge_that_is_gone_when_the_release_is_due(tamper: Tamper, ask: Ask) -> None:
+@pytest.mark.parametrize(
+    ("left", "message"),
+    [
+        (lambda rows: rows[:9], r"Row 10 .* is missing: the fingerprint '10:"),
+        (lambda rows: [*rows[:9], rows[0]], r"The charge of request 'q5' .* Its release is not given out"),
+    ],
+)
+def test_a_charge_that_is_gone_when_the_release_is_due(
+    tamper: Tamper, ask: Ask, left: Callable[[list[Row]], list[Row]], message: str
+) -> None:
     def compute() -> dict[str, Any]:
-        tamper(f"DELETE FROM {ROWS} WHERE sequence = 10", f"UPDATE {HEAD} SET count = 9, hash = '{nine}'")
+        forge(tamper, left)
         return {"x": 1}
 
-    ((nine,),) = tamper(f"SELECT hash FROM {ROWS} WHERE sequence = 9")
-    with pytest.raises(LedgerTampered, match=r"The charge of request 'q5' .* Its release is not given out"):
+    with pytest.raises(LedgerTampered, match=message):
         ask("q5", compute=compute)
 
 
@@ -280,6 +313,29 @@ def test_an_old_copy_is_found_by_a_fingerprint_kept_elsewhere_alone(used: Ledger
     assert used.spent("claims") == Fraction(1, 10)
     with pytest.raises(LedgerTampered, match=r"Row 7 .* is missing: the fingerprint"):
         used.verify(since=noted)
+
+
+@pytest.mark.parametrize("kept", [1, 3, 8])
+def test_an_old_copy_put_back_under_a_ledger_in_use_pays_for_nothing(
+    used: Ledger, tamper: Tamper, ask: Ask, kept: int
+) -> None:
+    """The charge of a request that was never completed (row 9) is remembered as well."""
+    forge(tamper, lambda rows: rows[:kept])
+    for attempt in (lambda: ask("q7"), lambda: ask("q2"), lambda: used.grant("claims", epsilon=5)):
+        with pytest.raises(LedgerTampered, match=rf"Row {kept + 1} .* is missing: the fingerprint '9:"):
+            attempt()
+
+
+@pytest.mark.usefixtures("used")
+def test_an_old_copy_that_grew_again_under_a_ledger_in_use_pays_for_nothing(
+    tamper: Tamper, ask: Ask, target: str
+) -> None:
+    forge(tamper, lambda rows: rows[:6])
+    with Ledger(target) as other:
+        for name in ("q3", "q4", "q5"):
+            other.perform(dataset="visits", request=name, epsilon=0.1, design="sha256:d", compute=dict)
+    with pytest.raises(LedgerTampered, match=r"Row 9 .* is not the one that the fingerprint '9:"):
+        ask("q7")
 
 
 def refuses(ledger: Ledger, ask: Ask) -> None:

@@ -17,6 +17,9 @@ from privatest.pictures.canvas import plain
 PROGRAM = """
 import sys, warnings
 warnings.simplefilter("error")
+from importlib.metadata import version
+if version("matplotlib").startswith("3.8."):  # which uses new versions of others in old ways
+    warnings.simplefilter("ignore", DeprecationWarning)
 import privatest as pt
 from privatest import pictures
 split = pt.decompose("bernoulli(0.3)", "bernoulli(0.4)", epsilon=1)

@@ -18,7 +18,9 @@ SUMS = (12.0, 9.5, 11.0, -8.0, -10.5, -3.25)
 
 def band(axes: Any, start: str) -> tuple[float, float]:
     (found,) = artists.labelled(axes, start)
-    return found.get_x(), found.get_x() + found.get_width()
+    # A Rectangle, or before Matplotlib 3.9 a Polygon.
+    ends = found.get_path().get_extents(found.get_patch_transform())
+    return ends.x0, ends.x1
 
 
 def test_the_index_and_its_accuracy() -> None:
@@ -125,3 +127,12 @@ def test_an_unknown_alternative_draws_too() -> None:
     axes.figure.canvas.draw()
     found = plan.run(["a", "b"] * (plan.accuracy * 2), rng=np.random.default_rng(0))
     found.plot().figure.canvas.draw()
+
+
+@pytest.mark.parametrize("simulated", [False, True])
+def test_an_alarm_by_itself(simulated: bool) -> None:
+    axes = pt.Alarm(510, 30, 560, simulated=simulated).plot()
+    axes.figure.canvas.draw()
+    assert band(axes, "\u00b130") == (480, 540)
+    assert [line.get_xdata()[0] for line in axes.lines] == [510, 560]
+    assert ("SIMULATED" in axes.get_title(loc="left")) == simulated

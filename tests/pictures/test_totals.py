@@ -101,3 +101,18 @@ def test_fit_pictures_show_both_errors(null: Any) -> None:
     assert masses(alpha).sum() == pytest.approx(test.alpha, abs=6e-3)
     assert masses(beta).sum() == pytest.approx(test.beta, abs=6e-3)
     assert axes.lines[1].get_xdata()[0] == release.statistic
+
+
+@pytest.mark.parametrize("pair", [([0.2, 0.3, 0.5], [0.5, 0.3, 0.2]), ("bernoulli(0)", "bernoulli(0.3)")])
+def test_a_histogram_test_shows_both_laws_and_its_chances(pair: Any) -> None:
+    test = pt.optimum(*pair, epsilon=1, n=8).test
+    release = test.run([0] * 8)
+    axes = release.plot()
+    axes.figure.canvas.draw()
+    for law in (artist for artist in axes.patches if isinstance(artist, StepPatch)):
+        assert np.sum(law.get_data().values) == pytest.approx(1, abs=0.02)
+    (line,) = axes.lines
+    chances = np.asarray(line.get_ydata(), dtype=float)
+    assert np.all(np.diff(chances) > -1e-9)  # the larger the ratio, the more it speaks for P
+    assert test.chances.min() - 1e-9 <= chances[0] < chances[-1] <= test.chances.max() + 1e-9
+    assert f'it said "{release.decision}"' in axes.get_title(loc="left")

@@ -55,8 +55,10 @@ def scaled(noise: Noise, factor: Fraction) -> Noise:
 
 
 def draw_counts(noise: Noise, count: int, source: Source) -> Counter[Fraction]:
-    """``count`` draws of the public ``draw``, tallied."""
-    return Counter(noise.draw(source) for _ in range(count))
+    """``count`` draws of the public ``draw``, tallied, by two integers each: the hash of a fraction is slow."""
+    drawn = (noise.draw(source) for _ in range(count))
+    pairs = Counter([(draw.numerator, draw.denominator) for draw in drawn])
+    return Counter({Fraction(*pair): times for pair, times in pairs.items()})
 
 
 def support(noise: Noise) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import socket
 import threading
 import time
@@ -68,19 +69,27 @@ def open_studio(where: Path, **more: Any) -> Studio:
     return Studio(folder, ledger, app, TestClient(app, base_url="http://127.0.0.1", headers=headers))
 
 
+@contextlib.contextmanager
+def begun(made: Studio) -> Iterator[Studio]:
+    """A studio while its lifespan runs; its workers start when they are first asked, and not all six at once."""
+    with contextlib.ExitStack() as stack:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(Lane, "warm", lambda _: None)
+            stack.enter_context(made.client)
+        yield made
+
+
 @pytest.fixture(scope="module")
 def studio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Studio]:
     """One studio for a whole file of tests; its lifespan runs."""
-    made = open_studio(tmp_path_factory.mktemp("studio"), max_upload=200_000)
-    with made.client:
+    with begun(open_studio(tmp_path_factory.mktemp("studio"), max_upload=200_000)) as made:
         yield made
 
 
 @pytest.fixture
 def fresh(tmp_path: Path) -> Iterator[Studio]:
     """A studio of its own, for tests that spend."""
-    made = open_studio(tmp_path)
-    with made.client:
+    with begun(open_studio(tmp_path)) as made:
         yield made
 
 

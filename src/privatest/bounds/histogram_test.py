@@ -19,10 +19,11 @@ import numpy as np
 
 from privatest import _validate
 from privatest.decision import Release
-from privatest.decision.design import Decision, Design, Fact
+from privatest.decision.design import HIDDEN, Decision, Design
 from privatest.documents import fraction_from_json, texts_from_json, wholes_from_json
 from privatest.errors import InvalidDocument, InvalidInput
 from privatest.hypotheses import DiscretePair, Pair
+from privatest.markup import Fact
 from privatest.privacy import Source
 from privatest.privacy.randomness import bernoulli
 from privatest.rational import exp_below
@@ -33,6 +34,8 @@ from privatest.theory.wasserstein import UNITS, Wasserstein
 from privatest.vectors import Floats, Integers
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
     from privatest.engines import Need, Records
 
 __all__ = ["DENOMINATOR", "FORMAT", "HistogramTest", "dual_test"]
@@ -225,23 +228,35 @@ class HistogramTest(Design[Release]):
         return Release(decision, None, None, self.epsilon, self.n, self.name, self.neighbours, simulated=simulated)
 
     @property
+    def chances(self) -> Floats:
+        """Probability of "null" for each histogram."""
+        return self.numerators / DENOMINATOR
+
+    def plot(self, ax: Axes | None = None, *, release: Release | None = None) -> Axes:
+        """Laws of the histogram's log ratio under P and Q, and how probably the test says "null" there."""
+        from privatest import pictures
+
+        return pictures.histogram_test(self, ax, release=release)
+
+    @property
     def title(self) -> str:
         """Names the test."""
-        return f"Histogram test {self.name!r}"
+        return f"Histogram test {self.name!r} of {self.null} against {self.alternative}"
 
     def facts(self) -> list[Fact]:
         """The question and the exact error rates."""
         return [
-            ("P", self.null, "the null hypothesis"),
-            ("Q", self.alternative, "the alternative"),
-            ("epsilon", self.epsilon, "privacy loss of one run"),
-            ("records n", self.n, "public"),
-            ("type I error alpha", self.alpha, 'says "alternative" under P; exact'),
-            ("type II error beta", self.beta, 'says "null" under Q; exact'),
-            ("advantage", self.advantage, "1 - alpha - beta"),
-            ("classes of records", self.histograms.classes, "of equal ratio"),
-            ("histograms", self.histograms.count, "each with its own probability of saying P"),
-            ("neighbours", self.neighbours, "which data sets the guarantee compares"),
+            Fact("null", self.null, "the null hypothesis P"),
+            Fact("alternative", self.alternative, "the alternative Q"),
+            Fact("test", self.name, "where its probabilities come from"),
+            Fact("epsilon", self.epsilon, "privacy loss of one run"),
+            Fact("n", self.n, "records, public"),
+            Fact("alpha", self.alpha, "type I error: alternative under P; exact"),
+            Fact("beta", self.beta, "type II error: null under Q; exact"),
+            Fact("advantage", self.advantage, "1 - alpha - beta"),
+            Fact("classes", self.histograms.classes, "of records of equal ratio"),
+            Fact("histograms", self.histograms.count, "each with its own probability of saying null"),
+            Fact("neighbours", self.neighbours, f"hides {HIDDEN['replace']}"),
         ]
 
     def to_dict(self) -> dict[str, Any]:

@@ -23,7 +23,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -33,9 +33,13 @@ from privatest.bounds.lower_bound import lower_bound
 from privatest.bounds.two_point import TwoPoint
 from privatest.errors import InvalidInput
 from privatest.hypotheses import make_pair
+from privatest.markup import Fact, Told
 from privatest.rational import Number, exp_below
 from privatest.theory.histograms import Classes, Histograms, merge, solved_program
 from privatest.vectors import Floats, Integers
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 __all__ = ["MOST_VARIABLES", "Optimum", "optimum", "optimum_sample_size"]
 
@@ -48,7 +52,7 @@ _ELSEWHERE = "Use lower_bound() for what no private test can beat, and design() 
 
 
 @dataclass(frozen=True)
-class Optimum:
+class Optimum(Told):
     """The best epsilon-DP test, repaired to exact privacy, and how far from the best that leaves it.
 
     Attributes:
@@ -70,6 +74,28 @@ class Optimum:
     def gap(self) -> float:
         """What rounding and repair cost: bound - advantage."""
         return self.bound - self.advantage
+
+    @property
+    def title(self) -> str:
+        """What this is."""
+        return f"The best private test of {self.test.null} against {self.test.alternative}"
+
+    def facts(self) -> list[Fact]:
+        """The test's, and how far they are from the best possible."""
+        return [
+            *self.test.facts(),
+            Fact("bound", self.bound, "no private test has a larger advantage"),
+            Fact("gap", self.gap, "what rounding and repair cost: bound - advantage"),
+            Fact("method", self.method),
+        ]
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """That of :attr:`test`."""
+        return self.test.plot(ax)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON; the test itself is ``test.to_dict()``."""
+        return self.values()
 
     def __repr__(self) -> str:
         return (

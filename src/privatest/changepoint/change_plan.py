@@ -14,7 +14,7 @@ from privatest import _validate
 from privatest.changepoint.blocks import BlockDetector
 from privatest.changepoint.change_point import ChangePoint
 from privatest.changepoint.detectors import Detection, auto_designs, design, unknown_design
-from privatest.decision.design import Design, Fact
+from privatest.decision.design import HIDDEN, Design
 from privatest.documents import (
     integer_from_json,
     number_from_json,
@@ -26,6 +26,7 @@ from privatest.engines.protocol import ORDERED, Need, Records
 from privatest.engines.sources import open_for
 from privatest.errors import Infeasible, InvalidData, InvalidInput, shown
 from privatest.hypotheses import make_pair
+from privatest.markup import Fact
 from privatest.privacy import Source
 from privatest.rational import Number, rational
 
@@ -222,24 +223,26 @@ class ChangePlan(Design[ChangePoint]):
     @property
     def title(self) -> str:
         """What this is."""
-        return "Plan of a change-point detector"
+        return f"Change from {self.null} to {self.alternative}"
 
     def facts(self) -> list[Fact]:
         """The question, the settings and the promises."""
-        meanings = {
-            "null": "the old regime",
-            "alternative": "the new regime",
-            "epsilon": "privacy loss of the whole answer",
-            "n": "records; none: any number",
-            "accuracy": f"in records, with probability {1 - self.beta:g}",
-            "beta": "probability with which the index may be further off",
-            "method": "",
-            "block": "records in a block, or between two candidates",
-            "clamp": "the least and the most that one record counts, in nats",
-            "false_alarm": 'bound on "changed" of unchanged data',
-            "power": 'bound from below on "changed" of changed data',
-        }
-        return [(name.replace("_", " "), getattr(self, name), meaning) for name, meaning in meanings.items()]
+        length = "a series of any length" if self.n is None else f"{self.n:,} records"
+        found = f"changes at least {self.accuracy:,} records from the end are found with this probability, at least"
+        return [
+            Fact("null", self.null, "the old regime"),
+            Fact("alternative", self.alternative, "the new regime"),
+            Fact("epsilon", self.epsilon, "privacy loss of the whole answer"),
+            Fact("n", self.n, "records, public"),
+            Fact("accuracy", self.accuracy, f"within so many records with probability {1 - self.beta:g}, for {length}"),
+            Fact("beta", self.beta, "probability with which the index may be further off"),
+            Fact("method", self.method),
+            Fact("block", self.block, "records in a block, or between two candidates"),
+            Fact("clamp", self.clamp, "least and most of one record, in nats"),
+            Fact("false_alarm", self.false_alarm, "false alarms with this probability, at most, where nothing changed"),
+            Fact("power", self.power, found),
+            Fact("neighbours", "replace", f"hides {HIDDEN['replace']}"),
+        ]
 
     def _settings(self) -> dict[str, Any]:
         values = {one.name: getattr(self, one.name) for one in fields(self) if not one.name.startswith("_")}
@@ -269,19 +272,6 @@ class ChangePlan(Design[ChangePoint]):
 
     def __hash__(self) -> int:
         return hash((self.method, self.accuracy, self.epsilon, self.block, self.null, self.alternative))
-
-    def __str__(self) -> str:
-        length = "any length" if self.n is None else f"{self.n} records"
-        lines = [
-            f"{self.null} to {self.alternative}, epsilon {self.epsilon:g}, {length}: within {self.accuracy} records "
-            f"with probability {1 - self.beta:g} (method {self.method}, blocks of {self.block})"
-        ]
-        if self.false_alarm is not None:
-            lines.append(
-                f"false alarms with probability at most {self.false_alarm:.3g}; changes at least {self.accuracy} "
-                f"records from the end are found with probability at least {self.power:.3g}"
-            )
-        return "\n".join(lines)
 
 
 def design_change(

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from privatest.charge import Receipt
-from privatest.decision.design import Fact, Outcome, Told
+from privatest.decision.design import Outcome
+from privatest.markup import Fact, Told
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -68,46 +69,39 @@ class ChangePoint(Outcome):
         """Whether the accuracy says more than that the change lies somewhere in the series."""
         return 2 * self.accuracy < self.n
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON."""
-        return {**super().to_dict(), "informative": self.informative}
-
     def plot(self, ax: Axes | None = None) -> Axes:
         """The index with its accuracy and, where blocks were released, their noisy sums; never the data."""
         from privatest import pictures
 
         return pictures.change_point(self, ax)
 
+    KIND: ClassVar[str] = "Change point"
+
     @property
-    def title(self) -> str:
-        """What this is."""
-        return "Change point"
+    def sentence(self) -> str:
+        """Where, or that nothing changed, and how surely."""
+        if self.changed is False:
+            return f"No change was found in {self.n} records."
+        return (
+            f"The records changed at index {self.index} of {self.n}, give or take {self.accuracy} records: if there "
+            f"was one change, at least so far from both ends, this is right with probability {1 - self.beta:g} or more."
+        )
 
     def facts(self) -> list[Fact]:
         """What left the data, what is promised of it, and what it cost."""
-        sure = f"within {self.accuracy} records with probability {1 - self.beta:g}"
-        facts: list[Fact] = [
-            ("index", "no change" if self.changed is False else self.index, "the first record of the new regime"),
-            ("accuracy", sure, "computed from P, Q and epsilon, never from the data"),
-            ("records n", self.n, "public"),
-            ("epsilon", self.epsilon, "privacy loss of this answer, all of it"),
-            ("method", self.method, ""),
+        better = "better than naming the middle" if self.informative else "no better than naming the middle"
+        where = "no change" if self.changed is False else self.index
+        return [
+            Fact("index", where, "the first record of the new regime, counted from 0"),
+            Fact("changed", self.changed, "whether there was a change at all"),
+            Fact("accuracy", self.accuracy, f"records or better, with probability {1 - self.beta:g}"),
+            Fact("informative", self.informative, better),
+            Fact("n", self.n, "records, public"),
+            Fact("false_alarm", self.false_alarm, "alarms without a change, at most"),
+            Fact("power", self.power, f"alarms if {self.accuracy:,} records follow the change, at least"),
+            Fact("method", self.method, "" if self.block is None else f"blocks of {self.block:,} records"),
             *self._ending(),
         ]
-        if self.false_alarm is not None:
-            facts.insert(5, ("false alarms with probability at most", self.false_alarm, "where nothing changed"))
-        return facts
-
-    def _said(self) -> list[str]:
-        if self.changed is False:
-            sure = 1 - (self.false_alarm or 0)
-            found = f"no change in {self.n} records (said of unchanged data with probability at least {sure:.4g})"
-        else:
-            sure = 1 - self.beta
-            found = f"change at index {self.index} of {self.n}, give or take {self.accuracy} with probability {sure:g}"
-        if not self.informative:
-            found += ", which is no better than naming the middle"
-        return [found, f"method {self.method}"]
 
 
 @dataclass(frozen=True)
@@ -122,28 +116,48 @@ class Alarm(Told):
         index: estimate of k*: the first record of the new regime, counted from 0 over the whole stream.
         accuracy: see above, in records; computed from P, Q and epsilon, never from the data.
         seen: records consumed when the alarm was raised; always the end of a block.
+        simulated: True when the monitor's randomness came from a generator of the caller's; no part of its documents.
     """
 
     index: int
     accuracy: int
     seen: int
+    simulated: bool = field(default=False, compare=False, repr=False)
 
-    def to_dict(self) -> dict[str, int]:
+    @property
+    def private(self) -> bool:
+        """Whether the guarantee holds: randomness from the operating system."""
+        return not self.simulated
+
+    @property
+    def replayed(self) -> None:
+        """Never: a monitor releases a block once, and what a state holds is the alarm itself."""
+        return
+
+    def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
-        return asdict(self)
+        return self.values()
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """The index with its accuracy, and when the alarm was raised; never the data."""
+        from privatest import pictures
+
+        return pictures.alarm(self, ax)
 
     @property
     def title(self) -> str:
         """What this is."""
-        return "Alarm"
+        return "Alarm" if self.private else "Alarm, SIMULATED, not private"
+
+    @property
+    def sentence(self) -> str:
+        """Where, how well, and when."""
+        return f"change at record {self.index}, give or take {self.accuracy}; raised after {self.seen} records"
 
     def facts(self) -> list[Fact]:
         """Where, how well, and when."""
         return [
-            ("index", self.index, "estimate of the first record of the new regime"),
-            ("accuracy, in records", self.accuracy, ""),
-            ("records seen", self.seen, "when it was raised"),
+            Fact("index", self.index, "estimate of the first record of the new regime"),
+            Fact("accuracy", self.accuracy, "records, give or take"),
+            Fact("seen", self.seen, "records, when it was raised"),
         ]
-
-    def __str__(self) -> str:
-        return f"change at record {self.index}, give or take {self.accuracy}; raised after {self.seen} records"

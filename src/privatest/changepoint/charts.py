@@ -36,10 +36,11 @@ from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
-from scipy import linalg, signal, stats
+from scipy import special
 
 from privatest.errors import InvalidInput
 from privatest.laws.block_laws import first_argmin_law
+from privatest.laws.fourier import convolution
 from privatest.vectors import Floats, Integers
 
 __all__ = [
@@ -176,7 +177,7 @@ def _step_law(steps: Integers, law: Floats) -> Floats:
 
 def _advance(state: Floats, law: Floats, low: int) -> Floats:
     """The law of min(max(W + g, 0), top). The ceiling is high enough not to matter."""
-    spread = np.maximum(signal.fftconvolve(state, law), 0.0)
+    spread = np.maximum(convolution(state, law), 0.0)
     after = np.zeros_like(state)
     # spread[i] is Pr[W + g = i + low]
     floor = min(max(-low, 0), len(spread) - 1)
@@ -212,12 +213,12 @@ class Majority:
     @cached_property
     def false_stop(self) -> float:
         """Probability that an interval of old records stops the monitor."""
-        return float(stats.binom.sf(self.interval // 2, self.interval, self.alpha))
+        return float(special.bdtrc(self.interval // 2, self.interval, self.alpha))
 
     @cached_property
     def missed(self) -> float:
         """Probability that an interval of new records does not."""
-        return float(stats.binom.cdf(self.interval // 2, self.interval, 1 - self.beta))
+        return float(special.bdtr(self.interval // 2, self.interval, 1 - self.beta))
 
     @property
     def time_between_false_alarms(self) -> float:
@@ -269,6 +270,8 @@ class Majority:
 
     def _majority(self, place: int, bit: float) -> float:
         """Probability that the interval of k* has the majority."""
+        from scipy import stats  # late: it takes a second to import, and only votes need it
+
         old = stats.binom.pmf(np.arange(place + 1), place, self.alpha)
         rest = self.interval - place - 1
         new = stats.binom.pmf(np.arange(rest + 1), rest, 1 - self.beta)
@@ -283,7 +286,7 @@ def recommended_interval(block: int, alpha: float, beta: float, confidence: floa
     new records missed with probability at most confidence/4, and the index's accuracy attained.
     """
     n = np.arange(1, LONGEST_INTERVAL + 1)
-    stops, missed = stats.binom.sf(n // 2, n, alpha), stats.binom.cdf(n // 2, n, 1 - beta)
+    stops, missed = special.bdtrc(n // 2, n, alpha), special.bdtr(n // 2, n, 1 - beta)
     fine = (n * block >= records * stops) & (missed <= confidence / 4)
     for size in n[fine].tolist():
         if Majority(size, block, alpha, beta).accuracy(confidence) is not None:
@@ -483,6 +486,8 @@ def _steps(votes: Integers, law: Floats, h: int) -> Floats:
 
 def _excursion_sums(steps: Floats, top: int, values: Floats) -> Floats:
     """Mean sum of values along a walk on 0, ..., top until it leaves them, from each place: a Toeplitz system."""
+    from scipy import linalg  # late: it takes a while to import, and only votes need it
+
     middle = len(steps) // 2
     up, down = -steps[middle : middle + top + 1], -steps[middle - top : middle + 1][::-1]
     up[0] = down[0] = 1.0 + up[0]

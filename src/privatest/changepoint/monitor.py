@@ -16,12 +16,12 @@ from privatest.changepoint.stream import Single, Stream
 from privatest.changepoint.tuned_watch import Targets, pair_watch, unknown_watch
 from privatest.changepoint.watch import Intervals, Watch
 from privatest.charge import fingerprint, make_charge
-from privatest.decision.design import Fact, Told
 from privatest.engines.protocol import ORDERED, Records
 from privatest.engines.sources import open_for
 from privatest.errors import InvalidInput
 from privatest.hypotheses import as_distribution, make_pair
-from privatest.privacy import Source, seeded_source, system_source
+from privatest.markup import Fact, Told
+from privatest.privacy import Pure, Source, seeded_source, system_source
 from privatest.rational import Number
 
 if TYPE_CHECKING:
@@ -174,6 +174,11 @@ class Monitor(Single, Told):
     def epsilon(self) -> float:
         """Privacy loss of the whole stream."""
         return float(self._stream.watch.epsilon)
+
+    @property
+    def privacy(self) -> Pure:
+        """The notion of stability that the whole stream meets."""
+        return Pure(self.epsilon)
 
     @property
     def beta(self) -> float:
@@ -382,31 +387,29 @@ class Monitor(Single, Told):
 
     def facts(self) -> list[Fact]:
         """The question, the promises, and what was released so far."""
-        watch = self._stream.watch
+        watch, between = self._stream.watch, self.mean_time_between_false_alarms
         return [
-            ("from, to", f"{watch.null}, {watch.alternative}", ""),
-            ("alarm", "none" if self.alarm is None else str(self.alarm), ""),
-            ("records seen", self.seen, "the stream goes on with this record"),
-            ("epsilon, for the whole stream", self.epsilon, ""),
-            ("method, block", f"{self.method}, {self.block} records", ""),
-            ("mean time between false alarms, at least", self.mean_time_between_false_alarms, "in records"),
-            ("expected delay, at most", self.expected_delay, "in records"),
-            ("private", "yes" if self.private else "NO: simulated", ""),
+            Fact("null", watch.null, "the old regime"),
+            Fact("alternative", watch.alternative, "the new regime"),
+            Fact("epsilon", self.epsilon, "privacy loss of the whole stream"),
+            Fact("beta", self.beta, "probability with which the alarm's index may be further off than its accuracy"),
+            Fact("method", self.method),
+            Fact("block", self.block, "records in a block"),
+            Fact("interval", self.interval, "blocks in an interval of the paper's method"),
+            Fact("recommended_interval", self.recommended_interval, "the smallest that meets the targets"),
+            Fact("accuracy", self.accuracy, "that an alarm will carry, in records"),
+            Fact("expected_delay", self.expected_delay, "records from the change till the alarm on average, at most"),
+            Fact("delay_bound", self.delay_bound, f"records by which it is raised, with probability {1 - self.beta:g}"),
+            Fact("mean_time_between_false_alarms", between, "in records, at least"),
+            Fact("seen", self.seen, "records so far; the stream goes on with this one"),
+            Fact("drift_detected", self.drift_detected, "no alarm" if self.alarm is None else self.alarm.sentence),
+            Fact("private", self.private, "SIMULATED, not private" if self.simulated else ""),
         ]
 
     def to_dict(self) -> dict[str, Any]:
         """Settings, promises and what was released so far: plain values, ready for JSON."""
-        names = (
-            "method", "epsilon", "beta", "block", "interval", "recommended_interval", "accuracy", "expected_delay",
-            "delay_bound", "mean_time_between_false_alarms", "seen", "drift_detected", "private",
-        )  # fmt: skip
-        return {
-            "null": self._stream.watch.null,
-            "alternative": self._stream.watch.alternative,
-            **{name: getattr(self, name) for name in names},
-            "alarm": None if self._stream.alarm is None else self._stream.alarm.to_dict(),
-            "trace": list(self.trace),
-        }
+        alarm = None if self._stream.alarm is None else self._stream.alarm.to_dict()
+        return {**self.values(), "alarm": alarm, "trace": list(self.trace)}
 
     def __repr__(self) -> str:
         privacy = f"epsilon={self.epsilon:g}" if self.private else f"SIMULATED, not private (epsilon={self.epsilon:g})"
@@ -415,7 +418,7 @@ class Monitor(Single, Told):
             f"Monitor({watch.null} to {watch.alternative}, {privacy}, method={self.method!r}, "
             f"block={self.block}, mean_time_between_false_alarms={self.mean_time_between_false_alarms:.4g}, "
             f"expected_delay={self.expected_delay:.4g}, accuracy={self.accuracy}, seen={self.seen}, "
-            f"alarm={self._stream.alarm})"
+            f"alarm={self._stream.alarm!r})"
         )
 
     def _is_batch(self, x: Any) -> bool:

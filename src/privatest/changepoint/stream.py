@@ -205,7 +205,7 @@ class Stream(Single):
             stream.simulated = source.simulated or bool(content["simulated"])
             stream._origin = int(content["origin"])
             stream._progress = watch.rule.progress_from_dict(content["progress"])
-            stream.alarm = None if content["alarm"] is None else Alarm(**content["alarm"])
+            stream.alarm = None if content["alarm"] is None else Alarm(**content["alarm"], simulated=stream.simulated)
             stream.released.extend(int(value) for value in content["trace"])
             stream.place = content["place"]
             stream._mark, stream._after = str(content["mark"]), str(content["after"])
@@ -347,7 +347,7 @@ class Stream(Single):
         released = closed.released if hit is None else closed.released[: hit + 1]
         end, alarm = closed.end(len(released)), None
         if hit is not None:
-            alarm = Alarm(self._origin + progress.start * block, self.watch.accuracy, end)
+            alarm = Alarm(self._origin + progress.start * block, self.watch.accuracy, end, self.simulated)
         self._show(progress, alarm, released[-TRACE:].tolist(), end, place)
         if alarm is None:
             self._open.extend(closed.rest)
@@ -359,7 +359,8 @@ class Stream(Single):
         watch, end = self.watch, self._open.start + self.watch.block
         released = self._open.close_one(values)
         progress, fires = watch.rule.step(self._progress, watch.blocks.vote(released))  # type: ignore[arg-type]
-        alarm = Alarm(self._origin + progress.start * watch.block, watch.accuracy, end) if fires else None
+        start = self._origin + progress.start * watch.block
+        alarm = Alarm(start, watch.accuracy, end, self.simulated) if fires else None
         self._show(progress, alarm, [released], end, place)
         return alarm
 

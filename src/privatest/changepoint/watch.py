@@ -358,7 +358,7 @@ def rule_from_dict(document: dict[str, Any]) -> Rule:
     if document["kind"] == Cusum.kind:
         return Cusum(**wholes_from_json(document, "threshold", least=0))
     if document["kind"] == Intervals.kind:
-        return Intervals(**wholes_from_json(document, "interval", least=0))
+        return Intervals(**wholes_from_json(document, "interval", least=1))
     raise InvalidDocument(f"Unknown rule {document['kind']!r}.")
 
 

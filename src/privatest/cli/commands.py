@@ -71,7 +71,7 @@ def version(given: Given) -> None:
     if given["json"]:
         emit_json(found)
     else:
-        facts("privatest", list(found.items()))
+        facts("privatest", [(name, text, "") for name, text in found.items()])
 
 
 COMMANDS: tuple[tuple[str | None, str, Callable[[Given], None]], ...] = (

@@ -17,7 +17,6 @@ from typing import Any
 from privatest import errors
 
 __all__ = [
-    "Fact",
     "ReaderGone",
     "complain",
     "emit",
@@ -40,9 +39,8 @@ LONGEST_COMPLAINT = 700
 LARGEST_TEXT = 100_000_000
 PATIENCE = 10.0
 """Seconds that a pipe may be silent where a short text is due."""
-
-Fact = tuple[str, object] | tuple[str, object, str]
-"""A line of a table of facts: what, its value, and perhaps a remark."""
+UNBROKEN, LONGEST_VALUE = 50, 60
+"""A word of so many letters, such as a fingerprint, and a value of so many stand below the table, the word unbroken."""
 
 
 class ReaderGone(BaseException):
@@ -63,7 +61,7 @@ def emit(text: str) -> None:
 
 def say(text: str) -> None:
     """A sentence or two on standard output, in lines of the usual width."""
-    emit("\n".join(textwrap.wrap(plain(text), WIDTH, break_long_words=False, break_on_hyphens=False)))
+    emit("\n".join(textwrap.wrap(plain(text), WIDTH, break_on_hyphens=False)))
 
 
 def flush() -> None:
@@ -108,17 +106,27 @@ def plain(text: object) -> str:
     ).strip()
 
 
-def facts(title: str, lines: Iterable[Fact]) -> None:
-    """A title, and below it one line for each fact."""
+def facts(title: str, lines: Iterable[tuple[str, str, str]]) -> None:
+    """A title, and below it one line for each fact: its name, its value and what that means."""
     from rich.table import Table
 
     table = Table.grid(padding=(0, 2), expand=False)
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
     table.add_column(overflow="fold", style="dim")
-    for name, value, *remark in lines:
-        table.add_row(f"  {plain(name)}", _text(value), _text(remark[0] if remark else ""))
+    below = []
+    for name, value, meaning in lines:
+        if len(value) > LONGEST_VALUE or (len(value) >= UNBROKEN and " " not in value):
+            below.append((name, value, meaning))
+        else:
+            table.add_row(f"  {plain(name)}", _text(value), _text(meaning))
     _print(title, table)
+    for name, value, meaning in below:
+        if " " in value:
+            say(f"{name.capitalize()}: {value}.")
+        else:
+            say(f"{name.capitalize()}, {meaning}:")
+            say(value)  # on a line of its own: whole, unless it is longer than any line
 
 
 def show_table(title: str, headings: Sequence[str], rows: Iterable[Sequence[object]], *, left: Sequence[str]) -> None:
@@ -163,7 +171,7 @@ def _print(title: str, table: Any) -> None:
     lines = [line.rstrip() for line in page.getvalue().splitlines()]
     text = "\n".join(lines).rstrip("\n")
     if not encoding.startswith("utf"):
-        text = text.replace("\u2500", "-").replace("\u2501", "-").replace("\u2588", "#")
+        text = text.replace("\u2500", "-").replace("\u2501", "-").replace("\u2588", "#").replace("\u2013", "-")
     emit(text)
 
 

@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from privatest import errors
 from privatest.cli.options import Given, asked_of, check_written, write_problem
-from privatest.cli.output import Fact, emit_json, facts, show_table, working, write_report, write_text
+from privatest.cli.output import emit_json, facts, say, show_table, working, write_report, write_text
 
 if TYPE_CHECKING:
-    from privatest import Plan
+    from privatest import Comparison, PowerCurve
 
 __all__ = ["compare", "curve", "plan"]
-
-REGIMES = {
-    "tails": "what privacy caps decides the size",
-    "core": "what privacy leaves alone decides it",
-    "free": "privacy caps nothing at this epsilon",
-}
 
 
 def plan(given: Given) -> None:
@@ -45,56 +38,9 @@ def plan(given: Given) -> None:
     if given["json"]:
         emit_json(found.to_dict())
     else:
-        facts(f"Plan for {found.design.null} against {found.design.alternative}", _plan_facts(found))
+        facts(found.title, found.lines())
     if given["report"] is not None:
         write_report(given["report"], question=asked, design=found.design, kind="plan")
-
-
-def _plan_facts(found: Plan) -> list[Fact]:
-    test, theory = found.design, found.complexity
-    low, high = test.clamp
-    privacy = f"{test.epsilon:g}" if test.private else "none"
-    lines: list[Fact] = [
-        ("epsilon", privacy, f"{test.neighbours} one record" if test.private else "this test is NOT PRIVATE"),
-        ("records", f"{test.n:,}", "as asked" if found.goal is None else f"the fewest for {_goal(found.goal)}"),
-        ("type I error", f"{test.alpha:.4g}", "says alternative though the null is true"),
-        ("type II error", f"{test.beta:.4g}", "says null though the alternative is true"),
-        ("advantage", f"{test.advantage:.4f}", "1 - both errors"),
-    ]
-    if found.lower_bound is not None:
-        lines.append(
-            (
-                "best possible",
-                f"{found.lower_bound:,}",
-                f"no private test needs fewer; ratio {found.ratio_to_bound or 0:.2f}",
-            )
-        )
-    if found.nonprivate is not None:
-        lines.append(
-            (
-                "without privacy",
-                f"{found.nonprivate:,}",
-                f"so privacy costs {found.cost_of_privacy or 0:.2f} times as many",
-            )
-        )
-    if found.best_advantage is not None:
-        lines.append(("best possible", f"{found.best_advantage:.4f}", "no private test has a larger advantage"))
-    if found.nonprivate_advantage is not None:
-        lines.append(("without privacy", f"{found.nonprivate_advantage:.4f}", "advantage of the likelihood ratio"))
-    free = "never" if math.isinf(theory.free_epsilon) else f"from {theory.free_epsilon:.4g}"
-    return [
-        *lines,
-        ("regime", theory.regime, REGIMES[theory.regime]),
-        ("privacy is free", free, "epsilon from which on nothing is capped"),
-        ("clamp", f"[{low:.4g}, {high:.4g}]", "what one record can add, in nats"),
-        ("threshold", f"{test.threshold:.4g}", "says null above it"),
-    ]
-
-
-def _goal(goal: Any) -> str:
-    if goal.alpha is None:
-        return f"advantage {goal.advantage:.4g}"
-    return f"errors of {goal.alpha:.4g} and {goal.beta:.4g}"
 
 
 def compare(given: Given) -> None:
@@ -113,26 +59,7 @@ def compare(given: Given) -> None:
         found = pt.compare(**asked)
     if given["save"] is not None:
         write_problem(given["save"], asked)
-    if given["json"]:
-        emit_json(found.to_dict())
-        return
-    rows = [
-        (
-            row.test,
-            "-" if row.n is None else f"{row.n:,}",
-            "-" if row.ratio_to_bound is None else f"{row.ratio_to_bound:.2f}",
-            row.note,
-        )
-        for row in found
-    ]
-    best = "not enumerable" if found.optimum is None else f"{found.optimum:,}"
-    show_table(
-        f"Records for advantage {found.advantage:.4g} at epsilon {found.epsilon:g}. "
-        f"No private test needs fewer than {found.lower_bound:,}; the best possible: {best}.",
-        ("test", "records", "/ bound", "note"),
-        rows,
-        left=("test", "note"),
-    )
+    _tabled(given, found)
 
 
 def curve(given: Given) -> None:
@@ -150,22 +77,15 @@ def curve(given: Given) -> None:
         asked["n"] = _sizes(asked["n"])
     with working("computing error rates"):
         found = pt.power_curve(**asked)
+    _tabled(given, found)
+
+
+def _tabled(given: Given, found: Comparison | PowerCurve) -> None:
     if given["json"]:
         emit_json(found.to_dict())
         return
-    rows = [
-        (f"{size:,}", f"{a:.4g}", f"{b:.4g}", f"{gain:.4f}", "\u2588" * round(24 * max(gain, 0)))
-        for size, a, b, gain in zip(found.n, found.alpha, found.beta, found.advantage, strict=True)
-    ]
-    show_table(
-        f"Error rates of the {found.test} test at epsilon {found.epsilon:g}",
-        ("records", "type I", "type II", "advantage", ""),
-        rows,
-        left=("",),
-    )
-    if found.enough is not None:
-        goal = "Advantage 2/3" if found.beta_goal is None else f"Type II error {found.beta_goal:g}"
-        facts(f"{goal} from n = {found.enough:,} on", [])
+    show_table(found.title, found.HEADINGS, found.cells(), left=("test", "private", "note", ""))
+    say(found.ending)
 
 
 def _sizes(text: str) -> list[int]:

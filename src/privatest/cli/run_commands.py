@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from privatest import errors, line_files, questions
+from privatest import errors, questions
 from privatest.cli.options import Given, asked_of, check_target, need, one_of, write_problem
 from privatest.cli.output import (
-    Fact,
     ReaderGone,
     complain,
     emit,
@@ -32,7 +31,7 @@ from privatest.cli.output import (
 )
 
 if TYPE_CHECKING:
-    from privatest import ChangePoint, FitRelease, Monitor, PrivateTest, Release
+    from privatest import Monitor, PrivateTest, line_files
 
 __all__ = [
     "STANDARD_INPUT",
@@ -48,7 +47,6 @@ __all__ = [
     "opened",
     "paid",
     "show",
-    "tell_receipt",
     "verify",
 ]
 
@@ -83,8 +81,8 @@ def grant(given: Given) -> None:
     if given["json"]:
         emit_json({**line, "covers": named})
         return
-    lines = [(name, value if name == "dataset" else f"{value:g}") for name, value in line.items()]
-    facts("Budget", [*lines, *(("covers", one) for one in named or ["any source"])])
+    lines = [(name, value if name == "dataset" else f"{value:g}", "") for name, value in line.items()]
+    facts("Budget", [*lines, *(("covers", one, "") for one in named or ["any source"])])
 
 
 def show(given: Given) -> None:
@@ -147,7 +145,7 @@ def verify(given: Given) -> None:
     if given["json"]:
         emit_json({"rows": rows, "intact": True, "fingerprint": fingerprint})
         return
-    facts("The ledger is intact", [("rows", f"{rows:,}")])
+    facts("The ledger is intact", [("rows", f"{rows:,}", "")])
     say(UNSEEN if given["since"] is None else SEEN)
     emit(f"Fingerprint of the ledger, to keep elsewhere:\n{fingerprint}")
 
@@ -199,24 +197,13 @@ def answered(asked: Mapping[str, Any], again: str | None = None) -> Iterator[Non
         raise
 
 
-def tell_receipt(found: Any) -> None:
-    """What the ledger noted: that the answer is an old one, and the fingerprint, on a line that is never broken."""
-    if found.replayed is not None:
-        say(f"This answer is not new: {found.replayed.note}.")
-    if found.receipt is not None:
-        emit(f"Fingerprint of the ledger, to keep elsewhere:\n{found.receipt.fingerprint}")
-
-
-def budget(asked: Mapping[str, Any]) -> list[Fact]:
+def budget(asked: Mapping[str, Any]) -> list[tuple[str, str, str]]:
     """What is left after a run, as a line of its table."""
     if "ledger" not in asked:
         return [("budget", "no ledger", "note somewhere that this epsilon is spent")]
     with opened(asked) as ledger:
         left, granted = ledger.left(asked["dataset"]), ledger.granted(asked["dataset"])
     return [("budget", f"{float(left):g} left", f"of {float(granted):g} for data set {asked['dataset']}")]
-
-
-PRIVACY = {"replace": "replacing one record", "add-remove": "adding or removing one record"}
 
 
 def decide(given: Given) -> None:
@@ -246,8 +233,7 @@ def decide(given: Given) -> None:
             test = pt.design(**rules)
     _save(given, asked)
     found = test.run(source, **_of_role("test", asked, questions.WHERE), **paid(asked))
-    title = f"Test of {test.null} against {test.alternative}"
-    _answer("test", given, asked, found, title, _test_facts(found, test), design=test)
+    _answer("test", given, asked, found)
 
 
 def _saved(path: str, given: Given) -> PrivateTest:
@@ -258,23 +244,6 @@ def _saved(path: str, given: Given) -> PrivateTest:
     if also:
         raise errors.InvalidInput(f"--design says what the test is; leave out {', '.join(also)}.")
     return pt.PrivateTest.from_json(read_text(path, "--design"))
-
-
-def _test_facts(found: Release, made: PrivateTest) -> list[Fact]:
-    hidden = found.neighbours == "add-remove"
-    said = {"null": made.null, "alternative": made.alternative}[found.decision]
-    lines: list[Fact] = [("decision", found.decision, f"the data look like {said}")]
-    if found.statistic is not None and found.pvalue is not None:
-        lines += [
-            ("statistic", f"{found.statistic:.4g}", f"with noise; null above {made.threshold:.4g}"),
-            ("p-value", "below 1e-9" if found.pvalue < 1e-9 else f"{found.pvalue:.3g}", "exact, were the null true"),
-        ]
-    return [
-        *lines,
-        ("records", "not revealed" if hidden else f"{found.n:,}", f"test {found.test}"),
-        ("error rates", f"{made.alpha:.2g} and {made.beta:.2g}", f"type I and type II, on {made.n:,} records"),
-        ("privacy", f"epsilon {found.epsilon:g}" if found.private else "NOT PRIVATE", _hidden(found.neighbours)),
-    ]
 
 
 def detect(given: Given) -> None:
@@ -294,32 +263,7 @@ def detect(given: Given) -> None:
     source = _checked(given, asked)
     _save(given, asked)
     found = pt.detect_change(source, **_of_role("detect", asked, questions.RULE, questions.WHERE), **paid(asked))
-    _answer("detect", given, asked, found, _change_title(asked), _change_facts(found))
-
-
-def _change_title(asked: Mapping[str, Any]) -> str:
-    null = asked["null"] if isinstance(asked["null"], str) else "the null"
-    other = asked.get("alternative", f"anything at distance {asked.get('distance')}")
-    return f"Change from {null} to {other if isinstance(other, str) else 'the alternative'}"
-
-
-def _change_facts(found: ChangePoint) -> list[Fact]:
-    if found.changed is False:
-        answer: Fact = ("change", "none", f"in {found.n:,} records")
-    else:
-        answer = ("change at", f"index {found.index:,}", f"of {found.n:,} records, counted from 0")
-    lines = [
-        answer,
-        ("accuracy", f"{found.accuracy:,} records", f"or better with probability {1 - found.beta:g}"),
-    ]
-    if not found.informative:
-        lines.append(("", "", "which is no better than naming the middle"))
-    if found.false_alarm is not None:
-        lines.append(("false alarms", f"at most {found.false_alarm:.3g}", "probability of an alarm without a change"))
-    if found.power is not None:
-        lines.append(("power", f"at least {found.power:.3g}", f"if {found.accuracy:,} records follow the change"))
-    kept = f"epsilon {found.epsilon:g}" if found.private else "NOT PRIVATE"
-    return [*lines, ("method", found.method), ("privacy", kept, _hidden(found.neighbours))]
+    _answer("detect", given, asked, found)
 
 
 def fit(given: Given) -> None:
@@ -339,18 +283,7 @@ def fit(given: Given) -> None:
     _save(given, asked)
     rules = _of_role("fit", asked, questions.RULE, questions.WHERE) | ({"beta": None} if given["any_power"] else {})
     found = pt.goodness_of_fit(source, **rules, **paid(asked))
-    _answer("fit", given, asked, found, f"Goodness of fit, at distance {asked['distance']:g}", _fit_facts(found))
-
-
-def _fit_facts(found: FitRelease) -> list[Fact]:
-    said = {"null": "the data look like the null", "alternative": "the data come from something else"}
-    return [
-        ("decision", found.decision, said[found.decision]),
-        ("statistic", f"{found.statistic:.4g}", "with noise; 0 is expected under the null"),
-        ("p-value", "below 1e-6" if found.pvalue < 1e-6 else f"{found.pvalue:.3g}", "were the null true"),
-        ("records", f"{found.n:,}", f"method {found.test}"),
-        ("privacy", f"epsilon {found.epsilon:g}" if found.private else "NOT PRIVATE", _hidden(found.neighbours)),
-    ]
+    _answer("fit", given, asked, found)
 
 
 def _checked(given: Given, asked: Mapping[str, Any], *reads: str | None) -> Any:
@@ -379,24 +312,15 @@ def _save(given: Given, asked: Mapping[str, Any]) -> None:
         write_problem(given["save"], asked)
 
 
-def _answer(
-    command: str,
-    given: Given,
-    asked: Mapping[str, Any],
-    found: Any,
-    title: str,
-    lines: list[Fact],
-    design: PrivateTest | None = None,
-) -> None:
+def _answer(command: str, given: Given, asked: Mapping[str, Any], found: Any) -> None:
     """Print what was found, write its report, and exit as asked; a failure says how to get the answer again."""
     with answered(asked):
         if given["json"]:
             emit_json(found.to_dict())
         else:
-            facts(title, [*lines, *budget(asked)])
-            tell_receipt(found)
+            facts(found.title, [*found.lines(), *budget(asked)])
         if given["report"] is not None:
-            write_report(given["report"], question=asked, design=design, result=found, kind=command)
+            write_report(given["report"], question=asked, design=found.design, result=found, kind=command)
     other = found.changed is not False if command == "detect" else found.decision == "alternative"
     if given["exit_code"] and other:
         raise typer.Exit(1)
@@ -405,10 +329,6 @@ def _answer(
 def _of_role(command: str, asked: Mapping[str, Any], *roles: str) -> dict[str, Any]:
     """What was asked of some roles: the arguments of a function."""
     return {name: asked[name] for name in questions.named(command, *roles) if name in asked}
-
-
-def _hidden(neighbours: str) -> str:
-    return f"hides {PRIVACY.get(neighbours, neighbours)}"
 
 
 STANDARD_INPUT = "-"
@@ -435,6 +355,8 @@ def monitor(given: Given) -> None:
       tail -n +1 -F values.txt | privatest monitor --null "normal(0,1)" \\
           --alternative "normal(1,1)" --epsilon 0.5
     """
+    from privatest import line_files  # for the start-up time of the other commands
+
     asked = one_of(asked_of("monitor", given, needs=""), given)
     name = STANDARD_INPUT if given["file"] is None else given["file"]
     follow, state, replaced = given["follow"], given["state"], given["replaced"]
@@ -537,6 +459,8 @@ def arriving(name: str) -> Iterator[list[bytes]]:
         if sys.stdin is None or sys.stdin.closed:
             raise errors.InvalidInput("Standard input is closed. Give the name of a file.")
         return _lines(_typed())
+    from privatest import line_files  # for the start-up time of the other commands
+
     return (lines for lines, _ in line_files.LineFile(name).batches())
 
 
@@ -556,6 +480,8 @@ def _typed() -> Iterator[bytes]:
 
 
 def _lines(pieces: Iterator[bytes]) -> Iterator[list[bytes]]:
+    from privatest import line_files  # for the start-up time of the other commands
+
     rest, first = b"", True
     for piece in pieces:
         whole, rest = line_files.whole_lines(rest, piece)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
@@ -16,37 +16,21 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Self, TypeVar
 
 import numpy as np
 
-from privatest import markup
 from privatest.charge import Receipt, charged, make_charge, replayed
 from privatest.documents import check_format, document_from_json, reading
 from privatest.errors import InvalidInput, shown
-from privatest.privacy import Source, seeded_source, system_source
+from privatest.markup import Fact, Told, plain_value, short
+from privatest.privacy import Pure, Source, seeded_source, system_source
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from privatest.engines import Need, Records
 
-__all__ = ["Decision", "Design", "Fact", "Outcome", "Release", "Told"]
+__all__ = ["HIDDEN", "Decision", "Design", "Outcome", "Release"]
 
-Fact = tuple[str, object, str]
-"""Name, value, and what it means in a few words (or nothing, where the name says it)."""
-
-
-class Told(ABC):
-    """What is told to people as a title and a list of facts."""
-
-    @property
-    @abstractmethod
-    def title(self) -> str:
-        """What this is."""
-
-    @abstractmethod
-    def facts(self) -> list[Fact]:
-        """Everything worth knowing of it, in order: public numbers and what was released, never anything raw."""
-
-    def _repr_html_(self) -> str:
-        return markup.fact_table(self.title, [(name, value) for name, value, _ in self.facts()])
+HIDDEN = {"replace": "replacing one record", "add-remove": "adding or removing one record"}
+"""What the guarantee hides, by the name of the neighbours."""
 
 
 class Outcome(Told):
@@ -55,6 +39,8 @@ class Outcome(Told):
     Its fields hold what left the data, ``epsilon``, ``simulated``, ``receipt`` and ``design``, the object that was run
     (None where the outcome was read from a document): no document has the last one.
     """
+
+    KIND: ClassVar[str]
 
     epsilon: float
     neighbours: str
@@ -73,11 +59,11 @@ class Outcome(Told):
         return math.isfinite(self.epsilon) and not self.simulated
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON (infinity as the text "inf")."""
-        values = {one.name: getattr(self, one.name) for one in fields(self) if one.name != "design"}  # type: ignore[arg-type]
-        plain = {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
-        told = {"private": self.private, **markup.receipt_document(self.receipt)}
-        return {**plain, **told, "epsilon": self.epsilon if math.isfinite(self.epsilon) else "inf"}
+        """Plain values, ready for JSON (infinity as the text "inf"): every field, and every other fact by its name."""
+        kept = {one.name: plain_value(getattr(self, one.name)) for one in fields(self) if one.name != "design"}  # type: ignore[arg-type]
+        receipt = None if self.receipt is None else self.receipt.to_dict()
+        paid = {"private": self.private, "receipt": receipt, "replayed": self.replayed is not None}
+        return {**self.values(), **kept, **paid}
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> Self:
@@ -91,21 +77,34 @@ class Outcome(Told):
             return cls(**kept)
 
     @property
-    def kept(self) -> str:
-        """How private it is, in words."""
-        if self.simulated:
-            return "SIMULATED, not private"
-        if not self.private:
-            return "NOT PRIVATE (epsilon = inf)"
-        return f"{self.epsilon:g}-differentially private ({self.neighbours})"
+    def title(self) -> str:
+        """What this is, and of which question where that is known."""
+        return (
+            self.KIND if self.design is None else f"{self.KIND}: {self.design.title[:1].lower()}{self.design.title[1:]}"
+        )
+
+    @property
+    @abstractmethod
+    def sentence(self) -> str:
+        """The answer in a sentence or two, without what it costs."""
 
     def _ending(self) -> list[Fact]:
-        """The facts that every outcome ends with."""
-        private = "yes" if self.private else "NO: simulated" if self.simulated else "NO"
+        """The facts that every outcome ends with: what it cost, whom that protects, and what the ledger noted."""
+        private = f"{self.epsilon:g}-differentially private"
+        if not self.private:
+            private = "SIMULATED, not private" if self.simulated else "NOT PRIVATE: no noise hides single records"
+        noted = []
+        if self.receipt is not None:
+            note = f"this answer is not new: {self.receipt.note}" if self.replayed else self.receipt.note
+            noted = [
+                Fact("receipt.note", note, "what the ledger noted"),
+                Fact("receipt.fingerprint", self.receipt.fingerprint, "of the ledger, to keep elsewhere"),
+            ]
         return [
-            ("neighbours", self.neighbours, "which data sets the guarantee compares"),
-            ("private", private, self.kept),
-            *((name, value, "") for name, value in markup.receipt_facts(self.receipt)),
+            Fact("epsilon", self.epsilon, "privacy loss of this answer, all of it"),
+            Fact("neighbours", self.neighbours, f"hides {HIDDEN.get(self.neighbours, self.neighbours)}"),
+            Fact("private", self.private, private),
+            *noted,
         ]
 
     def plot(self, ax: Axes | None = None) -> Axes:
@@ -115,17 +114,8 @@ class Outcome(Told):
                 "This release was read from a document, which does not hold its design. Draw it with the design it "
                 "came from: design.plot(release=release)."
             )
-        if not hasattr(self.design, "plot"):
-            raise InvalidInput(f"The release of a {self.design.KIND} is its decision: there is nothing to draw.")
         picture: Axes = self.design.plot(ax, release=self)
         return picture
-
-    def __str__(self) -> str:
-        return "; ".join([*self._said(), self.kept, *([self.replayed.note] if self.replayed else [])])
-
-    @abstractmethod
-    def _said(self) -> list[str]:
-        """The answer in a sentence or two, without what it costs."""
 
 
 R = TypeVar("R", bound=Outcome)
@@ -142,6 +132,13 @@ class Design(Told, Generic[R]):
     KIND: ClassVar[str]
     UNFIT: ClassVar[Mapping[str, str]] = {"order": "it does not look at the order of the records. Leave order out"}
     """Which of ``unit`` and ``order`` mean nothing, and why."""
+
+    epsilon: Any  # a field or a property: the privacy loss of one run, infinite where it is not private
+
+    @property
+    def privacy(self) -> Pure:
+        """The notion of stability that every run meets."""
+        return Pure(self.epsilon)
 
     @property
     @abstractmethod
@@ -313,25 +310,42 @@ class Release(Outcome):
 
     design: Any = field(default=None, compare=False, repr=False)
 
+    KIND: ClassVar[str] = "Release"
+    SMALLEST_PVALUE: ClassVar[float] = 1e-9
+    """Smaller p-values are told as such: no digit of them is of use."""
+    AWAY: ClassVar[str] = "the alternative Q"
+
     @property
-    def title(self) -> str:
-        """What this is."""
-        return "Release"
+    def sentence(self) -> str:
+        """The decision, and how it would look were P true."""
+        says = "the null hypothesis P" if self.decision == "null" else self.AWAY
+        if self.pvalue is None:
+            return f"The test decides for {says}."
+        return (
+            f"The test decides for {says}. Were P true, so extreme a noisy statistic would have probability "
+            f"{short(self._told_pvalue, 4)} (the p-value)."
+        )
+
+    @property
+    def _told_pvalue(self) -> str | float | None:
+        tiny = self.pvalue is not None and self.pvalue < self.SMALLEST_PVALUE
+        return f"below {self.SMALLEST_PVALUE:g}" if tiny else self.pvalue
 
     def facts(self) -> list[Fact]:
-        """What left the data, and what it cost."""
+        """What left the data, and what it cost; what the test promises stands beside it, where the test is known."""
+        test = self.design
+        looks = "P" if self.decision == "null" else self.AWAY
+        above, errors = "", ""
+        if test is not None:
+            looks = getattr(test, self.decision, looks)
+            above = f"; null above {test.threshold:.6g}" if hasattr(test, "threshold") else ""
+            errors = f"type I error {test.alpha:.4g}, type II error {test.beta:.4g} on {test.n:,} records"
+        hidden = self.neighbours == "add-remove"
         return [
-            ("decision", self.decision, "the data look like P" if self.decision == "null" else "they do not"),
-            ("statistic", self.statistic, "with noise; large values speak for P"),
-            ("p-value", self.pvalue, "were P true"),
-            ("epsilon", self.epsilon, "privacy loss of this release"),
-            ("records n", self.n, ""),
-            ("test", self.test, ""),
+            Fact("decision", self.decision, f"the data look like {looks}"),
+            Fact("statistic", self.statistic, f"with noise; large values speak for P{above}"),
+            Fact("pvalue", self._told_pvalue, "of so small a statistic, were P true"),
+            Fact("n", self.n, "records, as expected; their number is not revealed" if hidden else "records, public"),
+            Fact("test", self.test, errors),
             *self._ending(),
         ]
-
-    def _said(self) -> list[str]:
-        said = [f"decision: {self.decision}"]
-        if self.statistic is not None and self.pvalue is not None:
-            said.append(f"statistic {self.statistic:.6g}, p-value {self.pvalue:.4g}")
-        return said

@@ -22,11 +22,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from privatest import _validate
-from privatest.decision.design import Decision, Design, Fact, Release
+from privatest.decision.design import HIDDEN, Decision, Design, Release
 from privatest.documents import fraction_from_json, number_from_json, texts_from_json, wholes_from_json
 from privatest.errors import InvalidDocument, InvalidInput, shown
 from privatest.hypotheses import DiscretePair, Pair, as_distribution
 from privatest.laws import Curves, NoisyTotal
+from privatest.markup import Fact
 from privatest.privacy import NOISES, Logistic, Noise, NoNoise, Source, noise_from_dict
 from privatest.privacy.noise import NEIGHBOURS, REPLACE, Neighbourhood
 from privatest.rational import Number, rational
@@ -148,6 +149,11 @@ class PrivateTest(Design[Release]):
     def threshold(self) -> float:
         """kappa in nats: the statistic above which the decision is "null"."""
         return float(self._nats(self.cutoff))
+
+    @property
+    def noise_sd(self) -> float:
+        """Standard deviation of the noise, in nats."""
+        return math.sqrt(self.noise.variance) * float(self.score.step / self.scale)
 
     @property
     def clamp(self) -> tuple[float, float]:
@@ -295,23 +301,28 @@ class PrivateTest(Design[Release]):
     @property
     def title(self) -> str:
         """Names the test."""
-        return f"Private test {self.name!r}"
+        return f"Test {self.name!r} of {self.null} against {self.alternative}"
 
     def facts(self) -> list[Fact]:
         """The question, the exact error rates, and what the test does to a record."""
+        public = (
+            "records, public" if self.neighbours == "replace" else "records, as expected; their number is not revealed"
+        )
         return [
-            ("P", self.null, "the null hypothesis"),
-            ("Q", self.alternative, "the alternative"),
-            ("epsilon", self.epsilon if self.private else "infinite: NOT PRIVATE", "privacy loss of one run"),
-            ("records n", self.n, "public" if self.neighbours == "replace" else "expected; not revealed"),
-            ("type I error alpha", self.alpha, 'says "alternative" under P; exact'),
-            ("type II error beta", self.beta, 'says "null" under Q; exact'),
-            ("advantage", self.advantage, "1 - alpha - beta"),
-            ("clamp", self.clamp, "the least and the most that one record adds, in nats"),
-            ("noise", self.noise.describe(), "added to the total"),
-            ("threshold", self.threshold, '"null" above it, in nats'),
-            ("neighbours", self.neighbours, "which data sets the guarantee compares"),
-            ("rows used of one person, at most", self.max_rows_per_unit, "all of them together are protected"),
+            Fact("null", self.null, "the null hypothesis P"),
+            Fact("alternative", self.alternative, "the alternative Q"),
+            Fact("test", self.name, "the kind of test"),
+            Fact("epsilon", self.epsilon, "privacy loss of one run" if self.private else "this test is NOT PRIVATE"),
+            Fact("n", self.n, public),
+            Fact("alpha", self.alpha, "type I error: alternative under P; exact"),
+            Fact("beta", self.beta, "type II error: null under Q; exact"),
+            Fact("advantage", self.advantage, "1 - alpha - beta"),
+            Fact("clamp", self.clamp, "least and most of one record, in nats"),
+            Fact("noise", self.noise.kind, "added to the total"),
+            Fact("noise_sd", self.noise_sd, "its standard deviation"),
+            Fact("threshold", self.threshold, "says null above it, in nats"),
+            Fact("neighbours", self.neighbours, f"hides {HIDDEN[self.neighbours]}"),
+            Fact("max_rows_per_unit", self.max_rows_per_unit, "rows used of one person, all protected"),
         ]
 
     def to_dict(self) -> dict[str, Any]:

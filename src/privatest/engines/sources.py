@@ -20,27 +20,22 @@ from privatest.engines.frames import column_keys, from_array, from_pandas, from_
 from privatest.engines.keys import Keys
 from privatest.engines.paths import as_paths, choose
 from privatest.engines.protocol import (
-    NO_ENDS,
     Column,
     Need,
     Records,
     check_promise,
-    scores_of_each,
     totals_of_blocks,
 )
 from privatest.engines.units import OrderedRecords, UnitRecords
 from privatest.errors import InvalidData, InvalidInput, shown
 from privatest.scores import Score
-from privatest.vectors import Integers
 
 __all__ = [
-    "as_records",
     "block_totals",
     "count_records",
     "open_for",
     "open_once",
     "open_source",
-    "score_series",
     "total",
 ]
 
@@ -279,18 +274,6 @@ def open_for(
     return records
 
 
-def score_series(
-    score: Score,
-    source: Any,
-    column: str | None = None,
-    *,
-    order: str | None = None,
-    ends: range = NO_ENDS,
-) -> Integers:
-    """:func:`scores_of_each` of a source, in its own order or in that of the column ``order``."""
-    return scores_of_each(as_records(source, column, order), score, ends)
-
-
 def block_totals(
     score: Score, source: Any, block: int, column: str | None = None, *, order: str | None = None, start: int = 0
 ) -> list[int]:
@@ -298,16 +281,9 @@ def block_totals(
     block = positive_integer(block=block)
     if start < 0:
         raise InvalidInput(f"start={start} must be at least 0.")
-    return totals_of_blocks(as_records(source, column, order), score, block, start)
-
-
-def as_records(source: Any, column: str | None = None, order: str | None = None) -> Records:
-    """The records of a source in the order of time, for sums that stay raw; open records are taken as they are."""
-    if isinstance(source, Records):
-        return source
     if isinstance(_as_named_by_user(source), (set, frozenset)):
         raise _no_order()
-    return open_source(source, column=column, order=order)
+    return totals_of_blocks(open_source(source, column=column, order=order), score, block, start)
 
 
 def _as_named_by_user(source: Any) -> Any:

@@ -295,26 +295,33 @@ def open_relation(
     order: str | None = None,
 ) -> SqlRecords:
     """The records of a DuckDB relation, summed by the connection that it comes from."""
+    words = {"column": column, "unit": unit, "max_rows_per_unit": max_rows_per_unit, "order": order}
+    return _of_relation(relation, lambda text: relation.query(NAME, text), words, name=NAME)
+
+
+def _of_relation(relation: Any, ask: Callable[[str], Any], words: dict[str, Any], **place: str) -> SqlRecords:
+    """The records of what has the columns of a DuckDB relation; in the queries that are asked it stands at a place."""
     ibis = _import_ibis("A DuckDB relation")
     from ibis.backends.sql.datatypes import DuckDBType
 
     types = (DuckDBType.from_string(str(kind)) for kind in relation.types)
-    table = ibis.table(ibis.schema(dict(zip(relation.columns, types, strict=True))), name=NAME)
+    table = ibis.table(ibis.schema(dict(zip(relation.columns, types, strict=True))), **place)
 
-    def ask(query: Any) -> Any:
-        return relation.query(NAME, str(ibis.to_sql(query, dialect="duckdb")))
+    def answer(query: Any) -> Any:
+        return ask(str(ibis.to_sql(query, dialect="duckdb")))
 
     def stream(query: Any) -> Iterator[Any]:
-        found = ask(query)
-        reader = found.to_arrow_reader() if hasattr(found, "to_arrow_reader") else found.fetch_record_batch()
-        yield from reader
+        found = answer(query)
+        # DuckDB renamed it twice; the oldest name is that of versions before 1.4.
+        names = ("to_arrow_reader", "fetch_record_batch", "fetch_arrow_reader")
+        yield from getattr(found, next(name for name in names if hasattr(found, name)))()
 
     def whole(query: Any) -> Any:
-        found = ask(query)
-        return found.to_arrow_table() if hasattr(found, "to_arrow_table") else found.fetch_arrow_table()
+        return answer(query).to_arrow_table()
 
-    words = {"column": column, "unit": unit, "order": order}
-    return SqlRecords.of(table, Asker(whole, stream), IbisLanguage(ibis, "duckdb"), most=max_rows_per_unit, **words)
+    names = {name: words.get(name) for name in ("column", "unit", "order")}
+    language, most = IbisLanguage(ibis, "duckdb"), words.get("max_rows_per_unit")
+    return SqlRecords.of(table, Asker(whole, stream), language, most=most, **names)
 
 
 def open_address(
@@ -395,7 +402,9 @@ def _of_duckdb(connection: Any, name: str, shown: str, words: dict[str, Any]) ->
         raise InvalidData(f"{len(found)} tables in {shown} can be meant by {name!r}. Make a view with another name.")
     quoted = ".".join('"' + part.replace('"', '""') + '"' for part in found[0])
     relation = asked(f"The columns of {name!r} in {shown} cannot be read.", lambda: connection.query(f"FROM {quoted}"))
-    return open_relation(relation, **words)
+    # Not relation.query: it makes a view, which DuckDB before 2.0 refuses in a file that is open for reading.
+    schema, bare = found[0]
+    return _of_relation(relation, connection.query, words, database=schema, name=bare)
 
 
 def _connect(ibis: Any, database: str, shown: str) -> Any:

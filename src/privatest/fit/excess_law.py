@@ -31,7 +31,7 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 import numpy.typing as npt
-from scipy import fft, optimize, special
+from scipy import fft, special
 
 from privatest.errors import InvalidInput
 from privatest.fit.statistic import Excess
@@ -465,6 +465,8 @@ def normal_laplace_above(x: Floats | float, deviation: float, scale: float) -> F
 
 def rough_error(null: Moments, other: Moments, width: int, epsilon: float, alpha: float) -> float:
     """Type II error at type I error alpha, were T normal: what candidates are compared by."""
+    from scipy import optimize  # late: it takes a while to import
+
     scale = width / epsilon
     blurred = [math.hypot(m.deviation, width / math.sqrt(12)) for m in (null, other)]
     far = 40 * (blurred[0] + scale)

@@ -17,7 +17,7 @@ from scipy import special
 
 from privatest import _validate, engines
 from privatest.decision import Release
-from privatest.decision.design import Design, Fact
+from privatest.decision.design import HIDDEN, Design
 from privatest.documents import check_format, fraction_from_json, wholes_from_json
 from privatest.engines.protocol import check_count, counter
 from privatest.errors import Infeasible, InvalidDocument, InvalidInput, shown
@@ -27,6 +27,7 @@ from privatest.fit.domain import Domain, domain_cells_from_dict, histogram, read
 from privatest.fit.excess_law import ACCURACY, ExcessLaw
 from privatest.fit.grains import Grains
 from privatest.fit.statistic import Excess
+from privatest.markup import Fact
 from privatest.privacy import Source, Tulap, noise_from_dict
 from privatest.rational import Number
 from privatest.vectors import Floats
@@ -76,10 +77,9 @@ class FitRelease(Release):
     pvalue: float
     neighbours: str = "replace"
 
-    @property
-    def title(self) -> str:
-        """What this is."""
-        return "Goodness of fit"
+    KIND: ClassVar[str] = "Goodness of fit"
+    SMALLEST_PVALUE: ClassVar[float] = 1e-6
+    AWAY: ClassVar[str] = "some law away from P"
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
@@ -200,16 +200,6 @@ class FitTest(Design[FitRelease]):
         return self._hardest[1].q
 
     @property
-    def guarantee(self) -> str:
-        """What is promised, and how it was obtained."""
-        where = f" between binned laws ({self.domain.bins})" if self.domain.bins else ""
-        return (
-            f"type I error {self.alpha:.4g}; type II error {self.beta:.4g} at total variation distance "
-            f"{self.distance:g}{where}, hardest alternative: {self.hardest_alternative}; "
-            f"both from the exact law of the statistic, error below {ACCURACY:g}"
-        )
-
-    @property
     def price(self) -> Fraction:
         """Epsilon, exactly."""
         return self.noise.epsilon
@@ -263,20 +253,23 @@ class FitTest(Design[FitRelease]):
     @property
     def title(self) -> str:
         """Names the method."""
-        return f"Goodness-of-fit test {self.method!r}"
+        return f"Fit test {self.method!r} of {self.domain.null}, at distance {self.distance:g}"
 
     def facts(self) -> list[Fact]:
         """The question and the error rates."""
         bins = f" ({self.domain.bins})" if self.domain.bins else ""
+        where = " between binned laws" if self.domain.bins else ""
+        exact = f"exact to {ACCURACY:g}"
         return [
-            ("P", self.domain.null + bins, "the null hypothesis"),
-            ("distance", self.distance, "total variation from P that is to be detected"),
-            ("epsilon", self.epsilon, "privacy loss of one run"),
-            ("records n", self.n, "public"),
-            ("type I error alpha", self.alpha, 'says "alternative" under P'),
-            ("type II error beta", self.beta, 'says "null" at the distance, at most'),
-            ("hardest alternative", self.hardest_alternative, "attains beta"),
-            ("neighbours", "replace", "which data sets the guarantee compares"),
+            Fact("null", self.domain.null + bins, "the null hypothesis P"),
+            Fact("distance", self.distance, f"total variation from P{where} that is to be detected"),
+            Fact("method", self.method, "the statistic"),
+            Fact("epsilon", self.epsilon, "privacy loss of one run"),
+            Fact("n", self.n, "records, public"),
+            Fact("alpha", self.alpha, f"type I error: alternative under P; {exact}"),
+            Fact("beta", self.beta, f"type II error: null at the distance, at most; {exact}"),
+            Fact("hardest_alternative", self.hardest_alternative, "attains beta"),
+            Fact("neighbours", "replace", f"hides {HIDDEN['replace']}"),
         ]
 
     def to_dict(self) -> dict[str, Any]:

@@ -17,9 +17,8 @@ from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
-from numpy import fft
 
-from privatest.laws.fourier import doubling_panels, fast_length, quick_log_transforms, side_lobe
+from privatest.laws.fourier import convolution, doubling_panels, quick_log_transforms, side_lobe
 from privatest.laws.total import NoisyTotal
 from privatest.privacy import Noise
 from privatest.vectors import Floats, Integers, row_dots
@@ -368,9 +367,7 @@ class Curves:
 
 def _sliding(levels: Floats, weights: Floats) -> Floats:
     """The weighted sums over every window of the levels, by Fourier transforms of the whole."""
-    size = fast_length(len(levels) + len(weights) - 1)
-    whole = fft.irfft(fft.rfft(levels, size) * fft.rfft(weights, size), size)
-    return np.asarray(whole[len(weights) - 1 : len(levels)])
+    return convolution(levels, weights)[len(weights) - 1 : len(levels)]
 
 
 def _dense_window(total: NoisyTotal) -> tuple[int, Floats]:

@@ -1,4 +1,4 @@
-"""The ledger's rows, chained by their hashes, and the two tables they lie in (:class:`Book`).
+"""The ledger's rows, chained by their hashes.
 
 A row as stored is a :class:`Row`, as read by people an :class:`Entry`; amounts of epsilon are exact rationals, stored
 as the text ``p/q`` in lowest terms. :class:`Chain` reads the whole ledger again: every hash, every link, every sum.
@@ -22,37 +22,20 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
-from sqlalchemy import (
-    BigInteger,
-    Column,
-    Connection,
-    Index,
-    Integer,
-    MetaData,
-    Select,
-    Table,
-    Text,
-    UniqueConstraint,
-    bindparam,
-    inspect,
-    select,
-)
-
 from privatest.addresses import Source
 from privatest.charge import Receipt, Recorded
-from privatest.errors import InvalidInput, LedgerTampered, LedgerUnreadable
+from privatest.errors import InvalidInput, LedgerTampered
 
 __all__ = [
     "ADVANCE",
     "EMPTY",
     "FORMAT",
-    "Book",
     "Chain",
     "Entry",
     "Head",
@@ -130,6 +113,7 @@ Kind = Literal["grant", "charge", "release", "advance"]
 ADVANCE = "advance {:012d}"
 """How the n-th advance of a stream is spelt in its row: the database itself then refuses a second n-th one."""
 FORMAT = 1  # goes into every hash and into the head record
+COMPACT = json.JSONEncoder(ensure_ascii=True, separators=(",", ":"))
 SOURCE = "privatest/source"
 """Where a recorded release names what was read for it: no release of the package has a field of this name."""
 
@@ -139,6 +123,11 @@ class Head(NamedTuple):
 
     rows: int
     hash: str
+
+    @property
+    def fingerprint(self) -> str:
+        """``count:hash``, which pins all rows up to now."""
+        return f"{self.rows}:{self.hash}"
 
 
 EMPTY = Head(0, "0" * 64)
@@ -167,8 +156,12 @@ class Row(NamedTuple):
 
     def digest(self) -> str:
         """sha256 over every column but the hash itself, hence also over the previous row's hash."""
-        content = json.dumps(["privatest/ledger", FORMAT, *self[:-1]], ensure_ascii=True, separators=(",", ":"))
+        content = COMPACT.encode(["privatest/ledger", FORMAT, *self[:-1]])
         return hashlib.sha256(content.encode("ascii")).hexdigest()
+
+    def as_read(self) -> bytes:
+        """Every column, the hash too, with its type: two rows that differ in anything differ in this."""
+        return repr(tuple(self)).encode("utf-8", "surrogatepass")
 
     def sealed(self) -> Row:
         """This row with its hash."""
@@ -210,7 +203,7 @@ class Row(NamedTuple):
             recorded=datetime.fromisoformat(self.time),
             source=source.get("name"),
             design=self.design or "",
-            fingerprint=f"{self.sequence}:{self.hash}",
+            fingerprint=Head(self.sequence, self.hash).fingerprint,
             replayed=replayed,
             given=None if given is None else given.name,
             same_source=None if given is None else same(source, given),
@@ -292,18 +285,22 @@ class Entry:
 class Chain:
     """The rows from 1 on, all found in order.
 
-    Guarantees: after ``extend`` has accepted rows 1..k, they are exactly k consecutive linked rows, their
-    totals are the sums of their charges, each release follows the one charge of its request, and each advance of a
-    stream follows its release and the advance before it.
+    Guarantees: after ``extend`` has accepted rows 1..k, they are exactly k consecutive linked rows, their totals
+    are the sums of their charges, each release follows the one charge of its request, and each advance of a stream
+    follows its release and the advance before it. After ``finish`` the pin is one of them.
     """
 
     ledger: str
     head: Head = EMPTY
+    pin: Head = EMPTY
+    """A row that must be among them, noted before."""
     granted: dict[str, Fraction] = field(default_factory=dict)
     spent: dict[str, Fraction] = field(default_factory=dict)
-    charges: dict[tuple[str, str | None], Row] = field(default_factory=dict)
+    charges: dict[tuple[str, str | None], tuple[str, str]] = field(default_factory=dict)
     released: set[tuple[str, str | None]] = field(default_factory=set)
     advanced: dict[tuple[str, str | None], tuple[int, int, str]] = field(default_factory=dict)
+    read: Any = field(default_factory=hashlib.sha256)
+    """sha256 over the rows as they were read, by which they are known again."""
 
     def extend(self, row: Row) -> None:
         """Accept the next row or say what is wrong with it."""
@@ -320,6 +317,9 @@ class Chain:
         self.granted[row.dataset] = canonical(row.granted) or Fraction(0)
         self.spent[row.dataset] = canonical(row.spent) or Fraction(0)
         self.head = Head(row.sequence, row.hash)
+        if self.pin.rows == self.head.rows and self.pin != self.head:
+            raise self.broken(self.pin.rows, f"is not the one that the fingerprint {self.pin.fingerprint!r} pins")
+        self.read.update(row.as_read())
 
     def finish(self, head: Head) -> None:
         """Compare what was read with the head record."""
@@ -329,6 +329,9 @@ class Chain:
             raise self.broken(head.rows + 1, f"was inserted: the head record counts {head.rows} rows")
         if head.hash != self.head.hash:
             raise self.broken(head.rows, "is not the row that the head record names")
+        if self.head.rows < self.pin.rows:
+            missing = f"is missing: the fingerprint {self.pin.fingerprint!r} pins {self.pin.rows} rows"
+            raise self.broken(self.head.rows + 1, missing)
 
     def wrong(self, row: Row) -> str | None:
         """What contradicts the rows before, if anything. Only a forger who recomputes hashes gets here."""
@@ -364,7 +367,7 @@ class Chain:
             return "is a charge without a request or a design"
         if key in self.charges:
             return f"charges the request {row.request!r} a second time"
-        self.charges[key] = row
+        self.charges[key] = row.epsilon, row.design
         return None if row.release is None else self.wrong_document(row)
 
     def wrong_release(self, row: Row, adds_up: bool) -> str | None:
@@ -374,7 +377,7 @@ class Chain:
             return "is a release that changes the running total"
         if charge is None:
             return "is a release without its charge"
-        if (charge.epsilon, charge.design) != (row.epsilon, row.design):
+        if charge != (row.epsilon, row.design):
             return "is a release of something else than was charged"
         if key in self.released:
             return f"is a second release of the request {row.request!r}"
@@ -395,7 +398,7 @@ class Chain:
             return "is an advance that changes the running total"
         if charge is None or key not in self.released:
             return "is the advance of a stream that never began"
-        if (charge.epsilon, charge.design) != (row.epsilon, row.design):
+        if charge != (row.epsilon, row.design):
             return "is an advance of something else than was charged"
         if row.kind != ADVANCE.format(steps + 1):
             return "is an advance out of turn"
@@ -413,198 +416,3 @@ class Chain:
 
     def broken(self, sequence: int, problem: str) -> LedgerTampered:
         return LedgerTampered(f"Row {sequence} of the ledger {self.ledger} {problem}.", sequence)
-
-
-metadata = MetaData()
-
-# SQLite makes a column the table's own key only if its type is spelt INTEGER.
-whole = BigInteger().with_variant(Integer, "sqlite")
-rows = Table(
-    "privatest_ledger_rows",
-    metadata,
-    Column("sequence", whole, primary_key=True, autoincrement=False),
-    Column("time", Text, nullable=False),
-    Column("kind", Text, nullable=False),
-    Column("dataset", Text, nullable=False),
-    Column("request", Text),
-    Column("epsilon", Text, nullable=False),
-    Column("design", Text),
-    Column("granted", Text, nullable=False),
-    Column("spent", Text, nullable=False),
-    Column("release", Text),
-    Column("previous", Text, nullable=False),
-    Column("hash", Text, nullable=False),
-    # The database itself refuses a second charge or a second release of one request.
-    UniqueConstraint("dataset", "request", "kind", name="privatest_ledger_once"),
-    Index("privatest_ledger_newest", "dataset", "sequence"),
-)
-head = Table(
-    "privatest_ledger_head",
-    metadata,
-    Column("id", Integer, primary_key=True, autoincrement=False),
-    Column("format", Integer, nullable=False),
-    Column("count", whole, nullable=False),
-    Column("hash", Text, nullable=False),
-)
-THE_HEAD = select(head.c.format, head.c["count"], head.c.hash)
-
-# Every writer locks this one row first, so writers take turns. (SQLAlchemy leaves FOR UPDATE out for SQLite,
-# where BEGIN IMMEDIATE does it.)
-THE_HEAD_LOCKED = THE_HEAD.with_for_update()
-NEWEST = select(rows).order_by(rows.c.sequence.desc()).limit(1)
-NEWEST_OF = select(rows).where(rows.c.dataset == bindparam("dataset")).order_by(rows.c.sequence.desc()).limit(1)
-OF_STREAM = select(rows).where(rows.c.dataset == bindparam("dataset"), rows.c.request == bindparam("request"))
-OF_REQUEST = OF_STREAM.where(rows.c.kind.in_(["charge", "release"]))
-# By the numbers in their kinds, which the unique index has in order: a stream may have very many.
-NEWEST_ADVANCE = (
-    OF_STREAM.where(rows.c.kind.between(ADVANCE.format(0), ADVANCE.format(10**12 - 1)))
-    .order_by(rows.c.kind.desc())
-    .limit(1)
-)
-IN_ORDER = select(rows).order_by(rows.c.sequence)
-AFTER = IN_ORDER.where(rows.c.sequence > bindparam("after"))
-OF_DATASET = select(rows).where(rows.c.dataset == bindparam("dataset")).order_by(rows.c.sequence)
-GRANTS = select(rows).where(rows.c.kind == "grant").order_by(rows.c.sequence)
-DATASETS = select(rows.c.dataset).distinct().order_by(rows.c.dataset)
-ADD = rows.insert()
-MOVE_HEAD = (
-    head.update()
-    .where(head.c["count"] == bindparam("old"))
-    .values({"count": bindparam("new"), "hash": bindparam("newest")})
-)
-
-
-class Book:
-    """The ledger inside one transaction.
-
-    Guarantees: every row handed out matches its own hash.
-    """
-
-    def __init__(self, connection: Connection, ledger: str, *, writing: bool) -> None:
-        self.connection = connection
-        self.ledger = ledger
-        self.writing = writing
-
-    def exists(self) -> bool:
-        """Whether the database holds a ledger."""
-        found = [table.name for table in (rows, head) if inspect(self.connection).has_table(table.name)]
-        if len(found) == 1:
-            raise LedgerTampered(f"The ledger {self.ledger} lost a table: only {found[0]} is left.")
-        return bool(found)
-
-    def create(self) -> None:
-        """Make the tables, and the head record of an empty ledger."""
-        if self.connection.dialect.name == "postgresql":
-            # Two sessions may both find no tables: the second waits here, then finds them. Any number does.
-            self.connection.exec_driver_sql("SELECT pg_advisory_xact_lock(1811111480)")
-        if not self.exists():
-            metadata.create_all(self.connection)
-            self.connection.execute(head.insert(), {"id": 1, "format": FORMAT, "count": EMPTY.rows, "hash": EMPTY.hash})
-
-    def head(self) -> Head:
-        """The head record; when writing, nobody else writes from here to the end of the transaction."""
-        found = self.connection.execute(THE_HEAD_LOCKED if self.writing else THE_HEAD).all()
-        if len(found) != 1:
-            raise LedgerTampered(f"The ledger {self.ledger} has {len(found)} head records, not one.")
-        version, count, newest = found[0]
-        if version != FORMAT:
-            raise LedgerUnreadable(
-                f"The ledger {self.ledger} is of version {version!r}; this privatest reads version {FORMAT}. "
-                "Use the privatest that wrote it."
-            )
-        return Head(count, newest)
-
-    def tail(self) -> Head:
-        """The head record, which must name the newest row: the cheap part of ``verify``."""
-        at = self.head()
-        newest = self._first(NEWEST)
-        found = EMPTY if newest is None else Head(newest.sequence, newest.hash)
-        if at != found:
-            raise LedgerTampered(
-                f"Rows of the ledger {self.ledger} were removed, inserted or changed: the head record counts "
-                f"{at.rows!r}, the newest row is number {found.rows}. Run ledger.verify(), and restore the "
-                "ledger from a backup.",
-                found.rows,
-            )
-        return at
-
-    def newest_of(self, dataset: str) -> Row | None:
-        """The newest row of a data set, which carries its totals."""
-        return self._first(NEWEST_OF, dataset=dataset)
-
-    def request(self, dataset: str, request: str) -> dict[str, Row]:
-        """The rows of one request by kind: nothing, a charge, or a charge and a release."""
-        found = self.connection.execute(OF_REQUEST, {"dataset": dataset, "request": request})
-        by_kind = {row.kind: row for row in (Row(*values).checked(self.ledger) for values in found)}
-        if "release" in by_kind and "charge" not in by_kind:
-            bad = by_kind["release"].sequence
-            raise LedgerTampered(f"Row {bad} of the ledger {self.ledger} is a release without its charge.", bad)
-        return by_kind
-
-    def advanced(self, dataset: str, request: str) -> Row | None:
-        """The newest advance of the stream that a request began."""
-        return self._first(NEWEST_ADVANCE, dataset=dataset, request=request)
-
-    def rows(self, after: int | None, limit: int) -> list[Row]:
-        """The next rows, unchecked, for the one who checks them all; None: from the first, whatever its number."""
-        statement, values = (IN_ORDER, {}) if after is None else (AFTER, {"after": after})
-        return [Row(*found) for found in self.connection.execute(statement.limit(limit), values)]
-
-    def history(self, dataset: str | None) -> list[Row]:
-        """All rows, or those of one data set, oldest first."""
-        found = (
-            self.connection.execute(AFTER, {"after": EMPTY.rows})
-            if dataset is None
-            else self.connection.execute(OF_DATASET, {"dataset": dataset})
-        )
-        return [Row(*values).checked(self.ledger) for values in found]
-
-    def covers(self) -> dict[str, list[str]]:
-        """The sources that each data set's grant names; a data set that takes any source is not listed."""
-        found: dict[str, list[str]] = {}
-        for values in self.connection.execute(GRANTS):
-            row = Row(*values).checked(self.ledger)
-            if (named := row.about.get("covers")) is not None:  # a grant that names none leaves them as they are
-                found[row.dataset] = list(named)
-        return {dataset: named for dataset, named in found.items() if named}
-
-    def datasets(self) -> list[str]:
-        """Every data set with a row, in alphabetical order."""
-        return sorted(str(name) for name in self.connection.execute(DATASETS).scalars())
-
-    def append(
-        self,
-        at: Head,
-        kind: str,
-        dataset: str,
-        *,
-        epsilon: Fraction,
-        granted: Fraction,
-        spent: Fraction,
-        request: str | None = None,
-        design: str | None = None,
-        release: str | None = None,
-    ) -> Row:
-        """Add a row after the head record ``at``, which this transaction has locked."""
-        row = Row(
-            sequence=at.rows + 1,
-            time=datetime.now(UTC).isoformat(timespec="microseconds"),
-            kind=kind,
-            dataset=dataset,
-            request=request,
-            epsilon=stored(epsilon),
-            design=design,
-            granted=stored(granted),
-            spent=stored(spent),
-            release=release,
-            previous=at.hash,
-        ).sealed()
-        self.connection.execute(ADD, row._asdict())
-        moved = self.connection.execute(MOVE_HEAD, {"old": at.rows, "new": row.sequence, "newest": row.hash}).rowcount
-        if moved != 1:
-            raise LedgerTampered(f"The head record of the ledger {self.ledger} changed under a lock.")
-        return row
-
-    def _first(self, statement: Select[Any], **values: str) -> Row | None:
-        found = self.connection.execute(statement, values).first()
-        return None if found is None else Row(*found).checked(self.ledger)

@@ -5,9 +5,11 @@ The ledger of privacy budgets, as users see it.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from fractions import Fraction
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -29,7 +31,7 @@ from privatest.ledger.chain import ADVANCE, EMPTY, SOURCE, Chain, Entry, Head, R
 from privatest.rational import Number, rational
 
 if TYPE_CHECKING:
-    from privatest.ledger.chain import Book
+    from privatest.ledger.book import Book
     from privatest.ledger.store import Target
 
 __all__ = ["Ledger", "check_name", "noted", "read_fingerprint", "release_text", "source_document"]
@@ -145,6 +147,8 @@ class Ledger:
         self._timeout = float(seconds)
         self._address = Address.of(target)
         self._store = Store(self._address, self._timeout, create=create)
+        self._checked: Chain | None = None  # the rows that were found in order, to know them again
+        self._seen = EMPTY  # the newest row that this object has written
 
     def grant(
         self,
@@ -170,8 +174,8 @@ class Ledger:
         budget = _validate.positive("A budget is the total that all requests may spend together.", epsilon=epsilon)
         stored(budget)
         named = None if covers is None else covers_of(covers)
-        self.verify()
-        with self._store.write() as book:
+        self._check_all()
+        with self._write() as book:
             head = book.tail()
             newest = book.newest_of(dataset)
             spent = Fraction(0) if newest is None else unstored(newest.spent)
@@ -263,7 +267,7 @@ class Ledger:
         done = self.released(**again, source=source, asked=asked)
         if done is not None:
             return done
-        self.verify()
+        self._check_all()
         earlier = self._charge(dataset, request, price, design, source, dict(asked or {}))
         if earlier is not None:
             return earlier.recorded(source, replayed=True)
@@ -331,7 +335,7 @@ class Ledger:
         check_name(mark=mark)
         if type(position) is not int or position < 0:
             raise InvalidInput(f"position={position!r} must be a number of records, 0 or more.")
-        with self._store.write() as book:
+        with self._write() as book:
             head = book.tail()
             newest = self._newest(book, dataset)
             earlier = book.request(dataset, request)
@@ -375,8 +379,7 @@ class Ledger:
     def fingerprint(self) -> str:
         """``count:hash`` of the rows and the newest of them. Noted elsewhere, it pins all up to now."""
         with self._store.read() as book:
-            head = book.tail()
-            return f"{head.rows}:{head.hash}"
+            return book.tail().fingerprint
 
     def verify(self, since: str | None = None) -> int:
         """Read everything again: every hash, every link, every sum. Returns the number of rows.
@@ -387,34 +390,70 @@ class Ledger:
         Raises:
             LedgerTampered: naming the first bad row.
         """
-        pin = None if since is None else read_fingerprint(since)
-        chain = Chain(self._address.name)
-        after: int | None = None  # from the very first: one that was inserted before row 1 is found too
-        while True:
-            # In portions, so that writers need not wait; rows never change, so the portions fit together.
-            with self._store.read() as book:
-                rows, head = book.rows(after, ROWS_AT_A_TIME), book.head()
+        chain = Chain(self._address.name, pin=EMPTY if since is None else read_fingerprint(since))
+        for rows, head in self._portions():
             for row in rows:
                 chain.extend(row)
-                if pin is not None and pin.rows == chain.head.rows and pin.hash != chain.head.hash:
-                    raise chain.broken(pin.rows, f"is not the one that the fingerprint {since!r} pins")
             if not rows:
                 chain.finish(head)
-                break
-            after = rows[-1].sequence
-        if pin is not None and chain.head.rows < pin.rows:
-            raise chain.broken(chain.head.rows + 1, f"is missing: the fingerprint {since!r} pins {pin.rows} rows")
         return chain.head.rows
+
+    def _check_all(self) -> None:
+        """What :meth:`verify` does, before each charge, since the newest row that this object has seen.
+
+        So an older copy that is put back under a ledger in use is refused. Rows that were checked by this object before
+        are only compared with what they were, by a sha256 over all of their columns; those that came since are checked.
+        Where anything differs, all is checked anew.
+        """
+        # Taken out while in use: another thread that comes meanwhile starts from the first row.
+        chain, self._checked = self._checked or Chain(self._address.name), None
+        chain.pin = max(self._seen, chain.head)
+        known, before, now = chain.head.rows, chain.read.digest(), hashlib.sha256()
+        for rows, head in self._portions():
+            for row in rows[:known]:
+                now.update(row.as_read())
+            if known > 0 and (not rows or (len(rows) >= known and now.digest() != before)):
+                self.verify(since=chain.pin.fingerprint)
+                return
+            for row in rows[known:]:
+                chain.extend(row)
+            known = max(known - len(rows), 0)
+            if not rows:
+                chain.finish(head)
+        self._checked = chain
+
+    def _portions(self) -> Iterator[tuple[list[Row], Head]]:
+        """All rows, unchecked, each portion with the head record of its instant; the last portion is empty.
+
+        In portions, so that writers need not wait; rows never change, so the portions fit together.
+        """
+        after: int | None = None  # from the very first: one that was inserted before row 1 is found too
+        while True:
+            with self._store.read() as book:
+                rows, head = book.rows(after, ROWS_AT_A_TIME), book.head()
+            yield rows, head
+            if not rows:
+                return
+            after = rows[-1].sequence
 
     def close(self) -> None:
         """Close idle connections (SQLite has none). The ledger may be used again afterwards."""
         self._store.close()
 
+    @contextmanager
+    def _write(self) -> Iterator[Book]:
+        """The one way to write: not under an older copy than this object has written to; what it adds is remembered."""
+        with self._store.write() as book:
+            if (head := book.head()).rows < self._seen.rows:
+                Chain(self._address.name, head=head, pin=self._seen).finish(head)
+            yield book
+        self._seen = max(self._seen, book.written)
+
     def _charge(
         self, dataset: str, request: str, price: Fraction, design: str, source: Source | None, asked: dict[str, Any]
     ) -> Row | None:
         """Make sure the request is charged; the row of its release if it has one."""
-        with self._store.write() as book:
+        with self._write() as book:
             head = book.tail()
             newest = self._newest(book, dataset)
             earlier = book.request(dataset, request)
@@ -452,7 +491,7 @@ class Ledger:
 
     def _record(self, dataset: str, request: str, text: str) -> tuple[Row, bool]:
         """Record the release unless somebody was faster; the row that is recorded, and whether it is this one."""
-        with self._store.write() as book:
+        with self._write() as book:
             head = book.tail()
             newest = self._newest(book, dataset)
             earlier = book.request(dataset, request)

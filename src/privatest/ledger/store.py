@@ -34,7 +34,7 @@ from privatest.errors import (
     MissingExtra,
     shown,
 )
-from privatest.ledger.chain import Book
+from privatest.ledger.book import Book
 
 __all__ = ["Address", "Store", "Target", "failure"]
 

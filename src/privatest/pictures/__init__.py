@@ -6,17 +6,19 @@ is ever given data.
 
 from privatest.pictures.canvas import png
 from privatest.pictures.densities import decomposition
-from privatest.pictures.series import change_plan, change_point, monitor
+from privatest.pictures.series import alarm, change_plan, change_point, monitor
 from privatest.pictures.sizes import comparison, complexity, power_curve
-from privatest.pictures.totals import fit_test, private_test
+from privatest.pictures.totals import fit_test, histogram_test, private_test
 
 __all__ = [
+    "alarm",
     "change_plan",
     "change_point",
     "comparison",
     "complexity",
     "decomposition",
     "fit_test",
+    "histogram_test",
     "monitor",
     "png",
     "power_curve",

@@ -27,10 +27,10 @@ from privatest.pictures.canvas import (
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from privatest.changepoint import ChangePlan, ChangePoint
+    from privatest.changepoint import Alarm, ChangePlan, ChangePoint
     from privatest.changepoint.confidence import FailureCurve
 
-__all__ = ["change_plan", "change_point", "monitor"]
+__all__ = ["alarm", "change_plan", "change_point", "monitor"]
 
 MOST_BARS = 300
 """More blocks than this are drawn as one outline."""
@@ -110,29 +110,44 @@ def monitor(watch: Any, ax: Axes | None = None) -> Axes:
     ``alarm`` (None, or with ``index``, ``accuracy`` and ``seen``), ``epsilon`` and ``private``.
     """
     sums, block = np.asarray(list(watch.trace), dtype=np.float64), int(watch.block)
-    alarm = watch.alarm
+    raised = watch.alarm
     stop = (int(watch.seen) // block) * block
     with drawing(ax, (8.6, 3.8)) as axes:
         start = stop - block * len(sums)
         _sums(axes, sums, block, start)
         low, high = float(start), float(max(stop, start + 1))
-        if alarm is not None:
-            _band(
-                axes,
-                alarm.index - alarm.accuracy,
-                alarm.index + alarm.accuracy,
-                f"{PLUS_MINUS}{alarm.accuracy} records",
-            )
-            axes.axvline(alarm.index, color=VERMILLION, linewidth=2.0, label=f"change at {alarm.index}")
-            axes.axvline(alarm.seen, color=BLACK, linewidth=1.4, linestyle="--", label=f"alarm after {alarm.seen}")
-            low, high = min(low, alarm.index - alarm.accuracy), max(high, alarm.seen * 1.01)
+        if raised is not None:
+            _alarm(axes, raised)
+            low, high = min(low, raised.index - raised.accuracy), max(high, raised.seen * 1.01)
         axes.set_xlim(max(low, 0.0), high)
         axes.set_xlabel("record, in order of time")
-        state = f"alarm after {alarm.seen} records" if alarm is not None else f"no alarm in {watch.seen} records"
+        state = f"alarm after {raised.seen} records" if raised is not None else f"no alarm in {watch.seen} records"
         kept = f"{EPSILON} = {number(float(watch.epsilon))}" if watch.private else "SIMULATED, not private"
         axes.set_title(f"Monitor: {state}, {kept}")
         legend(axes)
         return axes
+
+
+def alarm(found: Alarm, ax: Axes | None = None) -> Axes:
+    """An alarm by itself: the index with its accuracy on the line of records, and when it was raised."""
+    with drawing(ax, (8.6, 2.2)) as axes:
+        axes.set_yticks([])
+        axes.set_ylim(0, 1)
+        axes.spines["left"].set_visible(False)
+        _alarm(axes, found)
+        axes.set_xlim(max(min(found.index - 2 * found.accuracy, found.index - 1), 0), found.seen * 1.01)
+        axes.set_xlabel("record, in order of time")
+        kept = "" if found.private else ", SIMULATED, not private"
+        axes.set_title(f"Alarm after {found.seen} records{kept}")
+        legend(axes)
+        return axes
+
+
+def _alarm(axes: Axes, found: Any) -> None:
+    text = f"{PLUS_MINUS}{found.accuracy} records"
+    _band(axes, found.index - found.accuracy, found.index + found.accuracy, text)
+    axes.axvline(found.index, color=VERMILLION, linewidth=2.0, label=f"change at {found.index}")
+    axes.axvline(found.seen, color=BLACK, linewidth=1.4, linestyle="--", label=f"alarm after {found.seen}")
 
 
 def _sums(axes: Axes, sums: Any, block: int, start: int) -> None:

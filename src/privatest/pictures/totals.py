@@ -28,10 +28,11 @@ from privatest.vectors import Floats
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from privatest.bounds import HistogramTest
     from privatest.decision import PrivateTest, Release
     from privatest.fit import FitRelease, FitTest
 
-__all__ = ["fit_test", "private_test"]
+__all__ = ["fit_test", "histogram_test", "private_test"]
 
 
 BINS = 90
@@ -159,3 +160,37 @@ def _finish(axes: Axes, edges: Floats, threshold: float, text: str, release: Any
     axes.set_ylim(bottom=0)
     axes.set_ylabel("probability density")
     legend(axes)
+
+
+def histogram_test(test: HistogramTest, ax: Axes | None = None, *, release: Release | None = None) -> Axes:
+    """Laws of the histogram's log ratio under P and under Q, and how probably the test says "null" there."""
+    with np.errstate(divide="ignore"):
+        ratios = np.log(test.null_law) - np.log(test.alternative_law)
+    ordinary = np.abs(ratios[np.isfinite(ratios)])
+    most = 2 * float(ordinary.max(initial=0.0)) + 1  # stands for infinite ratios
+    ratio = test.histograms.table @ np.clip(ratios, -most, most)
+    laws = [test.histograms.law(one) for one in (test.null_law, test.alternative_law)]
+    shown = np.sort(ratio[(laws[0] > OUTSIDE * laws[0].max()) | (laws[1] > OUTSIDE * laws[1].max())])
+    bins = min(BINS, len(np.unique(shown.round(9))))
+    edges = np.linspace(shown[0] - 0.5, shown[-1] + 0.5, bins + 1)
+    weights = laws[0] + laws[1]
+    reached, said = (np.histogram(ratio, edges, weights=one)[0] for one in (weights, weights * test.chances))
+    with drawing(ax, (8.6, 4.2)) as axes:
+        for masses, letter, text, colour, style in (
+            (laws[0], "P", test.null, BLUE, "-"),
+            (laws[1], "Q", test.alternative, VERMILLION, "--"),
+        ):
+            heights = np.histogram(ratio, edges, weights=masses)[0]
+            axes.stairs(heights, edges, color=colour, linestyle=style, label=law(letter, text, lines=True))
+        centres = (edges[:-1] + edges[1:]) / 2
+        seen = reached > 0
+        axes.plot(centres[seen], said[seen] / reached[seen], color=GREEN, marker=".", label='says "null"')
+        axes.set_ylim(0, 1.05)
+        axes.set_ylabel("probability")
+        axes.set_xlabel("log ratio of the histogram, in nats")
+        found = "" if release is None else f'; it said "{release.decision}"'
+        axes.set_title(
+            f"Histogram test '{plain(test.name)}' on n = {test.n} records, {EPSILON} = {number(test.epsilon)}{found}"
+        )
+        legend(axes)
+        return axes

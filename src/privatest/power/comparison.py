@@ -10,17 +10,18 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from privatest import _validate, markup
+from privatest import _validate
 from privatest.bounds.lower_bound import lower_bound
 from privatest.bounds.optimum import optimum_sample_size
 from privatest.errors import Infeasible, InvalidInput, MissingExtra
 from privatest.hypotheses import ContinuousPair, DiscretePair, Pair, make_pair
 from privatest.laws.curves import Curves
+from privatest.markup import Tabled
 from privatest.power.tuning import ADVANTAGE, Goal, Profile, make_family, profile_of, smallest_n
 from privatest.privacy import Laplace, Logistic, NoNoise, Tulap
 from privatest.rational import Number
@@ -189,7 +190,7 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class Comparison(Tabled):
     """Rows sorted by n; prints as a table, exports to a DataFrame."""
 
     rows: tuple[Row, ...]
@@ -206,11 +207,22 @@ class Comparison:
 
         return pictures.comparison(self, ax)
 
-    def _repr_html_(self) -> str:
-        title = f"Records for advantage {self.advantage:.4g} at epsilon {self.epsilon:g}; at least {self.lower_bound}"
-        headings = ("test", "n", "n / bound", "n / best", "private", "note")
-        rows = ((r.test, r.n, r.ratio_to_bound, r.ratio_to_optimum, r.private, r.note) for r in self.rows)
-        return markup.table(title, headings, rows)
+    HEADINGS: ClassVar[tuple[str, ...]] = ("test", "records", "/ bound", "/ best", "private", "note")
+
+    @property
+    def title(self) -> str:
+        """What the numbers are for."""
+        return f"Records for advantage {self.advantage:.4g} at epsilon {self.epsilon:g}"
+
+    @property
+    def ending(self) -> str:
+        """What no test can beat."""
+        best = "not enumerable" if self.optimum is None else f"{self.optimum:,}"
+        return f"No private test needs fewer than {self.lower_bound:,}; the best possible: {best}."
+
+    def entries(self) -> list[tuple[object, ...]]:
+        """The rows."""
+        return [(r.test, r.n, r.ratio_to_bound, r.ratio_to_optimum, r.private, r.note) for r in self.rows]
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
@@ -226,22 +238,6 @@ class Comparison:
 
     def __iter__(self) -> Iterator[Row]:
         return iter(self.rows)
-
-    def __str__(self) -> str:
-        def cell(value: float | None, pattern: str) -> str:
-            return "-" if value is None else format(value, pattern)
-
-        lines = [
-            f"records needed for advantage {self.advantage:.4g} at epsilon {self.epsilon:g}",
-            f"{'test':<32} {'n':>12} {'n/bound':>8} {'n/best':>7}  note",
-        ]
-        for row in self.rows:
-            n = "never" if row.n is None and "never" in row.note else cell(row.n, "d")
-            ratios = f"{cell(row.ratio_to_bound, '.2f'):>8} {cell(row.ratio_to_optimum, '.2f'):>7}"
-            lines.append(f"{row.test:<32} {n:>12} {ratios}  {row.note}".rstrip())
-        best = "not enumerable" if self.optimum is None else str(self.optimum)
-        lines.append(f"no epsilon-DP test needs fewer than {self.lower_bound}; best possible: {best}")
-        return "\n".join(lines)
 
 
 def compare(null: Any, alternative: Any, *, epsilon: Number, advantage: float = ADVANTAGE) -> Comparison:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from privatest import _validate, markup
+from privatest import _validate
 from privatest.errors import Infeasible, InvalidInput
+from privatest.markup import Tabled
 from privatest.power.tuning import ADVANTAGE, Family, Goal, make_family, smallest_n
 from privatest.rational import Number
 
@@ -21,7 +22,7 @@ __all__ = ["PowerCurve", "power_curve"]
 
 
 @dataclass(frozen=True)
-class PowerCurve:
+class PowerCurve(Tabled):
     """Exact error rates of one family of tests at several n.
 
     Attributes:
@@ -63,10 +64,25 @@ class PowerCurve:
 
         return pictures.power_curve(self, ax)
 
-    def _repr_html_(self) -> str:
-        title = f"Exact error rates of {self.test!r}, epsilon {self.epsilon:g}: {self.null} against {self.alternative}"
+    HEADINGS: ClassVar[tuple[str, ...]] = ("n", "alpha", "beta", "advantage", "")
+
+    @property
+    def title(self) -> str:
+        """Names the test and the pair."""
+        return f"Exact error rates of {self.test!r} at epsilon {self.epsilon:g}: {self.null} against {self.alternative}"
+
+    @property
+    def ending(self) -> str:
+        """How many records are enough."""
+        if self.enough is None:
+            return ""
+        goal = "Advantage 2/3" if self.beta_goal is None else f"Type II error {self.beta_goal:g}"
+        return f"{goal} from n = {self.enough:,} on"
+
+    def entries(self) -> list[tuple[object, ...]]:
+        """A row for each n, with a bar as long as the advantage."""
         rows = zip(self.n, self.alpha, self.beta, self.advantage, strict=True)
-        return markup.table(title, ("n", "alpha", "beta", "advantage"), rows)
+        return [(n, a, b, gain, "\u2588" * round(24 * max(gain, 0))) for n, a, b, gain in rows]
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""

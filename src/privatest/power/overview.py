@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from privatest import markup
 from privatest.bounds.lower_bound import advantage_bound, records_bound
 from privatest.decision import PrivateTest
 from privatest.errors import Infeasible, InvalidInput
 from privatest.hypotheses import make_pair
+from privatest.markup import Fact, Told
 from privatest.power.sample_sizes import design, sample_size
 from privatest.power.tuning import Goal, make_goal
 from privatest.rational import Number
@@ -21,9 +20,15 @@ if TYPE_CHECKING:
 
 __all__ = ["Plan", "plan"]
 
+REGIMES = {
+    "tails": "what privacy caps decides the size",
+    "core": "what privacy leaves alone decides the size",
+    "free": "privacy caps nothing at this epsilon",
+}
+
 
 @dataclass(frozen=True)
-class Plan:
+class Plan(Told):
     """A designed test, how close it is to the best possible one, and what privacy costs.
 
     Guarantees: error rates are exact; no epsilon-DP test meets the goal with fewer than ``lower_bound`` records, and
@@ -69,55 +74,38 @@ class Plan:
         """The law of the noisy statistic under P and under Q, with the threshold: that of :attr:`design`."""
         return self.design.plot(ax)
 
-    def _repr_html_(self) -> str:
-        test = self.design
-        facts = [
-            ("P", test.null),
-            ("Q", test.alternative),
-            ("epsilon", test.epsilon),
-            ("records n", test.n),
-            ("type I error alpha", test.alpha),
-            ("type II error beta", test.beta),
-            ("what limits", self.complexity.regime),
+    @property
+    def title(self) -> str:
+        """Names the question."""
+        return f"Plan for {self.design.null} against {self.design.alternative}"
+
+    def facts(self) -> list[Fact]:
+        """The test's, and beside them what is possible at all, what privacy costs and what limits the size."""
+        why = "as asked" if self.goal is None else f"the fewest for {self.goal}"
+        test = [
+            Fact("n", self.n, f"{fact.meaning}; {why}") if fact.name == "n" else fact for fact in self.design.facts()
         ]
-        more = (
-            ("no private test needs fewer than", self.lower_bound),
-            ("records without privacy", self.nonprivate),
-            ("no private test has an advantage above", self.best_advantage),
-            ("advantage without privacy", self.nonprivate_advantage),
-        )
-        return markup.fact_table("Plan", [*facts, *((name, value) for name, value in more if value is not None)])
+        ratio, cost = self.ratio_to_bound, self.cost_of_privacy
+        return [
+            *test,
+            Fact("lower_bound", self.lower_bound, "no private test needs fewer"),
+            Fact("ratio_to_bound", ratio, "times that; 1 is the best possible"),
+            Fact("nonprivate", self.nonprivate, "records without privacy"),
+            Fact("cost_of_privacy", cost, "times that"),
+            Fact("best_advantage", self.best_advantage, "no private test has a larger one"),
+            Fact("nonprivate_advantage", self.nonprivate_advantage, "of the likelihood ratio, not private"),
+            Fact("regime", self.complexity.regime, REGIMES[self.complexity.regime]),
+            Fact("free_epsilon", self.complexity.free_epsilon, "from which on nothing is capped"),
+            Fact("tau", self.split.tau, "mass that privacy caps"),
+            Fact("epsilon_prime", self.split.epsilon_prime, "the paper's clamp's other end"),
+        ]
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON (infinity as the text "inf")."""
-        test = self.design
+        """Plain values, ready for JSON (infinity as the text "inf"): every fact by its name, and the theorem's."""
         goal = None
         if self.goal is not None:
             goal = {name: value for name, value in vars(self.goal).items() if value is not None}
-        return {
-            "null": test.null,
-            "alternative": test.alternative,
-            "epsilon": test.epsilon if math.isfinite(test.epsilon) else "inf",
-            "test": test.name,
-            "neighbours": test.neighbours,
-            "goal": goal,
-            "n": test.n,
-            "alpha": test.alpha,
-            "beta": test.beta,
-            "advantage": test.advantage,
-            "clamp": list(test.clamp),
-            "threshold": test.threshold,
-            "lower_bound": self.lower_bound,
-            "ratio_to_bound": self.ratio_to_bound,
-            "nonprivate": self.nonprivate,
-            "cost_of_privacy": self.cost_of_privacy,
-            "best_advantage": self.best_advantage,
-            "nonprivate_advantage": self.nonprivate_advantage,
-            "regime": self.complexity.regime,
-            "tau": self.split.tau,
-            "epsilon_prime": self.split.epsilon_prime,
-            "complexity": self.complexity.to_dict(),
-        }
+        return {**self.values(), "goal": goal, "complexity": self.complexity.to_dict()}
 
 
 def plan(

@@ -2,7 +2,8 @@
 
 A :class:`Goal` says what a test must achieve (an advantage, or two error rates), a :class:`Profile` what tuning needs
 to know of a pair: the law of its unclamped ratio, finely binned.
-A :class:`Family` has one test for each n: what the user fixed, and the rest tuned.
+A :class:`Family` has one test for each n, what the user fixed and the rest tuned; :func:`smallest_n` is where it meets
+its goal.
 """
 
 from __future__ import annotations

@@ -21,6 +21,7 @@ from privatest.errors import InvalidDocument, shown
 from privatest.privacy.laplace import Laplace
 from privatest.privacy.logistic import Logistic
 from privatest.privacy.noise import Noise, NoNoise
+from privatest.privacy.pure import Pure
 from privatest.privacy.randomness import Source, seeded_source, system_source
 from privatest.privacy.tulap import Tulap
 
@@ -30,6 +31,7 @@ __all__ = [
     "Logistic",
     "NoNoise",
     "Noise",
+    "Pure",
     "Source",
     "Tulap",
     "noise_from_dict",

@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from privatest import _validate
+from privatest.documents import reading
 from privatest.errors import InvalidDocument, InvalidInput, shown
 from privatest.privacy.randomness import Source, system_source
 from privatest.rational import Number
@@ -210,10 +211,8 @@ class Noise(ABC):
             name: _integer(name, document[name]) if type_name == "int" else _rational(name, document[name])
             for name, type_name in fields.items()
         }
-        try:
+        with reading(f"a noise of kind {cls.kind!r}"):
             return cls(**arguments)
-        except InvalidInput as error:
-            raise InvalidDocument(f"Noise of kind {cls.kind!r}: {error}") from error
 
     def _floor(self, x: Floats) -> Floats:
         """The largest lattice value <= x. Every step is exact or rounds without crossing a lattice value."""

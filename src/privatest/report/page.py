@@ -23,16 +23,16 @@ from typing import Any
 from privatest import __version__, markup, questions
 from privatest.addresses import without_secrets
 from privatest.bounds import HistogramTest, Optimum
-from privatest.changepoint import ChangePlan, ChangePoint, design_change
+from privatest.changepoint import ChangePlan, ChangePoint
 from privatest.decision import PrivateTest, Release
 from privatest.errors import InvalidInput, MissingExtra, PrivatestError, shown
-from privatest.fit import FitRelease, FitTest, design_fit
+from privatest.fit import FitRelease, FitTest
 from privatest.hypotheses import as_distribution
 from privatest.pictures import png
 from privatest.power import Comparison, Plan, PowerCurve
 from privatest.theory import Decomposition, SampleComplexity, decompose
 
-__all__ = ["KINDS", "command", "document", "plain_question", "python", "redesign", "render", "write"]
+__all__ = ["KINDS", "command", "document", "plain_question", "python", "render", "write"]
 
 LAWS = ("null", "alternative")
 # The only settings that are lists: others could be a column of data, passed by mistake.
@@ -141,31 +141,13 @@ def _value(value: Any) -> str:
     return f"({', '.join(map(repr, value))})" if isinstance(value, list) else repr(value)
 
 
-def redesign(asked: dict[str, Any], result: Any) -> ChangePlan | FitTest | None:
-    """The plan or test that gave the result; None where the question does not lead to one of the same promises."""
-    try:
-        if isinstance(result, ChangePoint):
-            rules = {name: asked[name] for name in _rules("detect") if name in asked}
-            plan = design_change(asked["null"], asked.get("alternative"), **rules)
-            promised = plan.method, plan.accuracy, plan.beta, plan.false_alarm, plan.epsilon
-            kept = result.method, result.accuracy, result.beta, result.false_alarm, result.epsilon
-            return plan if promised == kept else None
-        if isinstance(result, FitRelease):
-            rules = {name: asked[name] for name in _rules("fit") if name in asked and name != "beta"}
-            test = design_fit(asked["null"], n=result.n, **rules)
-            return test if (test.method, test.epsilon) == (result.test, result.epsilon) else None
-    except (PrivatestError, KeyError, TypeError):  # a law without a text of its own, or half a question
-        return None
-    return None
-
-
 KINDS = {
     "plan": "Plan of a private test",
     "test": "Result of a private test",
     "detect": "Search for a change point, privately",
     "fit": "Private test of goodness of fit",
 }
-DESIGNS = (PrivateTest, FitTest, ChangePlan, HistogramTest, Optimum)
+DESIGNS = (PrivateTest, FitTest, ChangePlan, HistogramTest)
 EXTRAS = (Decomposition, SampleComplexity, PowerCurve, Comparison)
 RESULTS: dict[str, Any] = {"test": Release, "detect": ChangePoint, "fit": FitRelease, "plan": ()}
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
@@ -216,19 +198,22 @@ def render(
         raise InvalidInput(f"kind={shown(kind)} must be one of {', '.join(map(repr, KINDS))}.")
     asked = plain_question(question)
     parts = list(design) if isinstance(design, list | tuple) else [] if design is None else [design]
-    # A plan brings its test along.
-    parts = [one for part in parts for one in ((part.design, part) if isinstance(part, Plan) else (part,))]
+    # A plan and an optimum bring their test along.
+    tests: dict[type, str] = {Plan: "design", Optimum: "test"}
+    parts = [
+        one for part in parts for one in ([getattr(part, tests[type(part)])] if type(part) in tests else []) + [part]
+    ]
     for part in parts:
-        _known(part, (*DESIGNS, *EXTRAS, Plan), "design")
+        _known(part, (*DESIGNS, *EXTRAS, Plan, Optimum), "design")
     if result is not None:
         _known(result, RESULTS[kind], "result")
     main = next((part for part in parts if isinstance(part, DESIGNS)), None)
-    if main is None and (main := redesign(asked, result)) is not None:
+    if main is None and (main := getattr(result, "design", None)) is not None:
         parts.insert(0, main)
     facts = _facts(asked, main, result)
     sections = [
         ("Question", _question(kind, asked)),
-        ("Result", _result(kind, result)),
+        ("Result", _result(result)),
         ("Guarantee", _guarantee(kind, facts)),
         ("Design", _design(parts)),
         ("Pictures", _pictures(asked, parts, main, result)),
@@ -330,10 +315,10 @@ def _question(kind: str, asked: dict[str, Any]) -> Iterator[str]:
     elif "null" in asked:
         yield "<p>Do the records come from the law P, or from one at a distance from it?</p>"
     names = {"null": "null hypothesis P", "alternative": "alternative Q"}
-    yield markup.fact_table("What was asked", [(names.get(k, k.replace("_", " ")), v) for k, v in asked.items()])
+    yield markup.fact_table("What was asked", [(names.get(k, k.replace("_", " ")), v, "") for k, v in asked.items()])
 
 
-def _result(kind: str, result: Any) -> Iterator[str]:
+def _result(result: Any) -> Iterator[str]:
     if result is None:
         yield "<p>No data have been looked at: this is a plan.</p>"
         return
@@ -341,7 +326,7 @@ def _result(kind: str, result: Any) -> Iterator[str]:
         yield '<p class="warning">This result is NOT PRIVATE. Do not hand it to anybody who may not see the data.</p>'
     if result.replayed is not None:
         yield f'<p class="warning">This answer is not new: {markup.escape(result.replayed.note)}.</p>'
-    yield f'<p class="answer">{markup.escape(_sentence(kind, result))}</p>'
+    yield f'<p class="answer">{markup.escape(result.sentence)}</p>'
     yield result._repr_html_()
 
 
@@ -363,9 +348,9 @@ def _guarantee(kind: str, facts: dict[str, Any]) -> Iterator[str]:
             yield f"<li>{markup.escape(text)}</li>"
         yield "</ul>"
     if facts["dataset"] is not None:
-        charged = [("data set", facts["dataset"]), ("request", facts["request"]), ("epsilon", epsilon)]
+        charged = [("data set", facts["dataset"], ""), ("request", facts["request"], ""), ("epsilon", epsilon, "")]
         if facts["receipt"] is not None:
-            charged.append(("recorded", f"{facts['receipt'].recorded:%Y-%m-%d %H:%M:%S} UTC"))
+            charged.append(("recorded", f"{facts['receipt'].recorded:%Y-%m-%d %H:%M:%S} UTC", ""))
         yield markup.fact_table("Charged to the ledger" if kind != "plan" else "To be charged to the ledger", charged)
     if facts["receipt"] is not None:
         yield (
@@ -379,63 +364,36 @@ def _design(parts: list[Any]) -> Iterator[str]:
     if not parts:
         yield "<p>No design was given.</p>"
     for part in parts:
-        if callable(getattr(part, "_repr_html_", None)):
-            yield part._repr_html_()
-        else:
-            yield f"<pre>{markup.escape(part)}</pre>"
-        if isinstance(part, PrivateTest):
-            yield (
-                f"<p>Exact error rates: if the records come from P, the test says Q with probability "
-                f"{part.alpha:.4g}; if they come from Q, it says P with probability {part.beta:.4g}.</p>"
-            )
-        elif isinstance(part, FitTest):
-            yield f"<p>{markup.escape(part.guarantee)}.</p>"
+        yield part._repr_html_()
 
 
 def _pictures(asked: dict[str, Any], parts: list[Any], main: Any, result: Any) -> Iterator[str]:
-    wanted: list[tuple[str, Callable[[], Any]]] = []
-    if isinstance(main, PrivateTest | FitTest):
-        own: Any = result if isinstance(result, Release | FitRelease) else None
-        text = f"Law of the noisy statistic under both hypotheses, with the threshold. {_errors(main)}"
-        wanted.append((text, lambda: main.plot(release=own)))
-    elif isinstance(main, ChangePlan):
-        text = f"How probably the index is further off than a distance, at most; accuracy {main.accuracy} records."
-        wanted.append((text, main.plot))
+    wanted: list[tuple[Any, Callable[[], Any]]] = []
+    if main is not None:
+        own = {"release": result} if isinstance(result, Release) else {}
+        wanted.append((main, lambda: main.plot(**own)))
     if isinstance(result, ChangePoint):
-        wanted.append((f"The released change point: {result}", result.plot))
+        wanted.append((result, result.plot))
     if not any(isinstance(part, Decomposition) for part in parts) and asked.get("null") and asked.get("alternative"):
         try:
             split = decompose(asked["null"], asked["alternative"], epsilon=_facts(asked, main, result)["epsilon"])
         except PrivatestError:  # laws without a text of their own, or no privacy: the picture is left out
             pass
         else:
-            wanted.append((_describe(split), split.plot))
-    wanted += [(_describe(part), part.plot) for part in parts if isinstance(part, EXTRAS)]
+            wanted.append((split, split.plot))
+    wanted += [(part, part.plot) for part in parts if isinstance(part, EXTRAS)]
     if not wanted:
         yield "<p>There is nothing to draw.</p>"
-    for text, draw in wanted:
+    for drawn, draw in wanted:
         try:
             encoded = base64.b64encode(png(draw)).decode("ascii")
         except MissingExtra as error:
             yield f"<p>The pictures are missing. {markup.escape(error)}</p>"
             return
-        shown = markup.escape(text)
+        about = (type(drawn).plot.__doc__ or "").partition("\n")[0]  # what the picture shows
+        shown = markup.escape(f"{drawn.title}. {about}")
         yield f'<figure><img src="data:image/png;base64,{encoded}" alt="{shown}">'
         yield f"<figcaption>{shown}</figcaption></figure>"
-
-
-def _errors(test: Any) -> str:
-    return f"Type I error {test.alpha:.4g}, type II error {test.beta:.4g}."
-
-
-def _describe(part: Any) -> str:
-    if isinstance(part, Decomposition):
-        return f"P and Q, e^epsilon times each, and the areas that privacy caps: tau = {part.tau:.4g}."
-    if isinstance(part, SampleComplexity):
-        return f"Records that a private test needs, against epsilon; about {part.value:.4g} at {part.epsilon:g}."
-    if isinstance(part, PowerCurve):
-        return f"Exact error rates of the test {part.test!r} against the number of records."
-    return "Records that each test needs, beside what no private test can do without."
 
 
 def _complete(asked: dict[str, Any], kind: str, main: Any) -> dict[str, Any]:
@@ -518,22 +476,3 @@ def unprotected(neighbours: str, unit: str | None, kind: str) -> list[str]:
         "How long the computation took, and access to the machine and the raw data, are outside of the guarantee."
     )
     return lines
-
-
-def _sentence(kind: str, result: Any) -> str:
-    """The result in a sentence."""
-    if kind == "detect":
-        if result.changed is False:
-            return f"No change was found in {result.n} records."
-        sure = 1 - result.beta
-        return (
-            f"The records changed at index {result.index} of {result.n}, give or take {result.accuracy} records: if "
-            f"there was one change, at least so far from both ends, this is right with probability {sure:g} at least."
-        )
-    against = "some law away from P" if kind == "fit" else "the alternative Q"
-    says = "the null hypothesis P" if result.decision == "null" else against
-    text = f"The test decides for {says}."
-    if result.pvalue is not None:
-        shown = "below 1e-9" if result.pvalue < 1e-9 else f"{result.pvalue:.4g}"
-        text += f" Were P true, so extreme a noisy statistic would have probability {shown} (the p-value)."
-    return text

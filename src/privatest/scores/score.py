@@ -39,6 +39,7 @@ from privatest.documents import (
     label_to_json,
     number_from_json,
     numbers_from_json,
+    reading,
     runs_from_json,
     runs_to_json,
 )
@@ -274,7 +275,7 @@ def _support_from_json(pair: list[float | None]) -> tuple[float, float]:
 
 def cells_from_dict(document: dict[str, Any]) -> Cells:
     """The cells that :meth:`Cells.to_dict` wrote."""
-    try:
+    with reading("the cells of the score"):
         kind = document["kind"]
         if kind == LabelCells.kind:
             labels = tuple(label_from_json(label) for label in document["labels"])
@@ -296,11 +297,7 @@ def cells_from_dict(document: dict[str, Any]) -> Cells:
             if not scale > 0:
                 raise InvalidDocument(f"The scale {scale!r} of the cells must be greater than 0.")
             return BoundedCells(centre, scale, integer_from_json(document["exponent"], 0, 22), low, high)
-    except (KeyError, TypeError, ValueError, OverflowError, RecursionError) as error:
-        if isinstance(error, InvalidDocument):
-            raise
-        raise InvalidDocument(f"The cells of the score cannot be read: {error!r}.") from None
-    raise InvalidDocument(f"Unknown kind of cells {kind!r}.")
+        raise InvalidDocument(f"Unknown kind of cells {kind!r}.")
 
 
 FEW_VALUES = 16
@@ -429,7 +426,7 @@ class Score:
     @classmethod
     def from_dict(cls, document: dict[str, Any]) -> Score:
         """The score that :meth:`to_dict` wrote; refuses one whose parts do not fit together."""
-        try:
+        with reading("the score"):
             cells = cells_from_dict(document["cells"])
             table = runs_from_json(document["table"])
             support = integers_from_json(document["support"])
@@ -437,10 +434,6 @@ class Score:
             origin, step = (fraction_from_json(document[key]) for key in ("origin", "step"))
             others = [tuple(numbers_from_json(law) for law in document.get(name, ())) for name in OTHERS]
             score = cls(cells, table, origin, step, support, laws[0], laws[1], others[0], others[1])
-        except InvalidDocument:
-            raise
-        except (KeyError, TypeError, ValueError, OverflowError, ZeroDivisionError) as error:
-            raise InvalidDocument(f"The score cannot be read: {error!r}.") from None
         if len(table) != cells.count + 1:
             raise InvalidDocument(f"The score has {cells.count} cells but a table of {len(table)} entries.")
         if score.step <= 0:

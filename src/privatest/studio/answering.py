@@ -121,17 +121,8 @@ def _whole(label: str) -> bool:
 def look(**asked: Any) -> Json:
     """The decomposition and the curves of the paper's first figure. Nothing else: sliders wait for it."""
     split = pt.decompose(**arguments("/look", asked, questions.RULE))
-    low, high = split.clamp
     return {
-        "decomposition": {
-            "epsilon": split.epsilon,
-            "tau": split.tau,
-            "epsilon_prime": split.epsilon_prime,
-            "swapped": split.swapped,
-            "clamp": [low, high],
-            "null": split.pair.null.describe(),
-            "alternative": split.pair.alternative.describe(),
-        },
+        "decomposition": split.to_dict(),
         "excess": {
             "null": split.pair.hockey_stick(split.epsilon),
             "alternative": split.pair.hockey_stick(split.epsilon, reverse=True),
@@ -143,20 +134,8 @@ def look(**asked: Any) -> Json:
 def design(document: bool = False, **asked: Any) -> Json:
     """The tuned test at n: exact error rates, threshold, clamp, and the law of its statistic under P and Q."""
     test = pt.design(**arguments("/design", asked, questions.RULE))
-    found = {
-        "test": test.name,
-        "epsilon": test.epsilon,
-        "n": test.n,
-        "alpha": test.alpha,
-        "beta": test.beta,
-        "advantage": test.advantage,
-        "threshold": test.threshold,
-        "clamp": list(test.clamp),
-        "noise": test.noise.kind,
-        "noise_sd": math.sqrt(test.noise.variance) * float(test.score.step / test.scale),
-        "neighbours": test.neighbours,
-    }
-    return {"design": found, "law": statistic_law(test)} | ({"document": test.to_dict()} if document else {})
+    answer = {"design": test.values(), "law": statistic_law(test)}
+    return answer | ({"document": test.to_dict()} if document else {})
 
 
 def size(bound: bool = False, **asked: Any) -> Json:

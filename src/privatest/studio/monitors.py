@@ -65,7 +65,7 @@ class _Followed:
                     "drift_detected": self.monitor.drift_detected,
                     "alarms": list(self.alarms),
                     "trace": trace[-SHOWN:],
-                    "settings": _settings(self.monitor),
+                    "settings": self.monitor.values(),
                 }
             )
         return told
@@ -93,13 +93,6 @@ class _Followed:
 
     def _ended(self, seconds: float = 0) -> bool:
         return self.stop.wait(seconds) or self.monitor.drift_detected
-
-
-def _settings(monitor: Any) -> Json:
-    """What the monitor promises, computed before any data."""
-    names = ("method", "block", "expected_delay", "mean_time_between_false_alarms", "interval", "accuracy")
-    found = {name: getattr(monitor, name, None) for name in names}
-    return {name: value for name, value in found.items() if isinstance(value, str | int | float)}
 
 
 _here: list[_Followed] = []

@@ -210,23 +210,13 @@ def _test(asked: Json, path: Path, ledger: pt.Ledger) -> Any:
             )
         rules["n"] = pt.count_records(path, **where)
     test = pt.design(**rules)
-    release = test.run(path, **where, ledger=ledger, **arguments("/run/test", asked, questions.PAYER))
-    design = {
-        "null": test.null,
-        "alternative": test.alternative,
-        "alpha": test.alpha,
-        "beta": test.beta,
-        "threshold": test.threshold,
-        "clamp": list(test.clamp),
-    }
-    return release, {"design": design}
+    return test.run(path, **where, ledger=ledger, **arguments("/run/test", asked, questions.PAYER))
 
 
 def _change(asked: Json, path: Path, ledger: pt.Ledger) -> Any:
     """Locate a change in the file's records once."""
     settings = arguments("/run/change", asked, questions.RULE, questions.WHERE, questions.PAYER)
-    found = pt.detect_change(path, ledger=ledger, **settings)
-    return found, {}
+    return pt.detect_change(path, ledger=ledger, **settings)
 
 
 def _once(run: Callable[[Json, Path, pt.Ledger], Any]) -> Callable[..., Json]:
@@ -236,7 +226,7 @@ def _once(run: Callable[[Json, Path, pt.Ledger], Any]) -> Callable[..., Json]:
         book, name = ledger_of(ledger), asked["dataset"]
         shown = asked["source"]["path"] or "the upload"
         try:
-            release, more = run(asked, Path(path), book)
+            release = run(asked, Path(path), book)
         except errors.PrivatestError as error:
             error.args = (str(error).replace(path, shown), *error.args[1:])
             raise
@@ -247,7 +237,8 @@ def _once(run: Callable[[Json, Path, pt.Ledger], Any]) -> Callable[..., Json]:
         if receipt is not None:
             named = {key: _shown(getattr(receipt, key), path, shown) for key in ("source", "given")}
             release = replace(release, receipt=replace(receipt, **named))
-        return {"release": release.to_dict(), **more, "budget": _budget(book, name), "request": asked["request"]}
+        told = {"release": release.to_dict(), "facts": release.lines(), "sentence": release.sentence}
+        return {**told, "design": release.design.values(), "budget": _budget(book, name), "request": asked["request"]}
 
     return job
 

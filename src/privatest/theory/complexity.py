@@ -18,14 +18,15 @@ and the theorem is
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from privatest import _validate, markup
+from privatest import _validate
 from privatest.errors import InvalidInput
 from privatest.hypotheses import DiscretePair, Pair, make_pair
+from privatest.markup import Fact, Told
 from privatest.rational import Number
 from privatest.theory.decomposition import Decomposition, decompose_pair
 
@@ -74,7 +75,7 @@ Regime = Literal["tails", "core", "free"]
 
 
 @dataclass(frozen=True)
-class SampleComplexity:
+class SampleComplexity(Told):
     """The order of the number of records that epsilon-DP tests need; constants are left out throughout.
 
     Guarantees: ``value`` is 1/(``tail_term`` + ``core_term``). For numbers to plan with use ``sample_size``, for
@@ -110,11 +111,7 @@ class SampleComplexity:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON (infinity as the text "inf")."""
-        document = {one.name: getattr(self, one.name) for one in fields(self) if one.name != "pair"}
-        document["sandwich"] = list(self.sandwich)
-        if math.isinf(self.free_epsilon):
-            document["free_epsilon"] = "inf"
-        return document
+        return self.values()
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Records against epsilon: both terms, regimes, the floor without privacy, exact sizes and lower bounds.
@@ -127,30 +124,26 @@ class SampleComplexity:
 
         return pictures.complexity(self, self.pair, ax)
 
-    def _repr_html_(self) -> str:
-        facts = (
-            ("epsilon", self.epsilon),
-            ("records, up to a constant", self.value),
-            ("what limits", self.regime),
-            ("tails' term", self.tail_term),
-            ("core's term", self.core_term),
-            ("without privacy", self.nonprivate),
-            ("privacy is for free from epsilon", self.free_epsilon),
-            ("in the local model", self.local),
-        )
-        return markup.fact_table("Sample complexity", facts)
+    @property
+    def title(self) -> str:
+        """What the numbers are."""
+        return "Sample complexity: records, up to a constant"
 
-    def __str__(self) -> str:
-        free = "never" if math.isinf(self.free_epsilon) else f"from epsilon {self.free_epsilon:.6g} on"
-        lines = [
-            f"records, up to a constant: {self.value:.6g} at epsilon {self.epsilon:g} ({self.regime})",
-            f"  tails {self.tail_term:.6g}, core {self.core_term:.6g}, by advantage {self.by_advantage:.6g}",
-            f"  without privacy {self.nonprivate:.6g}; privacy is for free {free}",
-            f"  between {self.sandwich[0]:.6g} and {self.sandwich[1]:.6g}; in the local model {self.local:.6g}",
+    def facts(self) -> list[Fact]:
+        """The theorem's number, its parts, and what it lies between."""
+        return [
+            Fact("epsilon", self.epsilon, "privacy loss"),
+            Fact("value", self.value, "records, up to a constant"),
+            Fact("regime", self.regime, "which term is the larger; free: nothing is capped"),
+            Fact("tail_term", self.tail_term, "what the tails contribute, which privacy must hide"),
+            Fact("core_term", self.core_term, "what the core contributes, where privacy is for free"),
+            Fact("by_advantage", self.by_advantage, "1 over the advantage of scLLR on one record"),
+            Fact("nonprivate", self.nonprivate, "without privacy"),
+            Fact("free_epsilon", self.free_epsilon, "epsilon from which on privacy is for free; inf: never"),
+            Fact("sandwich", self.sandwich, "between which the paper places the value for epsilon < 1"),
+            Fact("two_point", self.two_point, "the formula for two-point domains"),
+            Fact("local", self.local, "in the local model"),
         ]
-        if self.two_point is not None:
-            lines.append(f"  two-point formula {self.two_point:.6g}")
-        return "\n".join(lines)
 
 
 def sample_complexity(null: Any, alternative: Any, *, epsilon: Number) -> SampleComplexity:

@@ -21,10 +21,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from privatest import _validate, markup
+from privatest import _validate
 from privatest.hypotheses import ContinuousPair, DiscretePair, Pair, make_pair
 from privatest.hypotheses.continuous_pair import ClampedPair
 from privatest.hypotheses.mixture import Piece, Splice
+from privatest.markup import Fact, Told
 from privatest.rational import Number
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ class Sets:
 
 
 @dataclass(frozen=True)
-class Decomposition:
+class Decomposition(Told):
     """The paper's tau, eps' and clamp, and the core and tails they make of a pair.
 
     Guarantees: 0 <= tau <= 1; 0 <= epsilon_prime <= epsilon; P = (1 - tau) P' + tau P'' and likewise Q; the
@@ -159,17 +160,26 @@ class Decomposition:
 
         return pictures.decomposition(self, ax)
 
-    def _repr_html_(self) -> str:
-        facts = (
-            ("P", self.pair.null.describe()),
-            ("Q", self.pair.alternative.describe()),
-            ("epsilon", self.epsilon),
-            ("tau", self.tau),
-            ("epsilon'", self.epsilon_prime),
-            ("clamp", self.clamp),
-            ("roles swapped", self.swapped),
-        )
-        return markup.fact_table("Decomposition", facts)
+    @property
+    def title(self) -> str:
+        """Names the pair."""
+        return f"Decomposition of {self.pair.null.describe()} and {self.pair.alternative.describe()}"
+
+    def facts(self) -> list[Fact]:
+        """The pair, and what privacy makes of it."""
+        return [
+            Fact("null", self.pair.null.describe(), "P"),
+            Fact("alternative", self.pair.alternative.describe(), "Q"),
+            Fact("epsilon", self.epsilon, "privacy loss"),
+            Fact("tau", self.tau, "mass of either law that privacy caps: the tails"),
+            Fact("epsilon_prime", self.epsilon_prime, "the other end of the clamp"),
+            Fact("clamp", self.clamp, "interval that the log ratio is projected on"),
+            Fact("swapped", self.swapped, "whether P and Q change roles"),
+        ]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        return self.values()
 
     def __repr__(self) -> str:
         a, b = self.clamp

@@ -65,28 +65,15 @@ async function showRelease(task, found, asked) {
   headline.className = "decision";
   const note = Object.assign(document.createElement("span"), { className: "note" });
   const paid = ["Left of the budget", short(budget.left, 6), `of ${short(budget.granted, 6)} for ${budget.dataset}`];
-  const price = ["Privacy loss", `ε = ${release.epsilon}`, `request ${found.request}`];
-  const hidden = release.neighbours === "add-remove";
-  let list;
-  if (task === "test") {
-    headline.textContent = release.decision === "null" ? "The data look like P" : "The data look like Q";
-    note.textContent = `decision: ${release.decision}`;
-    list = facts([
-      ["Statistic, with noise", short(release.statistic, 5), `null above ${short(found.design.threshold)}`],
-      ["p-value", release.pvalue < 1e-9 ? "below 1e-9" : short(release.pvalue), "exact, were P true"],
-      ["Errors of this test", `${short(found.design.alpha)} / ${short(found.design.beta)}`, `type I / type II, n = ${whole(release.n)}${hidden ? ", as expected; the number in the data stays hidden" : ", which is public"}`],
-      price, paid,
-    ]);
-  } else {
-    const none = release.changed === false;
-    headline.textContent = none ? "No change" : `Change at record ${whole(release.index)}`;
-    note.textContent = none ? `said of unchanged data with probability ${short(1 - release.false_alarm)} at least` : `give or take ${whole(release.accuracy)}, with probability ${short(1 - release.beta)}`;
-    list = facts([["Records", whole(release.n), `which is public; method ${release.method}`], price, paid]);
-  }
+  const none = release.changed === false;
+  if (task === "test") headline.textContent = release.decision === "null" ? "The data look like P" : "The data look like Q";
+  else headline.textContent = none ? "No change" : `Change at record ${whole(release.index)}`;
+  note.textContent = found.sentence;
+  // What the package tells of a release, wherever it is shown.
+  const list = facts([...found.facts, ["request", found.request], paid]);
   headline.append(note);
   const before = Object.assign(document.createElement("p"), { className: "replayed", hidden: !release.replayed });
   if (release.replayed) before.textContent = `Not a new answer: ${release.receipt.note}.`;
-  if (release.receipt) list.append(fact("Fingerprint of the ledger", release.receipt.fingerprint, "keep it elsewhere: privatest ledger verify --since"));
   const details = document.createElement("details");
   details.append(
     Object.assign(document.createElement("summary"), { textContent: "The same as JSON" }),
