@@ -22,11 +22,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from privatest import _validate
-from privatest.decision.design import HIDDEN, Decision, Design, Release
+from privatest.decision.design import HIDDEN, Decision, Design, Fits, Release
 from privatest.documents import fraction_from_json, number_from_json, texts_from_json, wholes_from_json
 from privatest.errors import InvalidDocument, InvalidInput, shown
 from privatest.hypotheses import DiscretePair, Pair, as_distribution
-from privatest.laws import Curves, NoisyTotal
+from privatest.laws import Curves, NoisyTotal, TwoSidedCurves
 from privatest.markup import Fact
 from privatest.privacy import NOISES, Logistic, Noise, NoNoise, Source, noise_from_dict
 from privatest.privacy.noise import NEIGHBOURS, REPLACE, Neighbourhood
@@ -49,7 +49,7 @@ __all__ = [
     "PRIVATE_KINDS",
     "PrivateTest",
     "Shifted",
-    "calibrated_cutoff",
+    "calibrated_cutoffs",
     "calibrated_noise",
     "centred",
     "from_score",
@@ -60,11 +60,21 @@ __all__ = [
 ]
 
 FORMAT = "privatest/test/2"
+EXTREME = 0.001
+"""A noisy total whose two-sided p-value is below this does not fit."""
+FITTING: dict[tuple[bool, bool], Fits] = {
+    (True, True): "both",
+    (True, False): "null",
+    (False, True): "alternative",
+    (False, False): "neither",
+}
 
 
 @dataclass(frozen=True, eq=False)
 class PrivateTest(Design[Release]):
     r"""Decide P ("null") when :math:`\sum_i (M s(x_i) - C) + N > \kappa`, else Q ("alternative").
+
+    A two-sided test decides P while that is also at most ``upper``.
 
     Guarantees: running it on data is epsilon-differentially private: the noise hides whatever difference of the total
     one person can make (``sensitivity``) at a cost of at most epsilon, which is checked when the object is made,
@@ -83,6 +93,8 @@ class PrivateTest(Design[Release]):
         max_rows_per_unit: the most records that are used of one person.
         scale, shift: M and C; 1 and 0 where n is public, else what makes the threshold the same whatever n is.
         budget: epsilon exactly, where it is no short decimal (1/3, say); ``epsilon`` is then its double.
+        worst_members: of sets, the members of null and alternative under which the errors are the largest found.
+        upper: the second cutoff of a two-sided test.
     """
 
     FORMAT: ClassVar[str] = FORMAT
@@ -102,6 +114,7 @@ class PrivateTest(Design[Release]):
     shift: int = 0
     budget: Fraction | None = None
     worst_members: tuple[str, str] | None = None
+    upper: Fraction | None = None
 
     def __post_init__(self) -> None:
         if self.neighbours not in NEIGHBOURS:
@@ -110,6 +123,10 @@ class PrivateTest(Design[Release]):
         _validate.positive_integer(max_rows_per_unit=self.max_rows_per_unit)
         _validate.positive_integer(scale=self.scale)
         self.score.check_total(self.n)
+        if self.upper is not None and not self.cutoff < self.upper:
+            raise InvalidInput(f"upper={self.upper} must be greater than cutoff={self.cutoff}.")
+        if (self.upper is None) != (not self.score.upper_laws):
+            raise InvalidInput("upper and the score's upper_laws go together: a two-sided test has both.")
         if self.budget is not None and float(self.budget) != self.epsilon:
             raise InvalidInput(f"budget={self.budget} must be epsilon={self.epsilon!r} before it was rounded.")
         loss = self.noise.exact_loss(self.sensitivity)
@@ -149,6 +166,20 @@ class PrivateTest(Design[Release]):
     def threshold(self) -> float:
         """kappa in nats: the statistic above which the decision is "null"."""
         return float(self._nats(self.cutoff))
+
+    @property
+    def thresholds(self) -> tuple[float, ...]:
+        """The threshold, and of a two-sided test the second one, in nats: between them the decision is "null"."""
+        ends = (self.cutoff,) if self.upper is None else (self.cutoff, self.upper)
+        return tuple(float(self._nats(end)) for end in ends)
+
+    @property
+    def when_null(self) -> str:
+        """Which statistics speak for P, in words."""
+        if self.upper is None:
+            return f"null above {self.threshold:.6g}"
+        low, high = self.thresholds
+        return f"null between {low:.6g} and {high:.6g}"
 
     @property
     def noise_sd(self) -> float:
@@ -195,23 +226,37 @@ class PrivateTest(Design[Release]):
         return self.null_total.masses(edges), self.alternative_total.masses(edges)
 
     def _totals(self, laws: Sequence[Floats]) -> list[NoisyTotal]:
-        return [NoisyTotal(self.scale * self.score.support - self.shift, law, self.n, self.noise) for law in laws]
+        known: dict[int, NoisyTotal] = self.__dict__.setdefault("_known_totals", {})
+        known.setdefault(id(self.score.null_law), self.null_total)
+        known.setdefault(id(self.score.alternative_law), self.alternative_total)
+        support = self.scale * self.score.support - self.shift
+        return [known.setdefault(id(law), NoisyTotal(support, law, self.n, self.noise)) for law in laws]
 
-    @cached_property
-    def null_totals(self) -> list[NoisyTotal]:
-        """Laws of the noisy total of which one is at least as bad as any member of the null; one if P is no set."""
-        return [self.null_total, *self._totals(self.score.other_null_laws)]
+    def _below(self, laws: Sequence[Floats], level: Fraction) -> float:
+        """The largest probability of a noisy total up to the level."""
+        return max(total.cdf(level) for total in self._totals(laws))
+
+    def _above(self, laws: Sequence[Floats], level: Fraction) -> float:
+        """The largest probability of a noisy total beyond the level."""
+        return max(total.sf(level) for total in self._totals(laws))
 
     @cached_property
     def alpha(self) -> float:
-        """Type I error, exact: probability of "alternative" under P, or the largest over a set of distributions."""
-        return max(total.cdf(self.cutoff) for total in self.null_totals)
+        """Type I error, exact: probability of "alternative" under P, or the largest over a set of distributions.
+
+        Of a two-sided test the sum of the largest tails to both sides.
+        """
+        error = self._below(self.score.null_laws, self.cutoff)
+        return error if self.upper is None else error + self._above(self.score.null_high_laws, self.upper)
 
     @cached_property
     def beta(self) -> float:
-        """Type II error, exact: probability of "null" under Q, or the largest over a set of distributions."""
-        others = self._totals(self.score.other_alternative_laws)
-        return max(total.sf(self.cutoff) for total in [self.alternative_total, *others])
+        """Type II error, exact: probability of "null" under Q, or the largest over a set of distributions.
+
+        Of a two-sided test the probability of not coming out on the side where Q lies.
+        """
+        error = self._above(self.score.alternative_laws, self.cutoff)
+        return error if self.upper is None else max(error, self._below(self.score.upper_laws, self.upper))
 
     @property
     def advantage(self) -> float:
@@ -228,7 +273,8 @@ class PrivateTest(Design[Release]):
         >>> [round(test.power(f"normal({mean}, 1)"), 3) for mean in (0, 0.25, 0.5, 0.75, 1)]
         """
         support, probabilities = score_law(self.score, as_distribution(law, "law"))
-        return NoisyTotal(self.scale * support - self.shift, probabilities, self.n, self.noise).cdf(self.cutoff)
+        total = NoisyTotal(self.scale * support - self.shift, probabilities, self.n, self.noise)
+        return total.cdf(self.cutoff) + (0.0 if self.upper is None else total.sf(self.upper))
 
     @property
     def need(self) -> Need:
@@ -285,12 +331,38 @@ class PrivateTest(Design[Release]):
 
     def release(self, noisy: Fraction, *, simulated: bool = False) -> Release:
         """Decision, statistic and p-value from a noisy total: post-processing, which costs no privacy."""
-        decision: Decision = "null" if noisy > self.cutoff else "alternative"
-        statistic = pvalue = None
+        between = noisy > self.cutoff and (self.upper is None or noisy <= self.upper)
+        decision: Decision = "null" if between else "alternative"
+        statistic = pvalue = other = fits = None
         if self.private:
             statistic = float(self._nats(noisy))
-            pvalue = max(total.cdf(noisy) for total in self.null_totals)
-        return Release(decision, statistic, pvalue, self.epsilon, self.n, self.name, self.neighbours, simulated)
+            pvalue, other, fits = self._pvalues(noisy)
+        return Release(
+            decision,
+            statistic,
+            pvalue,
+            self.epsilon,
+            self.n,
+            self.name,
+            self.neighbours,
+            simulated,
+            pvalue_alternative=other,
+            fits=fits,
+        )
+
+    def _pvalues(self, noisy: Fraction) -> tuple[float, float, Fits]:
+        """P-values under P and under Q, and which of the two a noisy total fits."""
+        at_least = noisy - Fraction(1, 2)  # totals have this lattice's unit
+        score = self.score
+        low, high = self._below(score.null_laws, noisy), self._above(score.null_high_laws, at_least)
+        other = self._above(score.alternative_laws, at_least)
+        both_sides = min(2 * min(low, high), 1.0)
+        if self.upper is None:
+            pvalue, outer = low, min(2 * min(other, self._below(score.alternative_low_laws, noisy)), 1.0)
+        else:
+            pvalue, other = both_sides, max(other, self._below(score.upper_laws, noisy))
+            outer = min(2 * other, 1.0)
+        return pvalue, other, FITTING[both_sides >= EXTREME, outer >= EXTREME]
 
     def plot(self, ax: Axes | None = None, *, release: Release | None = None) -> Axes:
         """The exact law of the noisy statistic under P and under Q, the threshold, and a release of this test."""
@@ -308,19 +380,29 @@ class PrivateTest(Design[Release]):
         public = (
             "records, public" if self.neighbours == "replace" else "records, as expected; their number is not revealed"
         )
+        exact, worst = "exact", []
+        if self.worst_members is not None:
+            exact = "the largest of all members"
+            worst = [
+                Fact("worst_null", self.worst_null, "the hardest member of the null found"),
+                Fact("worst_alternative", self.worst_alternative, "the hardest member of the alternative found"),
+            ]
         return [
             Fact("null", self.null, "the null hypothesis P"),
             Fact("alternative", self.alternative, "the alternative Q"),
             Fact("test", self.name, "the kind of test"),
             Fact("epsilon", self.epsilon, "privacy loss of one run" if self.private else "this test is NOT PRIVATE"),
             Fact("n", self.n, public),
-            Fact("alpha", self.alpha, "type I error: alternative under P; exact"),
-            Fact("beta", self.beta, "type II error: null under Q; exact"),
+            Fact("alpha", self.alpha, f"type I error: alternative under P; {exact}"),
+            Fact("beta", self.beta, f"type II error: null under Q; {exact}"),
+            *worst,
             Fact("advantage", self.advantage, "1 - alpha - beta"),
             Fact("clamp", self.clamp, "least and most of one record, in nats"),
             Fact("noise", self.noise.kind, "added to the total"),
             Fact("noise_sd", self.noise_sd, "its standard deviation"),
-            Fact("threshold", self.threshold, "says null above it, in nats"),
+            Fact("threshold", self.threshold, "says null above it, in nats")
+            if self.upper is None
+            else Fact("thresholds", self.thresholds, "says null between them, in nats"),
             Fact("neighbours", self.neighbours, f"hides {HIDDEN[self.neighbours]}"),
             Fact("max_rows_per_unit", self.max_rows_per_unit, "rows used of one person, all protected"),
         ]
@@ -335,6 +417,7 @@ class PrivateTest(Design[Release]):
             "epsilon": self.epsilon if self.private else "inf",
             **({} if self.budget is None else {"budget": str(self.budget)}),
             **({} if self.worst_members is None else {"worst_members": list(self.worst_members)}),
+            **({} if self.upper is None else {"upper": str(self.upper)}),
             "n": self.n,
             "neighbours": self.neighbours,
             "max_rows_per_unit": self.max_rows_per_unit,
@@ -363,6 +446,7 @@ class PrivateTest(Design[Release]):
             epsilon=epsilon,
             budget=fraction_from_json(document["budget"]) if "budget" in document else None,
             worst_members=_members_from_json(document.get("worst_members")),
+            upper=fraction_from_json(document["upper"]) if "upper" in document else None,
             **fields,
         )
 
@@ -524,6 +608,7 @@ def from_score(
     one of the largest advantage and, for the paper's tests, 0.
     """
     calibrated = threshold is None and (alpha is not None or kind == "tight")
+    uppers: list[Fraction] = []
     if around.kind == "add-remove":
         if calibrated:
             found = centred(score, kind, epsilon, n, alpha, around)
@@ -533,14 +618,27 @@ def from_score(
     else:
         noise, scale, shift = calibrated_noise(kind, score, epsilon, clamp, around.rows), 1, 0
         if calibrated:
-            cutoff = calibrated_cutoff(score, noise, n, alpha)
+            cutoff, *uppers = calibrated_cutoffs(score, noise, n, alpha)
         else:
             cutoff = score.lattice_threshold(threshold or Fraction(0), n)
     null, alternative = pair.null.describe(), pair.alternative.describe()
     rounded = float(epsilon)
     budget = None if rational(rounded) == epsilon else epsilon
     return PrivateTest(
-        kind, score, noise, cutoff, rounded, n, around.kind, null, alternative, around.rows, scale, shift, budget
+        kind,
+        score,
+        noise,
+        cutoff,
+        rounded,
+        n,
+        around.kind,
+        null,
+        alternative,
+        around.rows,
+        scale,
+        shift,
+        budget,
+        upper=uppers[0] if uppers else None,
     )
 
 
@@ -562,13 +660,27 @@ def calibrated_noise(kind: str, score: Score, epsilon: Fraction, clamp: tuple[Nu
     return _noise_class(kind).for_width(epsilon, rows * width, score.step)
 
 
-def calibrated_cutoff(score: Score, noise: Noise, n: int, alpha: float | None) -> Fraction:
-    """The cutoff of the largest advantage, or the largest one whose type I error is at most alpha."""
+def calibrated_cutoffs(score: Score, noise: Noise, n: int, alpha: float | None) -> tuple[Fraction, ...]:
+    """The cutoff of the largest advantage, or the largest one whose type I error is at most alpha.
+
+    Of a two-sided test two of them, between which the decision is "null", with equal tails.
+    """
     score.check_total(n)
+    if not score.upper_laws:
+        if alpha is None:
+            return (Curves(score.support, score.null_law, score.alternative_law, n, noise).best_cutoff(),)
+        rivals = [Curves(score.support, law, score.alternative_law, n, noise) for law in score.null_laws]
+        return (min(rival.cutoff_for_alpha(alpha) for rival in rivals),)
+    below, above = score.alternative_law, score.upper_laws[0]
+
+    def curves(low: Floats, high: Floats) -> TwoSidedCurves:
+        return TwoSidedCurves.of(score.support, low, below, high, above, n, noise)
+
     if alpha is None:
-        return Curves(score.support, score.null_law, score.alternative_law, n, noise).best_cutoff()
-    laws = score.null_laws
-    return min(Curves(score.support, law, score.alternative_law, n, noise).cutoff_for_alpha(alpha) for law in laws)
+        return curves(score.null_law, score.null_high_laws[0]).best_cutoffs()
+    lows = [curves(law, law).low.cutoff_for_alpha(alpha / 2) for law in score.null_laws]
+    highs = [-curves(law, law).high.cutoff_for_alpha(alpha / 2) for law in score.null_high_laws]
+    return min(lows), max(highs)
 
 
 def paper_clamp(pair: Pair, epsilon: Fraction) -> tuple[Number, Number]:
@@ -585,7 +697,7 @@ def unclamped(
     score = whole_score(pair, n)
     noise = NoNoise() if kind == "llr" else Logistic(2 / score.step)
     if alpha is not None and threshold is None:
-        cutoff = calibrated_cutoff(score, noise, n, alpha)
+        (cutoff,) = calibrated_cutoffs(score, noise, n, alpha)
     else:
         cutoff = score.lattice_threshold(threshold or Fraction(0), n)
         if kind == "llr":

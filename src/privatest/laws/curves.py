@@ -23,7 +23,7 @@ from privatest.laws.total import NoisyTotal
 from privatest.privacy import Noise
 from privatest.vectors import Floats, Integers, row_dots
 
-__all__ = ["Curves"]
+__all__ = ["Curves", "TwoSidedCurves"]
 
 _Spectrum = tuple[Floats, list[tuple[Floats, Floats]]]
 """Nodes, and real and imaginary parts of the weighted transform of each law."""
@@ -290,6 +290,10 @@ class Curves:
         top, best = best_of(grid)
         return int(grid[top]), best
 
+    def best_advantage(self) -> float:
+        """The largest advantage of any cutoff."""
+        return self.best_offset()[1]
+
     def best_cutoff(self) -> Fraction:
         """The cutoff of the largest advantage; among those that have it, the one of the most equal errors.
 
@@ -363,6 +367,58 @@ class Curves:
             else:
                 high = middle
         return self.base + low
+
+
+@dataclass(frozen=True, eq=False)
+class TwoSidedCurves:
+    """Error rates of "null while lower < T <= upper", the two tails of the null being of equal probability.
+
+    The type II error is that of not coming out on the alternative's own side.
+
+    Attributes:
+        low: the null against what lies below it.
+        high: the same with all signs changed, against what lies above it.
+    """
+
+    low: Curves
+    high: Curves
+
+    @classmethod
+    def of(
+        cls, support: Integers, lowest: Floats, below: Floats, highest: Floats, above: Floats, n: int, noise: Noise
+    ) -> TwoSidedCurves:
+        """Of the lowest and the highest law of the null, and the laws of the alternatives below and above."""
+        high = Curves(-support[::-1], highest[::-1], above[::-1], n, noise)  # the noise is symmetric
+        return cls(Curves(support, lowest, below, n, noise), high)
+
+    def beta_at(self, alpha: float) -> float:
+        """The larger type II error where each tail has probability alpha/2."""
+        return max(side.beta_at(alpha / 2) for side in (self.low, self.high))
+
+    def cutoffs_for_alpha(self, alpha: float) -> tuple[Fraction, Fraction]:
+        """Lower and upper cutoff: each tail of the null has probability alpha/2 at most."""
+        return self.low.cutoff_for_alpha(alpha / 2), -self.high.cutoff_for_alpha(alpha / 2)
+
+    @cached_property
+    def _best(self) -> tuple[float, float]:
+        """About the best alpha and the advantage there: both errors along each side, between points of a grid."""
+        levels = np.geomspace(1e-7, 0.4, 400)
+        betas = []
+        for side in (self.low, self.high):
+            edge = side._without_infinite[0]._core if side._without_infinite else side._core
+            alphas, powers = side.cdfs(np.linspace(-edge, edge, 4 * _GRID))
+            betas.append(1 - np.interp(levels, alphas, powers))
+        advantages = 1 - 2 * levels - np.maximum(*betas)
+        top = int(np.argmax(advantages))
+        return 2 * float(levels[top]), float(advantages[top])
+
+    def best_advantage(self) -> float:
+        """The largest advantage, to three digits or so."""
+        return self._best[1]
+
+    def best_cutoffs(self) -> tuple[Fraction, Fraction]:
+        """Lower and upper cutoff of about the largest advantage."""
+        return self.cutoffs_for_alpha(self._best[0])
 
 
 def _sliding(levels: Floats, weights: Floats) -> Floats:
