@@ -156,6 +156,11 @@ class Curves:
     def _laws(self) -> tuple[Floats, Floats]:
         return self.null_law, self.alternative_law
 
+    @property
+    def _different_laws(self) -> tuple[Floats, ...]:
+        """Both laws, or the one that is given twice."""
+        return self._laws[:1] if self.null_law is self.alternative_law else self._laws
+
     def cdfs(self, offsets: Floats) -> tuple[Floats, Floats]:
         """(Pr_P[T <= c], Pr_Q[T <= c]) at c = base + unit * offset."""
         if self._without_infinite is not None:
@@ -200,12 +205,12 @@ class Curves:
         t, weights = nodes
         _, _, steps, noise = self._lattice
         shared = noise.characteristic(t) * (weights / (2 * math.pi * np.sin(t / 2)))
-        weighted = []
-        for mean, logs in quick_log_transforms(steps, self._laws, t):
+        weighted: list[tuple[Floats, Floats]] = []
+        for mean, logs in quick_log_transforms(steps, self._different_laws, t):
             turns = float(self.n * Fraction(mean) - self._centre)
             transform = np.exp(self.n * logs + 1j * t * turns) * shared
             weighted.append((transform.real.copy(), transform.imag.copy()))
-        return t, weighted
+        return t, weighted * (2 // len(weighted))
 
     def _nodes(self, farthest: float) -> tuple[Floats, Floats] | None:
         """Nodes and weights of the integral, for offsets up to ``farthest``; None if other peaks matter."""
@@ -244,7 +249,7 @@ class Curves:
         _, _, steps, noise = self._lattice
         most = math.ceil(self._core) + 1
         windows = []
-        for law in self._laws:
+        for law in self._different_laws:
             visited = law > 0
             windows.append(_dense_window(NoisyTotal(steps[visited].astype(np.int64), law[visited], self.n, noise)))
         # The noise's cdf at centre - t + offset, for every total t of either law.
@@ -255,7 +260,7 @@ class Curves:
         for first, weights in windows:
             start = last - (first + len(weights) - 1)
             found.append(_sliding(levels[start : start + 2 * most + len(weights)], weights))
-        return most, found[0], found[1]
+        return most, found[0], found[-1]
 
     def _tabulated(self, offsets: Floats) -> tuple[Floats, Floats]:
         most, null, alternative = self._tables

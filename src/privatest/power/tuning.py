@@ -405,7 +405,8 @@ class Family:
                     return calibrated_cutoffs(made, noise, n, self.goal.alpha)
                 return (made.lattice_threshold(self.threshold or Fraction(0), n),)
 
-            found, *worst = worst_score(question, sides, score, noise, n, cutoffs_of)
+            laws = self.__dict__.setdefault("_laws", {}).setdefault(ends, {})
+            found, *worst = worst_score(question, sides, score, noise, n, cutoffs_of, laws)
             known[ends, n] = found
             self.__dict__.setdefault("_worst", {})[ends, n] = tuple(worst)
         return known[ends, n]

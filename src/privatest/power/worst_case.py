@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
@@ -17,7 +18,7 @@ from privatest.hypotheses.sets import Leaf, Side
 from privatest.laws import Curves
 from privatest.privacy import Noise
 from privatest.scores import Score, clamped_score
-from privatest.scores.score_law import Worst, every_score, score_law, worst_laws
+from privatest.scores.score_law import Known, Worst, every_score, score_law, worst_laws
 from privatest.vectors import Floats, Integers
 
 __all__ = ["Sides", "sides_of", "worst_score"]
@@ -86,12 +87,14 @@ def worst_score(
     noise: Noise,
     n: int,
     cutoffs_of: Callable[[Score], Sequence[Fraction]],
+    known: dict[tuple[Any, ...], Known],
 ) -> tuple[Score, str, str]:
     """The score with the worst laws of both sets, and the worst member found of each.
 
     Args:
         score: made for the sides' pair.
         noise, n: of the test; ``cutoffs_of`` gives its cutoffs for a score with certain laws.
+        known: laws of this score by side and part, kept from one n to the next.
     """
     support = every_score(score)
     nulls = question.null.leaves()
@@ -111,7 +114,10 @@ def worst_score(
             (nulls, "high", high if two else _no_error),
             (sides.above if two else sides.below, "low", (lambda law, high=high: 1 - high(law)) if two else _no_error),  # type: ignore[misc]
         ]
-        worst = [_of_leaves(score, leaves, side, error) for leaves, side, error in asked]
+        worst = [
+            _of_leaves(score, leaves, side, error, [known.setdefault((part, i), {}) for i in range(len(leaves))])
+            for part, (leaves, side, error) in enumerate(asked)
+        ]
         made = _with_laws(score, [[entry.law for entry in found] for found in worst], two)
     null_parts, alternative_parts = ([0, 2], [1, 3]) if two else ([0], [1])
     null, alternative = (
@@ -143,8 +149,11 @@ def _first_guess(score: Score, question: Question, sides: Sides) -> Score:
     return _with_laws(score, [null, alternative, null, alternative], two=False)
 
 
-def _of_leaves(score: Score, leaves: Sequence[Leaf], side: Side, error: Callable[[Floats], float]) -> list[Worst]:
-    found = [entry for leaf in leaves for entry in worst_laws(score, leaf, side, error)]
+def _of_leaves(
+    score: Score, leaves: Sequence[Leaf], side: Side, error: Callable[[Floats], float], known: Sequence[Known]
+) -> list[Worst]:
+    each = (worst_laws(score, leaf, side, error, laws) for leaf, laws in zip(leaves, known, strict=True))
+    found = [entry for entries in each for entry in entries]
     return sorted(found, key=lambda entry: -entry.error)
 
 
