@@ -15,7 +15,7 @@ from privatest.hypotheses.convert import matched
 from privatest.hypotheses.distribution import Distribution, Pair
 from privatest.hypotheses.question import Question, nearest
 from privatest.hypotheses.sets import Leaf, Side
-from privatest.laws import Curves
+from privatest.laws import Curves, NoisyTotal
 from privatest.privacy import Noise
 from privatest.scores import Score, clamped_score
 from privatest.scores.score_law import Known, Worst, every_score, score_law, worst_laws
@@ -162,8 +162,12 @@ def _error(support: Integers, n: int, noise: Noise, cutoff: Fraction, *, upper: 
 
     def error(law: Floats) -> float:
         curves = Curves(support, law, law, n, noise)
-        below = float(curves.cdfs(np.array([float((cutoff - curves.base) / curves.unit)]))[0][0])
-        return 1 - below if upper else below
+        offset = float((cutoff - curves.base) / curves.unit)
+        if curves.everywhere and abs(offset) <= curves.reach:
+            below = float(curves.cdfs(np.array([offset]))[0][0])
+            return 1 - below if upper else below
+        total = NoisyTotal(support, law, n, noise)
+        return total.sf(cutoff) if upper else total.cdf(cutoff)
 
     return error
 
