@@ -117,7 +117,8 @@ QUESTIONS = {
     "/run/change": Question(
         "detect_change",
         f"{_PAIR} {_PAID}",
-        'Locate a change once, charged likewise. ``false_alarm`` allows the answer "no change".',
+        'Locate a change once, charged likewise, or say "no change": ``false_alarm`` bounds how often unchanged data '
+        "are said to have changed. ``assume_change`` takes a change for granted.",
     ),
     "/monitors": Question(
         "Monitor",
@@ -195,7 +196,14 @@ OPTIONS = (
         "false_alarm",
         SHARE,
         RULE,
-        "Allow the answer 'no change'; alarm falsely at most so often.",
+        "Say 'changed' of unchanged data at most so often; 0.05.",
+        "detect /run/change",
+    ),
+    Option(
+        "assume_change",
+        SWITCH,
+        RULE,
+        "Take a change for granted: always name an index, never say 'no change'.",
         "detect /run/change",
     ),
     Option("interval", COUNT, RULE, "Records between two decisions of the monitor.", "monitor"),

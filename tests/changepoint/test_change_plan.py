@@ -38,7 +38,7 @@ def test_the_index_is_that_of_the_first_new_record(method: str, change: int) -> 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_all_new_is_0_and_none_new_is_n(method: str) -> None:
-    plan = design_change(*COINS, epsilon=30, method=method)
+    plan = design_change(*COINS, epsilon=30, method=method, assume_change=True)
     rng = np.random.default_rng(2)
     assert plan.run(series(60, 0), rng=rng).index == 0
     last = plan.run(series(60, 60), rng=rng).index
@@ -46,13 +46,16 @@ def test_all_new_is_0_and_none_new_is_n(method: str) -> None:
     assert last == (60 // plan.block - 1) * plan.block if method == "paper" else last == 60
 
 
+@pytest.mark.parametrize("assume_change", [False, True])
 @pytest.mark.parametrize("method", ["auto", *METHODS])
-def test_what_comes_back(method: str) -> None:
-    point = detect_change(series(300, 150), *COINS, epsilon=1, beta=0.2, method=method, rng=np.random.default_rng(3))
+def test_what_comes_back(method: str, assume_change: bool) -> None:
+    settings: dict[str, Any] = {"epsilon": 1, "beta": 0.2, "method": method, "assume_change": assume_change}
+    point = detect_change(series(300, 150), *COINS, **settings, rng=np.random.default_rng(3))
     assert isinstance(point, ChangePoint)
     assert isinstance(point.index, int)
     assert 0 <= point.index <= 300
-    assert (point.epsilon, point.beta, point.n, point.changed) == (1.0, 0.2, 300, None)
+    assert (point.epsilon, point.beta, point.n, point.changed) == (1.0, 0.2, 300, None if assume_change else True)
+    assert (point.false_alarm is None, point.power is None) == (assume_change, assume_change)
     assert point.method == method or method == "auto"
     assert point.simulated
     assert not point.private
@@ -100,13 +103,16 @@ def test_without_a_generator_the_answer_is_private() -> None:
 @pytest.mark.parametrize("method", METHODS)
 def test_no_change(method: str) -> None:
     rng = np.random.default_rng(4)
-    plan = design_change(*COINS, epsilon=1, n=400, method=method, false_alarm=0.05)
+    plan = design_change(*COINS, epsilon=1, n=400, method=method)
     quiet = plan.run(series(400, 400), rng=rng)
     assert (quiet.changed, quiet.index) == (False, None)
     assert quiet.false_alarm is not None
     assert quiet.false_alarm <= 0.05
     assert "no change" in str(quiet)
-    assert quiet.sentence == "No change was found in 400 records."
+    assert quiet.sentence.startswith("No change was found in 400 records. One that ")
+    assert f" that {plan.accuracy} records or more follow" in quiet.sentence
+    document = json.loads(json.dumps(quiet.to_dict()))
+    assert (document["index"], document["changed"]) == (None, False)
     loud = plan.run(series(400, 200), rng=rng)
     assert loud.changed is True
     assert loud.index is not None
@@ -150,6 +156,8 @@ def test_structure_may_raise() -> None:
     with pytest.raises(InvalidData, match="no order"):
         detect_change({0, 1}, *COINS, epsilon=1)
     with pytest.raises(InvalidData, match="fewer than one block"):
+        detect_change([0, 1], *COINS, epsilon=0.1, assume_change=True)
+    with pytest.raises(Infeasible, match=r"false_alarm=0\.05 \(the default\) cannot be had with n=2 records"):
         detect_change([0, 1], *COINS, epsilon=0.1)
     with pytest.raises((Infeasible, InvalidData)):
         detect_change(series(50, 25), "normal(0, 1)", "normal(0.2, 1)", epsilon=1)
@@ -181,8 +189,9 @@ NORMALS = ("normal(0, 1)", "normal(1, 1)")
 
 @pytest.mark.parametrize("pair", [COINS, NORMALS])
 def test_auto_takes_the_smaller_computed_accuracy(pair: tuple[str, str]) -> None:
-    plan = design_change(*pair, epsilon=1)
-    each = {method: design_change(*pair, epsilon=1, method=method) for method in ("direct", "blocks", "paper")}
+    settings: dict[str, Any] = {"epsilon": 1, "assume_change": True}
+    plan = design_change(*pair, **settings)
+    each = {method: design_change(*pair, **settings, method=method) for method in ("direct", "blocks", "paper")}
     assert {name: each[name].method for name in each} == {name: name for name in each}
     assert plan.accuracy == min(each["direct"].accuracy, each["blocks"].accuracy)
     assert plan.method in plan.compared
@@ -232,38 +241,40 @@ def test_no_change_as_an_answer(method: str) -> None:
     assert 0 < plan.false_alarm <= 0.01
     assert plan.power >= 0.9
     assert plan.threshold is not None
-    assert plan.accuracy > design_change(*COINS, epsilon=1, method=method).accuracy
+    assert plan.accuracy > design_change(*COINS, epsilon=1, method=method, assume_change=True).accuracy
     assert plan.power_after(plan.accuracy) == pytest.approx(plan.power)
     assert plan.power_after(1) <= plan.power_after(3 * plan.accuracy)
     assert plan.power_after(10**9) > 1 - 1e-9
 
 
 def test_a_plan_that_always_names_an_index_has_no_power() -> None:
-    plan = design_change(*COINS, epsilon=1)
-    assert (plan.power, plan.false_alarm, plan.threshold) == (None, None, None)
-    with pytest.raises(InvalidInput, match="false_alarm="):
+    plan = design_change(*COINS, epsilon=1, assume_change=True)
+    assert (plan.power, plan.false_alarm, plan.threshold, plan.assume_change) == (None, None, None, True)
+    with pytest.raises(InvalidInput, match="without assume_change=True"):
         plan.power_after(10)
 
 
 def test_one_sided_supports_and_infinite_ratios() -> None:
-    rare = design_change("bernoulli(0)", "bernoulli(0.1)", epsilon=1)
+    settings: dict[str, Any] = {"epsilon": 1, "assume_change": True}
+    rare = design_change("bernoulli(0)", "bernoulli(0.1)", **settings)
     assert rare.accuracy < 100
-    disjoint = design_change([1.0, 0.0], [0.0, 1.0], epsilon=1)
+    disjoint = design_change([1.0, 0.0], [0.0, 1.0], **settings)
     assert disjoint.accuracy <= 8
-    assert design_change("uniform(0, 1)", "uniform(0.5, 1.5)", epsilon=1).accuracy < 40
+    assert design_change("uniform(0, 1)", "uniform(0.5, 1.5)", **settings).accuracy < 40
 
 
 def test_series_too_short_for_a_block_or_for_the_accuracy() -> None:
-    plan = design_change(*NORMALS, epsilon=0.1)
+    settings: dict[str, Any] = {"epsilon": 0.1, "assume_change": True}
+    plan = design_change(*NORMALS, **settings)
     with pytest.raises(InvalidData, match=rf"has 10 records, fewer than one block of \d+. Pass at least {plan.block}"):
-        design_change(*NORMALS, epsilon=0.1, n=10, method=plan.method)
-    plan = design_change(*NORMALS, epsilon=0.1, method="direct")
+        design_change(*NORMALS, **settings, n=10, method=plan.method)
+    plan = design_change(*NORMALS, **settings, method="direct")
     with pytest.raises(Infeasible, match=rf"within {plan.accuracy} records, and the series has 100"):
-        design_change(*NORMALS, epsilon=0.1, n=100, method="direct")
+        design_change(*NORMALS, **settings, n=100, method="direct")
 
 
 def test_an_accuracy_of_half_the_series_is_said_to_be_no_better_than_its_middle() -> None:
-    plan = design_change(*COINS, epsilon=0.5, n=30)
+    plan = design_change(*COINS, epsilon=0.5, n=30, assume_change=True)
     assert plan.informative is False
     point = plan.run(np.zeros(30), rng=np.random.default_rng(1))
     assert not point.informative
@@ -282,6 +293,26 @@ def test_infeasible_false_alarms_name_the_smallest_epsilon() -> None:
         design_change(*COINS, epsilon=1, n=3, false_alarm=1e-6, method="blocks")
 
 
+def test_assuming_a_change_is_a_remedy_only_where_it_helps() -> None:
+    """So many records are too few to say "no change", and place an index; one fewer says no more than the middle."""
+    certain = design_change(*COINS, epsilon=0.5, assume_change=True)
+    n = 2 * certain.accuracy + 1
+    with pytest.raises(Infeasible, match=rf"assume_change=True places it within {certain.accuracy} records") as caught:
+        design_change(*COINS, epsilon=0.5, n=n)
+    assert f"cannot be had with n={n} records" in str(caught.value)
+    assert design_change(*COINS, epsilon=0.5, n=n, assume_change=True).informative
+    with pytest.raises(Infeasible, match="cannot be had") as caught:
+        design_change(*COINS, epsilon=0.5, n=n - 1)
+    assert "assume_change" not in str(caught.value)
+
+
+def test_what_is_asked_if_nothing_is_said_of_alarms() -> None:
+    default = design_change(*COINS, epsilon=1)
+    assert default == design_change(*COINS, epsilon=1, false_alarm=0.05)
+    assert default != design_change(*COINS, epsilon=1, assume_change=True)
+    assert not default.assume_change
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -290,6 +321,8 @@ def test_infeasible_false_alarms_name_the_smallest_epsilon() -> None:
         ({"epsilon": 1, "beta": 1.5}, r"beta=1.5 must lie in \(0, 1\)"),
         ({"epsilon": 1, "method": "block"}, "Did you mean 'blocks'"),
         ({"epsilon": 1, "false_alarm": 0}, r"false_alarm=0 must lie in \(0, 1\)"),
+        ({"epsilon": 1, "false_alarm": 0.1, "assume_change": True}, "false_alarm=0.1 and assume_change=True exclude"),
+        ({"epsilon": 1, "assume_change": "no"}, "assume_change='no' must be True or False"),
         ({"epsilon": 1, "n": 0}, "n=0 must be a whole number"),
         ({"epsilon": 1, "distance": 0.2}, "Give either the alternative"),
     ],

@@ -33,8 +33,18 @@ from privatest.rational import Number, rational
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["METHODS", "ChangePlan", "check_accuracy", "check_length", "design_change", "detect_change"]
+__all__ = [
+    "FALSE_ALARM",
+    "METHODS",
+    "ChangePlan",
+    "check_accuracy",
+    "check_length",
+    "design_change",
+    "detect_change",
+]
 
+FALSE_ALARM = 0.05
+"""How probably unchanged data are said to have changed, at most, where nothing else is asked."""
 _LARGEST_EPSILON = 64.0
 
 
@@ -54,9 +64,18 @@ def check_length(design: Detection, n: int) -> None:
 
 
 def check_accuracy(
-    design: Detection, n: int | None, beta: float, false_alarm: float | None, again: Callable[[Fraction], Detection]
+    design: Detection,
+    n: int | None,
+    beta: float,
+    false_alarm: float | None,
+    again: Callable[[Fraction], Detection],
+    assuming: Callable[[], Detection],
 ) -> None:
-    """Refuse a false-alarm target that would make changes anywhere in the series pass unseen too often."""
+    """Refuse a false-alarm target that would make changes anywhere in the series pass unseen too often.
+
+    ``again`` gives the same detector at another epsilon, ``assuming`` the one at this epsilon that takes a change for
+    granted: both are looked at for the remedies only, and only those that help are named.
+    """
     if design.accuracy is not None and (false_alarm is None or n is None or 2 * design.accuracy <= n):
         return
     if false_alarm is None:
@@ -68,9 +87,21 @@ def check_accuracy(
     length = "any length" if n is None else f"n={n} records"
     remedy = f"the smallest epsilon that does is about {epsilon:g}" if epsilon else "no epsilon does"
     needed = "" if design.accuracy is None else f" At this epsilon at least {2 * design.accuracy} records are needed."
+    said = " (the default)" if false_alarm == FALSE_ALARM else ""
     raise Infeasible(
-        f"false_alarm={false_alarm:g} cannot be had with {length} at epsilon={float(design.epsilon):g}: a change in "
-        f"the middle would be missed or misplaced with probability above beta={beta:g}; {remedy}.{needed}"
+        f"false_alarm={false_alarm:g}{said} cannot be had with {length} at epsilon={float(design.epsilon):g}: a change "
+        f"in the middle would be missed or misplaced with probability above beta={beta:g}; {remedy}.{needed}"
+        f"{_if_assumed(assuming(), n, beta)}"
+    )
+
+
+def _if_assumed(design: Detection, n: int | None, beta: float) -> str:
+    """What assume_change=True would give, where it tells more than that the change lies somewhere in the series."""
+    if design.accuracy is None or n is None or n < design.block or 2 * design.accuracy >= n:
+        return ""
+    return (
+        f" Where it is certain that there was a change, assume_change=True places it within {design.accuracy} records "
+        f"with probability {1 - beta:g}."
     )
 
 
@@ -116,7 +147,8 @@ class ChangePlan(Design[ChangePoint]):
         n: number of records, or None for any.
         block: records in a block (a block's sum or bit is released), or between two candidates of "direct".
         clamp: the least and the most that one record's log-likelihood ratio counts.
-        false_alarm: bound on the probability of "changed" when nothing changed, or None if "no change" is no answer.
+        false_alarm: bound on the probability of "changed" when nothing changed, or None if "no change" is no answer
+            (``assume_change``).
         threshold: what the largest suffix sum of the blocks' votes must exceed for "changed", in their units.
         power: bound from below on the probability of "changed" for changes at least ``accuracy`` from the end.
         runs: simulations (of the laws of scores, seeded) behind the accuracy; 0: computed exactly.
@@ -148,6 +180,11 @@ class ChangePlan(Design[ChangePoint]):
     _design: Detection = field(repr=False, compare=False)
 
     @property
+    def assume_change(self) -> bool:
+        """Whether a change is taken for granted, so that an index is always named."""
+        return self.false_alarm is None
+
+    @property
     def informative(self) -> bool | None:
         """Whether the accuracy says more than that the change lies somewhere in the series; None without n."""
         return None if self.n is None else 2 * self.accuracy < self.n
@@ -156,7 +193,9 @@ class ChangePlan(Design[ChangePoint]):
         """Bound from below on the probability of "changed" when this many records follow the change."""
         missed = self._design.missed(np.array([records], dtype=np.int64))
         if missed is None:
-            raise InvalidInput("This plan always names an index. Plan with false_alarm= to let it say 'no change'.")
+            raise InvalidInput(
+                "This plan always names an index. Plan without assume_change=True, to allow 'no change'."
+            )
         return 1.0 - float(missed[0])
 
     @property
@@ -284,6 +323,7 @@ def design_change(
     beta: float = 0.1,
     method: str = "auto",
     false_alarm: float | None = None,
+    assume_change: bool = False,
 ) -> ChangePlan:
     """The detector that :func:`detect_change` would run, and how well it does. No data are needed.
 
@@ -296,19 +336,23 @@ def design_change(
         method: "direct" (exponential mechanism over suffix sums of the clamped score), "blocks" (noisy block sums, and
             the median of the posterior given them), "paper" (the paper's reduction: a test on each block, and the
             argmin of suffix sums of bits), or "auto": of the first two, whichever has the smaller computed accuracy.
-        false_alarm: allow the answer "no change", and say "changed" of unchanged data with at most this probability.
-            Blocks decide that from the sums they release anyway; "direct" has to spend half of epsilon on it, so
-            "auto" is then "blocks".
+        false_alarm: say "changed" of unchanged data with at most this probability, 0.05 if nothing is said; else the
+            answer is "no change". Blocks decide that from the sums they release anyway; "direct" has to spend half
+            of epsilon on it, so "auto" is then "blocks".
+        assume_change: take it for granted that there was a change, as the paper does: an index is always named, also
+            of data that never changed, and is more accurate where there was one. Excludes ``false_alarm``.
 
     >>> plan = design_change("bernoulli(0.2)", "bernoulli(0.8)", epsilon=1)
-    >>> plan.method, plan.accuracy <= 10
-    ('blocks', True)
+    >>> plan.method, plan.accuracy <= 20, plan.false_alarm <= 0.05, plan.power >= 0.9
+    ('blocks', True, True, True)
+    >>> certain = design_change("bernoulli(0.2)", "bernoulli(0.8)", epsilon=1, assume_change=True)
+    >>> certain.accuracy < plan.accuracy, certain.false_alarm
+    (True, None)
     """
     budget = _validate.positive(epsilon=epsilon, remedy="Typical values lie between 0.1 and 2.")
     beta = _validate.probability(beta=beta)
     _validate.choice(METHODS, method=method)
-    if false_alarm is not None:
-        false_alarm = _validate.probability(false_alarm=false_alarm)
+    false_alarm = _false_alarm(false_alarm, assume_change)
     if n is not None:
         n = _validate.positive_integer(n=n)
     if (alternative is None) == (distance is None):
@@ -319,7 +363,11 @@ def design_change(
     make = _maker(null, alternative, distance, beta, method, false_alarm)
     found = make(budget)
     best = min(found, key=_size)
-    check_accuracy(best, n, beta, false_alarm, lambda other: min(make(other), key=_size))
+
+    def assuming() -> Detection:
+        return min(_maker(null, alternative, distance, beta, method, None)(budget), key=_size)
+
+    check_accuracy(best, n, beta, false_alarm, lambda other: min(make(other), key=_size), assuming)
     if n is not None:
         check_length(best, n)
     assert best.accuracy is not None
@@ -341,6 +389,20 @@ def design_change(
         alternative=best.alternative,
         _design=best,
     )
+
+
+def _false_alarm(false_alarm: float | None, assume_change: bool) -> float | None:
+    """The target that is meant: None where a change is taken for granted."""
+    if not isinstance(assume_change, bool | np.bool_):
+        raise InvalidInput(f"assume_change={shown(assume_change)} must be True or False.")
+    if not assume_change:
+        return FALSE_ALARM if false_alarm is None else _validate.probability(false_alarm=false_alarm)
+    if false_alarm is not None:
+        raise InvalidInput(
+            f"false_alarm={shown(false_alarm)} and assume_change=True exclude each other: where a change is taken for "
+            "granted, no alarm is false. Leave one of them out."
+        )
+    return None
 
 
 def _maker(
@@ -372,6 +434,7 @@ def detect_change(
     beta: float = 0.1,
     method: str = "auto",
     false_alarm: float | None = None,
+    assume_change: bool = False,
     column: str | None = None,
     order: str | None = None,
     ledger: Any = None,
@@ -381,12 +444,13 @@ def detect_change(
 ) -> ChangePoint:
     """Where data in order of time changed from P (``null``) to Q (``alternative``), with epsilon-privacy.
 
-    The index is that of the first record of the new regime, counted from 0. What is guaranteed: :class:`ChangePoint`.
+    The index is that of the first record of the new regime, counted from 0; None where the answer is "no change", as it
+    may be unless ``assume_change=True`` takes a change for granted. What is guaranteed: :class:`ChangePoint`.
 
     Args:
         data: array, list, pandas/polars/pyarrow column, a data frame, file, SQL table or Spark DataFrame together with
             ``column``; in order of time, or in that of the column ``order``.
-        null, alternative, distance, epsilon, beta, method, false_alarm: as for :func:`design_change`.
+        null, alternative, distance, epsilon, beta, method, false_alarm, assume_change: as for :func:`design_change`.
         column: which column holds the records.
         order: which column gives the order of time; None where the records lie in that order.
         ledger, dataset, request: charge epsilon to the data set's budget before anything is computed. The same
@@ -397,7 +461,10 @@ def detect_change(
     >>> data = [0, 0, 1, 0, 0] * 30 + [1, 1, 1, 0, 1] * 30
     >>> found = detect_change(data, "bernoulli(0.2)", "bernoulli(0.8)", epsilon=2, rng=np.random.default_rng(2))
     >>> abs(found.index - 150) <= found.accuracy, found.changed, found.simulated
-    (True, None, True)
+    (True, True, True)
+    >>> quiet = detect_change(data[:150], "bernoulli(0.2)", "bernoulli(0.8)", epsilon=2, rng=np.random.default_rng(2))
+    >>> quiet.index, quiet.changed
+    (None, False)
     """
     records = open_for(ORDERED, data, column=column, order=order)
     n = records.count()
@@ -412,6 +479,7 @@ def detect_change(
         beta=beta,
         method=method,
         false_alarm=false_alarm,
+        assume_change=assume_change,
     )
     where = {"column": column, "order": order}
     return plan.run_opened(records, data, where, ledger=ledger, dataset=dataset, request=request, rng=rng)

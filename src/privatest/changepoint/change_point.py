@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from privatest.charge import Receipt
 from privatest.decision.design import Outcome
-from privatest.markup import Fact, Told
+from privatest.markup import Fact, Told, short
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,7 +30,7 @@ class ChangePoint(Outcome):
         index: see above; None when the answer is "no change".
         accuracy: see above, in records; computed from P, Q and epsilon, never from the data.
         beta: see above.
-        changed: False for "no change"; None where that was not asked (``false_alarm`` not given).
+        changed: False for "no change"; None where that was not asked (``assume_change=True``).
         epsilon: privacy loss of this answer, all of it.
         method: "direct", "blocks", "paper", or "fit" for an unknown alternative.
         n: number of records, which is public.
@@ -81,7 +81,13 @@ class ChangePoint(Outcome):
     def sentence(self) -> str:
         """Where, or that nothing changed, and how surely."""
         if self.changed is False:
-            return f"No change was found in {self.n} records."
+            quiet = f"No change was found in {self.n} records."
+            if self.power is None:
+                return quiet
+            return (
+                f"{quiet} One that {self.accuracy} records or more follow would have been found with probability "
+                f"{short(self.power, 3)} or more."
+            )
         return (
             f"The records changed at index {self.index} of {self.n}, give or take {self.accuracy} records: if there "
             f"was one change, at least so far from both ends, this is right with probability {1 - self.beta:g} or more."
@@ -90,9 +96,11 @@ class ChangePoint(Outcome):
     def facts(self) -> list[Fact]:
         """What left the data, what is promised of it, and what it cost."""
         better = "better than naming the middle" if self.informative else "no better than naming the middle"
-        where = "no change" if self.changed is False else self.index
+        where, first = self.index, "the first record of the new regime, counted from 0"
         return [
-            Fact("index", where, "the first record of the new regime, counted from 0"),
+            Fact(
+                "index", *(("no change", "no record begins a new regime") if self.changed is False else (where, first))
+            ),
             Fact("changed", self.changed, "whether there was a change at all"),
             Fact("accuracy", self.accuracy, f"records or better, with probability {1 - self.beta:g}"),
             Fact("informative", self.informative, better),

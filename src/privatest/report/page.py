@@ -115,8 +115,11 @@ def command(kind: str, question: dict[str, Any]) -> str:
         value = question.get(name)
         if value is None:
             continue
+        if value is False:
+            continue
         words.append(questions.flag(name))
-        words.append(",".join(map(_value, value)) if isinstance(value, list) else str(value))
+        if value is not True:
+            words.append(",".join(map(_value, value)) if isinstance(value, list) else str(value))
     return shlex.join(words)
 
 
