@@ -220,6 +220,13 @@ OPTIONS = (
     Option("unit", NAME, WHERE, "The column that says whose row it is.", "test"),
     Option("order", NAME, WHERE, "The column that gives the order of time.", "detect /run/change"),
     Option(
+        "public_order",
+        SWITCH,
+        WHERE,
+        "The order's values are public: name the one at the change, too.",
+        "detect /run/change",
+    ),
+    Option(
         "ledger",
         LEDGER,
         PAYER,

@@ -63,7 +63,8 @@ def test_what_comes_back(method: str, assume_change: bool) -> None:
     assert document["index"] == point.index
     assert document["private"] is False
     known = (
-        "index accuracy beta changed epsilon method n false_alarm power neighbours simulated block sums receipt design"
+        "index accuracy beta changed epsilon method n false_alarm power neighbours simulated block sums order_value "
+        "order_range receipt design"
     )
     assert {field.name for field in fields(point)} == set(known.split())
     assert "SIMULATED" in str(point)

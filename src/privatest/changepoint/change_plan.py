@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -22,7 +22,7 @@ from privatest.documents import (
     texts_from_json,
     wholes_from_json,
 )
-from privatest.engines.protocol import ORDERED, Need, Records
+from privatest.engines.protocol import ORDERED, Need, OrderTeller, Records
 from privatest.engines.sources import open_for
 from privatest.errors import Infeasible, InvalidData, InvalidInput, shown
 from privatest.hypotheses import make_pair
@@ -38,6 +38,7 @@ __all__ = [
     "METHODS",
     "ChangePlan",
     "check_accuracy",
+    "check_declaration",
     "check_length",
     "design_change",
     "detect_change",
@@ -178,6 +179,7 @@ class ChangePlan(Design[ChangePoint]):
     null: str
     alternative: str
     _design: Detection = field(repr=False, compare=False)
+    _public: bool = field(default=False, repr=False, compare=False)  # of one run: whether the order's values are public
 
     @property
     def assume_change(self) -> bool:
@@ -217,8 +219,43 @@ class ChangePlan(Design[ChangePoint]):
         """The plan's settings, and the scores or the test where the descriptions of P and Q leave them open."""
         return {"change": self._settings(), **self._design.question()}
 
-    def _named(self, where: Mapping[str, str | None]) -> dict[str, str | None]:
-        return {"column": where["column"], "order": where["order"]}
+    def _named(self, where: Mapping[str, str | None]) -> dict[str, Any]:
+        declared = {"public_order": True} if self._public else {}
+        return {"column": where["column"], "order": where["order"], **declared}
+
+    def run(
+        self,
+        data: Any,
+        *,
+        column: str | None = None,
+        unit: str | None = None,
+        order: str | None = None,
+        public_order: bool = False,
+        ledger: Any = None,
+        dataset: str | None = None,
+        request: str | None = None,
+        rng: np.random.Generator | None = None,
+    ) -> ChangePoint:
+        """Run it once on data in order of time, or in that of the column ``order``.
+
+        Args:
+            data, column, ledger, dataset, request, rng: as for every design.
+            unit: refused, see there.
+            order: which column gives the order of time; None where the records lie in that order.
+            public_order: declare the values of that column public, such as the days on which records arrive one by
+                one. The answer then also names them, at the index and at the ends of its accuracy: ``order_value``
+                and ``order_range``. They are looked up at the index that was released, in a column that is the same
+                whatever the records hold, so they cost no privacy if the declaration is true. Without it nothing of
+                the order's values leaves the data.
+        """
+        plan = self.declaring(order, public_order)
+        where = {"column": column, "unit": unit, "order": order}
+        return plan.run_opened(None, data, where, ledger=ledger, dataset=dataset, request=request, rng=rng)
+
+    def declaring(self, order: str | None, public_order: bool) -> ChangePlan:
+        """The plan for one run in the order of a column, whose values are public or are not."""
+        check_declaration(order, public_order)
+        return replace(self, _public=bool(public_order))
 
     def check(self, records: Records, *, charging: bool) -> None:
         """Number, type and, where a charge follows, ties: without one the sums refuse them."""
@@ -226,6 +263,11 @@ class ChangePlan(Design[ChangePoint]):
         if self.n is not None and n != self.n:
             raise InvalidData(f"The data have {n} records, the plan is for n={self.n}. Plan with n={n}, or without n.")
         check_length(self._design, n)
+        if self._public and not (isinstance(records, OrderTeller) and records.tells_order):
+            raise InvalidData(
+                "public_order=True cannot be kept here: this source sorts by the column order, but does not hand its "
+                "values over as they are. Leave public_order out."
+            )
         self._design.check(records)
         if charging:
             records.check_ends(self._design.detector.ends(n))
@@ -251,6 +293,7 @@ class ChangePlan(Design[ChangePoint]):
             simulated=simulated,
             block=None if self.method == "direct" else self.block,
             sums=sums,
+            **(_told(records, index, self.accuracy, n) if self._public else {}),
         )
 
     def plot(self, ax: Axes | None = None) -> Axes:
@@ -311,6 +354,27 @@ class ChangePlan(Design[ChangePoint]):
 
     def __hash__(self) -> int:
         return hash((self.method, self.accuracy, self.epsilon, self.block, self.null, self.alternative))
+
+
+def check_declaration(order: str | None, public_order: bool) -> None:
+    """Refuse a declaration about no column."""
+    if not isinstance(public_order, bool | np.bool_):
+        raise InvalidInput(f"public_order={shown(public_order)} must be True or False.")
+    if public_order and order is None:
+        raise InvalidInput(
+            "public_order=True was given without order=: it declares the values of that column public. Name the column "
+            "that gives the order of time, order=..., or leave public_order out."
+        )
+
+
+def _told(records: Records, index: int | None, accuracy: int, n: int) -> dict[str, Any]:
+    """The values of a public order at an index that was released, and at the ends of its accuracy."""
+    if index is None:
+        return {}
+    assert isinstance(records, OrderTeller)
+    places = [min(index, n - 1), max(index - accuracy, 0), min(index + accuracy, n - 1)]
+    value, first, last = records.order_values(places)
+    return {"order_value": value if index < n else None, "order_range": (first, last)}
 
 
 def design_change(
@@ -437,6 +501,7 @@ def detect_change(
     assume_change: bool = False,
     column: str | None = None,
     order: str | None = None,
+    public_order: bool = False,
     ledger: Any = None,
     dataset: str | None = None,
     request: str | None = None,
@@ -453,6 +518,8 @@ def detect_change(
         null, alternative, distance, epsilon, beta, method, false_alarm, assume_change: as for :func:`design_change`.
         column: which column holds the records.
         order: which column gives the order of time; None where the records lie in that order.
+        public_order: declare the values of that column public: the answer then names the one at the change too
+            (``order_value``), as :meth:`ChangePlan.run` explains.
         ledger, dataset, request: charge epsilon to the data set's budget before anything is computed. The same
             request again returns the same answer, free of charge.
         rng: only for simulations: a seeded generator in place of the operating system's randomness. The answer
@@ -466,6 +533,7 @@ def detect_change(
     >>> quiet.index, quiet.changed
     (None, False)
     """
+    check_declaration(order, public_order)
     records = open_for(ORDERED, data, column=column, order=order)
     n = records.count()
     if n == 0:
@@ -482,4 +550,5 @@ def detect_change(
         assume_change=assume_change,
     )
     where = {"column": column, "order": order}
+    plan = plan.declaring(order, public_order)
     return plan.run_opened(records, data, where, ledger=ledger, dataset=dataset, request=request, rng=rng)
