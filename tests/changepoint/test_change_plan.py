@@ -8,14 +8,18 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import fields
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
 
+import privatest as pt
+from privatest import engines
 from privatest.changepoint import ChangePlan, ChangePoint, design_change, detect_change
-from privatest.errors import Infeasible, InvalidData, InvalidInput
+from privatest.errors import Infeasible, InvalidData, InvalidInput, RequestConflict
 
 COINS = ("bernoulli(0.2)", "bernoulli(0.8)")
 METHODS = ("direct", "blocks", "paper")
@@ -345,3 +349,112 @@ def test_plans_are_frozen() -> None:
     assert isinstance(plan, ChangePlan)
     with pytest.raises(AttributeError):
         plan.accuracy = 1  # type: ignore[misc]
+
+
+YEARS = {"year": lambda i: 73_000_001 + i, "text": lambda i: f"Ming {73_000_001 + i}", "day": lambda i: FIRST + i}
+FIRST = np.datetime64("7301-01-01")
+
+
+def dated(n: int, change: int, order: str) -> pd.DataFrame:
+    """A clean series whose rows do not lie in the order of their years."""
+    frame = pd.DataFrame({"x": series(n, change), order: [YEARS[order](i) for i in range(n)]})
+    return frame.iloc[np.random.default_rng(1).permutation(n)]
+
+
+@pytest.mark.parametrize("order", YEARS)
+@pytest.mark.parametrize("method", METHODS)
+def test_a_public_order_names_the_year_of_the_change(method: str, order: str) -> None:
+    plan = design_change(*COINS, epsilon=30, method=method, assume_change=True)
+    point = plan.run(dated(200, 120, order), column="x", order=order, public_order=True, rng=rng_of(1))
+    accuracy = plan.accuracy
+    assert point.index is not None
+    told = [YEARS[order](i) for i in (point.index, point.index - accuracy, point.index + accuracy)]
+    told = [str(value) if order == "day" else value for value in told]
+    assert [point.order_value, *(point.order_range or ())] == told
+    assert f" ({told[0]}) of 200, give or take {accuracy} records ({told[1]} to {told[2]}): " in point.sentence
+    assert str(told[0]) in str(point)
+    assert str(told[0]) in point.plot().get_title(loc="left")
+    document = json.loads(json.dumps(point.to_dict()))
+    assert (document["order_value"], document["order_range"]) == (told[0], told[1:])
+    assert ChangePoint.from_dict(document) == point
+
+
+@pytest.mark.parametrize("order", YEARS)
+@pytest.mark.parametrize("method", METHODS)
+def test_without_the_declaration_nothing_of_the_order_leaves_the_data(method: str, order: str, tmp_path: Path) -> None:
+    """A year is a record's own unless somebody says otherwise: not in a value, a sentence, a picture or the ledger."""
+    data = dated(200, 120, order)
+    with pt.Ledger(tmp_path / "ledger.db") as ledger:
+        ledger.grant("claims", epsilon=9)
+        paying: dict[str, Any] = {"ledger": ledger, "dataset": "claims", "request": "r"}
+        point = detect_change(data, *COINS, epsilon=2, method=method, column="x", order=order, **paying)
+        noted = [repr(entry.release) for entry in ledger.history("claims")]
+    assert (point.order_value, point.order_range) == (None, None)
+    shown = [repr(point), str(point), point.sentence, json.dumps(point.to_dict()), point._repr_html_(), *noted]
+    axes = point.plot()
+    shown += [axes.get_title(loc="left"), *(text.get_text() for text in axes.get_xticklabels())]
+    assert "730" not in " ".join(shown)  # as every year and day begins, and no other number here does
+    again = detect_change(data, *COINS, epsilon=2, column="x", order=order, public_order=True)
+    assert "730" in str(again)  # the check can fail
+
+
+def test_no_change_names_no_year() -> None:
+    point = detect_change(
+        dated(300, 300, "year"), *COINS, epsilon=2, column="x", order="year", public_order=True, rng=rng_of(1)
+    )
+    assert (point.changed, point.order_value, point.order_range) == (False, None, None)
+
+
+def rng_of(seed: int) -> np.random.Generator:
+    return np.random.default_rng(seed)
+
+
+def test_an_index_behind_the_last_record_has_no_year() -> None:
+    plan = design_change(*COINS, epsilon=30, assume_change=True)
+    point = plan.run(dated(60, 60, "year"), column="x", order="year", public_order=True, rng=rng_of(2))
+    assert (point.index, point.order_value) == (60, None)
+    assert point.order_range == (73_000_061 - plan.accuracy, 73_000_060)
+
+
+def test_a_declaration_needs_an_order_that_can_be_told(tmp_path: Path) -> None:
+    data, plan = dated(200, 120, "year"), design_change(*COINS, epsilon=2)
+    for call in (plan.run, lambda data, **words: detect_change(data, *COINS, epsilon=2, **words)):
+        with pytest.raises(InvalidInput, match="public_order=True was given without order="):
+            call(data, column="x", public_order=True)
+        with pytest.raises(InvalidInput, match="public_order='yes' must be True or False"):
+            call(data, column="x", order="year", public_order="yes")
+    untold = engines.open_source(data, column="x", order="year")
+
+    class Untold(type(untold)):  # type: ignore[misc]
+        tells_order = False
+
+    with pt.Ledger(tmp_path / "ledger.db") as ledger:
+        ledger.grant("claims", epsilon=9)
+        where = {"column": "x", "order": "year"}
+        paying: dict[str, Any] = {"ledger": ledger, "dataset": "claims", "request": "r", "rng": None}
+        with pytest.raises(InvalidData, match="public_order=True cannot be kept here"):
+            plan.declaring("year", True).run_opened(Untold(untold.stream, "year"), data, where, **paying)  # type: ignore[attr-defined]
+        assert ledger.spent("claims") == 0
+
+
+def test_equal_years_at_a_blocks_end_are_refused_as_ever() -> None:
+    data = dated(200, 120, "year")
+    data["year"] = data["year"] // 50
+    with pytest.raises(InvalidData, match="does not order the records"):
+        detect_change(data, *COINS, epsilon=2, column="x", order="year", public_order=True)
+
+
+def test_a_recorded_answer_has_the_year_and_the_declaration_is_part_of_the_question(tmp_path: Path) -> None:
+    data = dated(200, 120, "year")
+    with pt.Ledger(tmp_path / "ledger.db") as ledger:
+        ledger.grant("claims", epsilon=9)
+        words: dict[str, Any] = {"epsilon": 2, "column": "x", "order": "year", "ledger": ledger, "dataset": "claims"}
+        first = detect_change(data, *COINS, **words, request="r", public_order=True)
+        again = detect_change(data, *COINS, **words, request="r", public_order=True)
+        assert again.replayed is not None
+        assert (again.order_value, again.order_range) == (first.order_value, first.order_range)
+        assert isinstance(again.order_value, int)
+        with pytest.raises(RequestConflict, match="public_order"):
+            detect_change(data, *COINS, **words, request="r")
+        assert ledger.spent("claims") == 2
+        assert first.design.run(data, column="x", order="year").order_value is None  # of one run, not of the plan

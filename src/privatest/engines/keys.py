@@ -24,6 +24,8 @@ __all__ = ["Coder", "Keys", "keys_at", "keys_of_array", "keys_of_objects", "plai
 
 Truths = npt.NDArray[np.bool_]
 
+# The time of day in a text of ISO form.
+CLOCK = re.compile(r"(?P<clock>[0-9]{2}:[0-9]{2}(:[0-9]{2})?)(?P<fraction>\.[0-9]*)?(?P<zone>Z|[+-][0-9:]+|)", re.ASCII)
 # Of a text that is a key no more characters are told.
 LONGEST = 200
 # An ordinary decimal number in text, as CSV files hold it.
@@ -149,7 +151,8 @@ def _told(keys: Keys, row: int) -> int | float | str | None:
     if keys.distinct is not None:
         return plain_key(keys.distinct[int(value)], loose=keys.loose)
     if keys.times:
-        return plain_time(str(np.int64(value).view(keys.times))) + keys.zone
+        text = str(np.int64(value).view(keys.times))
+        return plain_time(text + keys.zone) if keys.times.startswith("datetime") else text
     return plain_key(value.item())
 
 
@@ -191,10 +194,13 @@ def plain_time(text: str) -> str:
     ('2009-03-01', '2009-03-01T12:30:00.25')
     """
     day, _, hour = text.strip().replace(" ", "T", 1).partition("T")
-    hour += ":00" if re.search(r"[+-][0-9]{2}$", hour) else ""  # a zone of whole hours, as databases write it
-    if "." in hour and not re.search("[^0-9.:]", hour):
-        hour = hour.rstrip("0").rstrip(".")
-    return day if hour in ("", "00:00:00", "00:00") else f"{day}T{hour}"
+    found = CLOCK.fullmatch(hour)
+    if found is None:
+        return text.strip()
+    clock, fraction, zone = found["clock"], (found["fraction"] or "").rstrip("0").rstrip("."), found["zone"]
+    if not zone and not fraction and clock in ("00:00", "00:00:00"):
+        return day
+    return f"{day}T{clock}{fraction}{zone}{':00' if len(zone) == 3 else ''}"  # of whole hours, as databases write it
 
 
 def _codes(parts: Sequence[Keys], values: Sequence[Integers]) -> list[Integers]:
