@@ -43,7 +43,7 @@ SOURCES = Kind("texts", "SOURCE")
 DATA = Kind("text", "DATA")  # the command's argument
 LINES = Kind("text", "FILE")  # likewise
 PLACE = Kind("a place")  # a file of the studio's folder, or an upload
-SWITCH = Kind("yes or no")
+SWITCH = Kind("true or false")
 
 # What becomes of an option.
 RULE = "rule"  # an argument of the function that designs or answers
