@@ -353,7 +353,7 @@ def test_plans_are_frozen() -> None:
 
 # Years that no other number or text in a release can be taken for.
 ZERO, FIRST = 7_300_000_000_000_001, np.datetime64("7301-01-01")
-YEARS = {"year": lambda i: ZERO + i, "text": lambda i: f"Ming {i}", "day": lambda i: FIRST + i}
+YEARS = {"year": lambda i: ZERO + i, "text": lambda i: f"Ming {i:04d}", "day": lambda i: FIRST + i}
 TRACES = ("7300000000", "7,300,000,000", "7.3e+15", "Ming", "7301-0")
 
 
