@@ -250,7 +250,8 @@ class ChangePlan(Design[ChangePoint]):
         """
         plan = self.declaring(order, public_order)
         where = {"column": column, "unit": unit, "order": order}
-        return plan.run_opened(None, data, where, ledger=ledger, dataset=dataset, request=request, rng=rng)
+        found = plan.run_opened(None, data, where, ledger=ledger, dataset=dataset, request=request, rng=rng)
+        return replace(found, design=self)
 
     def declaring(self, order: str | None, public_order: bool) -> ChangePlan:
         """The plan for one run in the order of a column, whose values are public or are not."""
@@ -550,5 +551,6 @@ def detect_change(
         assume_change=assume_change,
     )
     where = {"column": column, "order": order}
-    plan = plan.declaring(order, public_order)
-    return plan.run_opened(records, data, where, ledger=ledger, dataset=dataset, request=request, rng=rng)
+    declared = plan.declaring(order, public_order)
+    found = declared.run_opened(records, data, where, ledger=ledger, dataset=dataset, request=request, rng=rng)
+    return replace(found, design=plan)
