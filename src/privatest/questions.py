@@ -43,7 +43,7 @@ SOURCES = Kind("texts", "SOURCE")
 DATA = Kind("text", "DATA")  # the command's argument
 LINES = Kind("text", "FILE")  # likewise
 PLACE = Kind("a place")  # a file of the studio's folder, or an upload
-SWITCH = Kind("yes or no")
+SWITCH = Kind("true or false")
 
 # What becomes of an option.
 RULE = "rule"  # an argument of the function that designs or answers
@@ -117,7 +117,8 @@ QUESTIONS = {
     "/run/change": Question(
         "detect_change",
         f"{_PAIR} {_PAID}",
-        'Locate a change once, charged likewise. ``false_alarm`` allows the answer "no change".',
+        'Locate a change once, charged likewise, or say "no change": ``false_alarm`` bounds how often unchanged data '
+        "are said to have changed. ``assume_change`` takes a change for granted.",
     ),
     "/monitors": Question(
         "Monitor",
@@ -195,7 +196,14 @@ OPTIONS = (
         "false_alarm",
         SHARE,
         RULE,
-        "Allow the answer 'no change'; alarm falsely at most so often.",
+        "Say 'changed' of unchanged data at most so often; 0.05.",
+        "detect /run/change",
+    ),
+    Option(
+        "assume_change",
+        SWITCH,
+        RULE,
+        "Take a change for granted: always name an index, never say 'no change'.",
         "detect /run/change",
     ),
     Option("interval", COUNT, RULE, "Records between two decisions of the monitor.", "monitor"),
@@ -211,6 +219,13 @@ OPTIONS = (
     Option("column", NAME, WHERE, "The column that holds the records.", f"{_RUNS} {_ON_DATA}"),
     Option("unit", NAME, WHERE, "The column that says whose row it is.", "test"),
     Option("order", NAME, WHERE, "The column that gives the order of time.", "detect /run/change"),
+    Option(
+        "public_order",
+        SWITCH,
+        WHERE,
+        "The order's values are public: name the one at the change, too.",
+        "detect /run/change",
+    ),
     Option(
         "ledger",
         LEDGER,

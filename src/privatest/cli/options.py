@@ -37,6 +37,7 @@ __all__ = [
     "check_written",
     "need",
     "one_of",
+    "one_rule",
     "read_problem",
     "signature",
     "write_problem",
@@ -109,7 +110,7 @@ def asked_of(command: str, given: Given, needs: str | None = None) -> dict[str, 
         found = read_problem(given["problem"])
         asked = {name: value for name, value in found.items() if kinds.get(name) is questions.KEYS[name]}
     settings = [option.name for option in questions.options(command) if option.role != questions.MANNER]
-    asked |= {name: given[name] for name in settings if given[name] is not None}
+    asked |= {name: given[name] for name in settings if given[name] is not None and given[name] is not False}
     if isinstance(asked.get("clamp"), str):
         asked["clamp"] = _clamp(asked["clamp"])
     return need(asked, *(questions.QUESTIONS[command].needs if needs is None else needs).split())
@@ -136,6 +137,16 @@ def one_of(settings: dict[str, Any], given: Given) -> dict[str, Any]:
             settings.pop("distance", None)
     elif given["alternative"] is None:
         settings.pop("alternative", None)
+    return settings
+
+
+def one_rule(settings: dict[str, Any], given: Given) -> dict[str, Any]:
+    """A bound on false alarms or a change taken for granted: the command line's replaces that of the problem file."""
+    if given["false_alarm"] is None:
+        if given["assume_change"]:
+            settings.pop("false_alarm", None)
+    elif not given["assume_change"]:
+        settings.pop("assume_change", None)
     return settings
 
 
@@ -207,9 +218,9 @@ def _parsed(path: str) -> dict[str, Any]:
 
 
 def _fits(kind: questions.Kind, value: object) -> bool:
-    """Whether a problem file's value is of the kind; true and false are of none."""
-    if isinstance(value, bool):
-        return False
+    """Whether a problem file's value is of the kind; true and false are switches and nothing else."""
+    if isinstance(value, bool) or kind is questions.SWITCH:
+        return isinstance(value, bool) and kind is questions.SWITCH
     if kind is questions.LAW:
         return isinstance(value, str | dict | list)
     if kind is questions.CLAMP and not isinstance(value, str):
