@@ -105,6 +105,35 @@ def test_half_the_noise_is_seen() -> None:
             assert loss(run_test(bad), (0, 2), 1) > 1.9
 
 
+def of_sets(test: PrivateTest, *, two_sided: bool) -> PrivateTest:
+    """The same test with laws of sets and, perhaps, a second cutoff: all that a release is computed from."""
+    law, other = test.score.null_law, test.score.alternative_law
+    blend = (law + other) / 2
+    score = replace(test.score, other_null_laws=(blend,), outer_null_laws=(law,), outer_alternative_laws=(other, blend))
+    if not two_sided:
+        return replace(test, score=score, worst_members=("a", "b"))
+    score = replace(score, upper_laws=(blend,), outer_alternative_laws=())
+    return replace(test, score=score, worst_members=("a", "b"), upper=test.cutoff + 1)
+
+
+@pytest.mark.parametrize("two_sided", [False, True])
+@pytest.mark.parametrize(("epsilon", "units", "n"), [("2", 3, 2), ("1/3", 1, 2), ("1", 2, 1)])
+def test_a_test_of_sets_releases_no_more(epsilon: str, units: int, n: int, two_sided: bool) -> None:
+    """The whole release, with both p-values and what the data fit; half the noise is seen."""
+    test = of_sets(small_test("tight", Fraction(epsilon), units, n), two_sided=two_sided)
+
+    def run(data: Records, source: Any) -> Hashable:
+        release = test.run(np.array(data, dtype=object), rng=source)
+        return release.decision, release.statistic, release.pvalue, release.pvalue_alternative, release.fits
+
+    with walking(4):
+        assert 0.999 * float(Fraction(epsilon)) < loss(run, (0, 2, None), n) <= Fraction(epsilon) * SLACK
+        bad = object.__new__(PrivateTest)
+        bad.__dict__.update({**test.__dict__, "noise": Tulap(2 * Fraction(epsilon), units)})
+        test = bad
+        assert loss(run, (0, 2), n) > 1.9 * float(Fraction(epsilon))
+
+
 @pytest.mark.parametrize(("kind", "neighbours"), [("tight", "replace"), ("ncllr", "replace"), ("tight", "add-remove")])
 def test_a_person_of_two_rows(kind: str, neighbours: str) -> None:
     """All of one person's rows, beside another's, through a data frame with a column of names."""

@@ -104,7 +104,9 @@ def grid(text: Any, points: int) -> list[Any]:
     """Members on a grid over a box, its corners among them."""
     box = text if isinstance(text, Box) else as_hypothesis(text)
     assert isinstance(box, Box)
-    ends = [np.linspace(a, b, points if a < b else 1) for a, b in zip(box.low, box.high, strict=True)]
+    # An end that no member has is a limit, which the grid comes near to.
+    ends = [np.linspace(max(a, 1e-3), b, points if a < b else 1) for a, b in zip(box.low, box.high, strict=True)]
+    ends = [np.where(end == 1, 1 - 1e-3, end) if box.family.name == "share_above" else end for end in ends]
     return [
         box.member(tuple(float(v) for v in values)) for values in np.array(np.meshgrid(*ends)).reshape(len(ends), -1).T
     ]
