@@ -215,9 +215,6 @@ class FieldRecords(Column):
     def count(self) -> int:
         return len(self.values)
 
-    def check(self, score: Score) -> None:
-        """A field may be anything, so any score fits."""
-
     def index(self, cells: Cells) -> npt.NDArray[np.intp]:
         if not _reads_texts(cells):
             return self.numbers().index(cells)
@@ -290,9 +287,6 @@ class LineRecords(Column):
 
     def count(self) -> int:
         return len(self.values)
-
-    def check(self, score: Score) -> None:
-        """A field may be anything, so any score fits."""
 
     def index(self, cells: Cells) -> npt.NDArray[np.intp]:
         if not _reads_texts(cells):

@@ -39,7 +39,7 @@ def parquet_stream(files: Sequence[str], choose: Callable[[Sequence[str], str], 
         batch = BATCH if short else TEXT_BATCH
         pieces += [_row_group(path, metadata, group, wanted, batch) for group in range(metadata.num_row_groups)]
     count = sum(metadata.num_rows for metadata, _ in footers)
-    sample = column_of(pa.nulls(0, footers[0][1].field(wanted.records).type))
+    sample = column_of(pa.nulls(0, footers[0][1].field(wanted.records).type), wanted.records)
     return Stream(pieces, sample, rows=count, bar=progress_bar(files))
 
 
@@ -86,7 +86,7 @@ def feather_stream(files: Sequence[str], choose: Callable[[Sequence[str], str], 
             pieces.append(_streamed(path, wanted))
         else:
             pieces += [_batch(path, number, batches, wanted, places) for number in range(batches)]
-    sample = column_of(pa.nulls(0, found[0][0].field(wanted.records).type))
+    sample = column_of(pa.nulls(0, found[0][0].field(wanted.records).type), wanted.records)
     return Stream(pieces, sample, bar=progress_bar(files))
 
 

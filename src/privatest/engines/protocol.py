@@ -1,13 +1,15 @@
 """What every engine offers (:class:`Records`): sums of scores, whole or per block; never epsilon or randomness.
 
 Records say how far one person reaches into them (:class:`Promise`), a mechanism what its noise hides (:class:`Need`);
-:func:`check_promise` is the one place where the two are compared. :class:`OneReading` is for sources that may change
-while they are read, :class:`Column` for records in memory. The checks at the end look at a column's type and length,
-never at a record.
+:func:`check_promise` is the one place where the two are compared. Records say what their column's type declares
+(:class:`Declared`), a score's cells what they take; :func:`check_declared` is the one place where these are compared.
+:class:`OneReading` is for sources that may change while they are read, :class:`Column` for records in memory. Checks
+look at a column's type and length, never at a record.
 """
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
@@ -17,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from privatest.errors import InvalidData
-from privatest.scores import Cells, LabelCells, Score
+from privatest.scores import BoundedCells, Cells, DyadicCells, LabelCells, Score
 from privatest.scores.score import is_number
 from privatest.vectors import Integers
 
@@ -26,7 +28,9 @@ __all__ = [
     "LARGE",
     "NO_ENDS",
     "ORDERED",
+    "UNDECLARED",
     "Column",
+    "Declared",
     "Need",
     "OneReading",
     "Promise",
@@ -34,9 +38,8 @@ __all__ = [
     "Seen",
     "block_ends",
     "check_count",
-    "check_numbers",
+    "check_declared",
     "check_promise",
-    "check_text",
     "counter",
     "indexer",
     "scores_of_each",
@@ -111,6 +114,75 @@ def check_promise(promise: Promise, need: Need) -> None:
         raise unordered()
 
 
+@dataclass(frozen=True)
+class Declared:
+    """What the declared type of a column says about every record of it, before any is read.
+
+    Attributes:
+        content: "anything" where nothing is declared (lists and columns of Python objects, fields of CSV files, lines):
+            there an error would be about a record, so there is none; "nothing": every record is missing.
+        type: the type, as its library writes it.
+        column: the column's name, where it has one.
+    """
+
+    content: Literal["anything", "numbers", "whole", "truths", "text", "bytes", "nothing"] = "anything"
+    type: str = ""
+    column: str | None = None
+
+    @property
+    def subject(self) -> str:
+        """How a sentence about the records begins."""
+        return "The data are" if self.column is None else f"Column {self.column!r} is"
+
+
+UNDECLARED = Declared()
+_CONTENTS = {"text": "text", "bytes": "bytes", "nothing": "missing throughout"}
+
+
+def check_declared(declared: Declared, score: Score) -> None:
+    """Raise InvalidData if no record that the column's type allows is in the support of either distribution."""
+    cells, content = score.cells, declared.content
+    if content == "anything" or _some_fit(content, cells):
+        return
+    found = f"{declared.subject} {_CONTENTS.get(content, 'numbers')} ({declared.type})"
+    other = "name another column" if declared.column is not None else "pass another column"
+    if not isinstance(cells, LabelCells):
+        rule, remedy = "the distributions are over numbers", f"Convert it to numbers, or {other}"
+        if content in ("whole", "truths"):
+            none = "no whole number" if content == "whole" else "neither 0 nor 1"
+            rule, remedy = f"{none} is in the support of either distribution", other.capitalize()
+    elif content == "text":
+        rule = "no label of the distributions is text"
+        remedy = f"Convert it to numbers, give the distributions text labels, or {other}"
+    elif content in _CONTENTS:
+        rule, remedy = f"no label of the distributions is {'missing' if content == 'nothing' else 'bytes'}", ""
+        remedy = other.capitalize() if content == "nothing" else f"Convert it to text or numbers, or {other}"
+    elif not any(is_number(label) for label in cells.labels):
+        rule = "no label of the distributions is a number"
+        remedy = f"Pass the labels themselves, give the distributions numeric labels, or {other}"
+    else:
+        rule = f"no label of the distributions is {'a whole number' if content == 'whole' else '0 or 1'}"
+        remedy = f"Give the distributions such labels, or {other}"
+    raise InvalidData(f"{found}, but {rule}: no record of it could count. {remedy}.")
+
+
+def _some_fit(content: str, cells: Cells) -> bool:
+    """Whether some value of this content has a cell."""
+    labels = cells.labels if isinstance(cells, LabelCells) else None
+    if content in ("text", "bytes"):
+        return labels is not None and any(isinstance(label, str if content == "text" else bytes) for label in labels)
+    if content == "truths":
+        return bool(np.any(cells.index(np.array([0.0, 1.0])) < cells.count))
+    if content == "whole" and isinstance(cells, DyadicCells | BoundedCells):
+        return not (math.isfinite(cells.low) and math.isfinite(cells.high) and math.ceil(cells.low) > cells.high)
+    if labels is None:
+        return content != "nothing"
+    numbers = [label for label in labels if is_number(label)]
+    if content == "whole":
+        return any(float(label).is_integer() for label in numbers)
+    return content == "numbers" and bool(numbers)
+
+
 def tied(order: str | None) -> InvalidData:
     """The error for blocks whose ends are not settled."""
     return InvalidData(
@@ -133,7 +205,7 @@ def block_ends(n: int, block: int, start: int = 0) -> range:
 class Records(Protocol):
     """One column of records, wherever it lies, its rows cut to the most that one unit may contribute.
 
-    ``promise`` says how far one person reaches into them.
+    ``promise`` says how far one person reaches into them, ``declared`` what their type says of every one of them.
 
     Guarantees: the same records give the same integers on every engine (docs/engines.md has the rules); all of them
     are raw and must not leave the process except through a private mechanism.
@@ -141,6 +213,9 @@ class Records(Protocol):
 
     @property
     def promise(self) -> Promise: ...
+
+    @property
+    def declared(self) -> Declared: ...
 
     def count(self) -> int:
         """How many records there are (with a unit: after the cut)."""
@@ -194,9 +269,14 @@ class OneReading(ABC):
 
     _seen: Seen
 
+    @property
     @abstractmethod
+    def declared(self) -> Declared:
+        """What the column's type says of every record."""
+
     def _fits(self, score: Score) -> None:
         """Raise InvalidData if the column's type cannot fit the score."""
+        check_declared(self.declared, score)
 
     @abstractmethod
     def _rows(self) -> int:
@@ -287,13 +367,18 @@ class Column(ABC):
 
     promise = Promise()
 
+    @property
+    def declared(self) -> Declared:
+        """What the column's type says of every record."""
+        return UNDECLARED
+
     @abstractmethod
     def count(self) -> int:
         """How many records there are."""
 
-    @abstractmethod
     def check(self, score: Score) -> None:
         """Raise InvalidData if the column's type (never a record's value) cannot fit the score."""
+        check_declared(self.declared, score)
 
     @abstractmethod
     def index(self, cells: Cells) -> Indices:
@@ -373,28 +458,8 @@ def check_count(count: int, n: int) -> None:
         )
 
 
-def check_numbers(score: Score, dtype: str) -> None:
-    """A column of numbers fits unless every label is something else."""
-    if isinstance(score.cells, LabelCells) and not any(is_number(label) for label in score.cells.labels):
-        raise InvalidData(
-            f"The data are numbers ({dtype}), but no label of the distributions is a number. "
-            "Pass the labels themselves, or give the distributions numeric labels."
-        )
-
-
-def check_text(score: Score, dtype: str) -> None:
-    """A column of text fits only where some label is text."""
-    if not isinstance(score.cells, LabelCells):
-        raise InvalidData(
-            f"The data are text ({dtype}), but the distributions are over numbers. Convert them to numbers."
-        )
-    if not any(isinstance(label, (str, bytes)) for label in score.cells.labels):
-        raise InvalidData(
-            f"The data are text ({dtype}), but no label of the distributions is text. "
-            "Convert them to numbers, or give the distributions text labels."
-        )
-
-
-def unfit(what: str, remedy: str = "Pass numbers, or the labels of the distributions") -> InvalidData:
+def unfit(
+    what: str, remedy: str = "Pass numbers, or the labels of the distributions", column: str | None = None
+) -> InvalidData:
     """The error for a type that no rule reads."""
-    return InvalidData(f"The data have {what}. {remedy}.")
+    return InvalidData(f"{'The data have' if column is None else f'Column {column!r} has'} {what}. {remedy}.")

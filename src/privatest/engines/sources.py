@@ -163,9 +163,9 @@ def _in_memory(source: Any, column: str | None, unit: str | None, most: int | No
         pa = import_arrow("An Arrow table")
         whole = pa.Table.from_batches([source]) if isinstance(source, pa.RecordBatch) else source
         chosen = [None if name is None else whole.column(name) for name in (record_name, unit_name, order_name)]
-        stream = stream_of_arrow(*chosen)
+        stream = stream_of_arrow(*chosen, column=record_name)
     else:
-        found = _single(_pick(source, names, record_name))
+        found = _single(_pick(source, names, record_name), record_name)
         if unit_name is None and order_name is None:
             return found
         keys = [None if n is None else column_keys(_pick(source, names, n)) for n in (unit_name, order_name)]
@@ -201,8 +201,8 @@ def _speaks_arrow(source: Any) -> bool:
     return hasattr(source, "__arrow_c_stream__") or hasattr(source, "__arrow_c_array__")
 
 
-def _single(source: Any) -> Column | StreamRecords:
-    """The records of a single column."""
+def _single(source: Any, column: str | None = None) -> Column | StreamRecords:
+    """The records of a single column, of this name if it has one."""
     if isinstance(source, (str, bytes, bytearray)):
         raise InvalidData(
             "The data are a single text, and no file is called so. Pass a list, an array or a column of records, or a "
@@ -216,9 +216,9 @@ def _single(source: Any) -> Column | StreamRecords:
     if library == "pyarrow":
         return _from_arrow(source)
     if library == "polars":
-        return from_polars(source)
+        return from_polars(source, column)
     if library == "pandas":
-        return from_pandas(source)
+        return from_pandas(source, column)
     if hasattr(source, "__array__"):
         return from_array(np.asarray(source))
     if isinstance(source, Mapping) or not isinstance(source, Iterable):

@@ -23,11 +23,10 @@ from privatest.engines.expression import LARGEST
 from privatest.engines.paths import choose
 from privatest.engines.protocol import (
     NO_ENDS,
+    Declared,
     OneReading,
     Promise,
     Seen,
-    check_numbers,
-    check_text,
     tied,
     unfit,
     unordered,
@@ -263,7 +262,7 @@ def open_frame(
     names = [entry.name for entry in fields]
     record, unit, order = choose(names, column, unit, order, "the DataFrame")
     if not (is_number(types[record]) or is_text(types[record])):
-        raise unfit(f"type {types[record]}")
+        raise unfit(f"type {types[record]}", column=record)
     read = language.text if is_text(types[record]) else language.double
     chosen = [read(_column_called(frame, names, record), types[record]).alias("r")]
     if unit is not None:
@@ -272,7 +271,7 @@ def open_frame(
         chosen.append(language.place(_column_called(frame, names, order), types[order]).alias("o"))
     most = rows_of_a_unit(max_rows_per_unit) if unit is not None else None
     rows = asked("The columns of the DataFrame cannot be read.", lambda: frame.select(*chosen))
-    return SparkRecords(rows, language, window, types[record], most, order)
+    return SparkRecords(rows, language, window, types[record], most, order, record)
 
 
 def _column_called(frame: Any, names: list[str], name: str) -> Any:
@@ -299,14 +298,19 @@ class SparkRecords(OneReading):
     kind: str
     most: int | None
     order: str | None
+    column: str
     _seen: Seen = field(default_factory=Seen, repr=False)
 
     @property
     def promise(self) -> Promise:
         return Promise.of(self.most, self.order, lie=False)
 
-    def _fits(self, score: Score) -> None:
-        (check_text if is_text(self.kind) else check_numbers)(score, self.kind)
+    @property
+    def declared(self) -> Declared:
+        if is_text(self.kind):
+            return Declared("text", self.kind, self.column)
+        whole: dict[str, Any] = dict.fromkeys(("tinyint", "smallint", "int", "bigint"), "whole")
+        return Declared({**whole, "boolean": "truths"}.get(self.kind, "numbers"), self.kind, self.column)
 
     def _rows(self) -> int:
         F = self.language.functions
