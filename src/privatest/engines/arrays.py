@@ -257,8 +257,8 @@ class ArrayRecords(Column):
     def declared(self) -> Declared:
         if self.kind.type:
             return self.kind
-        content = {"b": "truths", "i": "whole", "u": "whole"}.get(self.values.dtype.kind, "numbers")
-        return replace(self.kind, content=content, type=str(self.values.dtype))  # type: ignore[arg-type]
+        content: Any = "truths" if self.values.dtype.kind == "b" else "numbers"
+        return replace(self.kind, content=content, type=str(self.values.dtype))
 
     def count(self) -> int:
         return len(self.values)

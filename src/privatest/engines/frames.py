@@ -100,14 +100,10 @@ def _declared(kind: Any, column: str | None) -> Declared:
     name = str(kind)
     if types.is_boolean(content):
         return Declared("truths", name, column)
-    if types.is_integer(content):
-        return Declared("whole", name, column)
-    if types.is_null(content):
-        return Declared("nothing", name, column)
     if "binary" in str(content):
         return Declared("bytes", name, column)
     read = arrow_kind(kind, column)
-    if read == "other":  # an extension: its values may be any objects
+    if read == "other":  # no type at all where everything is missing; of an extension, values may be any objects
         return Declared(column=column)
     return Declared("text" if read == "text" else "numbers", name, column)
 
@@ -241,7 +237,7 @@ def from_array(values: npt.NDArray[Any], column: str | None = None, kind: Declar
     return ArrayRecords(values, declared) if letter in "biuf" else SequenceRecords(_listed(values), declared)
 
 
-_BY_LETTER = {"b": "truths", "i": "whole", "u": "whole", "f": "numbers", "U": "text", "T": "text", "S": "bytes"}
+_BY_LETTER = {"b": "truths", "i": "numbers", "u": "numbers", "f": "numbers", "U": "text", "T": "text", "S": "bytes"}
 
 
 def _declared_by_numpy(dtype: Any, column: str | None) -> Declared:
@@ -327,16 +323,14 @@ def from_polars(values: Any, column: str | None = None) -> Column:
     if name == "Boolean" or (dtype.is_numeric() and not dtype.is_decimal()):
         if values.null_count() or name == "Boolean" or name.endswith("128"):
             values = values.cast(sys.modules["polars"].Float64)
-        content: Any = "truths" if name == "Boolean" else "whole" if dtype.is_integer() else "numbers"
+        content: Any = "truths" if name == "Boolean" else "numbers"
         return from_array(values.to_numpy(), kind=Declared(content, name, column))
     if dtype.is_decimal():
         floats = np.array([np.nan if x is None else float(x) for x in values.to_list()], dtype=np.float64)
         return ArrayRecords(floats, Declared("numbers", name, column))
-    contents: dict[str, Any] = {"Binary": "bytes", "Null": "nothing"}
-    content = "text" if name.startswith(("String", "Categorical", "Enum")) else contents.get(name)
-    return SequenceRecords(
-        values.to_list(), Declared(column=column) if content is None else Declared(content, name, column)
-    )
+    content = "text" if name.startswith(("String", "Categorical", "Enum")) else "bytes" if name == "Binary" else None
+    declared = Declared(column=column) if content is None else Declared(content, name, column)
+    return SequenceRecords(values.to_list(), declared)
 
 
 def column_keys(values: Any) -> Keys:

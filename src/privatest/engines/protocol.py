@@ -9,7 +9,6 @@ look at a column's type and length, never at a record.
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
@@ -19,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from privatest.errors import InvalidData
-from privatest.scores import BoundedCells, Cells, DyadicCells, LabelCells, Score
+from privatest.scores import Cells, LabelCells, Score
 from privatest.scores.score import is_number
 from privatest.vectors import Integers
 
@@ -36,6 +35,7 @@ __all__ = [
     "Promise",
     "Records",
     "Seen",
+    "Tallied",
     "block_ends",
     "check_count",
     "check_declared",
@@ -119,13 +119,13 @@ class Declared:
     """What the declared type of a column says about every record of it, before any is read.
 
     Attributes:
-        content: "anything" where nothing is declared (lists and columns of Python objects, fields of CSV files, lines):
-            there an error would be about a record, so there is none; "nothing": every record is missing.
+        content: "anything" where nothing is declared (lists and columns of Python objects, fields of CSV files, lines,
+            columns in which everything is missing): there an error would be about a record, so there is none.
         type: the type, as its library writes it.
         column: the column's name, where it has one.
     """
 
-    content: Literal["anything", "numbers", "whole", "truths", "text", "bytes", "nothing"] = "anything"
+    content: Literal["anything", "numbers", "truths", "text", "bytes"] = "anything"
     type: str = ""
     column: str | None = None
 
@@ -136,7 +136,6 @@ class Declared:
 
 
 UNDECLARED = Declared()
-_CONTENTS = {"text": "text", "bytes": "bytes", "nothing": "missing throughout"}
 
 
 def check_declared(declared: Declared, score: Score) -> None:
@@ -144,43 +143,32 @@ def check_declared(declared: Declared, score: Score) -> None:
     cells, content = score.cells, declared.content
     if content == "anything" or _some_fit(content, cells):
         return
-    found = f"{declared.subject} {_CONTENTS.get(content, 'numbers')} ({declared.type})"
-    other = "name another column" if declared.column is not None else "pass another column"
+    found = f"{declared.subject} {content if content in ('text', 'bytes') else 'numbers'} ({declared.type})"
+    other = f"{'pass' if declared.column is None else 'name'} another column"
     if not isinstance(cells, LabelCells):
         rule, remedy = "the distributions are over numbers", f"Convert it to numbers, or {other}"
-        if content in ("whole", "truths"):
-            none = "no whole number" if content == "whole" else "neither 0 nor 1"
-            rule, remedy = f"{none} is in the support of either distribution", other.capitalize()
-    elif content == "text":
-        rule = "no label of the distributions is text"
-        remedy = f"Convert it to numbers, give the distributions text labels, or {other}"
-    elif content in _CONTENTS:
-        rule, remedy = f"no label of the distributions is {'missing' if content == 'nothing' else 'bytes'}", ""
-        remedy = other.capitalize() if content == "nothing" else f"Convert it to text or numbers, or {other}"
-    elif not any(is_number(label) for label in cells.labels):
+        if content == "truths":
+            rule, remedy = "neither 0 nor 1 is in the support of either distribution", other.capitalize()
+    elif content in ("text", "bytes"):
+        rule = f"no label of the distributions is {content}"
+        remedy = f"Convert it to what the labels are, give the distributions labels of {content}, or {other}"
+    elif any(is_number(label) for label in cells.labels):
+        rule, remedy = "no label of the distributions is 0 or 1", f"Give the distributions such labels, or {other}"
+    else:
         rule = "no label of the distributions is a number"
         remedy = f"Pass the labels themselves, give the distributions numeric labels, or {other}"
-    else:
-        rule = f"no label of the distributions is {'a whole number' if content == 'whole' else '0 or 1'}"
-        remedy = f"Give the distributions such labels, or {other}"
     raise InvalidData(f"{found}, but {rule}: no record of it could count. {remedy}.")
 
 
 def _some_fit(content: str, cells: Cells) -> bool:
     """Whether some value of this content has a cell."""
-    labels = cells.labels if isinstance(cells, LabelCells) else None
-    if content in ("text", "bytes"):
-        return labels is not None and any(isinstance(label, str if content == "text" else bytes) for label in labels)
     if content == "truths":
         return bool(np.any(cells.index(np.array([0.0, 1.0])) < cells.count))
-    if content == "whole" and isinstance(cells, DyadicCells | BoundedCells):
-        return not (math.isfinite(cells.low) and math.isfinite(cells.high) and math.ceil(cells.low) > cells.high)
-    if labels is None:
-        return content != "nothing"
-    numbers = [label for label in labels if is_number(label)]
-    if content == "whole":
-        return any(float(label).is_integer() for label in numbers)
-    return content == "numbers" and bool(numbers)
+    if not isinstance(cells, LabelCells):
+        return content == "numbers"
+    if content == "numbers":
+        return any(is_number(label) for label in cells.labels)
+    return any(isinstance(label, str if content == "text" else bytes) for label in cells.labels)
 
 
 def tied(order: str | None) -> InvalidData:
@@ -352,6 +340,39 @@ def _bare(cells: Cells, table: Integers) -> Score:
     """Engines look at the cells and the table only; the laws are those of a score nobody asks about."""
     law = np.ones(1)
     return Score(cells, table, Fraction(0), Fraction(1), table[:1].copy(), law, law.copy())
+
+
+class Tallied:
+    """Records that also tell how many of them are odd, of one reading with their total where no unit is named.
+
+    The total is that of the cells' counts, which is the same integer. With units each of the two cuts a person's rows
+    by the score that is summed, so that they are two readings.
+    """
+
+    def __init__(self, records: Records) -> None:
+        self._records, self._apart = records, records.promise.rows is not None
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._records, name)
+
+    def check(self, score: Score) -> None:
+        """As the records do; what is counted next is counted by cells."""
+        self._records.check(score if self._apart else counter(score.cells))
+
+    def total(self, score: Score) -> int:
+        """The exact sum of all records' scores."""
+        if self._apart:
+            return self._records.total(score)
+        counts = self._records.histogram(score.cells)
+        return sum(one * count for one, count in zip(score.table.tolist(), counts, strict=True) if count)
+
+    def odd(self, score: Score) -> int:
+        """How many records have the odd cell: raw, like a total."""
+        if not self._apart:
+            return self._records.histogram(score.cells)[-1]
+        table = np.zeros(score.cells.count + 1, dtype=np.int64)
+        table[-1] = 1
+        return self._records.total(_bare(score.cells, table))
 
 
 Indices = npt.NDArray[np.intp]

@@ -307,10 +307,8 @@ class SparkRecords(OneReading):
 
     @property
     def declared(self) -> Declared:
-        if is_text(self.kind):
-            return Declared("text", self.kind, self.column)
-        whole: dict[str, Any] = dict.fromkeys(("tinyint", "smallint", "int", "bigint"), "whole")
-        return Declared({**whole, "boolean": "truths"}.get(self.kind, "numbers"), self.kind, self.column)
+        content: Any = "text" if is_text(self.kind) else "truths" if self.kind == "boolean" else "numbers"
+        return Declared(content, self.kind, self.column)
 
     def _rows(self) -> int:
         F = self.language.functions

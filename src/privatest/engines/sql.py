@@ -58,7 +58,7 @@ class SqlRecords(OneReading):
     language: IbisLanguage
     most: int | None
     order: str | None
-    column: str
+    column: str | None = None
     _seen: Seen = field(default_factory=Seen, repr=False)
 
     @classmethod
@@ -108,7 +108,7 @@ class SqlRecords(OneReading):
     def declared(self) -> Declared:
         kind = self.rows.r.type()
         content: Any = "text" if kind.is_string() else "truths" if kind.is_boolean() else "numbers"
-        return Declared("whole" if kind.is_integer() else content, str(kind), self.column)
+        return Declared(content, str(kind), self.column)
 
     def _fits(self, score: Score) -> None:
         super()._fits(score)
