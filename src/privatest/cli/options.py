@@ -109,7 +109,7 @@ def asked_of(command: str, given: Given, needs: str | None = None) -> dict[str, 
         found = read_problem(given["problem"])
         asked = {name: value for name, value in found.items() if kinds.get(name) is questions.KEYS[name]}
     settings = [option.name for option in questions.options(command) if option.role != questions.MANNER]
-    asked |= {name: given[name] for name in settings if given[name] is not None}
+    asked |= {name: given[name] for name in settings if given[name] is not None and given[name] is not False}
     if isinstance(asked.get("clamp"), str):
         asked["clamp"] = _clamp(asked["clamp"])
     return need(asked, *(questions.QUESTIONS[command].needs if needs is None else needs).split())
@@ -207,9 +207,9 @@ def _parsed(path: str) -> dict[str, Any]:
 
 
 def _fits(kind: questions.Kind, value: object) -> bool:
-    """Whether a problem file's value is of the kind; true and false are of none."""
-    if isinstance(value, bool):
-        return False
+    """Whether a problem file's value is of the kind; true and false are of a switch only."""
+    if isinstance(value, bool) or kind is questions.SWITCH:
+        return isinstance(value, bool) and kind is questions.SWITCH
     if kind is questions.LAW:
         return isinstance(value, str | dict | list)
     if kind is questions.CLAMP and not isinstance(value, str):

@@ -356,8 +356,21 @@ class Release(Outcome):
             Fact("pvalue", self._told_pvalue, "of so small a statistic, were P true"),
             Fact("n", self.n, "records, as expected; their number is not revealed" if hidden else "records, public"),
             Fact("test", self.test, errors),
+            *self._odd(),
+            *self._ending(),
+        ]
+
+    def _odd(self) -> list[Fact]:
+        """What was asked for with ``odd_epsilon``, if it was."""
+        if self.odd_share is None:
+            return []
+        return [
             Fact("odd_share", self.odd_share, "of the records made no sense to the test; with noise"),
             Fact("odd_margin", self.odd_margin, "the noise in that share, at most, with probability 95%"),
             Fact("odd_epsilon", self.odd_epsilon, "the part of epsilon that it cost"),
-            *self._ending(),
         ]
+
+    def to_dict(self) -> dict[str, Any]:
+        """As every outcome's; the share of odd records only where it was asked for."""
+        found = super().to_dict()
+        return found if self.odd_share is not None else {k: v for k, v in found.items() if not k.startswith("odd_")}

@@ -2,6 +2,7 @@
 
 from privatest.engines.csv_files import read_lines
 from privatest.engines.protocol import Need, Promise, Records, Tallied
+from privatest.engines.reading import read_as
 from privatest.engines.sources import block_totals, count_records, open_for, open_once, open_source, total
 
 __all__ = [
@@ -14,6 +15,7 @@ __all__ = [
     "open_for",
     "open_once",
     "open_source",
+    "read_as",
     "read_lines",
     "total",
 ]

@@ -228,6 +228,10 @@ class FieldRecords(Column):
     def total(self, score: Score) -> int:
         return super().total(score) if isinstance(score.cells, LabelCells) else self.numbers().total(score)
 
+    def encoded(self) -> tuple[npt.NDArray[np.int64], list[bytes]]:
+        """Positions among the distinct fields, -1 for missing ones; and these."""
+        return _encoded(self.values)
+
     def numbers(self) -> ArrayRecords:
         """The fields as numbers, NaN for what is none."""
         pa = import_arrow("A CSV file")

@@ -17,7 +17,7 @@ from typing import Any, Literal, Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
-from privatest.errors import InvalidData
+from privatest.errors import InvalidData, InvalidInput
 from privatest.scores import Cells, LabelCells, Score
 from privatest.scores.score import is_number
 from privatest.vectors import Integers
@@ -41,6 +41,7 @@ __all__ = [
     "check_declared",
     "check_promise",
     "counter",
+    "folded_labels",
     "indexer",
     "scores_of_each",
     "tied",
@@ -123,11 +124,13 @@ class Declared:
             columns in which everything is missing): there an error would be about a record, so there is none.
         type: the type, as its library writes it.
         column: the column's name, where it has one.
+        folded: whether labels are met in any case: no two of them may then be the same.
     """
 
     content: Literal["anything", "numbers", "truths", "text", "bytes"] = "anything"
     type: str = ""
     column: str | None = None
+    folded: bool = False
 
     @property
     def subject(self) -> str:
@@ -141,6 +144,8 @@ UNDECLARED = Declared()
 def check_declared(declared: Declared, score: Score) -> None:
     """Raise InvalidData if no record that the column's type allows is in the support of either distribution."""
     cells, content = score.cells, declared.content
+    if declared.folded:
+        folded_labels(cells)
     if content == "anything" or _some_fit(content, cells):
         return
     found = f"{declared.subject} {content if content in ('text', 'bytes') else 'numbers'} ({declared.type})"
@@ -158,6 +163,21 @@ def check_declared(declared: Declared, score: Score) -> None:
         rule = "no label of the distributions is a number"
         remedy = f"Pass the labels themselves, give the distributions numeric labels, or {other}"
     raise InvalidData(f"{found}, but {rule}: no record of it could count. {remedy}.")
+
+
+def folded_labels(cells: Cells) -> dict[str, int]:
+    """The cells of text labels, by the label without its case and the blanks around it; refuses two that coincide."""
+    found: dict[str, int] = {}
+    texts = cells.labels if isinstance(cells, LabelCells) else ()
+    for cell, label in enumerate(texts):
+        if isinstance(label, str):
+            first = found.setdefault(label.strip().casefold(), cell)
+            if first != cell:
+                raise InvalidInput(
+                    f"fold_case was given, but the labels {texts[first]!r} and {label!r} differ in case or blanks "
+                    "only. Leave fold_case out, or make them one label."
+                )
+    return found
 
 
 def _some_fit(content: str, cells: Cells) -> bool:

@@ -13,7 +13,7 @@ import numpy as np
 
 from privatest import _validate
 from privatest._validate import positive_integer
-from privatest.addresses import OpenOnce
+from privatest.addresses import OpenOnce, ReadAs, named_by_user
 from privatest.engines.arrays import Part, Piece, Progress, SequenceRecords, Stream, StreamRecords
 from privatest.engines.csv_files import LineRecords, Lines
 from privatest.engines.frames import column_keys, from_array, from_pandas, from_polars, import_arrow, stream_of_arrow
@@ -26,6 +26,7 @@ from privatest.engines.protocol import (
     check_promise,
     totals_of_blocks,
 )
+from privatest.engines.reading import reread
 from privatest.engines.units import OrderedRecords, UnitRecords
 from privatest.errors import InvalidData, InvalidInput, shown
 from privatest.scores import Score
@@ -88,6 +89,9 @@ def open_source(
                 source.data, column=column, unit=unit, max_rows_per_unit=most, order=order
             )
         return cast(Records, source.opened[words])
+    if isinstance(source, ReadAs):
+        plain = open_source(source.data, column=column, unit=unit, max_rows_per_unit=most, order=order)
+        return reread(plain, source.reading)
     # First, for a Spark column claims to have every attribute, those of records among them.
     elsewhere = _open_elsewhere(source, column=column, unit=unit, max_rows_per_unit=most, order=order)
     if elsewhere is not None:
@@ -266,7 +270,7 @@ def open_for(
     Every mechanism gets its records here. With ``unit`` they are cut to the rows that it needs; records that are open
     already keep what they were opened with.
     """
-    if need.ordered and isinstance(_as_named_by_user(source), (set, frozenset)):
+    if need.ordered and isinstance(named_by_user(source), (set, frozenset)):
         raise _no_order()
     most = None if unit is None else need.rows
     records = open_source(source, column=column, unit=unit, max_rows_per_unit=most, order=order)
@@ -281,14 +285,9 @@ def block_totals(
     block = positive_integer(block=block)
     if start < 0:
         raise InvalidInput(f"start={start} must be at least 0.")
-    if isinstance(_as_named_by_user(source), (set, frozenset)):
+    if isinstance(named_by_user(source), (set, frozenset)):
         raise _no_order()
     return totals_of_blocks(open_source(source, column=column, order=order), score, block, start)
-
-
-def _as_named_by_user(source: Any) -> Any:
-    """The source as the user named it."""
-    return source.data if isinstance(source, OpenOnce) else source
 
 
 def _no_order() -> InvalidData:

@@ -14,15 +14,19 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib import import_module
+from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from privatest.engines import expression
+from privatest.engines.arrays import SequenceRecords
 from privatest.engines.expression import LARGEST
 from privatest.engines.paths import choose
 from privatest.engines.protocol import (
+    CHUNK,
     NO_ENDS,
+    Column,
     Declared,
     OneReading,
     Promise,
@@ -309,6 +313,12 @@ class SparkRecords(OneReading):
     def declared(self) -> Declared:
         content: Any = "text" if is_text(self.kind) else "truths" if self.kind == "boolean" else "numbers"
         return Declared(content, self.kind, self.column)
+
+    def portions(self) -> Iterator[Column]:
+        """The records themselves, for the holder of the data only; partition by partition."""
+        rows = asked(COMPLAINT, lambda: self.rows.select("r").toLocalIterator())
+        while some := asked(COMPLAINT, lambda: [row[0] for row in islice(rows, CHUNK)]):
+            yield SequenceRecords(some, self.declared)
 
     def _rows(self) -> int:
         F = self.language.functions

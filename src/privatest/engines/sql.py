@@ -18,10 +18,12 @@ import numpy as np
 from privatest._validate import suggestion
 from privatest.addresses import unclear_login, without_secrets
 from privatest.engines import expression
+from privatest.engines.frames import column_of
 from privatest.engines.paths import choose
 from privatest.engines.postgres import PostgresColumns, find_table, label_bytes
 from privatest.engines.protocol import (
     NO_ENDS,
+    Column,
     Declared,
     OneReading,
     Promise,
@@ -114,6 +116,11 @@ class SqlRecords(OneReading):
         super()._fits(score)
         if self.declared.content == "text":  # some labels the database must be asked about
             self._score(score)
+
+    def portions(self) -> Iterator[Column]:
+        """The records themselves, for the holder of the data only."""
+        for batch in asked(COMPLAINT, lambda: iter(self.asker.stream(self.rows.select(r=self.rows.r)))):
+            yield column_of(batch.column(0), self.column)
 
     def _rows(self) -> int:
         if self.most is None:
