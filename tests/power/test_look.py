@@ -30,7 +30,7 @@ def counts(look: Look) -> dict[str, int]:
 @pytest.mark.parametrize(
     ("data", "found"),
     [
-        ([0.5, None, math.nan, math.inf, "x", "", " ", "1,5", [1], pd.NaT, pd.NA], (5 + 1, 4, 1)),
+        ([0.5, None, math.nan, math.inf, "x", "", " ", "1,5", [1], pd.NaT, pd.NA], (6, 3, 1)),
         (np.array([0.5, math.nan, math.inf, -math.inf, math.nan]), (2, 0, 2)),
         (pt.read_lines(["0.5", "", "NaN", "1,5", "x", "1e999"]), (1, 3, 1)),
         (pd.Series([0.5, None], dtype="Float64"), (1, 0, 0)),
