@@ -218,7 +218,7 @@ def check(given: Given) -> None:
       privatest check claims.csv --column value --null "normal(0,1)" \\
           --alternative "normal(0.5,1)"
     """
-    import privatest as pt
+    import privatest as pt  # here, for a quick start
 
     asked = asked_of("check", given)
     found = pt.check(_read_as(asked), **_of_role("check", asked, questions.RULE, questions.WHERE))
