@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 
 import privatest as pt
+from privatest import report
 from privatest.errors import InvalidData, InvalidInput
 from privatest.power.look import Look, Unknown
 from tests.engines.openers import FRAMES
@@ -141,6 +142,8 @@ def test_it_costs_nothing_and_is_written_nowhere(tmp_path: Path, monkeypatch: py
     before = sorted(path.name for path in tmp_path.iterdir())
     assert pt.check("a.csv", *NORMAL, column="x").unreadable == 1
     assert sorted(path.name for path in tmp_path.iterdir()) == before
+    with pytest.raises(InvalidInput):
+        report.render(question={}, result=pt.check("a.csv", *NORMAL), kind="test")  # type: ignore[arg-type]
     for word in ("ledger", "dataset", "request", "report"):
         with pytest.raises(TypeError, match=word):
             pt.check("a.csv", *NORMAL, column="x", **{word: "w"})

@@ -118,7 +118,7 @@ class Look(Told):
         counts = {name: getattr(self, name) for name in COUNTS}
         unknown = [{"text": one.text, "count": one.count, "like": one.like} for one in self.unknown]
         clamp = {"clamp": plain_value(self.clamp), "clamp_of": self.clamp_of}
-        return {"warning": WARNING, "private": False, **counts, **clamp, "unknown": unknown}
+        return {"warning": WARNING, "private": False, **self.values(), **counts, **clamp, "unknown": unknown}
 
     def __repr__(self) -> str:
         return f"<Look: {WARNING}; print it to see it>"  # what logs and debuggers keep says nothing
