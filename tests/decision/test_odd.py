@@ -25,6 +25,7 @@ N = 400
 def ledger(tmp_path: Path) -> pt.Ledger:
     book = pt.Ledger(tmp_path / "ledger.db", create=True)
     book.grant("d", epsilon=2)
+    book.grant("e", epsilon=1)
     return book
 
 
@@ -70,6 +71,10 @@ def test_one_charge_of_both_prices_and_the_same_again_is_free(test: pt.PrivateTe
     assert again.replayed
     assert (again.odd_share, again.odd_margin, again.odd_epsilon) == (first.odd_share, first.odd_margin, 0.05)
     assert ledger.left("d") == Fraction(19, 20)
+    alone = test.run(np.zeros(N), ledger=ledger, dataset="e", request="r")
+    assert first.receipt is not None
+    assert alone.receipt is not None
+    assert first.receipt.design != alone.receipt.design  # the fingerprint of what was asked
     for other in (None, 0.06):
         with pytest.raises(RequestConflict, match=r"epsilon=1\.05"):
             test.run(np.zeros(N), odd_epsilon=other, **paying)

@@ -167,20 +167,13 @@ def coded(records: Column) -> tuple[Codes, Sequence[Any]]:
         codes, fields = records.encoded()
         return codes, [_decoded(field) for field in fields]
     if isinstance(records, LineRecords):
-        known = {field: place for place, field in enumerate(dict.fromkeys(records.values)) if field is not None}
-        places = np.array([known.get(field, -1) for field in records.values], dtype=np.int64)  # type: ignore[arg-type]
-        return _dense(places, known)
+        known = {field: place for place, field in enumerate(sorted(set(records.values) - {None}))}  # type: ignore[type-var]
+        places = [known.get(field, -1) for field in records.values]
+        return np.array(places, dtype=np.int64), [_decoded(field) for field in known if field is not None]
     if isinstance(records, DictionaryRecords | CodedRecords):
         return np.asarray(records.codes, dtype=np.int64), records.distinct
     assert isinstance(records, SequenceRecords)
     return np.arange(len(records.values), dtype=np.int64), records.values
-
-
-def _dense(places: Codes, known: dict[bytes, int]) -> tuple[Codes, list[Any]]:
-    distinct: list[Any] = [None] * (max(known.values(), default=-1) + 1)
-    for field, place in known.items():
-        distinct[place] = _decoded(field)
-    return places, distinct
 
 
 def _decoded(field: bytes) -> str | bytes:
