@@ -90,7 +90,7 @@ def concrete(base: type) -> set[type]:
 
 
 def test_every_kind_is_looked_at() -> None:
-    assert concrete(Told) == {type(made(kind)) for kind in TOLD}
+    assert {type(made(kind)) for kind in TOLD} == concrete(Told)  # made first: some are loaded when first used
     assert concrete(Tabled) == {type(made(kind)) for kind in TABLES}
 
 
