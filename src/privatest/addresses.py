@@ -12,7 +12,7 @@ import json
 import os
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 from urllib.parse import parse_qsl, unquote
 
@@ -125,11 +125,15 @@ class OpenOnce:
 
 @dataclass(frozen=True)
 class Reading:
-    """How the texts of a source are read: the decimal mark, what means missing, whether labels may differ in case."""
+    """How the texts of a source are read: the decimal mark, what means missing, whether labels may differ in case.
+
+    And, of CSV files, what separates fields; None: as their names say.
+    """
 
     decimal: str = "."
     missing: tuple[str, ...] = ()
     fold_case: bool = False
+    delimiter: str | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,8 +158,7 @@ def reading_of(data: Any) -> dict[str, Any]:
     if not isinstance(data, ReadAs):
         return {}
     found = data.reading
-    missing = json.dumps(found.missing)
-    return {"reading": {"decimal": found.decimal, "missing": missing, "fold_case": found.fold_case}}
+    return {"reading": {**asdict(found), "missing": json.dumps(found.missing)}}
 
 
 def source_of(data: Any) -> Source:

@@ -217,6 +217,7 @@ OPTIONS = (
     Option("decimal", TEXT, READING, "The decimal mark of numbers in texts: . or a comma.", f"check {_RUNS}"),
     Option("missing", TEXT, READING, "Texts that mean a missing record, such as NA,-.", f"check {_RUNS}"),
     Option("fold_case", SWITCH, READING, "Labels may differ in case, or by blanks around them.", f"check {_RUNS}"),
+    Option("delimiter", TEXT, READING, "What separates the fields of CSV files: , ; | or a tab.", f"check {_RUNS}"),
     Option("odd_epsilon", LOSS, RUN, "Tell the share of records that make no sense, for so much more.", "test"),
     Option(
         "ledger",

@@ -175,7 +175,7 @@ def test_how_the_data_are_read_is_part_of_the_request(tmp_path: Path) -> None:
     assert again.receipt is not None
     assert again.receipt.same_source  # the same file, whatever it is wrapped in
     assert again.statistic == first.statistic
-    for other in (path, read_as(path, decimal=",", missing=["NA"]), read_as(path, fold_case=True)):
+    for other in (path, read_as(path, decimal=",", missing=["NA"]), read_as(path, delimiter=",")):
         with pytest.raises(RequestConflict):
             test.run(other, **paying)
     with pytest.raises(RequestConflict, match="decimal ',' then, None now"):
@@ -196,12 +196,28 @@ def test_what_is_read_as_it_is_is_the_same_request(tmp_path: Path) -> None:
         ({"decimal": 5}, "decimal=5 must be"),
         ({"missing": [5]}, "missing holds 5"),
         ({"missing": [" "]}, "missing holds ' '"),
+        ({"delimiter": "::"}, "delimiter='::' must be one of"),
         ({"fold_case": "yes"}, "fold_case='yes' must be True or False"),
     ],
 )
 def test_bad_words_are_refused(words: dict[str, Any], said: str) -> None:
     with pytest.raises(InvalidInput, match=said):
         read_as([1], **words)
+
+
+def test_fields_are_separated_as_was_said(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("x;y\n1,5;a\nNA;b\n-0,25;c\n;d\n2;e;f\n")
+    records = engines.open_source(read_as(tmp_path / "a.csv", decimal=",", missing=["NA"], delimiter=";"), column="x")
+    assert records.series(NUMBERS).tolist() == NUMBERS.of_numbers([1.5, math.nan, -0.25, math.nan, math.nan]).tolist()
+    plain = engines.open_source(read_as(tmp_path / "a.csv", delimiter=";"), column="y")
+    assert plain.count() == 5
+    (tmp_path / "b.tsv").write_text("x|y\n0.5|a\n")
+    assert engines.open_source(read_as(tmp_path / "b.tsv", delimiter="|"), column="x").total(NUMBERS) == int(
+        NUMBERS.of_numbers([0.5]).sum()
+    )
+    for source in ([1.0], _parquet(["a"], tmp_path), "duckdb:///a.db::t"):
+        with pytest.raises(InvalidInput, match=r"delimiter=';' is about CSV files.*Leave it out"):
+            engines.open_source(read_as(source, delimiter=";"))
 
 
 def test_it_is_said_once() -> None:

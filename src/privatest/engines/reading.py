@@ -35,7 +35,17 @@ from privatest.scores import Cells, LabelCells
 __all__ = ["TextRecords", "coded", "fold", "is_loose", "number_of", "portions", "read_as", "reread"]
 
 
-def read_as(data: Any, *, decimal: str = ".", missing: Sequence[str] = (), fold_case: bool = False) -> Any:
+DELIMITERS = (",", ";", "\t", "|")
+
+
+def read_as(
+    data: Any,
+    *,
+    decimal: str = ".",
+    missing: Sequence[str] = (),
+    fold_case: bool = False,
+    delimiter: str | None = None,
+) -> Any:
     """The same data, whose texts are to be read in this way; wherever data are taken, this is taken.
 
     Args:
@@ -44,6 +54,8 @@ def read_as(data: Any, *, decimal: str = ".", missing: Sequence[str] = (), fold_
             are read as numbers, too.
         missing: texts that stand for a missing record, such as "NA"; blanks around them do not count.
         fold_case: whether text equals a label that differs from it in case, or by blanks around it, only.
+
+        delimiter: what separates the fields of CSV files, such as ";"; left out: a comma, in ``.tsv`` files a tab.
 
     It is part of a ledger's request: the same data read in another way are another question.
 
@@ -60,17 +72,21 @@ def read_as(data: Any, *, decimal: str = ".", missing: Sequence[str] = (), fold_
             raise InvalidInput(f"missing holds {shown(text)}; name texts such as 'NA'. Empty ones are missing anyway.")
     if not isinstance(fold_case, bool):
         raise InvalidInput(f"fold_case={shown(fold_case)} must be True or False.")
+    if delimiter is not None and delimiter not in DELIMITERS:
+        raise InvalidInput(f"delimiter={shown(delimiter)} must be one of {', '.join(map(repr, DELIMITERS))}.")
     source = data.data if isinstance(data, OpenOnce) else data
     if isinstance(source, ReadAs):
         raise InvalidInput(
             "The data are to be read in a way that was said already. Say all of it at once: read_as(...)."
         )
-    reading = Reading(decimal, tuple(sorted({text.strip() for text in texts})), fold_case)
+    reading = Reading(decimal, tuple(sorted({text.strip() for text in texts})), fold_case, delimiter)
     return data if reading == Reading() else ReadAs(source, reading)
 
 
 def reread(records: Records, reading: Reading) -> Records:
-    """Records whose texts are read in this way."""
+    """Records whose texts are read in this way; what separates fields was settled when they were opened."""
+    if replace(reading, delimiter=None) == Reading():
+        return records
     if isinstance(records, Column):
         return _column(records, reading)
     if isinstance(records, StreamRecords | UnitRecords):

@@ -90,7 +90,7 @@ def open_source(
             )
         return cast(Records, source.opened[words])
     if isinstance(source, ReadAs):
-        plain = open_source(source.data, column=column, unit=unit, max_rows_per_unit=most, order=order)
+        plain = _open_delimited(source, column=column, unit=unit, max_rows_per_unit=most, order=order)
         return reread(plain, source.reading)
     # First, for a Spark column claims to have every attribute, those of records among them.
     elsewhere = _open_elsewhere(source, column=column, unit=unit, max_rows_per_unit=most, order=order)
@@ -101,6 +101,18 @@ def open_source(
             raise InvalidInput("The records are open already. Name column, unit and order when opening them.")
         return source
     return _in_memory(source, column, unit, most, order)
+
+
+def _open_delimited(source: ReadAs, **words: Any) -> Records:
+    """The records of data that are to be read in a way of their own, their fields separated as was said."""
+    delimiter, paths = source.reading.delimiter, as_paths(source.data)
+    if delimiter is None:
+        return open_source(source.data, **words)
+    if paths is None:
+        raise InvalidInput(f"delimiter={delimiter!r} is about CSV files, and the data are none. Leave it out.")
+    from privatest.engines.files import open_files  # what only an extra needs
+
+    return open_files(paths, **words, delimiter=delimiter)
 
 
 def open_once(source: Any) -> OpenOnce:
