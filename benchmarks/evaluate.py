@@ -76,7 +76,8 @@ def evaluate_change(
     """Run detectors on the same ``runs`` series of n simulated records and tell how far off they were.
 
     Args:
-        null, alternative, epsilon, beta, false_alarm: as for :func:`design_change`.
+        null, alternative, epsilon, beta: as for :func:`design_change`.
+        false_alarm: likewise; None: a change is taken for granted (``assume_change=True``), as the rivals do.
         change: k*, the index of the first new record (n: nothing changes). None: uniform on the middle three fifths.
         methods: methods of ours, and names among ``RIVALS``. A rival that does not apply to the pair is left out.
         rng: all randomness of the simulation.
@@ -90,9 +91,8 @@ def evaluate_change(
     found = []
     for name in methods:
         if name in METHODS:
-            plan = design_change(
-                null, alternative, epsilon=epsilon, n=n, beta=beta, method=name, false_alarm=false_alarm
-            )
+            asked: dict[str, Any] = {"false_alarm": false_alarm, "assume_change": false_alarm is None}
+            plan = design_change(null, alternative, epsilon=epsilon, n=n, beta=beta, method=name, **asked)
             found.append(_ours(plan, name, series, truth, rng))
             continue
         _validate.choice((*METHODS, *RIVALS), methods=name)

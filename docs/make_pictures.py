@@ -58,7 +58,7 @@ def drawings() -> Iterator[tuple[str, Callable[[], Any]]]:
     yield "optimum", best.plot
     fit = pt.design_fit(ANSWERS, distance=0.2, epsilon=1, n=200)
     yield "fit", lambda: fit.plot(release=fit.run(rng.choice(list(ANSWERS), 200, p=list(LATER.values())), rng=rng))
-    plan = pt.design_change("normal(0, 1)", "normal(1, 1)", epsilon=0.5, n=1000, false_alarm=0.05)
+    plan = pt.design_change("normal(0, 1)", "normal(1, 1)", epsilon=0.5, n=1000)
     yield "change_plan", plan.plot
     changed = np.concatenate([rng.normal(0, 1, 400), rng.normal(1, 1, 600)])
     yield "change_point", plan.run(changed, rng=rng).plot

@@ -97,7 +97,7 @@ def change() -> tuple[pt.ChangePoint, dict[str, object]]:
     """When did the lab values change, if they did? One more private answer, with the accuracy it promises."""
     null, alternative = PAIRS["value"]
     values = read_columns()["value"]
-    found = pt.detect_change(values, null, alternative, epsilon=EPSILON, false_alarm=0.05)
+    found = pt.detect_change(values, null, alternative, epsilon=EPSILON)
     return found, {"column": "value", **found.to_dict()}
 
 

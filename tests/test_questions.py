@@ -50,6 +50,12 @@ def test_a_row_reaches_everybody_who_asks(monkeypatch: pytest.MonkeyPatch) -> No
     assert answering.arguments("/design", asked, questions.RULE) == asked
 
 
+def test_a_switch_is_told_by_its_flag_alone() -> None:
+    asked: dict[str, Any] = {"null": "bernoulli(0.3)", "epsilon": 1, "assume_change": True, "public_order": False}
+    assert page.command("detect", asked).endswith("--epsilon 1 --assume-change")
+    assert "epsilon=1, assume_change=True" in page.python("detect", asked)
+
+
 @pytest.mark.parametrize("taker", REQUESTS)
 def test_a_body_holds_what_the_table_says(taker: str) -> None:
     body = answering.body(taker)

@@ -38,8 +38,14 @@ if TYPE_CHECKING:
     from privatest.fit import design_fit as design_fit
     from privatest.fit import fit_sample_size as fit_sample_size
     from privatest.fit import goodness_of_fit as goodness_of_fit
+    from privatest.hypotheses import any_of as any_of
+    from privatest.hypotheses import contaminated as contaminated
     from privatest.hypotheses import density as density
+    from privatest.hypotheses import median as median
+    from privatest.hypotheses import median_above as median_above
+    from privatest.hypotheses import median_below as median_below
     from privatest.hypotheses import mixture as mixture
+    from privatest.hypotheses import near as near
     from privatest.ledger import Ledger as Ledger
     from privatest.power import Comparison as Comparison
     from privatest.power import Plan as Plan
@@ -77,6 +83,12 @@ _HOMES = {
     "Release": "decision",
     "SampleComplexity": "theory",
     "check": "power.look",
+    "any_of": "hypotheses",
+    "contaminated": "hypotheses",
+    "median": "hypotheses",
+    "median_above": "hypotheses",
+    "median_below": "hypotheses",
+    "near": "hypotheses",
     "compare": "power",
     "count_records": "engines",
     "decide": "power.sample_sizes",

@@ -43,7 +43,7 @@ SOURCES = Kind("texts", "SOURCE")
 DATA = Kind("text", "DATA")  # the command's argument
 LINES = Kind("text", "FILE")  # likewise
 PLACE = Kind("a place")  # a file of the studio's folder, or an upload
-SWITCH = Kind("yes or no")
+SWITCH = Kind("true or false")
 
 # What becomes of an option.
 RULE = "rule"  # an argument of the function that designs or answers
@@ -120,7 +120,8 @@ QUESTIONS = {
     "/run/change": Question(
         "detect_change",
         f"{_PAIR} {_PAID}",
-        'Locate a change once, charged likewise. ``false_alarm`` allows the answer "no change".',
+        'Locate a change once, charged likewise, or say "no change": ``false_alarm`` bounds how often unchanged data '
+        "are said to have changed. ``assume_change`` takes a change for granted.",
     ),
     "/monitors": Question(
         "Monitor",
@@ -198,7 +199,14 @@ OPTIONS = (
         "false_alarm",
         SHARE,
         RULE,
-        "Allow the answer 'no change'; alarm falsely at most so often.",
+        "Say 'changed' of unchanged data at most so often; 0.05.",
+        "detect /run/change",
+    ),
+    Option(
+        "assume_change",
+        SWITCH,
+        RULE,
+        "Take a change for granted: always name an index, never say 'no change'.",
         "detect /run/change",
     ),
     Option("interval", COUNT, RULE, "Records between two decisions of the monitor.", "monitor"),
@@ -219,6 +227,13 @@ OPTIONS = (
     Option("fold_case", SWITCH, READING, "Labels may differ in case, or by blanks around them.", f"check {_RUNS}"),
     Option("delimiter", TEXT, READING, "What separates the fields of CSV files: , ; | or a tab.", f"check {_RUNS}"),
     Option("odd_epsilon", LOSS, RUN, "Tell the share of records that make no sense, for so much more.", "test"),
+    Option(
+        "public_order",
+        SWITCH,
+        WHERE,
+        "The order's values are public: name the one at the change, too.",
+        "detect /run/change",
+    ),
     Option(
         "ledger",
         LEDGER,

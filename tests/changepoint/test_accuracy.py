@@ -27,7 +27,7 @@ CASES = [
 @pytest.mark.statistical
 @pytest.mark.parametrize(("null", "alternative", "epsilon", "n"), CASES)
 def test_the_index_is_within_the_accuracy(null: object, alternative: object, epsilon: float, n: int) -> None:
-    plan = design_change(null, alternative, epsilon=epsilon, n=n)
+    plan = design_change(null, alternative, epsilon=epsilon, n=n, assume_change=True)
     assert plan.informative
     rng = np.random.default_rng(1)
     for change in (plan.accuracy, n // 2 + 1, n - plan.accuracy):

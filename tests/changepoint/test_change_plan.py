@@ -8,14 +8,18 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import fields
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
 
+import privatest as pt
+from privatest import engines
 from privatest.changepoint import ChangePlan, ChangePoint, design_change, detect_change
-from privatest.errors import Infeasible, InvalidData, InvalidInput
+from privatest.errors import Infeasible, InvalidData, InvalidInput, RequestConflict
 
 COINS = ("bernoulli(0.2)", "bernoulli(0.8)")
 METHODS = ("direct", "blocks", "paper")
@@ -38,7 +42,7 @@ def test_the_index_is_that_of_the_first_new_record(method: str, change: int) -> 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_all_new_is_0_and_none_new_is_n(method: str) -> None:
-    plan = design_change(*COINS, epsilon=30, method=method)
+    plan = design_change(*COINS, epsilon=30, method=method, assume_change=True)
     rng = np.random.default_rng(2)
     assert plan.run(series(60, 0), rng=rng).index == 0
     last = plan.run(series(60, 60), rng=rng).index
@@ -46,13 +50,16 @@ def test_all_new_is_0_and_none_new_is_n(method: str) -> None:
     assert last == (60 // plan.block - 1) * plan.block if method == "paper" else last == 60
 
 
+@pytest.mark.parametrize("assume_change", [False, True])
 @pytest.mark.parametrize("method", ["auto", *METHODS])
-def test_what_comes_back(method: str) -> None:
-    point = detect_change(series(300, 150), *COINS, epsilon=1, beta=0.2, method=method, rng=np.random.default_rng(3))
+def test_what_comes_back(method: str, assume_change: bool) -> None:
+    settings: dict[str, Any] = {"epsilon": 1, "beta": 0.2, "method": method, "assume_change": assume_change}
+    point = detect_change(series(300, 150), *COINS, **settings, rng=np.random.default_rng(3))
     assert isinstance(point, ChangePoint)
     assert isinstance(point.index, int)
     assert 0 <= point.index <= 300
-    assert (point.epsilon, point.beta, point.n, point.changed) == (1.0, 0.2, 300, None)
+    assert (point.epsilon, point.beta, point.n, point.changed) == (1.0, 0.2, 300, None if assume_change else True)
+    assert (point.false_alarm is None, point.power is None) == (assume_change, assume_change)
     assert point.method == method or method == "auto"
     assert point.simulated
     assert not point.private
@@ -60,7 +67,8 @@ def test_what_comes_back(method: str) -> None:
     assert document["index"] == point.index
     assert document["private"] is False
     known = (
-        "index accuracy beta changed epsilon method n false_alarm power neighbours simulated block sums receipt design"
+        "index accuracy beta changed epsilon method n false_alarm power neighbours simulated block sums order_value "
+        "order_range receipt design"
     )
     assert {field.name for field in fields(point)} == set(known.split())
     assert "SIMULATED" in str(point)
@@ -100,13 +108,16 @@ def test_without_a_generator_the_answer_is_private() -> None:
 @pytest.mark.parametrize("method", METHODS)
 def test_no_change(method: str) -> None:
     rng = np.random.default_rng(4)
-    plan = design_change(*COINS, epsilon=1, n=400, method=method, false_alarm=0.05)
+    plan = design_change(*COINS, epsilon=1, n=400, method=method)
     quiet = plan.run(series(400, 400), rng=rng)
     assert (quiet.changed, quiet.index) == (False, None)
     assert quiet.false_alarm is not None
     assert quiet.false_alarm <= 0.05
     assert "no change" in str(quiet)
-    assert quiet.sentence == "No change was found in 400 records."
+    assert quiet.sentence.startswith("No change was found in 400 records. One that ")
+    assert f" that {plan.accuracy} records or more follow" in quiet.sentence
+    document = json.loads(json.dumps(quiet.to_dict()))
+    assert (document["index"], document["changed"]) == (None, False)
     loud = plan.run(series(400, 200), rng=rng)
     assert loud.changed is True
     assert loud.index is not None
@@ -150,6 +161,8 @@ def test_structure_may_raise() -> None:
     with pytest.raises(InvalidData, match="no order"):
         detect_change({0, 1}, *COINS, epsilon=1)
     with pytest.raises(InvalidData, match="fewer than one block"):
+        detect_change([0, 1], *COINS, epsilon=0.1, assume_change=True)
+    with pytest.raises(Infeasible, match=r"false_alarm=0\.05 \(the default\) cannot be had with n=2 records"):
         detect_change([0, 1], *COINS, epsilon=0.1)
     with pytest.raises((Infeasible, InvalidData)):
         detect_change(series(50, 25), "normal(0, 1)", "normal(0.2, 1)", epsilon=1)
@@ -181,8 +194,9 @@ NORMALS = ("normal(0, 1)", "normal(1, 1)")
 
 @pytest.mark.parametrize("pair", [COINS, NORMALS])
 def test_auto_takes_the_smaller_computed_accuracy(pair: tuple[str, str]) -> None:
-    plan = design_change(*pair, epsilon=1)
-    each = {method: design_change(*pair, epsilon=1, method=method) for method in ("direct", "blocks", "paper")}
+    settings: dict[str, Any] = {"epsilon": 1, "assume_change": True}
+    plan = design_change(*pair, **settings)
+    each = {method: design_change(*pair, **settings, method=method) for method in ("direct", "blocks", "paper")}
     assert {name: each[name].method for name in each} == {name: name for name in each}
     assert plan.accuracy == min(each["direct"].accuracy, each["blocks"].accuracy)
     assert plan.method in plan.compared
@@ -232,38 +246,40 @@ def test_no_change_as_an_answer(method: str) -> None:
     assert 0 < plan.false_alarm <= 0.01
     assert plan.power >= 0.9
     assert plan.threshold is not None
-    assert plan.accuracy > design_change(*COINS, epsilon=1, method=method).accuracy
+    assert plan.accuracy > design_change(*COINS, epsilon=1, method=method, assume_change=True).accuracy
     assert plan.power_after(plan.accuracy) == pytest.approx(plan.power)
     assert plan.power_after(1) <= plan.power_after(3 * plan.accuracy)
     assert plan.power_after(10**9) > 1 - 1e-9
 
 
 def test_a_plan_that_always_names_an_index_has_no_power() -> None:
-    plan = design_change(*COINS, epsilon=1)
-    assert (plan.power, plan.false_alarm, plan.threshold) == (None, None, None)
-    with pytest.raises(InvalidInput, match="false_alarm="):
+    plan = design_change(*COINS, epsilon=1, assume_change=True)
+    assert (plan.power, plan.false_alarm, plan.threshold, plan.assume_change) == (None, None, None, True)
+    with pytest.raises(InvalidInput, match="without assume_change=True"):
         plan.power_after(10)
 
 
 def test_one_sided_supports_and_infinite_ratios() -> None:
-    rare = design_change("bernoulli(0)", "bernoulli(0.1)", epsilon=1)
+    settings: dict[str, Any] = {"epsilon": 1, "assume_change": True}
+    rare = design_change("bernoulli(0)", "bernoulli(0.1)", **settings)
     assert rare.accuracy < 100
-    disjoint = design_change([1.0, 0.0], [0.0, 1.0], epsilon=1)
+    disjoint = design_change([1.0, 0.0], [0.0, 1.0], **settings)
     assert disjoint.accuracy <= 8
-    assert design_change("uniform(0, 1)", "uniform(0.5, 1.5)", epsilon=1).accuracy < 40
+    assert design_change("uniform(0, 1)", "uniform(0.5, 1.5)", **settings).accuracy < 40
 
 
 def test_series_too_short_for_a_block_or_for_the_accuracy() -> None:
-    plan = design_change(*NORMALS, epsilon=0.1)
+    settings: dict[str, Any] = {"epsilon": 0.1, "assume_change": True}
+    plan = design_change(*NORMALS, **settings)
     with pytest.raises(InvalidData, match=rf"has 10 records, fewer than one block of \d+. Pass at least {plan.block}"):
-        design_change(*NORMALS, epsilon=0.1, n=10, method=plan.method)
-    plan = design_change(*NORMALS, epsilon=0.1, method="direct")
+        design_change(*NORMALS, **settings, n=10, method=plan.method)
+    plan = design_change(*NORMALS, **settings, method="direct")
     with pytest.raises(Infeasible, match=rf"within {plan.accuracy} records, and the series has 100"):
-        design_change(*NORMALS, epsilon=0.1, n=100, method="direct")
+        design_change(*NORMALS, **settings, n=100, method="direct")
 
 
 def test_an_accuracy_of_half_the_series_is_said_to_be_no_better_than_its_middle() -> None:
-    plan = design_change(*COINS, epsilon=0.5, n=30)
+    plan = design_change(*COINS, epsilon=0.5, n=30, assume_change=True)
     assert plan.informative is False
     point = plan.run(np.zeros(30), rng=np.random.default_rng(1))
     assert not point.informative
@@ -282,6 +298,26 @@ def test_infeasible_false_alarms_name_the_smallest_epsilon() -> None:
         design_change(*COINS, epsilon=1, n=3, false_alarm=1e-6, method="blocks")
 
 
+def test_assuming_a_change_is_a_remedy_only_where_it_helps() -> None:
+    """So many records are too few to say "no change", and place an index; one fewer says no more than the middle."""
+    certain = design_change(*COINS, epsilon=0.5, assume_change=True)
+    n = 2 * certain.accuracy + 1
+    with pytest.raises(Infeasible, match=rf"assume_change=True places it within {certain.accuracy} records") as caught:
+        design_change(*COINS, epsilon=0.5, n=n)
+    assert f"cannot be had with n={n} records" in str(caught.value)
+    assert design_change(*COINS, epsilon=0.5, n=n, assume_change=True).informative
+    with pytest.raises(Infeasible, match="cannot be had") as caught:
+        design_change(*COINS, epsilon=0.5, n=n - 1)
+    assert "assume_change" not in str(caught.value)
+
+
+def test_what_is_asked_if_nothing_is_said_of_alarms() -> None:
+    default = design_change(*COINS, epsilon=1)
+    assert default == design_change(*COINS, epsilon=1, false_alarm=0.05)
+    assert default != design_change(*COINS, epsilon=1, assume_change=True)
+    assert not default.assume_change
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -290,6 +326,8 @@ def test_infeasible_false_alarms_name_the_smallest_epsilon() -> None:
         ({"epsilon": 1, "beta": 1.5}, r"beta=1.5 must lie in \(0, 1\)"),
         ({"epsilon": 1, "method": "block"}, "Did you mean 'blocks'"),
         ({"epsilon": 1, "false_alarm": 0}, r"false_alarm=0 must lie in \(0, 1\)"),
+        ({"epsilon": 1, "false_alarm": 0.1, "assume_change": True}, "false_alarm=0.1 and assume_change=True exclude"),
+        ({"epsilon": 1, "assume_change": "no"}, "assume_change='no' must be True or False"),
         ({"epsilon": 1, "n": 0}, "n=0 must be a whole number"),
         ({"epsilon": 1, "distance": 0.2}, "Give either the alternative"),
     ],
@@ -311,3 +349,114 @@ def test_plans_are_frozen() -> None:
     assert isinstance(plan, ChangePlan)
     with pytest.raises(AttributeError):
         plan.accuracy = 1  # type: ignore[misc]
+
+
+# Years that no other number or text in a release can be taken for.
+ZERO, FIRST = 7_300_000_000_000_001, np.datetime64("7301-01-01")
+YEARS = {"year": lambda i: ZERO + i, "text": lambda i: f"Ming {i:04d}", "day": lambda i: FIRST + i}
+TRACES = ("7300000000", "7,300,000,000", "7.3e+15", "Ming", "7301-0")
+
+
+def dated(n: int, change: int, order: str) -> pd.DataFrame:
+    """A clean series whose rows do not lie in the order of their years."""
+    frame = pd.DataFrame({"x": series(n, change), order: [YEARS[order](i) for i in range(n)]})
+    return frame.iloc[np.random.default_rng(1).permutation(n)]
+
+
+@pytest.mark.parametrize("order", YEARS)
+@pytest.mark.parametrize("method", METHODS)
+def test_a_public_order_names_the_year_of_the_change(method: str, order: str) -> None:
+    plan = design_change(*COINS, epsilon=30, method=method, assume_change=True)
+    point = plan.run(dated(200, 120, order), column="x", order=order, public_order=True, rng=rng_of(1))
+    accuracy = plan.accuracy
+    assert point.index is not None
+    told = [YEARS[order](i) for i in (point.index, point.index - accuracy, point.index + accuracy)]
+    told = [str(value) if order == "day" else value for value in told]
+    assert [point.order_value, *(point.order_range or ())] == told
+    assert f" ({told[0]}) of 200, give or take {accuracy} records ({told[1]} to {told[2]}): " in point.sentence
+    assert str(told[0]) in str(point)
+    assert str(told[0]) in point.plot().get_title(loc="left")
+    document = json.loads(json.dumps(point.to_dict()))
+    assert (document["order_value"], document["order_range"]) == (told[0], told[1:])
+    assert ChangePoint.from_dict(document) == point
+
+
+@pytest.mark.parametrize("order", YEARS)
+@pytest.mark.parametrize("method", METHODS)
+def test_without_the_declaration_nothing_of_the_order_leaves_the_data(method: str, order: str, tmp_path: Path) -> None:
+    """A year is a record's own unless somebody says otherwise: not in a value, a sentence, a picture or the ledger."""
+    data = dated(200, 120, order)
+    with pt.Ledger(tmp_path / "ledger.db") as ledger:
+        ledger.grant("claims", epsilon=9)
+        paying: dict[str, Any] = {"ledger": ledger, "dataset": "claims", "request": "r"}
+        point = detect_change(data, *COINS, epsilon=2, method=method, column="x", order=order, **paying)
+        noted = [repr(entry.release) for entry in ledger.history("claims")]
+    assert (point.order_value, point.order_range) == (None, None)
+    shown = [repr(point), str(point), point.sentence, json.dumps(point.to_dict()), point._repr_html_(), *noted]
+    axes = point.plot()
+    shown += [axes.get_title(loc="left"), *(text.get_text() for text in axes.get_xticklabels())]
+    assert not any(trace in words for words in shown for trace in TRACES)
+    again = detect_change(data, *COINS, epsilon=2, column="x", order=order, public_order=True)
+    assert any(trace in str(again) for trace in TRACES)  # the check can fail
+
+
+def test_no_change_names_no_year() -> None:
+    point = detect_change(
+        dated(300, 300, "year"), *COINS, epsilon=2, column="x", order="year", public_order=True, rng=rng_of(1)
+    )
+    assert (point.changed, point.order_value, point.order_range) == (False, None, None)
+
+
+def rng_of(seed: int) -> np.random.Generator:
+    return np.random.default_rng(seed)
+
+
+def test_an_index_behind_the_last_record_has_no_year() -> None:
+    plan = design_change(*COINS, epsilon=30, assume_change=True)
+    point = plan.run(dated(60, 60, "year"), column="x", order="year", public_order=True, rng=rng_of(2))
+    assert (point.index, point.order_value) == (60, None)
+    assert point.order_range == (ZERO + 60 - plan.accuracy, ZERO + 59)
+
+
+def test_a_declaration_needs_an_order_that_can_be_told(tmp_path: Path) -> None:
+    data, plan = dated(200, 120, "year"), design_change(*COINS, epsilon=2)
+    for call in (plan.run, lambda data, **words: detect_change(data, *COINS, epsilon=2, **words)):
+        with pytest.raises(InvalidInput, match="public_order=True was given without order="):
+            call(data, column="x", public_order=True)
+        with pytest.raises(InvalidInput, match="public_order='yes' must be True or False"):
+            call(data, column="x", order="year", public_order="yes")
+    untold = engines.open_source(data, column="x", order="year")
+
+    class Untold(type(untold)):  # type: ignore[misc]
+        tells_order = False
+
+    with pt.Ledger(tmp_path / "ledger.db") as ledger:
+        ledger.grant("claims", epsilon=9)
+        where = {"column": "x", "order": "year"}
+        paying: dict[str, Any] = {"ledger": ledger, "dataset": "claims", "request": "r", "rng": None}
+        with pytest.raises(InvalidData, match="public_order=True cannot be kept here"):
+            plan.declaring("year", True).run_opened(Untold(untold.stream, "year"), data, where, **paying)  # type: ignore[attr-defined]
+        assert ledger.spent("claims") == 0
+
+
+def test_equal_years_at_a_blocks_end_are_refused_as_ever() -> None:
+    data = dated(200, 120, "year")
+    data["year"] = data["year"] // 50
+    with pytest.raises(InvalidData, match="does not order the records"):
+        detect_change(data, *COINS, epsilon=2, column="x", order="year", public_order=True)
+
+
+def test_a_recorded_answer_has_the_year_and_the_declaration_is_part_of_the_question(tmp_path: Path) -> None:
+    data = dated(200, 120, "year")
+    with pt.Ledger(tmp_path / "ledger.db") as ledger:
+        ledger.grant("claims", epsilon=9)
+        words: dict[str, Any] = {"epsilon": 2, "column": "x", "order": "year", "ledger": ledger, "dataset": "claims"}
+        first = detect_change(data, *COINS, **words, request="r", public_order=True)
+        again = detect_change(data, *COINS, **words, request="r", public_order=True)
+        assert again.replayed is not None
+        assert (again.order_value, again.order_range) == (first.order_value, first.order_range)
+        assert isinstance(again.order_value, int)
+        with pytest.raises(RequestConflict, match="public_order"):
+            detect_change(data, *COINS, **words, request="r")
+        assert ledger.spent("claims") == 2
+        assert first.design.run(data, column="x", order="year").order_value is None  # of one run, not of the plan

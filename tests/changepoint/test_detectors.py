@@ -13,7 +13,7 @@ NULL = [0.25] * 4
 
 @pytest.mark.statistical
 def test_any_far_enough_alternative_is_located() -> None:
-    plan = design_change(NULL, distance=0.3, epsilon=1)
+    plan = design_change(NULL, distance=0.3, epsilon=1, assume_change=True)
     assert plan.method == "fit"
     n, runs = 8 * plan.accuracy, 150
     rng = np.random.default_rng(1)

@@ -38,6 +38,18 @@ def test_changes_are_exit_codes_only_when_asked(run: Run) -> None:
     assert abs(changed.document["index"] - 400) <= 20
 
 
+def test_no_change_is_an_answer_unless_a_change_is_taken_for_granted(run: Run) -> None:
+    same = run("detect", "-", *PAIR, stdin=ZEROS)
+    assert (same.code, same.err) == (0, "")
+    assert "no change" in same.out
+    certain = run("detect", "-", *PAIR, "--assume-change", "--json", stdin=ZEROS)
+    assert (certain.document["changed"], certain.document["false_alarm"]) == (None, None)
+    assert certain.document["index"] is not None
+    both = run("detect", "-", *PAIR, "--assume-change", "--false-alarm", "0.1", stdin=ZEROS)
+    assert (both.code, both.refused) == (2, True)
+    assert "false_alarm=0.1 and assume_change=True exclude each other" in both.err
+
+
 def test_over_budget_is_3_and_says_what_is_left(run: Run, tmp_path: Path) -> None:
     ledger = tmp_path / "ledger.db"
     run("ledger", "grant", "--ledger", ledger, "--dataset", "claims", "--epsilon", "3")

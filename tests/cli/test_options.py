@@ -186,3 +186,47 @@ def test_devices_and_pipes_are_never_replaced(place: Path, run: Run) -> None:
             pt.Monitor("bernoulli(0.3)", "bernoulli(0.7)", epsilon=1).save(place / name)
     assert {name: os.lstat(place / name).st_ino for name in kept} == kept
     assert not list(Path("/dev").glob("null*.lock"))
+
+
+def test_a_problem_file_may_take_a_change_for_granted_and_the_command_line_wins(run: Run, tmp_path: Path) -> None:
+    problem, again, lines = tmp_path / "p.toml", tmp_path / "again.toml", b"0\n" * 200 + b"1\n" * 200
+    problem.write_text(
+        'null = "bernoulli(0.2)"\nalternative = "bernoulli(0.8)"\nepsilon = 2\nassume_change = true\ndata = "-"\n'
+    )
+    words = ("detect", "--problem", problem, "--json")
+    certain = run(*words, "--save", again, stdin=lines)
+    assert certain.document["false_alarm"] is None
+    assert "assume_change = true" in again.read_text()
+    assert 0 < run(*words, "--false-alarm", "0.01", stdin=lines).document["false_alarm"] <= 0.01
+    problem.write_text(problem.read_text().replace("assume_change = true", "false_alarm = 0.01"))
+    assert 0 < run(*words, stdin=lines).document["false_alarm"] <= 0.01
+    assert run(*words, "--assume-change", stdin=lines).document["false_alarm"] is None
+
+
+@pytest.mark.parametrize("value", ['"yes"', "1", "0.5"])
+def test_a_switch_in_a_problem_file_is_true_or_false(run: Run, tmp_path: Path, value: str) -> None:
+    (tmp_path / "p.toml").write_text(f"assume_change = {value}\n")
+    found = run("detect", "-", *LAWS, "--problem", tmp_path / "p.toml")
+    assert found.refused
+    assert "assume_change=" in found.err
+    assert "must be true or false" in found.err
+    (tmp_path / "p.toml").write_text("beta = true\n")
+    assert "beta=True" in run("detect", "-", *LAWS, "--problem", tmp_path / "p.toml").err
+
+
+def test_a_public_order_names_the_year(run: Run, tmp_path: Path) -> None:
+    rows = [f"{1600 + i},{int(i >= 200)}\n" for i in range(400)]
+    (tmp_path / "rows.csv").write_text("year,x\n" + "".join(reversed(rows)))
+    words = ("detect", tmp_path / "rows.csv", *LAWS[:4], "--epsilon", "30", "--column", "x")
+    named = run(*words, "--order", "year", "--public-order", "--json", "--report", tmp_path / "r.html")
+    assert named.document["order_value"] == 1600 + named.document["index"]
+    page = (tmp_path / "r.html").read_text()
+    assert str(named.document["order_value"]) in page
+    assert "--order year --public-order" in page
+    assert "public_order=True" in page
+    assert "declared public" in page
+    hidden = run(*words, "--order", "year")
+    assert "order value" not in hidden.out
+    refused = run(*words, "--public-order")
+    assert (refused.code, refused.refused) == (2, True)
+    assert "public_order=True was given without order=" in refused.err

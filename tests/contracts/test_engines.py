@@ -80,12 +80,20 @@ def ordered_findings(case: Case, opener: str, folder: Path, *, all_of_it: bool =
         else {
             **found,
             "series": ordered.series(score).tolist(),
+            "values": told(ordered, len(case.columns["when"])),
+            "values by day": told(engines.open_source(source, column="x", order="day"), len(case.columns["day"])),
             "count": units.count(),
             "cells": units.histogram(score.cells),
             "kept series": units.series(score).tolist(),
             "kept series by day": days.series(score).tolist(),
         }
     )
+
+
+def told(records: Any, n: int) -> list[Any]:
+    """The values of the order, the last one first."""
+    assert records.tells_order
+    return records.order_values(range(n - 1, -1, -1))[::-1]
 
 
 def refusable(ask: Callable[[], list[int]]) -> list[int] | str:
@@ -147,6 +155,8 @@ def expected_in_order(case: Case) -> dict[str, Any]:
     return {
         "blocks": [sum(scores[end - case.block : end]) for end in ends],
         "series": scores,
+        "values": sorted(case.columns["when"]),
+        "values by day": sorted(case.columns["day"], key=lambda day: (day is None, day)),
         "total": sum(score for score, _ in kept),
         "count": len(kept),
         "cells": tally(kept_cells, case.score.cells.count + 1),

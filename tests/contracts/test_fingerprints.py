@@ -147,12 +147,13 @@ def test_the_same_question_has_the_same_fingerprint(kind: str) -> None:
 
 def test_requests_of_before_are_found_again() -> None:
     """Where the descriptions of P and Q say all, nothing was added to what was recorded under a request's name."""
-    plan = pt.design_change("bernoulli(0.2)", stats.bernoulli(0.8), epsilon=1)
+    plan = pt.design_change("bernoulli(0.2)", stats.bernoulli(0.8), epsilon=1, assume_change=True)
     names = (
         "method", "accuracy", "epsilon", "beta", "n", "block", "clamp", "false_alarm", "threshold", "power", "runs",
         "compared", "null", "alternative",
     )  # fmt: skip
     settings = {name: getattr(plan, name) for name in names}
+    assert settings["false_alarm"] is None  # as where nothing was said of it, once
     asked = fingerprint({"change": settings, "column": "x", "order": None})
     assert heard(plan.run, data=[], column="x") == asked
 

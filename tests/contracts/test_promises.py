@@ -108,7 +108,8 @@ def fit(n: int) -> Any:
 def change(method: str, false_alarm: float | None) -> Any:
     if method == "fit":
         return pt.design_change(P, distance=0.6, epsilon=1, beta=0.2)
-    return pt.design_change(P, Q, epsilon=1, beta=0.2, method=method, false_alarm=false_alarm)
+    asked: dict[str, Any] = {"false_alarm": false_alarm, "assume_change": false_alarm is None}
+    return pt.design_change(P, Q, epsilon=1, beta=0.2, method=method, **asked)
 
 
 WATCHES = {

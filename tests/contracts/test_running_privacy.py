@@ -7,6 +7,7 @@ levels other than 1. For each mechanism one test breaks it and sees the same che
 from __future__ import annotations
 
 import itertools
+import json
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import replace
 from fractions import Fraction
@@ -18,9 +19,11 @@ import pandas as pd
 import pytest
 
 import privatest as pt
+from privatest.changepoint import change_plan
 from privatest.changepoint import direct as direct_module
 from privatest.changepoint.bits import BitDesign, BitDetector, pair_bits
 from privatest.changepoint.blocks import BlockDesign, BlockDetector
+from privatest.changepoint.change_plan import FALSE_ALARM
 from privatest.changepoint.detectors import Detector, _SplitDetector, fit_bits, law_of
 from privatest.changepoint.direct import DirectDesign, DirectDetector, draw_exponential
 from privatest.changepoint.monitor import Monitor
@@ -385,6 +388,64 @@ def test_whether_and_where() -> None:
     with walking(3):
         found = loss(locate(detector), (0, 1), 2, decision)
     assert 0.5 * epsilon < found <= epsilon * SLACK
+
+
+def small_plan(epsilon: Fraction, block: int, false_alarm: float = FALSE_ALARM) -> pt.ChangePlan:
+    """What ``design_change`` makes where nothing is said of alarms, in blocks of very few records."""
+    plan = pt.design_change("bernoulli(0.2)", "bernoulli(0.8)", epsilon=epsilon, false_alarm=false_alarm)
+    detector = blocks(epsilon, block, false_alarm)
+    found = replace(plan._design, detector=detector, accuracy=1, block=block, probe=detector.score)
+    return replace(plan, accuracy=1, block=block, _design=found)
+
+
+def run_plan(plan: pt.ChangePlan, **words: Any) -> Callable[[Records, Any], Hashable]:
+    """The answer is all that the release says, in JSON: the rows lie in another order than that of their years."""
+
+    def run(data: Records, source: Any) -> Hashable:
+        frame = pd.DataFrame({"x": np.array(data, dtype=object), "year": [2009 - 3 * i for i in range(len(data))]})
+        return json.dumps(plan.run(frame, column="x", order="year", rng=source, **words).to_dict(), sort_keys=True)
+
+    return run
+
+
+@pytest.mark.parametrize("words", [{}, {"public_order": True}], ids=["order", "public order"])
+@pytest.mark.parametrize(
+    ("epsilon", "block", "n", "false_alarm"),
+    [("2", 3, 3, 0.05), ("3", 2, 4, 0.05), ("3/2", 2, 4, 0.3), ("1", 3, 3, 0.4)],
+)
+def test_a_change_or_none(epsilon: str, block: int, n: int, false_alarm: float, words: dict[str, bool]) -> None:
+    """The whole release, by the default that may say "no change", without and with the years of a public order."""
+    budget, run = Fraction(epsilon), run_plan(small_plan(Fraction(epsilon), block, false_alarm), **words)
+    with walking(3):
+        assert 0.9 * budget < loss(run, (0, 1), n) <= budget * SLACK
+        answers = [json.loads(text) for text in walk(lambda source: run((1,) * n, source)).mass]
+    assert {answer["changed"] for answer in answers} == {True, False}
+    named = {answer["order_value"] for answer in answers if answer["changed"]}
+    assert named <= ({2009 - 3 * i for i in range(n)} if words else {None})
+    assert {answer["order_value"] for answer in answers if not answer["changed"]} == {None}
+    assert bool(words) == any("200" in json.dumps(answer["order_range"]) for answer in answers)
+
+
+@pytest.mark.parametrize("words", [{}, {"public_order": True}], ids=["order", "public order"])
+def test_a_change_or_none_with_half_the_noise_is_seen(words: dict[str, bool]) -> None:
+    plan = small_plan(Fraction(1), 2, 0.3)
+    object.__setattr__(plan._design.detector.design, "noise", Tulap(Fraction(2), 1))  # type: ignore[attr-defined]
+    with walking(3):
+        assert loss(run_plan(plan, **words), (0, 1), 2) > 1.9
+
+
+def test_a_value_read_where_a_record_lies_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not at the released index, but at the first record that is 1: the same check fails without end."""
+    plan = small_plan(Fraction(1), 3, 0.4)
+
+    def leaking(records: Any, index: Any, _accuracy: int, _n: int) -> dict[str, Any]:
+        scores = records.series(plan._design.probe)
+        first = int(np.argmax(scores == scores.min()))
+        return {} if index is None else {"order_value": records.order_values([first])[0]}
+
+    monkeypatch.setattr(change_plan, "_told", leaking)
+    with walking(6):
+        assert loss(run_plan(plan, public_order=True), (0, 1), 3) > 1.9
 
 
 # has it changed yet ---------------------------------------------------------------------------------------------------

@@ -164,6 +164,8 @@ def test_its_document_is_plain_json() -> None:
         "decision": "alternative",
         "statistic": -3.25,
         "pvalue": 0.0125,
+        "pvalue_alternative": None,
+        "fits": None,
         "epsilon": 0.5,
         "n": 100,
         "test": "tight",
@@ -192,10 +194,11 @@ def test_it_prints_for_people() -> None:
     assert str(OPEN).endswith("NOT PRIVATE: no noise hides single records")
     assert "statistic" not in str(OPEN)
     assert str(SIMULATED).endswith("SIMULATED, not private")
-    tiny = dataclasses.replace(PRIVATE, pvalue=1e-12)
-    assert "pvalue      below 1e-09" in str(tiny)
-    assert "below 1e-09" in tiny.sentence
-    assert tiny.to_dict()["pvalue"] == 1e-12
+    for small, told in ((1e-12, "1e-12"), (1e-299, "1e-299"), (1e-310, "< 1e-300"), (0.0, "< 1e-300")):
+        tiny = dataclasses.replace(PRIVATE, pvalue=small)
+        assert f"pvalue      {told}" in str(tiny)
+        assert f"probability {told} (the p-value)" in tiny.sentence
+        assert tiny.to_dict()["pvalue"] == small
 
 
 def test_it_compares_and_travels() -> None:

@@ -140,7 +140,7 @@ def test_release_is_a_function_of_the_noisy_statistic_alone() -> None:
     text = str(release.to_dict())
     assert set(release.to_dict()) == {
         *("decision", "statistic", "pvalue", "epsilon", "n", "test", "neighbours", "simulated", "private"),
-        *("receipt", "replayed", "format"),
+        *("receipt", "replayed", "format", "pvalue_alternative", "fits"),
     }
     assert "[" not in text
     assert test.release(noisy) == release

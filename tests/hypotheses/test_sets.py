@@ -30,6 +30,7 @@ BOXES: dict[str, tuple[tuple[float, ...], tuple[float, ...]]] = {
     "geometric": ((0.2,), (0.7,)),
     "negative_binomial": ((1.0, 0.2), (6.0, 0.7)),
     "zipf": ((1.5,), (4.0,)),
+    "share_above": ((2.0, 0.3), (2.0, 0.8)),
 }
 LOCATIONS = ((-0.5, 0.5), (0.5, 2.0))
 SHAPES = ((0.5, 0.5), (4.0, 2.0))

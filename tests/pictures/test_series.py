@@ -73,7 +73,8 @@ def test_a_real_detection_draws_its_sums() -> None:
 
 @pytest.mark.parametrize("false_alarm", [None, 0.05])
 def test_a_plan_s_curve_crosses_beta_at_the_accuracy(false_alarm: float | None) -> None:
-    plan = pt.design_change("bernoulli(0.2)", "bernoulli(0.8)", epsilon=1, false_alarm=false_alarm)
+    asked: dict[str, Any] = {"false_alarm": false_alarm, "assume_change": false_alarm is None}
+    plan = pt.design_change("bernoulli(0.2)", "bernoulli(0.8)", epsilon=1, **asked)
     axes = plan.plot()
     axes.figure.canvas.draw()
     (line,) = artists.labelled(axes, "index further off" if false_alarm is None else "either")

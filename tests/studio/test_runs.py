@@ -50,8 +50,27 @@ def test_a_change_is_located(fresh: Any) -> None:
     assert abs(release["index"] - 300) <= 60
     assert release["n"] == 600
     assert fresh.ledger.spent("claims") == 1
-    asked = {**CHANGE, "request": "r2", "false_alarm": 0.05, "beta": 0.2}
-    assert fresh.post("/api/run/change", **asked).json()["release"]["changed"] is True
+    assert release["changed"] is True
+    asked = {**CHANGE, "request": "r2", "assume_change": True, "beta": 0.2}
+    assert fresh.post("/api/run/change", **asked).json()["release"]["changed"] is None
+    both = fresh.post("/api/run/change", **{**asked, "request": "r3", "false_alarm": 0.05})
+    assert (both.status_code, "assume_change=True" in both.text) == (422, True)
+    assert fresh.ledger.spent("claims") == 2
+
+
+def test_no_change_is_said_and_a_public_order_names_the_year(fresh: Any) -> None:
+    rows = [f"{1600 + i},{int(i >= 200)},0\n" for i in range(400)]
+    (fresh.folder / "years.csv").write_text("year,x,y\n" + "".join(rows))
+    asked = {**CHANGE, "source": {"path": "years.csv"}, "order": "year", "public_order": True}
+    quiet = fresh.post("/api/run/change", **{**asked, "column": "y", "epsilon": 2}).json()
+    assert quiet["release"]["changed"] is False
+    assert quiet["sentence"].startswith("No change was found in 400 records.")
+    assert ["index", "no change", "no record begins a new regime"] in quiet["facts"]
+    found = fresh.post("/api/run/change", **{**asked, "column": "x", "request": "r2"}).json()["release"]
+    assert found["order_value"] == 1600 + found["index"]
+    missing = fresh.post("/api/run/change", **{**asked, "column": "x", "order": None, "request": "r3"})
+    assert (missing.status_code, "without order=" in missing.text) == (422, True)
+    assert fresh.ledger.spent("claims") == 3
 
 
 def test_an_upload_can_be_run_on(fresh: Any) -> None:

@@ -20,7 +20,8 @@ from privatest import _validate
 from privatest.bounds.certificate import Certificate, Effort
 from privatest.bounds.domination import NOTHING, Atoms, Shape, atoms_of, split_atoms
 from privatest.bounds.two_point import TwoPoint
-from privatest.hypotheses import Pair, make_pair
+from privatest.hypotheses import Pair
+from privatest.hypotheses.question import hardest_pair
 from privatest.rational import Number
 
 __all__ = ["advantage_bound", "lower_bound", "records_bound"]
@@ -42,6 +43,8 @@ QUICK, CAREFUL = Effort(6, (4, 12), 0.02, 1e-3, 16), Effort(24, (12, 72), 0.002,
 def lower_bound(null: Any, alternative: Any, *, epsilon: Number, advantage: float = 2 / 3) -> int:
     """An n such that no epsilon-DP test with fewer records has the advantage.
 
+    Of sets of distributions: that of the two members found that are the hardest to tell apart.
+
     Guarantees: never more than the best test's sample size; equal to it on two-point domains.
 
     >>> lower_bound([0.6, 0.4], [0.4, 0.6], epsilon=1), lower_bound("normal(0, 1)", "normal(1, 1)", epsilon=1)
@@ -49,7 +52,7 @@ def lower_bound(null: Any, alternative: Any, *, epsilon: Number, advantage: floa
     """
     level = float(_validate.positive(epsilon=epsilon, remedy="Typical values lie between 0.1 and 2."))
     target = _validate.probability(advantage=advantage)
-    return records_bound(make_pair(null, alternative), level, target)
+    return records_bound(hardest_pair(null, alternative), level, target)
 
 
 def records_bound(pair: Pair, level: float, target: float) -> int:

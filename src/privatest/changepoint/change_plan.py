@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -22,7 +22,7 @@ from privatest.documents import (
     texts_from_json,
     wholes_from_json,
 )
-from privatest.engines.protocol import ORDERED, Need, Records
+from privatest.engines.protocol import ORDERED, Need, OrderTeller, Records
 from privatest.engines.sources import open_for
 from privatest.errors import Infeasible, InvalidData, InvalidInput, shown
 from privatest.hypotheses import make_pair
@@ -33,8 +33,19 @@ from privatest.rational import Number, rational
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["METHODS", "ChangePlan", "check_accuracy", "check_length", "design_change", "detect_change"]
+__all__ = [
+    "FALSE_ALARM",
+    "METHODS",
+    "ChangePlan",
+    "check_accuracy",
+    "check_declaration",
+    "check_length",
+    "design_change",
+    "detect_change",
+]
 
+FALSE_ALARM = 0.05
+"""How probably unchanged data are said to have changed, at most, where nothing else is asked."""
 _LARGEST_EPSILON = 64.0
 
 
@@ -54,9 +65,18 @@ def check_length(design: Detection, n: int) -> None:
 
 
 def check_accuracy(
-    design: Detection, n: int | None, beta: float, false_alarm: float | None, again: Callable[[Fraction], Detection]
+    design: Detection,
+    n: int | None,
+    beta: float,
+    false_alarm: float | None,
+    again: Callable[[Fraction], Detection],
+    assuming: Callable[[], Detection],
 ) -> None:
-    """Refuse a false-alarm target that would make changes anywhere in the series pass unseen too often."""
+    """Refuse a false-alarm target that would make changes anywhere in the series pass unseen too often.
+
+    ``again`` gives the same detector at another epsilon, ``assuming`` the one at this epsilon that takes a change for
+    granted: both are looked at for the remedies only, and only those that help are named.
+    """
     if design.accuracy is not None and (false_alarm is None or n is None or 2 * design.accuracy <= n):
         return
     if false_alarm is None:
@@ -68,9 +88,21 @@ def check_accuracy(
     length = "any length" if n is None else f"n={n} records"
     remedy = f"the smallest epsilon that does is about {epsilon:g}" if epsilon else "no epsilon does"
     needed = "" if design.accuracy is None else f" At this epsilon at least {2 * design.accuracy} records are needed."
+    said = " (the default)" if false_alarm == FALSE_ALARM else ""
     raise Infeasible(
-        f"false_alarm={false_alarm:g} cannot be had with {length} at epsilon={float(design.epsilon):g}: a change in "
-        f"the middle would be missed or misplaced with probability above beta={beta:g}; {remedy}.{needed}"
+        f"false_alarm={false_alarm:g}{said} cannot be had with {length} at epsilon={float(design.epsilon):g}: a change "
+        f"in the middle would be missed or misplaced with probability above beta={beta:g}; {remedy}.{needed}"
+        f"{_if_assumed(assuming(), n, beta)}"
+    )
+
+
+def _if_assumed(design: Detection, n: int | None, beta: float) -> str:
+    """What assume_change=True would give, where it tells more than that the change lies somewhere in the series."""
+    if design.accuracy is None or n is None or n < design.block or 2 * design.accuracy >= n:
+        return ""
+    return (
+        f" Where it is certain that there was a change, assume_change=True places it within {design.accuracy} records "
+        f"with probability {1 - beta:g}."
     )
 
 
@@ -116,7 +148,8 @@ class ChangePlan(Design[ChangePoint]):
         n: number of records, or None for any.
         block: records in a block (a block's sum or bit is released), or between two candidates of "direct".
         clamp: the least and the most that one record's log-likelihood ratio counts.
-        false_alarm: bound on the probability of "changed" when nothing changed, or None if "no change" is no answer.
+        false_alarm: bound on the probability of "changed" when nothing changed, or None if "no change" is no answer
+            (``assume_change``).
         threshold: what the largest suffix sum of the blocks' votes must exceed for "changed", in their units.
         power: bound from below on the probability of "changed" for changes at least ``accuracy`` from the end.
         runs: simulations (of the laws of scores, seeded) behind the accuracy; 0: computed exactly.
@@ -146,6 +179,12 @@ class ChangePlan(Design[ChangePoint]):
     null: str
     alternative: str
     _design: Detection = field(repr=False, compare=False)
+    _public: bool = field(default=False, repr=False, compare=False)  # of one run: whether the order's values are public
+
+    @property
+    def assume_change(self) -> bool:
+        """Whether a change is taken for granted, so that an index is always named."""
+        return self.false_alarm is None
 
     @property
     def informative(self) -> bool | None:
@@ -156,7 +195,9 @@ class ChangePlan(Design[ChangePoint]):
         """Bound from below on the probability of "changed" when this many records follow the change."""
         missed = self._design.missed(np.array([records], dtype=np.int64))
         if missed is None:
-            raise InvalidInput("This plan always names an index. Plan with false_alarm= to let it say 'no change'.")
+            raise InvalidInput(
+                "This plan always names an index. Plan without assume_change=True, to allow 'no change'."
+            )
         return 1.0 - float(missed[0])
 
     @property
@@ -178,8 +219,44 @@ class ChangePlan(Design[ChangePoint]):
         """The plan's settings, and the scores or the test where the descriptions of P and Q leave them open."""
         return {"change": self._settings(), **self._design.question()}
 
-    def _named(self, where: Mapping[str, str | None]) -> dict[str, str | None]:
-        return {"column": where["column"], "order": where["order"]}
+    def _named(self, where: Mapping[str, str | None]) -> dict[str, Any]:
+        declared = {"public_order": True} if self._public else {}
+        return {"column": where["column"], "order": where["order"], **declared}
+
+    def run(
+        self,
+        data: Any,
+        *,
+        column: str | None = None,
+        unit: str | None = None,
+        order: str | None = None,
+        public_order: bool = False,
+        ledger: Any = None,
+        dataset: str | None = None,
+        request: str | None = None,
+        rng: np.random.Generator | None = None,
+    ) -> ChangePoint:
+        """Run it once on data in order of time, or in that of the column ``order``.
+
+        Args:
+            data, column, ledger, dataset, request, rng: as for every design.
+            unit: refused, see there.
+            order: which column gives the order of time; None where the records lie in that order.
+            public_order: declare the values of that column public, such as the days on which records arrive one by
+                one. The answer then also names them, at the index and at the ends of its accuracy: ``order_value``
+                and ``order_range``. They are looked up at the index that was released, in a column that is the same
+                whatever the records hold, so they cost no privacy if the declaration is true. Without it nothing of
+                the order's values leaves the data.
+        """
+        plan = self.declaring(order, public_order)
+        where = {"column": column, "unit": unit, "order": order}
+        found = plan.run_opened(None, data, where, ledger=ledger, dataset=dataset, request=request, rng=rng)
+        return replace(found, design=self)
+
+    def declaring(self, order: str | None, public_order: bool) -> ChangePlan:
+        """The plan for one run in the order of a column, whose values are public or are not."""
+        check_declaration(order, public_order)
+        return replace(self, _public=bool(public_order))
 
     def check(self, records: Records, *, charging: bool) -> None:
         """Number, type and, where a charge follows, ties: without one the sums refuse them."""
@@ -187,6 +264,11 @@ class ChangePlan(Design[ChangePoint]):
         if self.n is not None and n != self.n:
             raise InvalidData(f"The data have {n} records, the plan is for n={self.n}. Plan with n={n}, or without n.")
         check_length(self._design, n)
+        if self._public and not (isinstance(records, OrderTeller) and records.tells_order):
+            raise InvalidData(
+                "public_order=True cannot be kept here: this source sorts by the column order, but does not hand its "
+                "values over as they are. Leave public_order out."
+            )
         self._design.check(records)
         if charging:
             records.check_ends(self._design.detector.ends(n))
@@ -212,6 +294,7 @@ class ChangePlan(Design[ChangePoint]):
             simulated=simulated,
             block=None if self.method == "direct" else self.block,
             sums=sums,
+            **(_told(records, index, self.accuracy, n) if self._public else {}),
         )
 
     def plot(self, ax: Axes | None = None) -> Axes:
@@ -274,6 +357,27 @@ class ChangePlan(Design[ChangePoint]):
         return hash((self.method, self.accuracy, self.epsilon, self.block, self.null, self.alternative))
 
 
+def check_declaration(order: str | None, public_order: bool) -> None:
+    """Refuse a declaration about no column."""
+    if not isinstance(public_order, bool | np.bool_):
+        raise InvalidInput(f"public_order={shown(public_order)} must be True or False.")
+    if public_order and order is None:
+        raise InvalidInput(
+            "public_order=True was given without order=: it declares the values of that column public. Name the column "
+            "that gives the order of time, order=..., or leave public_order out."
+        )
+
+
+def _told(records: Records, index: int | None, accuracy: int, n: int) -> dict[str, Any]:
+    """The values of a public order at an index that was released, and at the ends of its accuracy."""
+    if index is None:
+        return {}
+    assert isinstance(records, OrderTeller)
+    places = [min(index, n - 1), max(index - accuracy, 0), min(index + accuracy, n - 1)]
+    value, first, last = records.order_values(places)
+    return {"order_value": value if index < n else None, "order_range": (first, last)}
+
+
 def design_change(
     null: Any,
     alternative: Any = None,
@@ -284,6 +388,7 @@ def design_change(
     beta: float = 0.1,
     method: str = "auto",
     false_alarm: float | None = None,
+    assume_change: bool = False,
 ) -> ChangePlan:
     """The detector that :func:`detect_change` would run, and how well it does. No data are needed.
 
@@ -296,19 +401,23 @@ def design_change(
         method: "direct" (exponential mechanism over suffix sums of the clamped score), "blocks" (noisy block sums, and
             the median of the posterior given them), "paper" (the paper's reduction: a test on each block, and the
             argmin of suffix sums of bits), or "auto": of the first two, whichever has the smaller computed accuracy.
-        false_alarm: allow the answer "no change", and say "changed" of unchanged data with at most this probability.
-            Blocks decide that from the sums they release anyway; "direct" has to spend half of epsilon on it, so
-            "auto" is then "blocks".
+        false_alarm: say "changed" of unchanged data with at most this probability, 0.05 if nothing is said; else the
+            answer is "no change". Blocks decide that from the sums they release anyway; "direct" has to spend half
+            of epsilon on it, so "auto" is then "blocks".
+        assume_change: take it for granted that there was a change, as the paper does: an index is always named, also
+            of data that never changed, and is more accurate where there was one. Excludes ``false_alarm``.
 
     >>> plan = design_change("bernoulli(0.2)", "bernoulli(0.8)", epsilon=1)
-    >>> plan.method, plan.accuracy <= 10
-    ('blocks', True)
+    >>> plan.method, plan.accuracy <= 20, plan.false_alarm <= 0.05, plan.power >= 0.9
+    ('blocks', True, True, True)
+    >>> certain = design_change("bernoulli(0.2)", "bernoulli(0.8)", epsilon=1, assume_change=True)
+    >>> certain.accuracy < plan.accuracy, certain.false_alarm
+    (True, None)
     """
     budget = _validate.positive(epsilon=epsilon, remedy="Typical values lie between 0.1 and 2.")
     beta = _validate.probability(beta=beta)
     _validate.choice(METHODS, method=method)
-    if false_alarm is not None:
-        false_alarm = _validate.probability(false_alarm=false_alarm)
+    false_alarm = _false_alarm(false_alarm, assume_change)
     if n is not None:
         n = _validate.positive_integer(n=n)
     if (alternative is None) == (distance is None):
@@ -319,7 +428,11 @@ def design_change(
     make = _maker(null, alternative, distance, beta, method, false_alarm)
     found = make(budget)
     best = min(found, key=_size)
-    check_accuracy(best, n, beta, false_alarm, lambda other: min(make(other), key=_size))
+
+    def assuming() -> Detection:
+        return min(_maker(null, alternative, distance, beta, method, None)(budget), key=_size)
+
+    check_accuracy(best, n, beta, false_alarm, lambda other: min(make(other), key=_size), assuming)
     if n is not None:
         check_length(best, n)
     assert best.accuracy is not None
@@ -341,6 +454,20 @@ def design_change(
         alternative=best.alternative,
         _design=best,
     )
+
+
+def _false_alarm(false_alarm: float | None, assume_change: bool) -> float | None:
+    """The target that is meant: None where a change is taken for granted."""
+    if not isinstance(assume_change, bool | np.bool_):
+        raise InvalidInput(f"assume_change={shown(assume_change)} must be True or False.")
+    if not assume_change:
+        return FALSE_ALARM if false_alarm is None else _validate.probability(false_alarm=false_alarm)
+    if false_alarm is not None:
+        raise InvalidInput(
+            f"false_alarm={shown(false_alarm)} and assume_change=True exclude each other: where a change is taken for "
+            "granted, no alarm is false. Leave one of them out."
+        )
+    return None
 
 
 def _maker(
@@ -372,8 +499,10 @@ def detect_change(
     beta: float = 0.1,
     method: str = "auto",
     false_alarm: float | None = None,
+    assume_change: bool = False,
     column: str | None = None,
     order: str | None = None,
+    public_order: bool = False,
     ledger: Any = None,
     dataset: str | None = None,
     request: str | None = None,
@@ -381,14 +510,17 @@ def detect_change(
 ) -> ChangePoint:
     """Where data in order of time changed from P (``null``) to Q (``alternative``), with epsilon-privacy.
 
-    The index is that of the first record of the new regime, counted from 0. What is guaranteed: :class:`ChangePoint`.
+    The index is that of the first record of the new regime, counted from 0; None where the answer is "no change", as it
+    may be unless ``assume_change=True`` takes a change for granted. What is guaranteed: :class:`ChangePoint`.
 
     Args:
         data: array, list, pandas/polars/pyarrow column, a data frame, file, SQL table or Spark DataFrame together with
             ``column``; in order of time, or in that of the column ``order``.
-        null, alternative, distance, epsilon, beta, method, false_alarm: as for :func:`design_change`.
+        null, alternative, distance, epsilon, beta, method, false_alarm, assume_change: as for :func:`design_change`.
         column: which column holds the records.
         order: which column gives the order of time; None where the records lie in that order.
+        public_order: declare the values of that column public: the answer then names the one at the change too
+            (``order_value``), as :meth:`ChangePlan.run` explains.
         ledger, dataset, request: charge epsilon to the data set's budget before anything is computed. The same
             request again returns the same answer, free of charge.
         rng: only for simulations: a seeded generator in place of the operating system's randomness. The answer
@@ -397,8 +529,12 @@ def detect_change(
     >>> data = [0, 0, 1, 0, 0] * 30 + [1, 1, 1, 0, 1] * 30
     >>> found = detect_change(data, "bernoulli(0.2)", "bernoulli(0.8)", epsilon=2, rng=np.random.default_rng(2))
     >>> abs(found.index - 150) <= found.accuracy, found.changed, found.simulated
-    (True, None, True)
+    (True, True, True)
+    >>> quiet = detect_change(data[:150], "bernoulli(0.2)", "bernoulli(0.8)", epsilon=2, rng=np.random.default_rng(2))
+    >>> quiet.index, quiet.changed
+    (None, False)
     """
+    check_declaration(order, public_order)
     records = open_for(ORDERED, data, column=column, order=order)
     n = records.count()
     if n == 0:
@@ -412,6 +548,9 @@ def detect_change(
         beta=beta,
         method=method,
         false_alarm=false_alarm,
+        assume_change=assume_change,
     )
     where = {"column": column, "order": order}
-    return plan.run_opened(records, data, where, ledger=ledger, dataset=dataset, request=request, rng=rng)
+    declared = plan.declaring(order, public_order)
+    found = declared.run_opened(records, data, where, ledger=ledger, dataset=dataset, request=request, rng=rng)
+    return replace(found, design=plan)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from privatest.charge import Receipt
 from privatest.decision.design import Outcome
-from privatest.markup import Fact, Told
+from privatest.markup import Fact, Told, short
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,7 +30,7 @@ class ChangePoint(Outcome):
         index: see above; None when the answer is "no change".
         accuracy: see above, in records; computed from P, Q and epsilon, never from the data.
         beta: see above.
-        changed: False for "no change"; None where that was not asked (``false_alarm`` not given).
+        changed: False for "no change"; None where that was not asked (``assume_change=True``).
         epsilon: privacy loss of this answer, all of it.
         method: "direct", "blocks", "paper", or "fit" for an unknown alternative.
         n: number of records, which is public.
@@ -43,6 +43,9 @@ class ChangePoint(Outcome):
         sums: the noisy block sums of clamped log P/Q in nats, as the index was found from them; None for methods
             other than "blocks", and for more than 10,000 blocks. Block j holds records from n % block // 2 + j * block
             on. They are part of the one epsilon-DP release.
+        order_value: the value of the column ``order`` at the index (the year, the date), as a number or as text; None
+            unless that column was declared public (``public_order=True``), and where the record has none.
+        order_range: likewise at index - accuracy and at index + accuracy, or at the ends of the series.
         receipt: what the ledger noted beside it, with a fingerprint to keep; None without a ledger.
         design: the plan that was run; no part of its documents, None in one that was read.
     """
@@ -60,6 +63,8 @@ class ChangePoint(Outcome):
     simulated: bool = False
     block: int | None = None
     sums: tuple[float, ...] | None = field(default=None, repr=False)
+    order_value: int | float | str | None = None
+    order_range: tuple[int | float | str | None, ...] | None = None
     receipt: Receipt | None = field(default=None, compare=False, repr=False)
 
     design: Any = field(default=None, compare=False, repr=False)
@@ -81,18 +86,38 @@ class ChangePoint(Outcome):
     def sentence(self) -> str:
         """Where, or that nothing changed, and how surely."""
         if self.changed is False:
-            return f"No change was found in {self.n} records."
+            quiet = f"No change was found in {self.n} records."
+            if self.power is None:
+                return quiet
+            return (
+                f"{quiet} One that {self.accuracy} records or more follow would have been found with probability "
+                f"{short(self.power, 3)} or more."
+            )
+        when = "" if self.order_value is None else f" ({self.order_value})"
+        span = "" if self.order_range is None else " ({} to {})".format(*self._range)
+        place = f"index {self.index}{when} of {self.n}, give or take {self.accuracy} records{span}"
         return (
-            f"The records changed at index {self.index} of {self.n}, give or take {self.accuracy} records: if there "
-            f"was one change, at least so far from both ends, this is right with probability {1 - self.beta:g} or more."
+            f"The records changed at {place}: if there was one change, at least so far from both ends, this is right "
+            f"with probability {1 - self.beta:g} or more."
         )
+
+    @property
+    def _range(self) -> list[str]:
+        """The ends of ``order_range``, for people."""
+        return ["no value" if end is None else str(end) for end in self.order_range or ()]
 
     def facts(self) -> list[Fact]:
         """What left the data, what is promised of it, and what it cost."""
         better = "better than naming the middle" if self.informative else "no better than naming the middle"
-        where = "no change" if self.changed is False else self.index
+        when = None if self.order_value is None else str(self.order_value)  # a year is no number of thousands
+        span = " to ".join(self._range) or None
+        where, first = self.index, "the first record of the new regime, counted from 0"
         return [
-            Fact("index", where, "the first record of the new regime, counted from 0"),
+            Fact(
+                "index", *(("no change", "no record begins a new regime") if self.changed is False else (where, first))
+            ),
+            Fact("order_value", when, "the order's value there, declared public"),
+            Fact("order_range", span, "the order's values at index - accuracy and index + accuracy"),
             Fact("changed", self.changed, "whether there was a change at all"),
             Fact("accuracy", self.accuracy, f"records or better, with probability {1 - self.beta:g}"),
             Fact("informative", self.informative, better),

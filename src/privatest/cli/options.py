@@ -37,6 +37,7 @@ __all__ = [
     "check_written",
     "need",
     "one_of",
+    "one_rule",
     "read_problem",
     "signature",
     "write_problem",
@@ -139,6 +140,16 @@ def one_of(settings: dict[str, Any], given: Given) -> dict[str, Any]:
     return settings
 
 
+def one_rule(settings: dict[str, Any], given: Given) -> dict[str, Any]:
+    """A bound on false alarms or a change taken for granted: the command line's replaces that of the problem file."""
+    if given["false_alarm"] is None:
+        if given["assume_change"]:
+            settings.pop("false_alarm", None)
+    elif not given["assume_change"]:
+        settings.pop("assume_change", None)
+    return settings
+
+
 def read_problem(path: str) -> dict[str, Any]:
     """The settings in a problem file, each of the right kind."""
     found = _parsed(path)
@@ -207,7 +218,7 @@ def _parsed(path: str) -> dict[str, Any]:
 
 
 def _fits(kind: questions.Kind, value: object) -> bool:
-    """Whether a problem file's value is of the kind; true and false are of a switch only."""
+    """Whether a problem file's value is of the kind; true and false are switches and nothing else."""
     if isinstance(value, bool) or kind is questions.SWITCH:
         return isinstance(value, bool) and kind is questions.SWITCH
     if kind is questions.LAW:

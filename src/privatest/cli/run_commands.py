@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from privatest import errors, questions
-from privatest.cli.options import Given, asked_of, check_target, need, one_of, write_problem
+from privatest.cli.options import Given, asked_of, check_target, need, one_of, one_rule, write_problem
 from privatest.cli.output import (
     ReaderGone,
     complain,
@@ -271,8 +271,9 @@ def _saved(path: str, given: Given) -> PrivateTest:
 def detect(given: Given) -> None:
     """When data in order of time changed from the null to the alternative, with privacy.
 
-    The index counts records from 0 and is that of the first record of the new regime. --false-alarm allows the answer
-    that nothing changed.
+    The index counts records from 0 and is that of the first record of the new regime. The answer may be "no change":
+    unchanged data are said to have changed with probability 0.05 at most, or --false-alarm. With --assume-change an
+    index is always named.
 
     \b
     Example:
@@ -281,7 +282,7 @@ def detect(given: Given) -> None:
     """
     import privatest as pt
 
-    asked = one_of(asked_of("detect", given), given)
+    asked = one_rule(one_of(asked_of("detect", given), given), given)
     source = _checked(given, asked)
     _save(given, asked)
     found = pt.detect_change(source, **_of_role("detect", asked, questions.RULE, questions.WHERE), **paid(asked))

@@ -276,6 +276,9 @@ class Design(Told, Generic[R]):
 
 
 Decision = Literal["null", "alternative"]
+Fits = Literal["null", "alternative", "both", "neither"]
+FITS = {"neither": "the data fit NEITHER of the two; the nearer one is", "both": "the data fit both, rather"}
+"""How the decision is told where the data fit not just one of the two."""
 
 
 @dataclass(frozen=True)
@@ -288,7 +291,13 @@ class Release(Outcome):
     Attributes:
         decision: "null" (the data look like P) or "alternative" (they look like Q).
         statistic: the noisy sum of clamped log-likelihood ratios, in nats; large values speak for P.
-        pvalue: probability, were P true, of a statistic as small as this one of n records; exact.
+        pvalue: probability, were P true, of a statistic as small as this one of n records; exact. Where P is a set, the
+            largest over it; of a two-sided test, twice the smaller tail.
+        pvalue_alternative: probability, were Q true, of a statistic as large as this one (on Q's own side, where that
+            is two-sided); the largest over Q where that is a set.
+        fits: which of the two the noisy statistic is not too extreme for, to both sides: "null", "alternative", "both"
+            or "neither". Too extreme: with a probability below 0.001. "neither" means that the data came from something
+            else, whatever the decision between the two.
         epsilon: privacy loss of this release; ``inf`` means it is not private.
         n: number of records, which is public; with neighbours "add-remove", the number the test was designed for,
             whatever the data's.
@@ -312,6 +321,8 @@ class Release(Outcome):
     neighbours: str
     simulated: bool = False
     receipt: Receipt | None = field(default=None, compare=False, repr=False)
+    pvalue_alternative: float | None = None
+    fits: Fits | None = None
 
     design: Any = field(default=None, compare=False, repr=False)
 
@@ -320,8 +331,8 @@ class Release(Outcome):
     odd_epsilon: float | None = None
 
     KIND: ClassVar[str] = "Release"
-    SMALLEST_PVALUE: ClassVar[float] = 1e-9
-    """Smaller p-values are told as such: no digit of them is of use."""
+    SMALLEST_PVALUE: ClassVar[float] = 1e-300
+    """Smaller p-values are told as such: a double has no digits of them."""
     AWAY: ClassVar[str] = "the alternative Q"
 
     @property
@@ -330,30 +341,42 @@ class Release(Outcome):
         says = "the null hypothesis P" if self.decision == "null" else self.AWAY
         if self.pvalue is None:
             return f"The test decides for {says}."
+        if self.fits == "neither":
+            return (
+                "The data fit neither P nor Q: under each of them so extreme a noisy statistic has a probability below "
+                f"0.001. Between the two the test decides for {says} (p-value {short(self._told(self.pvalue), 4)})."
+            )
         return (
             f"The test decides for {says}. Were P true, so extreme a noisy statistic would have probability "
-            f"{short(self._told_pvalue, 4)} (the p-value)."
+            f"{short(self._told(self.pvalue), 4)} (the p-value)."
         )
 
-    @property
-    def _told_pvalue(self) -> str | float | None:
-        tiny = self.pvalue is not None and self.pvalue < self.SMALLEST_PVALUE
-        return f"below {self.SMALLEST_PVALUE:g}" if tiny else self.pvalue
+    def _told(self, pvalue: float | None) -> str | float | None:
+        """A p-value as it is told to people."""
+        tiny = pvalue is not None and pvalue < self.SMALLEST_PVALUE
+        return f"< {self.SMALLEST_PVALUE:g}" if tiny else pvalue
 
     def facts(self) -> list[Fact]:
         """What left the data, and what it cost; what the test promises stands beside it, where the test is known."""
         test = self.design
         looks = "P" if self.decision == "null" else self.AWAY
-        above, errors = "", ""
+        above, errors, two = "; large values speak for P", "", False
         if test is not None:
             looks = getattr(test, self.decision, looks)
-            above = f"; null above {test.threshold:.6g}" if hasattr(test, "threshold") else ""
+            two = getattr(test, "upper", None) is not None
+            above = f"{'' if two else above}; {test.when_null}" if hasattr(test, "when_null") else above
             errors = f"type I error {test.alpha:.4g}, type II error {test.beta:.4g} on {test.n:,} records"
         hidden = self.neighbours == "add-remove"
         return [
-            Fact("decision", self.decision, f"the data look like {looks}"),
-            Fact("statistic", self.statistic, f"with noise; large values speak for P{above}"),
-            Fact("pvalue", self._told_pvalue, "of so small a statistic, were P true"),
+            Fact("decision", self.decision, f"{FITS.get(self.fits or '', 'the data look like')} {looks}"),
+            Fact("fits", self.fits, "what the statistic is not too extreme for (probability 0.001, both sides)"),
+            Fact("statistic", self.statistic, f"with noise{above}"),
+            Fact("pvalue", self._told(self.pvalue), f"of so {'extreme' if two else 'small'} a statistic, were P true"),
+            Fact(
+                "pvalue_alternative",
+                self._told(self.pvalue_alternative),
+                f"of a statistic so {'near to P' if two else 'large'}, were Q true",
+            ),
             Fact("n", self.n, "records, as expected; their number is not revealed" if hidden else "records, public"),
             Fact("test", self.test, errors),
             *self._odd(),

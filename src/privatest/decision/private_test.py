@@ -1,13 +1,6 @@
-r"""A designed test: score, noise and threshold, frozen, printable, serialisable, ready to run; and how it is built.
+"""A designed test: score, noise and threshold, frozen, printable, serialisable, ready to run; and how it is built.
 
-:func:`from_score` and its kin go from a pair, a clamp and an epsilon to a test of each kind. Where neighbours differ by
-one person's coming or going, n is not public, so the threshold must not depend on it: every record's score is shifted
-by a constant c, the threshold for one record, and the shifted total compared with 0. What hides one record is then
-
-.. math:: \max(|\text{low} - c|, |\text{high} - c|)
-
-instead of high - low: less noise where c lies near the middle of the scores. The shift is a fraction C/M of the
-score's lattice, fine enough for n records; the total is the integer :math:`M \sum s_i - C \cdot \text{count}`.
+:func:`from_score` and its kin go from a pair, a clamp and an epsilon to a test of each kind.
 """
 
 from __future__ import annotations
@@ -22,12 +15,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from privatest import _validate
-from privatest.decision.design import HIDDEN, Decision, Design, Release
+from privatest.decision.design import HIDDEN, Decision, Design, Fits, Release
 from privatest.decision.odd import OddShare
+from privatest.decision.shifted import centred, noise_class, unmoved
 from privatest.documents import fraction_from_json, number_from_json, texts_from_json, wholes_from_json
 from privatest.errors import InvalidDocument, InvalidInput, shown
 from privatest.hypotheses import DiscretePair, Pair, as_distribution
-from privatest.laws import Curves, NoisyTotal
+from privatest.laws import Curves, NoisyTotal, TwoSidedCurves
 from privatest.markup import Fact
 from privatest.privacy import NOISES, Logistic, Noise, NoNoise, Source, noise_from_dict
 from privatest.privacy.noise import NEIGHBOURS, REPLACE, Neighbourhood
@@ -49,23 +43,30 @@ __all__ = [
     "NEIGHBOURS",
     "PRIVATE_KINDS",
     "PrivateTest",
-    "Shifted",
-    "calibrated_cutoff",
+    "calibrated_cutoffs",
     "calibrated_noise",
-    "centred",
     "from_score",
     "kind_score",
     "paper_clamp",
     "unclamped",
-    "unmoved",
 ]
 
 FORMAT = "privatest/test/2"
+EXTREME = 0.001
+"""A noisy total whose two-sided p-value is below this does not fit."""
+FITTING: dict[tuple[bool, bool], Fits] = {
+    (True, True): "both",
+    (True, False): "null",
+    (False, True): "alternative",
+    (False, False): "neither",
+}
 
 
 @dataclass(frozen=True, eq=False)
 class PrivateTest(Design[Release]):
     r"""Decide P ("null") when :math:`\sum_i (M s(x_i) - C) + N > \kappa`, else Q ("alternative").
+
+    A two-sided test decides P while that is also at most ``upper``.
 
     Guarantees: running it on data is epsilon-differentially private: the noise hides whatever difference of the total
     one person can make (``sensitivity``) at a cost of at most epsilon, which is checked when the object is made,
@@ -84,6 +85,8 @@ class PrivateTest(Design[Release]):
         max_rows_per_unit: the most records that are used of one person.
         scale, shift: M and C; 1 and 0 where n is public, else what makes the threshold the same whatever n is.
         budget: epsilon exactly, where it is no short decimal (1/3, say); ``epsilon`` is then its double.
+        worst_members: of sets, the members of null and alternative under which the errors are the largest found.
+        upper: the second cutoff of a two-sided test.
     """
 
     FORMAT: ClassVar[str] = FORMAT
@@ -103,6 +106,7 @@ class PrivateTest(Design[Release]):
     shift: int = 0
     budget: Fraction | None = None
     worst_members: tuple[str, str] | None = None
+    upper: Fraction | None = None
 
     def __post_init__(self) -> None:
         if self.neighbours not in NEIGHBOURS:
@@ -111,6 +115,10 @@ class PrivateTest(Design[Release]):
         _validate.positive_integer(max_rows_per_unit=self.max_rows_per_unit)
         _validate.positive_integer(scale=self.scale)
         self.score.check_total(self.n)
+        if self.upper is not None and not self.cutoff < self.upper:
+            raise InvalidInput(f"upper={self.upper} must be greater than cutoff={self.cutoff}.")
+        if (self.upper is None) != (not self.score.upper_laws):
+            raise InvalidInput("upper and the score's upper_laws go together: a two-sided test has both.")
         if self.budget is not None and float(self.budget) != self.epsilon:
             raise InvalidInput(f"budget={self.budget} must be epsilon={self.epsilon!r} before it was rounded.")
         loss = self.noise.exact_loss(self.sensitivity)
@@ -152,6 +160,20 @@ class PrivateTest(Design[Release]):
         return float(self._nats(self.cutoff))
 
     @property
+    def thresholds(self) -> tuple[float, ...]:
+        """The threshold, and of a two-sided test the second one, in nats: between them the decision is "null"."""
+        ends = (self.cutoff,) if self.upper is None else (self.cutoff, self.upper)
+        return tuple(float(self._nats(end)) for end in ends)
+
+    @property
+    def when_null(self) -> str:
+        """Which statistics speak for P, in words."""
+        if self.upper is None:
+            return f"null above {self.threshold:.6g}"
+        low, high = self.thresholds
+        return f"null between {low:.6g} and {high:.6g}"
+
+    @property
     def noise_sd(self) -> float:
         """Standard deviation of the noise, in nats."""
         return math.sqrt(self.noise.variance) * float(self.score.step / self.scale)
@@ -182,37 +204,53 @@ class PrivateTest(Design[Release]):
         """Law of the noisy total when the records come from Q."""
         return NoisyTotal(self.scale * self.score.support - self.shift, self.score.alternative_law, self.n, self.noise)
 
-    def masses(self, edges: Sequence[Fraction | int]) -> tuple[Floats, Floats]:
+    def masses(self, edges: Sequence[Fraction | int]) -> tuple[Floats, ...]:
         """Probability, under P and under Q, that the noisy total lies between neighbours among increasing edges.
 
-        For pictures: many at the price of one, with errors of 1e-4 at most.
+        Of sets, under their worst laws; of a two-sided test also under the alternative that lies above. For pictures:
+        many at the price of one, with errors of 1e-4 at most.
         """
+        upper = tuple(total.masses(edges) for total in self._totals(self.score.upper_laws[:1]))
         if self.scale == 1 and self.shift == 0:
             curves = Curves(self.score.support, self.score.null_law, self.score.alternative_law, self.n, self.noise)
             if curves.everywhere:
                 offsets = np.array([float((edge - curves.base) / curves.unit) for edge in edges])
                 first, second = curves.cdfs(np.clip(offsets, -curves.reach, curves.reach))
-                return np.maximum(np.diff(first), 0.0), np.maximum(np.diff(second), 0.0)
-        return self.null_total.masses(edges), self.alternative_total.masses(edges)
+                return np.maximum(np.diff(first), 0.0), np.maximum(np.diff(second), 0.0), *upper
+        return self.null_total.masses(edges), self.alternative_total.masses(edges), *upper
 
     def _totals(self, laws: Sequence[Floats]) -> list[NoisyTotal]:
-        return [NoisyTotal(self.scale * self.score.support - self.shift, law, self.n, self.noise) for law in laws]
+        known: dict[int, NoisyTotal] = self.__dict__.setdefault("_known_totals", {})
+        known.setdefault(id(self.score.null_law), self.null_total)
+        known.setdefault(id(self.score.alternative_law), self.alternative_total)
+        support = self.scale * self.score.support - self.shift
+        return [known.setdefault(id(law), NoisyTotal(support, law, self.n, self.noise)) for law in laws]
 
-    @cached_property
-    def null_totals(self) -> list[NoisyTotal]:
-        """Laws of the noisy total of which one is at least as bad as any member of the null; one if P is no set."""
-        return [self.null_total, *self._totals(self.score.other_null_laws)]
+    def _below(self, laws: Sequence[Floats], level: Fraction) -> float:
+        """The largest probability of a noisy total up to the level."""
+        return max(total.cdf(level) for total in self._totals(laws))
+
+    def _above(self, laws: Sequence[Floats], level: Fraction) -> float:
+        """The largest probability of a noisy total beyond the level."""
+        return max(total.sf(level) for total in self._totals(laws))
 
     @cached_property
     def alpha(self) -> float:
-        """Type I error, exact: probability of "alternative" under P, or the largest over a set of distributions."""
-        return max(total.cdf(self.cutoff) for total in self.null_totals)
+        """Type I error, exact: probability of "alternative" under P, or the largest over a set of distributions.
+
+        Of a two-sided test the sum of the largest tails to both sides.
+        """
+        error = self._below(self.score.null_laws, self.cutoff)
+        return error if self.upper is None else error + self._above(self.score.null_high_laws, self.upper)
 
     @cached_property
     def beta(self) -> float:
-        """Type II error, exact: probability of "null" under Q, or the largest over a set of distributions."""
-        others = self._totals(self.score.other_alternative_laws)
-        return max(total.sf(self.cutoff) for total in [self.alternative_total, *others])
+        """Type II error, exact: probability of "null" under Q, or the largest over a set of distributions.
+
+        Of a two-sided test the probability of not coming out on the side where Q lies.
+        """
+        error = self._above(self.score.alternative_laws, self.cutoff)
+        return error if self.upper is None else max(error, self._below(self.score.upper_laws, self.upper))
 
     @property
     def advantage(self) -> float:
@@ -226,10 +264,12 @@ class PrivateTest(Design[Release]):
 
         >>> import privatest as pt
         >>> test = pt.design("normal(0, 1)", "normal(1, 1)", epsilon=1, n=30)
-        >>> [round(test.power(f"normal({mean}, 1)"), 3) for mean in (0, 0.25, 0.5, 0.75, 1)]
+        >>> [round(test.power(f"normal({mean}, 1)"), 3) for mean in (0, 0.5, 1)]
+        [0.018, 0.5, 0.982]
         """
         support, probabilities = score_law(self.score, as_distribution(law, "law"))
-        return NoisyTotal(self.scale * support - self.shift, probabilities, self.n, self.noise).cdf(self.cutoff)
+        total = NoisyTotal(self.scale * support - self.shift, probabilities, self.n, self.noise)
+        return total.cdf(self.cutoff) + (0.0 if self.upper is None else total.sf(self.upper))
 
     def run(
         self,
@@ -309,12 +349,65 @@ class PrivateTest(Design[Release]):
 
     def release(self, noisy: Fraction, *, simulated: bool = False) -> Release:
         """Decision, statistic and p-value from a noisy total: post-processing, which costs no privacy."""
-        decision: Decision = "null" if noisy > self.cutoff else "alternative"
-        statistic = pvalue = None
+        between = noisy > self.cutoff and (self.upper is None or noisy <= self.upper)
+        decision: Decision = "null" if between else "alternative"
+        statistic = pvalue = other = fits = None
         if self.private:
             statistic = float(self._nats(noisy))
-            pvalue = max(total.cdf(noisy) for total in self.null_totals)
-        return Release(decision, statistic, pvalue, self.epsilon, self.n, self.name, self.neighbours, simulated)
+            pvalue, other, fits = self._pvalues(noisy)
+        return Release(
+            decision,
+            statistic,
+            pvalue,
+            self.epsilon,
+            self.n,
+            self.name,
+            self.neighbours,
+            simulated,
+            pvalue_alternative=other,
+            fits=fits,
+        )
+
+    def _pvalues(self, noisy: Fraction) -> tuple[float, float, Fits]:
+        """P-values under P and under Q, and which of the two a noisy total fits."""
+        at_least = noisy - Fraction(1, 2)  # totals have this lattice's unit
+        score = self.score
+        low, high = self._below(score.null_laws, noisy), self._above(score.null_high_laws, at_least)
+        other = self._above(score.alternative_laws, at_least)
+        both_sides = min(2 * min(low, high), 1.0)
+        if self.upper is None:
+            pvalue, outer = low, min(2 * min(other, self._below(score.alternative_low_laws, noisy)), 1.0)
+        else:
+            pvalue, other = both_sides, max(other, self._below(score.upper_laws, noisy))
+            outer = min(2 * other, 1.0)
+        return pvalue, other, FITTING[both_sides >= EXTREME, outer >= EXTREME]
+
+    def power_along(self, family: str, values: Sequence[float]) -> Floats:
+        """:meth:`power` of the members of a family along one of its parameters.
+
+        Args:
+            family: text with a question mark for the parameter, such as "normal(mean=?, sd=1)".
+            values: of that parameter.
+        """
+        if not isinstance(family, str) or family.count("?") != 1:
+            raise InvalidInput(
+                f"family={shown(family)} must be text with one question mark, such as 'normal(mean=?, sd=1)'."
+            )
+        return np.array([self.power(family.replace("?", repr(float(value)))) for value in values])
+
+    def plot_power(
+        self, family: str, *, between: tuple[float, float], ax: Axes | None = None, points: int = 81
+    ) -> Axes:
+        """The probability of "alternative" along a parameter, for ``"normal(mean=?, sd=1)", between=(-1, 2)`` its mean.
+
+        Args:
+            family: as for :meth:`power_along`.
+            between: the least and the largest value of the parameter.
+            points: how many values are computed.
+        """
+        from privatest import pictures
+
+        return pictures.power_along(self, family, between, ax, points=points)
 
     def plot(self, ax: Axes | None = None, *, release: Release | None = None) -> Axes:
         """The exact law of the noisy statistic under P and under Q, the threshold, and a release of this test."""
@@ -332,19 +425,29 @@ class PrivateTest(Design[Release]):
         public = (
             "records, public" if self.neighbours == "replace" else "records, as expected; their number is not revealed"
         )
+        exact, worst = "exact", []
+        if self.worst_members is not None:
+            exact = "the largest of all members"
+            worst = [
+                Fact("worst_null", self.worst_null, "the hardest member of the null found"),
+                Fact("worst_alternative", self.worst_alternative, "the hardest member of the alternative found"),
+            ]
         return [
             Fact("null", self.null, "the null hypothesis P"),
             Fact("alternative", self.alternative, "the alternative Q"),
             Fact("test", self.name, "the kind of test"),
             Fact("epsilon", self.epsilon, "privacy loss of one run" if self.private else "this test is NOT PRIVATE"),
             Fact("n", self.n, public),
-            Fact("alpha", self.alpha, "type I error: alternative under P; exact"),
-            Fact("beta", self.beta, "type II error: null under Q; exact"),
+            Fact("alpha", self.alpha, f"type I error: alternative under P; {exact}"),
+            Fact("beta", self.beta, f"type II error: null under Q; {exact}"),
+            *worst,
             Fact("advantage", self.advantage, "1 - alpha - beta"),
             Fact("clamp", self.clamp, "least and most of one record, in nats"),
             Fact("noise", self.noise.kind, "added to the total"),
             Fact("noise_sd", self.noise_sd, "its standard deviation"),
-            Fact("threshold", self.threshold, "says null above it, in nats"),
+            Fact("threshold", self.threshold, "says null above it, in nats")
+            if self.upper is None
+            else Fact("thresholds", self.thresholds, "says null between them, in nats"),
             Fact("neighbours", self.neighbours, f"hides {HIDDEN[self.neighbours]}"),
             Fact("max_rows_per_unit", self.max_rows_per_unit, "rows used of one person, all protected"),
         ]
@@ -359,6 +462,7 @@ class PrivateTest(Design[Release]):
             "epsilon": self.epsilon if self.private else "inf",
             **({} if self.budget is None else {"budget": str(self.budget)}),
             **({} if self.worst_members is None else {"worst_members": list(self.worst_members)}),
+            **({} if self.upper is None else {"upper": str(self.upper)}),
             "n": self.n,
             "neighbours": self.neighbours,
             "max_rows_per_unit": self.max_rows_per_unit,
@@ -387,6 +491,7 @@ class PrivateTest(Design[Release]):
             epsilon=epsilon,
             budget=fraction_from_json(document["budget"]) if "budget" in document else None,
             worst_members=_members_from_json(document.get("worst_members")),
+            upper=fraction_from_json(document["upper"]) if "upper" in document else None,
             **fields,
         )
 
@@ -413,118 +518,6 @@ def _members_from_json(value: Any) -> tuple[str, str] | None:
     return first, second
 
 
-_ROUNDS = 6
-
-
-@dataclass(frozen=True)
-class Shifted:
-    """Noise and cutoff for the total M S - C count."""
-
-    noise: Noise
-    cutoff: Fraction
-    scale: int
-    shift: int
-
-
-def centred(score: Score, kind: str, epsilon: Fraction, n: int, alpha: float | None, around: Neighbourhood) -> Shifted:
-    """The shift at which 0 is the cutoff of the largest advantage at n records, or the largest that keeps alpha.
-
-    The noise depends on the shift, the best shift a little on the noise: a few rounds settle both.
-    """
-    scale = _fineness(n)
-    middle = Fraction(score.mean(score.null_law) + score.mean(score.alternative_law)) / 2
-    centre = middle
-    for _ in range(_ROUNDS):
-        rough = _noise(kind, epsilon, score, around.units(score, centre), 1)
-        curves = Curves(score.support, score.null_law, score.alternative_law, n, rough)
-        cutoff = curves.best_cutoff() if alpha is None else curves.cutoff_for_alpha(alpha)
-        # A cutoff beyond all totals (a tiny alpha) leaves the shift within the scores.
-        before, centre = centre, min(max(cutoff / n, Fraction(score.low)), Fraction(score.high))
-        if around.units(score, centre) == around.units(score, before):
-            break
-
-    def at(shift: int) -> Shifted:
-        return _with_noise(score, kind, epsilon, scale, shift, around, Fraction(0))
-
-    if alpha is not None:
-        return _kept(score, n, at(math.floor(scale * centre)), alpha)
-    # Less noise may be worth a threshold that is a little off: the middle of the scores needs the least.
-    rivals = (centre, middle, -score.origin / score.step, Fraction(score.low + score.high, 2))
-    return max((at(round(scale * rival)) for rival in rivals), key=lambda found: round(_advantage(score, n, found), 12))
-
-
-def _advantage(score: Score, n: int, found: Shifted) -> float:
-    """About the advantage, for choosing among shifts."""
-    noise, threshold = found.noise, Fraction(n * found.shift, found.scale)
-    coarse = noise.coarser(found.scale)
-    if coarse is not None and len(score.support) > FEW_VALUES:
-        # On the score's own lattice, where the curves are quick; between its points they are interpolated.
-        curves = Curves(score.support, score.null_law, score.alternative_law, n, coarse)
-        null, alternative = curves.cdfs(np.array([float((threshold - curves.base) / curves.unit)]))
-        return float(alternative[0] - null[0])
-    scores = found.scale * score.support - found.shift
-    laws = score.null_law, score.alternative_law
-    low, high = (NoisyTotal(scores, law, n, noise).cdf(found.cutoff) for law in laws)
-    return high - low
-
-
-def unmoved(score: Score, kind: str, epsilon: Fraction, n: int, threshold: Fraction, around: Neighbourhood) -> Shifted:
-    """The ratio as it is: shifted by what stands for the ratio 0, so that the threshold is a number of nats."""
-    scale = _fineness(n)
-    shift = round(-scale * score.origin / score.step)
-    return _with_noise(score, kind, epsilon, scale, shift, around, threshold * scale / score.step)
-
-
-def _fineness(n: int) -> int:
-    """M, such that n roundings of the shift together stay far below the deviation of n scores."""
-    return 1 << (256 * math.isqrt(n)).bit_length()
-
-
-def _with_noise(
-    score: Score, kind: str, epsilon: Fraction, scale: int, shift: int, around: Neighbourhood, cutoff: Fraction
-) -> Shifted:
-    units = around.units(score, Fraction(shift, scale))
-    return Shifted(_noise(kind, epsilon, score, units, scale), cutoff, scale, shift)
-
-
-def _noise(kind: str, epsilon: Fraction, score: Score, units: int, scale: int) -> Noise:
-    """The kind's noise that hides ``units`` lattice steps of the score, on a lattice ``scale`` times as fine."""
-    return _noise_class(kind).for_width(epsilon, Fraction(units * scale), score.step / scale)
-
-
-def _noise_class(kind: str) -> type[Noise]:
-    """The noise that this kind of test adds."""
-    return next(noise for noise in NOISES.values() if noise.test == kind)
-
-
-def _kept(score: Score, n: int, found: Shifted, alpha: float) -> Shifted:
-    """The same with a cutoff at which the type I error is at most alpha, exactly.
-
-    Invariant: the error is at most alpha at `low` and above it at `high`.
-    """
-    scores = found.scale * score.support - found.shift
-    totals = [NoisyTotal(scores, law, n, found.noise) for law in score.null_laws]
-
-    def error(cutoff: Fraction | int) -> float:
-        return max(total.cdf(cutoff) for total in totals)
-
-    if error(found.cutoff) <= alpha:
-        return found
-    high = math.floor(found.cutoff)
-    step = found.scale
-    low = high - step
-    while error(low) > alpha:
-        high, step = low, 2 * step
-        low = high - step
-    while high - low > 1:
-        middle = (low + high) // 2
-        if error(middle) <= alpha:
-            low = middle
-        else:
-            high = middle
-    return Shifted(found.noise, Fraction(low), found.scale, found.shift)
-
-
 PRIVATE_KINDS = tuple(noise.test for noise in NOISES.values() if noise.test)
 KINDS = (*PRIVATE_KINDS, "llr", "sllr")
 COARSE_UNITS = 64
@@ -548,6 +541,7 @@ def from_score(
     one of the largest advantage and, for the paper's tests, 0.
     """
     calibrated = threshold is None and (alpha is not None or kind == "tight")
+    uppers: list[Fraction] = []
     if around.kind == "add-remove":
         if calibrated:
             found = centred(score, kind, epsilon, n, alpha, around)
@@ -557,14 +551,27 @@ def from_score(
     else:
         noise, scale, shift = calibrated_noise(kind, score, epsilon, clamp, around.rows), 1, 0
         if calibrated:
-            cutoff = calibrated_cutoff(score, noise, n, alpha)
+            cutoff, *uppers = calibrated_cutoffs(score, noise, n, alpha)
         else:
             cutoff = score.lattice_threshold(threshold or Fraction(0), n)
     null, alternative = pair.null.describe(), pair.alternative.describe()
     rounded = float(epsilon)
     budget = None if rational(rounded) == epsilon else epsilon
     return PrivateTest(
-        kind, score, noise, cutoff, rounded, n, around.kind, null, alternative, around.rows, scale, shift, budget
+        kind,
+        score,
+        noise,
+        cutoff,
+        rounded,
+        n,
+        around.kind,
+        null,
+        alternative,
+        around.rows,
+        scale,
+        shift,
+        budget,
+        upper=uppers[0] if uppers else None,
     )
 
 
@@ -583,16 +590,30 @@ def calibrated_noise(kind: str, score: Score, epsilon: Fraction, clamp: tuple[Nu
     width = Fraction(score.width)
     if kind != "tight":  # the paper's b - a, not the realised one
         width = (rational(clamp[1], "clamp") - rational(clamp[0], "clamp")) / score.step
-    return _noise_class(kind).for_width(epsilon, rows * width, score.step)
+    return noise_class(kind).for_width(epsilon, rows * width, score.step)
 
 
-def calibrated_cutoff(score: Score, noise: Noise, n: int, alpha: float | None) -> Fraction:
-    """The cutoff of the largest advantage, or the largest one whose type I error is at most alpha."""
+def calibrated_cutoffs(score: Score, noise: Noise, n: int, alpha: float | None) -> tuple[Fraction, ...]:
+    """The cutoff of the largest advantage, or the largest one whose type I error is at most alpha.
+
+    Of a two-sided test two of them, between which the decision is "null", with equal tails.
+    """
     score.check_total(n)
+    if not score.upper_laws:
+        if alpha is None:
+            return (Curves(score.support, score.null_law, score.alternative_law, n, noise).best_cutoff(),)
+        rivals = [Curves(score.support, law, score.alternative_law, n, noise) for law in score.null_laws]
+        return (min(rival.cutoff_for_alpha(alpha) for rival in rivals),)
+    below, above = score.alternative_law, score.upper_laws[0]
+
+    def curves(low: Floats, high: Floats) -> TwoSidedCurves:
+        return TwoSidedCurves.of(score.support, low, below, high, above, n, noise)
+
     if alpha is None:
-        return Curves(score.support, score.null_law, score.alternative_law, n, noise).best_cutoff()
-    laws = score.null_laws
-    return min(Curves(score.support, law, score.alternative_law, n, noise).cutoff_for_alpha(alpha) for law in laws)
+        return curves(score.null_law, score.null_high_laws[0]).best_cutoffs()
+    lows = [curves(law, law).low.cutoff_for_alpha(alpha / 2) for law in score.null_laws]
+    highs = [-curves(law, law).high.cutoff_for_alpha(alpha / 2) for law in score.null_high_laws]
+    return min(lows), max(highs)
 
 
 def paper_clamp(pair: Pair, epsilon: Fraction) -> tuple[Number, Number]:
@@ -609,7 +630,7 @@ def unclamped(
     score = whole_score(pair, n)
     noise = NoNoise() if kind == "llr" else Logistic(2 / score.step)
     if alpha is not None and threshold is None:
-        cutoff = calibrated_cutoff(score, noise, n, alpha)
+        (cutoff,) = calibrated_cutoffs(score, noise, n, alpha)
     else:
         cutoff = score.lattice_threshold(threshold or Fraction(0), n)
         if kind == "llr":

@@ -46,6 +46,8 @@ __all__ = [
 
 # Rows of one slice: small enough for several of them to stay in cache, large enough for the calls not to count.
 SLICE = 1 << 18
+# What stands behind a time that was converted to this zone.
+UTC = "+00:00"
 # Up to so many categories are read once for each chunk of records.
 FEW = 1 << 14
 
@@ -177,12 +179,13 @@ def keys_of(array: Any) -> Keys:
     if types.is_dictionary(array.type):
         array = array.cast(array.type.value_type)
     missing = as_numpy(array.is_null()) if array.null_count else None
+    times, zone = _times(array.type)
     if types.is_date32(array.type) or types.is_time32(array.type):
         array = array.cast(pa.int32())
     elif types.is_temporal(array.type) and not types.is_interval(array.type):
         array = array.cast(pa.int64())
     if types.is_integer(array.type) or types.is_floating(array.type) or types.is_boolean(array.type):
-        return keys_of_array(as_numpy(array, 0), missing)
+        return replace(keys_of_array(as_numpy(array, 0), missing), times=times, zone=zone)
     text = str(array.type) in ("string", "large_string", "string_view")
     if not (text or types.is_binary(array.type) or types.is_large_binary(array.type)):
         return keys_of_objects(array.to_pylist())
@@ -190,6 +193,16 @@ def keys_of(array: Any) -> Keys:
     codes = as_numpy(encoded.indices.cast(pa.int64()), 0)
     present = np.ones(len(codes), dtype=np.bool_) if missing is None else ~missing
     return Keys(codes, present, encoded.dictionary.to_pylist())
+
+
+def _times(kind: Any) -> tuple[str, str]:
+    """How NumPy names an Arrow type of dates, times or spans, and the zone of its values; "" for no such type."""
+    types = import_arrow("An Arrow column").types
+    if types.is_date(kind):
+        return f"datetime64[{'D' if types.is_date32(kind) else 'ms'}]", ""
+    if types.is_timestamp(kind):
+        return f"datetime64[{kind.unit}]", "" if kind.tz is None else UTC
+    return f"timedelta64[{kind.unit}]" if types.is_time(kind) or types.is_duration(kind) else "", ""
 
 
 def stream_of_arrow(values: Any, unit: Any = None, order: Any = None, *, column: str | None = None) -> Stream:
@@ -346,7 +359,7 @@ def column_keys(values: Any) -> Keys:
         if type(dtype).__name__ in ("PeriodDtype", "IntervalDtype"):
             raise unfit(f"a key column of dtype {dtype}", "Name a column of numbers, texts or times")
         if type(dtype).__name__ == "DatetimeTZDtype":
-            return keys_of_array(values.dt.tz_convert("UTC").dt.tz_localize(None).to_numpy())
+            return replace(keys_of_array(values.dt.tz_convert("UTC").dt.tz_localize(None).to_numpy()), zone=UTC)
         if getattr(dtype, "kind", "O") in "iu":  # nullable integers, not by way of floats
             return keys_of_array(values.fillna(0).to_numpy(dtype=dtype.numpy_dtype), values.isna().to_numpy())
         if getattr(dtype, "kind", "O") in "bf":
@@ -358,7 +371,12 @@ def column_keys(values: Any) -> Keys:
     if (dtype.is_integer() or dtype.is_temporal()) and not str(dtype).endswith("128"):
         whole = values.to_physical() if dtype.is_temporal() else values
         missing = values.is_null().to_numpy() if values.null_count() else None
-        return keys_of_array(whole.fill_null(0).to_numpy() if missing is not None else whole.to_numpy(), missing)
+        found = keys_of_array(whole.fill_null(0).to_numpy() if missing is not None else whole.to_numpy(), missing)
+        if not dtype.is_temporal():
+            return found
+        span = "datetime64" if str(dtype).startswith("Date") else "timedelta64"
+        unit = "D" if str(dtype) == "Date" else getattr(dtype, "time_unit", "ns")
+        return replace(found, times=f"{span}[{unit}]", zone=UTC if getattr(dtype, "time_zone", None) else "")
     if dtype.is_float():
         return keys_of_array(values.cast(sys.modules["polars"].Float64).to_numpy())
     return keys_of_objects(values.to_list())

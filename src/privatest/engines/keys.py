@@ -6,12 +6,13 @@ Both are read exactly, without a detour over floats: two long identity numbers m
 from __future__ import annotations
 
 import datetime
+import math
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -19,10 +20,14 @@ import numpy.typing as npt
 
 from privatest.vectors import Integers
 
-__all__ = ["Coder", "Keys", "keys_of_array", "keys_of_objects", "ranks"]
+__all__ = ["Coder", "Keys", "keys_at", "keys_of_array", "keys_of_objects", "plain_key", "plain_time", "ranks"]
 
 Truths = npt.NDArray[np.bool_]
 
+# The time of day in a text of ISO form.
+CLOCK = re.compile(r"(?P<clock>[0-9]{2}:[0-9]{2}(:[0-9]{2})?)(?P<fraction>\.[0-9]*)?(?P<zone>Z|[+-][0-9:]+|)", re.ASCII)
+# Of a text that is a key no more characters are told.
+LONGEST = 200
 # An ordinary decimal number in text, as CSV files hold it.
 DECIMAL = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?", re.ASCII)
 
@@ -36,16 +41,20 @@ class Keys:
         present: False where the key is missing (NULL, NaN).
         distinct: the keys that ``values`` points to, any hashable objects.
         loose: the keys are text without a type (CSV), in which numbers sort as numbers.
+        times: NumPy's name of the type, such as "datetime64[us]", where the values are dates, times or spans; else "".
+        zone: what stands behind such a time where it is known to be of a time zone; else "".
     """
 
     values: npt.NDArray[Any]
     present: Truths
     distinct: Sequence[Any] | None = None
     loose: bool = False
+    times: str = ""
+    zone: str = ""
 
     def at(self, rows: slice | Truths) -> Keys:
         """The keys of some of the rows."""
-        return Keys(self.values[rows], self.present[rows], self.distinct, self.loose)
+        return replace(self, values=self.values[rows], present=self.present[rows])
 
 
 def keys_of_array(values: npt.NDArray[Any], missing: Truths | None = None) -> Keys:
@@ -62,7 +71,8 @@ def keys_of_array(values: npt.NDArray[Any], missing: Truths | None = None) -> Ke
         whole, present = values.astype(np.uint64), np.ones(len(values), dtype=np.bool_)
     else:
         whole, present = values.astype(np.int64), np.ones(len(values), dtype=np.bool_)
-    return Keys(whole, present if missing is None else present & ~missing)
+    times = str(values.dtype) if kind in "mM" else ""
+    return Keys(whole, present if missing is None else present & ~missing, times=times)
 
 
 def keys_of_objects(values: Iterable[Any]) -> Keys:
@@ -117,6 +127,80 @@ def ranks(parts: Sequence[Keys]) -> Integers:
     found = np.full(len(present), len(distinct), dtype=np.int64)
     found[present] = places.reshape(-1)
     return found
+
+
+def keys_at(parts: Sequence[Keys], places: Iterable[int]) -> list[int | float | str | None]:
+    """The keys at these places of their ascending order (:func:`ranks`), as numbers and texts; None for a missing one.
+
+    Guarantees: raises for no key, whatever it is; among equal keys any stands for all.
+    """
+    rows = np.argsort(ranks(parts), kind="stable")
+    starts = np.cumsum([0, *(len(part.values) for part in parts)])
+    found = []
+    for place in places:
+        row = int(rows[place])
+        part = int(np.searchsorted(starts, row, side="right")) - 1
+        found.append(_told(parts[part], row - int(starts[part])))
+    return found
+
+
+def _told(keys: Keys, row: int) -> int | float | str | None:
+    if not keys.present[row]:
+        return None
+    value = keys.values[row]
+    if keys.distinct is not None:
+        return plain_key(keys.distinct[int(value)], loose=keys.loose)
+    if keys.times:
+        text = str(np.int64(value).view(keys.times))
+        return plain_time(text + keys.zone) if keys.times.startswith("datetime") else text
+    return plain_key(value.item())
+
+
+def plain_key(key: Any, *, loose: bool = False) -> int | float | str | None:
+    """A key as a number or a text, as JSON has them; None for what has no such form. Raises for none."""
+    try:
+        if isinstance(key, bytes | bytearray):
+            key = bytes(key).decode("utf-8", "replace")
+        if loose and DECIMAL.fullmatch(str(key).strip()):
+            key = _loose_key(key)[1]
+        if isinstance(key, Decimal) and key.is_finite() and abs(key.adjusted()) >= LONGEST:
+            return str(key)[:LONGEST]
+        if isinstance(key, datetime.date | datetime.time):
+            return plain_time(key.isoformat())
+        if isinstance(key, str):
+            return key.strip().encode("utf-8", "replace").decode()[:LONGEST]
+        if isinstance(key, Integral | np.bool_):
+            return int(key)
+        if not isinstance(key, Decimal | Real):
+            return None
+        number = float(key)
+        return int(number) if number == int(number) else number
+    except Exception:  # infinite, not a number, or a type of the user's that raises anything
+        return _infinite(key)
+
+
+def _infinite(key: Any) -> str | None:
+    """Infinity as text: JSON has no number for it."""
+    try:
+        return {math.inf: "inf", -math.inf: "-inf"}.get(float(key))
+    except Exception:
+        return None
+
+
+def plain_time(text: str) -> str:
+    """A date or time in ISO form, without a time of day that is midnight and without zeros at the end of a fraction.
+
+    >>> plain_time("2009-03-01 00:00:00.000"), plain_time("2009-03-01T12:30:00.250000")
+    ('2009-03-01', '2009-03-01T12:30:00.25')
+    """
+    day, _, hour = text.strip().replace(" ", "T", 1).partition("T")
+    found = CLOCK.fullmatch(hour)
+    if found is None:
+        return text.strip()
+    clock, fraction, zone = found["clock"], (found["fraction"] or "").rstrip("0").rstrip("."), found["zone"]
+    if not zone and not fraction and clock in ("00:00", "00:00:00"):
+        return day
+    return f"{day}T{clock}{fraction}{zone}{':00' if len(zone) == 3 else ''}"  # of whole hours, as databases write it
 
 
 def _codes(parts: Sequence[Keys], values: Sequence[Integers]) -> list[Integers]:

@@ -141,6 +141,10 @@ class PostgresColumns:
         kind = self.kinds[name][0]
         return self._key(name, self._sorted_text, f"an order of type {kind}", "Order by numbers, dates, times or texts")
 
+    def keeps_text(self, name: str) -> bool:
+        """Whether :meth:`rows` has this order as it is, and not as a text that merely sorts likewise."""
+        return self.kinds[name][0] not in TEXTS or self.encoding in ORDERED
+
     def _key(self, name: str, text: Callable[[str], str], what: str, remedy: str) -> tuple[str, Any]:
         kind, column = self.kinds[name][0], _quoted(name)
         if kind in TEXTS:

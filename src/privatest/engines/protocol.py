@@ -10,6 +10,7 @@ look at a column's type and length, never at a record.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal, Protocol, runtime_checkable
@@ -32,6 +33,7 @@ __all__ = [
     "Declared",
     "Need",
     "OneReading",
+    "OrderTeller",
     "Promise",
     "Records",
     "Seen",
@@ -248,6 +250,21 @@ class Records(Protocol):
 
     def histogram(self, cells: Cells) -> list[int]:
         """How many records each cell has, the odd cell last."""
+
+
+@runtime_checkable
+class OrderTeller(Protocol):
+    """Records in the order of a column whose values can be told, for those who declare that column public."""
+
+    @property
+    def tells_order(self) -> bool:
+        """Whether the values are at hand in the form in which the column has them."""
+
+    def order_values(self, places: Sequence[int]) -> list[int | float | str | None]:
+        """The order's values at these places, counted from 0, as numbers and texts; None for a missing one.
+
+        Guarantees: depends on the order alone, never on a record; fails, if at all, whatever the places are.
+        """
 
 
 @dataclass(eq=False)

@@ -22,6 +22,7 @@ import numpy as np
 from privatest.engines import expression
 from privatest.engines.arrays import SequenceRecords
 from privatest.engines.expression import LARGEST
+from privatest.engines.keys import plain_key, plain_time
 from privatest.engines.paths import choose
 from privatest.engines.protocol import (
     CHUNK,
@@ -368,6 +369,22 @@ class SparkRecords(OneReading):
         F = self.language.functions
         with self._placed(self.rows.select("o").sort(F.col("o").asc_nulls_last())) as (rows, _):
             self._check_ties(rows, ends)
+
+    @property
+    def tells_order(self) -> bool:
+        return True
+
+    def order_values(self, places: Sequence[int]) -> list[int | float | str | None]:
+        F = self.language.functions
+        with self._placed(self.rows.select("o").sort(F.col("o").asc_nulls_last())) as (rows, _):
+            kind = dict(rows.dtypes)["o"]
+            times = kind.startswith(("date", "time"))
+            value = F.col("o").cast("string") if times else F.col("o")  # Python has no years beyond 9999
+            asked_for = F.col("place").isin(sorted({int(place) for place in places}))
+            values = dict(map(tuple, self._ask(rows.where(asked_for).select("place", value))))
+        if times:
+            return [None if values.get(place) is None else plain_time(values[place]) for place in places]
+        return [plain_key(values.get(place)) for place in places]
 
     def _check_ties(self, rows: Any, ends: range) -> None:
         """Refuse rows with places if those on both sides of an end have one order, which is told where it lies."""

@@ -7,8 +7,8 @@ only integers come back, never a record. What a database says when it fails may 
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -19,6 +19,7 @@ from privatest._validate import suggestion
 from privatest.addresses import unclear_login, without_secrets
 from privatest.engines import expression
 from privatest.engines.frames import column_of
+from privatest.engines.keys import plain_key, plain_time
 from privatest.engines.paths import choose
 from privatest.engines.postgres import PostgresColumns, find_table, label_bytes
 from privatest.engines.protocol import (
@@ -61,6 +62,7 @@ class SqlRecords(OneReading):
     most: int | None
     order: str | None
     column: str | None = None
+    tells_order: bool = True  # False where texts stand in o in another form, which only sorts as they do
     _seen: Seen = field(default_factory=Seen, repr=False)
 
     @classmethod
@@ -187,6 +189,19 @@ class SqlRecords(OneReading):
         rows = self._with_ties(self.rows, [self.rows.o.asc(nulls_first=False)], ends)
         if self._ask(rows.aggregate(n=rows.tie.sum()))["n"][0].as_py():
             raise tied(self.order)
+
+    def order_values(self, places: Sequence[int]) -> list[int | float | str | None]:
+        order, kind = self.rows.o, self.rows.o.type()
+        # Dates and decimals as the database writes them: Python does not have all of them.
+        plain = kind.is_integer() or kind.is_floating() or kind.is_binary() or kind.is_string()
+        window = self.language.ibis.window(order_by=[order.asc(nulls_first=False)])
+        place = self.language.ibis.row_number().over(window)
+        rows = self.rows.select(place=place.cast("int64"), value=order if plain else order.cast("string"))
+        found = self._ask(rows.filter(rows.place.isin(sorted(set(places)))))
+        values = dict(zip(found["place"].to_pylist(), found["value"].to_pylist(), strict=True))
+        if kind.is_date() or kind.is_time() or kind.is_timestamp():
+            return [None if values.get(place) is None else plain_time(values[place]) for place in places]
+        return [plain_key(values.get(place), loose=kind.is_decimal()) for place in places]
 
     def _with_ties(self, rows: Any, in_order: list[Any], ends: range) -> Any:
         """The rows with a column tie: 1 for the first row after an end if the one before has the same order."""
@@ -408,7 +423,8 @@ def _of_postgres(
     language = IbisLanguage(ibis, "postgres", *label_bytes(backend))
     asker = Asker(ask, backend.to_pyarrow_batches)
     rows = columns.rows(record, unit, order)
-    return SqlRecords.over(rows, asker, language, record, unit=unit, most=most, order=order)
+    found = SqlRecords.over(rows, asker, language, record, unit=unit, most=most, order=order)
+    return replace(found, tells_order=order is None or columns.keeps_text(order))
 
 
 def _of_duckdb(connection: Any, name: str, shown: str, words: dict[str, Any]) -> SqlRecords:

@@ -8,14 +8,14 @@ engine keeps the same.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from privatest.engines.arrays import Stream, StreamRecords
-from privatest.engines.keys import Coder, ranks
+from privatest.engines.keys import Coder, keys_at, ranks
 from privatest.engines.protocol import (
     NO_ENDS,
     ORDERED,
@@ -60,6 +60,15 @@ class OrderedRecords(StreamRecords):
             return
         keys = [part.order for part in self.stream.parts() if part.order is not None]
         check_ends(np.sort(ranks(keys)), ends, self.order)
+
+    @property
+    def tells_order(self) -> bool:
+        return True
+
+    def order_values(self, places: Sequence[int]) -> list[int | float | str | None]:
+        keys = [part.order for part in self.stream.parts() if part.order is not None]
+        self._agree(sum(len(key.values) for key in keys))
+        return keys_at(keys, places)
 
     def block_totals(self, score: Score, block: int, start: int = 0) -> list[int]:
         scores, places = self._sorted(score)

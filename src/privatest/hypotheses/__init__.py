@@ -3,7 +3,18 @@
 from __future__ import annotations
 
 from privatest.hypotheses.continuous_pair import ContinuousPair
-from privatest.hypotheses.convert import as_distribution, make_pair, mixture, parse
+from privatest.hypotheses.convert import (
+    any_of,
+    as_distribution,
+    contaminated,
+    make_pair,
+    median,
+    median_above,
+    median_below,
+    mixture,
+    near,
+    parse,
+)
 from privatest.hypotheses.density import density
 from privatest.hypotheses.discrete_pair import DiscretePair
 from privatest.hypotheses.distribution import Distribution, Labels, Pair
@@ -18,9 +29,15 @@ __all__ = [
     "Labels",
     "Pair",
     "Reals",
+    "any_of",
     "as_distribution",
+    "contaminated",
     "density",
     "make_pair",
+    "median",
+    "median_above",
+    "median_below",
     "mixture",
+    "near",
     "parse",
 ]

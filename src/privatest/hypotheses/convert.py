@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from privatest._validate import suggestion
+from privatest._validate import probability, suggestion
 from privatest.errors import InvalidDistribution, NothingToTest, shown
 from privatest.hypotheses.continuous_pair import ContinuousPair
 from privatest.hypotheses.discrete_pair import DiscretePair
@@ -36,8 +36,22 @@ from privatest.hypotheses.integers import IntegerBlocks, Integers, ScipyIntegers
 from privatest.hypotheses.mixture import mixed
 from privatest.hypotheses.reals import NewScipyReals, Reals, ScipyReals
 from privatest.hypotheses.sets import Box, Hypothesis, Single, corrupted, make_box, union
+from privatest.rational import rational
 
-__all__ = ["as_distribution", "make_pair", "mixture", "parse"]
+__all__ = [
+    "any_of",
+    "as_distribution",
+    "as_hypothesis",
+    "contaminated",
+    "make_pair",
+    "matched",
+    "median",
+    "median_above",
+    "median_below",
+    "mixture",
+    "near",
+    "parse",
+]
 
 DEEPEST = 20
 LONGEST = 1_000_000
@@ -52,7 +66,7 @@ _TOKEN = re.compile(
 )
 
 
-_OTHERS = ("categorical", "mixture", "near", "contaminated", "any_of")
+_OTHERS = ("categorical", "mixture", "near", "contaminated", "any_of", "median", "median_above", "median_below")
 
 
 @dataclass(frozen=True)
@@ -178,6 +192,8 @@ class _Reader:
             return self._mixture(arguments)
         if word in ("near", "contaminated", "any_of"):
             return self._set(word, arguments)
+        if word.startswith("median"):
+            return self._median(word, arguments)
         return self._family(FAMILIES[word], arguments)
 
     def _arguments(self, depth: int) -> list[_Argument]:
@@ -366,6 +382,18 @@ class _Reader:
             )
         return corrupted(word, as_hypothesis(values[0]), values[1], label)
 
+    def _median(self, word: str, arguments: list[_Argument]) -> Distribution | Hypothesis:
+        names = ("cut",) if word == "median" else ("cut", "share")
+        given = {str(argument.label or name): argument.value for argument, name in zip(arguments, names, strict=False)}
+        wrong = len(arguments) != len(names) or set(given) != set(names)
+        if wrong or not all(isinstance(value, float) for value in given.values()):
+            example = "median(5)" if word == "median" else f"{word}(5, share=0.6)"
+            raise InvalidDistribution(f"{self._name}: {word} takes {_count(len(names))}: write {example}.")
+        cut, share = given["cut"], given.get("share", 0.5)
+        assert isinstance(cut, float)
+        assert isinstance(share, float)
+        return _beside(word, cut, share)
+
     def _mixture(self, arguments: list[_Argument]) -> Distribution:
         weights = [argument.value for argument in arguments[::2]]
         parts = [argument.value for argument in arguments[1::2] if isinstance(argument.value, Distribution)]
@@ -414,6 +442,11 @@ def make_pair(null: Any, alternative: Any) -> Pair:
 def matched(p: Distribution, q: Distribution) -> Pair:
     """P and Q on their common domain, whether or not they are the same."""
     if isinstance(p, Reals) and isinstance(q, Reals):
+        if p.cut != q.cut:
+            raise InvalidDistribution(
+                f"null {p.describe()} and alternative {q.describe()}: the share above a number says nothing else of a "
+                "distribution, so both must be shares above the same number."
+            )
         return ContinuousPair(p, q)
     if isinstance(p, Reals) or isinstance(q, Reals):
         smooth, other = ("null", "alternative") if isinstance(p, Reals) else ("alternative", "null")
@@ -525,6 +558,49 @@ def any_of(*parts: Any) -> Hypothesis:
     any_of(bernoulli(p<=0.28), bernoulli(p>=0.32))
     """
     return union([as_hypothesis(part, f"part {index + 1}") for index, part in enumerate(parts)], "any_of")
+
+
+def median(cut: float) -> Distribution:
+    """Half of the records lie above ``cut``, and half below: any continuous distribution with that median.
+
+    Its tests look at the side of each record only (the sign test), so they hold whatever the shape. A record at the cut
+    counts as above.
+
+    >>> median(5)
+    share_above(5, 0.5)
+    """
+    found = _beside("median", float(rational(cut, "cut")), 0.5)
+    assert isinstance(found, Distribution)
+    return found
+
+
+def median_above(cut: float, share: float = 0.6) -> Hypothesis:
+    """At least this share of the records, more than half, lies above ``cut``, whatever the shape.
+
+    >>> median_above(5, share=0.6)
+    share_above(cut=5, share>=0.6)
+    """
+    return as_hypothesis(_beside("median_above", float(rational(cut, "cut")), probability(share=share)))
+
+
+def median_below(cut: float, share: float = 0.6) -> Hypothesis:
+    """At least this share of the records, more than half, lies below ``cut``, whatever the shape.
+
+    >>> median_below(5, share=0.6)
+    share_above(cut=5, share<=0.4)
+    """
+    return as_hypothesis(_beside("median_below", float(rational(cut, "cut")), probability(share=share)))
+
+
+def _beside(word: str, cut: float, share: float) -> Distribution | Hypothesis:
+    """What one of the words for medians means."""
+    family = FAMILIES["share_above"]
+    if word == "median":
+        return ScipyReals(family.freeze((cut, share)), family.text((cut, share)))
+    if not 0.5 < share < 1:
+        raise InvalidDistribution(f"{word}: share={number_text(share)} must be greater than 0.5 and less than 1.")
+    ends = (share, math.inf) if word == "median_above" else (-math.inf, float(f"{1 - share:.15g}"))
+    return make_box(family, [(cut, cut), ends])
 
 
 def mixture(weights: ArrayLike, parts: Sequence[Any], name: str = "mixture") -> Distribution:

@@ -36,6 +36,7 @@ Rule = tuple[str, Callable[[float], bool]]
 ANY: Final[Rule] = ("finite", math.isfinite)
 POSITIVE: Final[Rule] = ("greater than 0", lambda x: 0 < x < math.inf)
 UNIT: Final[Rule] = ("between 0 and 1", lambda x: 0 <= x <= 1)
+INSIDE: Final[Rule] = ("greater than 0 and less than 1", lambda x: 0 < x < 1)
 HALF_OPEN: Final[Rule] = ("greater than 0 and at most 1", lambda x: 0 < x <= 1)
 COUNT: Final[Rule] = (
     "a whole number of at least 1",
@@ -192,6 +193,13 @@ _ALL = (
         "chi2",
         lambda df: ((df,), 0.0, 1.0),
         lambda df, m, s: (df,) if (m, s) == (0, 1) else None,
+    ),
+    Family(
+        "share_above",
+        (Parameter("cut", ANY), Parameter("share", INSIDE)),
+        "share_above",  # not one of scipy's
+        lambda cut, share: ((share,), cut, 1.0),
+        lambda share, cut, _: (cut, share),
     ),
     Family(
         "bernoulli",

@@ -56,6 +56,11 @@ class FrozenReals:
     def _formulas(self) -> Formulas:
         return CONTINUOUS[self._family]  # not kept: functions of a table cannot be pickled
 
+    @property
+    def cut(self) -> float | None:
+        """Where only the side of a number counts: the number that divides them."""
+        return self._loc if self._family == "share_above" else None
+
     def support(self) -> tuple[float, float]:
         return self._low * self._scale + self._loc, self._high * self._scale + self._loc
 
@@ -107,7 +112,9 @@ class FrozenReals:
         return getattr(stats, self._family)(*self._shapes, loc=self._loc, scale=self._scale)
 
     def rvs(self, size: int, random_state: np.random.Generator) -> Any:
-        """Draws, which are scipy's own."""
+        """Draws, which are scipy's own where it knows the family."""
+        if self.cut is not None:
+            return self.ppf(random_state.random(size))
         return self._of_scipy.rvs(size=size, random_state=random_state)
 
 
@@ -147,6 +154,20 @@ def _laplace_cdf(x: Floats) -> Floats:
 
 def _laplace_ppf(u: Floats) -> Floats:
     return np.where(u > 0.5, -np.log(2 * (1 - u)), np.log(2 * u))
+
+
+# A share of the mass above 0, the rest below. Pairs with the same cut have a ratio that only knows the side: what lies
+# on either could have any shape.
+def _share_logpdf(x: Floats, share: float) -> Floats:
+    return np.where(x >= 0, math.log(share), math.log1p(-share)) - np.abs(x)
+
+
+def _share_cdf(x: Floats, share: float) -> Floats:
+    return np.where(x >= 0, 1.0 - share * np.exp(-np.abs(x)), (1.0 - share) * np.exp(-np.abs(x)))
+
+
+def _share_ppf(u: Floats, share: float) -> Floats:
+    return np.where(u > 1 - share, -np.log((1 - u) / share), np.log(u / (1 - share)))
 
 
 def _cauchy_logpdf(x: Floats) -> Floats:
@@ -214,6 +235,13 @@ CONTINUOUS: Final[dict[str, Formulas]] = {
         lambda x: _laplace_cdf(-x),
         _laplace_ppf,
         lambda u: -_laplace_ppf(u),
+    ),
+    "share_above": Formulas(
+        _share_logpdf,
+        _share_cdf,
+        lambda x, share: _share_cdf(-x, 1 - share),
+        _share_ppf,
+        lambda u, share: -_share_ppf(u, 1 - share),
     ),
     "cauchy": Formulas(
         _cauchy_logpdf,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +12,7 @@ from privatest.hypotheses.distribution import Distribution, Pair
 from privatest.hypotheses.families import number_text
 from privatest.hypotheses.sets import Box, Hypothesis, Leaf, nearest_members
 
-__all__ = ["Question", "make_question"]
+__all__ = ["Nearest", "Question", "hardest_pair", "make_question", "nearest"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,28 +37,48 @@ class Question:
         return all(len(side) == 1 and isinstance(side[0].of, Distribution) and not side[0].spoils for side in leaves)
 
 
+def hardest_pair(null: Any, alternative: Any) -> Pair:
+    """P and Q as a pair; of sets, the two members that are the hardest to tell apart."""
+    return make_question(null, alternative).pair
+
+
 def make_question(null: Any, alternative: Any) -> Question:
     """The question a user asks, with sets that do not overlap."""
     first, second = as_hypothesis(null, "null"), as_hypothesis(alternative, "alternative")
-    leaves = [(one, other) for one in first.leaves() for other in second.leaves()]
+    found = nearest(first.leaves(), second.leaves())
+    shares = sum(part.share for part in found.parts)
+    if found.apart <= shares:
+        raise NothingToTest(
+            f"null {first.describe()} and alternative {second.describe()} overlap: {found.pair.null.describe()} and "
+            f"{found.pair.alternative.describe()} are {found.apart:.4g} apart in total variation, so from "
+            f"{number_text(float(f'{found.apart / 2:.3g}'))} on either side nothing can be told apart. "
+            "Use smaller distances."
+        )
+    return Question(first, second, found.pair, found.parts)
+
+
+@dataclass(frozen=True, eq=False)
+class Nearest:
+    """The two members that are the hardest to tell apart, how far apart they are, and the parts they come from."""
+
+    apart: float
+    pair: Pair
+    parts: tuple[Leaf, Leaf]
+
+
+def nearest(nulls: Sequence[Leaf], alternatives: Sequence[Leaf]) -> Nearest:
+    """The nearest members of two sets, in total variation; what spoils them is not looked at."""
+    leaves = [(one, other) for one in nulls for other in alternatives]
     if len(leaves) == 1 and all(isinstance(leaf.of, Distribution) for leaf in leaves[0]):
         pair = make_pair(leaves[0][0].of, leaves[0][1].of)
-        found = pair.total_variation, pair, leaves[0]
-    else:
-        found = min((_nearest(*parts) for parts in leaves), key=lambda entry: entry[0])
-    apart, pair, parts = found
-    shares = sum(part.share for part in parts)
-    if apart <= shares:
-        raise NothingToTest(
-            f"null {first.describe()} and alternative {second.describe()} overlap: {pair.null.describe()} and "
-            f"{pair.alternative.describe()} are {apart:.4g} apart in total variation, so from "
-            f"{number_text(float(f'{apart / 2:.3g}'))} on either side nothing can be told apart. Use smaller distances."
-        )
-    return Question(first, second, pair, parts)
+        return Nearest(pair.total_variation, pair, leaves[0])
+    return min(
+        (_nearest(*parts) for parts in leaves), key=lambda entry: entry.apart - sum(p.share for p in entry.parts)
+    )
 
 
-def _nearest(one: Leaf, other: Leaf) -> tuple[float, Pair, tuple[Leaf, Leaf]]:
-    """How far apart the nearest members are, less what spoils them; these members; and the parts they come from."""
+def _nearest(one: Leaf, other: Leaf) -> Nearest:
+    """The nearest members of two parts."""
     overlap = _overlap(one.of, other.of)
     if overlap is not None:
         raise NothingToTest(f"null and alternative overlap: {overlap} belongs to both. Leave a gap between them.")
@@ -67,7 +88,7 @@ def _nearest(one: Leaf, other: Leaf) -> tuple[float, Pair, tuple[Leaf, Leaf]]:
         raise NothingToTest(
             f"null and alternative overlap: {best.null.describe()} belongs to both. Leave a gap between them."
         )
-    return best.total_variation, best, (one, other)
+    return Nearest(best.total_variation, best, (one, other))
 
 
 def _overlap(one: Distribution | Box, other: Distribution | Box) -> str | None:

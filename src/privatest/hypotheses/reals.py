@@ -51,6 +51,11 @@ class Reals(Numbers):
     def breaks(self) -> Floats:
         """Finite points between which the density is tame: quantiles far into both tails, ends, kinks."""
 
+    @property
+    def cut(self) -> float | None:
+        """Where the shape is unknown and only the side of a number counts: the number that divides them."""
+        return None
+
     def pdf(self, x: ArrayLike) -> Floats:
         with np.errstate(over="ignore", under="ignore"):
             return np.asarray(np.exp(self.logpdf(x)))
@@ -161,6 +166,10 @@ class ScipyReals(FromScipy, Reals):
         with quiet():
             return np.asarray(self._frozen.isf(u), dtype=float)
 
+    @property
+    def cut(self) -> float | None:
+        return getattr(self._frozen, "cut", None)
+
     @cached_property
     def breaks(self) -> Floats:
         lo, hi = self._support
@@ -173,6 +182,8 @@ class ScipyReals(FromScipy, Reals):
         if quantiles is None:
             quantiles = find_breaks(self.logpdf, self._support)
         points = np.concatenate([quantiles, ends])
+        if self.cut is not None:
+            points = np.append(points, self.cut)
         edges = getattr(self._frozen.dist, "_hbins", None) if hasattr(self._frozen, "dist") else None
         if edges is not None:  # a histogram's density jumps at its edges
             points = np.concatenate([points, np.asarray(edges, dtype=float)])

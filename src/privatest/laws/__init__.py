@@ -1,6 +1,6 @@
 """One machinery for the sum of n integer scores plus noise: its cdf, tails, masses and transforms, exact at any n."""
 
-from privatest.laws.curves import Curves
+from privatest.laws.curves import Curves, TwoSidedCurves
 from privatest.laws.total import Bounded, NoisyTotal
 
-__all__ = ["Bounded", "Curves", "NoisyTotal"]
+__all__ = ["Bounded", "Curves", "NoisyTotal", "TwoSidedCurves"]

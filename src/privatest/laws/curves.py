@@ -23,7 +23,7 @@ from privatest.laws.total import NoisyTotal
 from privatest.privacy import Noise
 from privatest.vectors import Floats, Integers, row_dots
 
-__all__ = ["Curves"]
+__all__ = ["Curves", "TwoSidedCurves"]
 
 _Spectrum = tuple[Floats, list[tuple[Floats, Floats]]]
 """Nodes, and real and imaginary parts of the weighted transform of each law."""
@@ -156,6 +156,11 @@ class Curves:
     def _laws(self) -> tuple[Floats, Floats]:
         return self.null_law, self.alternative_law
 
+    @property
+    def _different_laws(self) -> tuple[Floats, ...]:
+        """Both laws, or the one that is given twice."""
+        return self._laws[:1] if self.null_law is self.alternative_law else self._laws
+
     def cdfs(self, offsets: Floats) -> tuple[Floats, Floats]:
         """(Pr_P[T <= c], Pr_Q[T <= c]) at c = base + unit * offset."""
         if self._without_infinite is not None:
@@ -200,12 +205,12 @@ class Curves:
         t, weights = nodes
         _, _, steps, noise = self._lattice
         shared = noise.characteristic(t) * (weights / (2 * math.pi * np.sin(t / 2)))
-        weighted = []
-        for mean, logs in quick_log_transforms(steps, self._laws, t):
+        weighted: list[tuple[Floats, Floats]] = []
+        for mean, logs in quick_log_transforms(steps, self._different_laws, t):
             turns = float(self.n * Fraction(mean) - self._centre)
             transform = np.exp(self.n * logs + 1j * t * turns) * shared
             weighted.append((transform.real.copy(), transform.imag.copy()))
-        return t, weighted
+        return t, weighted * (2 // len(weighted))
 
     def _nodes(self, farthest: float) -> tuple[Floats, Floats] | None:
         """Nodes and weights of the integral, for offsets up to ``farthest``; None if other peaks matter."""
@@ -244,7 +249,7 @@ class Curves:
         _, _, steps, noise = self._lattice
         most = math.ceil(self._core) + 1
         windows = []
-        for law in self._laws:
+        for law in self._different_laws:
             visited = law > 0
             windows.append(_dense_window(NoisyTotal(steps[visited].astype(np.int64), law[visited], self.n, noise)))
         # The noise's cdf at centre - t + offset, for every total t of either law.
@@ -255,7 +260,7 @@ class Curves:
         for first, weights in windows:
             start = last - (first + len(weights) - 1)
             found.append(_sliding(levels[start : start + 2 * most + len(weights)], weights))
-        return most, found[0], found[1]
+        return most, found[0], found[-1]
 
     def _tabulated(self, offsets: Floats) -> tuple[Floats, Floats]:
         most, null, alternative = self._tables
@@ -289,6 +294,10 @@ class Curves:
         grid = np.arange(math.floor(low), math.ceil(high) + 1, dtype=np.float64)
         top, best = best_of(grid)
         return int(grid[top]), best
+
+    def best_advantage(self) -> float:
+        """The largest advantage of any cutoff."""
+        return self.best_offset()[1]
 
     def best_cutoff(self) -> Fraction:
         """The cutoff of the largest advantage; among those that have it, the one of the most equal errors.
@@ -363,6 +372,58 @@ class Curves:
             else:
                 high = middle
         return self.base + low
+
+
+@dataclass(frozen=True, eq=False)
+class TwoSidedCurves:
+    """Error rates of "null while lower < T <= upper", the two tails of the null being of equal probability.
+
+    The type II error is that of not coming out on the alternative's own side.
+
+    Attributes:
+        low: the null against what lies below it.
+        high: the same with all signs changed, against what lies above it.
+    """
+
+    low: Curves
+    high: Curves
+
+    @classmethod
+    def of(
+        cls, support: Integers, lowest: Floats, below: Floats, highest: Floats, above: Floats, n: int, noise: Noise
+    ) -> TwoSidedCurves:
+        """Of the lowest and the highest law of the null, and the laws of the alternatives below and above."""
+        high = Curves(-support[::-1], highest[::-1], above[::-1], n, noise)  # the noise is symmetric
+        return cls(Curves(support, lowest, below, n, noise), high)
+
+    def beta_at(self, alpha: float) -> float:
+        """The larger type II error where each tail has probability alpha/2."""
+        return max(side.beta_at(alpha / 2) for side in (self.low, self.high))
+
+    def cutoffs_for_alpha(self, alpha: float) -> tuple[Fraction, Fraction]:
+        """Lower and upper cutoff: each tail of the null has probability alpha/2 at most."""
+        return self.low.cutoff_for_alpha(alpha / 2), -self.high.cutoff_for_alpha(alpha / 2)
+
+    @cached_property
+    def _best(self) -> tuple[float, float]:
+        """About the best alpha and the advantage there: both errors along each side, between points of a grid."""
+        levels = np.geomspace(1e-7, 0.4, 400)
+        betas = []
+        for side in (self.low, self.high):
+            edge = side._without_infinite[0]._core if side._without_infinite else side._core
+            alphas, powers = side.cdfs(np.linspace(-edge, edge, 4 * _GRID))
+            betas.append(1 - np.interp(levels, alphas, powers))
+        advantages = 1 - 2 * levels - np.maximum(*betas)
+        top = int(np.argmax(advantages))
+        return 2 * float(levels[top]), float(advantages[top])
+
+    def best_advantage(self) -> float:
+        """The largest advantage, to three digits or so."""
+        return self._best[1]
+
+    def best_cutoffs(self) -> tuple[Fraction, Fraction]:
+        """Lower and upper cutoff of about the largest advantage."""
+        return self.cutoffs_for_alpha(self._best[0])
 
 
 def _sliding(levels: Floats, weights: Floats) -> Floats:

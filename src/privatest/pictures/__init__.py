@@ -8,7 +8,7 @@ from privatest.pictures.canvas import png
 from privatest.pictures.densities import decomposition
 from privatest.pictures.series import alarm, change_plan, change_point, monitor
 from privatest.pictures.sizes import comparison, complexity, power_curve
-from privatest.pictures.totals import fit_test, histogram_test, private_test
+from privatest.pictures.totals import fit_test, histogram_test, power_along, private_test
 
 __all__ = [
     "alarm",
@@ -21,6 +21,7 @@ __all__ = [
     "histogram_test",
     "monitor",
     "png",
+    "power_along",
     "power_curve",
     "private_test",
 ]

@@ -60,7 +60,8 @@ def change_point(found: ChangePoint, ax: Axes | None = None) -> Axes:
         axes.set_xlim(0, found.n)
         axes.set_xlabel("record, in order of time")
         kept = f"{EPSILON} = {number(found.epsilon)}" if found.private else "SIMULATED, not private"
-        answer = "No change found" if found.index is None else f"Change at record {found.index}"
+        when = "" if found.order_value is None else f" ({plain(str(found.order_value))})"
+        answer = "No change found" if found.index is None else f"Change at record {found.index}{when}"
         axes.set_title(f"{answer} of {found.n} (method '{plain(found.method)}', {kept})")
         legend(axes)
         return axes

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+import re
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from privatest.errors import InvalidInput, shown
 from privatest.laws.total import noisy_cdf
 from privatest.pictures.canvas import (
     ALPHA,
@@ -16,6 +18,7 @@ from privatest.pictures.canvas import (
     BLUE,
     EPSILON,
     GREEN,
+    MINUS,
     VERMILLION,
     drawing,
     law,
@@ -49,21 +52,21 @@ def private_test(test: PrivateTest, ax: Axes | None = None, *, release: Release 
     The hatched areas are alpha (P's law, where the decision is "alternative") and beta (Q's, where it is "null").
     """
     cutoffs = _cutoffs(test)
-    null, alternative = test.masses(cutoffs)
+    null, alternative, *upper = test.masses(cutoffs)
     unit = test.score.step / test.scale
     edges = np.array([test.threshold + float(unit * (cutoff - test.cutoff)) for cutoff in cutoffs])
     left = np.array([cutoff < test.cutoff for cutoff in cutoffs[:-1]])
+    right = np.array([test.upper is not None and cutoff >= test.upper for cutoff in cutoffs[:-1]])
     with drawing(ax, (8.6, 4.2)) as axes:
-        laws = (
-            (null, "P", test.null, BLUE, "-", "////", left, "alpha", test.alpha),
-            (alternative, "Q", test.alternative, VERMILLION, "--", "....",
-             ~left, "beta", test.beta),
-        )  # fmt: skip
-        for masses, letter, text, colour, style, hatch, wrong, name, error in laws:
-            _law(axes, edges, masses, law(letter, text, lines=True), colour, style)
-            symbol = {"alpha": ALPHA, "beta": BETA}[name]
-            _error(axes, edges, masses, wrong, f"{symbol} = {number(error, 3)}", colour, hatch)
-        _finish(axes, edges, test.threshold, 'left: "alternative"', release)
+        _law(axes, edges, null, law("P", test.null, lines=True), BLUE, "-")
+        _error(axes, edges, null, left | right, f"{ALPHA} = {_told(test.alpha)}", BLUE, "////")
+        for masses, wrong in zip((alternative, *upper), (~left, ~right), strict=False):
+            first = masses is alternative
+            _law(axes, edges, masses, law("Q", test.alternative, lines=True) if first else None, VERMILLION, "--")
+            error = f"{BETA} = {_told(test.beta)}" if first else None
+            _error(axes, edges, masses, wrong, error, VERMILLION, "....")
+        where = 'left: "alternative"' if test.upper is None else 'between: "null"'
+        _finish(axes, edges, test.thresholds, where, release)
         axes.set_xlabel("noisy sum of clamped log ratios, in nats")
         kept = f"{EPSILON} = {number(test.epsilon)}" if test.private else "NOT PRIVATE"
         axes.set_title(f"What the test '{plain(test.name)}' releases from n = {test.n} records, {kept}")
@@ -103,7 +106,7 @@ def fit_test(test: FitTest, ax: Axes | None = None, *, release: FitRelease | Non
         ):
             _law(axes, shown, np.diff(cdf)[::-1], text, colour, style)
             _error(axes, shown, np.diff(cdf)[::-1], wrong, f"{name} = {number(error, 3)}", colour, hatch)
-        _finish(axes, shown, threshold, 'left: "alternative"', release)
+        _finish(axes, shown, (threshold,), 'left: "alternative"', release)
         axes.set_xlabel("minus the noisy excess over its mean under P, for each record")
         title = f"What the fit test '{plain(test.method)}' releases from n = {test.n} records"
         axes.set_title(f"{title}, {EPSILON} = {number(test.epsilon)}")
@@ -120,7 +123,9 @@ def _cutoffs(test: PrivateTest) -> list[Fraction]:
     unit = spacing if ordinary.all() else 1
     hidden = math.log(1 / (2 * OUTSIDE)) / noise.decay_rate + getattr(noise, "width", 0) / 2
     places: set[int] = {0}
-    for law_ in (score.null_law, score.alternative_law):
+    if test.upper is not None:
+        places.add(math.floor(test.upper - test.cutoff))
+    for law_ in (score.null_law, score.alternative_law, *score.upper_laws[:1]):
         mass = math.fsum(law_[ordinary])
         if mass == 0:
             continue
@@ -135,24 +140,28 @@ def _cutoffs(test: PrivateTest) -> list[Fraction]:
     return [test.cutoff + place for place in sorted(places)]
 
 
-def _law(axes: Axes, edges: Floats, masses: Floats, text: str, colour: str, style: str) -> None:
+def _law(axes: Axes, edges: Floats, masses: Floats, text: str | None, colour: str, style: str) -> None:
     heights = np.maximum(masses, 0.0) / np.diff(edges)
     axes.stairs(heights, edges, color=colour, linestyle=style, linewidth=1.5, label=text)
 
 
-def _error(axes: Axes, edges: Floats, masses: Floats, wrong: Any, text: str, colour: str, hatch: str) -> None:
+def _error(axes: Axes, edges: Floats, masses: Floats, wrong: Any, text: str | None, colour: str, hatch: str) -> None:
     heights = np.where(wrong, np.maximum(masses, 0.0) / np.diff(edges), 0.0)
     look: dict[str, Any] = {"facecolor": colour, "edgecolor": colour, "hatch": hatch, "alpha": 0.3, "linewidth": 0.0}
     axes.stairs(heights, edges, fill=True, label=text, **look)
 
 
-def _finish(axes: Axes, edges: Floats, threshold: float, text: str, release: Any) -> None:
-    axes.axvline(threshold, color=BLACK, linewidth=1.1, label=f"threshold {number(threshold)}\n({text})")
+def _finish(axes: Axes, edges: Floats, thresholds: tuple[float, ...], text: str, release: Any) -> None:
+    label = f"threshold{'s' if len(thresholds) > 1 else ''} {', '.join(map(number, thresholds))}\n({text})"
+    for threshold in thresholds:
+        axes.axvline(threshold, color=BLACK, linewidth=1.1, label=label)
+        label = "_"  # one line of the legend for both
     low, high = float(edges[0]), float(edges[-1])
     if release is not None and release.statistic is not None:
         statistic = float(release.statistic)
         shown = f"{'SIMULATED' if release.simulated else 'released'}: {number(statistic)}"
-        label = f"{shown}\n(p = {number(release.pvalue, 2)}, '{release.decision}')"
+        says = "fits NEITHER" if release.fits == "neither" else f"'{release.decision}'"
+        label = f"{shown}\n(p = {_told(release.pvalue, 2)}, {says})"
         axes.axvline(statistic, color=GREEN, linewidth=1.8, linestyle=(0, (3, 1.2)), label=label)
         low, high = min(low, statistic), max(high, statistic)
     margin = 0.02 * (high - low)
@@ -160,6 +169,44 @@ def _finish(axes: Axes, edges: Floats, threshold: float, text: str, release: Any
     axes.set_ylim(bottom=0)
     axes.set_ylabel("probability density")
     legend(axes)
+
+
+def _told(probability: float, digits: int = 3) -> str:
+    """A probability, also one that a double has no digits of."""
+    return "< 1e-300" if probability < 1e-300 else number(probability, digits)
+
+
+def power_along(
+    test: PrivateTest, family: str, between: tuple[float, float], ax: Axes | None = None, *, points: int = 81
+) -> Axes:
+    """The exact probability of "alternative" along a parameter of a family, with the promised error rates."""
+    low, high = _ends(between)
+    values = np.linspace(low, high, points)
+    power = test.power_along(family, values.tolist())
+    with drawing(ax, (8.6, 4.2)) as axes:
+        axes.plot(values, power, color=BLUE, label=f"records from\n{plain(family)}")
+        for level, name, style in ((test.alpha, ALPHA, ":"), (1 - test.beta, f"1 {MINUS} {BETA}", "--")):
+            axes.axhline(level, color=BLACK, linewidth=0.9, linestyle=style, label=f"{name} = {number(level, 3)}")
+        axes.set_xlim(low, high)
+        axes.set_ylim(0, 1.02)
+        named = re.search(r"(\w+)\s*=\s*\?", family)
+        axes.set_xlabel(named[1] if named else "?")
+        axes.set_ylabel('probability of "alternative"')
+        axes.set_title(
+            f"Power of the test '{plain(test.name)}' on n = {test.n} records, {EPSILON} = {number(test.epsilon)}"
+        )
+        legend(axes)
+        return axes
+
+
+def _ends(between: Any) -> tuple[float, float]:
+    try:
+        low, high = (float(end) for end in between)
+    except (TypeError, ValueError):
+        low = high = math.nan
+    if not (math.isfinite(low) and math.isfinite(high) and low < high):
+        raise InvalidInput(f"between={shown(between)} must be two numbers, the first below the second.")
+    return low, high
 
 
 def histogram_test(test: HistogramTest, ax: Axes | None = None, *, release: Release | None = None) -> Axes:

@@ -18,11 +18,14 @@ import numpy.typing as npt
 from privatest import _validate
 from privatest.bounds.lower_bound import lower_bound
 from privatest.bounds.optimum import optimum_sample_size
+from privatest.decision.private_test import PRIVATE_KINDS
 from privatest.errors import Infeasible, InvalidInput, MissingExtra
-from privatest.hypotheses import ContinuousPair, DiscretePair, Pair, make_pair
+from privatest.hypotheses import ContinuousPair, DiscretePair, Pair
+from privatest.hypotheses.question import make_question
 from privatest.laws.curves import Curves
 from privatest.markup import Tabled
 from privatest.power.tuning import ADVANTAGE, Goal, Profile, make_family, profile_of, smallest_n
+from privatest.power.worst_case import sides_of
 from privatest.privacy import Laplace, Logistic, NoNoise, Tulap
 from privatest.rational import Number
 from privatest.scores import whole_score
@@ -241,16 +244,22 @@ class Comparison(Tabled):
 
 
 def compare(null: Any, alternative: Any, *, epsilon: Number, advantage: float = ADVANTAGE) -> Comparison:
-    """How many records every test needs, with the ratio to the lower bound and, where enumerable, to the optimum."""
+    """How many records every test needs, with the ratio to the lower bound and, where enumerable, to the optimum.
+
+    Of sets of distributions: for the worst members of each, beside the bounds of the two that are the hardest to tell
+    apart. Tests that have no worst case over sets are left out.
+    """
     budget = _validate.positive(epsilon=epsilon, remedy="Typical values lie between 0.1 and 2.")
     target = _validate.probability(advantage=advantage)
-    pair = make_pair(null, alternative)
+    asked = make_question(null, alternative)
+    pair = asked.pair
     bound = lower_bound(pair.null, pair.alternative, epsilon=budget, advantage=target)
     best = _optimum(pair, budget, target)
     found: list[tuple[str, int | None, bool, str]] = []
 
     def ours(name: str, kind: str, clamp: str | None, note: str = "") -> int | None:
-        family = make_family(pair.null, pair.alternative, budget, kind, clamp, None, Goal(advantage=target))
+        given = asked if kind in PRIVATE_KINDS else pair
+        family = make_family(given.null, given.alternative, budget, kind, clamp, None, Goal(advantage=target))
         try:
             n: int | None = smallest_n(family)
         except Infeasible:
@@ -260,11 +269,13 @@ def compare(null: Any, alternative: Any, *, epsilon: Number, advantage: float = 
 
     tight = ours("tight", "tight", None, "the default")
     ours("tight, paper's clamp", "tight", "paper")
-    ours("ncLLR", "ncllr", None, "as the paper defines it")
-    ours("scLLR", "scllr", None, "as the paper defines it")
-    ours("LLR", "llr", None, "not private")
-    ours("sLLR", "sllr", None, "not private at this epsilon")
-    for rival in rivals(pair, budget):
+    if not sides_of(asked).above:
+        ours("ncLLR", "ncllr", None, "as the paper defines it")
+        ours("scLLR", "scllr", None, "as the paper defines it")
+    hardest = "" if asked.simple else ", of the hardest pair alone"
+    ours("LLR", "llr", None, f"not private{hardest}")
+    ours("sLLR", "sllr", None, f"not private at this epsilon{hardest}")
+    for rival in rivals(pair, budget) if asked.simple else ():
         n = _rival_size(rival, target, _PATIENCE * (tight or 1))
         found.append((rival.name, n, True, "" if n is not None else f"more than {_PATIENCE} times the default's"))
     if best is not None:
@@ -281,7 +292,7 @@ def compare(null: Any, alternative: Any, *, epsilon: Number, advantage: float = 
         )
         for name, n, private, note in found
     )
-    names = pair.null.describe(), pair.alternative.describe()
+    names = asked.null.describe(), asked.alternative.describe()
     return Comparison(rows, float(budget), target, bound, best, *names)
 
 

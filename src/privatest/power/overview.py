@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from privatest.bounds.lower_bound import advantage_bound, records_bound
 from privatest.decision import PrivateTest
 from privatest.errors import Infeasible, InvalidInput
-from privatest.hypotheses import make_pair
+from privatest.hypotheses.question import make_question
 from privatest.markup import Fact, Told
 from privatest.power.sample_sizes import design, sample_size
 from privatest.power.tuning import Goal, make_goal
@@ -32,7 +32,8 @@ class Plan(Told):
     """A designed test, how close it is to the best possible one, and what privacy costs.
 
     Guarantees: error rates are exact; no epsilon-DP test meets the goal with fewer than ``lower_bound`` records, and
-    none on n records has an advantage above ``best_advantage``.
+    none on n records has an advantage above ``best_advantage``. Of sets of distributions these and all other bounds are
+    those of the two members found that are the hardest to tell apart.
 
     Attributes:
         design: the test, ready to run; its ``n`` is the smallest that meets the goal, or the one that was asked for.
@@ -131,11 +132,12 @@ def plan(
     >>> found.n, found.lower_bound, found.nonprivate, found.complexity.regime
     (29, 29, 23, 'free')
     """
-    pair = make_pair(null, alternative)
+    asked = make_question(null, alternative)
+    pair = asked.pair
     P, Q = pair.null, pair.alternative
     made = design(
-        P,
-        Q,
+        asked.null,
+        asked.alternative,
         epsilon=epsilon,
         n=n,
         test=test,

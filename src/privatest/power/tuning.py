@@ -17,13 +17,14 @@ from statistics import NormalDist
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from privatest import _validate
 from privatest.decision import PrivateTest
 from privatest.decision.private_test import (
     KINDS,
     PRIVATE_KINDS,
-    calibrated_cutoff,
+    calibrated_cutoffs,
     calibrated_noise,
     from_score,
     kind_score,
@@ -31,17 +32,18 @@ from privatest.decision.private_test import (
     unclamped,
 )
 from privatest.errors import Infeasible, InvalidInput, shown
-from privatest.hypotheses import ContinuousPair, DiscretePair, Pair
+from privatest.hypotheses import ContinuousPair, DiscretePair, Distribution, Pair
 from privatest.hypotheses.question import Question, make_question
-from privatest.hypotheses.sets import Leaf
-from privatest.laws.curves import Curves
-from privatest.power.worst_case import worst_score
+from privatest.hypotheses.sets import Leaf, Side
+from privatest.laws import Curves, TwoSidedCurves
+from privatest.power.worst_case import Sides, sides_of, worst_score
 from privatest.privacy import Tulap
 from privatest.privacy.noise import REPLACE, Neighbourhood, make_neighbourhood
 from privatest.rational import Number, rational
 from privatest.scores import Score, whole_score
 from privatest.scores.clamped import cell_masses, cell_ratios
-from privatest.scores.score import FEW_VALUES
+from privatest.scores.score import FEW_VALUES, IntegerCells, LabelCells
+from privatest.scores.score_law import cell_law
 from privatest.vectors import Floats
 
 __all__ = [
@@ -71,10 +73,10 @@ class Goal:
     alpha: float | None = None
     beta: float | None = None
 
-    def margin(self, curves: Curves) -> float:
+    def margin(self, curves: Curves | TwoSidedCurves) -> float:
         """By how much the best cutoff exceeds the goal; negative where it falls short. Increases with power."""
         if self.alpha is None:
-            return curves.best_offset()[1] - (self.advantage or 0.0)
+            return curves.best_advantage() - (self.advantage or 0.0)
         return (self.beta or 0.0) - curves.beta_at(self.alpha)
 
     def surplus(self, alpha: float, beta: float) -> float:
@@ -114,14 +116,22 @@ FEW_UNITS = 24
 
 @dataclass(frozen=True, eq=False)
 class Profile:
-    """Ratios in increasing order (perhaps infinite) and their probabilities under P and Q."""
+    """Ratios in increasing order (perhaps infinite) and their probabilities under P and Q.
+
+    Attributes:
+        parts: of sets, the parts that P and Q are members of, with what spoils them.
+        upper: of a two-sided question, the probabilities under the alternative that lies above P; Q lies below.
+    """
 
     ratios: Floats
     p: Floats
     q: Floats
     parts: tuple[Leaf, Leaf] | None = None
+    upper: Floats | None = None
 
-    def curves(self, clamp: tuple[float, float], epsilon: Fraction, n: int, around: Neighbourhood = REPLACE) -> Curves:
+    def curves(
+        self, clamp: tuple[float, float], epsilon: Fraction, n: int, around: Neighbourhood = REPLACE
+    ) -> Curves | TwoSidedCurves:
         """Error rates of the tight test with this clamp, on a coarse lattice."""
         a, b = clamp
         low, high = max(a, float(self.ratios[0])), min(b, float(self.ratios[-1]))
@@ -132,13 +142,19 @@ class Profile:
             place = steps
         else:
             support, place = np.unique(steps, return_inverse=True)
-        null, alternative = (np.bincount(place, weights=mass, minlength=len(support)) for mass in (self.p, self.q))
+        null, alternative = (self._law(mass, place, len(support)) for mass in (self.p, self.q))
         centre = (self.centre(clamp) - low) * (units / (high - low))
         noise = Tulap(epsilon, math.ceil(around.extent(0, units, centre) - 1e-9))
-        laws = null.astype(np.float64), alternative.astype(np.float64)
-        if self.parts is not None:
-            laws = self.parts[0].worst(laws[0], "low"), self.parts[1].worst(laws[1], "high")
-        return Curves(support, *laws, n, noise)
+        spoiled = self.parts or (None, None)
+        worst = _worst(spoiled[0], null, "low"), _worst(spoiled[1], alternative, "high")
+        if self.upper is None:
+            return Curves(support, *worst, n, noise)
+        above = _worst(spoiled[1], self._law(self.upper, place, len(support)), "low")
+        return TwoSidedCurves.of(support, *worst, _worst(spoiled[0], null, "high"), above, n, noise)
+
+    @staticmethod
+    def _law(masses: Floats, place: npt.NDArray[np.int64], count: int) -> Floats:
+        return np.bincount(place, weights=masses, minlength=count).astype(np.float64)
 
     @cached_property
     def typical(self) -> float:
@@ -165,19 +181,34 @@ class Profile:
         return means[0] - means[1] - lost, spreads[0], spreads[1]
 
 
-def profile_of(pair: Pair) -> Profile:
-    """The profile of a pair: its atoms, or the cells between the landmarks of a continuous pair."""
+def _worst(part: Leaf | None, law: Floats, side: Side) -> Floats:
+    return law if part is None else part.worst(law, side)
+
+
+def profile_of(pair: Pair, between: Distribution | None = None) -> Profile:
+    """The profile of a pair: its atoms, or the cells between the landmarks of a continuous pair.
+
+    Args:
+        between: of a two-sided question the null, the pair being the alternatives above and below.
+    """
     if isinstance(pair, DiscretePair):
         ratios, p, q = pair.ratios, pair.p, pair.q
+        cells = LabelCells(pair.labels) if pair.kind == "labels" else IntegerCells(pair.first, int(pair.last[-1]))
+        middle = p if between is None else cell_law(cells, between)[:-1]
     else:
         assert isinstance(pair, ContinuousPair)
         edges = pair.landmarks
         p, q = cell_masses(pair.null, edges), cell_masses(pair.alternative, edges)
+        middle = p if between is None else cell_masses(between, edges)
         ratios = cell_ratios(pair, edges, p, q)
-    seen = (p + q > 0) & ~np.isnan(ratios)
+        if pair.null.cut is not None:  # two values, whatever the cells
+            ratios, place = np.unique(np.round(ratios, 12), return_inverse=True)
+            p, q, middle = (np.bincount(place, weights=masses) for masses in (p, q, middle))
+    seen = (p + q + middle > 0) & ~np.isnan(ratios)
     order = np.argsort(ratios[seen], kind="stable")
-    ratios, p, q = ratios[seen][order], p[seen][order], q[seen][order]
-    return Profile(ratios, p / math.fsum(p), q / math.fsum(q))
+    ratios, p, q, middle = (values[seen][order] for values in (ratios, p, q, middle))
+    upper, p, q, middle = (masses / math.fsum(masses) for masses in (p, p, q, middle))
+    return Profile(ratios, p, q) if between is None else Profile(ratios, middle, q, upper=upper)
 
 
 # Candidate ends of the clamp, in units of the ratio's typical size; 0 stands for "hardly anything".
@@ -301,6 +332,8 @@ class Family:
     around: Neighbourhood = REPLACE
     question: Question | None = None
     """Where null or alternative is a set; ``pair`` has the members that are the hardest to tell apart."""
+    sides: Sides | None = None
+    """Where the parts of the alternative lie; ``pair`` has the nearest to either side where it is two-sided."""
 
     def test(self, n: int) -> PrivateTest:
         """The test on n records."""
@@ -326,8 +359,10 @@ class Family:
     @cached_property
     def profile(self) -> Profile:
         """The law of the unclamped ratio."""
-        profile = profile_of(self.pair)
-        return profile if self.question is None else replace(profile, parts=self.question.parts)
+        if self.question is None or self.sides is None:
+            return profile_of(self.pair)
+        profile = profile_of(self.pair, self.sides.null if self.sides.above else None)
+        return replace(profile, parts=self.question.parts)
 
     @cached_property
     def paper(self) -> GivenClamp:
@@ -355,20 +390,23 @@ class Family:
         known: dict[GivenClamp, Score] = self.__dict__.setdefault("_scores", {})
         if ends not in known:
             known[ends] = kind_score(self.pair, self.kind, ends)
-        return known[ends] if self.question is None else self._worst_score(self.question, known[ends], ends, n)
+        if self.question is None or self.sides is None:
+            return known[ends]
+        return self._worst_score(self.question, self.sides, known[ends], ends, n)
 
-    def _worst_score(self, question: Question, score: Score, ends: GivenClamp, n: int) -> Score:
+    def _worst_score(self, question: Question, sides: Sides, score: Score, ends: GivenClamp, n: int) -> Score:
         """The score with the worst laws of the sets for the test on n records."""
         known: dict[tuple[GivenClamp, int], Score] = self.__dict__.setdefault("_worst_scores", {})
         if (ends, n) not in known:
             noise = calibrated_noise(self.kind, score, self.epsilon, ends, self.around.rows)
 
-            def cutoff_of(made: Score) -> Fraction:
+            def cutoffs_of(made: Score) -> tuple[Fraction, ...]:
                 if self.threshold is None and (self.goal.alpha is not None or self.kind == "tight"):
-                    return calibrated_cutoff(made, noise, n, self.goal.alpha)
-                return made.lattice_threshold(self.threshold or Fraction(0), n)
+                    return calibrated_cutoffs(made, noise, n, self.goal.alpha)
+                return (made.lattice_threshold(self.threshold or Fraction(0), n),)
 
-            found, *worst = worst_score(question, score, noise, n, cutoff_of)
+            laws = self.__dict__.setdefault("_laws", {}).setdefault(ends, {})
+            found, *worst = worst_score(question, sides, score, noise, n, cutoffs_of, laws)
             known[ends, n] = found
             self.__dict__.setdefault("_worst", {})[ends, n] = tuple(worst)
         return known[ends, n]
@@ -377,7 +415,7 @@ class Family:
         """By how much the test on n records exceeds the goal, exactly; negative where it falls short."""
         calibrated = self.threshold is None and (self.kind == "tight" or self.goal.alpha is not None)
         score = self.score_for(n)
-        several = len(score.null_laws) + len(score.alternative_laws) > 2
+        several = len(score.null_laws) + len(score.alternative_laws) > 2 or score.upper_laws
         if several or not calibrated or self.kind not in PRIVATE_KINDS or self.around.kind != "replace":
             test = self.test(n)
             return self.goal.surplus(test.alpha, test.beta)
@@ -448,7 +486,26 @@ def make_family(
         return Family(asked.pair, budget, test, clamp, level, goal, around)
     if test not in PRIVATE_KINDS:
         raise InvalidInput(f"test={test!r} is for two distributions, not for sets of them. Use test='tight'.")
-    return Family(asked.pair, budget, test, clamp, level, goal, around, asked)
+    sides = sides_of(asked)
+    if sides.above:
+        _check_two_sided(test, neighbours, threshold)
+    return Family(sides.pair, budget, test, clamp, level, goal, around, asked, sides)
+
+
+def _check_two_sided(test: str, neighbours: str, threshold: Number | None) -> None:
+    """Refuse what a two-sided test cannot have."""
+    wrong: dict[str, Any] = {}
+    if test != "tight":
+        wrong["test"] = test
+    if neighbours != "replace":
+        wrong["neighbours"] = neighbours
+    if threshold is not None:
+        wrong["threshold"] = threshold
+    for name, value in wrong.items():
+        raise InvalidInput(
+            f"{name}={shown(value)} does not apply to a two-sided test, which accepts between two thresholds that are "
+            f"chosen for n records. Leave {name} out."
+        )
 
 
 def _given_clamp(clamp: Any) -> GivenClamp:

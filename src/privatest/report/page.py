@@ -117,9 +117,8 @@ def command(kind: str, question: dict[str, Any]) -> str:
         if value is None or value is False:
             continue
         words.append(questions.flag(name))
-        if value is True:  # a switch
-            continue
-        words.append(",".join(map(_value, value)) if isinstance(value, list) else str(value))
+        if value is not True:
+            words.append(",".join(map(_value, value)) if isinstance(value, list) else str(value))
     return shlex.join(words)
 
 
@@ -313,6 +312,7 @@ def _facts(asked: dict[str, Any], main: Any, result: Any) -> dict[str, Any]:
         "rows": int(first("max_rows_per_unit", 1)),
         "unit": asked.get("unit"),
         "simulated": bool(getattr(result, "simulated", False)),
+        "public_order": getattr(result, "order_range", None) is not None,
         "dataset": asked.get("dataset"),
         "request": asked.get("request"),
         "receipt": getattr(result, "receipt", None),
@@ -356,7 +356,7 @@ def _guarantee(kind: str, facts: dict[str, Any]) -> Iterator[str]:
         yield f"<p>{markup.escape(text)}</p>"
     if math.isfinite(epsilon):
         yield "<h3>What is public, and what is not protected</h3><ul>"
-        for text in unprotected(facts["neighbours"], facts["unit"], kind):
+        for text in unprotected(facts["neighbours"], facts["unit"], kind, facts["public_order"]):
             yield f"<li>{markup.escape(text)}</li>"
         yield "</ul>"
     if facts["dataset"] is not None:
@@ -461,7 +461,7 @@ def promise(epsilon: float, neighbours: str, rows: int, unit: str | None) -> lis
     ]
 
 
-def unprotected(neighbours: str, unit: str | None, kind: str) -> list[str]:
+def unprotected(neighbours: str, unit: str | None, kind: str, public_order: bool = False) -> list[str]:
     """What is public or not protected, one line each."""
     lines = []
     if neighbours != "add-remove":
@@ -484,6 +484,8 @@ def unprotected(neighbours: str, unit: str | None, kind: str) -> list[str]:
     )
     if kind == "detect":
         lines.append("The order of the records in time is used; that a record has a certain place in it is public.")
+        if public_order:
+            lines.append("The values of the column that gives the order were declared public; some of them are shown.")
     lines.append(
         "How long the computation took, and access to the machine and the raw data, are outside of the guarantee."
     )

@@ -54,6 +54,9 @@ def partition(
     that would take more than a comfortable number of cells (a jump of the density inside one), there are as many as
     that and, if need be, more, until it is at most 1/64 of the ratio's standard deviation ``spread``.
     """
+    if (cut := pair.null.cut) is not None:
+        sides = BoundedCells(cut, 1.0, 0)
+        return sides, sides.edges
     x = pair.landmarks
     with np.errstate(invalid="ignore"):
         ratios = np.clip(pair.ratio(x), low, high)

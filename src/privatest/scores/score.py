@@ -303,7 +303,7 @@ def cells_from_dict(document: dict[str, Any]) -> Cells:
 FEW_VALUES = 16
 """With so few values the exact law of a total is quick, and a coarse lattice is enough."""
 LARGEST_TOTAL = 2**63 - 1
-OTHERS = ("other_null_laws", "other_alternative_laws")
+OTHERS = ("other_null_laws", "other_alternative_laws", "outer_null_laws", "outer_alternative_laws", "upper_laws")
 
 
 @dataclass(frozen=True, eq=False)
@@ -326,6 +326,9 @@ class Score:
             test that the score was made for.
         other_null_laws, other_alternative_laws: further laws of such a set. Every member's law is stochastically at
             least (for Q: at most) one of all of these.
+        outer_null_laws, outer_alternative_laws: bounds of such a set on the other side: every member's law is at most
+            (for Q: at least) one of these.
+        upper_laws: of a two-sided test, the lowest laws of those alternatives that score higher than the null.
     """
 
     cells: Cells
@@ -337,10 +340,17 @@ class Score:
     alternative_law: Floats
     other_null_laws: tuple[Floats, ...] = ()
     other_alternative_laws: tuple[Floats, ...] = ()
+    outer_null_laws: tuple[Floats, ...] = ()
+    outer_alternative_laws: tuple[Floats, ...] = ()
+    upper_laws: tuple[Floats, ...] = ()
 
     def __post_init__(self) -> None:
-        for array in (self.table, self.support, *self.null_laws, *self.alternative_laws):
+        for array in (self.table, self.support, *self._every_law()):
             array.setflags(write=False)
+
+    def _every_law(self) -> list[Floats]:
+        others = [law for name in OTHERS for law in getattr(self, name)]
+        return [self.null_law, self.alternative_law, *others]
 
     @property
     def null_laws(self) -> tuple[Floats, ...]:
@@ -351,6 +361,16 @@ class Score:
     def alternative_laws(self) -> tuple[Floats, ...]:
         """All laws that stand for the alternative, the worst first."""
         return self.alternative_law, *self.other_alternative_laws
+
+    @property
+    def null_high_laws(self) -> tuple[Floats, ...]:
+        """The highest laws of the null hypothesis; its own law, where it is no set."""
+        return self.outer_null_laws or self.null_laws
+
+    @property
+    def alternative_low_laws(self) -> tuple[Floats, ...]:
+        """The lowest laws of the alternative; its own law, where it is no set."""
+        return self.outer_alternative_laws or self.alternative_laws
 
     @cached_property
     def low(self) -> int:
@@ -432,15 +452,15 @@ class Score:
             support = integers_from_json(document["support"])
             laws = [numbers_from_json(document[key]) for key in ("null_law", "alternative_law")]
             origin, step = (fraction_from_json(document[key]) for key in ("origin", "step"))
-            others = [tuple(numbers_from_json(law) for law in document.get(name, ())) for name in OTHERS]
-            score = cls(cells, table, origin, step, support, laws[0], laws[1], others[0], others[1])
+            others = {name: tuple(numbers_from_json(law) for law in document.get(name, ())) for name in OTHERS}
+            score = cls(cells, table, origin, step, support, laws[0], laws[1], **others)
         if len(table) != cells.count + 1:
             raise InvalidDocument(f"The score has {cells.count} cells but a table of {len(table)} entries.")
         if score.step <= 0:
             raise InvalidDocument(f"The step {score.step} of the score must be greater than 0.")
         if len(support) == 0 or np.any(support[1:] <= support[:-1]) or not np.all(np.isin(support, table)):
             raise InvalidDocument("The support of the score's laws is not a set of its scores.")
-        for law in (*score.null_laws, *score.alternative_laws):
+        for law in score._every_law():
             fits = law.shape == support.shape and bool(np.all(law >= 0)) and abs(math.fsum(law) - 1) < 1e-9
             if not fits:
                 raise InvalidDocument("A law of the score is not a probability over its scores.")

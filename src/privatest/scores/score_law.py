@@ -24,7 +24,7 @@ from privatest.scores.score import BoundedCells, Cells, DyadicCells, IntegerCell
 from privatest.vectors import Floats
 from privatest.vectors import Integers as Wholes
 
-__all__ = ["Worst", "cell_law", "every_score", "score_law", "worst_laws"]
+__all__ = ["Known", "Worst", "cell_law", "every_score", "score_law", "worst_laws"]
 
 SLACK = 1e-4
 """How far the stated error may lie above that of a member that was found."""
@@ -140,66 +140,76 @@ def every_score(score: Score) -> Wholes:
     return np.unique(score.table).astype(np.int64)
 
 
-def worst_laws(score: Score, leaf: Leaf, side: Side, error: Callable[[Floats], float]) -> list[Worst]:
+Known = dict[tuple[Any, ...], Floats]
+"""Laws of one score that were computed before, by side and parameters."""
+
+
+def worst_laws(
+    score: Score, leaf: Leaf, side: Side, error: Callable[[Floats], float], known: Known | None = None
+) -> list[Worst]:
     """Laws such that the score of every member is stochastically at least (at most) one of them; the worst first.
 
     Args:
         side: "low" for the null, whose error is a low total; "high" for the alternative.
         error: of a test under a law of the score; it must grow as the law gets lower (higher).
+        known: laws of this leaf for this score and side, kept from one call to the next.
 
     Guarantees: for every member of the leaf there is a law here whose error is at least the member's, whatever test
     looks at it; for the test that ``error`` belongs to, the largest is at most SLACK above the error of a member,
     unless MOST_BOXES parts of the box did not suffice for that.
     """
-
-    def worst(law: Floats) -> Floats:
-        return leaf.worst(law, side)
+    laws: Known = {} if known is None else known
+    scores = every_score(score)
 
     def of_member(member: Distribution) -> Floats:
         support, found = score_law(score, member)
         law = np.zeros(len(scores))
         law[np.searchsorted(scores, support)] = found
-        return worst(law)
+        return leaf.worst(law, side)
 
-    scores = every_score(score)
     if isinstance(leaf.of, Distribution):
-        law = of_member(leaf.of)
+        law = laws.setdefault((), of_member(leaf.of)) if () not in laws else laws[()]
         found = error(law)
         return [Worst(law, found, leaf.of.describe(), found)]
-    pieces = _pieces(score)
-    counter = itertools.count()
+    whole, pieces, counter = leaf.of, _pieces(score), itertools.count()
+    rules = [parameter.rule[1] for parameter in whole.family.parameters]
+    looked_at: dict[tuple[float, ...], float] = {}
 
     def bounded(box: Box) -> tuple[float, int, Box, Floats]:
-        law = worst(_envelope(pieces, scores, box, side))
-        return -error(law), next(counter), box, law
+        key = box.low, box.high
+        if key not in laws:
+            laws[key] = leaf.worst(_envelope(pieces, scores, box, side), side)
+        return -error(laws[key]), next(counter), box, laws[key]
 
-    def looked_at(box: Box) -> tuple[float, str]:
-        rules = [parameter.rule[1] for parameter in box.family.parameters]
-        tried = [box.middle, *box.corners()]
-        there = [values for values in tried if all(rule(v) for rule, v in zip(rules, values, strict=True))]
-        return max((error(of_member(box.member(values))), box.family.text(values)) for values in there)
+    def look_at(tried: list[tuple[float, ...]]) -> None:
+        for values in tried:
+            if values in looked_at or not all(rule(v) for rule, v in zip(rules, values, strict=True)):
+                continue
+            if values not in laws:
+                laws[values] = of_member(whole.member(values))
+            looked_at[values] = error(laws[values])
 
-    heap = [bounded(leaf.of)]
-    best = looked_at(leaf.of)
-    while len(heap) < MOST_BOXES and -heap[0][0] > best[0] + SLACK:
+    heap = [bounded(whole)]
+    look_at([whole.middle, *whole.corners()])
+    while len(heap) < MOST_BOXES and -heap[0][0] > max(looked_at.values()) + SLACK:
         _, _, box, _ = heapq.heappop(heap)
         splits = [[bounded(half) for half in box.halves(which)] for which in box.free]
         chosen = min(splits, key=lambda halves: max(-value for value, *_ in halves))
         for entry in chosen:
             heapq.heappush(heap, entry)
-            best = max(best, looked_at(entry[2]))
-    ordered = sorted(heap)
+            look_at(entry[2].corners())
+    worst = max(looked_at, key=lambda values: looked_at[values])
     kept: list[Worst] = []
-    for value, _, _, law in ordered:
-        below = np.cumsum(law)
-        worse = (np.cumsum(other.law) for other in kept)
-        if side == "low":
-            dominated = any(np.all(other >= below - 1e-15) for other in worse)
-        else:
-            dominated = any(np.all(other <= below + 1e-15) for other in worse)
-        if not dominated:
-            kept.append(Worst(law, -value, best[1], best[0]))
+    for value, _, _, law in sorted(heap):
+        if not any(_dominates(other.law, law, side) for other in kept):
+            kept.append(Worst(law, -value, whole.family.text(worst), looked_at[worst]))
     return kept
+
+
+def _dominates(worse: Floats, law: Floats, side: Side) -> bool:
+    """Whether one law is at least as bad as another for every test."""
+    gap = np.cumsum(worse) - np.cumsum(law)
+    return bool(np.all(gap >= -1e-15) if side == "low" else np.all(gap <= 1e-15))
 
 
 def _pieces(score: Score) -> tuple[Floats, Wholes]:

@@ -67,7 +67,7 @@ async function showRelease(task, found, asked) {
   const paid = ["Left of the budget", short(budget.left, 6), `of ${short(budget.granted, 6)} for ${budget.dataset}`];
   const none = release.changed === false;
   if (task === "test") headline.textContent = release.decision === "null" ? "The data look like P" : "The data look like Q";
-  else headline.textContent = none ? "No change" : `Change at record ${whole(release.index)}`;
+  else headline.textContent = none ? `No change in ${whole(release.n)} records` : `Change at record ${whole(release.index)}${release.order_value === null ? "" : ` (${release.order_value})`}`;
   note.textContent = found.sentence;
   // What the package tells of a release, wherever it is shown.
   const list = facts([...found.facts, ["request", found.request], paid]);
@@ -117,7 +117,7 @@ async function submit(event) {
       if (settings.neighbours === "add-remove" && n === null) throw new Error("The number of records stays hidden: say for how many the test shall be designed, as you expect.");
       Object.assign(asked, { alpha: settings.goal === "errors" ? settings.alpha : null, neighbours: settings.neighbours, n: settings.neighbours === "add-remove" ? Number(n) : null });
     }
-    else Object.assign(asked, { beta: settings.goal === "errors" ? settings.beta : 0.1, order: text("run-order"), false_alarm: text("run-false-alarm") === null ? null : Number(text("run-false-alarm")) });
+    else Object.assign(asked, { beta: settings.goal === "errors" ? settings.beta : 0.1, order: text("run-order"), public_order: by("run-public-order").checked, false_alarm: text("run-false-alarm") === null ? null : Number(text("run-false-alarm")), assume_change: by("run-assume-change").checked });
     await showRelease(kind, await post(`/api/run/${kind}`, asked), asked);
     await showBudgets();
   } catch (error) {
