@@ -584,7 +584,10 @@ def test_the_share_of_odd_records_is_told_and_charged(run: Run, comma: str, tmp_
 
 def test_texts_are_read_as_said_in_every_command_that_runs(run: Run, comma: str, tmp_path: Path) -> None:
     said = ("--decimal", ",", "--missing", "NA", "--epsilon", "1")
-    for words in (("test", comma, *LOOKED, *said, "--odd-epsilon", "2"), ("detect", comma, *LOOKED, *said)):
+    for words in (
+        ("test", comma, *LOOKED, *said, "--odd-epsilon", "2"),
+        ("detect", comma, *LOOKED, *said, "--assume-change"),
+    ):
         report = tmp_path / f"{words[0]}.html"
         assert run(*words, "--report", str(report)).code == 0
         assert "read_as(" in report.read_text()
