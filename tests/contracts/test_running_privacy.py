@@ -29,6 +29,7 @@ from privatest.changepoint.direct import DirectDesign, DirectDetector, draw_expo
 from privatest.changepoint.monitor import Monitor
 from privatest.changepoint.watch import Cusum, FitBlocks, Intervals, Rule, SumBlocks, Watch
 from privatest.decision import PrivateTest
+from privatest.decision.odd import OddShare
 from privatest.decision.private_test import from_score
 from privatest.engines.sources import open_source
 from privatest.fit import FitTest, design_fit
@@ -156,6 +157,62 @@ def test_a_person_of_two_rows(kind: str, neighbours: str) -> None:
         laws = laws_of(run, pairs)
         for view in (None, decision) if neighbours == "replace" else (decision,):
             assert largest_loss(laws, pairs, view) <= epsilon * SLACK
+
+
+# how much of it makes no sense ----------------------------------------------------------------------------------------
+
+
+def run_odd(test: PrivateTest, odd_epsilon: Fraction) -> Callable[[Records, Any], Hashable]:
+    def run(data: Records, source: Any) -> Hashable:
+        release = test.run(np.array(data, dtype=object), rng=source, odd_epsilon=odd_epsilon)
+        return release.decision, release.statistic, release.odd_share
+
+    return run
+
+
+@pytest.mark.parametrize(("epsilon", "odd_epsilon", "n"), [("1", "1/2", 2), ("1/2", "2", 2)])
+def test_a_test_with_the_share_of_odd_records(epsilon: str, odd_epsilon: str, n: int) -> None:
+    """Both together cost the sum of both, and each of them its own part."""
+    test, both = small_test("tight", Fraction(epsilon), 1, n), Fraction(epsilon) + Fraction(odd_epsilon)
+    with walking(4):
+        run = run_odd(test, Fraction(odd_epsilon))
+        assert loss(run, (0, 2, None), n) <= both * SLACK
+        together = loss(run, (0, 2, None), n, lambda answer: (answer[0], answer[2]))
+        assert 0.6 * both < together <= both * SLACK
+        alone = loss(run, (0, 2, None), n, lambda answer: answer[2])
+        assert 0.9 * Fraction(odd_epsilon) < alone <= Fraction(odd_epsilon) * SLACK
+    assert test.run(np.array([None] * n, dtype=object), odd_epsilon=Fraction(odd_epsilon)).epsilon == float(both)
+
+
+@pytest.mark.parametrize("neighbours", ["replace", "add-remove"])
+def test_a_person_of_two_odd_rows(neighbours: str) -> None:
+    epsilon = Fraction(3, 2)
+    test = small_test("tight", Fraction(1), 1, 3, around=Neighbourhood(neighbours, 2))
+
+    def run(mine: Records, source: Any) -> Hashable:
+        rows = [("me", x) for x in mine] + [("you", 2)]
+        frame = pd.DataFrame({"who": [who for who, _ in rows], "x": np.array([x for _, x in rows], dtype=object)})
+        return test.run(frame, column="x", unit="who", rng=source, odd_epsilon=epsilon).odd_share
+
+    mine = [rows for size in (2, 3) for rows in itertools.product((0, None), repeat=size)]
+    pairs = list(itertools.permutations(mine, 2)) if neighbours == "replace" else [(one, ()) for one in mine]
+    pairs += [(other, one) for one, other in pairs]
+    with walking(3):
+        found = largest_loss(laws_of(run, pairs), pairs, lambda share: share)
+    assert 0.9 * epsilon < found <= epsilon * SLACK
+
+
+def test_a_share_with_half_the_noise_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    test = small_test("tight", Fraction(1), 1, 1)
+    of = OddShare.of.__func__  # type: ignore[attr-defined]
+
+    def half(cls: Any, test: Any, odd_epsilon: Any) -> Any:
+        made = of(cls, test, odd_epsilon)
+        return replace(made, noise=Tulap(2 * made.noise.epsilon, made.noise.width))
+
+    monkeypatch.setattr(OddShare, "of", classmethod(half))
+    with walking(4):
+        assert loss(run_odd(test, Fraction(1)), (0, None), 1, lambda answer: answer[2]) > 1.9
 
 
 # the best possible tests ----------------------------------------------------------------------------------------------
