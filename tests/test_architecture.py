@@ -35,7 +35,7 @@ for folder in ("decision", "bounds", "power", "fit", "changepoint"):  # the fold
 MAY_IMPORT["ledger"] = set()
 MAY_IMPORT["pictures"] = set(ORDER)  # drawn from designs and releases; never from data
 MAY_IMPORT["report"] = {*ORDER, "pictures"}
-DRAWN_BY = {"pictures": "plot"}  # any folder may import it, but only inside methods of this name
+DRAWN_BY = {"pictures": ("plot", "plot_power")}  # any folder may import it, but only inside methods of these names
 PUBLIC_ONLY = {"cli", "studio"}  # `import privatest` and `from privatest import name`, nothing deeper
 # What the command line opens besides: the report and the studio have no place among the package's functions.
 PUBLIC_PAGES = {"cli": {"report", "studio"}}
@@ -127,7 +127,7 @@ def unexplained_imports(root: Path) -> list[str]:
         text = path.read_text(encoding="utf-8")
         lines = text.splitlines()
         for function, number in inner_imports(ast.parse(text), root.name):
-            drawing = DRAWN_BY.get(lines[number - 1].split()[-1]) == function  # the map says why
+            drawing = function in DRAWN_BY.get(lines[number - 1].split()[-1], ())  # the map says why
             if not drawing and "#" not in "".join(lines[max(number - 2, 0) : number]):
                 found.append(f"{path.relative_to(root).as_posix()}:{number}: {lines[number - 1].strip()}")
     return found
@@ -185,12 +185,13 @@ def imports(where: Path, tree: ast.Module, root: Path) -> Iterator[str]:
 def without_drawing(tree: ast.Module, package: str) -> ast.Module:
     """The tree without the imports that stand where DRAWN_BY allows them."""
 
-    if not any(isinstance(node, ast.FunctionDef) and node.name in DRAWN_BY.values() for node in ast.walk(tree)):
+    methods = {name for names in DRAWN_BY.values() for name in names}
+    if not any(isinstance(node, ast.FunctionDef) and node.name in methods for node in ast.walk(tree)):
         return tree
 
     class Removed(ast.NodeTransformer):
         def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
-            drawn = [folder for folder, method in DRAWN_BY.items() if method == node.name]
+            drawn = [folder for folder, names in DRAWN_BY.items() if node.name in names]
             kept = [
                 line
                 for line in node.body

@@ -20,13 +20,15 @@ import numpy as np
 from privatest.changepoint.charts import SuffixAlarm
 from privatest.changepoint.confidence import FailureCurve
 from privatest.decision import PrivateTest
-from privatest.engines.protocol import block_ends, totals_of_blocks
+from privatest.engines.protocol import block_ends, counter, indexer, totals_of_blocks
+from privatest.fit import FitTest
+from privatest.fit.domain import symbols
 from privatest.laws.block_laws import first_argmin_law
 from privatest.privacy import Source, Tulap
 from privatest.privacy.draws import draw_many
 from privatest.vectors import Floats, Integers
 
-__all__ = ["BitDesign", "BitDetector", "pair_bits"]
+__all__ = ["BitDesign", "BitDetector", "fit_bits", "fit_vote", "pair_bits"]
 
 
 # Blocks on either side whose probabilities are computed one by one; the rest is bounded by what is missing from 1.
@@ -147,3 +149,27 @@ def _argmin_law(a: float, b: float, mixed: int, reach: int) -> Floats:
 def _ruin(error: float) -> float:
     """Probability that a walk ever falls one below its start, for steps down of this probability."""
     return min(error / (1 - error), 1.0)
+
+
+def fit_vote(test: FitTest, counts: Integers, source: Source) -> int:
+    """The bit of one block, from its histogram: -1 where the test says that the block is new."""
+    if test.candidate.grains is not None:
+        counts = test.candidate.grains.draw(counts, source)
+    noisy = test.candidate.excess.of(counts) + test.noise.draw(source)
+    return -1 if noisy > test.cutoff else 1
+
+
+def fit_bits(test: FitTest) -> Bits:
+    """The bits of a goodness-of-fit test on blocks of test.n records."""
+
+    def bits(records: Any, n: int, source: Source) -> Integers:
+        votes = []
+        cells = test.domain.cells
+        records.check(counter(cells))
+        found = records.series(indexer(cells), block_ends(n, test.n))
+        for first in range(0, n - test.n + 1, test.n):
+            counts = np.bincount(found[first : first + test.n], minlength=cells.count + 1)
+            votes.append(fit_vote(test, symbols(counts, test.odd_symbol), source))
+        return np.array(votes, dtype=np.int64)
+
+    return bits

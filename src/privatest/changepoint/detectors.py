@@ -23,7 +23,7 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from privatest.changepoint.bits import BitDesign, BitDetector, Bits, pair_bits
+from privatest.changepoint.bits import BitDesign, BitDetector, Bits, fit_bits, pair_bits
 from privatest.changepoint.blocks import BlockDesign, BlockDetector
 from privatest.changepoint.charts import SuffixAlarm
 from privatest.changepoint.confidence import FailureCurve
@@ -38,10 +38,9 @@ from privatest.documents import (
     wholes_from_json,
 )
 from privatest.engines import Records
-from privatest.engines.protocol import block_ends, counter, indexer
+from privatest.engines.protocol import counter
 from privatest.errors import InvalidDocument, InvalidInput, NothingToTest, shown
 from privatest.fit import FitTest, design_fit, fit_sample_size
-from privatest.fit.domain import symbols
 from privatest.hypotheses import Pair, as_distribution
 from privatest.hypotheses.question import Question
 from privatest.laws.block_laws import ScoreLaw
@@ -60,8 +59,6 @@ __all__ = [
     "bit_design",
     "block_test",
     "design",
-    "fit_bits",
-    "fit_vote",
     "law_of",
     "paper_test",
     "unknown_design",
@@ -623,27 +620,3 @@ def block_test(null: Any, distance: float, epsilon: Fraction, error: float) -> F
     """The goodness-of-fit test on the smallest block at which both of its errors are at most ``error``."""
     size = fit_sample_size(null, distance=distance, epsilon=epsilon, alpha=error, beta=error)
     return design_fit(null, distance=distance, epsilon=epsilon, n=size, alpha=error)
-
-
-def fit_vote(test: FitTest, counts: Integers, source: Source) -> int:
-    """The bit of one block, from its histogram: -1 where the test says that the block is new."""
-    if test.candidate.grains is not None:
-        counts = test.candidate.grains.draw(counts, source)
-    noisy = test.candidate.excess.of(counts) + test.noise.draw(source)
-    return -1 if noisy > test.cutoff else 1
-
-
-def fit_bits(test: FitTest) -> Bits:
-    """The bits of a goodness-of-fit test on blocks of test.n records."""
-
-    def bits(records: Any, n: int, source: Source) -> Integers:
-        votes = []
-        cells = test.domain.cells
-        records.check(counter(cells))
-        found = records.series(indexer(cells), block_ends(n, test.n))
-        for first in range(0, n - test.n + 1, test.n):
-            counts = np.bincount(found[first : first + test.n], minlength=cells.count + 1)
-            votes.append(fit_vote(test, symbols(counts, test.odd_symbol), source))
-        return np.array(votes, dtype=np.int64)
-
-    return bits
