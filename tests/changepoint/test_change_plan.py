@@ -460,3 +460,38 @@ def test_a_recorded_answer_has_the_year_and_the_declaration_is_part_of_the_quest
             detect_change(data, *COINS, **words, request="r")
         assert ledger.spent("claims") == 2
         assert first.design.run(data, column="x", order="year").order_value is None  # of one run, not of the plan
+
+
+SETS = ("bernoulli(p<=0.2)", "bernoulli(p>=0.8)")
+
+
+@pytest.mark.parametrize(
+    ("method", "assume_change"), [("auto", False), ("auto", True), ("direct", True), ("paper", True)]
+)
+def test_a_change_between_sets_is_as_accurate_for_every_member(method: str, assume_change: bool) -> None:
+    """The index is off by more than the stated accuracy in at most beta of 300 runs, 4 deviations allowed."""
+    plan = design_change(*SETS, epsilon=1, beta=0.2, method=method, assume_change=assume_change)
+    assert (plan.null, plan.alternative) == SETS
+    rng = np.random.default_rng(12)
+    for old, new in ((0.2, 0.8), (0.01, 0.99), (0.2, 0.99), (0.05, 0.8)):
+        off = 0
+        for _ in range(300):
+            data = np.concatenate([rng.random(150) < old, rng.random(150) < new]).astype(np.int64)
+            found = plan.run(data, rng=rng)
+            off += found.index is None or abs(found.index - 150) > plan.accuracy
+        assert off / 300 <= 0.2 + 4 * np.sqrt(0.16 / 300)
+    again = ChangePlan.from_json(plan.to_json())
+    assert again == plan
+
+
+def test_what_cannot_be_promised_for_sets_is_refused() -> None:
+    with pytest.raises(
+        InvalidInput, match=r"method='blocks' weighs sums of blocks by one P and one Q.* method='paper'"
+    ):
+        design_change(*SETS, epsilon=1, method="blocks")
+    with pytest.raises(InvalidInput, match="method='direct' weighs"):
+        design_change(*SETS, epsilon=1, method="direct")
+    with pytest.raises(pt.errors.NothingToTest, match="lies on both sides of the null"):
+        design_change("normal(0, 1)", "any_of(normal(-1, 1), normal(1, 1))", epsilon=1)
+    with pytest.raises(pt.errors.NothingToTest, match="overlap"):
+        design_change("bernoulli(p<=0.5)", "bernoulli(p>=0.4)", epsilon=1)

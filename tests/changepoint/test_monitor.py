@@ -18,7 +18,7 @@ import privatest as pt
 from privatest.changepoint.monitor import Monitor
 from privatest.changepoint.stream import TRACE
 from privatest.changepoint.tuned_watch import Targets, pair_watch, unknown_watch
-from privatest.changepoint.watch import Watch
+from privatest.changepoint.watch import SumBlocks, Watch
 from privatest.errors import Infeasible, InvalidData, InvalidInput, NothingToTest
 from privatest.hypotheses import make_pair
 from privatest.rational import rational
@@ -324,3 +324,34 @@ def test_a_threshold_that_is_too_low_breaks_the_promise() -> None:
     quiet = COINS.null.sample(rng, 100_000)
     alarms = false_alarms(Monitor.of(broken, rng=rng), quiet)
     assert len(quiet) / alarms < CUSUM.mean_time_between_false_alarms * (1 - 4 / np.sqrt(alarms))
+
+
+@pytest.mark.parametrize("method", ["cusum", "paper"])
+def test_a_monitor_of_sets_keeps_its_promises_for_every_member(method: str) -> None:
+    """At the boundary and beyond it: no more false alarms than stated, no longer delays."""
+    monitor = Monitor(
+        "normal(mean<=0, sd=1)", "normal(mean>=1, sd=1)", epsilon=1, method=method, mean_time_between_false_alarms=2000
+    )
+    watch = monitor._stream.watch
+    assert watch.null == "normal(mean<=0, sd=1)"
+    rng = np.random.default_rng(3)
+    for mean in (0.0, -0.5):
+        alarms = false_alarms(Monitor.of(watch, rng=rng), rng.normal(mean, 1, 100_000))
+        assert alarms <= 100_000 / watch.mean_time_between_false_alarms + 4 * np.sqrt(50)
+    for new in (1.0, 1.5):
+        delays = []
+        for _ in range(60):
+            alarm = Monitor.of(watch, rng=rng).update_many(
+                np.concatenate([rng.normal(0, 1, 61), rng.normal(new, 1, 3000)])
+            )
+            assert alarm is not None
+            delays += [alarm.seen - 61] if alarm.seen > 61 else []
+        assert np.mean(delays) <= watch.expected_delay + 4 * np.std(delays) / np.sqrt(len(delays))
+
+
+def test_votes_of_sets_never_rise_with_a_blocks_sum() -> None:
+    """What the promises for every member rest on; a bounded ratio of heavy tails has votes that would rise."""
+    monitor = Monitor("cauchy(loc in [-1, 0], scale=1)", "cauchy(loc in [2, 3], scale=1)", epsilon=1)
+    blocks = monitor._stream.watch.blocks
+    assert isinstance(blocks, SumBlocks)
+    assert np.all(np.diff(blocks.table) <= 0)

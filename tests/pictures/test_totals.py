@@ -116,3 +116,33 @@ def test_a_histogram_test_shows_both_laws_and_its_chances(pair: Any) -> None:
     assert np.all(np.diff(chances) > -1e-9)  # the larger the ratio, the more it speaks for P
     assert test.chances.min() - 1e-9 <= chances[0] < chances[-1] <= test.chances.max() + 1e-9
     assert f'it said "{release.decision}"' in axes.get_title(loc="left")
+
+
+def test_a_two_sided_test_shows_both_sides() -> None:
+    test = pt.design("normal(0, 1)", "any_of(normal(-1, 1), normal(1, 1))", epsilon=1, n=20, alpha=0.1)
+    axes = test.plot(release=test.release(test.upper + 40))
+    laws = [artist for artist in axes.patches if isinstance(artist, StepPatch)]
+    assert len(laws) == 6, "three laws, each with its error"
+    null, alpha, below, beta, above, other = (masses(law) for law in laws)
+    for law in (null, below, above):
+        assert law.sum() == pytest.approx(1, abs=1e-2)
+    assert alpha.sum() == pytest.approx(test.alpha, abs=6e-3)
+    assert max(beta.sum(), other.sum()) == pytest.approx(test.beta, abs=6e-3)
+    legend = " ".join(text.get_text() for text in axes.figure.findobj(lambda one: hasattr(one, "get_text")))
+    assert "thresholds" in legend
+    assert "'alternative'" in legend
+
+
+def test_data_that_fit_neither_are_said_to_in_the_picture() -> None:
+    test = pt.design("normal(0, 1)", "normal(1, 1)", epsilon=1, n=200)
+    axes = test.plot(release=test.release(test.cutoff))
+    assert any("fits NEITHER" in text.get_text() for text in axes.figure.findobj(lambda one: hasattr(one, "get_text")))
+
+
+def test_power_along_a_parameter_is_that_of_each_member() -> None:
+    test = pt.design("normal(0, 1)", "normal(1, 1)", epsilon=1, n=20)
+    axes = test.plot_power("normal(mean=?, sd=1)", between=(-1, 2), points=7)
+    x, y = axes.lines[0].get_data()
+    assert list(x) == pytest.approx([-1, -0.5, 0, 0.5, 1, 1.5, 2])
+    assert list(y) == pytest.approx([test.power(f"normal({mean}, 1)") for mean in x], abs=1e-12)
+    assert axes.get_xlabel() == "mean"

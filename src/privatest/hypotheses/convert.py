@@ -523,7 +523,7 @@ def as_hypothesis(given: Any, name: str = "hypothesis") -> Hypothesis:
     """``given`` as a set of distributions; one distribution is the smallest set.
 
     >>> as_hypothesis("normal(mean<=0, sd=1)"), as_hypothesis([0.5, 0.5])
-    (normal(mean<=0, sd=1), [0.5, 0.5])
+    (normal(mean<=0, sd=1), categorical(0.5, 0.5))
     """
     if isinstance(given, Hypothesis):
         return given

@@ -224,9 +224,9 @@ class Box(Hypothesis):
         for parameter, a, b in zip(self.family.parameters, self.low, self.high, strict=True):
             if a == b:
                 words.append(f"{parameter.name}={number_text(a)}")
-            elif not _allowed(parameter.rule[1], a, toward=b):
+            elif a == _limits(parameter.rule[1])[0]:
                 words.append(f"{parameter.name}<={number_text(b)}")
-            elif not _allowed(parameter.rule[1], b, toward=a):
+            elif b == _limits(parameter.rule[1])[1]:
                 words.append(f"{parameter.name}>={number_text(a)}")
             else:
                 words.append(f"{parameter.name} in [{number_text(a)}, {number_text(b)}]")
@@ -297,11 +297,6 @@ def member_of(family: Family, values: tuple[float, ...]) -> Numbers:
     family.check(values)
     made: type[ScipyIntegers] | type[ScipyReals] = ScipyIntegers if family.discrete else ScipyReals
     return made(family.freeze(values), family.text(values))
-
-
-def _allowed(rule: Callable[[float], bool], end: float, toward: float) -> bool:
-    """Whether an end is a member's parameter, not a limit of them."""
-    return math.isfinite(end) and (rule(end) or end == toward)
 
 
 def _between(a: float, b: float) -> float:

@@ -148,9 +148,9 @@ def envelope_score(question: Question, score: Score) -> Score:
     made = _with_laws(score, [*laws, *laws], two=False)
     if not made.mean(made.null_law) > made.mean(made.alternative_law):
         raise NothingToTest(
-            f"null {question.null.describe()} and alternative {question.alternative.describe()}: the worst members of "
-            "the two have the same scores, so no change from one to the other can be promised to be seen. Use "
-            "narrower sets."
+            f"null {question.null.describe()} and alternative {question.alternative.describe()}: some members of one "
+            "score as members of the other do, so no change between the two can be promised to be seen. Use narrower "
+            "sets."
         )
     return replace(made, outer_null_laws=(), outer_alternative_laws=())
 
