@@ -143,6 +143,7 @@ export function drawLaw(found, id = "chart-law", release = null) {
   const note = (x, text, y, colour) => ({ x, y, yref: "paper", text, showarrow: false, xanchor: "left", xshift: 5, bgcolor: c.card, font: { size: 11, color: colour } });
   const shapes = thresholds.map((each) => line(each, c.ink, "dash"));
   const annotations = thresholds.map((each) => note(each, `threshold ${short(each)}`, 0.98, c.ink));
+  if (thresholds.length > 1) Object.assign(annotations[0], { xanchor: "right", xshift: -5 });
   const neither = release !== null && release.fits === "neither";
   if (release !== null && release.statistic !== null) {
     shapes.push(line(release.statistic, c.third, "solid"));
