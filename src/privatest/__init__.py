@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from privatest.decision import Release as Release
     from privatest.engines import count_records as count_records
     from privatest.engines import open_once as open_once
+    from privatest.engines import read_as as read_as
     from privatest.engines import read_lines as read_lines
     from privatest.fit import FitRelease as FitRelease
     from privatest.fit import FitTest as FitTest
@@ -55,6 +56,7 @@ if TYPE_CHECKING:
     from privatest.power import plan as plan
     from privatest.power import power_curve as power_curve
     from privatest.power import sample_size as sample_size
+    from privatest.power.look import check as check
     from privatest.power.sample_sizes import decide as decide
     from privatest.theory import Decomposition as Decomposition
     from privatest.theory import SampleComplexity as SampleComplexity
@@ -80,6 +82,7 @@ _HOMES = {
     "PrivateTest": "decision",
     "Release": "decision",
     "SampleComplexity": "theory",
+    "check": "power.look",
     "any_of": "hypotheses",
     "contaminated": "hypotheses",
     "median": "hypotheses",
@@ -105,6 +108,7 @@ _HOMES = {
     "plan": "power",
     "design_change": "changepoint",
     "power_curve": "power",
+    "read_as": "engines",
     "read_lines": "engines",
     "sample_complexity": "theory",
     "sample_size": "power",

@@ -8,10 +8,11 @@ from __future__ import annotations
 import fnmatch
 import glob
 import hashlib
+import json
 import os
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 from urllib.parse import parse_qsl, unquote
 
@@ -20,11 +21,15 @@ from privatest.errors import InvalidInput
 __all__ = [
     "IN_MEMORY",
     "OpenOnce",
+    "ReadAs",
+    "Reading",
     "Source",
     "covered",
     "covers_of",
+    "named_by_user",
     "overlap",
     "reached",
+    "reading_of",
     "source_of",
     "unclear_login",
     "without_password",
@@ -118,10 +123,47 @@ class OpenOnce:
     opened: dict[tuple[Any, ...], Any] = field(default_factory=dict, repr=False)
 
 
+@dataclass(frozen=True)
+class Reading:
+    """How the texts of a source are read: the decimal mark, what means missing, whether labels may differ in case.
+
+    And, of CSV files, what separates fields; None: as their names say.
+    """
+
+    decimal: str = "."
+    missing: tuple[str, ...] = ()
+    fold_case: bool = False
+    delimiter: str | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class ReadAs:
+    """Data and how their texts are read; what :func:`privatest.read_as` gives."""
+
+    data: Any
+    reading: Reading
+
+
+def named_by_user(data: Any) -> Any:
+    """The data as the user named them, whatever they were wrapped in since."""
+    while isinstance(data, OpenOnce | ReadAs):
+        data = data.data
+    return data
+
+
+def reading_of(data: Any) -> dict[str, Any]:
+    """What a request says of how its data are read, ready for JSON; nothing where they are read as they are."""
+    while isinstance(data, OpenOnce):
+        data = data.data
+    if not isinstance(data, ReadAs):
+        return {}
+    found = data.reading
+    return {"reading": {**asdict(found), "missing": json.dumps(found.missing)}}
+
+
 def source_of(data: Any) -> Source:
     """The source that data come from, whatever a user passes: a path, glob, folder, address, or the data themselves."""
-    if isinstance(data, OpenOnce):
-        return source_of(data.data)
+    data = named_by_user(data)
     if isinstance(data, Source):
         return data
     if isinstance(data, str):

@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from fractions import Fraction
 from typing import Any, Protocol, TypeVar
 
-from privatest.addresses import Source, source_of
+from privatest.addresses import Source, reading_of, source_of
 from privatest.errors import InvalidInput, shown
 
 __all__ = ["Charge", "Receipt", "Recorded", "charged", "differences", "fingerprint", "make_charge", "replayed"]
@@ -163,7 +163,7 @@ def make_charge(
         raise InvalidInput("ledger= was given, but this test is not private (epsilon=inf): no budget pays for it.")
     assert dataset is not None
     assert request is not None
-    whole = design()
+    whole = {**design(), **reading_of(data)}
     settings = _settings(whole if told is None else {"told": told})
     return Charge(ledger, dataset, request, epsilon, fingerprint(whole), settings, source_of(data))
 

@@ -49,6 +49,8 @@ SWITCH = Kind("true or false")
 # What becomes of an option.
 RULE = "rule"  # an argument of the function that designs or answers
 WHERE = "where"  # says which of the data's columns are read
+READING = "reading"  # says how the data's texts are read
+RUN = "run"  # an argument of the run itself
 PAYER = "payer"  # says who pays
 SOURCE = "source"  # says which data
 MANNER = "manner"  # how this asking is done, printed or written; no part of the question, and in no problem file
@@ -89,6 +91,7 @@ QUESTIONS = {
     "plan": Question("plan", _PAIR),
     "compare": Question("compare", _PAIR),
     "curve": Question("power_curve", _PAIR),
+    "check": Question("check", "data null alternative"),
     "test": Question("design", f"data {_PAIR}"),
     "detect": Question("detect_change", "data null epsilon"),
     "fit": Question("goodness_of_fit", "data null distance epsilon"),
@@ -139,7 +142,7 @@ QUESTIONS = {
 _FOR_PLANS = "/look /design /size /power /along /compare"
 _ON_DATA = "/run/test /run/change"
 _IN_STUDIO = f"{_FOR_PLANS} {_ON_DATA} /monitors"
-_PAIRED = f"plan compare curve test detect monitor {_IN_STUDIO} /theory"
+_PAIRED = f"plan compare curve check test detect monitor {_IN_STUDIO} /theory"
 _RUNS = "test detect fit"
 
 OPTIONS = (
@@ -148,7 +151,7 @@ OPTIONS = (
         DATA,
         SOURCE,
         "A file or glob of CSV, Parquet or Feather, a table such as duckdb:///file.db::table, or - for lines.",
-        _RUNS,
+        f"check {_RUNS}",
     ),
     Option("file", LINES, MANNER, "A file of one record a line; - or nothing: standard input.", "monitor"),
     Option("null", LAW, RULE, 'P, such as "normal(0, 1)" or "categorical(a=0.2, b=0.8)".', f"{_PAIRED} fit"),
@@ -158,11 +161,11 @@ OPTIONS = (
         LOSS,
         RULE,
         "Privacy loss; typically between 0.1 and 2.",
-        f"plan compare curve test detect monitor fit grant {_IN_STUDIO}",
+        f"plan compare curve check test detect monitor fit grant {_IN_STUDIO}",
     ),
     Option("epsilons", LOSSES, RULE, "Privacy losses.", "/theory"),
     Option("distance", NUMBER, RULE, "Total variation from the null, where Q is unknown.", "detect monitor fit"),
-    Option("n", COUNT, RULE, "Number of records, which is public.", "plan test /design /along /run/test"),
+    Option("n", COUNT, RULE, "Number of records, which is public.", "plan check test /design /along /run/test"),
     Option("n", COUNTS, RULE, "Numbers of records, such as 50,100,200.", "curve /power"),
     Option("advantage", SHARE, RULE, "Aim: 1 - alpha - beta; 2/3 if nothing is said.", "plan compare /size /compare"),
     Option(
@@ -223,9 +226,14 @@ OPTIONS = (
     ),
     Option("source", PLACE, SOURCE, "A path inside the studio's folder, or the name of an upload.", _ON_DATA),
     Option("path", FILE, SOURCE, "A file in the studio's folder, whose lines are followed.", "/monitors"),
-    Option("column", NAME, WHERE, "The column that holds the records.", f"{_RUNS} {_ON_DATA}"),
+    Option("column", NAME, WHERE, "The column that holds the records.", f"check {_RUNS} {_ON_DATA}"),
     Option("unit", NAME, WHERE, "The column that says whose row it is.", "test"),
     Option("order", NAME, WHERE, "The column that gives the order of time.", "detect /run/change"),
+    Option("decimal", TEXT, READING, "The decimal mark of numbers in texts: . or a comma.", f"check {_RUNS}"),
+    Option("missing", TEXT, READING, "Texts that mean a missing record, such as NA,-.", f"check {_RUNS}"),
+    Option("fold_case", SWITCH, READING, "Labels may differ in case, or by blanks around them.", f"check {_RUNS}"),
+    Option("delimiter", TEXT, READING, "What separates the fields of CSV files: , ; | or a tab.", f"check {_RUNS}"),
+    Option("odd_epsilon", LOSS, RUN, "Tell the share of records that make no sense, for so much more.", "test"),
     Option(
         "public_order",
         SWITCH,
@@ -299,7 +307,9 @@ OPTIONS = (
     ),
     Option("no_browser", SWITCH, MANNER, "Print the address and open nothing.", "studio"),
     Option("design", FILE, MANNER, "Run the test that plan --save-design wrote.", "test"),
-    Option("problem", FILE, MANNER, "Read options from a TOML or JSON file.", f"plan compare curve monitor {_RUNS}"),
+    Option(
+        "problem", FILE, MANNER, "Read options from a TOML or JSON file.", f"plan compare curve monitor check {_RUNS}"
+    ),
     Option("save", FILE, MANNER, "Write the options to such a file.", f"plan compare {_RUNS}"),
     Option("save_design", FILE, MANNER, "Write the designed test, for test --design.", "plan"),
     Option("report", FILE, MANNER, "Write a report to hand over, one HTML file.", f"plan {_RUNS}"),
@@ -316,7 +326,7 @@ OPTIONS = (
         SWITCH,
         MANNER,
         "Print the result as JSON, and nothing else.",
-        f"plan compare curve monitor grant show verify version {_RUNS}",
+        f"plan compare curve monitor check grant show verify version {_RUNS}",
     ),
 )
 

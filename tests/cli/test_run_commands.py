@@ -534,3 +534,86 @@ def test_a_locked_ledger_is_not_waited_for_any_longer(run: Run, files: Path, pay
         assert time.monotonic() - start < 25, "without the option it waits for 30 seconds"
         holder.execute("ROLLBACK")
     holder.close()
+
+
+LOOKED = ("--null", "normal(0,1)", "--alternative", "normal(1,1)", "--column", "x")
+
+
+@pytest.fixture
+def comma(tmp_path: Path) -> str:
+    rows = [f'"{i % 3},5",{"YES" if i % 2 else "no "}' for i in range(60)] + ["NA,yes", ",yes"]
+    (tmp_path / "comma.csv").write_text("x,answer\n" + "\n".join(rows) + "\n")
+    return str(tmp_path / "comma.csv")
+
+
+def test_check_looks_and_says_that_it_is_not_private(run: Run, comma: str, tmp_path: Path) -> None:
+    before = sorted(tmp_path.iterdir())
+    found = run("check", comma, *LOOKED)
+    assert found.code == 0
+    assert found.out.startswith("NOT PRIVATE")
+    assert "60" in found.out
+    assert '--decimal ","' in " ".join(found.out.split())
+    document = run("check", comma, *LOOKED, "--json").document
+    assert document["warning"].startswith("NOT PRIVATE")
+    assert (document["records"], document["missing"], document["unreadable"]) == (62, 1, 61)
+    read = run("check", comma, *LOOKED, "--json", "--decimal", ",", "--missing", "NA,-").document
+    assert (read["odd"], read["missing"]) == (2, 2)
+    assert sorted(tmp_path.iterdir()) == before
+
+
+@pytest.mark.parametrize("option", ["--ledger", "--report", "--dataset", "--request", "--save"])
+def test_check_has_no_option_that_writes(run: Run, comma: str, option: str) -> None:
+    assert run("check", comma, *LOOKED, option, "somewhere").refused
+
+
+def test_the_share_of_odd_records_is_told_and_charged(run: Run, comma: str, tmp_path: Path) -> None:
+    ledger = str(tmp_path / "ledger.db")
+    assert run("ledger", "grant", "--ledger", ledger, "--dataset", "d", "--epsilon", "3").code == 0
+    words = ("test", comma, *LOOKED, "--epsilon", "1", "--odd-epsilon", "1", "--json")
+    paying = ("--ledger", ledger, "--dataset", "d", "--request", "r")
+    report = tmp_path / "report.html"
+    odd = run(*words, *paying, "--report", str(report)).document
+    assert odd["odd_share"] > 0.5
+    assert odd["epsilon"] == 2
+    assert "odd share" in report.read_text()
+    assert "--odd-epsilon 1" in report.read_text()
+    assert run("ledger", "show", "--ledger", ledger, "--json").document["datasets"][0]["left"] == 1
+    for bad in ("0", "-1", "nan", "x"):
+        assert run(*words[:-2], bad, *paying[:-1], "s").refused
+
+
+def test_texts_are_read_as_said_in_every_command_that_runs(run: Run, comma: str, tmp_path: Path) -> None:
+    said = ("--decimal", ",", "--missing", "NA", "--epsilon", "1")
+    for words in (
+        ("test", comma, *LOOKED, *said, "--odd-epsilon", "2"),
+        ("detect", comma, *LOOKED, *said, "--assume-change"),
+    ):
+        report = tmp_path / f"{words[0]}.html"
+        assert run(*words, "--report", str(report)).code == 0
+        assert "read_as(" in report.read_text()
+    # nearly everything was read: at odd_epsilon 2 the noise moves 2 of 62 by 12 or more with probability 1e-10
+    assert run(*("test", comma, *LOOKED, *said, "--odd-epsilon", "2", "--json")).document["odd_share"] < 0.25
+    labels = ("--null", "categorical(yes=0.5, no=0.5)", "--column", "answer", "--fold-case", "--epsilon", "1")
+    assert run("fit", comma, *labels, "--distance", "0.3", "--any-power").code == 0
+    looked = run("check", comma, *labels, "--alternative", "categorical(yes=0.6, no=0.4)", "--json").document
+    assert looked["odd"] == 0
+
+
+def test_a_problem_file_says_how_texts_are_read(run: Run, comma: str, tmp_path: Path) -> None:
+    problem = tmp_path / "problem.toml"
+    words = ("test", comma, "--null", "categorical(yes=0.5, no=0.5)", "--alternative", "categorical(yes=0.6, no=0.4)")
+    more = ("--column", "answer", "--epsilon", "1", "--fold-case", "--missing", "NA", "--odd-epsilon", "4")
+    assert run(*words, *more, "--save", str(problem)).code == 0
+    assert "fold_case = true" in problem.read_text()
+    again = run("test", "--problem", str(problem), "--json").document
+    assert again["odd_epsilon"] == 4
+    assert again["odd_share"] < 0.25
+    problem.write_text("fold_case = 1\n")
+    assert run("test", "--problem", str(problem)).refused
+
+
+def test_two_labels_that_coincide_are_named(run: Run, comma: str) -> None:
+    laws = ("--null", "categorical(a=0.5, A=0.5)", "--alternative", "categorical(a=0.4, A=0.6)")
+    found = run("test", comma, "--column", "answer", *laws, "--epsilon", "1", "--fold-case")
+    assert found.refused
+    assert "'a' and 'A'" in found.err

@@ -233,8 +233,8 @@ def test_a_different_handling_of_nulls_is_noticed(opener: str, tmp_path: Path, m
     from privatest.engines import frames, paths
 
     plain = frames.column_of
-    zero = lambda array: plain(array.fill_null("" if pa.types.is_string(array.type) else 0))  # noqa: E731
-    dropped = lambda array: plain(array.drop_null())  # noqa: E731
+    zero = lambda array, *name: plain(array.fill_null("" if pa.types.is_string(array.type) else 0), *name)  # noqa: E731
+    dropped = lambda array, *name: plain(array.drop_null(), *name)  # noqa: E731
     for broken in (zero, dropped):
         monkeypatch.setattr(frames, "column_of", broken)
         monkeypatch.setattr(paths, "column_of", broken)

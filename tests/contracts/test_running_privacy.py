@@ -29,6 +29,7 @@ from privatest.changepoint.direct import DirectDesign, DirectDetector, draw_expo
 from privatest.changepoint.monitor import Monitor
 from privatest.changepoint.watch import Cusum, FitBlocks, Intervals, Rule, SumBlocks, Watch
 from privatest.decision import PrivateTest
+from privatest.decision.odd import OddShare
 from privatest.decision.private_test import from_score
 from privatest.engines.sources import open_source
 from privatest.fit import FitTest, design_fit
@@ -105,6 +106,35 @@ def test_half_the_noise_is_seen() -> None:
             assert loss(run_test(bad), (0, 2), 1) > 1.9
 
 
+def of_sets(test: PrivateTest, *, two_sided: bool) -> PrivateTest:
+    """The same test with laws of sets and, perhaps, a second cutoff: all that a release is computed from."""
+    law, other = test.score.null_law, test.score.alternative_law
+    blend = (law + other) / 2
+    score = replace(test.score, other_null_laws=(blend,), outer_null_laws=(law,), outer_alternative_laws=(other, blend))
+    if not two_sided:
+        return replace(test, score=score, worst_members=("a", "b"))
+    score = replace(score, upper_laws=(blend,), outer_alternative_laws=())
+    return replace(test, score=score, worst_members=("a", "b"), upper=test.cutoff + 1)
+
+
+@pytest.mark.parametrize("two_sided", [False, True])
+@pytest.mark.parametrize(("epsilon", "units", "n"), [("2", 3, 2), ("1/3", 1, 2), ("1", 2, 1)])
+def test_a_test_of_sets_releases_no_more(epsilon: str, units: int, n: int, two_sided: bool) -> None:
+    """The whole release, with both p-values and what the data fit; half the noise is seen."""
+    test = of_sets(small_test("tight", Fraction(epsilon), units, n), two_sided=two_sided)
+
+    def run(data: Records, source: Any) -> Hashable:
+        release = test.run(np.array(data, dtype=object), rng=source)
+        return release.decision, release.statistic, release.pvalue, release.pvalue_alternative, release.fits
+
+    with walking(4):
+        assert 0.999 * float(Fraction(epsilon)) < loss(run, (0, 2, None), n) <= Fraction(epsilon) * SLACK
+        bad = object.__new__(PrivateTest)
+        bad.__dict__.update({**test.__dict__, "noise": Tulap(2 * Fraction(epsilon), units)})
+        test = bad
+        assert loss(run, (0, 2), n) > 1.9 * float(Fraction(epsilon))
+
+
 @pytest.mark.parametrize(("kind", "neighbours"), [("tight", "replace"), ("ncllr", "replace"), ("tight", "add-remove")])
 def test_a_person_of_two_rows(kind: str, neighbours: str) -> None:
     """All of one person's rows, beside another's, through a data frame with a column of names."""
@@ -127,6 +157,62 @@ def test_a_person_of_two_rows(kind: str, neighbours: str) -> None:
         laws = laws_of(run, pairs)
         for view in (None, decision) if neighbours == "replace" else (decision,):
             assert largest_loss(laws, pairs, view) <= epsilon * SLACK
+
+
+# how much of it makes no sense ----------------------------------------------------------------------------------------
+
+
+def run_odd(test: PrivateTest, odd_epsilon: Fraction) -> Callable[[Records, Any], Hashable]:
+    def run(data: Records, source: Any) -> Hashable:
+        release = test.run(np.array(data, dtype=object), rng=source, odd_epsilon=odd_epsilon)
+        return release.decision, release.statistic, release.odd_share
+
+    return run
+
+
+@pytest.mark.parametrize(("epsilon", "odd_epsilon", "n"), [("1", "1/2", 2), ("1/2", "2", 2)])
+def test_a_test_with_the_share_of_odd_records(epsilon: str, odd_epsilon: str, n: int) -> None:
+    """Both together cost the sum of both, and each of them its own part."""
+    test, both = small_test("tight", Fraction(epsilon), 1, n), Fraction(epsilon) + Fraction(odd_epsilon)
+    with walking(4):
+        run = run_odd(test, Fraction(odd_epsilon))
+        assert loss(run, (0, 2, None), n) <= both * SLACK
+        together = loss(run, (0, 2, None), n, lambda answer: (answer[0], answer[2]))
+        assert 0.6 * both < together <= both * SLACK
+        alone = loss(run, (0, 2, None), n, lambda answer: answer[2])
+        assert 0.9 * Fraction(odd_epsilon) < alone <= Fraction(odd_epsilon) * SLACK
+    assert test.run(np.array([None] * n, dtype=object), odd_epsilon=Fraction(odd_epsilon)).epsilon == float(both)
+
+
+@pytest.mark.parametrize("neighbours", ["replace", "add-remove"])
+def test_a_person_of_two_odd_rows(neighbours: str) -> None:
+    epsilon = Fraction(3, 2)
+    test = small_test("tight", Fraction(1), 1, 3, around=Neighbourhood(neighbours, 2))
+
+    def run(mine: Records, source: Any) -> Hashable:
+        rows = [("me", x) for x in mine] + [("you", 2)]
+        frame = pd.DataFrame({"who": [who for who, _ in rows], "x": np.array([x for _, x in rows], dtype=object)})
+        return test.run(frame, column="x", unit="who", rng=source, odd_epsilon=epsilon).odd_share
+
+    mine = [rows for size in (2, 3) for rows in itertools.product((0, None), repeat=size)]
+    pairs = list(itertools.permutations(mine, 2)) if neighbours == "replace" else [(one, ()) for one in mine]
+    pairs += [(other, one) for one, other in pairs]
+    with walking(3):
+        found = largest_loss(laws_of(run, pairs), pairs, lambda share: share)
+    assert 0.9 * epsilon < found <= epsilon * SLACK
+
+
+def test_a_share_with_half_the_noise_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    test = small_test("tight", Fraction(1), 1, 1)
+    of = OddShare.of.__func__  # type: ignore[attr-defined]
+
+    def half(cls: Any, test: Any, odd_epsilon: Any) -> Any:
+        made = of(cls, test, odd_epsilon)
+        return replace(made, noise=Tulap(2 * made.noise.epsilon, made.noise.width))
+
+    monkeypatch.setattr(OddShare, "of", classmethod(half))
+    with walking(4):
+        assert loss(run_odd(test, Fraction(1)), (0, None), 1, lambda answer: answer[2]) > 1.9
 
 
 # the best possible tests ----------------------------------------------------------------------------------------------

@@ -462,3 +462,51 @@ def test_symmetric_hypotheses_on_two_values_get_equal_errors(n: int) -> None:
     """Where many thresholds have the same advantage, the one between the two errors' favourites is taken."""
     test = pt.design("bernoulli(0.2)", "bernoulli(0.8)", epsilon=1, n=n)
     assert test.alpha == pytest.approx(test.beta, abs=2e-3)
+
+
+def test_what_the_data_fit() -> None:
+    """10,000 noisy totals drawn from P, from Q and from the middle; both p-values against those counted."""
+    enough = pt.sample_size("normal(0, 1)", "normal(1, 1)", epsilon=1, advantage=0.99)
+    test = pt.design("normal(0, 1)", "normal(1, 1)", epsilon=1, n=2 * enough)
+    rng = np.random.default_rng(8)
+    shares = {}
+    for name, mean in (("P", 0.0), ("Q", 1.0), ("middle", 0.5), ("beyond", 3.0)):
+        said = [test.run(rng.normal(mean, 1, test.n), rng=rng).fits for _ in range(400)]
+        shares[name] = said.count("neither") / len(said)
+    assert shares["P"] <= 0.02
+    assert shares["Q"] <= 0.02
+    assert shares["middle"] >= 0.96
+    assert shares["beyond"] == 1
+    nothing = test.run([float("nan")] * test.n)
+    assert nothing.fits == "neither"
+    assert "fit neither P nor Q" in nothing.sentence
+    assert "fit NEITHER" in str(nothing)
+
+
+def test_p_values_are_tails_of_the_two_laws() -> None:
+    test = pt.design("bernoulli(0.3)", "bernoulli(0.6)", epsilon=1, n=30)
+    for total in range(-50, 200, 25):
+        noisy = Fraction(total) + test.noise.offset
+        release = test.release(noisy)
+        assert release.pvalue == pytest.approx(test.null_total.cdf(noisy), rel=1e-12)
+        above = 1 - test.alternative_total.cdf(noisy - 1)
+        assert release.pvalue_alternative == pytest.approx(above, abs=1e-12)
+        low, high = test.null_total.cdf(noisy), test.null_total.sf(noisy - 1)
+        fits_null = 2 * min(low, high) >= 0.001
+        assert (release.fits in ("null", "both")) == fits_null
+
+
+def test_power_of_any_law() -> None:
+    test = pt.design("normal(0, 1)", "normal(1, 1)", epsilon=1, n=30)
+    assert test.power("normal(0, 1)") == pytest.approx(test.alpha, rel=1e-9)
+    assert test.power("normal(1, 1)") == pytest.approx(1 - test.beta, rel=1e-9)
+    along = test.power_along("normal(mean=?, sd=1)", [-1, 0, 0.5, 1, 2])
+    assert np.all(np.diff(along) > 0)
+    assert along[1] == pytest.approx(test.alpha, rel=1e-9)
+    rng = np.random.default_rng(4)
+    counted = np.mean([test.run(rng.laplace(0.5, 1, 30), rng=rng).decision == "alternative" for _ in range(2000)])
+    assert counted == pytest.approx(test.power("laplace(0.5, 1)"), abs=0.05)
+    with pytest.raises(InvalidInput, match=r"family='normal\(0, 1\)' must be text with one question mark"):
+        test.power_along("normal(0, 1)", [0])
+    with pytest.raises(InvalidInput, match=r"between=\(2, 1\) must be two numbers, the first below the second"):
+        test.plot_power("normal(?, 1)", between=(2, 1))

@@ -249,7 +249,7 @@ def test_types_that_do_not_fit_are_refused_by_type(tmp_path: Path) -> None:
     pq.write_table(pa.table({"day": pa.array([1], pa.date32()), "x": ["1.5"]}), tmp_path / "a.parquet")
     with pytest.raises(InvalidData, match="date32"):
         engines.open_source(tmp_path / "a.parquet", column="day")
-    with pytest.raises(InvalidData, match="The data are text"):
+    with pytest.raises(InvalidData, match="Column 'x' is text"):
         engines.total(SCORE, tmp_path / "a.parquet", column="x")
     pq.write_table(pa.table({"x": [1.0], "who": [[1]]}), tmp_path / "a.parquet")
     with pytest.raises(InvalidData, match="a column unit of type list"):

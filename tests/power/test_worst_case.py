@@ -104,7 +104,12 @@ def grid(text: Any, points: int) -> list[Any]:
     """Members on a grid over a box, its corners among them."""
     box = text if isinstance(text, Box) else as_hypothesis(text)
     assert isinstance(box, Box)
-    ends = [np.linspace(a, b, points if a < b else 1) for a, b in zip(box.low, box.high, strict=True)]
+    ends = []
+    for low, high, parameter in zip(box.low, box.high, box.family.parameters, strict=True):
+        # An end that no member has is a limit, which the grid comes near to.
+        first = low if parameter.rule[1](low) else max(low, high - 20) + 1e-3
+        last = high if parameter.rule[1](high) else min(high, low + 20) - 1e-3
+        ends.append(np.linspace(first, last, points if low < high else 1))
     return [
         box.member(tuple(float(v) for v in values)) for values in np.array(np.meshgrid(*ends)).reshape(len(ends), -1).T
     ]

@@ -25,7 +25,7 @@ from privatest.documents import (
 from privatest.engines.protocol import ORDERED, Need, OrderTeller, Records
 from privatest.engines.sources import open_for
 from privatest.errors import Infeasible, InvalidData, InvalidInput, shown
-from privatest.hypotheses import make_pair
+from privatest.hypotheses.question import pair_or_question
 from privatest.markup import Fact
 from privatest.privacy import Source
 from privatest.rational import Number, rational
@@ -475,10 +475,10 @@ def _maker(
 ) -> Callable[[Fraction], list[Detection]]:
     """The designs to compare, as a function of epsilon."""
     if distance is None:
-        pair = make_pair(null, alternative)
+        asked = pair_or_question(null, alternative)
         if method == "auto":
-            return lambda epsilon: auto_designs(pair, epsilon, beta, false_alarm)
-        return lambda epsilon: [design(pair, epsilon, beta, method, false_alarm)]
+            return lambda epsilon: auto_designs(asked, epsilon, beta, false_alarm)
+        return lambda epsilon: [design(asked, epsilon, beta, method, false_alarm)]
     gap = _validate.probability(distance=distance)
     if method not in ("auto", "paper"):
         raise InvalidInput(f"method={shown(method)} needs the alternative Q. With distance= leave method out.")

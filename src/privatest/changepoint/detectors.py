@@ -39,12 +39,14 @@ from privatest.documents import (
 )
 from privatest.engines import Records
 from privatest.engines.protocol import block_ends, counter, indexer
-from privatest.errors import InvalidDocument, shown
+from privatest.errors import InvalidDocument, InvalidInput, NothingToTest, shown
 from privatest.fit import FitTest, design_fit, fit_sample_size
 from privatest.fit.domain import symbols
 from privatest.hypotheses import Pair, as_distribution
+from privatest.hypotheses.question import Question
 from privatest.laws.block_laws import ScoreLaw
 from privatest.power.tuning import Profile, make_family, make_goal, profile_of, smallest_n
+from privatest.power.worst_case import envelope_score, sides_of
 from privatest.privacy import Source, Tulap
 from privatest.scores import Score, clamped_score
 from privatest.vectors import Floats, Integers
@@ -82,11 +84,33 @@ _MOST_STEPS_TO_ZERO = 16
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """A pair at an epsilon: clamps to try, and scores and laws for them."""
+    """A pair at an epsilon: clamps to try, and scores and laws for them.
+
+    Of sets of distributions the pair is the one that is the hardest to tell apart, and the laws of a score are the
+    worst of the sets.
+    """
 
     pair: Pair
     epsilon: Fraction
+    question: Question | None = None
     _searches: dict[Hashable, object] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def of(cls, asked: Pair | Question, epsilon: Fraction) -> Problem:
+        """The problem of a pair, or of sets."""
+        if isinstance(asked, Pair):
+            return cls(asked, epsilon)
+        if sides_of(asked).above:
+            raise NothingToTest(
+                f"alternative {asked.alternative.describe()} lies on both sides of the null {asked.null.describe()}. A "
+                "change is looked for on one side: ask for each with its own request."
+            )
+        return cls(asked.pair, epsilon, asked)
+
+    @property
+    def asked(self) -> Pair | Question:
+        """What the problem was made of."""
+        return self.question or self.pair
 
     def once(self, key: Hashable, search: Callable[[], Found]) -> Found:
         """The result of a search, made the first time it is asked for."""
@@ -96,14 +120,15 @@ class Problem:
 
     def at(self, epsilon: Fraction) -> Problem:
         """The same pair at another epsilon."""
-        known: Problem = self.once(("at", epsilon), lambda: Problem(self.pair, epsilon))
+        known: Problem = self.once(("at", epsilon), lambda: Problem(self.pair, epsilon, self.question))
         known.__dict__["profile"] = self.profile
         return known
 
     @cached_property
     def profile(self) -> Profile:
         """The law of the unclamped ratio."""
-        return profile_of(self.pair)
+        found = profile_of(self.pair)
+        return found if self.question is None else replace(found, parts=self.question.parts)
 
     @cached_property
     def paper(self) -> Clamp:
@@ -160,17 +185,19 @@ class Problem:
         support, place = np.unique(steps, return_inverse=True)
         p: Floats = np.bincount(place, weights=self.profile.p, minlength=len(support)).astype(np.float64)
         q: Floats = np.bincount(place, weights=self.profile.q, minlength=len(support)).astype(np.float64)
+        if self.profile.parts is not None:
+            p, q = self.profile.parts[0].worst(p, "low"), self.profile.parts[1].worst(q, "high")
         return _coarsest(support, p, q, units)
 
     def score(self, clamp: Clamp) -> Score:
         """The score with this clamp, on the coarsest lattice that holds its values."""
         score = clamped_score(self.pair, clamp, self.units(clamp))
         factor = math.gcd(*(int(s) - score.low for s in np.unique(score.table)))
-        if factor <= 1:
-            return score
-        origin = score.origin + score.step * score.low
-        table, support = (score.table - score.low) // factor, (score.support - score.low) // factor
-        return replace(score, table=table, support=support, origin=origin, step=score.step * factor)
+        if factor > 1:
+            origin = score.origin + score.step * score.low
+            table, support = (score.table - score.low) // factor, (score.support - score.low) // factor
+            score = replace(score, table=table, support=support, origin=origin, step=score.step * factor)
+        return score if self.question is None else envelope_score(self.question, score)
 
 
 def law_of(score: Score) -> ScoreLaw:
@@ -377,24 +404,29 @@ class _SplitDetector:
         return self.blocks.ends(n)
 
 
-def auto_designs(pair: Pair, epsilon: Fraction, beta: float, false_alarm: float | None) -> list[Detection]:
+def auto_designs(asked: Pair | Question, epsilon: Fraction, beta: float, false_alarm: float | None) -> list[Detection]:
     """The designs of "direct" and "blocks" that are worth comparing.
 
-    Where "no change" is an answer, blocks give it from the sums they release anyway; "direct" would split epsilon.
+    Where "no change" is an answer, blocks give it from the sums they release anyway; "direct" would split epsilon. Of
+    sets, those whose accuracy holds for every member.
     """
-    key = _key(pair, epsilon, beta, "auto", false_alarm)
+    if isinstance(asked, Question):
+        certain = ["paper"] if false_alarm is not None else ["direct", "paper"]
+        problem = Problem.of(asked, epsilon)
+        return [design(asked, epsilon, beta, name, false_alarm, problem) for name in certain]
+    key = _key(asked, epsilon, beta, "auto", false_alarm)
     names = ["blocks"] if false_alarm is not None else _worth.get(key) if key else None
-    problem = Problem(pair, epsilon)
+    problem = Problem.of(asked, epsilon)
     if names is None:
         rough = {"blocks": _best_blocks(problem, beta, false_alarm)[1], "direct": _best_direct(problem, beta)[1]}
         names = [name for name in rough if rough[name] <= _HOPELESS * min(rough.values())]
         if key:
             _worth[key] = names
-    return [design(pair, epsilon, beta, name, false_alarm, problem) for name in names]
+    return [design(asked, epsilon, beta, name, false_alarm, problem) for name in names]
 
 
 def design(
-    pair: Pair,
+    asked: Pair | Question,
     epsilon: Fraction,
     beta: float,
     method: str,
@@ -402,11 +434,16 @@ def design(
     problem: Problem | None = None,
 ) -> Detection:
     """The detector of a method. Known ones are kept: they depend on public quantities only."""
-    key = _key(pair, epsilon, beta, method, false_alarm)
+    key = _key(asked, epsilon, beta, method, false_alarm)
     if key and key in _designs:
         return _designs[key]
+    if isinstance(asked, Question) and (method == "blocks" or (method == "direct" and false_alarm is not None)):
+        raise InvalidInput(
+            f"method={shown(method)} weighs sums of blocks by one P and one Q, so what it promises does not hold for "
+            "all members of a set. Use method='paper', or leave method out."
+        )
     make = {"blocks": _blocks, "direct": _direct, "paper": _paper}[method]
-    found = make(problem or Problem(pair, epsilon), beta, false_alarm)
+    found = make(problem or Problem.of(asked, epsilon), beta, false_alarm)
     if key:
         while len(_designs) >= _KEPT:
             _designs.pop(next(iter(_designs)))
@@ -414,9 +451,9 @@ def design(
     return found
 
 
-def _key(pair: Pair, *settings: Hashable) -> tuple[Hashable, ...] | None:
+def _key(asked: Pair | Question, *settings: Hashable) -> tuple[Hashable, ...] | None:
     """What a design depends on; None where the pair has no name to be known by."""
-    names = pair.null.spec, pair.alternative.spec
+    names = asked.null.spec, asked.alternative.spec
     return None if None in names else (*names, *settings)
 
 
@@ -448,7 +485,7 @@ def _direct(problem: Problem, beta: float, false_alarm: float | None) -> Detecti
     detector: Detector = DirectDetector(score, found)
     parts: tuple[Score, ...] = (score,)
     if false_alarm is not None:
-        half = design(problem.pair, problem.epsilon, beta, "blocks", false_alarm, problem)
+        half = design(problem.asked, problem.epsilon, beta, "blocks", false_alarm, problem)
         assert isinstance(half.detector, BlockDetector)
         alarm, voters, parts = half.alarm, half.detector.design, (score, half.detector.score)
         assert alarm is not None
@@ -463,9 +500,11 @@ def _direct(problem: Problem, beta: float, false_alarm: float | None) -> Detecti
 def paper_test(problem: Problem) -> PrivateTest:
     """The test of the paper's blocks: the smallest block at which both errors are at most 1/3."""
     goal = make_goal(None, PAPER_ERROR, PAPER_ERROR)
-    pair = problem.pair
-    family = make_family(pair.null, pair.alternative, problem.epsilon, "tight", "paper", None, goal)
+    pair, asked = problem.pair, problem.asked
+    family = make_family(asked.null, asked.alternative, problem.epsilon, "tight", "paper", None, goal)
     size = smallest_n(family)
+    if problem.question is not None:
+        return family.test(size)
     # The threshold of the largest advantage, if both errors are small enough there; else the one made for alpha.
     test = from_score(pair, family.score_for(size), problem.epsilon, size, "tight", family.clamp_for(size))
     if max(test.alpha, test.beta) > PAPER_ERROR:
@@ -506,11 +545,11 @@ def _runs(fewest: int, beta: float) -> int:
 
 
 def _names(problem: Problem) -> tuple[str, str]:
-    return problem.pair.null.describe(), problem.pair.alternative.describe()
+    return problem.asked.null.describe(), problem.asked.alternative.describe()
 
 
 def _named(problem: Problem) -> bool:
-    return problem.pair.null.named and problem.pair.alternative.named
+    return problem.asked.null.named and problem.asked.alternative.named
 
 
 def _best_blocks(problem: Problem, beta: float, false_alarm: float | None) -> tuple[Clamp, float, int]:

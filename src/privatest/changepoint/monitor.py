@@ -19,7 +19,8 @@ from privatest.charge import fingerprint, make_charge
 from privatest.engines.protocol import ORDERED, Records
 from privatest.engines.sources import open_for
 from privatest.errors import InvalidInput
-from privatest.hypotheses import as_distribution, make_pair
+from privatest.hypotheses.convert import as_hypothesis
+from privatest.hypotheses.question import pair_or_question
 from privatest.markup import Fact, Told
 from privatest.privacy import Pure, Source, seeded_source, system_source
 from privatest.rational import Number
@@ -123,7 +124,7 @@ class Monitor(Single, Told):
         if distance is not None:
             distance = _validate.probability(distance=distance)
         given = {"null": null, "alternative": alternative}
-        laws = [as_distribution(law, name) for name, law in given.items() if law is not None]
+        laws = [as_hypothesis(law, name) for name, law in given.items() if law is not None]
         asked = {
             "null": laws[0].describe(),
             "alternative": f"distance {distance!r}" if distance is not None else laws[1].describe(),
@@ -142,7 +143,7 @@ class Monitor(Single, Told):
 
         def made() -> Watch:
             if distance is None:
-                return pair_watch(make_pair(null, alternative), budget, method, targets)
+                return pair_watch(pair_or_question(null, alternative), budget, method, targets)
             return unknown_watch(null, distance, budget, method, targets)
 
         file = None if state is None else StateFile(state)

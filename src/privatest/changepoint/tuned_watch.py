@@ -17,6 +17,7 @@ from privatest.changepoint.watch import Cusum, FitBlocks, Intervals, SumBlocks, 
 from privatest.decision import PrivateTest
 from privatest.errors import Infeasible
 from privatest.hypotheses import Pair
+from privatest.hypotheses.question import Question
 from privatest.laws.block_laws import BlockLaws
 from privatest.privacy import Tulap
 from privatest.vectors import Floats, Integers
@@ -52,10 +53,14 @@ class Targets:
         return float(f"{DEFAULT_RARITY * max(enough, 1.0):.1e}")
 
 
-def pair_watch(pair: Pair, epsilon: Fraction, method: str, targets: Targets) -> Watch:
-    """The monitor of a method for a known alternative."""
-    problem = Problem(pair, epsilon)
-    names = pair.null.describe(), pair.alternative.describe()
+def pair_watch(asked: Pair | Question, epsilon: Fraction, method: str, targets: Targets) -> Watch:
+    """The monitor of a method for a known alternative, or for sets of distributions.
+
+    Guarantees, of sets: the scores' laws are the worst of the sets and votes never rise with a block's sum, so that the
+    time between false alarms is at least the stated one, and the delay at most, whatever the members are.
+    """
+    problem = Problem.of(asked, epsilon)
+    names = asked.null.describe(), asked.alternative.describe()
     records = targets.between(problem.natural_block(problem.clamps[0]))
     if method == "paper":
         test = paper_test(problem)
@@ -65,6 +70,8 @@ def pair_watch(pair: Pair, epsilon: Fraction, method: str, targets: Targets) -> 
     design = BlockDesign(law_of(score), Tulap(epsilon, score.width), block)
     laws = design.laws
     votes = _votes(laws)
+    if problem.question is not None:
+        votes = np.minimum.accumulate(votes)
     chart = _calibrated(votes, laws.laws[-1], laws.laws[0], records, block, epsilon)
     mixed = [Mixed(old, law) for old, law in zip(laws.olds[:-1], laws.laws[:-1], strict=True)]
     blocks = SumBlocks(score, design.noise, block, laws.first, laws.bin_width, votes)

@@ -78,6 +78,7 @@ COMMANDS: tuple[tuple[str | None, str, Callable[[Given], None]], ...] = (
     (None, "plan", plan_commands.plan),
     (None, "compare", plan_commands.compare),
     (None, "curve", plan_commands.curve),
+    (None, "check", run_commands.check),
     (None, "test", run_commands.decide),
     (None, "detect", run_commands.detect),
     (None, "monitor", run_commands.monitor),

@@ -38,6 +38,7 @@ __all__ = [
     "answered",
     "arriving",
     "budget",
+    "check",
     "check_payment",
     "decide",
     "detect",
@@ -206,6 +207,27 @@ def budget(asked: Mapping[str, Any]) -> list[tuple[str, str, str]]:
     return [("budget", f"{float(left):g} left", f"of {float(granted):g} for data set {asked['dataset']}")]
 
 
+def check(given: Given) -> None:
+    """What a test would make of the data: NOT PRIVATE, for the eyes of their holder.
+
+    Counts records that are missing, unreadable or outside both supports, and says which labels are unknown. It costs
+    nothing, is charged to nobody and written nowhere: do not hand it on.
+
+    \b
+    Example:
+      privatest check claims.csv --column value --null "normal(0,1)" \\
+          --alternative "normal(0.5,1)"
+    """
+    import privatest as pt  # here, for a quick start
+
+    asked = asked_of("check", given)
+    found = pt.check(_read_as(asked), **_of_role("check", asked, questions.RULE, questions.WHERE))
+    if given["json"]:
+        emit_json(found.to_dict())
+    else:
+        facts(found.title, found.lines())
+
+
 def decide(given: Given) -> None:
     """Whether data come from the null or from the alternative, with privacy.
 
@@ -232,7 +254,7 @@ def decide(given: Given) -> None:
         with working("designing the test"):
             test = pt.design(**rules)
     _save(given, asked)
-    found = test.run(source, **_of_role("test", asked, questions.WHERE), **paid(asked))
+    found = test.run(source, **_of_role("test", asked, questions.WHERE, questions.RUN), **paid(asked))
     _answer("test", given, asked, found)
 
 
@@ -294,7 +316,17 @@ def _checked(given: Given, asked: Mapping[str, Any], *reads: str | None) -> Any:
     check_payment(asked)
     import privatest as pt  # here, for a quick start
 
-    return pt.open_once(source_of(asked["data"]))  # counted and summed on one reading
+    return pt.open_once(_read_as(asked))  # counted and summed on one reading
+
+
+def _read_as(asked: Mapping[str, Any]) -> Any:
+    """The data that are asked about, to be read as asked."""
+    import privatest as pt  # here, for a quick start
+
+    words = _of_role("check", asked, questions.READING)
+    if "missing" in words:
+        words["missing"] = [text for text in words["missing"].split(",") if text.strip()]
+    return pt.read_as(source_of(asked["data"]), **words)
 
 
 def source_of(data: str) -> Any:

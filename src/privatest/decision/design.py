@@ -12,6 +12,7 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Self, TypeVar
 
 import numpy as np
@@ -25,6 +26,7 @@ from privatest.privacy import Pure, Source, seeded_source, system_source
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from privatest.decision.odd import OddShare
     from privatest.engines import Need, Records
 
 __all__ = ["HIDDEN", "Decision", "Design", "Outcome", "Release"]
@@ -207,6 +209,7 @@ class Design(Told, Generic[R]):
         dataset: str | None,
         request: str | None,
         rng: np.random.Generator | None,
+        odd: OddShare | None = None,
     ) -> R:
         """:meth:`run` on records that are open already: those of ``data``, which lie ``where``. None: to be opened."""
         from privatest import engines  # planning needs none of them
@@ -218,8 +221,8 @@ class Design(Told, Generic[R]):
             ledger,
             dataset,
             request,
-            epsilon=self.price,
-            design=lambda: {**self.question(), **self._named(where)},
+            epsilon=self.price if odd is None or self.price is None else self.price + odd.epsilon,
+            design=lambda: {**self.question(), **self._named(where), **({} if odd is None else odd.question())},
             simulated=rng is not None,
             data=data,
         )
@@ -227,13 +230,11 @@ class Design(Told, Generic[R]):
         if found is None:
             given: dict[str, Any] = {"source": data, **where} if records is None else {"source": records}
             opened = engines.open_for(self.need, **given)
+            opened = opened if odd is None else engines.Tallied(opened)
             self.check(opened, charging=charge is not None)
             source = system_source if rng is None else seeded_source(rng)
-            found = charged(
-                charge,
-                lambda: self.answer(opened, source, simulated=rng is not None),
-                self.outcome.from_dict,
-            )
+            answer = self.answer if odd is None else partial(odd.answer, self)
+            found = charged(charge, lambda: answer(opened, source, simulated=rng is not None), self.outcome.from_dict)
         return replace(found, design=self)  # type: ignore[type-var]
 
     def _named(self, where: Mapping[str, str | None]) -> dict[str, str | None]:
@@ -305,6 +306,10 @@ class Release(Outcome):
         simulated: True when the randomness came from a generator of the caller's: such a release is not private.
         receipt: what the ledger noted beside it, with a fingerprint to keep; None without a ledger.
         design: the test that was run, for :meth:`plot`; no part of its documents, None in one that was read.
+        odd_share: about the share of records that made no sense to the test (missing, unreadable, outside both
+            supports), with noise; None unless it was asked for with ``odd_epsilon``.
+        odd_margin: how far the noise moves that share at most, with probability 95%.
+        odd_epsilon: the part of epsilon that it cost.
     """
 
     decision: Decision
@@ -320,6 +325,10 @@ class Release(Outcome):
     fits: Fits | None = None
 
     design: Any = field(default=None, compare=False, repr=False)
+
+    odd_share: float | None = None
+    odd_margin: float | None = None
+    odd_epsilon: float | None = None
 
     KIND: ClassVar[str] = "Release"
     SMALLEST_PVALUE: ClassVar[float] = 1e-300
@@ -370,5 +379,21 @@ class Release(Outcome):
             ),
             Fact("n", self.n, "records, as expected; their number is not revealed" if hidden else "records, public"),
             Fact("test", self.test, errors),
+            *self._odd(),
             *self._ending(),
         ]
+
+    def _odd(self) -> list[Fact]:
+        """What was asked for with ``odd_epsilon``, if it was."""
+        if self.odd_share is None:
+            return []
+        return [
+            Fact("odd_share", self.odd_share, "of the records made no sense to the test; with noise"),
+            Fact("odd_margin", self.odd_margin, "the noise in that share, at most, with probability 95%"),
+            Fact("odd_epsilon", self.odd_epsilon, "the part of epsilon that it cost"),
+        ]
+
+    def to_dict(self) -> dict[str, Any]:
+        """As every outcome's; the share of odd records only where it was asked for."""
+        found = super().to_dict()
+        return found if self.odd_share is not None else {k: v for k, v in found.items() if not k.startswith("odd_")}

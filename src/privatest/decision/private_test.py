@@ -16,6 +16,7 @@ import numpy as np
 
 from privatest import _validate
 from privatest.decision.design import HIDDEN, Decision, Design, Fits, Release
+from privatest.decision.odd import OddShare
 from privatest.decision.shifted import centred, noise_class, unmoved
 from privatest.documents import fraction_from_json, number_from_json, texts_from_json, wholes_from_json
 from privatest.errors import InvalidDocument, InvalidInput, shown
@@ -269,6 +270,29 @@ class PrivateTest(Design[Release]):
         support, probabilities = score_law(self.score, as_distribution(law, "law"))
         total = NoisyTotal(self.scale * support - self.shift, probabilities, self.n, self.noise)
         return total.cdf(self.cutoff) + (0.0 if self.upper is None else total.sf(self.upper))
+
+    def run(
+        self,
+        data: Any,
+        *,
+        column: str | None = None,
+        unit: str | None = None,
+        order: str | None = None,
+        odd_epsilon: Number | None = None,
+        ledger: Any = None,
+        dataset: str | None = None,
+        request: str | None = None,
+        rng: np.random.Generator | None = None,
+    ) -> Release:
+        """Run it once on data, as :meth:`Design.run` says.
+
+        Args:
+            data, column, unit, order, ledger, dataset, request, rng: as there.
+            odd_epsilon: release also, for so much more epsilon, about which share of the records made no sense to the
+                test (``release.odd_share``): those that are missing, unreadable or outside both supports.
+        """
+        where, odd = {"column": column, "unit": unit, "order": order}, OddShare.of(self, odd_epsilon)
+        return self.run_opened(None, data, where, ledger=ledger, dataset=dataset, request=request, rng=rng, odd=odd)
 
     @property
     def need(self) -> Need:

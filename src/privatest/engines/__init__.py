@@ -1,18 +1,21 @@
 """Engines: sum the integer scores of the records, wherever they lie, to the same integer everywhere."""
 
 from privatest.engines.csv_files import read_lines
-from privatest.engines.protocol import Need, Promise, Records
+from privatest.engines.protocol import Need, Promise, Records, Tallied
+from privatest.engines.reading import read_as
 from privatest.engines.sources import block_totals, count_records, open_for, open_once, open_source, total
 
 __all__ = [
     "Need",
     "Promise",
     "Records",
+    "Tallied",
     "block_totals",
     "count_records",
     "open_for",
     "open_once",
     "open_source",
+    "read_as",
     "read_lines",
     "total",
 ]

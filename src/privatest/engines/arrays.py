@@ -20,7 +20,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import cached_property
 from numbers import Real
@@ -35,12 +35,12 @@ from privatest.engines.protocol import (
     CHUNK,
     LARGE,
     NO_ENDS,
+    UNDECLARED,
     Column,
+    Declared,
     OneReading,
     Promise,
     Seen,
-    check_numbers,
-    check_text,
     whole_blocks,
 )
 from privatest.scores import BoundedCells, Cells, DyadicCells, IntegerCells, LabelCells, Score
@@ -248,21 +248,26 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True, eq=False)
 class ArrayRecords(Column):
-    """A one-dimensional array of booleans, integers or floats."""
+    """A one-dimensional array of booleans, integers or floats; ``kind``: the type it was made from, if another one."""
 
     values: npt.NDArray[Any]
+    kind: Declared = UNDECLARED
+
+    @property
+    def declared(self) -> Declared:
+        if self.kind.type:
+            return self.kind
+        content: Any = "truths" if self.values.dtype.kind == "b" else "numbers"
+        return replace(self.kind, content=content, type=str(self.values.dtype))
 
     def count(self) -> int:
         return len(self.values)
-
-    def check(self, score: Score) -> None:
-        check_numbers(score, str(self.values.dtype))
 
     def index(self, cells: Cells) -> npt.NDArray[np.intp]:
         return cells.index(as_floats(self.values))
 
     def part(self, first: int, last: int) -> ArrayRecords:
-        return ArrayRecords(self.values[first:last])
+        return ArrayRecords(self.values[first:last], self.kind)
 
     def total(self, score: Score) -> int:
         if len(self.values) <= FEW:
@@ -324,17 +329,13 @@ ONE_AT_A_TIME = threading.RLock()
 
 @dataclass(frozen=True, eq=False)
 class SequenceRecords(Column):
-    """Python objects of any kind; ``text`` names the column's type when it can hold text only."""
+    """Python objects of any kind, unless the column's type says more."""
 
     values: Sequence[Any]
-    text: str | None = None
+    declared: Declared = UNDECLARED
 
     def count(self) -> int:
         return len(self.values)
-
-    def check(self, score: Score) -> None:
-        if self.text is not None:
-            check_text(score, self.text)
 
     def index(self, cells: Cells) -> npt.NDArray[np.intp]:
         if isinstance(cells, LabelCells):
@@ -344,7 +345,7 @@ class SequenceRecords(Column):
         return self._floats().index(cells)
 
     def part(self, first: int, last: int) -> SequenceRecords:
-        return SequenceRecords(self.values[first:last], self.text)
+        return SequenceRecords(self.values[first:last], self.declared)
 
     def total(self, score: Score) -> int:
         return super().total(score) if isinstance(score.cells, LabelCells) else self._floats().total(score)
@@ -364,19 +365,17 @@ class CodedRecords(Column):
 
     codes: npt.NDArray[np.signedinteger[Any]]
     distinct: Sequence[Any]
+    declared: Declared = UNDECLARED
 
     def count(self) -> int:
         return len(self.codes)
-
-    def check(self, score: Score) -> None:
-        """Objects fit any score."""
 
     def index(self, cells: Cells) -> npt.NDArray[np.intp]:
         known = SequenceRecords([*self.distinct, None]).index(cells)
         return known.take(self.codes, mode="wrap")
 
     def part(self, first: int, last: int) -> CodedRecords:
-        return CodedRecords(self.codes[first:last], self.distinct)
+        return CodedRecords(self.codes[first:last], self.distinct, self.declared)
 
 
 @contextmanager
@@ -496,8 +495,9 @@ class StreamRecords(OneReading):
     def _known(self) -> int | None:
         return self.stream.rows if self.stream.rows is not None else super()._known()
 
-    def _fits(self, score: Score) -> None:
-        self.stream.sample.check(score)
+    @property
+    def declared(self) -> Declared:
+        return self.stream.sample.declared
 
     def _rows(self) -> int:
         return self.stream.row_count

@@ -215,9 +215,6 @@ class FieldRecords(Column):
     def count(self) -> int:
         return len(self.values)
 
-    def check(self, score: Score) -> None:
-        """A field may be anything, so any score fits."""
-
     def index(self, cells: Cells) -> npt.NDArray[np.intp]:
         if not _reads_texts(cells):
             return self.numbers().index(cells)
@@ -230,6 +227,10 @@ class FieldRecords(Column):
 
     def total(self, score: Score) -> int:
         return super().total(score) if isinstance(score.cells, LabelCells) else self.numbers().total(score)
+
+    def encoded(self) -> tuple[npt.NDArray[np.int64], list[bytes]]:
+        """Positions among the distinct fields, -1 for missing ones; and these."""
+        return _encoded(self.values)
 
     def numbers(self) -> ArrayRecords:
         """The fields as numbers, NaN for what is none."""
@@ -290,9 +291,6 @@ class LineRecords(Column):
 
     def count(self) -> int:
         return len(self.values)
-
-    def check(self, score: Score) -> None:
-        """A field may be anything, so any score fits."""
 
     def index(self, cells: Cells) -> npt.NDArray[np.intp]:
         if not _reads_texts(cells):
@@ -356,10 +354,13 @@ MOST_OPEN = 64
 ROWS = 1 << 14
 
 
-def csv_stream(files: Sequence[str], choose: Callable[[Sequence[str], str], Wanted]) -> Stream:
+def csv_stream(
+    files: Sequence[str], choose: Callable[[Sequence[str], str], Wanted], delimiter: str | None = None
+) -> Stream:
     """The rows of the files; only their first lines are read now, and the files stay open for the rest."""
     pa = import_arrow("A CSV file")
-    opened = [CsvFile(path, HELD // len(files), keep_open=len(files) <= MOST_OPEN) for path in files]
+    keep_open = len(files) <= MOST_OPEN
+    opened = [CsvFile(path, HELD // len(files), keep_open=keep_open, delimiter=delimiter) for path in files]
     wanted = choose(opened[0].names, repr(files[0]))
     for file in opened[1:]:
         # The names are not quoted: in a file that lacks them they are a record.
@@ -383,8 +384,9 @@ class CsvFile:
         names: of its columns.
     """
 
-    def __init__(self, path: str, most_held: int, *, keep_open: bool) -> None:
+    def __init__(self, path: str, most_held: int, *, keep_open: bool, delimiter: str | None = None) -> None:
         self.path, self._most_held = path, most_held
+        self._delimiter = delimiter or _delimiter(path)
         self._held: list[list[Any]] | None = None
         self._raw: _RawFile | None = None
         self.names: list[str] = structure(path, "CSV", lambda: self._first_line(keep_open))
@@ -398,10 +400,10 @@ class CsvFile:
             yield from (_part(columns, wanted) for columns in self._held)
 
     def _first_line(self, keep_open: bool) -> list[str]:
-        raw = _RawFile(self.path)
+        raw = _RawFile(self.path, self._delimiter)
         try:
             with raw.text() as text:
-                first = next(csv_rows(_start(text, self.path), _delimiter(self.path)), [])
+                first = next(csv_rows(_start(text, self.path), self._delimiter), [])
             if not first or (len(first) == 1 and first[0] and not first[0].strip()):
                 raise InvalidData(f"The file {self.path!r} is empty: its first line must name the columns.")
         except BaseException:
@@ -415,7 +417,7 @@ class CsvFile:
         return [(name or b"").decode() for name in first]
 
     def _read(self, wanted: Wanted, progress: Progress) -> Iterator[Part]:
-        raw, self._raw = self._raw or _RawFile(self.path), None
+        raw, self._raw = self._raw or _RawFile(self.path, self._delimiter), None
         held: list[list[Any]] | None = []
         size = 0
         try:
@@ -436,20 +438,21 @@ class CsvFile:
         places, width, done = [self.names.index(name) for name in wanted.names()], len(self.names), 0
         try:
             with raw.text(progress) as text:
-                for columns in _quick(text, _delimiter(self.path), places, width):
+                for columns in _quick(text, self._delimiter, places, width):
                     done += len(columns[0])
                     yield columns
             return
         except pa.ArrowInvalid:
             pass  # A row too long for Arrow: it and all after it are read one by one.
         with raw.text(progress) as text:
-            yield from _one_by_one(text, _delimiter(self.path), places, width, done)
+            yield from _one_by_one(text, self._delimiter, places, width, done)
 
 
 class _RawFile:
     """A file that is open. Its first text keeps the bytes that were read for it; the second one starts with these."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, delimiter: str) -> None:
+        self._delimiter = delimiter
         self.path, self._file, self.closed = path, open(path, "rb"), False  # noqa: SIM115 - closed by shut()
         self._first: list[bytes] | None = None  # what was read for the first text, until the second one starts
         self._ahead = b""  # of that, what is to be read again
@@ -470,7 +473,7 @@ class _RawFile:
             self._file.seek(0)
         self._place, self.closed = 0, False
         self._progress = progress or self._progress
-        delimiter = _delimiter(self.path)
+        delimiter = self._delimiter
         compression = pa.Codec.detect(self.path).name if not self.path.lower().endswith((".csv", ".tsv")) else None
         if compression is None:
             yield Utf8(self, delimiter)

@@ -16,6 +16,7 @@ from privatest.engines.frames import SLICE, column_of, import_arrow
 from privatest.engines.paths import Wanted, choose, file_size, files_of, progress_bar, rows, same_columns, structure
 from privatest.engines.protocol import Records
 from privatest.engines.units import OrderedRecords, UnitRecords
+from privatest.errors import InvalidInput
 
 __all__ = ["feather_stream", "open_files", "parquet_stream"]
 
@@ -39,7 +40,7 @@ def parquet_stream(files: Sequence[str], choose: Callable[[Sequence[str], str], 
         batch = BATCH if short else TEXT_BATCH
         pieces += [_row_group(path, metadata, group, wanted, batch) for group in range(metadata.num_row_groups)]
     count = sum(metadata.num_rows for metadata, _ in footers)
-    sample = column_of(pa.nulls(0, footers[0][1].field(wanted.records).type))
+    sample = column_of(pa.nulls(0, footers[0][1].field(wanted.records).type), wanted.records)
     return Stream(pieces, sample, rows=count, bar=progress_bar(files))
 
 
@@ -86,7 +87,7 @@ def feather_stream(files: Sequence[str], choose: Callable[[Sequence[str], str], 
             pieces.append(_streamed(path, wanted))
         else:
             pieces += [_batch(path, number, batches, wanted, places) for number in range(batches)]
-    sample = column_of(pa.nulls(0, found[0][0].field(wanted.records).type))
+    sample = column_of(pa.nulls(0, found[0][0].field(wanted.records).type), wanted.records)
     return Stream(pieces, sample, bar=progress_bar(files))
 
 
@@ -137,14 +138,28 @@ def _slices(batch: Any, wanted: Wanted) -> Iterator[Part]:
 
 
 def open_files(
-    paths: Sequence[str], *, column: str | None, unit: str | None, max_rows_per_unit: int | None, order: str | None
+    paths: Sequence[str],
+    *,
+    column: str | None,
+    unit: str | None,
+    max_rows_per_unit: int | None,
+    order: str | None,
+    delimiter: str | None = None,
 ) -> Records:
     """The records of Parquet, CSV or Feather files, in order of the files' names."""
     form, files = files_of(paths)
+    if delimiter is not None and form != "CSV":
+        raise InvalidInput(f"delimiter={delimiter!r} is about CSV files, and these are {form} files. Leave it out.")
     import_arrow(f"A file of the format {form}")
-    stream_of = {"CSV": csv_stream, "Parquet": parquet_stream}.get(form, feather_stream)
     apart = form != "CSV"
-    stream = stream_of(files, lambda names, where: Wanted(*choose(names, column, unit, order, where, apart=apart)))
+
+    def wanted(names: Sequence[str], where: str) -> Wanted:
+        return Wanted(*choose(names, column, unit, order, where, apart=apart))
+
+    if form == "CSV":
+        stream = csv_stream(files, wanted, delimiter)
+    else:
+        stream = (parquet_stream if form == "Parquet" else feather_stream)(files, wanted)
     if max_rows_per_unit is not None:
         return UnitRecords(stream, max_rows_per_unit, order)
     return StreamRecords(stream) if order is None else OrderedRecords(stream, order)

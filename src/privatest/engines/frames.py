@@ -25,9 +25,9 @@ from privatest.engines.arrays import (
     StreamRecords,
 )
 from privatest.engines.keys import Keys, keys_of_array, keys_of_objects
-from privatest.engines.protocol import Column, check_text, unfit
+from privatest.engines.protocol import UNDECLARED, Column, Declared, unfit
 from privatest.errors import InvalidData, MissingExtra
-from privatest.scores import Cells, LabelCells, Score
+from privatest.scores import Cells, LabelCells
 
 __all__ = [
     "DictionaryRecords",
@@ -67,14 +67,10 @@ class DictionaryRecords(Column):
 
     codes: npt.NDArray[np.int64]
     distinct: tuple[str | None, ...]
-    text: str | None = None
+    declared: Declared = UNDECLARED
 
     def count(self) -> int:
         return len(self.codes)
-
-    def check(self, score: Score) -> None:
-        if self.text is not None:
-            check_text(score, self.text)
 
     def index(self, cells: Cells) -> npt.NDArray[np.intp]:
         if not isinstance(cells, LabelCells):  # text is never a number
@@ -83,20 +79,35 @@ class DictionaryRecords(Column):
         return known[self.codes]
 
     def part(self, first: int, last: int) -> DictionaryRecords:
-        return DictionaryRecords(self.codes[first:last], self.distinct, self.text)
+        return DictionaryRecords(self.codes[first:last], self.distinct, self.declared)
 
 
-def arrow_kind(kind: Any) -> str:
+def arrow_kind(kind: Any, column: str | None = None) -> str:
     """What a column of this Arrow type is read as: "number", "decimal", "text", "other"; refuses what has no rule."""
     types = import_arrow("An Arrow column").types
     content = kind.value_type if types.is_dictionary(kind) else kind
     if types.is_temporal(content) or types.is_nested(content):
-        raise unfit(f"type {kind}")
+        raise unfit(f"type {kind}", column=column)
     if types.is_integer(content) or types.is_floating(content) or types.is_boolean(content):
         return "number"
     if types.is_decimal(content):
         return "decimal"
     return "text" if str(content) in ("string", "large_string", "string_view") else "other"
+
+
+def _declared(kind: Any, column: str | None) -> Declared:
+    """What an Arrow type says of every record."""
+    types = import_arrow("An Arrow column").types
+    content = kind.value_type if types.is_dictionary(kind) else kind
+    name = str(kind)
+    if types.is_boolean(content):
+        return Declared("truths", name, column)
+    if "binary" in str(content):
+        return Declared("bytes", name, column)
+    read = arrow_kind(kind, column)
+    if read == "other":  # no type at all where everything is missing; of an extension, values may be any objects
+        return Declared(column=column)
+    return Declared("text" if read == "text" else "numbers", name, column)
 
 
 def as_numpy(array: Any, missing: float | None = None) -> npt.NDArray[Any]:
@@ -118,32 +129,32 @@ def as_numpy(array: Any, missing: float | None = None) -> npt.NDArray[Any]:
     return values
 
 
-def column_of(array: Any) -> Column:
+def column_of(array: Any, column: str | None = None) -> Column:
     """The records of one Arrow array (not chunked)."""
     pa = import_arrow("An Arrow column")
-    kind = arrow_kind(array.type)
-    name = str(array.type)
+    kind = arrow_kind(array.type, column)
+    declared = _declared(array.type, column)
     if pa.types.is_dictionary(array.type):
         if kind == "text":
-            return _dictionary(array, name)
+            return _dictionary(array, declared)
         array = array.cast(array.type.value_type)
     if kind == "number":
         if array.null_count:
             array = array.cast(pa.float64(), safe=False)
-        return ArrayRecords(as_numpy(array, math.nan if array.null_count else None))
+        return ArrayRecords(as_numpy(array, math.nan if array.null_count else None), declared)
     if kind == "decimal":
         # By way of text, which is rounded once; Arrow's own conversion of long decimals is not the nearest double.
-        return ArrayRecords(as_numpy(array.cast(pa.string()).cast(pa.float64()), math.nan))
+        return ArrayRecords(as_numpy(array.cast(pa.string()).cast(pa.float64()), math.nan), declared)
     if kind == "text":
-        return _dictionary(array.cast(pa.large_binary()).dictionary_encode(), name)
-    return SequenceRecords(array.to_pylist())
+        return _dictionary(array.cast(pa.large_binary()).dictionary_encode(), declared)
+    return SequenceRecords(array.to_pylist(), declared)
 
 
-def _dictionary(array: Any, name: str) -> DictionaryRecords:
+def _dictionary(array: Any, declared: Declared) -> DictionaryRecords:
     pa = import_arrow("An Arrow column")
     # By way of bytes: text that is not valid UTF-8 (files may hold it) would raise, for one record.
     distinct = tuple(_decoded(entry) for entry in array.dictionary.cast(pa.large_binary()).to_pylist())
-    return DictionaryRecords(as_numpy(array.indices.cast(pa.int64()), -1), distinct, text=name)
+    return DictionaryRecords(as_numpy(array.indices.cast(pa.int64()), -1), distinct, declared)
 
 
 def _decoded(entry: bytes | None) -> str | None:
@@ -194,10 +205,10 @@ def _times(kind: Any) -> tuple[str, str]:
     return f"timedelta64[{kind.unit}]" if types.is_time(kind) or types.is_duration(kind) else "", ""
 
 
-def stream_of_arrow(values: Any, unit: Any = None, order: Any = None) -> Stream:
+def stream_of_arrow(values: Any, unit: Any = None, order: Any = None, *, column: str | None = None) -> Stream:
     """The rows of chunked columns of equal length, slice by slice."""
     pa = import_arrow("An Arrow column")
-    arrow_kind(values.type)
+    arrow_kind(values.type, column)
     for role, keys in (("unit", unit), ("order", order)):
         if keys is not None:
             key_kind(keys.type, f"a column {role}")
@@ -205,7 +216,7 @@ def stream_of_arrow(values: Any, unit: Any = None, order: Any = None) -> Stream:
     def piece(start: int, size: int, chunk: Any) -> Piece:
         def read(progress: Progress) -> Iterator[Part]:
             records = column_of(chunk.slice(start - base, size))
-            keys = [None if column is None else keys_of(_joined(column.slice(start, size))) for column in (unit, order)]
+            keys = [None if one is None else keys_of(_joined(one.slice(start, size))) for one in (unit, order)]
             progress(size)
             yield Part(records, *keys)
 
@@ -217,7 +228,7 @@ def stream_of_arrow(values: Any, unit: Any = None, order: Any = None) -> Stream:
         for first in range(0, len(chunk), SLICE):
             pieces.append(piece(offset + first, min(SLICE, len(chunk) - first), chunk))
         offset += len(chunk)
-    return Stream(pieces, column_of(pa.nulls(0, values.type)), rows=len(values))
+    return Stream(pieces, column_of(pa.nulls(0, values.type), column), rows=len(values))
 
 
 def _joined(column: Any) -> Any:
@@ -226,23 +237,33 @@ def _joined(column: Any) -> Any:
     return pa.concat_arrays(joined.chunks) if isinstance(joined, pa.ChunkedArray) else joined
 
 
-def from_array(values: npt.NDArray[Any]) -> Column:
+def from_array(values: npt.NDArray[Any], column: str | None = None, kind: Declared | None = None) -> Column:
+    """The records of an array; ``kind`` is what the type says that it was made from."""
     if values.ndim != 1:
         raise InvalidData(f"The data are an array of {values.ndim} dimensions. Pass one dimension: one entry a record.")
-    kind = values.dtype.kind
-    text = f"dtype {values.dtype}" if kind in "UST" else None
-    if kind not in "biufOUST":
-        raise unfit(f"dtype {values.dtype}")
+    letter = values.dtype.kind
+    if letter not in "biufOUST":
+        raise unfit(f"dtype {values.dtype}", column=column)
+    declared = kind or _declared_by_numpy(values.dtype, column)
     if isinstance(values, np.ma.MaskedArray):
-        return _from_masked(values, text)
-    return ArrayRecords(values) if kind in "biuf" else SequenceRecords(_listed(values), text=text)
+        return _from_masked(values, declared)
+    return ArrayRecords(values, declared) if letter in "biuf" else SequenceRecords(_listed(values), declared)
 
 
-def _from_masked(values: Any, text: str | None) -> Column:
+_BY_LETTER = {"b": "truths", "i": "numbers", "u": "numbers", "f": "numbers", "U": "text", "T": "text", "S": "bytes"}
+
+
+def _declared_by_numpy(dtype: Any, column: str | None) -> Declared:
+    """What a dtype of NumPy, or a nullable one of pandas, says of every record; objects say nothing."""
+    content = _BY_LETTER.get(dtype.kind)
+    return Declared(column=column) if content is None else Declared(content, str(dtype), column)  # type: ignore[arg-type]
+
+
+def _from_masked(values: Any, declared: Declared) -> Column:
     if values.dtype.kind not in "biuf":
-        return SequenceRecords(values.astype(object).filled(None).tolist(), text=text)
+        return SequenceRecords(values.astype(object).filled(None).tolist(), declared)
     with np.errstate(all="ignore"):
-        return ArrayRecords(values.astype(np.float64).filled(np.nan))
+        return ArrayRecords(values.astype(np.float64).filled(np.nan), declared)
 
 
 def _listed(values: npt.NDArray[Any]) -> list[Any]:
@@ -260,25 +281,41 @@ def _entry(values: npt.NDArray[Any], index: int) -> Any:
         return None
 
 
-def from_pandas(values: Any) -> Column | StreamRecords:
+def from_pandas(values: Any, column: str | None = None) -> Column | StreamRecords:
     if not hasattr(values, "to_numpy") or getattr(values, "ndim", 1) != 1:
         raise InvalidData(f"The data are a pandas {type(values).__name__}. Pass one column: a Series.")
     dtype = values.dtype
     kind = getattr(dtype, "kind", "O")
     if isinstance(dtype, np.dtype):
-        return from_array(values.to_numpy())
+        return from_array(values.to_numpy(), column)
     if kind in "mMc" or type(dtype).__name__ in ("PeriodDtype", "IntervalDtype"):
-        raise unfit(f"dtype {dtype}")
+        raise unfit(f"dtype {dtype}", column=column)
     array = getattr(values, "array", values)
     if _arrow_backed(dtype):
-        return StreamRecords(stream_of_arrow(_chunked(array.__arrow_array__())))
+        return StreamRecords(stream_of_arrow(_chunked(array.__arrow_array__()), column=column))
     if kind in "biuf":  # nullable numbers
-        return from_array(values.to_numpy(dtype=np.float64, na_value=np.nan))
-    if type(dtype).__name__ == "CategoricalDtype" and len(dtype.categories) <= FEW:
-        categorical = getattr(array, "_values", array)  # of an index as well
-        return CodedRecords(np.asarray(categorical.codes), categorical.categories.astype(object).tolist())
-    text = "string" if str(dtype).startswith("str") else None
-    return SequenceRecords(array.astype(object).tolist(), text=text)
+        declared = _declared_by_numpy(dtype, column)
+        return from_array(values.to_numpy(dtype=np.float64, na_value=np.nan), kind=declared)
+    if type(dtype).__name__ == "CategoricalDtype":
+        declared = _declared_by_categories(dtype.categories.dtype, column)
+        if len(dtype.categories) <= FEW:
+            categorical = getattr(array, "_values", array)  # of an index as well
+            codes, distinct = np.asarray(categorical.codes), categorical.categories.astype(object).tolist()
+            return CodedRecords(codes, distinct, declared)
+        return SequenceRecords(array.astype(object).tolist(), declared)
+    declared = Declared("text", str(dtype), column) if str(dtype).startswith("str") else Declared(column=column)
+    return SequenceRecords(array.astype(object).tolist(), declared)
+
+
+def _declared_by_categories(dtype: Any, column: str | None) -> Declared:
+    """What the type of a categorical's categories says; which categories there are depends on records."""
+    name = f"category of {dtype}"
+    if getattr(dtype, "kind", "O") in "mMc":
+        raise unfit(f"dtype {name}", column=column)
+    if str(dtype).startswith("str"):
+        return Declared("text", name, column)
+    found = _declared_by_numpy(dtype, column) if hasattr(dtype, "kind") else Declared(column=column)
+    return replace(found, type=name) if found.type else found
 
 
 def _arrow_backed(dtype: Any) -> bool:
@@ -290,19 +327,23 @@ def _chunked(values: Any) -> Any:
     return values if isinstance(values, pa.ChunkedArray) else pa.chunked_array([values])
 
 
-def from_polars(values: Any) -> Column:
+def from_polars(values: Any, column: str | None = None) -> Column:
     if not hasattr(values, "dtype"):
         raise InvalidData(f"The data are a polars {type(values).__name__}. Pass one column: a Series.")
     dtype, name = values.dtype, str(values.dtype)
     if dtype.is_temporal() or dtype.is_nested():
-        raise unfit(f"type {name}")
+        raise unfit(f"type {name}", column=column)
     if name == "Boolean" or (dtype.is_numeric() and not dtype.is_decimal()):
         if values.null_count() or name == "Boolean" or name.endswith("128"):
             values = values.cast(sys.modules["polars"].Float64)
-        return from_array(values.to_numpy())
+        content: Any = "truths" if name == "Boolean" else "numbers"
+        return from_array(values.to_numpy(), kind=Declared(content, name, column))
     if dtype.is_decimal():
-        return ArrayRecords(np.array([np.nan if x is None else float(x) for x in values.to_list()], dtype=np.float64))
-    return SequenceRecords(values.to_list(), text=name if name.startswith(("String", "Categorical", "Enum")) else None)
+        floats = np.array([np.nan if x is None else float(x) for x in values.to_list()], dtype=np.float64)
+        return ArrayRecords(floats, Declared("numbers", name, column))
+    content = "text" if name.startswith(("String", "Categorical", "Enum")) else "bytes" if name == "Binary" else None
+    declared = Declared(column=column) if content is None else Declared(content, name, column)
+    return SequenceRecords(values.to_list(), declared)
 
 
 def column_keys(values: Any) -> Keys:

@@ -227,7 +227,7 @@ def _problem(path: str, form: str, error: Exception) -> str:
 def same_columns(wanted: Wanted, schemas: Sequence[tuple[str, Any]]) -> None:
     """Refuse files whose columns differ in what they are read as; each schema is (file, Arrow schema)."""
     first, known = schemas[0]
-    arrow_kind(known.field(wanted.records).type)
+    arrow_kind(known.field(wanted.records).type, wanted.records)
     for role, name in (("unit", wanted.unit), ("order", wanted.order)):
         if name is not None:
             key_kind(known.field(name).type, f"a column {role}")

@@ -128,7 +128,7 @@ class PostgresColumns:
         if kind in TEXTS:
             return self._text(name), "string"
         if kind != "numeric" and kind not in NUMBERS:
-            raise unfit(f"type {kind}")
+            raise unfit(f"type {kind}", column=name)
         return _quoted(name), self._number(name)
 
     def _unit(self, name: str) -> tuple[str, Any]:

@@ -1,9 +1,10 @@
 """What every engine offers (:class:`Records`): sums of scores, whole or per block; never epsilon or randomness.
 
 Records say how far one person reaches into them (:class:`Promise`), a mechanism what its noise hides (:class:`Need`);
-:func:`check_promise` is the one place where the two are compared. :class:`OneReading` is for sources that may change
-while they are read, :class:`Column` for records in memory. The checks at the end look at a column's type and length,
-never at a record.
+:func:`check_promise` is the one place where the two are compared. Records say what their column's type declares
+(:class:`Declared`), a score's cells what they take; :func:`check_declared` is the one place where these are compared.
+:class:`OneReading` is for sources that may change while they are read, :class:`Column` for records in memory. Checks
+look at a column's type and length, never at a record.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import Any, Literal, Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
-from privatest.errors import InvalidData
+from privatest.errors import InvalidData, InvalidInput
 from privatest.scores import Cells, LabelCells, Score
 from privatest.scores.score import is_number
 from privatest.vectors import Integers
@@ -27,19 +28,22 @@ __all__ = [
     "LARGE",
     "NO_ENDS",
     "ORDERED",
+    "UNDECLARED",
     "Column",
+    "Declared",
     "Need",
     "OneReading",
     "OrderTeller",
     "Promise",
     "Records",
     "Seen",
+    "Tallied",
     "block_ends",
     "check_count",
-    "check_numbers",
+    "check_declared",
     "check_promise",
-    "check_text",
     "counter",
+    "folded_labels",
     "indexer",
     "scores_of_each",
     "tied",
@@ -113,6 +117,82 @@ def check_promise(promise: Promise, need: Need) -> None:
         raise unordered()
 
 
+@dataclass(frozen=True)
+class Declared:
+    """What the declared type of a column says about every record of it, before any is read.
+
+    Attributes:
+        content: "anything" where nothing is declared (lists and columns of Python objects, fields of CSV files, lines,
+            columns in which everything is missing): there an error would be about a record, so there is none.
+        type: the type, as its library writes it.
+        column: the column's name, where it has one.
+        folded: whether labels are met in any case: no two of them may then be the same.
+    """
+
+    content: Literal["anything", "numbers", "truths", "text", "bytes"] = "anything"
+    type: str = ""
+    column: str | None = None
+    folded: bool = False
+
+    @property
+    def subject(self) -> str:
+        """How a sentence about the records begins."""
+        return "The data are" if self.column is None else f"Column {self.column!r} is"
+
+
+UNDECLARED = Declared()
+
+
+def check_declared(declared: Declared, score: Score) -> None:
+    """Raise InvalidData if no record that the column's type allows is in the support of either distribution."""
+    cells, content = score.cells, declared.content
+    if declared.folded:
+        folded_labels(cells)
+    if content == "anything" or _some_fit(content, cells):
+        return
+    found = f"{declared.subject} {content if content in ('text', 'bytes') else 'numbers'} ({declared.type})"
+    other = f"{'pass' if declared.column is None else 'name'} another column"
+    if not isinstance(cells, LabelCells):
+        rule, remedy = "the distributions are over numbers", f"Convert it to numbers, or {other}"
+        if content == "truths":
+            rule, remedy = "neither 0 nor 1 is in the support of either distribution", other.capitalize()
+    elif content in ("text", "bytes"):
+        rule = f"no label of the distributions is {content}"
+        remedy = f"Convert it to what the labels are, give the distributions labels of {content}, or {other}"
+    elif any(is_number(label) for label in cells.labels):
+        rule, remedy = "no label of the distributions is 0 or 1", f"Give the distributions such labels, or {other}"
+    else:
+        rule = "no label of the distributions is a number"
+        remedy = f"Pass the labels themselves, give the distributions numeric labels, or {other}"
+    raise InvalidData(f"{found}, but {rule}: no record of it could count. {remedy}.")
+
+
+def folded_labels(cells: Cells) -> dict[str, int]:
+    """The cells of text labels, by the label without its case and the blanks around it; refuses two that coincide."""
+    found: dict[str, int] = {}
+    texts = cells.labels if isinstance(cells, LabelCells) else ()
+    for cell, label in enumerate(texts):
+        if isinstance(label, str):
+            first = found.setdefault(label.strip().casefold(), cell)
+            if first != cell:
+                raise InvalidInput(
+                    f"fold_case was given, but the labels {texts[first]!r} and {label!r} differ in case or blanks "
+                    "only. Leave fold_case out, or make them one label."
+                )
+    return found
+
+
+def _some_fit(content: str, cells: Cells) -> bool:
+    """Whether some value of this content has a cell."""
+    if content == "truths":
+        return bool(np.any(cells.index(np.array([0.0, 1.0])) < cells.count))
+    if not isinstance(cells, LabelCells):
+        return content == "numbers"
+    if content == "numbers":
+        return any(is_number(label) for label in cells.labels)
+    return any(isinstance(label, str if content == "text" else bytes) for label in cells.labels)
+
+
 def tied(order: str | None) -> InvalidData:
     """The error for blocks whose ends are not settled."""
     return InvalidData(
@@ -135,7 +215,7 @@ def block_ends(n: int, block: int, start: int = 0) -> range:
 class Records(Protocol):
     """One column of records, wherever it lies, its rows cut to the most that one unit may contribute.
 
-    ``promise`` says how far one person reaches into them.
+    ``promise`` says how far one person reaches into them, ``declared`` what their type says of every one of them.
 
     Guarantees: the same records give the same integers on every engine (docs/engines.md has the rules); all of them
     are raw and must not leave the process except through a private mechanism.
@@ -143,6 +223,9 @@ class Records(Protocol):
 
     @property
     def promise(self) -> Promise: ...
+
+    @property
+    def declared(self) -> Declared: ...
 
     def count(self) -> int:
         """How many records there are (with a unit: after the cut)."""
@@ -211,9 +294,14 @@ class OneReading(ABC):
 
     _seen: Seen
 
+    @property
     @abstractmethod
+    def declared(self) -> Declared:
+        """What the column's type says of every record."""
+
     def _fits(self, score: Score) -> None:
         """Raise InvalidData if the column's type cannot fit the score."""
+        check_declared(self.declared, score)
 
     @abstractmethod
     def _rows(self) -> int:
@@ -291,6 +379,39 @@ def _bare(cells: Cells, table: Integers) -> Score:
     return Score(cells, table, Fraction(0), Fraction(1), table[:1].copy(), law, law.copy())
 
 
+class Tallied:
+    """Records that also tell how many of them are odd, of one reading with their total where no unit is named.
+
+    The total is that of the cells' counts, which is the same integer. With units each of the two cuts a person's rows
+    by the score that is summed, so that they are two readings; in memory two sums are quicker than many counts.
+    """
+
+    def __init__(self, records: Records) -> None:
+        self._records, self._apart = records, records.promise.rows is not None or isinstance(records, Column)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._records, name)
+
+    def check(self, score: Score) -> None:
+        """As the records do; what is counted next is counted by cells."""
+        self._records.check(score if self._apart else counter(score.cells))
+
+    def total(self, score: Score) -> int:
+        """The exact sum of all records' scores."""
+        if self._apart:
+            return self._records.total(score)
+        counts = self._records.histogram(score.cells)
+        return sum(one * count for one, count in zip(score.table.tolist(), counts, strict=True) if count)
+
+    def odd(self, score: Score) -> int:
+        """How many records have the odd cell: raw, like a total."""
+        if not self._apart:
+            return self._records.histogram(score.cells)[-1]
+        table = np.zeros(score.cells.count + 1, dtype=np.int64)
+        table[-1] = 1
+        return self._records.total(_bare(score.cells, table))
+
+
 Indices = npt.NDArray[np.intp]
 
 # Records at a time: few enough for the cache, many enough that threads seldom wait for the interpreter.
@@ -304,13 +425,18 @@ class Column(ABC):
 
     promise = Promise()
 
+    @property
+    def declared(self) -> Declared:
+        """What the column's type says of every record."""
+        return UNDECLARED
+
     @abstractmethod
     def count(self) -> int:
         """How many records there are."""
 
-    @abstractmethod
     def check(self, score: Score) -> None:
         """Raise InvalidData if the column's type (never a record's value) cannot fit the score."""
+        check_declared(self.declared, score)
 
     @abstractmethod
     def index(self, cells: Cells) -> Indices:
@@ -390,28 +516,8 @@ def check_count(count: int, n: int) -> None:
         )
 
 
-def check_numbers(score: Score, dtype: str) -> None:
-    """A column of numbers fits unless every label is something else."""
-    if isinstance(score.cells, LabelCells) and not any(is_number(label) for label in score.cells.labels):
-        raise InvalidData(
-            f"The data are numbers ({dtype}), but no label of the distributions is a number. "
-            "Pass the labels themselves, or give the distributions numeric labels."
-        )
-
-
-def check_text(score: Score, dtype: str) -> None:
-    """A column of text fits only where some label is text."""
-    if not isinstance(score.cells, LabelCells):
-        raise InvalidData(
-            f"The data are text ({dtype}), but the distributions are over numbers. Convert them to numbers."
-        )
-    if not any(isinstance(label, (str, bytes)) for label in score.cells.labels):
-        raise InvalidData(
-            f"The data are text ({dtype}), but no label of the distributions is text. "
-            "Convert them to numbers, or give the distributions text labels."
-        )
-
-
-def unfit(what: str, remedy: str = "Pass numbers, or the labels of the distributions") -> InvalidData:
+def unfit(
+    what: str, remedy: str = "Pass numbers, or the labels of the distributions", column: str | None = None
+) -> InvalidData:
     """The error for a type that no rule reads."""
-    return InvalidData(f"The data have {what}. {remedy}.")
+    return InvalidData(f"{'The data have' if column is None else f'Column {column!r} has'} {what}. {remedy}.")

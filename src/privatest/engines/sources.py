@@ -13,7 +13,7 @@ import numpy as np
 
 from privatest import _validate
 from privatest._validate import positive_integer
-from privatest.addresses import OpenOnce
+from privatest.addresses import OpenOnce, ReadAs, named_by_user
 from privatest.engines.arrays import Part, Piece, Progress, SequenceRecords, Stream, StreamRecords
 from privatest.engines.csv_files import LineRecords, Lines
 from privatest.engines.frames import column_keys, from_array, from_pandas, from_polars, import_arrow, stream_of_arrow
@@ -26,6 +26,7 @@ from privatest.engines.protocol import (
     check_promise,
     totals_of_blocks,
 )
+from privatest.engines.reading import reread
 from privatest.engines.units import OrderedRecords, UnitRecords
 from privatest.errors import InvalidData, InvalidInput, shown
 from privatest.scores import Score
@@ -88,6 +89,9 @@ def open_source(
                 source.data, column=column, unit=unit, max_rows_per_unit=most, order=order
             )
         return cast(Records, source.opened[words])
+    if isinstance(source, ReadAs):
+        plain = _open_delimited(source, column=column, unit=unit, max_rows_per_unit=most, order=order)
+        return reread(plain, source.reading)
     # First, for a Spark column claims to have every attribute, those of records among them.
     elsewhere = _open_elsewhere(source, column=column, unit=unit, max_rows_per_unit=most, order=order)
     if elsewhere is not None:
@@ -97,6 +101,18 @@ def open_source(
             raise InvalidInput("The records are open already. Name column, unit and order when opening them.")
         return source
     return _in_memory(source, column, unit, most, order)
+
+
+def _open_delimited(source: ReadAs, **words: Any) -> Records:
+    """The records of data that are to be read in a way of their own, their fields separated as was said."""
+    delimiter, paths = source.reading.delimiter, as_paths(source.data)
+    if delimiter is None:
+        return open_source(source.data, **words)
+    if paths is None:
+        raise InvalidInput(f"delimiter={delimiter!r} is about CSV files, and the data are none. Leave it out.")
+    from privatest.engines.files import open_files  # what only an extra needs
+
+    return open_files(paths, **words, delimiter=delimiter)
 
 
 def open_once(source: Any) -> OpenOnce:
@@ -163,9 +179,9 @@ def _in_memory(source: Any, column: str | None, unit: str | None, most: int | No
         pa = import_arrow("An Arrow table")
         whole = pa.Table.from_batches([source]) if isinstance(source, pa.RecordBatch) else source
         chosen = [None if name is None else whole.column(name) for name in (record_name, unit_name, order_name)]
-        stream = stream_of_arrow(*chosen)
+        stream = stream_of_arrow(*chosen, column=record_name)
     else:
-        found = _single(_pick(source, names, record_name))
+        found = _single(_pick(source, names, record_name), record_name)
         if unit_name is None and order_name is None:
             return found
         keys = [None if n is None else column_keys(_pick(source, names, n)) for n in (unit_name, order_name)]
@@ -201,8 +217,8 @@ def _speaks_arrow(source: Any) -> bool:
     return hasattr(source, "__arrow_c_stream__") or hasattr(source, "__arrow_c_array__")
 
 
-def _single(source: Any) -> Column | StreamRecords:
-    """The records of a single column."""
+def _single(source: Any, column: str | None = None) -> Column | StreamRecords:
+    """The records of a single column, of this name if it has one."""
     if isinstance(source, (str, bytes, bytearray)):
         raise InvalidData(
             "The data are a single text, and no file is called so. Pass a list, an array or a column of records, or a "
@@ -216,9 +232,9 @@ def _single(source: Any) -> Column | StreamRecords:
     if library == "pyarrow":
         return _from_arrow(source)
     if library == "polars":
-        return from_polars(source)
+        return from_polars(source, column)
     if library == "pandas":
-        return from_pandas(source)
+        return from_pandas(source, column)
     if hasattr(source, "__array__"):
         return from_array(np.asarray(source))
     if isinstance(source, Mapping) or not isinstance(source, Iterable):
@@ -266,7 +282,7 @@ def open_for(
     Every mechanism gets its records here. With ``unit`` they are cut to the rows that it needs; records that are open
     already keep what they were opened with.
     """
-    if need.ordered and isinstance(_as_named_by_user(source), (set, frozenset)):
+    if need.ordered and isinstance(named_by_user(source), (set, frozenset)):
         raise _no_order()
     most = None if unit is None else need.rows
     records = open_source(source, column=column, unit=unit, max_rows_per_unit=most, order=order)
@@ -281,14 +297,9 @@ def block_totals(
     block = positive_integer(block=block)
     if start < 0:
         raise InvalidInput(f"start={start} must be at least 0.")
-    if isinstance(_as_named_by_user(source), (set, frozenset)):
+    if isinstance(named_by_user(source), (set, frozenset)):
         raise _no_order()
     return totals_of_blocks(open_source(source, column=column, order=order), score, block, start)
-
-
-def _as_named_by_user(source: Any) -> Any:
-    """The source as the user named it."""
-    return source.data if isinstance(source, OpenOnce) else source
 
 
 def _no_order() -> InvalidData:

@@ -14,21 +14,24 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib import import_module
+from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from privatest.engines import expression
+from privatest.engines.arrays import SequenceRecords
 from privatest.engines.expression import LARGEST
 from privatest.engines.keys import plain_key, plain_time
 from privatest.engines.paths import choose
 from privatest.engines.protocol import (
+    CHUNK,
     NO_ENDS,
+    Column,
+    Declared,
     OneReading,
     Promise,
     Seen,
-    check_numbers,
-    check_text,
     tied,
     unfit,
     unordered,
@@ -264,7 +267,7 @@ def open_frame(
     names = [entry.name for entry in fields]
     record, unit, order = choose(names, column, unit, order, "the DataFrame")
     if not (is_number(types[record]) or is_text(types[record])):
-        raise unfit(f"type {types[record]}")
+        raise unfit(f"type {types[record]}", column=record)
     read = language.text if is_text(types[record]) else language.double
     chosen = [read(_column_called(frame, names, record), types[record]).alias("r")]
     if unit is not None:
@@ -273,7 +276,7 @@ def open_frame(
         chosen.append(language.place(_column_called(frame, names, order), types[order]).alias("o"))
     most = rows_of_a_unit(max_rows_per_unit) if unit is not None else None
     rows = asked("The columns of the DataFrame cannot be read.", lambda: frame.select(*chosen))
-    return SparkRecords(rows, language, window, types[record], most, order)
+    return SparkRecords(rows, language, window, types[record], most, order, record)
 
 
 def _column_called(frame: Any, names: list[str], name: str) -> Any:
@@ -300,14 +303,23 @@ class SparkRecords(OneReading):
     kind: str
     most: int | None
     order: str | None
+    column: str
     _seen: Seen = field(default_factory=Seen, repr=False)
 
     @property
     def promise(self) -> Promise:
         return Promise.of(self.most, self.order, lie=False)
 
-    def _fits(self, score: Score) -> None:
-        (check_text if is_text(self.kind) else check_numbers)(score, self.kind)
+    @property
+    def declared(self) -> Declared:
+        content: Any = "text" if is_text(self.kind) else "truths" if self.kind == "boolean" else "numbers"
+        return Declared(content, self.kind, self.column)
+
+    def portions(self) -> Iterator[Column]:
+        """The records themselves, for the holder of the data only; partition by partition."""
+        rows = asked(COMPLAINT, lambda: self.rows.select("r").toLocalIterator())
+        while some := asked(COMPLAINT, lambda: [row[0] for row in islice(rows, CHUNK)]):
+            yield SequenceRecords(some, self.declared)
 
     def _rows(self) -> int:
         F = self.language.functions

@@ -18,16 +18,17 @@ import numpy as np
 from privatest._validate import suggestion
 from privatest.addresses import unclear_login, without_secrets
 from privatest.engines import expression
+from privatest.engines.frames import column_of
 from privatest.engines.keys import plain_key, plain_time
 from privatest.engines.paths import choose
 from privatest.engines.postgres import PostgresColumns, find_table, label_bytes
 from privatest.engines.protocol import (
     NO_ENDS,
+    Column,
+    Declared,
     OneReading,
     Promise,
     Seen,
-    check_numbers,
-    check_text,
     tied,
     unfit,
     unordered,
@@ -60,6 +61,7 @@ class SqlRecords(OneReading):
     language: IbisLanguage
     most: int | None
     order: str | None
+    column: str | None = None
     tells_order: bool = True  # False where texts stand in o in another form, which only sorts as they do
     _seen: Seen = field(default_factory=Seen, repr=False)
 
@@ -80,29 +82,47 @@ class SqlRecords(OneReading):
         chosen = {"r": table[record]}
         kind = chosen["r"].type()
         if not (kind.is_numeric() or kind.is_boolean() or kind.is_string()):
-            raise unfit(f"type {kind}")
+            raise unfit(f"type {kind}", column=record)
         if unit is not None:
             chosen["u"] = language.key(table[unit])
         if order is not None:
             chosen["o"] = language.place(table[order])
-        return cls.over(table.select(**chosen), asker, language, unit=unit, most=most, order=order)
+        return cls.over(table.select(**chosen), asker, language, record, unit=unit, most=most, order=order)
 
     @classmethod
     def over(
-        cls, rows: Any, asker: Asker, language: IbisLanguage, *, unit: str | None, most: int | None, order: str | None
+        cls,
+        rows: Any,
+        asker: Asker,
+        language: IbisLanguage,
+        column: str,
+        *,
+        unit: str | None,
+        most: int | None,
+        order: str | None,
     ) -> SqlRecords:
-        """The records of a table of the columns r, u and o."""
-        return cls(rows, asker, language, rows_of_a_unit(most) if unit is not None else None, order)
+        """The records of a table of the columns r, u and o; the first is ``column``."""
+        return cls(rows, asker, language, rows_of_a_unit(most) if unit is not None else None, order, column)
 
     @property
     def promise(self) -> Promise:
         return Promise.of(self.most, self.order, lie=False)
 
-    def _fits(self, score: Score) -> None:
+    @property
+    def declared(self) -> Declared:
         kind = self.rows.r.type()
-        (check_text if kind.is_string() else check_numbers)(score, str(kind))
-        if kind.is_string():  # some labels the database must be asked about
+        content: Any = "text" if kind.is_string() else "truths" if kind.is_boolean() else "numbers"
+        return Declared(content, str(kind), self.column)
+
+    def _fits(self, score: Score) -> None:
+        super()._fits(score)
+        if self.declared.content == "text":  # some labels the database must be asked about
             self._score(score)
+
+    def portions(self) -> Iterator[Column]:
+        """The records themselves, for the holder of the data only."""
+        for batch in asked(COMPLAINT, lambda: iter(self.asker.stream(self.rows.select(r=self.rows.r)))):
+            yield column_of(batch.column(0), self.column)
 
     def _rows(self) -> int:
         if self.most is None:
@@ -288,7 +308,7 @@ def open_table(
         for name in names:
             kind = table[name].type()
             if kind.is_geospatial() or kind.is_json():  # which Ibis writes as functions of them
-                raise unfit(f"type {kind}")
+                raise unfit(f"type {kind}", column=name)
         # What the expression holds in memory is brought to the server first, and must live as long as the records.
         asked(PREPARED, lambda: backend._run_pre_execute_hooks(table))
         source = f"({backend.compile(table)})"
@@ -402,7 +422,8 @@ def _of_postgres(
 
     language = IbisLanguage(ibis, "postgres", *label_bytes(backend))
     asker = Asker(ask, backend.to_pyarrow_batches)
-    found = SqlRecords.over(columns.rows(record, unit, order), asker, language, unit=unit, most=most, order=order)
+    rows = columns.rows(record, unit, order)
+    found = SqlRecords.over(rows, asker, language, record, unit=unit, most=most, order=order)
     return replace(found, tells_order=order is None or columns.keeps_text(order))
 
 

@@ -20,6 +20,7 @@ from privatest.engines.protocol import (
     NO_ENDS,
     ORDERED,
     Column,
+    Declared,
     OneReading,
     Promise,
     Seen,
@@ -109,8 +110,9 @@ class UnitRecords(OneReading):
     def promise(self) -> Promise:
         return Promise.of(self.most, self.order, lie=True)
 
-    def _fits(self, score: Score) -> None:
-        self.stream.sample.check(score)
+    @property
+    def declared(self) -> Declared:
+        return self.stream.sample.declared
 
     def _rows(self) -> int:
         _, _, counts = self._tally(lambda records: np.zeros(records.count(), dtype=np.int64))

@@ -12,7 +12,7 @@ from privatest.hypotheses.distribution import Distribution, Pair
 from privatest.hypotheses.families import number_text
 from privatest.hypotheses.sets import Box, Hypothesis, Leaf, nearest_members
 
-__all__ = ["Nearest", "Question", "hardest_pair", "make_question", "nearest"]
+__all__ = ["Nearest", "Question", "hardest_pair", "make_question", "nearest", "pair_or_question"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,6 +35,12 @@ class Question:
         """Whether both are single distributions."""
         leaves = [side.leaves() for side in (self.null, self.alternative)]
         return all(len(side) == 1 and isinstance(side[0].of, Distribution) and not side[0].spoils for side in leaves)
+
+
+def pair_or_question(null: Any, alternative: Any) -> Pair | Question:
+    """A pair where both are single distributions, else the question about sets."""
+    found = make_question(null, alternative)
+    return found.pair if found.simple else found
 
 
 def hardest_pair(null: Any, alternative: Any) -> Pair:

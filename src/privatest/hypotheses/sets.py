@@ -97,6 +97,11 @@ class Hypothesis(ABC):
         """Text that reads back to this set, or None."""
         return None
 
+    @property
+    def named(self) -> bool:
+        """Whether the description tells the set from every other."""
+        return self.spec is not None
+
     @abstractmethod
     def describe(self) -> str:
         """A short text for people."""
@@ -141,6 +146,10 @@ class Single(Hypothesis):
     @property
     def spec(self) -> str | None:
         return self.distribution.spec
+
+    @property
+    def named(self) -> bool:
+        return self.distribution.named
 
     def describe(self) -> str:
         return self.distribution.describe()

@@ -14,6 +14,7 @@ import numpy as np
 
 from privatest import _validate
 from privatest.decision import PrivateTest, Release
+from privatest.decision.odd import OddShare
 from privatest.decision.private_test import PRIVATE_KINDS
 from privatest.errors import Infeasible, InvalidInput, shown
 from privatest.power.tuning import Goal, make_family, make_goal, smallest_n
@@ -180,6 +181,7 @@ def decide(
     max_rows_per_unit: int = 1,
     column: str | None = None,
     unit: str | None = None,
+    odd_epsilon: Number | None = None,
     ledger: Any = None,
     dataset: str | None = None,
     request: str | None = None,
@@ -194,7 +196,7 @@ def decide(
             :func:`privatest.design`.
         n: number of records; by default that of the data, which is public. With neighbours "add-remove" it is not:
             say how many you expect.
-        column, unit, ledger, dataset, request, rng: see :meth:`PrivateTest.run`.
+        column, unit, odd_epsilon, ledger, dataset, request, rng: see :meth:`PrivateTest.run`.
 
     >>> decide([0, 0, 1, 0, 0] * 20, "bernoulli(0.2)", "bernoulli(0.8)", epsilon=1).decision
     'null'
@@ -224,5 +226,5 @@ def decide(
         neighbours=neighbours,
         max_rows_per_unit=max_rows_per_unit,
     )
-    where = {"column": column, "unit": unit}
-    return made.run_opened(records, data, where, ledger=ledger, dataset=dataset, request=request, rng=rng)
+    where, odd = {"column": column, "unit": unit}, OddShare.of(made, odd_epsilon)
+    return made.run_opened(records, data, where, ledger=ledger, dataset=dataset, request=request, rng=rng, odd=odd)

@@ -21,7 +21,7 @@ from privatest.scores import Score, clamped_score
 from privatest.scores.score_law import Known, Worst, every_score, score_law, worst_laws
 from privatest.vectors import Floats, Integers
 
-__all__ = ["Sides", "sides_of", "worst_score"]
+__all__ = ["Sides", "envelope_score", "sides_of", "worst_score"]
 
 # The worst laws move the cutoff, and another cutoff may have other worst members; it settles at once or not at all.
 ROUNDS = 3
@@ -125,6 +125,34 @@ def worst_score(
         for parts in (null_parts, alternative_parts)
     )
     return made, null, alternative
+
+
+def envelope_score(question: Question, score: Score) -> Score:
+    """The score with one law for each set: no member of the null has lower scores, none of the alternative higher ones.
+
+    For mechanisms whose guarantees are monotone in every record's score; they have no single cutoff to be worst at.
+    """
+    support = every_score(score)
+    heights = (support - support[0]) / max(int(support[-1] - support[0]), 1)
+    sides: list[tuple[Sequence[Leaf], Side, Floats]] = [
+        (question.null.leaves(), "low", 1 - heights),
+        (question.alternative.leaves(), "high", heights),
+    ]
+    laws = []
+    for leaves, side, badness in sides:
+        found = _of_leaves(score, leaves, side, lambda law, of=badness: float(law @ of), [{} for _ in leaves])  # type: ignore[misc]
+        below = [np.cumsum(entry.law) for entry in found]
+        envelope = np.maximum.reduce(below) if side == "low" else np.minimum.reduce(below)
+        envelope[-1] = 1.0
+        laws.append([np.maximum(np.diff(envelope, prepend=0.0), 0.0)])
+    made = _with_laws(score, [*laws, *laws], two=False)
+    if not made.mean(made.null_law) > made.mean(made.alternative_law):
+        raise NothingToTest(
+            f"null {question.null.describe()} and alternative {question.alternative.describe()}: the worst members of "
+            "the two have the same scores, so no change from one to the other can be promised to be seen. Use "
+            "narrower sets."
+        )
+    return replace(made, outer_null_laws=(), outer_alternative_laws=())
 
 
 def _no_error(_: Floats) -> float:

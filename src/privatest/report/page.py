@@ -87,9 +87,9 @@ def _setting(name: str, value: Any) -> Any:
 def python(kind: str, question: dict[str, Any]) -> str:
     """The call of the public function; a text the reader can run."""
     laws = [repr(question[name]) for name in LAWS if question.get(name)]
-    source = repr(_source(question))
+    source = _read(kind, question)
     settings = [f"{name}={_value(question[name])}" for name in _rules(kind) if name in question]
-    run = [*questions.named(kind, questions.WHERE), "dataset", "request"]
+    run = [*questions.named(kind, questions.WHERE, questions.RUN), "dataset", "request"]
     running = [f"{name}={question[name]!r}" for name in run if name in question]
     lines = ["import privatest as pt", ""]
     if "ledger" in question:
@@ -111,16 +111,24 @@ def command(kind: str, question: dict[str, Any]) -> str:
     words = ["privatest", kind]
     if kind != "plan":
         words.append(str(_source(question)))
-    for name in questions.named(kind, questions.RULE, questions.WHERE, questions.PAYER):
+    roles = (questions.RULE, questions.WHERE, questions.READING, questions.RUN, questions.PAYER)
+    for name in questions.named(kind, *roles):
         value = question.get(name)
-        if value is None:
-            continue
-        if value is False:
+        if value is None or value is False:
             continue
         words.append(questions.flag(name))
         if value is not True:
             words.append(",".join(map(_value, value)) if isinstance(value, list) else str(value))
     return shlex.join(words)
+
+
+def _read(kind: str, question: dict[str, Any]) -> str:
+    """Where the data are, and how their texts are read."""
+    said = {name: question[name] for name in questions.named(kind, questions.READING) if question.get(name)}
+    if "missing" in said:
+        said["missing"] = [text for text in said["missing"].split(",") if text.strip()]
+    words = "".join(f", {name}={value!r}" for name, value in said.items())
+    return f"pt.read_as({_source(question)!r}{words})" if said else repr(_source(question))
 
 
 def _source(question: dict[str, Any]) -> Any:

@@ -1,0 +1,92 @@
+"""A noisy share of odd records beside a test's release: how much of the data made no sense to the test.
+
+A record that is missing, unreadable or outside both supports has a fixed score, so a release alone cannot say that the
+whole column was of that kind. The exact number of odd records plus noise of its own says it, at a price of its own.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from privatest import _validate
+from privatest.errors import InvalidInput, shown
+from privatest.privacy import Source, Tulap
+from privatest.rational import Number
+
+if TYPE_CHECKING:
+    from privatest.engines import Records
+
+__all__ = ["OddShare"]
+
+CONFIDENCE = 0.95
+R = TypeVar("R")
+
+
+@dataclass(frozen=True)
+class OddShare:
+    """How the share of odd records of a test's data is released.
+
+    Guarantees: the noisy number is epsilon-differentially private: a person moves the exact one by ``noise.width`` at
+    most, that is, by as many rows as count of one person, whether they are replaced or come and go. Together with the
+    test's release it costs the sum of both prices, which is charged once.
+
+    Attributes:
+        noise: on the number of odd records.
+        n: what the share is a share of: the number of records, or, where that is not public, the one expected.
+    """
+
+    noise: Tulap
+    n: int
+
+    @classmethod
+    def of(cls, test: Any, odd_epsilon: Number | None) -> OddShare | None:
+        """What a run of the test is asked for besides; None where nothing is."""
+        if odd_epsilon is None:
+            return None
+        epsilon = _validate.positive(odd_epsilon=odd_epsilon)
+        if test.price is None:
+            raise InvalidInput(
+                f"odd_epsilon={shown(odd_epsilon)} cannot be given to a test that is not private: no noise hides "
+                "single records in its release anyway. Count the odd ones with privatest.check."
+            )
+        return cls(Tulap(epsilon, test.max_rows_per_unit), test.n)
+
+    @property
+    def epsilon(self) -> Fraction:
+        """What it costs, exactly."""
+        return self.noise.epsilon
+
+    @property
+    def margin(self) -> float:
+        """The share's distance from the exact one, at most, with probability 95%."""
+        least, most = -1, 1  # invariant: the noise leaves [-least, least] too often, and [-most, most] seldom enough
+        while 2 * float(self.noise.sf(most)) > 1 - CONFIDENCE:
+            least, most = most, 2 * most
+        while most - least > 1:
+            middle = (least + most) // 2
+            seldom = middle >= 0 and 2 * float(self.noise.sf(middle)) <= 1 - CONFIDENCE
+            least, most = (least, middle) if seldom else (middle, most)
+        return min(most / self.n, 1.0)
+
+    def question(self) -> dict[str, Any]:
+        """What a request of a ledger tells apart."""
+        return {"odd_epsilon": str(self.epsilon)}
+
+    def answer(self, test: Any, records: Records, source: Source, *, simulated: bool) -> Any:
+        """The test's release with the share in it; both from one reading where no unit is named."""
+        from privatest.engines.protocol import Tallied  # planning needs no engine
+
+        assert isinstance(records, Tallied)
+        release = test.answer(records, source, simulated=simulated)
+        noisy = records.odd(test.score) + self.noise.draw(source)
+        # From here on post-processing of the noisy number.
+        return replace(
+            release,
+            epsilon=float(test.price + self.epsilon) if math.isfinite(release.epsilon) else release.epsilon,
+            odd_share=float(min(max(noisy / self.n, Fraction(0)), Fraction(1))),
+            odd_margin=self.margin,
+            odd_epsilon=float(self.epsilon),
+        )

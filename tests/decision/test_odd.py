@@ -1,0 +1,160 @@
+"""The share of odd records: exact count, noise of its own, one charge for both; the same from every source."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import privatest as pt
+from privatest.decision.odd import OddShare
+from privatest.engines import Tallied, open_source
+from privatest.errors import BudgetExceeded, InvalidInput, RequestConflict
+from privatest.privacy import Tulap
+
+NORMAL = "normal(0, 1)", "normal(1, 1)"
+N = 400
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> pt.Ledger:
+    book = pt.Ledger(tmp_path / "ledger.db", create=True)
+    book.grant("d", epsilon=2)
+    book.grant("e", epsilon=1)
+    return book
+
+
+@pytest.fixture
+def test() -> pt.PrivateTest:
+    return pt.design(*NORMAL, epsilon=1, n=N)
+
+
+def test_all_missing_is_seen_and_none_missing_too(test: pt.PrivateTest) -> None:
+    # At odd_epsilon 1 and 400 records the noise moves the share by more than 0.1 with probability e^-40.
+    assert test.run(np.full(N, math.nan), odd_epsilon=1).odd_share > 0.9  # type: ignore[operator]
+    assert test.run(np.zeros(N), odd_epsilon=1).odd_share < 0.1  # type: ignore[operator]
+    assert pt.decide(["x"] * N, *NORMAL, epsilon=1, odd_epsilon=1).odd_share > 0.9  # type: ignore[operator]
+
+
+def test_the_share_is_clipped(test: pt.PrivateTest) -> None:
+    shares = [test.run(np.full(N, math.nan), odd_epsilon=0.001).odd_share for _ in range(30)]
+    assert all(0 <= share <= 1 for share in shares if share is not None)
+    assert {0.0, 1.0} & set(shares)
+
+
+@pytest.mark.parametrize("value", [0, -0.1, math.nan, math.inf, "0.05", True, [0.1]])
+def test_a_bad_price_is_refused_before_any_charge(value: Any, test: pt.PrivateTest, ledger: pt.Ledger) -> None:
+    for ask in (test.run, lambda data, **words: pt.decide(data, *NORMAL, epsilon=1, **words)):
+        with pytest.raises(InvalidInput, match="odd_epsilon="):
+            ask(np.zeros(N), odd_epsilon=value, ledger=ledger, dataset="d", request="r")
+    assert ledger.left("d") == 2
+
+
+def test_a_test_that_is_not_private_cannot_have_it() -> None:
+    with pytest.raises(InvalidInput, match="not private"):
+        pt.design(*NORMAL, epsilon=1, n=N, test="llr").run(np.zeros(N), odd_epsilon=0.1)
+
+
+def test_one_charge_of_both_prices_and_the_same_again_is_free(test: pt.PrivateTest, ledger: pt.Ledger) -> None:
+    paying: dict[str, Any] = {"ledger": ledger, "dataset": "d", "request": "r"}
+    first = test.run(np.zeros(N), odd_epsilon=0.05, **paying)
+    assert ledger.left("d") == Fraction(2) - 1 - Fraction(1, 20)
+    assert first.epsilon == 1.05
+    assert first.odd_epsilon == 0.05
+    assert [entry.kind for entry in ledger.history("d")].count("charge") == 1
+    again = test.run(np.zeros(N), odd_epsilon=0.05, **paying)
+    assert again.replayed
+    assert (again.odd_share, again.odd_margin, again.odd_epsilon) == (first.odd_share, first.odd_margin, 0.05)
+    assert ledger.left("d") == Fraction(19, 20)
+    alone = test.run(np.zeros(N), ledger=ledger, dataset="e", request="r")
+    assert first.receipt is not None
+    assert alone.receipt is not None
+    assert first.receipt.design != alone.receipt.design  # the fingerprint of what was asked
+    for other in (None, 0.06):
+        with pytest.raises(RequestConflict, match=r"epsilon=1\.05"):
+            test.run(np.zeros(N), odd_epsilon=other, **paying)
+    with pytest.raises(BudgetExceeded):  # 1 would be enough for the test alone, 0.95 is left
+        test.run(np.zeros(N), odd_epsilon=0.05, ledger=ledger, dataset="d", request="s")
+
+
+def test_it_is_told_where_it_was_asked_for_and_only_there(test: pt.PrivateTest) -> None:
+    asked, plain = test.run(np.zeros(N), odd_epsilon=0.1), test.run(np.zeros(N))
+    assert "odd share" in str(asked)
+    assert "odd" not in str(plain)
+    document = asked.to_dict()
+    assert (document["odd_share"], document["odd_epsilon"]) == (asked.odd_share, 0.1)
+    assert pt.Release.from_dict(document) == asked
+    assert "odd_share" not in plain.to_dict()
+    assert asked.design is test
+
+
+@pytest.mark.parametrize(("epsilon", "rows"), [("1/20", 1), ("1", 1), ("3", 4), ("1/7", 3), ("20", 1)])
+def test_the_margin_is_the_smallest_that_is_kept_with_95_percent(epsilon: str, rows: int) -> None:
+    noise = Tulap(Fraction(epsilon), rows)
+    steps = round(OddShare(noise, 10_000).margin * 10_000)
+
+    def outside(most: float) -> float:
+        return 1.0 if most < 0 else 2 * float(noise.sf(most))
+
+    assert outside(steps) <= 0.05 < outside(steps - 1)
+    assert OddShare(noise, 1).margin <= 1
+
+
+def frame() -> pd.DataFrame:
+    rng = np.random.default_rng(3)
+    values = np.where(rng.random(120) < 0.3, math.nan, rng.normal(0, 1, 120))
+    return pd.DataFrame({"x": values, "who": rng.integers(0, 30, 120)})
+
+
+@pytest.mark.parametrize("form", ["frame", "parquet", "csv", "feather", "duckdb"])
+def test_total_and_count_are_those_of_the_records(form: str, tmp_path: Path, test: pt.PrivateTest) -> None:
+    data, source = frame(), tmp_path / f"a.{form}"
+    match form:
+        case "frame":
+            source = data  # type: ignore[assignment]
+        case "parquet":
+            data.to_parquet(source)
+        case "csv":
+            data.to_csv(source, index=False)
+        case "feather":
+            data.to_feather(source)
+        case "duckdb":
+            duckdb = pytest.importorskip("duckdb")
+            source = duckdb.connect().from_df(data)
+    records = open_source(source, column="x")
+    tallied = Tallied(records)
+    tallied.check(test.score)
+    assert tallied.count() == 120
+    assert tallied.total(test.score) == open_source(data, column="x").total(test.score)
+    assert tallied.odd(test.score) == int(data["x"].isna().sum())
+    units = Tallied(open_source(source, column="x", unit="who", max_rows_per_unit=2))
+    units.check(test.score)
+    kept = int(data.groupby("who").size().clip(upper=2).sum())
+    assert units.count() == kept
+    assert units.total(test.score) == open_source(data, column="x", unit="who", max_rows_per_unit=2).total(test.score)
+    assert 0 < units.odd(test.score) < kept
+
+
+def test_a_file_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from privatest.engines import csv_files
+
+    frame().to_csv(tmp_path / "a.csv", index=False)
+    readings: list[int] = []
+    plain = csv_files._quick
+    monkeypatch.setattr(csv_files, "_quick", lambda *words: [readings.append(1), plain(*words)][1])
+    monkeypatch.setattr(csv_files, "HELD", 0)
+    test = pt.design(*NORMAL, epsilon=1, n=120)
+    test.run(tmp_path / "a.csv", column="x", odd_epsilon=0.5)
+    assert len(readings) == 1
+
+
+def test_where_n_is_not_public_the_share_is_of_the_expected_number() -> None:
+    test = pt.design(*NORMAL, epsilon=1, n=N, neighbours="add-remove")
+    found = test.run(np.full(N // 2, math.nan), odd_epsilon=2)
+    assert abs(found.odd_share - 0.5) < 0.1  # type: ignore[operator]
+    assert found.epsilon == 3
