@@ -32,6 +32,7 @@ NUMBER = Kind("a number", "NUMBER")
 SECONDS = Kind("a number", "SECONDS")
 COUNT = Kind("a whole number", "COUNT")
 COUNTS = Kind("whole numbers", "COUNTS")
+RANGE = Kind("two numbers")
 PORT = Kind("a whole number", "NUMBER")
 CLAMP = Kind("a clamp", "CLAMP")
 NAME = Kind("text", "NAME")
@@ -109,6 +110,12 @@ QUESTIONS = {
     ),
     "/theory": Question("sample_complexity", "null alternative epsilons", "The theorem at several epsilons."),
     "/power": Question("power_curve", f"{_PAIR} n", "Error rates at several n."),
+    "/along": Question(
+        "design",
+        f"{_PAIR} n family between",
+        'How probably a test on n records says "alternative" if they come from ``family``, along the parameter that is '
+        "a question mark in it, ``between`` two numbers.",
+    ),
     "/compare": Question("compare", _PAIR, "All tests side by side."),
     "/run/test": Question(
         "design",
@@ -132,7 +139,7 @@ QUESTIONS = {
     ),
 }
 
-_FOR_PLANS = "/look /design /size /power /compare"
+_FOR_PLANS = "/look /design /size /power /along /compare"
 _ON_DATA = "/run/test /run/change"
 _IN_STUDIO = f"{_FOR_PLANS} {_ON_DATA} /monitors"
 _PAIRED = f"plan compare curve check test detect monitor {_IN_STUDIO} /theory"
@@ -158,7 +165,7 @@ OPTIONS = (
     ),
     Option("epsilons", LOSSES, RULE, "Privacy losses.", "/theory"),
     Option("distance", NUMBER, RULE, "Total variation from the null, where Q is unknown.", "detect monitor fit"),
-    Option("n", COUNT, RULE, "Number of records, which is public.", "plan check test /design /run/test"),
+    Option("n", COUNT, RULE, "Number of records, which is public.", "plan check test /design /along /run/test"),
     Option("n", COUNTS, RULE, "Numbers of records, such as 50,100,200.", "curve /power"),
     Option("advantage", SHARE, RULE, "Aim: 1 - alpha - beta; 2/3 if nothing is said.", "plan compare /size /compare"),
     Option(
@@ -166,7 +173,7 @@ OPTIONS = (
         SHARE,
         RULE,
         "Type I error: saying alternative under the null.",
-        "plan curve test fit /design /size /power /run/test",
+        "plan curve test fit /design /size /power /along /run/test",
     ),
     Option("beta", SHARE, RULE, "Type II error: saying null under the alternative.", "plan fit /size"),
     Option(
@@ -186,7 +193,7 @@ OPTIONS = (
         NAME,
         RULE,
         "What privacy hides: replace (a record, the default) or add-remove.",
-        "plan curve test /design /size /power /run/test",
+        "plan curve test /design /size /power /along /run/test",
         default="replace",
         choices=("replace", "add-remove"),
     ),
@@ -256,6 +263,8 @@ OPTIONS = (
         "Seconds to wait for a ledger that others hold; 30.",
         f"{_RUNS} monitor grant show verify",
     ),
+    Option("family", TEXT, MANNER, 'Where records come from, with one "?", as in "normal(mean=?, sd=1)".', "/along"),
+    Option("between", RANGE, MANNER, 'The least and the largest value of the "?".', "/along"),
     Option("document", SWITCH, MANNER, "The whole test as JSON, too.", "/design"),
     Option("bound", SWITCH, MANNER, "The number that no private test can do without, too.", "/size"),
     Option("rotated", SWITCH, MANNER, "A file that takes the place of this one holds new records.", "/monitors"),

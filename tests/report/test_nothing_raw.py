@@ -47,6 +47,10 @@ def outcomes() -> list[tuple[str, Any, Any, list[float]]]:
     total = engines.total(test.score, data)
     raw = [float(total), float(test.score.value(total, N))]
     found.append(("test", test, test.run(data, rng=np.random.default_rng(3)), raw))
+    two = pt.design(pt.near(NULL, 0.01), pt.any_of("normal(mean<=-1, sd=1)", "normal(mean>=1, sd=1)"), epsilon=1, n=N)
+    total = engines.total(two.score, data)
+    raw = [float(total), float(two.score.value(total, N))]
+    found.append(("test", two, two.run(data, rng=np.random.default_rng(3)), raw))
     plan = pt.design_change(NULL, ALTERNATIVE, epsilon=1, false_alarm=0.05)
     stream = np.tile(data, 4)
     score: Any = plan._design.detector.score

@@ -246,6 +246,51 @@ def test_a_question_alone_makes_a_page() -> None:
     assert "no guarantee to state" in page.text
 
 
+TWO = pt.any_of("normal(mean<=-1, sd=1)", "normal(mean>=1, sd=1)")
+
+
+def test_a_report_of_sets_names_the_worst_members_and_what_the_data_fit() -> None:
+    P, Q = pt.near("normal(0, sd in [0.9, 1.1])", 0.01), "normal(1, sd in [0.9, 1.1])"
+    test = pt.design(P, Q, epsilon=1, n=400)
+    release = test.run(np.random.default_rng(2).normal(0.5, 1, 400))
+    asked = {"null": P, "alternative": Q, "epsilon": 1, "n": 400}
+    page = pages.read(report.render(question=asked, design=test, result=release, kind="test"))
+    answer = next(p for p in page.of("p") if p.attributes.get("class") == "answer").text
+    assert answer.startswith("The data fit neither P nor Q")
+    for words in (
+        "near(normal(mean=0, sd in [0.9, 1.1]), 0.01)",
+        "neither",
+        "the largest of all members",
+        test.worst_null,
+        test.worst_alternative,
+    ):
+        assert words in page.text, words
+    again = page.of("pre")[0].text
+    assert "near(normal(mean=0, sd in [0.9, 1.1]), 0.01)" in again
+    said = [image.attributes["alt"] for image in page.of("img")]
+    assert len(said) == 2
+    assert "the members that are hardest to tell apart" in said[1]
+
+
+def test_a_report_of_a_two_sided_test_has_both_thresholds() -> None:
+    test = pt.design("normal(0, 1)", TWO, epsilon=1, n=30, alpha=0.05)
+    release = test.run(np.random.default_rng(2).normal(0, 1, 30))
+    asked = {"null": "normal(0, 1)", "alternative": TWO, "epsilon": 1, "n": 30, "alpha": 0.05}
+    page = pages.read(report.render(question=asked, design=test, result=release, kind="test"))
+    low, high = test.thresholds
+    assert f"{low:.6g}" in page.text
+    assert f"{high:.6g}" in page.text
+    assert "says null between them" in page.text
+    namespace: dict[str, Any] = {}
+    exec(page.of("pre")[0].text.rpartition("\n")[0], namespace)
+    assert namespace["test"] == test, "asked again, it is the same test"
+
+
+def test_a_set_that_is_none_is_refused_without_its_value() -> None:
+    with pytest.raises(InvalidInput, match=r"question\['null'\] of type list is no distribution, and no set of them"):
+        report.render(question={"null": [3.25, 4.5], "epsilon": 1}, kind="plan")
+
+
 def test_the_date_is_given_in_utc() -> None:
     text = report.render(question={}, date=datetime(2031, 5, 6, 7, 8, tzinfo=UTC))
     assert "2031-05-06 07:08 UTC" in text

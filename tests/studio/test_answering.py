@@ -152,7 +152,8 @@ CASES: list[tuple[str, str, float, int]] = [
 def test_the_bars_are_the_exact_law(P: str, Q: str, epsilon: float, n: int, neighbours: str) -> None:
     test = pt.design(P, Q, epsilon=epsilon, n=n, neighbours=neighbours)
     found = statistic_law(test)
-    width = found["width"]
+    width = found["edges"][1] - found["edges"][0]
+    assert found["above"] is found["upper"] is None
     for side, total in (("null", test.null_total), ("alternative", test.alternative_total)):
         bars = np.array(found[side]) * width
         below = bars[: found["decided"]].sum()
@@ -168,7 +169,112 @@ def test_the_bars_are_the_exact_law(P: str, Q: str, epsilon: float, n: int, neig
 
 def edge(test: Any, found: dict[str, Any], index: int) -> Fraction:
     """Between the last value below the bar and its first one."""
-    centre = Fraction(found["statistic"][0]) + Fraction(found["width"]) * (index - Fraction(1, 2))
+    end = Fraction(found["edges"][index])
     if test.neighbours == "add-remove":
-        return centre * test.scale / test.score.step
-    return test.score.lattice_threshold(centre, test.n)
+        return end * test.scale / test.score.step
+    return test.score.lattice_threshold(end, test.n)
+
+
+SETS: list[tuple[str, str]] = [
+    ("normal(mean<=0, sd=1)", "normal(mean>=1, sd=1)"),
+    ("near(poisson(3), 0.02)", "contaminated(poisson(6), 0.02)"),
+    ("median(5)", "median_above(5, share=0.7)"),
+    ("bernoulli(0.3)", "any_of(bernoulli(p<=0.1), bernoulli(p>=0.6))"),
+]
+
+
+@pytest.mark.parametrize(("P", "Q"), SETS)
+def test_every_planning_question_takes_sets(studio: Any, P: str, Q: str) -> None:
+    asked: dict[str, Any] = {"null": P, "alternative": Q, "epsilon": 1.0}
+    test = pt.design(P, Q, epsilon=1, n=30)
+    design = studio.post("/api/design", **asked, n=30).json()["design"]
+    assert (design["alpha"], design["beta"]) == pytest.approx((test.alpha, test.beta), rel=1e-9)
+    assert (design["worst_null"], design["worst_alternative"]) == (test.worst_null, test.worst_alternative)
+    assert studio.post("/api/size", **asked, bound=True).json() == {
+        "epsilon": 1.0,
+        "n": pt.sample_size(P, Q, epsilon=1),
+        "lower_bound": pt.lower_bound(P, Q, epsilon=1),
+    }
+    split = pt.decompose(P, Q, epsilon=1)
+    looked = studio.post("/api/look", **asked).json()
+    assert looked["decomposition"]["tau"] == split.tau
+    assert looked["members"]["null"] == split.pair.null.describe()
+    theory = studio.post("/api/theory", null=P, alternative=Q, epsilons=[1.0]).json()["complexity"]
+    assert theory[0]["value"] == pt.sample_complexity(P, Q, epsilon=1).value
+    assert studio.post("/api/power", **asked, n=[10, 20]).json()["n"] == [10, 20]
+    assert "tight" in [row["test"] for row in studio.post("/api/compare", **asked).json()["rows"]]
+
+
+@pytest.mark.parametrize(
+    ("P", "Q", "said"),
+    [
+        ("normal(mean<=0, sd=1)", "normal(mean>=-1, sd=1)", "overlap"),
+        ("bernoulli(p in [0.4, 0.2])", "bernoulli(0.5)", "must start below its end"),
+        ("near(normal(0, 1), 0.2)", "near(normal(1, 1), 0.2)", "overlap"),
+        ("any_of(normal(-1, 1), normal(1, 1))", "normal(0, 1)", "Exchange them"),
+    ],
+)
+def test_sets_that_cannot_be_told_apart_are_a_sentence(studio: Any, P: str, Q: str, said: str) -> None:
+    more = {"look": {}, "design": {"n": 20}, "size": {"bound": True}, "power": {"n": [20]}, "compare": {}}
+    for request, rest in more.items():
+        answer = studio.post(f"/api/{request}", null=P, alternative=Q, epsilon=1.0, **rest)
+        if request == "look" and said == "Exchange them":
+            assert answer.status_code == 200  # a picture of two members, whichever is the null
+            continue
+        assert (answer.status_code, set(answer.json())) == (422, {"error"}), (request, answer.text)
+        assert said in answer.json()["error"], request
+
+
+def test_both_ends_of_a_two_sided_law_are_marked(studio: Any) -> None:
+    P, Q = "bernoulli(0.3)", "any_of(bernoulli(p<=0.1), bernoulli(p>=0.6))"
+    law = studio.post("/api/design", null=P, alternative=Q, epsilon=0.7, n=60, alpha=0.1).json()["law"]
+    test = pt.design(P, Q, epsilon=0.7, n=60, alpha=0.1)
+    widths, (low, high) = np.diff(law["edges"]), (law["decided"], law["upper"])
+    for side, error in (
+        ("null", lambda bars: test.alpha - bars[:low].sum() - bars[high:].sum()),
+        ("alternative", lambda bars: test.power("bernoulli(0.1)") - bars[:low].sum() - bars[high:].sum()),
+        ("above", lambda bars: test.power("bernoulli(0.6)") - bars[:low].sum() - bars[high:].sum()),
+    ):
+        bars = np.array(law[side]) * widths
+        assert bars.sum() == pytest.approx(1, abs=2e-3)
+        assert error(bars) == pytest.approx(0, abs=1e-3)
+    for index, threshold in zip((low, high), test.thresholds, strict=True):
+        assert law["edges"][index] == pytest.approx(threshold, abs=1.01 * widths.max())
+
+
+def test_the_bars_of_wide_two_sided_sums_end_at_both_thresholds() -> None:
+    test = pt.design("bernoulli(0.3)", "any_of(bernoulli(0.27), bernoulli(0.33))", epsilon=0.5, n=5000, alpha=0.05)
+    law = statistic_law(test)
+    widths = np.diff(law["edges"])
+    assert len(set(np.round(widths, 6))) == 2, "the bars between the thresholds leave a narrower one"
+    assert len(widths) <= 330
+    bars = np.array(law["null"]) * widths
+    assert bars[: law["decided"]].sum() + bars[law["upper"] :].sum() == pytest.approx(test.alpha, abs=1e-3)
+
+
+def test_power_along_a_parameter_is_the_tests(studio: Any) -> None:
+    asked: dict[str, Any] = {"null": "bernoulli(0.4)", "alternative": "bernoulli(0.6)", "epsilon": 1.0, "n": 40}
+    found = studio.post("/api/along", **asked, family="bernoulli(p=?)", between=[0.1, 0.9]).json()
+    test = pt.design("bernoulli(0.4)", "bernoulli(0.6)", epsilon=1, n=40)
+    assert found["values"][0] == 0.1
+    assert found["values"][-1] == 0.9
+    assert found["power"] == pytest.approx(test.power_along("bernoulli(p=?)", found["values"]).tolist(), abs=1e-12)
+    assert found["power"][0] < found["alpha"] < 1 - found["beta"] < found["power"][-1]
+
+
+@pytest.mark.parametrize(
+    ("family", "between", "said"),
+    [
+        ("bernoulli(0.4)", [0.1, 0.9], "question mark"),
+        ("bernoulli(p=?)", [0.9, 0.1], "between"),
+        ("bernoulli(p=?)", [0.1], "between"),
+        ("bernoulli(p=?)", [0.1, 1.7], "must be"),
+        ("nonsense(?)", [0.1, 0.7], "nonsense"),
+        ("normal(mean<=?, sd=1)", [0.1, 0.7], "set of distributions"),
+    ],
+)
+def test_a_family_that_cannot_be_drawn_is_a_sentence(studio: Any, family: str, between: Any, said: str) -> None:
+    asked: dict[str, Any] = {"null": "bernoulli(0.4)", "alternative": "bernoulli(0.6)", "epsilon": 1.0, "n": 40}
+    answer = studio.post("/api/along", **asked, family=family, between=between)
+    assert (answer.status_code, set(answer.json())) == (422, {"error"})
+    assert said in answer.json()["error"]

@@ -416,3 +416,40 @@ def test_a_label_that_is_markup_stays_text(watched: Watched) -> None:
     assert page.title() == "privatest studio"
     assert page.query_selector("img[src=x]") is None
     watched.complaints.clear()
+
+
+SHIFTED = "#kind=written&epsilon=1&n=60&goal=errors&alpha=0.1&beta=0.2&null=bernoulli(0.3)"
+
+
+def test_a_two_sided_question_shows_both_thresholds_and_its_power(watched: Watched) -> None:
+    page = watched.open(f"{SHIFTED}&alternative=any_of(bernoulli(p<%3D0.1), bernoulli(p>%3D0.6))")
+    until(page, "document.querySelector('#chart-law').dataset.thresholds === '2'")
+    assert "outside the thresholds" in page.get_attribute("#chart-law", "aria-label")
+    until(page, "document.querySelector('#densities-note').textContent.includes('hardest to tell apart')")
+    assert "the largest over the sets" in page.inner_text("#fact-errors-note")
+    page.fill("#along-family", "bernoulli(p=?)")
+    until(page, "document.querySelector('#along-note').textContent.includes('between which')")
+    page.fill("#along-from", "0.05")
+    page.fill("#along-to", "0.8")
+    until(page, "document.querySelector('#chart-along').dataset.points === '31'", 120)
+    Q = pt.any_of("bernoulli(p<=0.1)", "bernoulli(p>=0.6)")
+    test = pt.design("bernoulli(0.3)", Q, epsilon=1, n=60, alpha=0.1)
+    drawn = page.evaluate("document.querySelector('#chart-along').data[0].y")
+    assert drawn[0] == pytest.approx(test.power("bernoulli(0.05)"), abs=1e-9)
+    assert "family=" in page.evaluate("location.hash")
+    page.fill("#along-family", "bernoulli(0.4)")
+    until(page, "document.querySelector('#along-note').textContent.includes('question mark')")
+    watched.complaints = [each for each in watched.complaints if "422" not in each]  # the refusal was asked for
+
+
+def test_data_that_fit_neither_are_a_headline(watched: Watched) -> None:
+    tosses = [1] * 200 + [0] * 200  # halfway between 0.2 and 0.8
+    (watched.served.studio.folder / "halfway.csv").write_text("toss\n" + "".join(f"{toss}\n" for toss in tosses))
+    page = watched.open("#tab=run&kind=bernoulli&null=0.2&alternative=0.8&epsilon=1")
+    page.fill("#run-path", "halfway.csv")
+    page.fill("#run-column", "toss")
+    page.fill("#run-dataset", "claims")
+    page.click("#run-button")
+    until(page, "document.querySelector('#release .decision') !== null")
+    assert page.inner_text("#release .decision").startswith("The data fit neither P nor Q")
+    until(page, "document.querySelector('#chart-release').dataset.fits === 'neither'")

@@ -441,3 +441,32 @@ def test_an_upload_of_another_kind_is_refused(studio: Any, name: str) -> None:
 
 def test_an_empty_upload_is_refused(studio: Any) -> None:
     assert studio.client.post("/api/upload", params={"name": "a.csv"}, content=b"").status_code == 422
+
+
+def test_a_run_takes_sets_and_says_when_the_data_fit_neither(fresh: Any) -> None:
+    rng = np.random.default_rng(6)
+    halfway = "".join(f"{value:.6f}\n" for value in rng.normal(0.5, 1, 400))
+    (fresh.folder / "halfway.csv").write_text("x\n" + halfway)
+    asked = {
+        "null": "normal(mean<=0, sd=1)",
+        "alternative": "normal(mean>=1, sd=1)",
+        "epsilon": 1.0,
+        "source": {"path": "halfway.csv"},
+        "column": "x",
+        "dataset": "claims",
+        "request": "sets",
+    }
+    answer = fresh.post("/api/run/test", **asked)
+    assert answer.status_code == 200, answer.text
+    found = answer.json()
+    assert found["release"]["fits"] == "neither"  # ten standard deviations from either
+    assert found["sentence"].startswith("The data fit neither P nor Q")
+    assert ["fits", "neither"] in [fact[:2] for fact in found["facts"]]
+    assert found["design"]["worst_null"] == "normal(0, 1)"
+    two = {**asked, "null": "normal(0, 1)", "alternative": "any_of(normal(-1, 1), normal(1, 1))", "request": "two"}
+    found = fresh.post("/api/run/test", **two).json()
+    assert len(found["design"]["thresholds"]) == 2
+    overlapping = {**asked, "alternative": "normal(mean>=-1, sd=1)", "request": "none"}
+    refused = fresh.post("/api/run/test", **overlapping)
+    assert (refused.status_code, "overlap" in refused.text) == (422, True)
+    assert fresh.ledger.spent("claims") == 2

@@ -27,7 +27,7 @@ from privatest.changepoint import ChangePlan, ChangePoint
 from privatest.decision import PrivateTest, Release
 from privatest.errors import InvalidInput, MissingExtra, PrivatestError, shown
 from privatest.fit import FitRelease, FitTest
-from privatest.hypotheses import as_distribution
+from privatest.hypotheses.convert import as_hypothesis
 from privatest.pictures import png
 from privatest.power import Comparison, Plan, PowerCurve
 from privatest.theory import Decomposition, SampleComplexity, decompose
@@ -61,9 +61,11 @@ def _law(name: str, value: Any) -> str:
     if isinstance(value, str):
         return value[:LONGEST]
     try:
-        law = as_distribution(value, name)
+        law = as_hypothesis(value, name)
     except PrivatestError:  # its message may quote a number, which might be a record's
-        raise InvalidInput(f"question[{name!r}] of type {type(value).__name__} is no distribution.") from None
+        raise InvalidInput(
+            f"question[{name!r}] of type {type(value).__name__} is no distribution, and no set of them."
+        ) from None
     spec = law.spec
     return str(spec if spec is not None and len(spec) <= LONGEST else law.describe())
 
@@ -403,6 +405,8 @@ def _pictures(asked: dict[str, Any], parts: list[Any], main: Any, result: Any) -
             yield f"<p>The pictures are missing. {markup.escape(error)}</p>"
             return
         about = (type(drawn).plot.__doc__ or "").partition("\n")[0]  # what the picture shows
+        if isinstance(drawn, Decomposition) and getattr(main, "worst_members", None) is not None:
+            about += " Of the sets, the members that are hardest to tell apart."
         shown = markup.escape(f"{drawn.title}. {about}")
         yield f'<figure><img src="data:image/png;base64,{encoded}" alt="{shown}">'
         yield f"<figcaption>{shown}</figcaption></figure>"

@@ -7,6 +7,7 @@ public.
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 from collections.abc import Callable
@@ -27,6 +28,8 @@ Law = str | dict[str, float]
 
 MOST_LABELS = 1000
 POINTS = 241
+ALONG = 31
+"""Points of a picture along a parameter."""
 MOST_BARS = 200
 OUTSIDE = 0.002
 """Probability that may lie beyond either end of the picture."""
@@ -76,6 +79,8 @@ TYPES: dict[questions.Kind, Any] = {
     questions.SPAN: Annotated[float, Field(ge=1, le=1e12, allow_inf_nan=False)],
     questions.COUNT: Count,
     questions.COUNTS: Annotated[list[Count], Field(min_length=1, max_length=8)],
+    questions.RANGE: Annotated[list[Finite], Field(min_length=2, max_length=2)],
+    questions.TEXT: LawText,
     questions.NAME: Annotated[str, Field(min_length=1, max_length=200)],
     questions.FILE: PathText,
     questions.PLACE: _Source,
@@ -119,9 +124,13 @@ def _whole(label: str) -> bool:
 
 
 def look(**asked: Any) -> Json:
-    """The decomposition and the curves of the paper's first figure. Nothing else: sliders wait for it."""
+    """The decomposition and the curves of the paper's first figure. Nothing else: sliders wait for it.
+
+    Of sets of distributions, those of the two members that are hardest to tell apart, which are named.
+    """
     split = pt.decompose(**arguments("/look", asked, questions.RULE))
     return {
+        "members": {"null": split.pair.null.describe(), "alternative": split.pair.alternative.describe()},
         "decomposition": split.to_dict(),
         "excess": {
             "null": split.pair.hockey_stick(split.epsilon),
@@ -165,6 +174,17 @@ def theory(epsilons: list[float], **asked: Any) -> Json:
 def power(**asked: Any) -> Json:
     """Exact error rates at several n."""
     return pt.power_curve(**arguments("/power", asked, questions.RULE)).to_dict()
+
+
+def along(family: str, between: list[float], **asked: Any) -> Json:
+    """How probably the test says "alternative" along a parameter of the family that the records come from."""
+    low, high = between
+    if not low < high:
+        raise pt.errors.InvalidInput(f"between={between} must be two numbers, the first below the second.")
+    test = pt.design(**arguments("/along", asked, questions.RULE))
+    values = np.linspace(low, high, ALONG).tolist()
+    power = test.power_along(family, values).tolist()
+    return {"family": family, "values": values, "power": power, "alpha": test.alpha, "beta": test.beta, "n": test.n}
 
 
 def compare(**asked: Any) -> Json:
@@ -256,39 +276,46 @@ def _finite(values: vectors.Floats) -> list[float | None]:
 
 
 def statistic_law(test: pt.PrivateTest) -> dict[str, Any]:
-    """Centres of the bars in nats, and the probability density of the statistic there under P and under Q.
+    """Bars: their edges and centres in nats, and the probability density of the statistic there under P and under Q.
 
-    ``width`` is that of a bar, and the first ``decided`` bars are the ones at which the test decides "alternative".
+    The test decides "alternative" at the first ``decided`` bars. A two-sided one also does so from the bar ``upper`` on
+    (None, if there is no such test), and ``above`` is the law under the part of Q that lies there.
     """
     score, n = test.score, test.n
     support = (test.scale * score.support - test.shift).astype(np.float64)
-    laws = [score.null_law / score.null_law.sum(), score.alternative_law / score.alternative_law.sum()]
+    laws = [law / law.sum() for law in (score.null_law, score.alternative_law, *score.upper_laws[:1])]
     means = [n * float(law @ support) for law in laws]
     spreads = [
         math.sqrt(max(n * float(law @ (support - mean / n) ** 2), 0.0)) for law, mean in zip(laws, means, strict=True)
     ]
     noise = NEGLIGIBLE / test.noise.decay_rate + test.sensitivity / 2
+    cutoffs = [test.cutoff] if test.upper is None else [test.cutoff, test.upper]
     low = min(mean - DEVIATIONS * spread for mean, spread in zip(means, spreads, strict=True)) - noise
     high = max(mean + DEVIATIONS * spread for mean, spread in zip(means, spreads, strict=True)) + noise
-    low, high = min(low, float(test.cutoff)), max(high, float(test.cutoff))
+    low, high = min(low, float(cutoffs[0])), max(high, float(cutoffs[-1]))
     step = max(1, math.ceil((high - low) / (BARS - 1)))
     half = test.noise.offset
-    # T is a whole number plus half. One edge is the threshold, so that the bars left of it add up to alpha.
-    decided = math.floor(test.cutoff - half) + 1
-    first = decided - step * math.ceil((decided - low) / step)
-    edges = [first + step * k for k in range(BARS + 1)]
+    # T is a whole number plus half. Thresholds are edges, so that the bars beyond them add up to alpha.
+    inner = [math.floor(cutoff - half) + 1 for cutoff in cutoffs]
+    first = inner[0] - step * math.ceil((inner[0] - low) / step)
+    last = first + step * BARS if test.upper is None else inner[-1] + step * math.ceil((high - inner[-1]) / step) + step
+    edges = sorted({*range(first, inner[-1], step), *range(inner[-1], last + 1, step)})
     unit = float(score.step / test.scale)
     start = 0.0 if test.neighbours == "add-remove" else float(score.value(Fraction(n * test.shift, test.scale), n))
-    centres = [(edge + (step - 1) / 2 + float(half)) * unit + start for edge in edges[:-1]]
     # Edges between two values of T.
-    drawn = [bars / (step * unit) for bars in test.masses([edge + half - Fraction(1, 2) for edge in edges])]
+    ends = [(edge - 0.5 + float(half)) * unit + start for edge in edges]
+    drawn = [bars / np.diff(ends) for bars in test.masses([edge + half - Fraction(1, 2) for edge in edges])]
     return {
-        "statistic": [float(f"{centre:.9g}") for centre in centres],
+        "edges": [float(f"{end:.9g}") for end in ends],
+        "statistic": [float(f"{(a + b) / 2:.9g}") for a, b in itertools.pairwise(ends)],
         "null": _finite(drawn[0]),
         "alternative": _finite(drawn[1]),
-        "width": step * unit,
-        "decided": (decided - first) // step,
+        "above": _finite(drawn[2]) if test.upper is not None else None,
+        "decided": edges.index(inner[0]),
+        "upper": edges.index(inner[-1]) if test.upper is not None else None,
     }
 
 
-JOBS: dict[str, Callable[..., Json]] = {job.__name__: job for job in (look, design, size, theory, power, compare)}
+JOBS: dict[str, Callable[..., Json]] = {
+    job.__name__: job for job in (look, design, size, theory, power, along, compare)
+}

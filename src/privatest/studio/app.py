@@ -227,6 +227,8 @@ def _add_planning(app: FastAPI, lanes: dict[str, Lane]) -> None:
     def lane_of(job: str, asked: Json) -> str:
         if job == "size":
             return "sizes" if asked["bound"] else "needed"
+        if job == "along":
+            return "sizes"
         if job == "theory":
             return "needed" if len(asked["epsilons"]) == 1 else "sizes"
         return job if job in lanes else "tables"
@@ -244,6 +246,7 @@ def _add_planning(app: FastAPI, lanes: dict[str, Lane]) -> None:
         "size": "Records that a goal needs, and how many no private test can do without",
         "theory": "The theorem at several epsilons",
         "power": "Exact error rates at several n",
+        "along": 'How probably a test says "alternative", along a parameter of what the records come from',
         "compare": "Every test side by side",
     }.items():
         _add_question(app, f"/{job}", summary, ask(job))

@@ -25,7 +25,8 @@ import numpy as np
 
 from privatest import _validate
 from privatest.errors import InvalidInput
-from privatest.hypotheses import DiscretePair, Pair, make_pair
+from privatest.hypotheses import DiscretePair, Pair
+from privatest.hypotheses.question import hardest_pair
 from privatest.markup import Fact, Told
 from privatest.rational import Number
 from privatest.theory.decomposition import Decomposition, decompose_pair
@@ -147,14 +148,14 @@ class SampleComplexity(Told):
 
 
 def sample_complexity(null: Any, alternative: Any, *, epsilon: Number) -> SampleComplexity:
-    """What the theorem says about P against Q at privacy epsilon.
+    """What the theorem says about P against Q at privacy epsilon; of sets, about their hardest members.
 
     >>> found = sample_complexity("bernoulli(0)", "bernoulli(0.1)", epsilon=0.5)
     >>> round(found.value, 9), found.regime, round(found.by_advantage, 6)
     (20.0, 'tails', 160.832467)
     """
     level = float(_validate.positive(epsilon=epsilon, remedy="Typical values lie between 0.1 and 2."))
-    pair = make_pair(null, alternative)
+    pair = hardest_pair(null, alternative)
     split = decompose_pair(pair, level)
     tails = level * split.tau
     core = pair.clamped_hellinger(*split.clamp) if split.core_mass > 0 else 0.0

@@ -22,9 +22,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from privatest import _validate
-from privatest.hypotheses import ContinuousPair, DiscretePair, Pair, make_pair
+from privatest.hypotheses import ContinuousPair, DiscretePair, Pair
 from privatest.hypotheses.continuous_pair import ClampedPair
 from privatest.hypotheses.mixture import Piece, Splice
+from privatest.hypotheses.question import hardest_pair
 from privatest.markup import Fact, Told
 from privatest.rational import Number
 
@@ -192,14 +193,14 @@ class Decomposition(Told):
 
 
 def decompose(null: Any, alternative: Any, *, epsilon: Number) -> Decomposition:
-    """The decomposition of P and Q at privacy ``epsilon``.
+    """The decomposition of P and Q at privacy ``epsilon``; of sets, of their hardest members.
 
     >>> split = decompose("bernoulli(0.05)", "bernoulli(0.1)", epsilon=0.5)
     >>> round(split.tau, 6), round(split.epsilon_prime, 6), split.swapped
     (0.017564, 0.035406, True)
     """
     level = float(_validate.positive("It is the privacy loss that is allowed.", epsilon=epsilon))
-    return decompose_pair(make_pair(null, alternative), level)
+    return decompose_pair(hardest_pair(null, alternative), level)
 
 
 def decompose_pair(pair: Pair, epsilon: float) -> Decomposition:

@@ -111,37 +111,70 @@ export function drawDensities(found) {
 }
 
 export function lawTraces(found, c) {
-  const { statistic: x, null: p, alternative: q, decided } = found.law;
+  const { statistic: x, null: p, alternative: q, above, decided, upper } = found.law;
   const line = (y, name, colour, dash) => ({ x, y, name, mode: "lines", line: { color: colour, width: 2.2, dash, shape: "hvh" }, hovertemplate: "%{y:.3g}" });
-  const part = (y, from, to, name, colour) => ({
-    x: x.slice(from, to), y: y.slice(from, to), name, mode: "lines", line: { width: 0, shape: "hvh" }, fill: "tozeroy", fillcolor: faded(colour, 0.35), hoverinfo: "skip",
+  const part = (y, from, to, name, colour, more = {}) => ({
+    x: x.slice(from, to), y: y.slice(from, to), name, mode: "lines", line: { width: 0, shape: "hvh" }, fill: "tozeroy", fillcolor: faded(colour, 0.35), hoverinfo: "skip", ...more,
   });
-  return [
-    part(p, 0, decided, `α ${short(found.design.alpha)}`, c.null),
-    part(q, decided, x.length, `β ${short(found.design.beta)}`, c.alternative),
+  const alpha = `α ${short(found.design.alpha)}`;
+  const beta = `β ${short(found.design.beta)}`;
+  const traces = [
+    part(p, 0, decided, alpha, c.null),
+    part(q, decided, x.length, beta, c.alternative),
     line(p, "under P", c.null, "solid"),
     line(q, "under Q", c.alternative, "dash"),
   ];
+  if (above === null) return traces;
+  // Two-sided: "alternative" beyond either threshold, and Q has a part on either side.
+  const same = { showlegend: false };
+  return [
+    ...traces,
+    part(p, upper, x.length, alpha, c.null, same),
+    part(above, 0, upper, beta, c.alternative, same),
+    line(above, "under Q, above", c.alternative, "dot"),
+  ];
 }
 
-export function drawLaw(found, id = "chart-law", statistic = null) {
+export function drawLaw(found, id = "chart-law", release = null) {
   const c = colours();
-  const { threshold, n, epsilon } = found.design;
+  const { n, epsilon } = found.design;
+  const thresholds = found.design.thresholds || [found.design.threshold];
   const line = (x, colour, dash) => ({ type: "line", x0: x, x1: x, yref: "paper", y0: 0, y1: 1, line: { color: colour, width: 1.6, dash } });
   const note = (x, text, y, colour) => ({ x, y, yref: "paper", text, showarrow: false, xanchor: "left", xshift: 5, bgcolor: c.card, font: { size: 11, color: colour } });
-  const shapes = [line(threshold, c.ink, "dash")];
-  const annotations = [note(threshold, `threshold ${short(threshold)}`, 0.98, c.ink)];
-  if (statistic !== null) {
-    shapes.push(line(statistic, c.third, "solid"));
-    annotations.push(note(statistic, `released ${short(statistic)}`, 0.84, c.third));
+  const shapes = thresholds.map((each) => line(each, c.ink, "dash"));
+  const annotations = thresholds.map((each) => note(each, `threshold ${short(each)}`, 0.98, c.ink));
+  if (thresholds.length > 1) Object.assign(annotations[0], { xanchor: "right", xshift: -5 });
+  const neither = release !== null && release.fits === "neither";
+  if (release !== null && release.statistic !== null) {
+    shapes.push(line(release.statistic, c.third, "solid"));
+    annotations.push(note(release.statistic, `released ${short(release.statistic)}${neither ? ": fits neither P nor Q" : ""}`, 0.84, c.third));
   }
+  const laws = [found.law.null, found.law.alternative, found.law.above || []];
   const made = layout(c, {
     shapes, annotations,
     xaxis: { title: { text: "noisy sum of clamped log ratios, in nats" } },
-    yaxis: { title: { text: "probability density" }, range: [0, 1.2 * Math.max(...found.law.null, ...found.law.alternative)], nticks: 6 },
+    yaxis: { title: { text: "probability density" }, range: [0, 1.2 * Math.max(...laws.flat())], nticks: 6 },
   });
-  const said = `Law of the noisy statistic on ${n} records. Alternative below the threshold ${short(threshold)}. Type I error ${short(found.design.alpha)}, type II error ${short(found.design.beta)}.`;
-  return show(id, lawTraces(found, c), made, said, { epsilon: String(epsilon), n: String(n) });
+  const where = thresholds.length > 1 ? `outside the thresholds ${thresholds.map((each) => short(each)).join(" and ")}` : `below the threshold ${short(thresholds[0])}`;
+  const said = `Law of the noisy statistic on ${n} records. Alternative ${where}. Type I error ${short(found.design.alpha)}, type II error ${short(found.design.beta)}.${neither ? " The released statistic fits neither P nor Q." : ""}`;
+  return show(id, lawTraces(found, c), made, said, { epsilon: String(epsilon), n: String(n), thresholds: String(thresholds.length), fits: (release && release.fits) || "" });
+}
+
+// How probably the test says "alternative", along a parameter of what the records come from.
+export function drawAlong(found) {
+  const c = colours();
+  const { family, values: x, power: y, alpha, beta, n } = found;
+  const level = (height, color, dash) => ({ type: "line", xref: "paper", x0: 0, x1: 1, y0: height, y1: height, line: { color, width: 1, dash } });
+  const traces = [{ x, y, name: `records from ${plain(family)}`, mode: "lines+markers", line: { color: c.third, width: 2.2 }, marker: { size: 4, color: c.third }, hovertemplate: "%{y:.3g}" }];
+  const named = family.match(/(\w+)\s*=\s*\?/);
+  const made = layout(c, {
+    shapes: [level(alpha, c.null, "dot"), level(1 - beta, c.alternative, "dash")],
+    annotations: [[alpha, "α", c.null], [1 - beta, "1 − β", c.alternative]].map(([height, text, color]) => ({ xref: "paper", x: 1, y: height, text: `${text} = ${short(height)}`, showarrow: false, xanchor: "right", yanchor: "bottom", font: { size: 11, color } })),
+    xaxis: { title: { text: named ? named[1] : "?" } },
+    yaxis: { title: { text: "probability of “alternative”" }, range: [0, 1.06] },
+  });
+  const said = `Probability of alternative if ${n} records come from ${family}: ${short(y[0])} at ${short(x[0])}, ${short(y[y.length - 1])} at ${short(x[x.length - 1])}.`;
+  return show("chart-along", traces, made, said, { n: String(n), points: String(x.length) });
 }
 
 const REGIMES = { tails: ["tails decide", 0.16], core: ["core decides", 0.08], free: ["privacy is free", 0.0] };

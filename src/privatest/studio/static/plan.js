@@ -1,7 +1,7 @@
 // The Plan tab: sliders in, pictures out. Quick answers first; slower ones follow and fill in.
 
 import { Newest, Refused, Steady, post } from "./ask.js";
-import { drawDensities, drawLaw, drawPower, drawSizes, short, whole } from "./draw.js";
+import { drawAlong, drawDensities, drawLaw, drawPower, drawSizes, short, whole } from "./draw.js";
 import { goal, laws } from "./settings.js";
 
 const EPSILONS = [0.05, 0.1, 0.2, 0.5, 1, 2, 4];
@@ -9,8 +9,8 @@ const THEORY = Array.from({ length: 25 }, (_, i) => Number((0.04 * (5 / 0.04) **
 const SHARES = [1, 0.5, 2, 0.25, 1.5, 3, 0.125, 0.75, 4];
 
 const by = (id) => document.getElementById(id);
-const questions = { design: new Newest(), regime: new Newest(), needed: new Newest(), bound: new Newest(), sizes: new Newest(), power: new Newest(), compare: new Newest() };
-const drawn = { theory: [], sizes: {}, sizesKey: "", power: [], powerKey: "", compareKey: "", needed: null, look: null, design: null };
+const questions = { design: new Newest(), regime: new Newest(), needed: new Newest(), bound: new Newest(), sizes: new Newest(), power: new Newest(), compare: new Newest(), along: new Newest() };
+const drawn = { theory: [], sizes: {}, sizesKey: "", power: [], powerKey: "", compareKey: "", needed: null, look: null, design: null, along: null };
 
 export function problem(message) {
   by("problem").hidden = !message;
@@ -42,6 +42,14 @@ async function idle(signal) {
   while (performance.now() - moved < 600 && !signal.aborted) await new Promise((done) => setTimeout(done, 100));
 }
 
+// Of sets of distributions one member each is drawn.
+function membersNote(asked, members) {
+  const bare = (text) => text.replace(/\s/g, "");
+  const sides = ["null", "alternative"];
+  if (!sides.some((side) => typeof asked[side] === "string" && bare(asked[side]) !== bare(members[side]))) return "";
+  return `of the members hardest to tell apart: ${members.null} and ${members.alternative}`;
+}
+
 const look = new Steady(async (settings) => {
   const found = await told(() => post("/api/look", { ...laws(settings), epsilon: settings.epsilon }));
   if (!found) return;
@@ -49,6 +57,7 @@ const look = new Steady(async (settings) => {
   drawn.look = found;
   const { decomposition: split } = found;
   fact("tau", short(split.tau), `clamp ${short(split.clamp[0])} to ${short(split.clamp[1])}${split.swapped ? ", swapped" : ""}`);
+  by("densities-note").textContent = membersNote(laws(settings), found.members);
   await drawDensities(found);
   clearTimeout(later);
   if (drawn.theory.length) later = setTimeout(() => drawSizesNow(settings), 120);
@@ -66,7 +75,7 @@ function askDesign(settings, pair) {
     if (!found) return;
     drawn.design = found;
     const { design } = found;
-    fact("errors", `${short(design.alpha)} / ${short(design.beta)}`, `type I / type II, n = ${whole(design.n)}`);
+    fact("errors", `${short(design.alpha)} / ${short(design.beta)}`, design.worst_null === undefined ? `type I / type II, n = ${whole(design.n)}` : `the largest over the sets, at ${design.worst_null} / ${design.worst_alternative}; n = ${whole(design.n)}`);
     fact("advantage", short(design.advantage), `noise ${design.noise}, sd ${short(design.noise_sd)} nats`);
     await drawLaw(found);
   }, 130);
@@ -177,6 +186,30 @@ function askCompare(settings, pair) {
   }, 1200);
 }
 
+function askAlong(settings, pair) {
+  const [family, ends] = [settings.family.trim(), [settings.from, settings.to].map((each) => (each.trim() === "" ? NaN : Number(each)))];
+  const note = (text) => { by("along-note").textContent = text; };
+  questions.along.stop();
+  if (!family) return note("");
+  if (!ends.every(Number.isFinite)) return note("Say between which two numbers the ? lies.");
+  const alpha = settings.goal === "errors" ? settings.alpha : null;
+  const asked = { ...pair, epsilon: settings.epsilon, n: settings.n, alpha, neighbours: settings.neighbours, family, between: ends };
+  note("being computed …");
+  questions.along.ask(async (signal) => {
+    await idle(signal);
+    try {
+      drawn.along = await post("/api/along", asked, signal);
+    } catch (error) {
+      if (error instanceof Refused) note(error.message);
+      if (!(error instanceof Refused) && error.name !== "AbortError") throw error;
+      return;
+    }
+    note(`on ${whole(drawn.along.n)} records`);
+    by("chart-along").hidden = false;
+    await drawAlong(drawn.along);
+  }, 500);
+}
+
 let current = null;
 let before = {};
 
@@ -193,12 +226,13 @@ export function planned(settings) {
   }
   const key = JSON.stringify([pair, settings.epsilon, goal(settings), settings.neighbours]);
   const last = before;
-  before = { look: JSON.stringify([pair, settings.epsilon]), key, all: JSON.stringify([key, settings.n]) };
+  before = { look: JSON.stringify([pair, settings.epsilon]), key, all: JSON.stringify([key, settings.n]), along: JSON.stringify([key, settings.n, settings.family, settings.from, settings.to]) };
   if (before.look !== last.look) {
     look.ask(current);
     askRegime(current, pair);
   }
   if (before.all !== last.all) askDesign(current, pair);
+  if (before.along !== last.along) askAlong(current, pair);
   if (before.key !== last.key) {
     askNeeded(current, pair);
     askSizes(current, pair);
@@ -210,6 +244,7 @@ export function redraw() {
   if (!current) return;
   if (drawn.look) drawDensities(drawn.look);
   if (drawn.design) drawLaw(drawn.design);
+  if (drawn.along) drawAlong(drawn.along);
   if (drawn.theory.length) drawSizesNow(current);
   if (drawn.power.length) drawPower({ points: drawn.power, n: current.n, goal: goal(current) });
 }

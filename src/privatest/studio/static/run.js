@@ -66,7 +66,7 @@ async function showRelease(task, found, asked) {
   const note = Object.assign(document.createElement("span"), { className: "note" });
   const paid = ["Left of the budget", short(budget.left, 6), `of ${short(budget.granted, 6)} for ${budget.dataset}`];
   const none = release.changed === false;
-  if (task === "test") headline.textContent = release.decision === "null" ? "The data look like P" : "The data look like Q";
+  if (task === "test") headline.textContent = release.fits === "neither" ? "The data fit neither P nor Q" : `The data look like ${release.decision === "null" ? "P" : "Q"}`;
   else headline.textContent = none ? `No change in ${whole(release.n)} records` : `Change at record ${whole(release.index)}${release.order_value === null ? "" : ` (${release.order_value})`}`;
   note.textContent = found.sentence;
   // What the package tells of a release, wherever it is shown.
@@ -84,7 +84,7 @@ async function showRelease(task, found, asked) {
   by("chart-release").hidden = false;
   if (task === "change") return drawChange(release);
   const picture = await post("/api/design", { null: asked.null, alternative: asked.alternative, epsilon: asked.epsilon, n: release.n, alpha: asked.alpha, neighbours: asked.neighbours });
-  return drawLaw(picture, "chart-release", release.statistic);
+  return drawLaw(picture, "chart-release", release);
 }
 
 const text = (id) => by(id).value.trim() || null;

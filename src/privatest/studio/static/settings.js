@@ -34,6 +34,9 @@ export const DEFAULTS = {
   alpha: 0.05,
   beta: 0.1,
   neighbours: "replace",
+  family: "",
+  from: "",
+  to: "",
 };
 const NUMBERS = { __proto__: null, epsilon: [1e-6, 100], n: [1, 1e9], advantage: [0.001, 0.999], alpha: [1e-6, 0.5], beta: [1e-6, 0.5] };
 const EXAMPLE_TABLE = "never, 0.5, 0.3\nsometimes, 0.3, 0.3\noften, 0.2, 0.4";

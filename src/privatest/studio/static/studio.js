@@ -73,6 +73,7 @@ function fill() {
   by("null-text").value = settings.null;
   by("alternative-text").value = settings.alternative;
   by("table").value = settings.table;
+  for (const name of ["family", "from", "to"]) by(`along-${name}`).value = settings[name];
   by("epsilon-number").value = String(settings.epsilon);
   by("n-number").value = String(settings.n);
   for (const name of Object.keys(LOGARITHMIC)) toSlider(name, settings[name]);
@@ -125,6 +126,7 @@ function listen() {
   by("kind").replaceChildren(...[...kinds, ["written", "written as text"], ["table", "a table of labels"]].map(([value, textContent]) => Object.assign(document.createElement("option"), { value, textContent })));
   by("kind").addEventListener("change", kindChosen);
   for (const side of ["null", "alternative"]) by(`${side}-text`).addEventListener("input", (event) => { settings[side] = event.target.value; changed(); });
+  for (const name of ["family", "from", "to"]) by(`along-${name}`).addEventListener("input", (event) => { settings[name] = event.target.value; changed(); });
   by("table").addEventListener("input", (event) => { settings.table = event.target.value; changed(); });
   for (const name of Object.keys(LOGARITHMIC)) {
     by(name).addEventListener("input", () => {
