@@ -75,6 +75,7 @@ BODIES: dict[str, dict[str, Any]] = {
     "/api/size": ASK,
     "/api/theory": {"null": ASK["null"], "alternative": ASK["alternative"], "epsilons": [1.0]},
     "/api/power": {**ASK, "n": [10]},
+    "/api/along": {**ASK, "n": 10, "family": "bernoulli(p=?)", "between": [0.1, 0.9]},
     "/api/run/test": {**ASK, "source": {"path": "tosses.csv"}, "column": "toss", "dataset": "poor", "request": "f"},
     "/api/run/change": {**ASK, "source": {"path": "tosses.csv"}, "column": "toss", "dataset": "poor", "request": "f"},
     "/api/monitors": {**ASK, "dataset": "poor", "request": "f"},
