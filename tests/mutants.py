@@ -106,7 +106,7 @@ ELSEWHERE = {
     ],
 }
 # Servers, JVMs and processes that are killed take their time; what they show is shown without them, too.
-WITHOUT = "not Spark and not PostgreSQL and not spark and not postgres and not kill and not race"
+WITHOUT = "not Spark and not PostgreSQL and not spark and not postgres and not kills and not kill_minus and not _race"
 SECONDS_A_TEST = 8.0
 FIRST_FEW = 12
 # A test that takes so many seconds of the processor, and so many times as long as without a mutant, does not end.

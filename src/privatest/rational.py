@@ -57,7 +57,7 @@ def exp_bounds(p: int, q: int, bits: int) -> tuple[int, int]:
     >>> exp_bounds(1, 1, 20)
     (385749, 385750)
     """
-    s = max((p // q).bit_length() + 1, 0)
+    s = (p // q).bit_length() + 1
     precision = bits + s + _GUARD
     one = 1 << precision
     divisor = q << s

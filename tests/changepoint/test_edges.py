@@ -34,9 +34,10 @@ from privatest.changepoint.watch import (
     rule_from_dict,
 )
 from privatest.engines import open_source
-from privatest.errors import InvalidDocument, InvalidInput
+from privatest.errors import InvalidData, InvalidDocument, InvalidInput
 from privatest.fit import design_fit
 from privatest.hypotheses import make_pair
+from privatest.laws.block_laws import ScoreLaw
 from privatest.privacy import Tulap, seeded_source
 from privatest.scores import Score, clamped_score
 from privatest.scores.score import LARGEST_TOTAL
@@ -408,3 +409,29 @@ def test_intervals_have_a_block_at_least(interval: int, passes: bool) -> None:
     else:
         with pytest.raises(InvalidDocument, match="interval"):
             rule_from_dict(document)
+
+
+def test_blocks_of_symbols_refuse_a_column_of_another_kind() -> None:
+    """Each of its records would be taken for the most likely symbol, and the stream never change."""
+    watched = FitBlocks(design_fit([0.5, 0.5], distance=0.4, epsilon=1, n=4), -1, 2)
+    assert watched.values(open_source(np.array([0, 1, 1]))).tolist() == [0, 1, 1]
+    with pytest.raises(InvalidData):
+        watched.values(open_source(np.array(["a", "b", "b"])))
+
+
+@pytest.mark.parametrize("stride", [1, 3, 5])
+def test_the_index_is_counted_in_records(stride: int) -> None:
+    """Of a change that leaves no doubt, at record 30."""
+    detector = DirectDetector(SCORE, DirectDesign(law_of(SCORE), Fraction(1000), Fraction(1, 2), 0.1, stride))
+    records = open_source(np.repeat([0, 1], [30, 30]))
+    middle = Fraction(SCORE.low + SCORE.high, 2)
+    detector = replace(detector, design=replace(detector.design, level=middle))
+    assert detector.locate(records, 60, seeded_source(np.random.default_rng(1))) == 30
+
+
+def test_scores_that_never_tell_are_looked_at_record_by_record() -> None:
+    less, more = 0.5 - 1e-9, 0.5 + 1e-9
+    law = ScoreLaw(np.array([0, 1]), np.array([less, more]), np.array([more, less]), 1)
+    design = DirectDesign.of(law, Fraction(1), 0.1)
+    assert design.decay <= 0
+    assert design.stride == 1

@@ -274,6 +274,15 @@ def test_pairs_at_the_edge_of_what_one_number_holds_are_counted_alike(top: int) 
     assert [part.tolist() for part in again] == [found[0].tolist(), found[1].tolist(), (2 * found[2]).tolist()]
 
 
+def test_pairs_of_which_the_last_one_alone_is_beyond_64_bits_are_counted_alike() -> None:
+    """Three scores, and so many units that three times the last one's number fits, and two more do not."""
+    top = (2**63 - 2) // 3
+    found = cuts._counted(np.array([top, 0, top]), np.array([2, 0, 2]))
+    assert [part.tolist() for part in found] == [[0, top], [0, 2], [1, 2]]
+    again = cuts._counted(*(np.concatenate([part, part]) for part in found))
+    assert [part.tolist() for part in again] == [[0, top], [0, 2], [2, 4]]
+
+
 @pytest.mark.parametrize("bits", range(58, 68))
 @pytest.mark.parametrize("most", [1, 2**20, 2**27 - 1])
 def test_ranks_of_units_around_64_bits_are_exact(bits: int, most: int) -> None:

@@ -17,10 +17,11 @@ from privatest.errors import InvalidData, InvalidDocument, InvalidInput
 from privatest.fit import FitTest, design_fit
 from privatest.fit import fit_test as designed
 from privatest.fit.alternatives import Alternative
-from privatest.fit.domain import histogram
+from privatest.fit.domain import histogram, read_domain
 from privatest.ledger import Ledger
 from privatest.scores import LabelCells
 
+PLAN = designed.Plan(read_domain({"a": 0.5, "b": 0.3, "c": 0.2}, 0.3), 0.3, Fraction(1), 0.1, "auto")
 TEST = design_fit({"a": 0.5, "b": 0.3, "c": 0.2}, distance=0.3, epsilon=1, n=20)
 
 
@@ -160,3 +161,69 @@ def test_releases_without_a_format_have_the_statistic_the_other_way_round() -> N
     assert type(release).from_dict(old).statistic == -release.statistic
     with pytest.raises(InvalidDocument, match="privatest/fit"):
         type(release).from_dict(document | {"format": "privatest/fit-release/99"})
+
+
+@pytest.mark.parametrize("count", [19, 21])
+def test_another_number_of_records_is_refused_before_anything_is_charged(count: int, tmp_path: Any) -> None:
+    """The width of the statistic and the noise are those of n records."""
+    with Ledger(tmp_path / "ledger.db") as book:
+        book.grant("d", epsilon=1)
+        with pytest.raises(InvalidData, match=f"^The data have {count} records, the test was designed for n=20"):
+            TEST.run(["a"] * count, ledger=book, dataset="d", request="r")
+        assert book.spent("d") == 0
+
+
+def test_the_search_begins_at_half_the_sum_of_the_theorems_terms() -> None:
+    k, distance, epsilon = 16, 0.1, 0.25
+    plan = designed.Plan(read_domain([1 / k] * k, distance), distance, Fraction(1, 4), 0.05, "auto")
+    sampling = math.sqrt(k) / distance**2
+    private = math.sqrt(k) / (distance * math.sqrt(epsilon))
+    between = k ** (1 / 3) / (distance ** (4 / 3) * epsilon ** (2 / 3))
+    assert designed._order_of_magnitude(plan) == round((sampling + private + between + 1 / (distance * epsilon)) / 2)
+    easy = replace(plan, domain=read_domain([0.5, 0.5], 0.99), distance=0.99, epsilon=Fraction(10**6))
+    assert designed._order_of_magnitude(easy) == 2  # from 1 there would be no way down
+
+
+class Step:
+    """A recipe that meets its targets from so many records on, and what it was asked for."""
+
+    def __init__(self, enough: int) -> None:
+        self.enough = enough
+        self.asked: list[int] = []
+
+    def error(self, target: Any) -> float:
+        self.asked.append(target.n)
+        return 0.01 if target.n >= self.enough else 0.5
+
+
+@pytest.mark.parametrize("enough", [1, 2, 3, 10, 11, 500, 1000, 12_345])
+@pytest.mark.parametrize("start", [2, 10, 1000, 100_000])
+def test_rough_sizes_are_within_five_percent(enough: int, start: int) -> None:
+    recipe: Any = Step(enough)
+    found = designed._rough_size(PLAN, 0.1, recipe, start)
+    assert enough <= found <= max(enough + 1, enough / 0.95)
+    assert found == 1 or found in recipe.asked, "what is returned was looked at"
+
+
+def test_rough_sizes_are_looked_for_in_steps_of_seven_tenths_and_then_between() -> None:
+    for start, enough, asked in (
+        (10, 125, [10, 10, 17, 29, 50, 85, 145, 111, 127, 119, 123]),
+        (100, 40, [100, 100, 59, 35, 45, 40, 37, 38]),
+    ):
+        recipe: Any = Step(enough)
+        designed._rough_size(PLAN, 0.1, recipe, start)
+        assert recipe.asked == asked
+
+
+def test_the_rough_size_is_that_of_the_best_recipe_and_begins_with_the_most_useful(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    first, second = PLAN.recipes[:2]
+    asked: list[Any] = []
+    monkeypatch.setattr(designed, "_rough_size", lambda _, __, recipe, start: asked.append((recipe, start)) or 70)
+    monkeypatch.setattr(designed.Plan, "recipes", property(lambda _: [first, second]))
+    for ranking in ([first, second], [second, first]):
+        monkeypatch.setattr(designed, "ranked", lambda *_, ranking=ranking: ranking)
+        assert designed.rough_sample_size(PLAN, 0.1) == (70, ranking)
+    start = designed._order_of_magnitude(PLAN)
+    assert asked == [(first, start), (first, start), (second, 70)]

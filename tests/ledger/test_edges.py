@@ -16,7 +16,7 @@ from sqlalchemy import exc
 from privatest.charge import make_charge
 from privatest.errors import InvalidInput, LedgerLocked, LedgerTampered, LedgerUnavailable, MissingExtra
 from privatest.ledger import Ledger
-from privatest.ledger.chain import MOST_BITS, canonical, exact, same, stored, unstored
+from privatest.ledger.chain import MOST_BITS, Chain, Row, canonical, exact, same, stored, unstored
 from privatest.ledger.store import Address, abandon, after_fork, before_fork
 
 GOOD: dict[str, Any] = {"dataset": "claims", "request": "q0", "epsilon": 0.1, "design": "sha256:5f2d"}
@@ -401,3 +401,19 @@ def test_what_every_row_has_the_database_itself_demands(path: Path) -> None:
         connection.close()
     always = {"sequence", "time", "kind", "dataset", "epsilon", "granted", "spent", "previous", "hash"}
     assert found == {"privatest_ledger_rows": always, "privatest_ledger_head": {"id", "format", "count", "hash"}}
+
+
+def test_rows_that_were_checked_are_compared_and_not_checked_again(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    checked: list[int] = []
+    extend = Chain.extend
+
+    def heard(chain: Chain, row: Row) -> None:
+        checked.append(row.sequence)
+        extend(chain, row)
+
+    monkeypatch.setattr(Chain, "extend", heard)
+    with Ledger(path) as book:
+        book.grant("claims", epsilon=1)
+        for number in range(3):
+            book.perform(**GOOD | {"request": f"q{number}"}, compute=dict)
+    assert checked == [1, 2, 3, 4, 5]

@@ -164,3 +164,10 @@ def test_no_noise_is_a_point_mass() -> None:
     assert noise.variance == 0
     assert noise.draw() == 0
     assert noise.decay_rate == math.inf
+
+
+def test_the_law_that_is_flat_says_over_how_many_values() -> None:
+    for noise in (Laplace, Logistic, Tulap):
+        plateau = noise.for_width(Fraction(1, 2), Fraction(7), Fraction(1)).plateau
+        assert plateau == (7 if noise is Tulap else 0)
+    assert NoNoise().plateau == 0

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from privatest.documents import MOST_ENTRIES, document_from_json, integers_from_json, numbers_from_json
 from privatest.errors import InvalidDocument
@@ -23,6 +24,8 @@ from privatest.scores.clamped import (
     _units,
     cell_masses,
     cell_ratios,
+    partition,
+    realised_clamp,
     score_with_laws,
     whole_score,
 )
@@ -246,3 +249,66 @@ def test_runs_of_integers_are_in_order_all_the_way(first: list[int]) -> None:
     assert cells_from_dict(document).count == 3
     with pytest.raises(InvalidDocument):
         cells_from_dict({**document, "first": first})
+
+
+def test_of_masses_that_are_rounding_alone_the_density_speaks_even_against_them() -> None:
+    """Left of 1/2 the ratio is positive, whatever is left of two masses near 1e-13."""
+    edges = np.array([0.0, 0.1])
+    for tiny, ratio in ((1e-13, 0.45), (1e-11, math.log(0.01))):
+        found = cell_ratios(NORMALS, edges, np.array([0.5, tiny / 100, 0.5]), np.array([0.5, tiny, 0.5]))
+        assert found[1] == pytest.approx(ratio, rel=1e-12)
+
+
+def test_laws_sum_to_one_whatever_the_masses_do() -> None:
+    cells, table = DyadicCells(0, 0, 3), np.array([0, 1, 1, 0])
+    score = score_with_laws(
+        cells, table, Fraction(0), Fraction(1), np.array([0.1, 0.2, 0.2]), np.array([1.0, 0.5, 0.5])
+    )
+    np.testing.assert_allclose(score.null_law, [0.2, 0.8], rtol=1e-15)
+    np.testing.assert_allclose(score.alternative_law, [0.5, 0.5], rtol=1e-15)
+
+
+def test_no_mass_is_negative_where_a_cdf_falls_by_rounding(monkeypatch: pytest.MonkeyPatch) -> None:
+    cdf, sf = np.array([0.1, 0.3, 0.3 - 1e-9, 0.8, 0.9]), np.array([0.9, 0.7, 0.7, 0.2, 0.2 + 1e-9])
+    monkeypatch.setattr(type(NORMALS.null), "cdf", lambda *_: cdf)
+    monkeypatch.setattr(type(NORMALS.null), "sf", lambda *_: sf)
+    found = cell_masses(NORMALS.null, np.arange(5.0))
+    assert found.min() == 0
+    assert (found[2], found[4]) == (0, 0)
+
+
+def test_events_that_nobody_ever_sees_do_not_widen_the_clamp() -> None:
+    """The ratios of two Poisson laws are straight lines: from the left, and from the right."""
+    for first, second in ((50.0, 80.0), (80.0, 50.0)):
+        low, high = realised_clamp(make_pair(f"poisson({first})", f"poisson({second})"), -1000, 1000)
+        k = np.arange(400)
+        p, q = stats.poisson(first), stats.poisson(second)
+        seen = (np.maximum(p.cdf(k), q.cdf(k)) >= 1e-16) & (np.maximum(p.sf(k - 1), q.sf(k - 1)) >= 1e-16)
+        ratios = (p.logpmf(k) - q.logpmf(k))[seen]
+        assert (low, high) == pytest.approx((ratios.min(), ratios.max()), rel=1e-9)
+
+
+@pytest.mark.parametrize(("last", "line"), [(3, (1, 0)), (2, None), (0, None)])
+def test_a_score_is_a_line_on_all_of_its_cells_or_is_none(last: int, line: tuple[int, int] | None) -> None:
+    table = np.array([0, 1, 2, 3, 3, last, 0])
+    score = score_with_laws(DyadicCells(0, 0, 6), table, Fraction(0), Fraction(1), np.full(6, 1 / 6), np.full(6, 1 / 6))
+    assert score.line == line
+
+
+@pytest.mark.parametrize(
+    ("laws", "clamp", "steps", "taken"),
+    [
+        (("cauchy(0, 1)", "cauchy(0.3, 1)"), 1, 64, BoundedCells(0.125, 2.0, 6)),
+        (("cauchy(0, 1)", "cauchy(0, 4)"), 2, 256, BoundedCells(0.0, 8.0, 10)),
+    ],
+)
+def test_where_cells_of_one_length_are_many_fewer_that_grow_outwards_are_taken(
+    laws: tuple[str, str], clamp: float, steps: int, taken: Cells
+) -> None:
+    """5000 to 7000 of one length would do, too."""
+    pair = make_pair(*laws)
+    assert isinstance(pair, ContinuousPair)
+    low, high = realised_clamp(pair, -clamp, clamp)
+    cells, edges = partition(pair, low, high, (high - low) / steps, 1.0)
+    assert cells == taken
+    np.testing.assert_array_equal(edges, taken.edges)

@@ -148,8 +148,6 @@ class HistogramTest(Design[Release]):
         """Whether both inequalities hold for all neighbours, in exact arithmetic, with a rational below e^epsilon."""
         factor = exp_below(self.budget)
         low, high = (ends.astype(object) for ends in self._extremes)
-        if len(low) == 0:
-            return True
         top, bottom = factor.numerator, factor.denominator
         null_kept = np.all(high * bottom <= low * top)
         return bool(null_kept and np.all((DENOMINATOR - low) * bottom <= (DENOMINATOR - high) * top))

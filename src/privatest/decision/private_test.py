@@ -585,7 +585,7 @@ def kind_score(pair: Pair, kind: str, clamp: tuple[Number, Number]) -> Score:
     return clamped_score(pair, clamp, COARSE_UNITS if kind == "tight" and few else None)
 
 
-def calibrated_noise(kind: str, score: Score, epsilon: Fraction, clamp: tuple[Number, Number], rows: int = 1) -> Noise:
+def calibrated_noise(kind: str, score: Score, epsilon: Fraction, clamp: tuple[Number, Number], rows: int) -> Noise:
     """The kind's noise, scaled to what it must hide of a person with ``rows`` rows, in units of the score's lattice."""
     width = Fraction(score.width)
     if kind != "tight":  # the paper's b - a, not the realised one

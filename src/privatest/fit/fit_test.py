@@ -395,12 +395,8 @@ def _exact_size(plan: Plan, beta: float, choice: list[Recipe], n: int) -> int:
         # A little beyond the estimate, to the side that closes the bracket.
         nudge = max(1, round(0.4 * RESOLUTION * n))
         n = n - nudge if error <= beta else n + nudge
-        if many == 0:
-            n = max(n, few + nudge)
-        elif few and not few < n < many:
-            n = (few + many) // 2
-        else:
-            n = min(max(n, 1), many - 1)
+        if many:  # else n has gone up: the error was too large
+            n = (few + many) // 2 if few and not few < n < many else min(max(n, 1), many - 1)
     return many
 
 

@@ -256,9 +256,6 @@ class Ledger:
         Raises:
             BudgetExceeded, RequestConflict, SourceNotCovered, LedgerTampered: nothing was charged.
         """
-        check_name(dataset=dataset)
-        check_name(request=request)
-        check_name(design=design)
         price = _validate.positive("Nothing private is free.", epsilon=epsilon)
         stored(price)
         if not callable(compute):

@@ -101,8 +101,9 @@ def _active(x: Floats, ratios: Floats, tolerance: float) -> tuple[float, float]:
     """The interval outside which the clamped ratio stays within ``tolerance`` of its value at the end."""
     from_left = np.flatnonzero(np.abs(ratios - ratios[0]) > tolerance)
     from_right = np.flatnonzero(np.abs(ratios - ratios[-1]) > tolerance)
-    left = x[max(from_left[0] - 1, 0)] if len(from_left) else x[0]
-    right = x[min(from_right[-1] + 1, len(x) - 1)] if len(from_right) else x[-1]
+    # Neither finds its own end, which differs by nothing from itself.
+    left = x[from_left[0] - 1] if len(from_left) else x[0]
+    right = x[from_right[-1] + 1] if len(from_right) else x[-1]
     return float(left), float(right)
 
 
