@@ -132,13 +132,18 @@ def two_sided() -> None:
 
 
 def fits() -> None:
-    """How often "neither" is said of data from P, from Q and from the middle."""
+    """How often "neither" is said of data from P, from Q and from the middle, at two and at four times the records.
+
+    At twice the records of advantage 0.99 not even the likelihood ratio without privacy, at a level of 0.2%, tells the
+    middle from P with probability 99%: 96.1% of the time for these.
+    """
     enough = pt.sample_size("normal(0, 1)", "normal(1, 1)", epsilon=1, advantage=0.99)
-    test = pt.design("normal(0, 1)", "normal(1, 1)", epsilon=1, n=2 * enough)
     rng = np.random.default_rng(7)
-    for name, mean in (("P", 0.0), ("Q", 1.0), ("the middle", 0.5)):
-        said = Counter(test.run(rng.normal(mean, 1, test.n), rng=rng).fits for _ in range(RUNS))
-        print(f"{RUNS:,} data sets of n = {test.n} from {name}: neither {said['neither'] / RUNS:.2%}; {dict(said)}")
+    for times in (2, 4):
+        test = pt.design("normal(0, 1)", "normal(1, 1)", epsilon=1, n=times * enough)
+        for name, mean in (("P", 0.0), ("Q", 1.0), ("the middle", 0.5)):
+            said = Counter(test.run(rng.normal(mean, 1, test.n), rng=rng).fits for _ in range(RUNS))
+            print(f"{RUNS:,} data sets of n = {test.n} from {name}: neither {said['neither'] / RUNS:.2%}; {dict(said)}")
 
 
 def cost() -> None:

@@ -465,17 +465,17 @@ def test_symmetric_hypotheses_on_two_values_get_equal_errors(n: int) -> None:
 
 
 def test_what_the_data_fit() -> None:
-    """10,000 noisy totals drawn from P, from Q and from the middle; both p-values against those counted."""
+    """Data from P, from Q, from halfway between them and from beyond; at five times the records for advantage 0.99."""
     enough = pt.sample_size("normal(0, 1)", "normal(1, 1)", epsilon=1, advantage=0.99)
-    test = pt.design("normal(0, 1)", "normal(1, 1)", epsilon=1, n=2 * enough)
+    test = pt.design("normal(0, 1)", "normal(1, 1)", epsilon=1, n=5 * enough)
     rng = np.random.default_rng(8)
     shares = {}
     for name, mean in (("P", 0.0), ("Q", 1.0), ("middle", 0.5), ("beyond", 3.0)):
-        said = [test.run(rng.normal(mean, 1, test.n), rng=rng).fits for _ in range(400)]
+        said = [test.run(rng.normal(mean, 1, test.n), rng=rng).fits for _ in range(200)]
         shares[name] = said.count("neither") / len(said)
     assert shares["P"] <= 0.02
     assert shares["Q"] <= 0.02
-    assert shares["middle"] >= 0.96
+    assert shares["middle"] >= 0.98  # 0.9992, computed
     assert shares["beyond"] == 1
     nothing = test.run([float("nan")] * test.n)
     assert nothing.fits == "neither"
