@@ -125,3 +125,7 @@ def test_larger_documents_than_five_million_histograms_are_not_read() -> None:
     document = json.loads(made().to_json()) | {"n": 5_000_000}
     with pytest.raises(InvalidDocument, match="do not fit together"):
         HistogramTest.from_dict(document)
+
+
+def test_chances_are_probabilities() -> None:
+    assert made().chances.tolist() == [0.5, (HALF + 7) / DENOMINATOR]

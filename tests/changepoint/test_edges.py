@@ -26,6 +26,7 @@ from privatest.changepoint.stream import OpenBits, OpenSum, Stream
 from privatest.changepoint.tuned_watch import Targets, pair_watch
 from privatest.changepoint.watch import (
     Cusum,
+    CusumProgress,
     FitBlocks,
     Intervals,
     SumBlocks,
@@ -435,3 +436,25 @@ def test_scores_that_never_tell_are_looked_at_record_by_record() -> None:
     design = DirectDesign.of(law, Fraction(1), 0.1)
     assert design.decay <= 0
     assert design.stride == 1
+
+
+@pytest.mark.parametrize("votes", [[2, 1], [0, 3], [1, -1, 2], [-5, 2, -1, 0, 4], [-3], [3, -9, 1]])
+@pytest.mark.parametrize("level", [0, 1, 4])
+def test_votes_add_up_alike_one_by_one_and_all_at_once(votes: list[int], level: int) -> None:
+    rule, start = Cusum(6), CusumProgress(9, level, 9 if level == 0 else 5)
+    one, alarm = start, None
+    for place, vote in enumerate(votes):
+        one, raised = rule.step(one, vote)
+        if raised:
+            alarm = place
+            break
+    assert rule.feed(start, np.array(votes)) == (one, alarm)
+
+
+def test_a_state_that_json_cannot_hold_is_not_written(tmp_path: Path) -> None:
+    stream = Stream(Watch.from_dict(watch_document()), {"beta": math.nan}, seeded_source(np.random.default_rng(1)))
+    with pytest.raises(ValueError, match="JSON"):
+        stream.save(tmp_path / "state")
+    assert not (tmp_path / "state").exists()
+    assert stream.file is not None
+    stream.file.close()

@@ -15,11 +15,14 @@ import pytest
 
 from privatest import design, design_change
 from privatest.decision import PrivateTest, Release
+from privatest.decision.private_test import unclamped
+from privatest.decision.shifted import centred
 from privatest.errors import InvalidData, InvalidDocument, InvalidInput, RequestConflict
+from privatest.hypotheses import make_pair
 from privatest.ledger import Ledger
 from privatest.privacy import Laplace, NoNoise, Tulap
 from privatest.privacy.noise import Neighbourhood, make_neighbourhood
-from privatest.scores import LabelCells, Score
+from privatest.scores import LabelCells, Score, clamped_score
 
 LAW = np.array([0.25, 0.75])
 
@@ -263,3 +266,35 @@ def test_bars_of_a_picture_of_scores_that_are_multiples_of_three() -> None:
 def test_a_level_is_kept_and_used_up_where_records_come_and_go(alpha: float, n: int) -> None:
     test = design("normal(0, 1)", "normal(1, 1)", epsilon=1, n=n, neighbours="add-remove", alpha=alpha)
     assert 0.997 * alpha < test.alpha <= alpha
+
+
+@pytest.mark.parametrize("threshold", [Fraction(0), Fraction(1, 10), Fraction(-3, 7)])
+def test_the_likelihood_ratio_test_cuts_halfway_below_its_ties(threshold: Fraction) -> None:
+    """Ties are the null's. With noise, a total is where it is."""
+    pair = make_pair("bernoulli(0.3)", "bernoulli(0.7)")
+    plain, smooth = (unclamped(pair, 2, kind, threshold=threshold) for kind in ("llr", "sllr"))
+    tie = plain.score.lattice_threshold(threshold, 2)
+    assert (plain.cutoff, smooth.cutoff) == (math.ceil(tie) - Fraction(1, 2), tie)
+
+
+@pytest.mark.parametrize(
+    ("laws", "units", "epsilon", "n", "alpha", "found"),
+    [
+        (([0.2, 0.3, 0.5], [0.5, 0.2, 0.3]), 8, 1, 5, None, (1024, 5120, 0)),
+        (([0.2, 0.3, 0.5], [0.5, 0.2, 0.3]), 8, 4, 30, None, (2048, 10240, 0)),
+        (([0.94, 0.06], [0.17, 0.83]), 8, 2, 2, None, (512, 2481, 0)),
+        (([0.27, 0.14, 0.59], [0.04, 0.93, 0.03]), 16, 2, 2, None, (512, 3184, 0)),
+    ],
+)
+def test_shifts_stay_what_they_were(
+    laws: tuple[list[float], list[float]],
+    units: int,
+    epsilon: int,
+    n: int,
+    alpha: float | None,
+    found: tuple[int, int, int],
+) -> None:
+    """They are part of a request of a ledger. Of the rivals, each is the best of one of these."""
+    made = clamped_score(make_pair(*laws), (-5, 5), units)
+    shift = centred(made, "tight", Fraction(epsilon), n, alpha, Neighbourhood("add-remove"))
+    assert (shift.scale, shift.shift, shift.cutoff) == found

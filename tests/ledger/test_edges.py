@@ -8,14 +8,17 @@ import threading
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import pytest
 from sqlalchemy import exc
+from sqlalchemy.dialects import postgresql
 
 from privatest.charge import make_charge
 from privatest.errors import InvalidInput, LedgerLocked, LedgerTampered, LedgerUnavailable, MissingExtra
 from privatest.ledger import Ledger
+from privatest.ledger.book import THE_HEAD, THE_HEAD_LOCKED
 from privatest.ledger.chain import MOST_BITS, Chain, Row, canonical, exact, same, stored, unstored
 from privatest.ledger.store import Address, abandon, after_fork, before_fork
 
@@ -79,6 +82,8 @@ def test_amounts_of_the_most_bits_and_one_more(positive: bool) -> None:
         (Fraction(1, 3 * 10**20), "1/300000000000000000000"),
         (Fraction(1, 3 * 10**21), "1/3000000000000000000000"),
         (Fraction(1, 3 * 10**22), "about 3.33333e-23"),
+        (Fraction(1, 10**400), "about 1e-400"),
+        (Fraction(1, 5**800), "about 6.66801e-560"),
     ],
 )
 def test_amounts_for_people_are_short(amount: Fraction, text: str) -> None:
@@ -417,3 +422,19 @@ def test_rows_that_were_checked_are_compared_and_not_checked_again(path: Path, m
         for number in range(3):
             book.perform(**GOOD | {"request": f"q{number}"}, compute=dict)
     assert checked == [1, 2, 3, 4, 5]
+
+
+def test_only_a_transaction_that_may_append_locks_the_head(path: Path) -> None:
+    """On a server that is what keeps two writers from going on from the same row."""
+    locked = str(THE_HEAD_LOCKED.compile(dialect=postgresql.dialect()))
+    assert locked.endswith("FOR UPDATE")
+    with Ledger(path) as book:
+        for begin, statement in ((book._store.read, THE_HEAD), (book._store.write, THE_HEAD_LOCKED)):
+            with begin() as inside:
+                heard: list[Any] = []
+                execute = inside.connection.execute
+                inside.connection = SimpleNamespace(
+                    execute=lambda one, heard=heard, go=execute: heard.append(one) or go(one)
+                )
+                inside.head()
+                assert heard == [statement]

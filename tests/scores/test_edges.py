@@ -20,7 +20,9 @@ from privatest.scores.clamped import (
     _active,
     _deviation,
     _finest,
+    _Grid,
     _middle,
+    _straightened,
     _units,
     cell_masses,
     cell_ratios,
@@ -312,3 +314,37 @@ def test_where_cells_of_one_length_are_many_fewer_that_grow_outwards_are_taken(
     cells, edges = partition(pair, low, high, (high - low) / steps, 1.0)
     assert cells == taken
     np.testing.assert_array_equal(edges, taken.edges)
+
+
+@pytest.mark.parametrize(("ends", "straight"), [(5, True), (4, False)])
+@pytest.mark.parametrize("sign", [1, -1])
+def test_lines_of_nine_cells_between_level_ends_are_straightened(ends: int, straight: bool, sign: int) -> None:
+    """Ratios that are the ends themselves are no part of the line; eight changes tell that it is one."""
+    cells = DyadicCells(0, -7, 15)
+    mass = np.full(15, 1 / 15)
+    grid = _Grid(cells, sign * np.clip(np.arange(-7.0, 8.0), -ends, ends), mass, mass, 2 * ends)
+    found = _straightened(NORMALS, grid, -ends, ends)
+    assert (found.slope, found.units) == ((sign, 2 * ends) if straight else (0.0, 2 * ends))
+    assert (found is grid) != straight
+
+
+@pytest.mark.parametrize("n", [1, 1000])
+@pytest.mark.parametrize("turned", [False, True])
+def test_an_infinite_ratio_outweighs_all_others_and_the_noise(n: int, turned: bool) -> None:
+    """Where the finite ones lie far from 0 on one side, and close together: many steps a record."""
+    laws = [{"a": 0.6, "b": 0.3, "c": 0.1, "d": 0.0}, {"a": 0.03, "b": 0.0149, "c": 0.0, "d": 0.9551}]
+    score = whole_score(make_pair(*laws[::-1] if turned else laws), n)
+    a, b, c, d, _ = score.table.tolist()
+    tie, noise = score.lattice_threshold(Fraction(0), n), 1000 / score.step
+    for infinite, sign in ((c, -1 if turned else 1), (d, 1 if turned else -1)):
+        for finite in (a, b):
+            assert sign * (infinite + (n - 1) * finite - tie) >= noise
+
+
+def test_integers_between_runs_have_no_mass_and_the_others_keep_theirs() -> None:
+    laws = [stats.rv_discrete(values=([0, 1, 5], masses)) for masses in ([0.2, 0.3, 0.5], [0.6, 0.3, 0.1])]
+    score = clamped_score(make_pair(*laws), (-5, 5))
+    at = score.of_numbers(np.array([0.0, 1.0, 3.0, 5.0]))
+    assert at[2] == score.table[-1]
+    for law, masses in ((score.null_law, [0.2, 0.3, 0.5]), (score.alternative_law, [0.6, 0.3, 0.1])):
+        np.testing.assert_allclose(law[np.searchsorted(score.support, at[[0, 1, 3]])], masses)
