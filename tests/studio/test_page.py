@@ -445,10 +445,11 @@ def test_a_two_sided_question_shows_both_thresholds_and_its_power(watched: Watch
 def test_data_that_fit_neither_are_a_headline(watched: Watched) -> None:
     tosses = [1] * 200 + [0] * 200  # halfway between 0.2 and 0.8
     (watched.served.studio.folder / "halfway.csv").write_text("toss\n" + "".join(f"{toss}\n" for toss in tosses))
+    watched.served.studio.ledger.grant("halfway", epsilon=1)  # others have spent what there was of "claims"
     page = watched.open("#tab=run&kind=bernoulli&null=0.2&alternative=0.8&epsilon=1")
     page.fill("#run-path", "halfway.csv")
     page.fill("#run-column", "toss")
-    page.fill("#run-dataset", "claims")
+    page.fill("#run-dataset", "halfway")
     page.click("#run-button")
     until(page, "document.querySelector('#release .decision') !== null")
     assert page.inner_text("#release .decision").startswith("The data fit neither P nor Q")
