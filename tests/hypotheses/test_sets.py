@@ -239,3 +239,21 @@ def test_sets_that_overlap_are_refused(null: str, alternative: str, words: str) 
     with pytest.raises(NothingToTest) as caught:
         make_question(null, alternative)
     assert words in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("null", "alternative", "says"),
+    [
+        ("normal(0, sd>=0.8)", "normal(1, sd>=0.8)", r"for every sd: .* Give it an end: sd in \[low, high\]"),
+        ("laplace(loc<=0, scale>=1)", "laplace(loc>=1, scale>=1)", "for every scale"),
+    ],
+)
+def test_sets_that_meet_at_infinity_are_refused(null: str, alternative: str, says: str) -> None:
+    with pytest.raises(NothingToTest, match=says):
+        make_question(null, alternative)
+
+
+def test_limits_that_no_member_has_are_no_nearest_members() -> None:
+    found = make_question("cauchy(loc<=0, scale<=1)", "cauchy(loc>=2, scale<=1)")
+    assert (found.pair.null.describe(), found.pair.alternative.describe()) == ("cauchy(0, 1)", "cauchy(2, 1)")
+    assert make_question("gamma(shape<=1, scale>=1)", "gamma(shape>=2, scale>=1)").pair.total_variation > 0.1

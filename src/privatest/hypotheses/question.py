@@ -10,7 +10,10 @@ from privatest.errors import NothingToTest
 from privatest.hypotheses.convert import as_hypothesis, make_pair, matched
 from privatest.hypotheses.distribution import Distribution, Pair
 from privatest.hypotheses.families import number_text
-from privatest.hypotheses.sets import Box, Hypothesis, Leaf, nearest_members
+from privatest.hypotheses.sets import Box, Hypothesis, Leaf, far_members, nearest_members
+
+VANISHING = 1e-4
+"""Members nearer than this, in total variation, leave nothing to test."""
 
 __all__ = ["Nearest", "Question", "hardest_pair", "make_question", "nearest", "pair_or_question"]
 
@@ -88,6 +91,13 @@ def _nearest(one: Leaf, other: Leaf) -> Nearest:
     overlap = _overlap(one.of, other.of)
     if overlap is not None:
         raise NothingToTest(f"null and alternative overlap: {overlap} belongs to both. Leave a gap between them.")
+    for name, *far in far_members(one.of, other.of):
+        if (left := matched(*far)).total_variation < VANISHING:
+            raise NothingToTest(
+                f"null and alternative cannot be told apart for every {name}: the farther it goes, the less of a "
+                f"difference is left ({left.total_variation:.1e} in total variation between {left.null.describe()} and "
+                f"{left.alternative.describe()}). Give it an end: {name} in [low, high]."
+            )
     pairs = [matched(*members) for members in nearest_members(one.of, other.of)]
     best = min(pairs, key=lambda pair: pair.total_variation)
     if best.total_variation < 1e-14:

@@ -42,6 +42,7 @@ __all__ = [
     "Spoil",
     "Spoiled",
     "corrupted",
+    "far_members",
     "make_box",
     "member_of",
     "nearest_members",
@@ -49,6 +50,8 @@ __all__ = [
 ]
 
 Side = Literal["low", "high"]
+FAR = 1e6
+"""How many steps towards a limit members are looked at to see whether there is any difference left."""
 
 
 @dataclass(frozen=True)
@@ -401,12 +404,38 @@ def nearest_members(
         choices = [
             _closest(ends) for ends in zip(boxes[0].low, boxes[0].high, boxes[1].low, boxes[1].high, strict=True)
         ]
-        found: list[tuple[Distribution, Distribution]] = []
-        for values in itertools.product(*choices):
-            first, second = (tuple(pair[side] for pair in values) for side in (0, 1))
-            found.append((boxes[0].member(first), boxes[1].member(second)))
-        return found
+        return _members(boxes[0], boxes[1], choices)
     return list(itertools.product(_some_members(null), _some_members(alternative)))
+
+
+def _members(
+    one: Box, other: Box, choices: Sequence[Sequence[tuple[float, float]]]
+) -> list[tuple[Distribution, Distribution]]:
+    """Members of two boxes of a family with every combination of these values of each parameter, limits left out."""
+    rules = [parameter.rule[1] for parameter in one.family.parameters]
+    found: list[tuple[Distribution, Distribution]] = []
+    for values in itertools.product(*choices):
+        if all(rule(a) and rule(b) for rule, (a, b) in zip(rules, values, strict=True)):
+            found.append((one.member([a for a, _ in values]), other.member([b for _, b in values])))
+    return found
+
+
+def far_members(
+    null: Distribution | Box, alternative: Distribution | Box
+) -> list[tuple[str, Distribution, Distribution]]:
+    """For each parameter that goes to the same limit in both boxes: its name, and members far on the way there."""
+    if not isinstance(null, Box) or not isinstance(alternative, Box) or null.family != alternative.family:
+        return []
+    ends = list(zip(null.low, null.high, alternative.low, alternative.high, strict=True))
+    nearest = [_closest(each) for each in ends]
+    found = []
+    for i, (low, high, other_low, other_high) in enumerate(ends):
+        for limit, shared, start in ((high, high == other_high, max(low, other_low)), (low, low == other_low, high)):
+            if math.isinf(limit) and shared and math.isfinite(start):
+                far = _towards(limit, start, FAR)
+                pairs = _members(null, alternative, [*nearest[:i], [(far, far)], *nearest[i + 1 :]])
+                found += [(null.family.parameters[i].name, *pair) for pair in pairs[:1]]
+    return found
 
 
 def _as_box(law: Distribution | Box) -> Box | None:
