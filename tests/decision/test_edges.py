@@ -19,6 +19,7 @@ from privatest.decision.private_test import unclamped
 from privatest.decision.shifted import centred
 from privatest.errors import InvalidData, InvalidDocument, InvalidInput, RequestConflict
 from privatest.hypotheses import make_pair
+from privatest.laws.curves import Curves
 from privatest.ledger import Ledger
 from privatest.privacy import Laplace, NoNoise, Tulap
 from privatest.privacy.noise import Neighbourhood, make_neighbourhood
@@ -298,3 +299,13 @@ def test_shifts_stay_what_they_were(
     made = clamped_score(make_pair(*laws), (-5, 5), units)
     shift = centred(made, "tight", Fraction(epsilon), n, alpha, Neighbourhood("add-remove"))
     assert (shift.scale, shift.shift, shift.cutoff) == found
+
+
+def test_no_bar_of_a_picture_has_a_negative_mass(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where a cdf falls by rounding."""
+    falling = np.array([0.2, 0.5, 0.5 - 1e-9, 0.9])
+    monkeypatch.setattr(Curves, "cdfs", lambda *_: (falling, falling))
+    monkeypatch.setattr(Curves, "everywhere", True)
+    for masses in design("normal(0, 1)", "normal(1, 1)", epsilon=1, n=10).masses([0, 1, 2, 3]):
+        np.testing.assert_allclose(masses, [0.3, 0.0, 0.4], atol=1e-8)
+        assert masses.min() == 0

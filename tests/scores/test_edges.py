@@ -15,7 +15,7 @@ from privatest.documents import MOST_ENTRIES, document_from_json, integers_from_
 from privatest.errors import InvalidDocument
 from privatest.hypotheses import make_pair
 from privatest.hypotheses.continuous_pair import ContinuousPair
-from privatest.scores import BoundedCells, Cells, DyadicCells, IntegerCells, LabelCells, clamped_score
+from privatest.scores import BoundedCells, Cells, DyadicCells, IntegerCells, LabelCells, clamped, clamped_score
 from privatest.scores.clamped import (
     _active,
     _deviation,
@@ -316,13 +316,13 @@ def test_where_cells_of_one_length_are_many_fewer_that_grow_outwards_are_taken(
     np.testing.assert_array_equal(edges, taken.edges)
 
 
-@pytest.mark.parametrize(("ends", "straight"), [(5, True), (4, False)])
+@pytest.mark.parametrize(("ends", "first", "straight"), [(5, -7.0, True), (4, -7.5, False)])
 @pytest.mark.parametrize("sign", [1, -1])
-def test_lines_of_nine_cells_between_level_ends_are_straightened(ends: int, straight: bool, sign: int) -> None:
+def test_lines_of_nine_cells_are_straightened(ends: int, first: float, straight: bool, sign: int) -> None:
     """Ratios that are the ends themselves are no part of the line; eight changes tell that it is one."""
     cells = DyadicCells(0, -7, 15)
     mass = np.full(15, 1 / 15)
-    grid = _Grid(cells, sign * np.clip(np.arange(-7.0, 8.0), -ends, ends), mass, mass, 2 * ends)
+    grid = _Grid(cells, sign * np.clip(first + np.arange(15), -ends, ends), mass, mass, 2 * ends)
     found = _straightened(NORMALS, grid, -ends, ends)
     assert (found.slope, found.units) == ((sign, 2 * ends) if straight else (0.0, 2 * ends))
     assert (found is grid) != straight
@@ -342,9 +342,17 @@ def test_an_infinite_ratio_outweighs_all_others_and_the_noise(n: int, turned: bo
 
 
 def test_integers_between_runs_have_no_mass_and_the_others_keep_theirs() -> None:
-    laws = [stats.rv_discrete(values=([0, 1, 5], masses)) for masses in ([0.2, 0.3, 0.5], [0.6, 0.3, 0.1])]
+    laws = [stats.rv_discrete(values=([0, 1, 5], masses)) for masses in ([0.2, 0.3, 0.5], [0.6, 0.1, 0.3])]
     score = clamped_score(make_pair(*laws), (-5, 5))
     at = score.of_numbers(np.array([0.0, 1.0, 3.0, 5.0]))
     assert at[2] == score.table[-1]
-    for law, masses in ((score.null_law, [0.2, 0.3, 0.5]), (score.alternative_law, [0.6, 0.3, 0.1])):
+    for law, masses in ((score.null_law, [0.2, 0.3, 0.5]), (score.alternative_law, [0.6, 0.1, 0.3])):
         np.testing.assert_allclose(law[np.searchsorted(score.support, at[[0, 1, 3]])], masses)
+
+
+def test_where_both_kinds_of_cells_do_the_fewer_are_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    pair = make_pair("cauchy(0, 1)", "cauchy(0.3, 1)")
+    assert isinstance(pair, ContinuousPair)
+    low, high = realised_clamp(pair, -1, 1)
+    monkeypatch.setattr(clamped, "_finest", lambda *words: 13 if words[1] == 2.0 else _finest(*words))
+    assert partition(pair, low, high, (high - low) / 64, 1.0)[0] == DyadicCells(4, -2481, 4967)
