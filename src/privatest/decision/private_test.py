@@ -369,18 +369,24 @@ class PrivateTest(Design[Release]):
         )
 
     def _pvalues(self, noisy: Fraction) -> tuple[float, float, Fits]:
-        """P-values under P and under Q, and which of the two a noisy total fits."""
+        """P-values under P and under Q, and what a noisy total fits; tails that decide nothing are spared."""
         at_least = noisy - Fraction(1, 2)  # totals have this lattice's unit
         score = self.score
-        low, high = self._below(score.null_laws, noisy), self._above(score.null_high_laws, at_least)
-        other = self._above(score.alternative_laws, at_least)
-        both_sides = min(2 * min(low, high), 1.0)
-        if self.upper is None:
-            pvalue, outer = low, min(2 * min(other, self._below(score.alternative_low_laws, noisy)), 1.0)
-        else:
-            pvalue, other = both_sides, max(other, self._below(score.upper_laws, noisy))
-            outer = min(2 * other, 1.0)
-        return pvalue, other, FITTING[both_sides >= EXTREME, outer >= EXTREME]
+        low, other = self._below(score.null_laws, noisy), self._above(score.alternative_laws, at_least)
+        if self.upper is not None:
+            pvalue = min(2 * min(low, self._above(score.null_high_laws, at_least)), 1.0)
+            other = max(other, self._below(score.upper_laws, noisy))
+            return pvalue, other, FITTING[pvalue >= EXTREME, min(2 * other, 1.0) >= EXTREME]
+        # Of one law the other tail is at least what the first leaves of 1.
+        fits_null = 2 * low >= EXTREME and (
+            (not score.outer_null_laws and 2 * (1 - low) >= EXTREME)
+            or 2 * self._above(score.null_high_laws, at_least) >= EXTREME
+        )
+        fits_alternative = 2 * other >= EXTREME and (
+            (not score.outer_alternative_laws and 2 * (1 - other) >= EXTREME)
+            or 2 * self._below(score.alternative_low_laws, noisy) >= EXTREME
+        )
+        return low, other, FITTING[fits_null, fits_alternative]
 
     def power_along(self, family: str, values: Sequence[float]) -> Floats:
         """:meth:`power` of the members of a family along one of its parameters.
