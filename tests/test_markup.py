@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
 import privatest as pt
 from privatest import markup
+from privatest.markup import Probability
 from tests.report import pages
 
 HOSTILE = "<img src=x onerror=alert(1)>"
@@ -59,3 +61,12 @@ def test_escaping() -> None:
     assert markup.escape("<a href=\"x\" id='y'>&\x00\ud800") == (
         "&lt;a href=&quot;x&quot; id=&#x27;y&#x27;&gt;&amp;\ufffd?"
     )
+
+
+def test_no_probability_is_told_as_0() -> None:
+    told = str(pt.design("normal(0, 1)", "normal(1, 1)", epsilon=1, n=200_000))
+    assert "alpha              < 1e-300" in told
+    assert "beta               < 1e-300" in told
+    curve = pt.power_curve("normal(0, 1)", "normal(1, 1)", epsilon=1, n=[200_000])
+    assert curve.cells()[0][1:3] == ("< 1e-300", "< 1e-300")
+    assert json.dumps(Probability(0.0)) == "0.0"

@@ -12,10 +12,25 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar, NamedTuple
 
-__all__ = ["Fact", "Tabled", "Told", "escape", "fact_table", "plain_value", "short", "table", "text"]
+__all__ = ["Fact", "Probability", "Tabled", "Told", "escape", "fact_table", "plain_value", "short", "table", "text"]
 
 WIDEST = 30
 """A value longer than this pushes its meaning to the right, and nobody else's."""
+
+
+class Probability(float):
+    """A probability, which is never told as 0: below what a double (or a simulation) can tell it is told as such.
+
+    >>> short(Probability(0.25)), short(Probability(0.0)), short(Probability(1e-9, least=1e-6))
+    ('0.25', '< 1e-300', '< 1e-06')
+    """
+
+    least: float
+
+    def __new__(cls, value: float, least: float = 1e-300) -> Probability:
+        made = super().__new__(cls, value)
+        made.least = least
+        return made
 
 
 class Fact(NamedTuple):
@@ -110,6 +125,8 @@ def short(value: object, digits: int = 6) -> str:
         return {True: "yes", False: "no", None: "\N{EN DASH}"}[value]
     if isinstance(value, int):
         return f"{value:,}"
+    if isinstance(value, Probability) and value < value.least:
+        return f"< {value.least:g}"
     if isinstance(value, float):
         return f"{value:.{digits}g}"
     if isinstance(value, tuple | list) and all(isinstance(part, float | int) for part in value):

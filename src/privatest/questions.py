@@ -346,6 +346,11 @@ def find(taker: str, name: str) -> Option:
     return next(option for option in options(taker) if option.name == name)
 
 
+def separate(texts: str) -> list[str]:
+    """What an option of several texts, separated by commas, says."""
+    return [text for text in texts.split(",") if text.strip()]
+
+
 def flag(name: str) -> str:
     """An option as the command line writes it.
 

@@ -19,6 +19,7 @@ from scipy import stats
 import privatest as pt
 from privatest import engines
 from privatest.changepoint import ChangePlan, ChangePoint, design_change, detect_change
+from privatest.changepoint.change_plan import PublicOrder
 from privatest.errors import Infeasible, InvalidData, InvalidInput, RequestConflict
 
 COINS = ("bernoulli(0.2)", "bernoulli(0.8)")
@@ -435,7 +436,7 @@ def test_a_declaration_needs_an_order_that_can_be_told(tmp_path: Path) -> None:
         where = {"column": "x", "order": "year"}
         paying: dict[str, Any] = {"ledger": ledger, "dataset": "claims", "request": "r", "rng": None}
         with pytest.raises(InvalidData, match="public_order=True cannot be kept here"):
-            plan.declaring("year", True).run_opened(Untold(untold.stream, "year"), data, where, **paying)  # type: ignore[attr-defined]
+            plan.run_opened(Untold(untold.stream, "year"), data, where, **paying, besides=PublicOrder())  # type: ignore[attr-defined]
         assert ledger.spent("claims") == 0
 
 

@@ -6,6 +6,7 @@ import dataclasses
 import gc
 import json
 import math
+import pickle
 import traceback
 import weakref
 from collections.abc import Callable
@@ -512,3 +513,13 @@ def test_power_of_any_law() -> None:
         test.power_along("normal(0, 1)", [0])
     with pytest.raises(InvalidInput, match=r"between=.* must be two numbers, the first below the second"):
         test.plot_power("normal(?, 1)", between=(2, 1))
+
+
+def test_a_test_of_sets_that_travelled_has_the_same_laws() -> None:
+    """All laws of a pickled test are its own, whichever were computed before."""
+    test = pt.design("normal(0, sd in [0.8, 1.2])", "normal(1, sd in [0.8, 1.2])", epsilon=1, n=20)
+    before = [test.release(test.cutoff + step) for step in (-400, 0, 400)]
+    again = pickle.loads(pickle.dumps(test))
+    assert [again.release(test.cutoff + step) for step in (-400, 0, 400)] == before
+    assert again.__dict__.keys() <= test.__dict__.keys()
+    assert not any(isinstance(value, dict) for value in again.__dict__.values()), "nothing is known by its address"

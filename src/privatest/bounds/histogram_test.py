@@ -23,7 +23,7 @@ from privatest.decision.design import HIDDEN, Decision, Design
 from privatest.documents import fraction_from_json, texts_from_json, wholes_from_json
 from privatest.errors import InvalidDocument, InvalidInput
 from privatest.hypotheses import DiscretePair, Pair
-from privatest.markup import Fact
+from privatest.markup import Fact, Probability
 from privatest.privacy import Source
 from privatest.privacy.randomness import bernoulli
 from privatest.rational import exp_below
@@ -249,8 +249,8 @@ class HistogramTest(Design[Release]):
             Fact("test", self.name, "where its probabilities come from"),
             Fact("epsilon", self.epsilon, "privacy loss of one run"),
             Fact("n", self.n, "records, public"),
-            Fact("alpha", self.alpha, "type I error: alternative under P; exact"),
-            Fact("beta", self.beta, "type II error: null under Q; exact"),
+            Fact("alpha", Probability(self.alpha), "type I error: alternative under P; exact"),
+            Fact("beta", Probability(self.beta), "type II error: null under Q; exact"),
             Fact("advantage", self.advantage, "1 - alpha - beta"),
             Fact("classes", self.histograms.classes, "of records of equal ratio"),
             Fact("histograms", self.histograms.count, "each with its own probability of saying null"),

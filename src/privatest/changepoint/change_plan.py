@@ -14,7 +14,7 @@ from privatest import _validate
 from privatest.changepoint.blocks import BlockDetector
 from privatest.changepoint.change_point import ChangePoint
 from privatest.changepoint.detectors import Detection, auto_designs, design, unknown_design
-from privatest.decision.design import HIDDEN, Design
+from privatest.decision.design import HIDDEN, Besides, Design
 from privatest.documents import (
     integer_from_json,
     number_from_json,
@@ -37,8 +37,8 @@ __all__ = [
     "FALSE_ALARM",
     "METHODS",
     "ChangePlan",
+    "PublicOrder",
     "check_accuracy",
-    "check_declaration",
     "check_length",
     "design_change",
     "detect_change",
@@ -179,7 +179,6 @@ class ChangePlan(Design[ChangePoint]):
     null: str
     alternative: str
     _design: Detection = field(repr=False, compare=False)
-    _public: bool = field(default=False, repr=False, compare=False)  # of one run: whether the order's values are public
 
     @property
     def assume_change(self) -> bool:
@@ -219,9 +218,8 @@ class ChangePlan(Design[ChangePoint]):
         """The plan's settings, and the scores or the test where the descriptions of P and Q leave them open."""
         return {"change": self._settings(), **self._design.question()}
 
-    def _named(self, where: Mapping[str, str | None]) -> dict[str, Any]:
-        declared = {"public_order": True} if self._public else {}
-        return {"column": where["column"], "order": where["order"], **declared}
+    def _named(self, where: Mapping[str, str | None]) -> dict[str, str | None]:
+        return {"column": where["column"], "order": where["order"]}
 
     def run(
         self,
@@ -248,15 +246,10 @@ class ChangePlan(Design[ChangePoint]):
                 whatever the records hold, so they cost no privacy if the declaration is true. Without it nothing of
                 the order's values leaves the data.
         """
-        plan = self.declaring(order, public_order)
-        where = {"column": column, "unit": unit, "order": order}
-        found = plan.run_opened(None, data, where, ledger=ledger, dataset=dataset, request=request, rng=rng)
-        return replace(found, design=self)
-
-    def declaring(self, order: str | None, public_order: bool) -> ChangePlan:
-        """The plan for one run in the order of a column, whose values are public or are not."""
-        check_declaration(order, public_order)
-        return replace(self, _public=bool(public_order))
+        where, told = {"column": column, "unit": unit, "order": order}, PublicOrder.of(order, public_order)
+        return self.run_opened(
+            None, data, where, ledger=ledger, dataset=dataset, request=request, rng=rng, besides=told
+        )
 
     def check(self, records: Records, *, charging: bool) -> None:
         """Number, type and, where a charge follows, ties: without one the sums refuse them."""
@@ -264,11 +257,6 @@ class ChangePlan(Design[ChangePoint]):
         if self.n is not None and n != self.n:
             raise InvalidData(f"The data have {n} records, the plan is for n={self.n}. Plan with n={n}, or without n.")
         check_length(self._design, n)
-        if self._public and not (isinstance(records, OrderTeller) and records.tells_order):
-            raise InvalidData(
-                "public_order=True cannot be kept here: this source sorts by the column order, but does not hand its "
-                "values over as they are. Leave public_order out."
-            )
         self._design.check(records)
         if charging:
             records.check_ends(self._design.detector.ends(n))
@@ -294,7 +282,6 @@ class ChangePlan(Design[ChangePoint]):
             simulated=simulated,
             block=None if self.method == "direct" else self.block,
             sums=sums,
-            **(_told(records, index, self.accuracy, n) if self._public else {}),
         )
 
     def plot(self, ax: Axes | None = None) -> Axes:
@@ -357,25 +344,47 @@ class ChangePlan(Design[ChangePoint]):
         return hash((self.method, self.accuracy, self.epsilon, self.block, self.null, self.alternative))
 
 
-def check_declaration(order: str | None, public_order: bool) -> None:
-    """Refuse a declaration about no column."""
-    if not isinstance(public_order, bool | np.bool_):
-        raise InvalidInput(f"public_order={shown(public_order)} must be True or False.")
-    if public_order and order is None:
-        raise InvalidInput(
-            "public_order=True was given without order=: it declares the values of that column public. Name the column "
-            "that gives the order of time, order=..., or leave public_order out."
-        )
+class PublicOrder(Besides):
+    """The values of the column ``order``, at an index that was released and at the ends of its accuracy.
 
+    Guarantees: they are looked up after the release, in a column that was declared public and is the same whatever the
+    records hold, so they cost nothing.
+    """
 
-def _told(records: Records, index: int | None, accuracy: int, n: int) -> dict[str, Any]:
-    """The values of a public order at an index that was released, and at the ends of its accuracy."""
-    if index is None:
-        return {}
-    assert isinstance(records, OrderTeller)
-    places = [min(index, n - 1), max(index - accuracy, 0), min(index + accuracy, n - 1)]
-    value, first, last = records.order_values(places)
-    return {"order_value": value if index < n else None, "order_range": (first, last)}
+    @classmethod
+    def of(cls, order: str | None, public_order: bool) -> PublicOrder | None:
+        """What a run is asked for; refuses a declaration about no column."""
+        if not isinstance(public_order, bool | np.bool_):
+            raise InvalidInput(f"public_order={shown(public_order)} must be True or False.")
+        if public_order and order is None:
+            raise InvalidInput(
+                "public_order=True was given without order=: it declares the values of that column public. Name the "
+                "column that gives the order of time, order=..., or leave public_order out."
+            )
+        return cls() if public_order else None
+
+    def question(self) -> dict[str, Any]:
+        """Nothing but that it is asked for."""
+        return {"public_order": True}
+
+    def prepared(self, records: Records) -> Records:
+        """The records themselves; refuses those that cannot tell the values of their order."""
+        if not (isinstance(records, OrderTeller) and records.tells_order):
+            raise InvalidData(
+                "public_order=True cannot be kept here: this source sorts by the column order, but does not hand its "
+                "values over as they are. Leave public_order out."
+            )
+        return records
+
+    def answer(self, design: Any, records: Any, source: Source, *, simulated: bool) -> ChangePoint:
+        """The change point, with the values."""
+        found: ChangePoint = design.answer(records, source, simulated=simulated)
+        if found.index is None:
+            return found
+        last = found.n - 1
+        places = [found.index, found.index - found.accuracy, found.index + found.accuracy]
+        value, *ends = records.order_values([min(max(place, 0), last) for place in places])
+        return replace(found, order_value=value if found.index <= last else None, order_range=tuple(ends))
 
 
 def design_change(
@@ -534,7 +543,7 @@ def detect_change(
     >>> quiet.index, quiet.changed
     (None, False)
     """
-    check_declaration(order, public_order)
+    told = PublicOrder.of(order, public_order)
     records = open_for(ORDERED, data, column=column, order=order)
     n = records.count()
     if n == 0:
@@ -551,6 +560,4 @@ def detect_change(
         assume_change=assume_change,
     )
     where = {"column": column, "order": order}
-    declared = plan.declaring(order, public_order)
-    found = declared.run_opened(records, data, where, ledger=ledger, dataset=dataset, request=request, rng=rng)
-    return replace(found, design=plan)
+    return plan.run_opened(records, data, where, ledger=ledger, dataset=dataset, request=request, rng=rng, besides=told)

@@ -325,7 +325,7 @@ def _read_as(asked: Mapping[str, Any]) -> Any:
 
     words = _of_role("check", asked, questions.READING)
     if "missing" in words:
-        words["missing"] = [text for text in words["missing"].split(",") if text.strip()]
+        words["missing"] = questions.separate(words["missing"])
     return pt.read_as(source_of(asked["data"]), **words)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
@@ -20,16 +20,15 @@ import numpy as np
 from privatest.charge import Receipt, charged, make_charge, replayed
 from privatest.documents import check_format, document_from_json, reading
 from privatest.errors import InvalidInput, shown
-from privatest.markup import Fact, Told, plain_value, short
+from privatest.markup import Fact, Probability, Told, plain_value, short
 from privatest.privacy import Pure, Source, seeded_source, system_source
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from privatest.decision.odd import OddShare
     from privatest.engines import Need, Records
 
-__all__ = ["HIDDEN", "Decision", "Design", "Outcome", "Release"]
+__all__ = ["HIDDEN", "Besides", "Decision", "Design", "Outcome", "Release"]
 
 HIDDEN = {"replace": "replacing one record", "add-remove": "adding or removing one record"}
 """What the guarantee hides, by the name of the neighbours."""
@@ -123,6 +122,25 @@ class Outcome(Told):
 R = TypeVar("R", bound=Outcome)
 
 
+class Besides(ABC):
+    """What one run is asked for besides its design's own answer, at a price or for nothing."""
+
+    epsilon: Fraction | int = 0
+    """What it costs in addition, exactly."""
+
+    @abstractmethod
+    def question(self) -> dict[str, Any]:
+        """What a request of a ledger tells apart by it, ready for JSON."""
+
+    def prepared(self, records: Records) -> Records:
+        """The records as the answer needs them; refuses those that cannot give it. Nothing is charged yet."""
+        return records
+
+    @abstractmethod
+    def answer(self, design: Any, records: Records, source: Source, *, simulated: bool) -> Any:
+        """The design's answer with that in it: what the charge pays for."""
+
+
 class Design(Told, Generic[R]):
     """A question that was made ready: frozen, printable, serialisable; :meth:`run` asks it of data.
 
@@ -136,6 +154,12 @@ class Design(Told, Generic[R]):
     """Which of ``unit`` and ``order`` mean nothing, and why."""
 
     epsilon: Any  # a field or a property: the privacy loss of one run, infinite where it is not private
+    two_sided: bool = False  # whether the null lies between two thresholds
+
+    @property
+    def when_null(self) -> str:
+        """Which statistics speak for P, in words; empty where that is not one threshold."""
+        return ""
 
     @property
     def privacy(self) -> Pure:
@@ -209,7 +233,7 @@ class Design(Told, Generic[R]):
         dataset: str | None,
         request: str | None,
         rng: np.random.Generator | None,
-        odd: OddShare | None = None,
+        besides: Besides | None = None,
     ) -> R:
         """:meth:`run` on records that are open already: those of ``data``, which lie ``where``. None: to be opened."""
         from privatest import engines  # planning needs none of them
@@ -221,8 +245,8 @@ class Design(Told, Generic[R]):
             ledger,
             dataset,
             request,
-            epsilon=self.price if odd is None or self.price is None else self.price + odd.epsilon,
-            design=lambda: {**self.question(), **self._named(where), **({} if odd is None else odd.question())},
+            epsilon=self.price if besides is None or self.price is None else self.price + besides.epsilon,
+            design=lambda: {**self.question(), **self._named(where), **({} if besides is None else besides.question())},
             simulated=rng is not None,
             data=data,
         )
@@ -230,10 +254,10 @@ class Design(Told, Generic[R]):
         if found is None:
             given: dict[str, Any] = {"source": data, **where} if records is None else {"source": records}
             opened = engines.open_for(self.need, **given)
-            opened = opened if odd is None else engines.Tallied(opened)
+            opened = opened if besides is None else besides.prepared(opened)
             self.check(opened, charging=charge is not None)
             source = system_source if rng is None else seeded_source(rng)
-            answer = self.answer if odd is None else partial(odd.answer, self)
+            answer = self.answer if besides is None else partial(besides.answer, self)
             found = charged(charge, lambda: answer(opened, source, simulated=rng is not None), self.outcome.from_dict)
         return replace(found, design=self)  # type: ignore[type-var]
 
@@ -341,36 +365,36 @@ class Release(Outcome):
         says = "the null hypothesis P" if self.decision == "null" else self.AWAY
         if self.pvalue is None:
             return f"The test decides for {says}."
+        pvalue = short(self._told(self.pvalue), 4)
         if self.fits == "neither":
             return (
                 "The data fit neither P nor Q: under each of them so extreme a noisy statistic has a probability below "
-                f"0.001. Between the two the test decides for {says} (p-value {short(self._told(self.pvalue), 4)})."
+                f"0.001. Between the two the test decides for {says} (p-value {pvalue})."
             )
         return (
-            f"The test decides for {says}. Were P true, so extreme a noisy statistic would have probability "
-            f"{short(self._told(self.pvalue), 4)} (the p-value)."
+            f"The test decides for {says}. Were P true, so extreme a noisy statistic would have probability {pvalue} "
+            "(the p-value)."
         )
 
-    def _told(self, pvalue: float | None) -> str | float | None:
+    def _told(self, pvalue: float | None) -> Probability | None:
         """A p-value as it is told to people."""
-        tiny = pvalue is not None and pvalue < self.SMALLEST_PVALUE
-        return f"< {self.SMALLEST_PVALUE:g}" if tiny else pvalue
+        return None if pvalue is None else Probability(pvalue, self.SMALLEST_PVALUE)
 
     def facts(self) -> list[Fact]:
         """What left the data, and what it cost; what the test promises stands beside it, where the test is known."""
         test = self.design
         looks = "P" if self.decision == "null" else self.AWAY
-        above, errors, two = "; large values speak for P", "", False
+        above, errors, two = "large values speak for P", "", False
         if test is not None:
-            looks = getattr(test, self.decision, looks)
-            two = getattr(test, "upper", None) is not None
-            above = f"{'' if two else above}; {test.when_null}" if hasattr(test, "when_null") else above
-            errors = f"type I error {test.alpha:.4g}, type II error {test.beta:.4g} on {test.n:,} records"
+            looks, two = getattr(test, self.decision, looks), test.two_sided
+            above = "; ".join(([] if two else [above]) + ([test.when_null] if test.when_null else []))
+            first, second = (short(Probability(error), 4) for error in (test.alpha, test.beta))
+            errors = f"type I error {first}, type II error {second} on {test.n:,} records"
         hidden = self.neighbours == "add-remove"
         return [
             Fact("decision", self.decision, f"{FITS.get(self.fits or '', 'the data look like')} {looks}"),
             Fact("fits", self.fits, "what the statistic is not too extreme for (probability 0.001, both sides)"),
-            Fact("statistic", self.statistic, f"with noise{above}"),
+            Fact("statistic", self.statistic, f"with noise; {above}"),
             Fact("pvalue", self._told(self.pvalue), f"of so {'extreme' if two else 'small'} a statistic, were P true"),
             Fact(
                 "pvalue_alternative",

@@ -9,24 +9,24 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from privatest import _validate
+from privatest.decision.design import Besides
 from privatest.errors import InvalidInput, shown
 from privatest.privacy import Source, Tulap
 from privatest.rational import Number
 
 if TYPE_CHECKING:
-    from privatest.engines import Records
+    from privatest.engines import Records, Tallied
 
 __all__ = ["OddShare"]
 
 CONFIDENCE = 0.95
-R = TypeVar("R")
 
 
 @dataclass(frozen=True)
-class OddShare:
+class OddShare(Besides):
     """How the share of odd records of a test's data is released.
 
     Guarantees: the noisy number is epsilon-differentially private: a person moves the exact one by ``noise.width`` at
@@ -55,7 +55,7 @@ class OddShare:
         return cls(Tulap(epsilon, test.max_rows_per_unit), test.n)
 
     @property
-    def epsilon(self) -> Fraction:
+    def epsilon(self) -> Fraction:  # type: ignore[override]  # read-only here
         """What it costs, exactly."""
         return self.noise.epsilon
 
@@ -75,17 +75,20 @@ class OddShare:
         """What a request of a ledger tells apart."""
         return {"odd_epsilon": str(self.epsilon)}
 
-    def answer(self, test: Any, records: Records, source: Source, *, simulated: bool) -> Any:
-        """The test's release with the share in it; both from one reading where no unit is named."""
-        from privatest.engines.protocol import Tallied  # planning needs no engine
+    def prepared(self, records: Records) -> Tallied:
+        """The records, with how many of them are odd."""
+        from privatest.engines import Tallied  # planning needs no engine
 
-        assert isinstance(records, Tallied)
-        release = test.answer(records, source, simulated=simulated)
-        noisy = records.odd(test.score) + self.noise.draw(source)
+        return Tallied(records)
+
+    def answer(self, design: Any, records: Any, source: Source, *, simulated: bool) -> Any:
+        """The test's release with the share in it; both from one reading where no unit is named."""
+        release = design.answer(records, source, simulated=simulated)
+        noisy = records.odd(design.score) + self.noise.draw(source)
         # From here on post-processing of the noisy number.
         return replace(
             release,
-            epsilon=float(test.price + self.epsilon) if math.isfinite(release.epsilon) else release.epsilon,
+            epsilon=float(design.price + self.epsilon) if math.isfinite(release.epsilon) else release.epsilon,
             odd_share=float(min(max(noisy / self.n, Fraction(0)), Fraction(1))),
             odd_margin=self.margin,
             odd_epsilon=float(self.epsilon),

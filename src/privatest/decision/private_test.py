@@ -22,7 +22,7 @@ from privatest.documents import fraction_from_json, number_from_json, texts_from
 from privatest.errors import InvalidDocument, InvalidInput, shown
 from privatest.hypotheses import DiscretePair, Pair, as_distribution
 from privatest.laws import Curves, NoisyTotal, TwoSidedCurves
-from privatest.markup import Fact
+from privatest.markup import Fact, Probability
 from privatest.privacy import NOISES, Logistic, Noise, NoNoise, Source, noise_from_dict
 from privatest.privacy.noise import NEIGHBOURS, REPLACE, Neighbourhood
 from privatest.rational import Number, rational
@@ -166,6 +166,11 @@ class PrivateTest(Design[Release]):
         return tuple(float(self._nats(end)) for end in ends)
 
     @property
+    def two_sided(self) -> bool:  # type: ignore[override]  # read-only here
+        """Whether the null lies between two thresholds."""
+        return self.upper is not None
+
+    @property
     def when_null(self) -> str:
         """Which statistics speak for P, in words."""
         if self.upper is None:
@@ -210,7 +215,7 @@ class PrivateTest(Design[Release]):
         Of sets, under their worst laws; of a two-sided test also under the alternative that lies above. For pictures:
         many at the price of one, with errors of 1e-4 at most.
         """
-        upper = tuple(total.masses(edges) for total in self._totals(self.score.upper_laws[:1]))
+        upper = tuple(total.masses(edges) for total in self._uppers[:1])
         if self.scale == 1 and self.shift == 0:
             curves = Curves(self.score.support, self.score.null_law, self.score.alternative_law, self.n, self.noise)
             if curves.everywhere:
@@ -220,19 +225,32 @@ class PrivateTest(Design[Release]):
         return self.null_total.masses(edges), self.alternative_total.masses(edges), *upper
 
     def _totals(self, laws: Sequence[Floats]) -> list[NoisyTotal]:
-        known: dict[int, NoisyTotal] = self.__dict__.setdefault("_known_totals", {})
-        known.setdefault(id(self.score.null_law), self.null_total)
-        known.setdefault(id(self.score.alternative_law), self.alternative_total)
-        support = self.scale * self.score.support - self.shift
-        return [known.setdefault(id(law), NoisyTotal(support, law, self.n, self.noise)) for law in laws]
+        return [NoisyTotal(self.scale * self.score.support - self.shift, law, self.n, self.noise) for law in laws]
 
-    def _below(self, laws: Sequence[Floats], level: Fraction) -> float:
-        """The largest probability of a noisy total up to the level."""
-        return max(total.cdf(level) for total in self._totals(laws))
+    @cached_property
+    def _lowest(self) -> list[NoisyTotal]:
+        """Under the null: no member's total is lower."""
+        return [self.null_total, *self._totals(self.score.other_null_laws)]
 
-    def _above(self, laws: Sequence[Floats], level: Fraction) -> float:
-        """The largest probability of a noisy total beyond the level."""
-        return max(total.sf(level) for total in self._totals(laws))
+    @cached_property
+    def _highest(self) -> list[NoisyTotal]:
+        """Under the null: no member's total is higher."""
+        return self._totals(self.score.outer_null_laws) or self._lowest
+
+    @cached_property
+    def _alternatives(self) -> list[NoisyTotal]:
+        """Under the alternative (below the null): no member's total is higher."""
+        return [self.alternative_total, *self._totals(self.score.other_alternative_laws)]
+
+    @cached_property
+    def _outer_alternatives(self) -> list[NoisyTotal]:
+        """Under the alternative: no member's total is lower."""
+        return self._totals(self.score.outer_alternative_laws) or self._alternatives
+
+    @cached_property
+    def _uppers(self) -> list[NoisyTotal]:
+        """Under the alternatives above the null, of a two-sided test: no member's total is lower."""
+        return self._totals(self.score.upper_laws)
 
     @cached_property
     def alpha(self) -> float:
@@ -240,8 +258,8 @@ class PrivateTest(Design[Release]):
 
         Of a two-sided test the sum of the largest tails to both sides.
         """
-        error = self._below(self.score.null_laws, self.cutoff)
-        return error if self.upper is None else error + self._above(self.score.null_high_laws, self.upper)
+        error = _below(self._lowest, self.cutoff)
+        return error if self.upper is None else error + _above(self._highest, self.upper)
 
     @cached_property
     def beta(self) -> float:
@@ -249,8 +267,8 @@ class PrivateTest(Design[Release]):
 
         Of a two-sided test the probability of not coming out on the side where Q lies.
         """
-        error = self._above(self.score.alternative_laws, self.cutoff)
-        return error if self.upper is None else max(error, self._below(self.score.upper_laws, self.upper))
+        error = _above(self._alternatives, self.cutoff)
+        return error if self.upper is None else max(error, _below(self._uppers, self.upper))
 
     @property
     def advantage(self) -> float:
@@ -292,7 +310,7 @@ class PrivateTest(Design[Release]):
                 test (``release.odd_share``): those that are missing, unreadable or outside both supports.
         """
         where, odd = {"column": column, "unit": unit, "order": order}, OddShare.of(self, odd_epsilon)
-        return self.run_opened(None, data, where, ledger=ledger, dataset=dataset, request=request, rng=rng, odd=odd)
+        return self.run_opened(None, data, where, ledger=ledger, dataset=dataset, request=request, rng=rng, besides=odd)
 
     @property
     def need(self) -> Need:
@@ -371,20 +389,19 @@ class PrivateTest(Design[Release]):
     def _pvalues(self, noisy: Fraction) -> tuple[float, float, Fits]:
         """P-values under P and under Q, and what a noisy total fits; tails that decide nothing are spared."""
         at_least = noisy - Fraction(1, 2)  # totals have this lattice's unit
-        score = self.score
-        low, other = self._below(score.null_laws, noisy), self._above(score.alternative_laws, at_least)
+        low, other = _below(self._lowest, noisy), _above(self._alternatives, at_least)
         if self.upper is not None:
-            pvalue = min(2 * min(low, self._above(score.null_high_laws, at_least)), 1.0)
-            other = max(other, self._below(score.upper_laws, noisy))
+            pvalue = min(2 * min(low, _above(self._highest, at_least)), 1.0)
+            other = max(other, _below(self._uppers, noisy))
             return pvalue, other, FITTING[pvalue >= EXTREME, min(2 * other, 1.0) >= EXTREME]
         # Of one law the other tail is at least what the first leaves of 1.
         fits_null = 2 * low >= EXTREME and (
-            (not score.outer_null_laws and 2 * (1 - low) >= EXTREME)
-            or 2 * self._above(score.null_high_laws, at_least) >= EXTREME
+            (self._highest is self._lowest and 2 * (1 - low) >= EXTREME)
+            or 2 * _above(self._highest, at_least) >= EXTREME
         )
         fits_alternative = 2 * other >= EXTREME and (
-            (not score.outer_alternative_laws and 2 * (1 - other) >= EXTREME)
-            or 2 * self._below(score.alternative_low_laws, noisy) >= EXTREME
+            (self._outer_alternatives is self._alternatives and 2 * (1 - other) >= EXTREME)
+            or 2 * _below(self._outer_alternatives, noisy) >= EXTREME
         )
         return low, other, FITTING[fits_null, fits_alternative]
 
@@ -444,8 +461,8 @@ class PrivateTest(Design[Release]):
             Fact("test", self.name, "the kind of test"),
             Fact("epsilon", self.epsilon, "privacy loss of one run" if self.private else "this test is NOT PRIVATE"),
             Fact("n", self.n, public),
-            Fact("alpha", self.alpha, f"type I error: alternative under P; {exact}"),
-            Fact("beta", self.beta, f"type II error: null under Q; {exact}"),
+            Fact("alpha", Probability(self.alpha), f"type I error: alternative under P; {exact}"),
+            Fact("beta", Probability(self.beta), f"type II error: null under Q; {exact}"),
             *worst,
             Fact("advantage", self.advantage, "1 - alpha - beta"),
             Fact("clamp", self.clamp, "least and most of one record, in nats"),
@@ -513,6 +530,16 @@ class PrivateTest(Design[Release]):
             f"clamp=({low:.6g}, {high:.6g}), width={self.score.width}, noise={self.noise.describe()}, "
             f"threshold={self.threshold:.6g}, neighbours={self.neighbours!r}{rows})"
         )
+
+
+def _below(totals: Sequence[NoisyTotal], level: Fraction) -> float:
+    """The largest probability of a noisy total up to the level."""
+    return max(total.cdf(level) for total in totals)
+
+
+def _above(totals: Sequence[NoisyTotal], level: Fraction) -> float:
+    """The largest probability of a noisy total beyond the level."""
+    return max(total.sf(level) for total in totals)
 
 
 def _members_from_json(value: Any) -> tuple[str, str] | None:

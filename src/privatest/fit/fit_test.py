@@ -27,7 +27,7 @@ from privatest.fit.domain import Domain, domain_cells_from_dict, histogram, read
 from privatest.fit.excess_law import ACCURACY, ExcessLaw
 from privatest.fit.grains import Grains
 from privatest.fit.statistic import Excess
-from privatest.markup import Fact
+from privatest.markup import Fact, Probability
 from privatest.privacy import Source, Tulap, noise_from_dict
 from privatest.rational import Number
 from privatest.vectors import Floats
@@ -266,8 +266,8 @@ class FitTest(Design[FitRelease]):
             Fact("method", self.method, "the statistic"),
             Fact("epsilon", self.epsilon, "privacy loss of one run"),
             Fact("n", self.n, "records, public"),
-            Fact("alpha", self.alpha, f"type I error: alternative under P; {exact}"),
-            Fact("beta", self.beta, f"type II error: null at the distance, at most; {exact}"),
+            Fact("alpha", Probability(self.alpha), f"type I error: alternative under P; {exact}"),
+            Fact("beta", Probability(self.beta), f"type II error: null at the distance, at most; {exact}"),
             Fact("hardest_alternative", self.hardest_alternative, "attains beta"),
             Fact("neighbours", "replace", f"hides {HIDDEN['replace']}"),
         ]

@@ -166,8 +166,16 @@ def _share_cdf(x: Floats, share: float) -> Floats:
     return np.where(x >= 0, 1.0 - share * np.exp(-np.abs(x)), (1.0 - share) * np.exp(-np.abs(x)))
 
 
+def _share_sf(x: Floats, share: float) -> Floats:
+    return np.where(x >= 0, share * np.exp(-np.abs(x)), 1.0 - (1.0 - share) * np.exp(-np.abs(x)))
+
+
 def _share_ppf(u: Floats, share: float) -> Floats:
     return np.where(u > 1 - share, -np.log((1 - u) / share), np.log(u / (1 - share)))
+
+
+def _share_isf(u: Floats, share: float) -> Floats:
+    return np.where(u > share, np.log((1 - u) / (1 - share)), -np.log(u / share))
 
 
 def _cauchy_logpdf(x: Floats) -> Floats:
@@ -239,9 +247,9 @@ CONTINUOUS: Final[dict[str, Formulas]] = {
     "share_above": Formulas(
         _share_logpdf,
         _share_cdf,
-        lambda x, share: _share_cdf(-x, 1 - share),
+        _share_sf,
         _share_ppf,
-        lambda u, share: -_share_ppf(u, 1 - share),
+        _share_isf,
     ),
     "cauchy": Formulas(
         _cauchy_logpdf,

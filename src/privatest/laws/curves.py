@@ -153,6 +153,11 @@ class Curves:
         return self.n * abs(null - alternative) / 2 + 7 * math.sqrt(self.n * spread) + middle + 2
 
     @property
+    def _edge(self) -> float:
+        """:attr:`_core` of the ordinary scores."""
+        return (self._without_infinite[0] if self._without_infinite else self)._core
+
+    @property
     def _laws(self) -> tuple[Floats, Floats]:
         return self.null_law, self.alternative_law
 
@@ -284,8 +289,7 @@ class Curves:
             top = int(np.argmax(alternative - null - _TIE * np.abs(1.0 - alternative - null)))
             return top, float(alternative[top] - null[top])
 
-        edge = self._without_infinite[0]._core if self._without_infinite else self._core
-        low, high = -edge, edge
+        low, high = -self._edge, self._edge
         while high - low > _GRID - 1:
             grid = np.rint(np.linspace(low, high, _GRID))
             top, _ = best_of(grid)
@@ -410,8 +414,7 @@ class TwoSidedCurves:
         levels = np.geomspace(1e-7, 0.4, 400)
         betas = []
         for side in (self.low, self.high):
-            edge = side._without_infinite[0]._core if side._without_infinite else side._core
-            alphas, powers = side.cdfs(np.linspace(-edge, edge, 4 * _GRID))
+            alphas, powers = side.cdfs(np.linspace(-side._edge, side._edge, 4 * _GRID))
             betas.append(1 - np.interp(levels, alphas, powers))
         advantages = 1 - 2 * levels - np.maximum(*betas)
         top = int(np.argmax(advantages))

@@ -17,6 +17,7 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Final
 
 from privatest.errors import MissingExtra
+from privatest.markup import Probability, short
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -135,6 +136,11 @@ def law(letter: str, text: object, *, lines: bool = False) -> str:
 def number(value: float, digits: int = 4) -> str:
     """A number of a few digits, with a true minus sign."""
     return f"{value:.{digits}g}".replace("-", MINUS)
+
+
+def chance(value: float, digits: int = 3) -> str:
+    """A probability of a few digits, never 0."""
+    return short(Probability(value), digits).replace("-", MINUS)
 
 
 def png(draw: Callable[[], Axes], *, dpi: int = 120) -> bytes:

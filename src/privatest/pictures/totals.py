@@ -20,6 +20,7 @@ from privatest.pictures.canvas import (
     GREEN,
     MINUS,
     VERMILLION,
+    chance,
     drawing,
     law,
     legend,
@@ -59,11 +60,11 @@ def private_test(test: PrivateTest, ax: Axes | None = None, *, release: Release 
     right = np.array([test.upper is not None and cutoff >= test.upper for cutoff in cutoffs[:-1]])
     with drawing(ax, (8.6, 4.2)) as axes:
         _law(axes, edges, null, law("P", test.null, lines=True), BLUE, "-")
-        _error(axes, edges, null, left | right, f"{ALPHA} = {_told(test.alpha)}", BLUE, "////")
+        _error(axes, edges, null, left | right, f"{ALPHA} = {chance(test.alpha)}", BLUE, "////")
         for masses, wrong in zip((alternative, *upper), (~left, ~right), strict=False):
             first = masses is alternative
             _law(axes, edges, masses, law("Q", test.alternative, lines=True) if first else None, VERMILLION, "--")
-            error = f"{BETA} = {_told(test.beta)}" if first else None
+            error = f"{BETA} = {chance(test.beta)}" if first else None
             _error(axes, edges, masses, wrong, error, VERMILLION, "....")
         where = 'left: "alternative"' if test.upper is None else 'between: "null"'
         _finish(axes, edges, test.thresholds, where, release)
@@ -105,7 +106,7 @@ def fit_test(test: FitTest, ax: Axes | None = None, *, release: FitRelease | Non
             (cdfs[1], hardest, VERMILLION, "--", "....", below, BETA, test.beta),
         ):
             _law(axes, shown, np.diff(cdf)[::-1], text, colour, style)
-            _error(axes, shown, np.diff(cdf)[::-1], wrong, f"{name} = {number(error, 3)}", colour, hatch)
+            _error(axes, shown, np.diff(cdf)[::-1], wrong, f"{name} = {chance(error)}", colour, hatch)
         _finish(axes, shown, (threshold,), 'left: "alternative"', release)
         axes.set_xlabel("minus the noisy excess over its mean under P, for each record")
         title = f"What the fit test '{plain(test.method)}' releases from n = {test.n} records"
@@ -161,7 +162,7 @@ def _finish(axes: Axes, edges: Floats, thresholds: tuple[float, ...], text: str,
         statistic = float(release.statistic)
         shown = f"{'SIMULATED' if release.simulated else 'released'}: {number(statistic)}"
         says = "fits NEITHER" if release.fits == "neither" else f"'{release.decision}'"
-        label = f"{shown}\n(p = {_told(release.pvalue, 2)}, {says})"
+        label = f"{shown}\n(p = {chance(release.pvalue, 2)}, {says})"
         axes.axvline(statistic, color=GREEN, linewidth=1.8, linestyle=(0, (3, 1.2)), label=label)
         low, high = min(low, statistic), max(high, statistic)
     margin = 0.02 * (high - low)
@@ -169,11 +170,6 @@ def _finish(axes: Axes, edges: Floats, thresholds: tuple[float, ...], text: str,
     axes.set_ylim(bottom=0)
     axes.set_ylabel("probability density")
     legend(axes)
-
-
-def _told(probability: float, digits: int = 3) -> str:
-    """A probability, also one that a double has no digits of."""
-    return "< 1e-300" if probability < 1e-300 else number(probability, digits)
 
 
 def power_along(
@@ -186,7 +182,7 @@ def power_along(
     with drawing(ax, (8.6, 4.2)) as axes:
         axes.plot(values, power, color=BLUE, label=f"records from\n{plain(family)}")
         for level, name, style in ((test.alpha, ALPHA, ":"), (1 - test.beta, f"1 {MINUS} {BETA}", "--")):
-            axes.axhline(level, color=BLACK, linewidth=0.9, linestyle=style, label=f"{name} = {number(level, 3)}")
+            axes.axhline(level, color=BLACK, linewidth=0.9, linestyle=style, label=f"{name} = {chance(level)}")
         axes.set_xlim(low, high)
         axes.set_ylim(0, 1.02)
         named = re.search(r"(\w+)\s*=\s*\?", family)

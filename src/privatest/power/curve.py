@@ -11,7 +11,7 @@ import numpy as np
 
 from privatest import _validate
 from privatest.errors import Infeasible, InvalidInput
-from privatest.markup import Tabled
+from privatest.markup import Probability, Tabled
 from privatest.power.tuning import ADVANTAGE, Family, Goal, make_family, smallest_n
 from privatest.rational import Number
 
@@ -82,7 +82,9 @@ class PowerCurve(Tabled):
     def entries(self) -> list[tuple[object, ...]]:
         """A row for each n, with a bar as long as the advantage."""
         rows = zip(self.n, self.alpha, self.beta, self.advantage, strict=True)
-        return [(n, a, b, gain, "\u2588" * round(24 * max(gain, 0))) for n, a, b, gain in rows]
+        return [
+            (n, Probability(a), Probability(b), gain, "\u2588" * round(24 * max(gain, 0))) for n, a, b, gain in rows
+        ]
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""

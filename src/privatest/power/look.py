@@ -1,7 +1,8 @@
 """Looking at the data before asking anything of them: NOT PRIVATE, for whoever holds them, and written nowhere.
 
 A test reads a column of text, a decimal comma or "YES" for "yes" as records that make no sense, and cannot say so: an
-error would tell of one person. :func:`check` counts them, for the holder's eyes.
+error would tell of one person. :func:`check` counts them, for the holder's eyes. It stands with the tuned tests, since
+it also counts what lies at the ends of their clamp.
 """
 
 from __future__ import annotations

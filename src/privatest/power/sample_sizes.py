@@ -227,4 +227,4 @@ def decide(
         max_rows_per_unit=max_rows_per_unit,
     )
     where, odd = {"column": column, "unit": unit}, OddShare.of(made, odd_epsilon)
-    return made.run_opened(records, data, where, ledger=ledger, dataset=dataset, request=request, rng=rng, odd=odd)
+    return made.run_opened(records, data, where, ledger=ledger, dataset=dataset, request=request, rng=rng, besides=odd)

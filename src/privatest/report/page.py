@@ -128,7 +128,7 @@ def _read(kind: str, question: dict[str, Any]) -> str:
     """Where the data are, and how their texts are read."""
     said = {name: question[name] for name in questions.named(kind, questions.READING) if question.get(name)}
     if "missing" in said:
-        said["missing"] = [text for text in said["missing"].split(",") if text.strip()]
+        said["missing"] = questions.separate(said["missing"])
     words = "".join(f", {name}={value!r}" for name, value in said.items())
     return f"pt.read_as({_source(question)!r}{words})" if said else repr(_source(question))
 

@@ -367,11 +367,6 @@ class Score:
         """The highest laws of the null hypothesis; its own law, where it is no set."""
         return self.outer_null_laws or self.null_laws
 
-    @property
-    def alternative_low_laws(self) -> tuple[Floats, ...]:
-        """The lowest laws of the alternative; its own law, where it is no set."""
-        return self.outer_alternative_laws or self.alternative_laws
-
     @cached_property
     def low(self) -> int:
         """The smallest score any record can have."""
