@@ -467,12 +467,13 @@ def test_a_value_read_where_a_record_lies_is_seen(monkeypatch: pytest.MonkeyPatc
     """Not at the released index, but at the first record that is 1: the same check fails without end."""
     plan = small_plan(Fraction(1), 3, 0.4)
 
-    def leaking(records: Any, index: Any, _accuracy: int, _n: int) -> dict[str, Any]:
+    def leaking(_self: Any, design: Any, records: Any, source: Any, *, simulated: bool) -> Any:
+        found = design.answer(records, source, simulated=simulated)
         scores = records.series(plan._design.probe)
         first = int(np.argmax(scores == scores.min()))
-        return {} if index is None else {"order_value": records.order_values([first])[0]}
+        return found if found.index is None else replace(found, order_value=records.order_values([first])[0])
 
-    monkeypatch.setattr(change_plan, "_told", leaking)
+    monkeypatch.setattr(change_plan.PublicOrder, "answer", leaking)
     with walking(6):
         assert loss(run_plan(plan, public_order=True), (0, 1), 3) > 1.9
 
