@@ -19,12 +19,13 @@ import numpy as np
 from privatest.errors import InvalidInput
 from privatest.hypotheses import Distribution, Integers, Labels
 from privatest.hypotheses.distribution import Numbers
+from privatest.hypotheses.one_parameter import OneParameter
 from privatest.hypotheses.sets import Box, Leaf, Side
 from privatest.scores.score import BoundedCells, Cells, DyadicCells, IntegerCells, LabelCells, Score
 from privatest.vectors import Floats
 from privatest.vectors import Integers as Wholes
 
-__all__ = ["Known", "Worst", "cell_law", "every_score", "score_law", "worst_laws"]
+__all__ = ["Known", "Worst", "cell_law", "every_score", "member_law", "range_law", "score_law", "worst_laws"]
 
 SLACK = 1e-4
 """How far the stated error may lie above that of a member that was found."""
@@ -162,10 +163,7 @@ def worst_laws(
     scores = every_score(score)
 
     def of_member(member: Distribution) -> Floats:
-        support, found = score_law(score, member)
-        law = np.zeros(len(scores))
-        law[np.searchsorted(scores, support)] = found
-        return leaf.worst(law, side)
+        return leaf.worst(member_law(score, member), side)
 
     if isinstance(leaf.of, Distribution):
         law = laws.setdefault((), of_member(leaf.of)) if () not in laws else laws[()]
@@ -204,6 +202,29 @@ def worst_laws(
         if not any(_dominates(other.law, law, side) for other in kept):
             kept.append(Worst(law, -value, whole.family.text(worst), looked_at[worst]))
     return kept
+
+
+def member_law(score: Score, member: Distribution) -> Floats:
+    """The probability of each of :func:`every_score` for a record that comes from ``member``."""
+    scores, (support, found) = every_score(score), score_law(score, member)
+    law = np.zeros(len(scores))
+    law[np.searchsorted(scores, support)] = found
+    return law
+
+
+def range_law(score: Score, family: OneParameter, low: float, high: float, side: Side) -> Floats:
+    """The lowest (highest) law of the score over a range of a family's parameter, on :func:`every_score`.
+
+    Guarantees: no member with the parameter in [low, high] has a law that is stochastically lower (higher). Where low
+    is high and all other parameters are known, it is that member's law.
+    """
+    if family.is_share:
+        label, other = int(score.table[0]), score.odd_score
+        share = low if (side == "low") == (label > other) else high
+        return np.array([1 - share, share] if label > other else [share, 1 - share])
+    if low == high and family.exact:
+        return member_law(score, family.member(low))
+    return _envelope(_pieces(score), every_score(score), family.box(low, high), side)
 
 
 def _dominates(worse: Floats, law: Floats, side: Side) -> bool:

@@ -1,0 +1,237 @@
+r"""From a noisy total to a parameter: the values under which the total is not too extreme.
+
+Both tails of the noisy total, :math:`\Pr_\theta[T \le t]` and :math:`\Pr_\theta[T \ge t]`, are known exactly for every
+:math:`\theta`. The interval holds every :math:`\theta` of which neither is at most (1 - confidence)/2. A true
+:math:`\theta` is left out by either tail with at most that probability, whatever :math:`\theta` is: that is the whole
+proof of its coverage. Parameters other than :math:`\theta` that are known roughly raise both tails to their largest.
+
+An end is found by a root of the tail, and then *certified*: the envelope of all members beyond it, a law that no
+member's is worse than, is rejected too. Where that fails (a tail that is not monotone), what lies beyond is cut in
+pieces until each is rejected or belongs to the interval.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+from scipy.optimize import brentq
+from scipy.special import ndtri
+
+from privatest.errors import InvalidInput
+from privatest.hypotheses.one_parameter import OneParameter
+from privatest.laws import Curves, NoisyTotal
+from privatest.privacy import Noise
+from privatest.scores import Score
+from privatest.scores.score_law import every_score, member_law, range_law
+from privatest.vectors import Floats
+
+__all__ = ["Inversion"]
+
+HALF = Fraction(1, 2)
+FINE = 1e-9
+"""How finely, in parts of the range, an end of an interval is found."""
+DEEPEST = 40
+"""How often a range is cut in two where a tail is not monotone in the parameter."""
+LOOKED_AT = 33
+"""At how many values of the parameter a score's laws are compared."""
+NODES, WEIGHTS = np.polynomial.legendre.leggauss(20)
+FEW = np.cos(np.pi * (np.arange(8) + 0.5) / 8)
+"""Where the curve of accepted totals is computed, on [-1, 1]."""
+
+
+@dataclass(frozen=True, eq=False)
+class Inversion:
+    """The law of a noisy total under every member of a family with one unknown parameter.
+
+    Attributes:
+        family: the parameter, its range, and the other parameters.
+        score, noise, n: the total is that of n records' scores, plus noise.
+        scale, shift: each record adds scale s - shift.
+    """
+
+    family: OneParameter
+    score: Score
+    noise: Noise
+    n: int
+    scale: int = 1
+    shift: int = 0
+
+    def _total(self, law: Floats) -> NoisyTotal:
+        return NoisyTotal(self.scale * every_score(self.score) - self.shift, law, self.n, self.noise)
+
+    def total(self, value: float) -> NoisyTotal:
+        """The noisy total's law where the parameter has this value; the others from the middle of their ranges."""
+        if self.family.is_share:
+            return self._total(range_law(self.score, self.family, value, value, "low"))
+        return self._total(member_law(self.score, self.family.member(value)))
+
+    @cached_property
+    def rising(self) -> bool:
+        """Whether totals rise with the parameter."""
+        low, high = (range_law(self.score, self.family, end, end, "low") for end in self.family.inner)
+        scores = every_score(self.score)
+        return float(high @ scores) > float(low @ scores)
+
+    def at_most(self, low: float, high: float, noisy: Fraction) -> float:
+        """The largest probability of a total up to ``noisy`` with the parameter in [low, high]."""
+        return self._total(range_law(self.score, self.family, low, high, "low")).cdf(noisy)
+
+    def at_least(self, low: float, high: float, noisy: Fraction) -> float:
+        """The largest probability of a total of ``noisy`` or more with the parameter in [low, high]."""
+        return self._total(range_law(self.score, self.family, low, high, "high")).sf(noisy - HALF)
+
+    def _too_large(self, noisy: Fraction) -> Callable[[float, float], float]:
+        """The tail that is small where the parameter is too large for this total."""
+        tail = self.at_most if self.rising else self.at_least
+        return lambda low, high: tail(low, high, noisy)
+
+    def _too_small(self, noisy: Fraction) -> Callable[[float, float], float]:
+        tail = self.at_least if self.rising else self.at_most
+        return lambda low, high: tail(low, high, noisy)
+
+    def interval(self, noisy: Fraction, confidence: float) -> tuple[float, float]:
+        """All values of the parameter that a noisy total does not speak against.
+
+        Guarantees: whatever the parameter's true value in the range, and whatever the other parameters in theirs, the
+        interval of a run holds it with a probability of at least ``confidence``. Where no value fits at all, the
+        interval is the end of the range that comes nearest.
+        """
+        half = (1 - confidence) / 2
+        low, high = self.family.inner
+        large, small = self._too_large(noisy), self._too_small(noisy)
+        top = _last(large, low, high, half)
+        bottom = _last(lambda a, b: small(-b, -a), -high, -low, half)
+        top, bottom = low if top is None else top, high if bottom is None else -bottom
+        bottom, top = min(bottom, top), max(bottom, top)
+        # An end that the family leaves out stands for all that lies beyond the last member looked at.
+        return self.family.low if bottom == low else bottom, self.family.high if top == high else top
+
+    def estimate(self, noisy: Fraction) -> float:
+        """The parameter whose totals are as often below as above this one; within the range."""
+
+        def above_half(value: float) -> float:
+            total = self.total(value)
+            cdf, sf = total.cdf(noisy), total.sf(noisy - HALF)  # with halves of the point itself
+            return (cdf - sf) if self.rising else (sf - cdf)
+
+        low, high = self.family.inner
+        if above_half(low) <= 0:
+            return self.family.low
+        if above_half(high) >= 0:
+            return self.family.high
+        return float(brentq(above_half, low, high, xtol=FINE * (high - low), rtol=1e-12))
+
+    def beyond(self, noisy: Fraction, extreme: float) -> str:
+        """ "below" or "above" where not even the end of the range fits a total, to two sides; else ""."""
+        low, high = self.family.inner
+        if 2 * self._too_large(noisy)(low, low) < extreme:
+            return "below"
+        return "above" if 2 * self._too_small(noisy)(high, high) < extreme else ""
+
+    def accepted(self, value: float, confidence: float) -> tuple[Fraction, Fraction]:
+        """The totals between which (the first left out, the second with it) the interval holds a value."""
+        half = (1 - confidence) / 2
+        lows, highs = (range_law(self.score, self.family, value, value, side) for side in ("low", "high"))  # type: ignore[arg-type]
+        support = self.scale * every_score(self.score) - self.shift
+        least = Curves(support, lows, lows, self.n, self.noise).cutoff_for_alpha(half)
+        most = Curves(-support[::-1], highs[::-1], highs[::-1], self.n, self.noise).cutoff_for_alpha(half)
+        return least, -most
+
+    def coverage(self, value: float, confidence: float) -> float:
+        """How likely the interval holds the true value; of parameters known roughly, at least so likely."""
+        least, most = self.accepted(value, confidence)
+        return 1.0 - self.at_most(value, value, least) - self.at_least(value, value, most + HALF)
+
+    def expected_length(self, value: float, confidence: float) -> float:
+        """The mean length of the interval where the parameter has this value, to four digits or so.
+
+        By Pratt's identity: the integral, over all values, of the probability that the interval holds them. The totals
+        between which it holds a value are a smooth curve in the value, so they are computed at a few and interpolated.
+        """
+        totals, (low, high) = self.total(value), self.family.inner
+        least, most = self.accepted(value, confidence)
+        typical = self.interval(_on_lattice((least + most) / 2, self.noise), confidence)
+        length = 0.0
+        for end, near in ((low, typical[0]), (high, typical[1])):
+            reach = max(5 * abs(near - value), 1e-6 * (high - low)) * (1 if end == high else -1)
+            if abs(reach) > abs(end - value):
+                reach = end - value
+            if reach:
+                length += abs(reach) / 2 * float(WEIGHTS @ self._held(totals, value, reach, confidence))
+        return length
+
+    def _held(self, totals: NoisyTotal, value: float, reach: float, confidence: float) -> Floats:
+        """How likely an interval holds the values at the nodes between the value and the reach."""
+        ends = [self.accepted(value + reach * (1 + place) / 2, confidence) for place in FEW.tolist()]
+        base = ends[len(ends) // 2][0]
+        curves = np.array([[float(least - base), float(most - base)] for least, most in ends])
+        least, most = np.polynomial.chebyshev.chebval(NODES, np.polynomial.chebyshev.chebfit(FEW, curves, len(FEW) - 1))
+        below = [totals.cdf(base + _fraction(each)) for each in least]
+        above = [totals.sf(base + _fraction(each)) for each in most]
+        return np.maximum(1.0 - np.array(below) - np.array(above), 0.0)
+
+    def check_monotone(self, working: str) -> None:
+        """Refuse a family whose totals do not move one way as the parameter grows.
+
+        Args:
+            working: which families do, for the message.
+        """
+        values = self.family.spaced(LOOKED_AT)
+        below = [range_law(self.score, self.family, value, value, "low").cumsum() for value in values]
+        steps = [(one - other) if self.rising else (other - one) for one, other in zip(below, below[1:], strict=False)]
+        if min(float(step.min()) for step in steps) < -1e-9:
+            raise InvalidInput(
+                f"family={self.family.text!r} has no score that moves one way as {self.family.name} grows, so no "
+                f"interval can be had from its sum. Use {working}."
+            )
+
+
+def _last(tail: Callable[[float, float], float], low: float, high: float, level: float) -> float | None:
+    """The largest value whose tail is above the level, or a little more: all values beyond it are rejected, certified.
+
+    None where all values of [low, high] are. ``tail(a, b)`` is the largest over [a, b].
+    """
+    if tail(high, high) > level:
+        return high
+    if tail(low, high) <= level:
+        return None
+    fine = FINE * (high - low)
+    if tail(low, low) > level:
+        root = float(brentq(lambda value: _gap(tail(value, value), level), low, high, xtol=fine, rtol=1e-12))
+        for away in (fine, 8 * fine, 64 * fine):
+            end = min(root + away, high)
+            if end == high or tail(end, high) <= level:
+                return end
+    return _searched(tail, low, high, level, fine, DEEPEST)
+
+
+def _gap(tail: float, level: float) -> float:
+    """Above 0 where the tail is above the level; nearly a line in the parameter, unlike the tail."""
+    return float(ndtri(min(max(tail, 1e-300), 1 - 1e-16)) - ndtri(level))
+
+
+def _on_lattice(total: Fraction, noise: Noise) -> Fraction:
+    """A value that noisy totals take, near this one."""
+    return math.floor(total) + noise.offset
+
+
+def _fraction(number: float) -> Fraction:
+    """Halfway between two values of a noisy total, near this one."""
+    return math.floor(number) + Fraction(1, 4)
+
+
+def _searched(
+    tail: Callable[[float, float], float], low: float, high: float, level: float, fine: float, depth: int
+) -> float | None:
+    if tail(low, high) <= level:
+        return None
+    if high - low <= fine or depth == 0:
+        return high
+    middle = (low + high) / 2
+    found = _searched(tail, middle, high, level, fine, depth - 1)
+    return found if found is not None else _searched(tail, low, middle, level, fine, depth - 1)

@@ -1,0 +1,196 @@
+r"""The score of an estimate: a clamped log-likelihood ratio between two members, tuned for a short interval.
+
+Of an exponential family every such ratio is one statistic, so only the clamp matters; of others the two members do,
+too. About how long an interval gets is known without any law of totals: n scores of variance V and noise of variance W
+move the estimate by :math:`\sqrt{nV + W} / (n |\mu'|)`, where :math:`\mu'` is how fast the mean score moves with the
+parameter. Clamping lowers W and V, and :math:`\mu'` with them: the best clamp is a minimum that a grid finds.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from privatest.errors import InvalidDistribution, InvalidInput, NothingToTest
+from privatest.hypotheses import ContinuousPair, DiscretePair, Pair
+from privatest.hypotheses.convert import matched
+from privatest.hypotheses.distribution import Numbers
+from privatest.hypotheses.one_parameter import OneParameter
+from privatest.privacy import Tulap
+from privatest.privacy.noise import Neighbourhood
+from privatest.scores import Score, clamped_score
+from privatest.scores.score import LabelCells
+from privatest.vectors import Floats
+
+__all__ = ["WORKING", "share_score", "tuned_score"]
+
+WORKING = (
+    "bernoulli, binomial, poisson, geometric, negative_binomial, exponential, gamma, normal (mean or sd), lognormal, "
+    "laplace, logistic, weibull (scale), pareto, rayleigh, half_normal, chi2, share_above or categorical(label=?)"
+)
+UNITS = 512
+INNER = (0.0, 0.02, 0.25, 0.45)
+"""How far inside the range, in parts of it, the two members lie whose ratio is the score."""
+PARAMETERS = 9
+"""At how many values of the parameter an interval's length is looked at."""
+GRID = 24
+
+
+def share_score(family: OneParameter) -> Score:
+    """1 for the label and 0 for whatever else, on a lattice that is fine enough for the noise."""
+    assert family.label is not None
+    law = np.array([0.5, 0.5])
+    table = np.array([UNITS, 0], dtype=np.int64)
+    support = np.array([0, UNITS], dtype=np.int64)
+    return Score(LabelCells((family.label,)), table, Fraction(0), Fraction(1, UNITS), support, law, law.copy())
+
+
+def tuned_score(family: OneParameter, epsilon: Fraction, n: int, around: Neighbourhood, near: float | None) -> Score:
+    """The score with which an interval is about as short as can be: over the whole range, or near one value."""
+    if family.is_share:
+        return share_score(family)
+    values = family.spaced(PARAMETERS + 2)[1:-1] if near is None else np.array([near])
+    found = min(_candidates(family, epsilon, n, around, near, values), key=lambda one: one.length, default=None)
+    if found is None:
+        raise InvalidInput(f"family={family.text!r} has no score with a finite range. Use {WORKING}.")
+    return clamped_score(found.pair, found.clamp)
+
+
+@dataclass(frozen=True, eq=False)
+class _Candidate:
+    length: float
+    pair: Pair
+    clamp: tuple[float, float]
+
+
+def _candidates(
+    family: OneParameter, epsilon: Fraction, n: int, around: Neighbourhood, near: float | None, values: Floats
+) -> Iterator[_Candidate]:
+    for part in INNER:
+        ends = family.spaced(201)
+        low, high = (float(ends[round(200 * place)]) for place in (part, 1 - part))
+        if near is not None:  # the members about the guess, as far apart as those about the middle
+            low, high = _about(family, near, low, high)
+        try:
+            pair = matched(family.member(low), family.member(high))
+            if pair.total_variation < 1e-12 or not all(map(math.isfinite, pair.ratio_range)) and _jumps(pair):
+                continue
+            laws = _RatioLaws.of(family, pair, values)
+        except (InvalidDistribution, NothingToTest):
+            continue
+        found = laws.best_clamp(epsilon, n, around)
+        if found is not None:
+            yield _Candidate(found[0], pair, found[1])
+
+
+def _jumps(pair: Pair) -> bool:
+    """Whether one of the two goes where the other never does."""
+    ratios = pair.ratios if isinstance(pair, DiscretePair) else pair.ratio(pair.landmarks)  # type: ignore[attr-defined]
+    return bool(np.any(np.isinf(ratios)))
+
+
+def _about(family: OneParameter, near: float, low: float, high: float) -> tuple[float, float]:
+    if family.logarithmic:
+        factor = math.sqrt(high / low)
+        return max(near / factor, family.inner[0]), min(near * factor, family.inner[1])
+    half = (high - low) / 2
+    return max(near - half, family.inner[0]), min(near + half, family.inner[1])
+
+
+@dataclass(frozen=True, eq=False)
+class _RatioLaws:
+    """The ratio of two members on fine cells, how likely each cell is for values of the parameter, and how that moves.
+
+    Attributes:
+        ratios: of the cells, in increasing order.
+        masses: one row for each value.
+        slopes: by how much they change as the parameter grows by one ``per`` of its value.
+        per: lengths are told in this unit: 1, or the value itself on a logarithmic scale.
+    """
+
+    ratios: Floats
+    masses: Floats
+    slopes: Floats
+    per: Floats
+    longest: Floats
+
+    @classmethod
+    def of(cls, family: OneParameter, pair: Pair, values: Floats) -> _RatioLaws:
+        low, high = family.inner
+        if isinstance(pair, ContinuousPair):
+            edges = pair.landmarks
+            with np.errstate(invalid="ignore"):
+                ratios = (pair.ratio(edges[1:]) + pair.ratio(edges[:-1])) / 2
+        else:
+            assert isinstance(pair, DiscretePair)
+            edges = np.append(pair.first - 1.0, pair.last[-1])
+            ratios = pair.ratios
+        fine = np.isfinite(ratios)
+
+        def masses(value: float) -> Floats:
+            member = family.member(value)
+            assert isinstance(member, Numbers)
+            return np.maximum(np.diff(member.cdf(edges)), 0.0)[fine]
+
+        rows, slopes, per = [], [], []
+        for value in values.tolist():
+            unit = value if family.logarithmic else high - low
+            step = 1e-4 * unit
+            before, after = max(value - step, low), min(value + step, high)
+            rows.append(masses(value))
+            slopes.append((masses(after) - masses(before)) / (after - before))
+            per.append(value if family.logarithmic else 1.0)
+        order = np.argsort(ratios[fine], kind="stable")
+        scale = np.array(per)
+        return cls(
+            ratios[fine][order],
+            np.array(rows)[:, order],
+            np.array(slopes)[:, order],
+            scale,
+            np.full(len(values), high - low) / scale,
+        )
+
+    def best_clamp(
+        self, epsilon: Fraction, n: int, around: Neighbourhood
+    ) -> tuple[float, tuple[float, float]] | None:
+        """About the shortest interval, and the clamp that has it."""
+        even = self.masses.mean(axis=0)
+        below = np.cumsum(even) / even.sum()
+        levels = np.concatenate([[0.0], np.geomspace(1e-6, 0.5, GRID - 1)])
+        lows = np.unique(self.ratios[np.minimum(np.searchsorted(below, levels), len(self.ratios) - 1)])
+        highs = np.unique(self.ratios[np.minimum(np.searchsorted(below, 1 - levels), len(self.ratios) - 1)])
+        best: tuple[float, tuple[float, float]] | None = None
+        for _ in range(2):
+            for a in lows.tolist():
+                for b in highs.tolist():
+                    if b - a > 1e-12 * max(1.0, abs(a), abs(b)):
+                        length = self._length(a, b, epsilon, n, around)
+                        if best is None or length < best[0] * (1 - 1e-9):
+                            best = length, (a, b)
+            if best is None:
+                return None
+            lows, highs = (_finer(ends, end) for ends, end in zip((lows, highs), best[1], strict=True))
+        return best
+
+    def _length(self, a: float, b: float, epsilon: Fraction, n: int, around: Neighbourhood) -> float:
+        clipped = np.clip(self.ratios, a, b)
+        mean = self.masses @ clipped
+        variance = np.maximum(self.masses @ clipped**2 - mean**2, 0.0)
+        moves = np.abs(self.slopes @ clipped)
+        width = around.extent(a, b, (a + b) / 2)
+        # Noise of a lattice so fine that its steps do not matter, in units of the width.
+        noise = width**2 * Tulap(epsilon, UNITS).variance / UNITS**2
+        with np.errstate(divide="ignore"):
+            lengths = np.sqrt(n * variance + noise) / (n * moves * self.per)
+        return float(np.mean(np.minimum(lengths, self.longest)))
+
+
+def _finer(ends: Floats, end: float) -> Floats:
+    """Values about one of the ends, between its neighbours."""
+    place = int(np.searchsorted(ends, end))
+    low, high = ends[max(place - 1, 0)], ends[min(place + 1, len(ends) - 1)]
+    return np.unique(np.append(np.linspace(low, high, 9), end))

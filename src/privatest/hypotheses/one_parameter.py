@@ -1,0 +1,188 @@
+"""A family with one parameter that is not known: what an estimate is an estimate of."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from privatest.errors import InvalidDistribution, InvalidInput, shown
+from privatest.hypotheses.convert import as_hypothesis, parse
+from privatest.hypotheses.distribution import Distribution, Labels
+from privatest.hypotheses.families import number_text
+from privatest.hypotheses.sets import Box, parameters_of
+from privatest.vectors import Floats
+
+__all__ = ["OneParameter"]
+
+EXAMPLE = "'normal(mean=?, sd=1)', 'bernoulli(?)' or 'categorical(yes=?)'"
+NUDGE = 1e-6
+"""Where a family leaves out the end of a parameter's range, how far from it, in parts of the range, members begin."""
+MANY_TIMES = 4.0
+"""A range of positive numbers whose ends are further apart than this is looked at on a logarithmic scale."""
+
+
+@dataclass(frozen=True)
+class OneParameter:
+    """Text with a question mark for one parameter, and the range that parameter lies in.
+
+    Other parameters may be known roughly ("sd in [0.8, 1.2]"). ``categorical(yes=?)`` is the share of the records that
+    are this label, whatever the others are.
+
+    Attributes:
+        text: such as "normal(mean=?, sd=1)".
+        low, high: the range.
+    """
+
+    text: str
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, family: Any, between: Any) -> OneParameter:
+        """What a user asks about; refuses text without one question mark, and a range that is none."""
+        if not isinstance(family, str) or family.count("?") != 1:
+            raise InvalidInput(f"family={shown(family)} must be text with one question mark, such as {EXAMPLE}.")
+        ends = _ends(between, family)
+        made = cls(family.strip(), *ends)
+        _ = made.name  # a family that cannot be read, and one without such a parameter, are refused here
+        return made
+
+    @cached_property
+    def label(self) -> Hashable | None:
+        """The label whose share is asked for; None where that is not the question."""
+        word, _, rest = self.text.partition("(")
+        if word.strip().lower() not in ("categorical", "discrete"):
+            return None
+        found = as_hypothesis(self.text.replace("?", "1"), "family").leaves()[0].of
+        if not isinstance(found, Labels) or len(found.labels) != 1 or "=" not in rest:
+            raise InvalidDistribution(
+                f"family={shown(self.text)} must name one label, such as 'categorical(yes=?)': the share of the records "
+                "that are that label."
+            )
+        return found.labels[0]
+
+    @property
+    def is_share(self) -> bool:
+        """Whether the share of a label is asked for."""
+        return self.label is not None
+
+    @cached_property
+    def _varied(self) -> tuple[int, str]:
+        """Which parameter of the family has the question mark, and its name."""
+        one, other = (self._box_at(value) for value in self.inner)
+        moved = [i for i, (a, b) in enumerate(zip(one.low, other.low, strict=True)) if a != b]
+        if len(moved) != 1:
+            raise InvalidDistribution(
+                f"family={shown(self.text)} must have the question mark in place of one parameter, such as {EXAMPLE}."
+            )
+        return moved[0], one.family.parameters[moved[0]].name
+
+    @property
+    def name(self) -> str:
+        """The parameter's name."""
+        if self.is_share:
+            if not 0 <= self.low < self.high <= 1:
+                raise InvalidInput(f"between={(self.low, self.high)} must lie between 0 and 1: it is a share.")
+            return f"share of {self.label}"
+        before = self.text[: self.text.index("?")].rstrip()
+        words = before[:-1].replace("(", " ").replace(",", " ").split() if before.endswith("=") else []
+        return words[-1] if words and words[-1] == "rate" else self._varied[1]
+
+    @cached_property
+    def inner(self) -> tuple[float, float]:
+        """The range, without an end that no member has."""
+        if self.is_share:
+            return self.low, self.high
+        ends, away = [], NUDGE * (self.high - self.low)
+        for end, nudged in ((self.low, self.low + away), (self.high, self.high - away)):
+            try:
+                self._box_at(end)
+            except InvalidDistribution:
+                self._box_at(nudged)  # beyond the family's range altogether: its own message
+                end = nudged
+            ends.append(end)
+        return ends[0], ends[1]
+
+    def _box_at(self, value: float) -> Box:
+        found = parse(self.text.replace("?", number_text(value)), "family")
+        if isinstance(found, Box):
+            return found
+        known = parameters_of(found) if isinstance(found, Distribution) else None
+        if known is None:
+            raise InvalidDistribution(
+                f"family={shown(self.text)} must be one of the named families, such as {EXAMPLE}."
+            )
+        return Box(known[0], known[1], known[1])
+
+    def box(self, low: float, high: float) -> Box:
+        """All members with the parameter between low and high, whatever the others are."""
+        one, other = self._box_at(low), self._box_at(high)
+        return Box(one.family, tuple(map(min, one.low, other.low)), tuple(map(max, one.high, other.high)))
+
+    def member(self, value: float) -> Distribution:
+        """One member: the others' parameters from the middle of their ranges."""
+        box = self._box_at(value)
+        return box.member(box.middle)
+
+    @cached_property
+    def exact(self) -> bool:
+        """Whether all other parameters are known."""
+        return self.is_share or not self._box_at(self.inner[0]).free
+
+    @cached_property
+    def logarithmic(self) -> bool:
+        """Whether the range is looked at on a logarithmic scale."""
+        return not self.is_share and 0 < self.low and MANY_TIMES * self.low < self.high
+
+    def spaced(self, number: int, low: float | None = None, high: float | None = None) -> Floats:
+        """Values of the parameter, evenly spread over the range or a part of it."""
+        ends = self.inner[0] if low is None else low, self.inner[1] if high is None else high
+        if not self.logarithmic:
+            return np.linspace(*ends, number)
+        found = np.exp(np.linspace(math.log(ends[0]), math.log(ends[1]), number))
+        found[0], found[-1] = ends
+        return found
+
+    def describe(self) -> str:
+        """The text, and the range."""
+        return f"{self.text}, {self.name} between {number_text(self.low)} and {number_text(self.high)}"
+
+    def check_value(self, value: Any, argument: str) -> float:
+        """A value of the parameter, within the range."""
+        try:
+            number = float(value)
+        except (TypeError, ValueError):
+            number = math.nan
+        if isinstance(value, bool) or not self.low <= number <= self.high:
+            raise InvalidInput(
+                f"{argument}={shown(value)} must be a value of {self.name} between {number_text(self.low)} and "
+                f"{number_text(self.high)}."
+            )
+        return min(max(number, self.inner[0]), self.inner[1])
+
+
+def _ends(between: Any, family: str) -> tuple[float, float]:
+    if between is None:
+        # A rate has a range of its own.
+        word = family.partition("(")[0].strip().lower()
+        if word in ("bernoulli", "categorical", "binomial", "binom", "share_above"):
+            return 0.0, 1.0
+        raise InvalidInput(
+            "between is missing: say between which two numbers the parameter lies for sure, between=(low, high)."
+        )
+    try:
+        low, high = (float(end) for end in between)
+    except (TypeError, ValueError):
+        low = high = math.nan
+    if any(isinstance(end, bool) for end in between if not isinstance(between, str)) or not (
+        math.isfinite(low) and math.isfinite(high)
+    ):
+        raise InvalidInput(f"between={shown(between)} must be two numbers, such as between=(-3, 3).")
+    if not low < high:
+        raise InvalidInput(f"between={shown(between)} must have its lower end first, and the two must differ.")
+    return low, high
