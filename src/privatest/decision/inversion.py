@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 
@@ -37,6 +37,8 @@ FINE = 1e-9
 """How finely, in parts of the range, an end of an interval is found."""
 DEEPEST = 40
 """How often a range is cut in two where a tail is not monotone in the parameter."""
+MISCOUNTED = 0.05
+"""Which part of what an interval may miss goes to a wrong number of records, where that is not public."""
 LOOKED_AT = 33
 """At how many values of the parameter a score's laws are compared."""
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(20)
@@ -52,6 +54,7 @@ class Inversion:
         family: the parameter, its range, and the other parameters.
         score, noise, n: the total is that of n records' scores, plus noise.
         scale, shift: each record adds scale s - shift.
+        count_noise: on the number of records, where that is not public; n is then the number expected.
     """
 
     family: OneParameter
@@ -60,6 +63,36 @@ class Inversion:
     n: int
     scale: int = 1
     shift: int = 0
+    count_noise: Noise | None = None
+
+    def counted(self, count: Fraction | None) -> Inversion:
+        """The same for the number of records that a noisy one makes likely."""
+        return self if count is None else replace(self, n=max(round(count), 1), count_noise=None)
+
+    def _numbers(self, count: Fraction | None, miss: float) -> list[Inversion]:
+        """The same for every number of records that a noisy one leaves; it leaves out the true one that seldom."""
+        if count is None or self.count_noise is None:
+            return [self]
+        away = self._off_by(miss)
+        numbers = range(max(math.ceil(count - away), 1), max(math.floor(count + away), 1) + 1)
+        return [replace(self, n=n, count_noise=None) for n in numbers]
+
+    def _off_by(self, miss: float) -> int:
+        """By how much a noisy number of records is off, but for a probability."""
+        assert self.count_noise is not None
+        most = 1
+        while 2 * float(self.count_noise.sf(most)) > miss:
+            most *= 2
+        least = most // 2
+        while most - least > 1:
+            middle = (least + most) // 2
+            (least, most) = (least, middle) if 2 * float(self.count_noise.sf(middle)) <= miss else (middle, most)
+        return most
+
+    def _tails(self, confidence: float) -> tuple[float, float]:
+        """How likely an interval may be wrong on either side, and about the number of records."""
+        counting = MISCOUNTED * (1 - confidence) if self.count_noise is not None else 0.0
+        return (1 - confidence - counting) / 2, counting
 
     def _total(self, law: Floats) -> NoisyTotal:
         return NoisyTotal(self.scale * every_score(self.score) - self.shift, law, self.n, self.noise)
@@ -94,18 +127,19 @@ class Inversion:
         tail = self.at_least if self.rising else self.at_most
         return lambda low, high: tail(low, high, noisy)
 
-    def interval(self, noisy: Fraction, confidence: float) -> tuple[float, float]:
+    def interval(self, noisy: Fraction, confidence: float, count: Fraction | None = None) -> tuple[float, float]:
         """All values of the parameter that a noisy total does not speak against.
 
         Guarantees: whatever the parameter's true value in the range, and whatever the other parameters in theirs, the
         interval of a run holds it with a probability of at least ``confidence``. Where no value fits at all, the
         interval is the end of the range that comes nearest.
         """
-        half = (1 - confidence) / 2
+        half, counting = self._tails(confidence)
+        numbers = self._numbers(count, counting)
         low, high = self.family.inner
-        large, small = self._too_large(noisy), self._too_small(noisy)
-        top = _last(large, low, high, half)
-        bottom = _last(lambda a, b: small(-b, -a), -high, -low, half)
+        top = _last_of([one._too_large(noisy) for one in numbers], low, high, half)
+        mirrored = [_mirrored(one._too_small(noisy)) for one in numbers]
+        bottom = _last_of(mirrored, -high, -low, half)
         top, bottom = low if top is None else top, high if bottom is None else -bottom
         bottom, top = min(bottom, top), max(bottom, top)
         # An end that the family leaves out stands for all that lies beyond the last member looked at.
@@ -126,16 +160,23 @@ class Inversion:
             return self.family.high
         return float(brentq(above_half, low, high, xtol=FINE * (high - low), rtol=1e-12))
 
-    def beyond(self, noisy: Fraction, extreme: float) -> str:
-        """ "below" or "above" where not even the end of the range fits a total, to two sides; else ""."""
+    def beyond(self, noisy: Fraction, extreme: float, count: Fraction | None = None) -> str:
+        """Which way a total lies "below" or "above" what the ends of the range fit, to two sides; "" where it does not."""
         low, high = self.family.inner
-        if 2 * self._too_large(noisy)(low, low) < extreme:
+        numbers = self._numbers(count, extreme / 2)
+        numbers = [numbers[0], numbers[len(numbers) // 2], numbers[-1]]
+        if max(2 * one._too_large(noisy)(low, low) for one in numbers) < extreme:
             return "below"
-        return "above" if 2 * self._too_small(noisy)(high, high) < extreme else ""
+        return "above" if max(2 * one._too_small(noisy)(high, high) for one in numbers) < extreme else ""
 
     def accepted(self, value: float, confidence: float) -> tuple[Fraction, Fraction]:
         """The totals between which (the first left out, the second with it) the interval holds a value."""
-        half = (1 - confidence) / 2
+        half, counting = self._tails(confidence)
+        if self.count_noise is not None:  # the ends and the middle of the numbers it leaves, about the one expected
+            away = self._off_by(counting)
+            about = [replace(self, n=max(self.n + d, 1), count_noise=None) for d in (-away, 0, away)]
+            ends = [one.accepted(value, 1 - 2 * half) for one in about]
+            return min(least for least, _ in ends), max(most for _, most in ends)
         lows, highs = (range_law(self.score, self.family, value, value, side) for side in ("low", "high"))  # type: ignore[arg-type]
         support = self.scale * every_score(self.score) - self.shift
         least = Curves(support, lows, lows, self.n, self.noise).cutoff_for_alpha(half)
@@ -144,8 +185,9 @@ class Inversion:
 
     def coverage(self, value: float, confidence: float) -> float:
         """How likely the interval holds the true value; of parameters known roughly, at least so likely."""
-        least, most = self.accepted(value, confidence)
-        return 1.0 - self.at_most(value, value, least) - self.at_least(value, value, most + HALF)
+        half, counting = self._tails(confidence)
+        least, most = replace(self, count_noise=None).accepted(value, 1 - 2 * half)
+        return 1.0 - counting - self.at_most(value, value, least) - self.at_least(value, value, most + HALF)
 
     def expected_length(self, value: float, confidence: float) -> float:
         """The mean length of the interval where the parameter has this value, to four digits or so.
@@ -155,7 +197,8 @@ class Inversion:
         """
         totals, (low, high) = self.total(value), self.family.inner
         least, most = self.accepted(value, confidence)
-        typical = self.interval(_on_lattice((least + most) / 2, self.noise), confidence)
+        middle = _on_lattice((least + most) / 2, self.noise)
+        typical = replace(self, count_noise=None).interval(middle, confidence)
         length = 0.0
         for end, near in ((low, typical[0]), (high, typical[1])):
             reach = max(5 * abs(near - value), 1e-6 * (high - low)) * (1 if end == high else -1)
@@ -189,6 +232,25 @@ class Inversion:
                 f"family={self.family.text!r} has no score that moves one way as {self.family.name} grows, so no "
                 f"interval can be had from its sum. Use {working}."
             )
+
+
+def _mirrored(tail: Callable[[float, float], float]) -> Callable[[float, float], float]:
+    return lambda low, high: tail(-high, -low)
+
+
+def _last_of(
+    tails: list[Callable[[float, float], float]], low: float, high: float, level: float
+) -> float | None:
+    """:func:`_last` of the largest of several tails: all values beyond are rejected by each of them, certified."""
+    found: float | None = None
+    # The first, the middle and the last one come first: the rest seldom adds anything, and one look says so.
+    order = dict.fromkeys([0, len(tails) - 1, len(tails) // 2, *range(len(tails))])
+    for tail in (tails[i] for i in order):
+        if found is None:
+            found = _last(tail, low, high, level)
+        elif found < high and tail(found, high) > level:
+            found = _last(tail, found, high, level)
+    return found
 
 
 def _last(tail: Callable[[float, float], float], low: float, high: float, level: float) -> float | None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+from scipy.special import ndtri
 
 from privatest import _validate
 from privatest.bounds.interval_bound import length_bound
@@ -17,7 +18,8 @@ from privatest.decision.design import HIDDEN, Design, Outcome
 from privatest.decision.inversion import Inversion
 from privatest.documents import fraction_from_json, number_from_json, texts_from_json, wholes_from_json
 from privatest.errors import InvalidInput, shown
-from privatest.estimate.tuned_score import WORKING, tuned_score
+from privatest.estimate.location import MOST_BINS, STARTS, Location
+from privatest.estimate.tuned_score import WORKING, tuned_ratio, tuned_score
 from privatest.hypotheses.one_parameter import OneParameter
 from privatest.markup import Fact
 from privatest.privacy import Noise, Source, Tulap, noise_from_dict
@@ -32,6 +34,14 @@ if TYPE_CHECKING:
 
 __all__ = ["EstimateDesign", "EstimateRelease", "design_estimate", "estimate"]
 
+COUNTING = Fraction(1, 10)
+"""Which part of epsilon the number of records costs, where it is not public."""
+SHARES = (Fraction(1, 50), Fraction(1, 20), Fraction(1, 10), Fraction(1, 5))
+"""Which part of epsilon a first step may cost."""
+LENGTHS = (2.0, 4.0)
+"""How long its bins may be, in spreads of the records."""
+FEW_SPREADS = 6.0
+"""A range of fewer spreads needs no first step."""
 EXTREME = 0.001
 """A noisy total that is as unlikely as this at an end of the range, to two sides, lies beyond it."""
 BEYOND = {
@@ -103,19 +113,27 @@ class EstimateRelease(Outcome):
 class EstimateDesign(Design[EstimateRelease]):
     """Estimate one parameter from a noisy total of scores, with an interval that inverts the total's exact law.
 
-    Guarantees: running it is epsilon-differentially private, which is checked when the object is made; the interval of a
-    run holds the true value with a probability of at least ``confidence``, for every value between the ends.
+    Over a wide range there are two steps: noisy counts of bins say about where the records lie (``location``), and the
+    score is made for that place.
+
+    Guarantees: running it is epsilon-differentially private, all steps together, which is checked when the object is
+    made; the interval of a run holds the true value with a probability of at least ``confidence``, for every value
+    between the ends.
 
     Attributes:
         family: such as "normal(mean=?, sd=1)".
         between: the range of the parameter.
         confidence: of the interval.
         budget: the privacy loss of one run, exactly.
-        n: number of records.
-        score, noise: what is summed, and what is added to the sum.
+        n: number of records; with neighbours "add-remove", the number expected.
+        score, noise: what is summed, and what is added to the sum; None where a first step comes before.
         neighbours: "replace" or "add-remove".
         max_rows_per_unit: the most records that are used of one person.
-        near: the value that the score was tuned for; None: for the whole range.
+        tuned_for: the values that the score was tuned for; None: for the whole range.
+        count_noise: with neighbours "add-remove", what is added to the number of records.
+        location: the first of two steps.
+        second: of two steps, what the second one costs.
+        level: the confidence of the second of two steps.
     """
 
     FORMAT: ClassVar[str] = "privatest/estimate/1"
@@ -126,22 +144,55 @@ class EstimateDesign(Design[EstimateRelease]):
     confidence: float
     budget: Fraction
     n: int
-    score: Score
-    noise: Noise
+    score: Score | None = None
+    noise: Noise | None = None
     neighbours: str = "replace"
     max_rows_per_unit: int = 1
-    near: float | None = None
+    tuned_for: tuple[float, float] | None = None
+    count_noise: Noise | None = None
+    location: Location | None = None
+    second: Fraction | None = None
+    level: float | None = None
 
     def __post_init__(self) -> None:
         _validate.positive_integer(n=self.n)
-        self.score.check_total(self.n)
         _ = self.asked
-        loss = self.noise.exact_loss(self.sensitivity)
+        if (self.score is None) != (self.location is not None) or (self.score is None) != (self.noise is None):
+            raise InvalidInput("An estimate has a score and noise, or a first step that says where to look: one of them.")
+        if (self.neighbours == "add-remove" and self.score is not None) != (self.count_noise is not None):
+            raise InvalidInput("count_noise goes with neighbours='add-remove': the number of records is not public then.")
+        loss = self._loss()
         if loss is None or not 0 < loss <= self.budget:
             raise InvalidInput(
-                f"The noise allows a privacy loss of {self.noise.privacy_loss(self.sensitivity):.6g} for totals "
-                f"{self.sensitivity} apart, more than epsilon={float(self.budget):g}. Use more noise."
+                f"The noise allows a privacy loss of {math.inf if loss is None else float(loss):.6g}, more than "
+                f"epsilon={self.epsilon:g}. Use more noise."
             )
+        if self.score is not None:
+            self.score.check_total(self.n)
+
+    def _loss(self) -> Fraction | None:
+        """What one run costs by the noise it draws, all of it; None where there is no bound."""
+        if self.score is None:
+            assert self.location is not None
+            return None if self.second is None else self.location.loss(self.around) + self.second
+        assert self.noise is not None
+        reach = self.around.reach(self.score, *self._shifted)
+        losses = [self.noise.exact_loss(reach)]
+        if self.count_noise is not None:
+            losses.append(self.count_noise.exact_loss(self.max_rows_per_unit))
+        return None if None in losses else sum((loss for loss in losses if loss is not None), Fraction(0))
+
+    @property
+    def around(self) -> Neighbourhood:
+        """Which data sets must not be told apart."""
+        return Neighbourhood(self.neighbours, self.max_rows_per_unit)
+
+    @property
+    def _shifted(self) -> tuple[int, int]:
+        """Scale and shift of the scores: about 0 where records come and go."""
+        if self.neighbours == "replace" or self.score is None:
+            return 1, 0
+        return 2, self.score.low + self.score.high
 
     @property
     def epsilon(self) -> float:  # type: ignore[override]  # read-only here
@@ -152,11 +203,6 @@ class EstimateDesign(Design[EstimateRelease]):
     def price(self) -> Fraction:
         """What a run costs, exactly."""
         return self.budget
-
-    @property
-    def sensitivity(self) -> int:
-        """The most by which one person changes the total."""
-        return Neighbourhood(self.neighbours, self.max_rows_per_unit).reach(self.score)
 
     @cached_property
     def asked(self) -> OneParameter:
@@ -170,24 +216,51 @@ class EstimateDesign(Design[EstimateRelease]):
 
     @cached_property
     def inversion(self) -> Inversion:
-        """From a noisy total to the parameter."""
-        return Inversion(self.asked, self.score, self.noise, self.n)
+        """From a noisy total to the parameter; of an estimate without a first step."""
+        assert self.score is not None
+        assert self.noise is not None
+        return Inversion(self.asked, self.score, self.noise, self.n, *self._shifted, self.count_noise)
+
+    def there(self, start: int, place: int) -> EstimateDesign:
+        """The second of two steps, where the bins start at ``start`` and the bin ``place`` was chosen."""
+        assert self.location is not None
+        assert self.second is not None
+        assert self.level is not None
+        low = float(self.location.begins(start, np.array([place]))[0])
+        ends = (min(max(end, self.asked.inner[0]), self.asked.inner[1]) for end in (low, low + self.location.length))
+        return _one_step(self.asked, self.second, self.n, self.level, self.around, tuple(ends))
+
+    def _about(self, value: float) -> list[EstimateDesign]:
+        """Second steps where the true value is this, for some of the places where bins may start."""
+        assert self.location is not None
+        found = []
+        for start in range(0, STARTS, STARTS // 2):
+            found.append(self.there(start, int(self.location.place_of(start, np.array([value]))[0])))
+        return found
 
     def coverage(self, at: float) -> float:
         """How likely the interval of a run holds the true value, where that is ``at``: exact.
 
-        Where other parameters are known roughly: at least so likely.
+        Where other parameters or the number of records are known roughly, and of two steps: at least so likely.
         """
-        return self.inversion.coverage(self.asked.check_value(at, "at"), self.confidence)
+        value = self.asked.check_value(at, "at")
+        if self.location is not None:
+            assert self.level is not None
+            return 1 - self.location.misses(self.asked, value, self.n, 1 - self.level)
+        return self.inversion.coverage(value, self.confidence)
 
     def expected_width(self, at: float) -> float:
-        """The mean length of a run's interval where the true value is ``at``."""
-        return self.inversion.expected_length(self.asked.check_value(at, "at"), self.confidence)
+        """The mean length of a run's interval where the true value is ``at``; of two steps, where the first is right."""
+        value = self.asked.check_value(at, "at")
+        if self.location is not None:
+            found = [one.inversion.expected_length(value, one.confidence) for one in self._about(value)]
+            return math.fsum(found) / len(found)
+        return self.inversion.expected_length(value, self.confidence)
 
     def width_bound(self, at: float) -> float:
-        """No private interval of this confidence, from n records, is shorter in the mean where the true value is ``at``."""
+        """No private interval of this confidence is shorter in the mean where the true value is ``at``."""
         value, family = self.asked.check_value(at, "at"), self.asked
-        # Adding and removing a record is two steps of the one and one of the other.
+        # Replacing a record is removing one and adding one.
         epsilon = self.epsilon * (2 if self.neighbours == "add-remove" else 1)
         return length_bound(family.member, value, family.inner, epsilon, self.n, self.confidence)
 
@@ -201,11 +274,12 @@ class EstimateDesign(Design[EstimateRelease]):
 
         least, most = 0, 1
         while not fine(most):
-            least, most = most, 2 * most
+            least, most = most, 4 * most
             if most > 10**12:
                 raise InvalidInput(f"width={shown(width)} is shorter than 10^12 records allow. Use a larger width.")
         while most - least > 1:
-            middle = (least + most) // 2
+            middle = (least + most) // 2 if most < 4 else max(round(math.sqrt(max(least, 1) * most)), least + 1)
+            middle = min(middle, most - 1)
             least, most = (least, middle) if fine(middle) else (middle, most)
         return most
 
@@ -217,7 +291,7 @@ class EstimateDesign(Design[EstimateRelease]):
             epsilon=self.budget,
             n=n,
             confidence=self.confidence,
-            near=self.near,
+            near=None if self.tuned_for is None else self.tuned_for[0],
             neighbours=self.neighbours,
             max_rows_per_unit=self.max_rows_per_unit,
         )
@@ -239,28 +313,41 @@ class EstimateDesign(Design[EstimateRelease]):
         return {"estimate": {name: value for name, value in self.to_dict().items() if name != "budget"}}
 
     def check(self, records: Records, *, charging: bool) -> None:  # noqa: ARG002 - the same without a charge
-        """Type and number."""
-        from privatest.engines.protocol import check_count
+        """Type, and number where it is public."""
+        from privatest.engines.protocol import check_count, counter
 
-        records.check(self.score)
-        check_count(records.count(), self.n)
+        records.check(counter(self.location.cells) if self.score is None else self.score)  # type: ignore[union-attr]
+        if self.neighbours == "replace":
+            check_count(records.count(), self.n)
 
     def answer(self, records: Records, source: Source, *, simulated: bool) -> EstimateRelease:
-        """The noisy total's release."""
-        return self.release(records.total(self.score) + self.noise.draw(source), simulated=simulated)
+        """The noisy totals' release."""
+        if self.location is not None:
+            there = self.there(*self.location.chosen(records.histogram(self.location.cells), source))
+            found = there.answer(records, source, simulated=simulated)
+            return replace(found, epsilon=self.epsilon, confidence=self.confidence)
+        assert self.score is not None
+        assert self.noise is not None
+        scale, shift = self._shifted
+        total, count = scale * records.total(self.score), None
+        if self.count_noise is not None:
+            total -= shift * records.count()
+            count = records.count() + self.count_noise.draw(source)
+        return self.release(total + self.noise.draw(source), count, simulated=simulated)
 
-    def release(self, noisy: Fraction, *, simulated: bool = False) -> EstimateRelease:
-        """Estimate and interval from a noisy total: post-processing, which costs no privacy."""
+    def release(self, noisy: Fraction, count: Fraction | None = None, *, simulated: bool = False) -> EstimateRelease:
+        """Estimate and interval from a noisy total (and number): post-processing, which costs no privacy."""
+        assert self.score is not None
         found = self.inversion
         return EstimateRelease(
-            found.estimate(noisy),
-            found.interval(noisy, self.confidence),
+            found.counted(count).estimate(noisy),
+            found.interval(noisy, self.confidence, count),
             self.confidence,
             self.parameter,
-            float(self.score.value(noisy, self.n)),
+            float(noisy * self.score.step / self._shifted[0]),
             self.epsilon,
             self.n,
-            found.beyond(noisy, EXTREME),
+            found.beyond(noisy, EXTREME, count),
             self.neighbours,
             simulated,
         )
@@ -283,11 +370,23 @@ class EstimateDesign(Design[EstimateRelease]):
             Fact("between", self.between, f"the range of {self.parameter}"),
             Fact("confidence", self.confidence, "of the interval, exact, for every value of the range"),
             Fact("epsilon", self.epsilon, "privacy loss of one run"),
-            Fact("n", self.n, "records, public"),
-            Fact("clamp", self.score.bounds(), "least and most of one record, in nats"),
-            Fact("noise", self.noise.kind, "added to the total"),
+            Fact("n", self.n, "records, public" if self.neighbours == "replace" else "records, as expected"),
+            *self._mechanism(),
             Fact("neighbours", self.neighbours, f"hides {HIDDEN[self.neighbours]}"),
             Fact("max_rows_per_unit", self.max_rows_per_unit, "rows used of one person, all protected"),
+        ]
+
+    def _mechanism(self) -> list[Fact]:
+        if self.location is not None:
+            return [
+                Fact("bins", self.location.bins, f"of length {self.location.length:g}, counted first, with noise"),
+                Fact("first_epsilon", float(self.location.loss(self.around)), "of epsilon, for these"),
+            ]
+        assert self.score is not None
+        assert self.noise is not None
+        return [
+            Fact("clamp", self.score.bounds(), "least and most of one record, in nats"),
+            Fact("noise", self.noise.kind, "added to the total"),
         ]
 
     def to_dict(self) -> dict[str, Any]:
@@ -301,30 +400,40 @@ class EstimateDesign(Design[EstimateRelease]):
             "n": self.n,
             "neighbours": self.neighbours,
             "max_rows_per_unit": self.max_rows_per_unit,
-            "near": self.near,
-            "noise": self.noise.to_dict(),
-            "score": self.score.to_dict(),
+            "tuned_for": None if self.tuned_for is None else list(self.tuned_for),
+            "noise": None if self.noise is None else self.noise.to_dict(),
+            "count_noise": None if self.count_noise is None else self.count_noise.to_dict(),
+            "score": None if self.score is None else self.score.to_dict(),
+            "location": None if self.location is None else self.location.to_dict(),
+            "second": None if self.second is None else str(self.second),
+            "level": self.level,
         }
 
     @classmethod
     def _read(cls, document: dict[str, Any]) -> EstimateDesign:
-        low, high = map(number_from_json, document["between"])
+        def given(name: str, read: Callable[[Any], Any]) -> Any:
+            return None if document[name] is None else read(document[name])
+
         fields: dict[str, Any] = {
             **texts_from_json(document, "family", "neighbours"),
             **wholes_from_json(document, "n", "max_rows_per_unit", least=1),
         }
         return cls(
-            between=(low, high),
-            confidence=number_from_json(document["confidence"]),
+            between=_ends_from_json(document["between"]),
+            confidence=_validate.probability(confidence=number_from_json(document["confidence"])),
             budget=fraction_from_json(document["budget"]),
-            score=Score.from_dict(document["score"]),
-            noise=noise_from_dict(document["noise"]),
-            near=None if document.get("near") is None else number_from_json(document["near"]),
+            score=given("score", Score.from_dict),
+            noise=given("noise", noise_from_dict),
+            count_noise=given("count_noise", noise_from_dict),
+            tuned_for=given("tuned_for", _ends_from_json),
+            location=given("location", Location.from_dict),
+            second=given("second", fraction_from_json),
+            level=given("level", number_from_json),
             **fields,
         )
 
     def __hash__(self) -> int:
-        return hash((self.family, self.between, self.budget, self.n, self.score.width))
+        return hash((self.family, self.between, self.budget, self.n))
 
     def __repr__(self) -> str:
         return f"EstimateDesign({self.family!r}, between={self.between}, epsilon={self.epsilon:g}, n={self.n})"
@@ -363,13 +472,107 @@ def design_estimate(
     level = float(_validate.probability(confidence=confidence))
     around = make_neighbourhood(neighbours, max_rows_per_unit)
     value = None if near is None else asked.check_value(near, "near")
-    score = tuned_score(asked, budget, n, around, value)
-    noise = Tulap(budget, around.reach(score))
-    made = EstimateDesign(
-        asked.text, (asked.low, asked.high), level, budget, n, score, noise, neighbours, around.rows, value
-    )
+    made = _one_step(asked, budget, n, level, around, None if value is None else (value, value))
     made.inversion.check_monotone(WORKING)
+    if value is None:
+        return _two_steps(asked, budget, n, level, around) or made
     return made
+
+
+def _one_step(
+    asked: OneParameter,
+    budget: Fraction,
+    n: int,
+    level: float,
+    around: Neighbourhood,
+    tuned_for: tuple[float, float] | None,
+) -> EstimateDesign:
+    """A score for the whole range or a part of it, and noise for what one person can change of its sum."""
+    counting = budget * COUNTING if around.kind == "add-remove" else Fraction(0)
+    score = tuned_score(asked, budget - counting, n, around, tuned_for)
+    scale, shift = (2, score.low + score.high) if counting else (1, 0)
+    return EstimateDesign(
+        asked.text,
+        (asked.low, asked.high),
+        level,
+        budget,
+        n,
+        score,
+        Tulap(budget - counting, around.reach(score, scale, shift)),
+        around.kind,
+        around.rows,
+        tuned_for,
+        Tulap(counting, around.rows) if counting else None,
+    )
+
+
+def _two_steps(
+    asked: OneParameter, budget: Fraction, n: int, level: float, around: Neighbourhood
+) -> EstimateDesign | None:
+    """Two steps, where these make shorter intervals than one; only where the parameter is a location."""
+    spread = _spread(asked)
+    if spread is None or asked.high - asked.low < FEW_SPREADS * spread:
+        return None
+    best = tuned_ratio(asked, budget, n, around, None).length * float(ndtri((1 + level) / 2))
+    found = None
+    for length in LENGTHS:
+        for share in SHARES:
+            location = Location.over(*asked.inner, length * spread, share * budget, around)
+            if location.bins > MOST_BINS:
+                continue
+            second, inner = _second_level(asked, location, n, level), asked.inner
+            if second is None:
+                continue
+            middle = (inner[0] + inner[1]) / 2
+            there = middle - location.length / 2, middle + location.length / 2
+            left = (budget - share * budget) * (1 - COUNTING if around.kind == "add-remove" else 1)
+            width = tuned_ratio(asked, left, n, around, there).length * float(ndtri((1 + second) / 2))
+            if width < best:
+                best, found = width, (location, budget - share * budget, second)
+    if found is None:
+        return None
+    location, rest, second = found
+    ends = asked.low, asked.high
+    return EstimateDesign(
+        asked.text, ends, level, budget, n, None, None, around.kind, around.rows, None, None, location, rest, second
+    )
+
+
+def _spread(asked: OneParameter) -> float | None:
+    """Half of the distance between the deciles, where the parameter only moves the distribution; else None."""
+    if asked.is_share or asked.box(*asked.inner).family.discrete:
+        return None
+    low, middle, high = (
+        np.asarray(asked.member(value).ppf(np.array([0.1, 0.5, 0.9])))  # type: ignore[attr-defined]
+        for value in (asked.inner[0], sum(asked.inner) / 2, asked.inner[1])
+    )
+    half = (asked.inner[1] - asked.inner[0]) / 2
+    tolerance = 1e-9 * (half + float(np.max(np.abs(high))))
+    moved = max(float(np.max(np.abs(middle - low - half))), float(np.max(np.abs(high - middle - half))))
+    return float(middle[2] - middle[0]) / 2 if moved < tolerance else None
+
+
+def _second_level(asked: OneParameter, location: Location, n: int, level: float) -> float | None:
+    """The confidence that the second step needs, so that both together have the level; None where none is enough."""
+    middle, cell = sum(asked.inner) / 2, location.length / STARTS
+    values = [middle + part * cell for part in (0.0, 0.25, 0.5, 0.75)]
+
+    def misses(share: float) -> float:
+        return max(location.misses(asked, value, n, share) for value in values)
+
+    # Invariant: `low` is a level of misses that is small enough, `high` is not.
+    low, high = 0.0, 1 - level
+    if misses(low) > (1 - level) / 4:
+        return None
+    for _ in range(12):
+        share = (low + high) / 2
+        low, high = (share, high) if misses(share) <= 1 - level else (low, share)
+    return 1 - low if low > (1 - level) / 2 else None
+
+
+def _ends_from_json(value: Any) -> tuple[float, float]:
+    low, high = map(number_from_json, value)
+    return low, high
 
 
 def estimate(
@@ -422,6 +625,3 @@ def estimate(
     )
     where: Mapping[str, str | None] = {"column": column, "unit": unit}
     return made.run_opened(records, data, where, ledger=ledger, dataset=dataset, request=request, rng=rng)
-
-
-_ = replace, math

@@ -26,7 +26,7 @@ from privatest.scores import Score, clamped_score
 from privatest.scores.score import LabelCells
 from privatest.vectors import Floats
 
-__all__ = ["WORKING", "share_score", "tuned_score"]
+__all__ = ["WORKING", "TunedRatio", "share_score", "tuned_ratio", "tuned_score"]
 
 WORKING = (
     "bernoulli, binomial, poisson, geometric, negative_binomial, exponential, gamma, normal (mean or sd), lognormal, "
@@ -49,32 +49,53 @@ def share_score(family: OneParameter) -> Score:
     return Score(LabelCells((family.label,)), table, Fraction(0), Fraction(1, UNITS), support, law, law.copy())
 
 
-def tuned_score(family: OneParameter, epsilon: Fraction, n: int, around: Neighbourhood, near: float | None) -> Score:
-    """The score with which an interval is about as short as can be: over the whole range, or near one value."""
+def tuned_score(
+    family: OneParameter, epsilon: Fraction, n: int, around: Neighbourhood, values: tuple[float, float] | None
+) -> Score:
+    """The score with which an interval is about as short as can be: over the whole range, or for a part of it."""
     if family.is_share:
         return share_score(family)
-    values = family.spaced(PARAMETERS + 2)[1:-1] if near is None else np.array([near])
-    found = min(_candidates(family, epsilon, n, around, near, values), key=lambda one: one.length, default=None)
-    if found is None:
-        raise InvalidInput(f"family={family.text!r} has no score with a finite range. Use {WORKING}.")
+    found = tuned_ratio(family, epsilon, n, around, values)
     return clamped_score(found.pair, found.clamp)
 
 
+def tuned_ratio(
+    family: OneParameter, epsilon: Fraction, n: int, around: Neighbourhood, values: tuple[float, float] | None
+) -> TunedRatio:
+    """The two members and the clamp of :func:`tuned_score`; not for shares, which have one score only."""
+    if values is None:
+        looked_at = family.spaced(PARAMETERS + 2)[1:-1]
+    else:
+        looked_at = np.unique(family.spaced(PARAMETERS, *values))
+    found = min(_candidates(family, epsilon, n, around, values, looked_at), key=lambda one: one.length, default=None)
+    if found is None:
+        raise InvalidInput(f"family={family.text!r} has no score with a finite range. Use {WORKING}.")
+    return found
+
+
 @dataclass(frozen=True, eq=False)
-class _Candidate:
+class TunedRatio:
+    """A pair of members, and the clamp of their ratio.
+
+    Attributes:
+        length: about how long an interval is, in standard deviations of the estimate and the parameter's unit.
+    """
+
     length: float
     pair: Pair
     clamp: tuple[float, float]
 
 
 def _candidates(
-    family: OneParameter, epsilon: Fraction, n: int, around: Neighbourhood, near: float | None, values: Floats
-) -> Iterator[_Candidate]:
-    for part in INNER:
-        ends = family.spaced(201)
-        low, high = (float(ends[round(200 * place)]) for place in (part, 1 - part))
-        if near is not None:  # the members about the guess, as far apart as those about the middle
-            low, high = _about(family, near, low, high)
+    family: OneParameter,
+    epsilon: Fraction,
+    n: int,
+    around: Neighbourhood,
+    part_of: tuple[float, float] | None,
+    values: Floats,
+) -> Iterator[TunedRatio]:
+    for ends in _members(family, part_of):
+        low, high = ends
         try:
             pair = matched(family.member(low), family.member(high))
             if pair.total_variation < 1e-12 or not all(map(math.isfinite, pair.ratio_range)) and _jumps(pair):
@@ -84,7 +105,7 @@ def _candidates(
             continue
         found = laws.best_clamp(epsilon, n, around)
         if found is not None:
-            yield _Candidate(found[0], pair, found[1])
+            yield TunedRatio(found[0], pair, found[1])
 
 
 def _jumps(pair: Pair) -> bool:
@@ -93,12 +114,22 @@ def _jumps(pair: Pair) -> bool:
     return bool(np.any(np.isinf(ratios)))
 
 
-def _about(family: OneParameter, near: float, low: float, high: float) -> tuple[float, float]:
-    if family.logarithmic:
-        factor = math.sqrt(high / low)
-        return max(near / factor, family.inner[0]), min(near * factor, family.inner[1])
-    half = (high - low) / 2
-    return max(near - half, family.inner[0]), min(near + half, family.inner[1])
+def _members(family: OneParameter, part_of: tuple[float, float] | None) -> Iterator[tuple[float, float]]:
+    """Parameters of two members: at the ends of what the score is for, or inside them, or about one value."""
+    if part_of is not None and part_of[0] < part_of[1]:
+        yield part_of
+        return
+    for part in INNER:
+        ends = family.spaced(201)
+        low, high = (float(ends[round(200 * place)]) for place in (part, 1 - part))
+        if part_of is not None:  # about the guess, as far apart as those about the middle
+            if family.logarithmic:
+                factor = math.sqrt(high / low)
+                low, high = part_of[0] / factor, part_of[0] * factor
+            else:
+                low, high = part_of[0] - (high - low) / 2, part_of[0] + (high - low) / 2
+            low, high = max(low, family.inner[0]), min(high, family.inner[1])
+        yield low, high
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,11 +169,16 @@ class _RatioLaws:
 
         rows, slopes, per = [], [], []
         for value in values.tolist():
-            unit = value if family.logarithmic else high - low
-            step = 1e-4 * unit
-            before, after = max(value - step, low), min(value + step, high)
+            step = 1e-3 * (value if family.logarithmic else high - low)
             rows.append(masses(value))
-            slopes.append((masses(after) - masses(before)) / (after - before))
+            while True:  # until it is small beside the distribution
+                before, after = max(value - step, low), min(value + step, high)
+                above, below = masses(after), masses(before)
+                moved = max(float(np.abs(side - rows[-1]).sum()) for side in (above, below))
+                if moved < 0.05 or step < 1e-12 * (high - low):
+                    break
+                step /= 8
+            slopes.append((above - below) / (after - before))
             per.append(value if family.logarithmic else 1.0)
         order = np.argsort(ratios[fine], kind="stable")
         scale = np.array(per)
