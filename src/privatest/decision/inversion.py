@@ -127,6 +127,27 @@ class Inversion:
         tail = self.at_least if self.rising else self.at_most
         return lambda low, high: tail(low, high, noisy)
 
+    def _mean(self, value: float) -> float:
+        """The mean of a total where the parameter has this value."""
+        total = self.total(value)
+        return self.n * float(total.law @ total.support)
+
+    def _rough(self, noisy: Fraction) -> tuple[float, float]:
+        """The parameter whose mean total is this one, and about by how much that is off: where to begin to look."""
+        low, high = self.family.inner
+        level, sign = float(noisy), 1 if self.rising else -1
+        value = low
+        if sign * (self._mean(high) - level) <= 0:
+            value = high
+        elif sign * (self._mean(low) - level) < 0:
+            value = float(brentq(lambda at: self._mean(at) - level, low, high, xtol=1e-7 * (high - low), rtol=1e-9))
+        total, step = self.total(value), 1e-5 * (high - low)
+        before, after = max(value - step, low), min(value + step, high)
+        slope = abs(self._mean(after) - self._mean(before)) / (after - before)
+        mean = float(total.law @ total.support)
+        variance = self.n * float(total.law @ (total.support - mean) ** 2) + self.noise.variance
+        return value, min(math.sqrt(variance) / slope if slope > 0 else math.inf, high - low)
+
     def interval(self, noisy: Fraction, confidence: float, count: Fraction | None = None) -> tuple[float, float]:
         """All values of the parameter that a noisy total does not speak against.
 
@@ -137,28 +158,37 @@ class Inversion:
         half, counting = self._tails(confidence)
         numbers = self._numbers(count, counting)
         low, high = self.family.inner
-        top = _last_of([one._too_large(noisy) for one in numbers], low, high, half)
+        start, step = numbers[len(numbers) // 2]._rough(noisy)
+        top = _last_of([one._too_large(noisy) for one in numbers], (low, high), half, start, step)
         mirrored = [_mirrored(one._too_small(noisy)) for one in numbers]
-        bottom = _last_of(mirrored, -high, -low, half)
+        bottom = _last_of(mirrored, (-high, -low), half, -start, step)
         top, bottom = low if top is None else top, high if bottom is None else -bottom
         bottom, top = min(bottom, top), max(bottom, top)
         # An end that the family leaves out stands for all that lies beyond the last member looked at.
         return self.family.low if bottom == low else bottom, self.family.high if top == high else top
 
     def estimate(self, noisy: Fraction) -> float:
-        """The parameter whose totals are as often below as above this one; within the range."""
+        """The parameter whose totals are as often up to this one as beyond it; within the range."""
+        sign = 1 if self.rising else -1
 
         def above_half(value: float) -> float:
-            total = self.total(value)
-            cdf, sf = total.cdf(noisy), total.sf(noisy - HALF)  # with halves of the point itself
-            return (cdf - sf) if self.rising else (sf - cdf)
+            return sign * (self.total(value).cdf(noisy) - 0.5)
 
         low, high = self.family.inner
-        if above_half(low) <= 0:
-            return self.family.low
-        if above_half(high) >= 0:
-            return self.family.high
-        return float(brentq(above_half, low, high, xtol=FINE * (high - low), rtol=1e-12))
+        start, step = self._rough(noisy)
+        # Invariant: totals rise with the parameter, so `above_half` falls; it is >= 0 at `least`, and <= 0 at `most`.
+        least = most = start
+        while above_half(least) < 0:
+            if least == low:
+                return self.family.low
+            least, step = max(least - step, low), 2 * step
+        while above_half(most) > 0:
+            if most == high:
+                return self.family.high
+            most, step = min(most + step, high), 2 * step
+        if least == most:
+            return least
+        return float(brentq(above_half, least, most, xtol=FINE * (high - low), rtol=1e-12))
 
     def beyond(self, noisy: Fraction, extreme: float, count: Fraction | None = None) -> str:
         """Which way a total lies "below" or "above" what the ends of the range fit, to two sides; "" where it does not."""
@@ -195,18 +225,21 @@ class Inversion:
         By Pratt's identity: the integral, over all values, of the probability that the interval holds them. The totals
         between which it holds a value are a smooth curve in the value, so they are computed at a few and interpolated.
         """
-        totals, (low, high) = self.total(value), self.family.inner
+        totals, length = self.total(value), 0.0
+        for end in self.typical(value, confidence, 5.0):
+            if end != value:
+                held = self._held(totals, value, end - value, confidence)
+                length += abs(end - value) / 2 * float(WEIGHTS @ held)
+        return length
+
+    def typical(self, value: float, confidence: float, times: float) -> tuple[float, float]:
+        """The interval of a middling total where the parameter has this value, so many times as long, in the range."""
         least, most = self.accepted(value, confidence)
         middle = _on_lattice((least + most) / 2, self.noise)
-        typical = replace(self, count_noise=None).interval(middle, confidence)
-        length = 0.0
-        for end, near in ((low, typical[0]), (high, typical[1])):
-            reach = max(5 * abs(near - value), 1e-6 * (high - low)) * (1 if end == high else -1)
-            if abs(reach) > abs(end - value):
-                reach = end - value
-            if reach:
-                length += abs(reach) / 2 * float(WEIGHTS @ self._held(totals, value, reach, confidence))
-        return length
+        ends = replace(self, count_noise=None).interval(middle, confidence)
+        low, high = self.family.inner
+        found = [value + times * (end - value) for end in ends]
+        return max(min(found[0], value), low), min(max(found[1], value), high)
 
     def _held(self, totals: NoisyTotal, value: float, reach: float, confidence: float) -> Floats:
         """How likely an interval holds the values at the nodes between the value and the reach."""
@@ -239,7 +272,7 @@ def _mirrored(tail: Callable[[float, float], float]) -> Callable[[float, float],
 
 
 def _last_of(
-    tails: list[Callable[[float, float], float]], low: float, high: float, level: float
+    tails: list[Callable[[float, float], float]], ends: tuple[float, float], level: float, start: float, step: float
 ) -> float | None:
     """:func:`_last` of the largest of several tails: all values beyond are rejected by each of them, certified."""
     found: float | None = None
@@ -247,28 +280,35 @@ def _last_of(
     order = dict.fromkeys([0, len(tails) - 1, len(tails) // 2, *range(len(tails))])
     for tail in (tails[i] for i in order):
         if found is None:
-            found = _last(tail, low, high, level)
-        elif found < high and tail(found, high) > level:
-            found = _last(tail, found, high, level)
+            found = _last(tail, *ends, level, start, step)
+        elif found < ends[1] and tail(found, ends[1]) > level:
+            found = _last(tail, found, ends[1], level, found, step)
     return found
 
 
-def _last(tail: Callable[[float, float], float], low: float, high: float, level: float) -> float | None:
+def _last(
+    tail: Callable[[float, float], float], low: float, high: float, level: float, start: float, step: float
+) -> float | None:
     """The largest value whose tail is above the level, or a little more: all values beyond it are rejected, certified.
 
     None where all values of [low, high] are. ``tail(a, b)`` is the largest over [a, b].
     """
-    if tail(high, high) > level:
-        return high
-    if tail(low, high) <= level:
-        return None
-    fine = FINE * (high - low)
-    if tail(low, low) > level:
-        root = float(brentq(lambda value: _gap(tail(value, value), level), low, high, xtol=fine, rtol=1e-12))
-        for away in (fine, 8 * fine, 64 * fine):
-            end = min(root + away, high)
-            if end == high or tail(end, high) <= level:
-                return end
+    fine, inside, outside = FINE * (high - low), start, start
+    # Invariant: the tail at `inside` is above the level, at `outside` it is not, once both loops are over.
+    while tail(inside, inside) <= level:
+        if inside == low:
+            return None if tail(low, high) <= level else _searched(tail, low, high, level, fine, DEEPEST)
+        inside, outside, step = max(inside - step, low), inside, 2 * step
+    step = max(step, fine)
+    while outside <= inside or tail(outside, outside) > level:
+        if outside == high:
+            return high
+        inside, outside, step = max(inside, outside), min(max(inside, outside) + step, high), 2 * step
+    root = float(brentq(lambda value: _gap(tail(value, value), level), inside, outside, xtol=fine, rtol=1e-12))
+    for away in (fine, 8 * fine, 64 * fine):
+        end = min(root + away, high)
+        if end == high or tail(end, high) <= level:
+            return end
     return _searched(tail, low, high, level, fine, DEEPEST)
 
 

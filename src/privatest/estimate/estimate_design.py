@@ -262,7 +262,10 @@ class EstimateDesign(Design[EstimateRelease]):
         value, family = self.asked.check_value(at, "at"), self.asked
         # Replacing a record is removing one and adding one.
         epsilon = self.epsilon * (2 if self.neighbours == "add-remove" else 1)
-        return length_bound(family.member, value, family.inner, epsilon, self.n, self.confidence)
+        # Values that even our interval seldom holds add next to nothing.
+        one = self._about(value)[0] if self.location is not None else self
+        ends = one.inversion.typical(value, one.confidence, 1.6)
+        return length_bound(family.member, value, ends, epsilon, self.n, self.confidence)
 
     def sample_size(self, *, width: float, at: float) -> int:
         """The smallest n whose intervals are at most ``width`` long in the mean, where the true value is ``at``."""
@@ -339,15 +342,16 @@ class EstimateDesign(Design[EstimateRelease]):
         """Estimate and interval from a noisy total (and number): post-processing, which costs no privacy."""
         assert self.score is not None
         found = self.inversion
+        value = found.counted(count).estimate(noisy)
         return EstimateRelease(
-            found.counted(count).estimate(noisy),
+            value,
             found.interval(noisy, self.confidence, count),
             self.confidence,
             self.parameter,
             float(noisy * self.score.step / self._shifted[0]),
             self.epsilon,
             self.n,
-            found.beyond(noisy, EXTREME, count),
+            found.beyond(noisy, EXTREME, count) if value in self.between else "",
             self.neighbours,
             simulated,
         )
