@@ -1,0 +1,269 @@
+r"""Two groups: did B do better than A? Exact p-values, intervals and power from two noisy counts.
+
+The groups are different people, so each group's noisy count costs epsilon once, and both together cost no more. With
+:math:`\lambda` the rate of both together and :math:`\Delta` the difference of the two, the difference of the noisy rates is
+stochastically increasing in :math:`\Delta`. What is not known is :math:`\lambda`: a difference is rejected by the largest
+tail over all :math:`\lambda` that the noisy total of both does not speak against, plus the probability g that the true one
+is not among these (Berger and Boos 1994). That holds for every rate, every n, and costs a fraction of g = 1/1000.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy.optimize import brentq
+
+from privatest.laws.noisy_counts import Counted, NoisyCount, upper_tail
+from privatest.vectors import Floats, Integers
+
+__all__ = ["ALTERNATIVES", "TwoCounts"]
+
+ALTERNATIVES = ("two-sided", "greater", "less")
+LOOKED_AT = 7
+"""At how many common rates a tail is computed before the largest is looked for between two of them."""
+CLOSE = 1e-4
+"""How much more a largest tail may be than the largest that was found, in parts of it; added to it."""
+TABLED = 65
+"""At how many common rates power looks up what statistic is demanded."""
+FINE = 1e-7
+
+
+@dataclass(frozen=True, eq=False)
+class TwoCounts:
+    """The laws of two noisy counts, at every pair of rates, and what can be told from them.
+
+    Attributes:
+        control, treatment: the noisy counts, in the same units.
+        alternative: "two-sided", "greater" (the treatment's rate is) or "less".
+        noise_variances: of the two noises, in records.
+        ignored: g, how likely the true common rate may be left out.
+    """
+
+    control: NoisyCount
+    treatment: NoisyCount
+    alternative: str = "two-sided"
+    noise_variances: tuple[float, float] = (0.0, 0.0)
+    ignored: float = 0.001
+
+    @cached_property
+    def swapped(self) -> TwoCounts:
+        """The same with the roles of the groups exchanged."""
+        other = {"greater": "less", "less": "greater"}.get(self.alternative, self.alternative)
+        return TwoCounts(self.treatment, self.control, other, self.noise_variances[::-1], self.ignored)
+
+    @property
+    def _sides(self) -> int:
+        return 2 if self.alternative == "two-sided" else 1
+
+    @property
+    def _looks_above(self) -> bool:
+        """Whether large differences speak against the null."""
+        return self.alternative != "less"
+
+    @property
+    def _looks_below(self) -> bool:
+        return self.alternative != "greater"
+
+    @cached_property
+    def _weights(self) -> tuple[int, int]:
+        """Of the counts in the difference of the rates, times both numbers."""
+        return -self.treatment.n, self.control.n
+
+    @property
+    def _slack(self) -> int:
+        """By how much a difference may be off for want of finer noise."""
+        return self.control.noise.slack * self.treatment.n + self.treatment.noise.slack * self.control.n
+
+    @property
+    def _unit(self) -> int:
+        """What a difference of 1 is, in these units."""
+        return self.control.n * self.treatment.n * self.control.noise.fine
+
+    def rates(self, common: float, difference: float) -> tuple[float, float]:
+        """Of control and treatment, where both together have the common rate; within 0 and 1."""
+        a, b = self.control.n, self.treatment.n
+        low, high = common - difference * b / (a + b), common + difference * a / (a + b)
+        return min(max(low, 0.0), 1.0), min(max(high, 0.0), 1.0)
+
+    def commons(self, difference: float) -> tuple[float, float]:
+        """Between which common rates both rates are rates."""
+        a, b = self.control.n, self.treatment.n
+        above, below = difference * a / (a + b), difference * b / (a + b)
+        return max(below, -above, 0.0), min(1 - above, 1 + below, 1.0)
+
+    def _laws(self, common: float, difference: float) -> tuple[Counted, Counted]:
+        first, second = self.rates(common, difference)
+        return self.control.law(first), self.treatment.law(second)
+
+    def left(self, both: int, difference: float) -> tuple[float, float]:
+        """The common rates that a noisy total of both groups does not speak against; with both ends of none, nearby."""
+        low, high = self.commons(difference)
+        slack = self.control.noise.slack + self.treatment.noise.slack
+
+        def above(common: float) -> float:
+            return upper_tail(*self._laws(common, difference), (1, 1), both - slack) - self.ignored / 2
+
+        def below(common: float) -> float:
+            return 1 - upper_tail(*self._laws(common, difference), (1, 1), both + slack + 1) - self.ignored / 2
+
+        records = self.control.n + self.treatment.n
+        start = min(max(both / (records * self.control.noise.fine), low), high)
+        spread = math.sqrt(start * (1 - start) / records + sum(self.noise_variances) / records**2) + 1 / records
+        least = -_crossing(lambda common: above(-common), -start, -low, 4 * spread)
+        most = _crossing(below, start, high, 4 * spread)
+        return max(least - FINE, low), min(most + FINE, high)
+
+    def _largest(self, tail: Callable[[float], float], ends: tuple[float, float]) -> float:
+        """The largest tail over the common rates between two ends."""
+        grid = np.sin(np.linspace(math.asin(math.sqrt(ends[0])), math.asin(math.sqrt(ends[1])), LOOKED_AT)) ** 2
+        values = [tail(float(common)) for common in grid]
+        best = int(np.argmax(values))
+        low, high = float(grid[max(best - 1, 0)]), float(grid[min(best + 1, len(grid) - 1)])
+        for _ in range(12):  # golden section
+            a, b = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
+            one, other = tail(a), tail(b)
+            values += [one, other]
+            low, high = (low, b) if one > other else (a, high)
+            if max(values) - min(one, other) < CLOSE * max(values):
+                break
+        return max(values) * (1 + CLOSE)
+
+    # The test: differences in units of their own standard error ------------------------------------------------------
+
+    def _error(self, both: Floats) -> Floats:
+        """About the standard error of a difference of noisy rates, in their units, from a total of both groups."""
+        a, b, fine = self.control.n, self.treatment.n, self.control.noise.fine
+        common = np.clip(both / ((a + b) * fine), 0.0, 1.0)
+        noise = self.noise_variances[0] / a**2 + self.noise_variances[1] / b**2
+        variance = common * (1 - common) * (1 / a + 1 / b) + noise + 1 / (a * b * (a + b))
+        return self._unit * np.sqrt(variance)
+
+    def apart(self, counts: tuple[int, int]) -> int:
+        """The difference of the noisy rates, times both numbers and the fineness."""
+        return self._weights[0] * counts[0] + self._weights[1] * counts[1]
+
+    def statistic(self, counts: tuple[int, int]) -> float:
+        """The difference of the noisy rates over about its standard error."""
+        return float(self.apart(counts) / self._error(np.array([float(sum(counts))]))[0])
+
+    def _needed(self, one: Counted, other: Counted, least: Callable[[Floats], Floats]) -> Integers:
+        """For each count of the one, the least count of the other at which the statistic is what a total demands."""
+        low = np.full(len(one.masses), other.first - 1, dtype=np.int64)
+        high = np.full(len(one.masses), other.first + len(other.masses), dtype=np.int64)
+        values = one.values
+        # Invariant: at `low` the statistic is too small, at `high` large enough; it grows with the other's count.
+        while np.any(high - low > 1):
+            middle = (low + high) // 2
+            both = (values + middle).astype(np.float64)
+            apart = (self._weights[0] * values + self._weights[1] * middle + self._slack).astype(np.float64)
+            fine = apart >= least(both) * self._error(both)
+            low, high = np.where(fine, low, middle), np.where(fine, middle, high)
+        return high
+
+    def _from(self, common: float, least: float) -> float:
+        """How likely a statistic of at least so much is, where both groups have this rate."""
+        one, other = self._laws(common, 0.0)
+        return float(one.masses @ other.at_least(self._needed(one, other, lambda both: np.full(len(both), least))))
+
+    def pvalue(self, counts: tuple[int, int]) -> float:
+        """At most how likely a statistic at least as extreme is, whatever the common rate."""
+        ends, tails = self.left(sum(counts), 0.0), []
+        sides = [(self, counts, self._looks_above), (self.swapped, counts[::-1], self._looks_below)]
+        for side, seen, looks in sides:
+            if looks:
+                least = side.statistic(seen)
+                least -= 1e-12 * abs(least)
+                tails.append(side._largest(lambda common, side=side, least=least: side._from(common, least), ends))  # type: ignore[misc]
+        return min(self._sides * min(tails) + self.ignored, 1.0)
+
+    # The interval: differences that are not rejected -----------------------------------------------------------------
+
+    def interval(self, counts: tuple[int, int], confidence: float) -> tuple[float, float]:
+        """All differences that are not rejected; of a one-sided question, without an end on the other side."""
+        low = self._lower_end(counts, confidence) if self._looks_above else -1.0
+        high = -self.swapped._lower_end(counts[::-1], confidence) if self._looks_below else 1.0
+        return low, high
+
+    def _lower_end(self, counts: tuple[int, int], confidence: float) -> float:
+        """The least difference under which the observed one, or more, is not too unlikely."""
+        level = (1 - confidence - self.ignored) / self._sides
+        apart, both = self.apart(counts), sum(counts)
+        start = min(max(apart / self._unit, -1.0), 1.0)
+        step = float(self._error(np.array([float(both)]))[0]) / self._unit
+
+        def gap(difference: float) -> float:
+            ends = self.left(both, -difference)
+            return self._largest(lambda common: self._reached(common, -difference, apart), ends) - level
+
+        return max(-_crossing(gap, -start, 1.0, 2.5 * step) - 2 * FINE, -1.0)
+
+    def _reached(self, common: float, difference: float, apart: int) -> float:
+        return upper_tail(*self._laws(common, difference), self._weights, apart - self._slack)
+
+    # Power: what statistic a total of both groups demands -----------------------------------------------------------
+
+    def power(self, rates: tuple[float, float], alpha: float) -> float:
+        """The probability of a p-value up to alpha where the groups have these rates."""
+        found = 0.0
+        if self._looks_above:
+            found += self._rejecting(rates, alpha)
+        if self._looks_below:
+            found += self.swapped._rejecting(rates[::-1], alpha)
+        return found
+
+    def _rejecting(self, rates: tuple[float, float], alpha: float) -> float:
+        """The probability that the treatment's rate comes out larger, with a p-value up to alpha."""
+        one, other = self.control.law(rates[0]), self.treatment.law(rates[1])
+        totals, demanded = self._demanded(alpha)
+        return float(one.masses @ other.at_least(self._needed(one, other, lambda b: np.interp(b, totals, demanded))))
+
+    @cached_property
+    def _known(self) -> dict[float, tuple[Floats, Floats]]:
+        return {}
+
+    def _demanded(self, alpha: float) -> tuple[Floats, Floats]:
+        """Totals of both groups, and the statistic from which on each has a p-value up to alpha."""
+        if alpha not in self._known:
+            level = (alpha - self.ignored) / self._sides
+            angles = np.linspace(0, math.pi / 2, TABLED)
+            commons = np.sin(angles) ** 2
+            demanded = np.array([self._least_statistic(float(common), level) for common in commons])
+            records = (self.control.n + self.treatment.n) * self.control.noise.fine
+            reach = 6 * math.sqrt(sum(self.noise_variances)) * self.control.noise.fine
+            totals = np.unique(np.rint(np.concatenate([records * commons, [-reach, records + reach]])))
+            found = []
+            for both in totals.tolist():
+                ends = [math.asin(math.sqrt(end)) for end in self.left(int(both), 0.0)]
+                first, last = (np.clip(np.searchsorted(angles, ends, side="right") - [1, 0], 0, TABLED - 1)).tolist()
+                found.append(float(demanded[first : last + 1].max()))
+            self._known[alpha] = totals, np.array(found)
+        return self._known[alpha]
+
+    def _least_statistic(self, common: float, level: float) -> float:
+        low, high = 0.0, 1.0
+        while self._from(common, high) > level and high < 1e6:
+            low, high = high, 2 * high
+        while high - low > 1e-3:
+            middle = (low + high) / 2
+            low, high = (low, middle) if self._from(common, middle) <= level else (middle, high)
+        return high
+
+
+GOLDEN = (math.sqrt(5) - 1) / 2
+
+
+def _crossing(gap: Callable[[float], float], start: float, end: float, step: float) -> float:
+    """Where a gap stops to be positive on the way up from start to end; the end where it does not, the start if never."""
+    inside, outside = start, min(start + step, end)
+    while outside < end and gap(outside) > 0:
+        inside, step = outside, 2 * step
+        outside = min(outside + step, end)
+    if gap(outside) > 0:
+        return outside
+    if gap(inside) <= 0:
+        return inside
+    return float(brentq(gap, inside, outside, xtol=FINE, rtol=1e-10))
