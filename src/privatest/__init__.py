@@ -33,6 +33,15 @@ if TYPE_CHECKING:
     from privatest.engines import open_once as open_once
     from privatest.engines import read_as as read_as
     from privatest.engines import read_lines as read_lines
+    from privatest.estimate import EstimateDesign as EstimateDesign
+    from privatest.estimate import EstimateRelease as EstimateRelease
+    from privatest.estimate import GroupsDesign as GroupsDesign
+    from privatest.estimate import GroupsRelease as GroupsRelease
+    from privatest.estimate import compare_groups as compare_groups
+    from privatest.estimate import compare_noised as compare_noised
+    from privatest.estimate import design_estimate as design_estimate
+    from privatest.estimate import design_groups as design_groups
+    from privatest.estimate import estimate as estimate
     from privatest.fit import FitRelease as FitRelease
     from privatest.fit import FitTest as FitTest
     from privatest.fit import design_fit as design_fit
@@ -71,6 +80,15 @@ _HOMES = {
     "ChangePoint": "changepoint",
     "Comparison": "power",
     "Decomposition": "theory",
+    "EstimateDesign": "estimate",
+    "EstimateRelease": "estimate",
+    "GroupsDesign": "estimate",
+    "GroupsRelease": "estimate",
+    "compare_groups": "estimate",
+    "compare_noised": "estimate",
+    "design_estimate": "estimate",
+    "design_groups": "estimate",
+    "estimate": "estimate",
     "FitRelease": "fit",
     "FitTest": "fit",
     "HistogramTest": "bounds",

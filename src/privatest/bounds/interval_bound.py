@@ -6,9 +6,9 @@ in I" is an eps-DP test between :math:`\theta'` (which it accepts with probabili
 
 .. math:: E_\theta |I| \ge \int \max(c - A(\theta, \theta'),\ \beta(\theta', \theta),\ 0)\, d\theta',
 
-with A the most that the advantage of an eps-DP test can be, and :math:`\beta` the least type II error of any test, private
-or not, whose type I error is 1 - c (Neyman and Pearson). This contains, and is several times as much as, the bound from two
-points only: :math:`2h (1 - 2(1-c) - A)` at distance 2h.
+with A the most that the advantage of an eps-DP test can be, and :math:`\beta` the least type II error of any test,
+private or not, whose type I error is 1 - c (Neyman and Pearson). This contains, and is several times as much as, the
+bound from two points only: :math:`2h (1 - 2(1-c) - A)` at distance 2h.
 """
 
 from __future__ import annotations
@@ -68,7 +68,10 @@ def length_bound(
             far /= 2
         private = far * np.arange(1, 2 * HALVES) / HALVES
         private = private[np.abs(private) <= abs(reach)]
-        steps = [(plain, [anyhow(at + float(d)) for d in plain]), (private, [privately(at + float(d)) for d in private])]
+        steps = [
+            (plain, [anyhow(at + float(d)) for d in plain]),
+            (private, [privately(at + float(d)) for d in private]),
+        ]
         length += _lower_sum([(np.abs(distances), np.array(values)) for distances, values in steps])
     return length
 

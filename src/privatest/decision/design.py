@@ -185,6 +185,12 @@ class Design(Told, Generic[R]):
     def question(self) -> dict[str, Any]:
         """All that an outcome depends on besides the data and where they lie, ready for JSON."""
 
+    def opened(self, source: Any, **where: Any) -> Any:
+        """The records of a source: they promise what this needs, or are refused."""
+        from privatest import engines  # planning needs none of them
+
+        return engines.open_for(self.need, source, **where)
+
     @abstractmethod
     def check(self, records: Records, *, charging: bool) -> None:
         """Refuse records of another structure or number, and laws that cannot be computed; nothing is charged yet."""
@@ -236,8 +242,6 @@ class Design(Told, Generic[R]):
         besides: Besides | None = None,
     ) -> R:
         """:meth:`run` on records that are open already: those of ``data``, which lie ``where``. None: to be opened."""
-        from privatest import engines  # planning needs none of them
-
         for name, reason in self.UNFIT.items():
             if where.get(name) is not None:
                 raise InvalidInput(f"{name}={shown(where[name])} cannot be given to a {self.KIND}: {reason}.")
@@ -253,7 +257,7 @@ class Design(Told, Generic[R]):
         found = replayed(charge, self.outcome.from_dict)
         if found is None:
             given: dict[str, Any] = {"source": data, **where} if records is None else {"source": records}
-            opened = engines.open_for(self.need, **given)
+            opened = self.opened(**given)
             opened = opened if besides is None else besides.prepared(opened)
             self.check(opened, charging=charge is not None)
             source = system_source if rng is None else seeded_source(rng)

@@ -12,6 +12,7 @@ pieces until each is rejected or belongs to the interval.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -24,6 +25,7 @@ from scipy.special import ndtri
 
 from privatest.errors import InvalidInput
 from privatest.hypotheses.one_parameter import OneParameter
+from privatest.hypotheses.sets import Side
 from privatest.laws import Curves, NoisyTotal
 from privatest.privacy import Noise
 from privatest.scores import Score
@@ -33,6 +35,7 @@ from privatest.vectors import Floats
 __all__ = ["Inversion"]
 
 HALF = Fraction(1, 2)
+SIDES: tuple[Side, Side] = ("low", "high")
 FINE = 1e-9
 """How finely, in parts of the range, an end of an interval is found."""
 DEEPEST = 40
@@ -191,7 +194,7 @@ class Inversion:
         return float(brentq(above_half, least, most, xtol=FINE * (high - low), rtol=1e-12))
 
     def beyond(self, noisy: Fraction, extreme: float, count: Fraction | None = None) -> str:
-        """Which way a total lies "below" or "above" what the ends of the range fit, to two sides; "" where it does not."""
+        """Where a total lies that no value of the range fits, to two sides: "below" or "above" them; "" if one does."""
         low, high = self.family.inner
         numbers = self._numbers(count, extreme / 2)
         numbers = [numbers[0], numbers[len(numbers) // 2], numbers[-1]]
@@ -207,7 +210,7 @@ class Inversion:
             about = [replace(self, n=max(self.n + d, 1), count_noise=None) for d in (-away, 0, away)]
             ends = [one.accepted(value, 1 - 2 * half) for one in about]
             return min(least for least, _ in ends), max(most for _, most in ends)
-        lows, highs = (range_law(self.score, self.family, value, value, side) for side in ("low", "high"))  # type: ignore[arg-type]
+        lows, highs = (range_law(self.score, self.family, value, value, side) for side in SIDES)
         support = self.scale * every_score(self.score) - self.shift
         least = Curves(support, lows, lows, self.n, self.noise).cutoff_for_alpha(half)
         most = Curves(-support[::-1], highs[::-1], highs[::-1], self.n, self.noise).cutoff_for_alpha(half)
@@ -249,7 +252,8 @@ class Inversion:
         least, most = np.polynomial.chebyshev.chebval(NODES, np.polynomial.chebyshev.chebfit(FEW, curves, len(FEW) - 1))
         below = [totals.cdf(base + _fraction(each)) for each in least]
         above = [totals.sf(base + _fraction(each)) for each in most]
-        return np.maximum(1.0 - np.array(below) - np.array(above), 0.0)
+        held: Floats = np.maximum(1.0 - np.array(below) - np.array(above), 0.0)
+        return held
 
     def check_monotone(self, working: str) -> None:
         """Refuse a family whose totals do not move one way as the parameter grows.
@@ -259,7 +263,7 @@ class Inversion:
         """
         values = self.family.spaced(LOOKED_AT)
         below = [range_law(self.score, self.family, value, value, "low").cumsum() for value in values]
-        steps = [(one - other) if self.rising else (other - one) for one, other in zip(below, below[1:], strict=False)]
+        steps = [(one - other) if self.rising else (other - one) for one, other in itertools.pairwise(below)]
         if min(float(step.min()) for step in steps) < -1e-9:
             raise InvalidInput(
                 f"family={self.family.text!r} has no score that moves one way as {self.family.name} grows, so no "

@@ -1,5 +1,16 @@
 """How large is it: estimates with exact intervals, and two groups compared."""
 
 from privatest.estimate.estimate_design import EstimateDesign, EstimateRelease, design_estimate, estimate
+from privatest.estimate.groups import GroupsDesign, GroupsRelease, compare_groups, compare_noised, design_groups
 
-__all__ = ["EstimateDesign", "EstimateRelease", "design_estimate", "estimate"]
+__all__ = [
+    "EstimateDesign",
+    "EstimateRelease",
+    "GroupsDesign",
+    "GroupsRelease",
+    "compare_groups",
+    "compare_noised",
+    "design_estimate",
+    "design_groups",
+    "estimate",
+]

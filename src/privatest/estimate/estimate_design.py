@@ -63,7 +63,7 @@ class EstimateRelease(Outcome):
         confidence: of the interval.
         parameter: what is estimated.
         statistic: the noisy total, in the score's units; other confidences can be had from it.
-        beyond: "below" or "above" where the data fit no value of the range given, which then holds no interval; else "".
+        beyond: "below" or "above" where the data fit no value of the range given; else "".
         epsilon: privacy loss of this release.
         n: number of records, which is public; with neighbours "add-remove", the number expected.
         neighbours: which pairs of data sets the guarantee compares.
@@ -93,7 +93,8 @@ class EstimateRelease(Outcome):
     @property
     def sentence(self) -> str:
         low, high = self.interval
-        told = f"The {self.parameter} is about {self.estimate:.6g}: {self.confidence:.4g} interval {low:.6g} to {high:.6g}."
+        ends = f"{self.confidence:.4g} interval {low:.6g} to {high:.6g}"
+        told = f"The {self.parameter} is about {self.estimate:.6g}, {ends}."
         return f"{told} But {BEYOND[self.beyond]}." if self.beyond else told
 
     def facts(self) -> list[Fact]:
@@ -158,9 +159,13 @@ class EstimateDesign(Design[EstimateRelease]):
         _validate.positive_integer(n=self.n)
         _ = self.asked
         if (self.score is None) != (self.location is not None) or (self.score is None) != (self.noise is None):
-            raise InvalidInput("An estimate has a score and noise, or a first step that says where to look: one of them.")
+            raise InvalidInput(
+                "An estimate has a score and noise, or a first step that says where to look: one of them."
+            )
         if (self.neighbours == "add-remove" and self.score is not None) != (self.count_noise is not None):
-            raise InvalidInput("count_noise goes with neighbours='add-remove': the number of records is not public then.")
+            raise InvalidInput(
+                "count_noise goes with neighbours='add-remove': the number of records is not public then."
+            )
         loss = self._loss()
         if loss is None or not 0 < loss <= self.budget:
             raise InvalidInput(
@@ -195,7 +200,7 @@ class EstimateDesign(Design[EstimateRelease]):
         return 2, self.score.low + self.score.high
 
     @property
-    def epsilon(self) -> float:  # type: ignore[override]  # read-only here
+    def epsilon(self) -> float:
         """Privacy loss of one run."""
         return float(self.budget)
 
@@ -227,8 +232,9 @@ class EstimateDesign(Design[EstimateRelease]):
         assert self.second is not None
         assert self.level is not None
         low = float(self.location.begins(start, np.array([place]))[0])
-        ends = (min(max(end, self.asked.inner[0]), self.asked.inner[1]) for end in (low, low + self.location.length))
-        return _one_step(self.asked, self.second, self.n, self.level, self.around, tuple(ends))
+        least, most = self.asked.inner
+        ends = min(max(low, least), most), min(max(low + self.location.length, least), most)
+        return _one_step(self.asked, self.second, self.n, self.level, self.around, ends)
 
     def _about(self, value: float) -> list[EstimateDesign]:
         """Second steps where the true value is this, for some of the places where bins may start."""
@@ -250,7 +256,7 @@ class EstimateDesign(Design[EstimateRelease]):
         return self.inversion.coverage(value, self.confidence)
 
     def expected_width(self, at: float) -> float:
-        """The mean length of a run's interval where the true value is ``at``; of two steps, where the first is right."""
+        """The mean length of a run's interval where the true value is ``at``; of two steps, if the first is right."""
         value = self.asked.check_value(at, "at")
         if self.location is not None:
             found = [one.inversion.expected_length(value, one.confidence) for one in self._about(value)]

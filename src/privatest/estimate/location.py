@@ -4,7 +4,8 @@ The records are counted in bins, each bin's count gets noise, and the fullest bi
 follows from the noisy counts alone, all of which could be published: replacing a person moves two counts by their rows.
 
 The records decide twice, in this step and in the next, so the next step's interval is not as good as if it had been
-made for this bin beforehand. But for each bin b that could be chosen it misses with probability :math:`\alpha'` at most:
+made for this bin beforehand. But for each bin b that could be chosen it misses with probability :math:`\alpha'` or
+less:
 
 .. math:: \Pr_\theta[\text{miss}] \le \sum_b \min(\Pr_\theta[B = b],\ \alpha'),
 
@@ -89,7 +90,8 @@ class Location:
     def place_of(self, start: int, values: Floats) -> Integers:
         """The bins that hold these numbers."""
         cells = np.floor(values * self.cells.factor) - self.cells.first + start
-        return np.clip(cells // STARTS, 0, self.bins - 1).astype(np.int64)
+        found: Integers = np.clip(cells // STARTS, 0, self.bins - 1).astype(np.int64)
+        return found
 
     def chosen(self, counts: list[int], source: Source) -> tuple[int, int]:
         """Where the bins start, drawn, and the bin with the largest noisy count."""
@@ -101,7 +103,8 @@ class Location:
     def _in_bins(self, counts: Integers, start: int) -> Integers:
         padded = np.zeros(self.bins * STARTS, dtype=np.int64)
         padded[start : start + len(counts)] = counts
-        return padded.reshape(self.bins, STARTS).sum(axis=1)
+        found: Integers = padded.reshape(self.bins, STARTS).sum(axis=1)
+        return found
 
     @cached_property
     def _tilts(self) -> tuple[Floats, Floats]:
@@ -109,8 +112,7 @@ class Location:
         rate = self.noise.decay_rate
         s = rate * np.linspace(0.02, 0.98, TILTS)
         width, epsilon = self.noise.width, float(self.noise.epsilon)
-        blocks = 2 * math.log(-math.expm1(-epsilon))
-        blocks = blocks - np.log(-np.expm1(width * s - epsilon)) - np.log(-np.expm1(-width * s - epsilon))
+        blocks = 2 * math.log(-math.expm1(-epsilon)) - sum(np.log(-np.expm1(w * s - epsilon)) for w in (width, -width))
         spread = np.log(np.sinh(width * s / 2) / (width * np.sinh(s / 2)))
         return s, blocks + spread
 

@@ -40,13 +40,13 @@ PARAMETERS = 9
 GRID = 24
 
 
-def share_score(family: OneParameter) -> Score:
-    """1 for the label and 0 for whatever else, on a lattice that is fine enough for the noise."""
+def share_score(family: OneParameter, units: int = UNITS) -> Score:
+    """1 for the label and 0 for whatever else, in so many units: a lattice that is fine enough for the noise."""
     assert family.label is not None
     law = np.array([0.5, 0.5])
-    table = np.array([UNITS, 0], dtype=np.int64)
-    support = np.array([0, UNITS], dtype=np.int64)
-    return Score(LabelCells((family.label,)), table, Fraction(0), Fraction(1, UNITS), support, law, law.copy())
+    table = np.array([units, 0], dtype=np.int64)
+    support = np.array([0, units], dtype=np.int64)
+    return Score(LabelCells((family.label,)), table, Fraction(0), Fraction(1, units), support, law, law.copy())
 
 
 def tuned_score(
@@ -63,10 +63,7 @@ def tuned_ratio(
     family: OneParameter, epsilon: Fraction, n: int, around: Neighbourhood, values: tuple[float, float] | None
 ) -> TunedRatio:
     """The two members and the clamp of :func:`tuned_score`; not for shares, which have one score only."""
-    if values is None:
-        looked_at = family.spaced(PARAMETERS + 2)[1:-1]
-    else:
-        looked_at = np.unique(family.spaced(PARAMETERS, *values))
+    looked_at = family.spaced(PARAMETERS + 2)[1:-1] if values is None else np.unique(family.spaced(PARAMETERS, *values))
     found = min(_candidates(family, epsilon, n, around, values, looked_at), key=lambda one: one.length, default=None)
     if found is None:
         raise InvalidInput(f"family={family.text!r} has no score with a finite range. Use {WORKING}.")
@@ -98,7 +95,7 @@ def _candidates(
         low, high = ends
         try:
             pair = matched(family.member(low), family.member(high))
-            if pair.total_variation < 1e-12 or not all(map(math.isfinite, pair.ratio_range)) and _jumps(pair):
+            if pair.total_variation < 1e-12 or _jumps(pair):
                 continue
             laws = _RatioLaws.of(family, pair, values)
         except (InvalidDistribution, NothingToTest):
@@ -190,9 +187,7 @@ class _RatioLaws:
             np.full(len(values), high - low) / scale,
         )
 
-    def best_clamp(
-        self, epsilon: Fraction, n: int, around: Neighbourhood
-    ) -> tuple[float, tuple[float, float]] | None:
+    def best_clamp(self, epsilon: Fraction, n: int, around: Neighbourhood) -> tuple[float, tuple[float, float]] | None:
         """About the shortest interval, and the clamp that has it."""
         even = self.masses.mean(axis=0)
         below = np.cumsum(even) / even.sum()

@@ -1,10 +1,10 @@
 r"""Two groups: did B do better than A? Exact p-values, intervals and power from two noisy counts.
 
 The groups are different people, so each group's noisy count costs epsilon once, and both together cost no more. With
-:math:`\lambda` the rate of both together and :math:`\Delta` the difference of the two, the difference of the noisy rates is
-stochastically increasing in :math:`\Delta`. What is not known is :math:`\lambda`: a difference is rejected by the largest
-tail over all :math:`\lambda` that the noisy total of both does not speak against, plus the probability g that the true one
-is not among these (Berger and Boos 1994). That holds for every rate, every n, and costs a fraction of g = 1/1000.
+:math:`\lambda` the rate of both together and :math:`\Delta` the difference of the two, the difference of the noisy
+rates is stochastically increasing in :math:`\Delta`. What is not known is :math:`\lambda`: a difference is rejected by
+the largest tail over all :math:`\lambda` that the noisy total of both does not speak against, plus the probability g
+that the true one is not among these (Berger and Boos 1994). That holds for every rate, every n, and costs g = 1/10,000.
 """
 
 from __future__ import annotations
@@ -12,10 +12,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 from scipy.optimize import brentq
+from scipy.special import ndtri
 
 from privatest.laws.noisy_counts import Counted, NoisyCount, upper_tail
 from privatest.vectors import Floats, Integers
@@ -27,7 +28,7 @@ LOOKED_AT = 7
 """At how many common rates a tail is computed before the largest is looked for between two of them."""
 CLOSE = 1e-4
 """How much more a largest tail may be than the largest that was found, in parts of it; added to it."""
-TABLED = 65
+TABLED = 17
 """At how many common rates power looks up what statistic is demanded."""
 FINE = 1e-7
 
@@ -47,7 +48,7 @@ class TwoCounts:
     treatment: NoisyCount
     alternative: str = "two-sided"
     noise_variances: tuple[float, float] = (0.0, 0.0)
-    ignored: float = 0.001
+    ignored: float = 1e-4
 
     @cached_property
     def swapped(self) -> TwoCounts:
@@ -177,7 +178,7 @@ class TwoCounts:
             if looks:
                 least = side.statistic(seen)
                 least -= 1e-12 * abs(least)
-                tails.append(side._largest(lambda common, side=side, least=least: side._from(common, least), ends))  # type: ignore[misc]
+                tails.append(side._largest(partial(side._from, least=least), ends))
         return min(self._sides * min(tails) + self.ignored, 1.0)
 
     # The interval: differences that are not rejected -----------------------------------------------------------------
@@ -218,35 +219,49 @@ class TwoCounts:
     def _rejecting(self, rates: tuple[float, float], alpha: float) -> float:
         """The probability that the treatment's rate comes out larger, with a p-value up to alpha."""
         one, other = self.control.law(rates[0]), self.treatment.law(rates[1])
-        totals, demanded = self._demanded(alpha)
+        totals, demanded = self._demanded(alpha, self._window(one, other))
         return float(one.masses @ other.at_least(self._needed(one, other, lambda b: np.interp(b, totals, demanded))))
 
+    def _window(self, one: Counted, other: Counted) -> tuple[float, float]:
+        """The totals of both groups between which all but 1e-7 of their law lies, rounded."""
+        ends = []
+        for side in (1, -1):
+            found = 0
+            for law in (one, other):
+                beyond = np.cumsum(law.masses[::side])
+                away = int(np.searchsorted(beyond, 5e-8))
+                found += law.first + away if side == 1 else law.first + len(law.masses) - 1 - away
+            ends.append(found)
+        unit = max((self.control.n + self.treatment.n) * self.control.noise.fine / 64, 1.0)
+        return math.floor(ends[0] / unit) * unit, math.ceil(ends[1] / unit) * unit
+
     @cached_property
-    def _known(self) -> dict[float, tuple[Floats, Floats]]:
+    def _known(self) -> dict[tuple[float, float, float], tuple[Floats, Floats]]:
         return {}
 
-    def _demanded(self, alpha: float) -> tuple[Floats, Floats]:
+    def _demanded(self, alpha: float, window: tuple[float, float]) -> tuple[Floats, Floats]:
         """Totals of both groups, and the statistic from which on each has a p-value up to alpha."""
-        if alpha not in self._known:
+        if (alpha, *window) not in self._known:
             level = (alpha - self.ignored) / self._sides
-            angles = np.linspace(0, math.pi / 2, TABLED)
-            commons = np.sin(angles) ** 2
-            demanded = np.array([self._least_statistic(float(common), level) for common in commons])
-            records = (self.control.n + self.treatment.n) * self.control.noise.fine
-            reach = 6 * math.sqrt(sum(self.noise_variances)) * self.control.noise.fine
-            totals = np.unique(np.rint(np.concatenate([records * commons, [-reach, records + reach]])))
+            totals = np.unique(np.rint(np.linspace(*window, TABLED)))
+            left = [[math.asin(math.sqrt(end)) for end in self.left(int(both), 0.0)] for both in totals.tolist()]
+            angles = np.linspace(min(low for low, _ in left), max(high for _, high in left), TABLED)
+            demanded = np.array([self._least_statistic(math.sin(angle) ** 2, level) for angle in angles.tolist()])
             found = []
-            for both in totals.tolist():
-                ends = [math.asin(math.sqrt(end)) for end in self.left(int(both), 0.0)]
+            for ends in left:
                 first, last = (np.clip(np.searchsorted(angles, ends, side="right") - [1, 0], 0, TABLED - 1)).tolist()
                 found.append(float(demanded[first : last + 1].max()))
-            self._known[alpha] = totals, np.array(found)
-        return self._known[alpha]
+            self._known[alpha, *window] = totals, np.array(found)
+        return self._known[alpha, *window]
 
     def _least_statistic(self, common: float, level: float) -> float:
-        low, high = 0.0, 1.0
+        """The least statistic that comes out, or more, with at most this probability at a common rate."""
+        start = float(ndtri(1 - level))
+        low, high = max(start - 0.25, 0.0), start + 0.25
         while self._from(common, high) > level and high < 1e6:
             low, high = high, 2 * high
+        while low > 0 and self._from(common, low) <= level:
+            low, high = max(2 * low - high - 0.25, 0.0), low
         while high - low > 1e-3:
             middle = (low + high) / 2
             low, high = (low, middle) if self._from(common, middle) <= level else (middle, high)
@@ -257,7 +272,7 @@ GOLDEN = (math.sqrt(5) - 1) / 2
 
 
 def _crossing(gap: Callable[[float], float], start: float, end: float, step: float) -> float:
-    """Where a gap stops to be positive on the way up from start to end; the end where it does not, the start if never."""
+    """Where a gap stops to be positive on the way up from start to end: the end if it does not, the start if it is not."""
     inside, outside = start, min(start + step, end)
     while outside < end and gap(outside) > 0:
         inside, step = outside, 2 * step

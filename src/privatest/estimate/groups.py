@@ -1,0 +1,655 @@
+"""Did B do better than A: a designed comparison of two groups, what a run gives back, and totals noised elsewhere."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from scipy import stats
+from scipy.special import ndtri
+
+from privatest import _validate
+from privatest.decision.design import Design, Outcome
+from privatest.documents import fraction_from_json, number_from_json, texts_from_json, wholes_from_json
+from privatest.errors import InvalidDocument, InvalidInput, shown
+from privatest.estimate.tuned_score import share_score
+from privatest.estimate.two_counts import ALTERNATIVES, TwoCounts
+from privatest.hypotheses.families import number_text
+from privatest.hypotheses.one_parameter import OneParameter
+from privatest.laws.noisy_counts import NoiseMasses, NoisyCount
+from privatest.markup import Fact, Probability
+from privatest.privacy import Source, Tulap, noise_from_dict
+from privatest.privacy.noise import REPLACE, Neighbourhood
+from privatest.rational import Number
+from privatest.scores import Score
+from privatest.scores.score import BoundedCells, IntegerCells
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from privatest.engines import Need
+
+__all__ = ["GroupsDesign", "GroupsRelease", "compare_groups", "compare_noised", "design_groups"]
+
+IGNORED = 1e-4
+"""How likely the true common rate may be left out of those that the largest p-value is looked for among."""
+FINEST = 33
+STEPS_PER_DEVIATION = 64
+LARGEST = 2**31
+"""Records of a group: products of two such numbers, in fine units, stay within 64 bits."""
+
+
+@dataclass(frozen=True)
+class GroupsRelease(Outcome):
+    """The outcome of comparing two groups.
+
+    Guarantees: all of it is computed from one noisy count of each group, so it is epsilon-differentially private: the
+    groups are different people.
+
+    Attributes:
+        decision: "alternative" (the rates differ, in the direction that was asked about) or "null".
+        pvalue: at most so likely is a difference at least as extreme if the rates are the same, whatever they are.
+        difference: the treatment's noisy rate minus the control's.
+        interval: holds the true difference with a probability of ``confidence`` at least.
+        rates: the noisy rates of control and treatment; they may lie a little below 0 or above 1.
+        n: numbers of records of control and treatment, which are public.
+        names: what the groups are called.
+        alternative: "two-sided", "greater" or "less".
+        epsilon: privacy loss of this release; 0 where the counts had been noised before.
+    """
+
+    KIND: ClassVar[str] = "Release of two groups"
+
+    decision: str
+    pvalue: float
+    difference: float
+    interval: tuple[float, float]
+    rates: tuple[float, float]
+    confidence: float
+    alpha: float
+    alternative: str
+    epsilon: float
+    n: tuple[int, int]
+    names: tuple[str, str] = ("control", "treatment")
+    neighbours: str = "replace"
+    simulated: bool = False
+    receipt: Any = None
+    design: Any = None
+
+    @property
+    def sentence(self) -> str:
+        low, high = self.interval
+        told = "differ" if self.alternative == "two-sided" else f"differ ({self.names[1]} is {self.alternative})"
+        decided = f"The rates {told}" if self.decision == "alternative" else "No difference of the rates was found"
+        return (
+            f"{decided}, p-value {self.pvalue:.4g}: {self.names[1]} minus {self.names[0]} is about "
+            f"{self.difference:.4g}, {self.confidence:.4g} interval {low:.4g} to {high:.4g}."
+        )
+
+    def facts(self) -> list[Fact]:
+        """The answer, and what every outcome ends with."""
+        return [
+            Fact("decision", self.decision, f"null: the rates are the same; {self.alternative} alternative"),
+            Fact("pvalue", Probability(self.pvalue), "exact, whatever the common rate is"),
+            Fact("difference", self.difference, f"{self.names[1]} minus {self.names[0]}, with noise"),
+            Fact("interval", self.interval, f"holds the true one with probability {self.confidence:g} at least"),
+            Fact("rates", self.rates, f"of {self.names[0]} and {self.names[1]}, with noise"),
+            Fact("alpha", self.alpha, "type I error of the decision, at most"),
+            Fact("n", self.n, "records of each, public"),
+            *self._ending(),
+        ]
+
+
+@dataclass(frozen=True, eq=False)
+class GroupsDesign(Design[GroupsRelease]):
+    """Compare the rates of two groups by a noisy count of each.
+
+    Guarantees: running it is epsilon-differentially private for everybody in either group, which is checked when the
+    object is made; the type I error is at most alpha, and the interval's coverage at least ``confidence``, for all
+    rates. Which group a person is in, and how many are in each, is public.
+
+    Attributes:
+        outcome_text: what counts as a success: "bernoulli(?)", "share_above(5, ?)" or "categorical(yes=?)".
+        n: numbers of records of control and treatment.
+        budget: the privacy loss of one run, exactly.
+        alpha: type I error of the decision.
+        confidence: of the interval.
+        alternative: "two-sided", "greater" or "less".
+        score: 0, or ``fine`` units for a success.
+        noise: what is added to each count.
+        max_rows_per_unit: the most records that are used of one person.
+        names: what the groups are called.
+    """
+
+    FORMAT: ClassVar[str] = "privatest/groups/1"
+    KIND: ClassVar[str] = "comparison of two groups"
+
+    outcome_text: str
+    n: tuple[int, int]
+    budget: Fraction
+    alpha: float
+    confidence: float
+    alternative: str
+    score: Score
+    noise: Tulap
+    max_rows_per_unit: int = 1
+
+    def __post_init__(self) -> None:
+        for number in self.n:
+            _validate.positive_integer(n=number)
+            self.score.check_total(number)
+        _validate.choice(ALTERNATIVES, alternative=self.alternative)
+        reach = Neighbourhood(rows=self.max_rows_per_unit).reach(self.score)
+        loss = self.noise.exact_loss(reach)
+        if self.score.low != 0 or not 0 < loss <= self.budget:
+            raise InvalidInput(
+                f"The noise allows a privacy loss of {float(loss):.6g} for counts {reach} apart, more than "
+                f"epsilon={self.epsilon:g}. Use more noise."
+            )
+
+    @property
+    def epsilon(self) -> float:
+        """Privacy loss of one run."""
+        return float(self.budget)
+
+    @property
+    def price(self) -> Fraction:
+        """What a run costs, exactly: the groups are different people."""
+        return self.budget
+
+    @property
+    def fine(self) -> int:
+        """Units of a count that one record is."""
+        return self.score.high
+
+    @cached_property
+    def counts(self) -> TwoCounts:
+        """The laws of both noisy counts."""
+        return self._counts(self.n)
+
+    def _counts(self, n: tuple[int, int]) -> TwoCounts:
+        masses, variance = _masses(self.noise, self.fine), self.noise.variance / self.fine**2
+        first, second = (NoisyCount(number, masses) for number in n)
+        return TwoCounts(first, second, self.alternative, (variance, variance), IGNORED)
+
+    def power(self, rates: tuple[float, float]) -> float:
+        """The probability of deciding "alternative" where control and treatment have these rates."""
+        for rate in rates:
+            _rate(rate, "rates")
+        return self.counts.power((float(rates[0]), float(rates[1])), self.alpha)
+
+    def sample_size(self, *, rate: float, lift: float, alpha: float | None = None, beta: float = 0.2) -> int:
+        """The number of records in the control group with which a lift is found with probability 1 - beta.
+
+        The treatment's number is in proportion, as in this design: the same, where the groups are of one size.
+
+        Args:
+            rate: the control group's.
+            lift: by how much the treatment's is larger; below 0 where it is smaller.
+            alpha: type I error; by default this design's.
+            beta: type II error.
+        """
+        level = self.alpha if alpha is None else float(_validate.probability(alpha=alpha))
+        missed = float(_validate.probability(beta=beta))
+        rates = _rate(rate, "rate"), _rate(rate + lift, "rate + lift")
+        if lift == 0:
+            raise InvalidInput("lift=0 is no difference: nothing finds it. Use a lift above or below 0.")
+        if {"greater": lift < 0, "less": lift > 0}.get(self.alternative, False):
+            raise InvalidInput(
+                f"lift={shown(lift)} points away from alternative={self.alternative!r}. Turn one of them."
+            )
+        ratio = self.n[1] / self.n[0]
+
+        def enough(n: int) -> bool:
+            made = design_groups(
+                n=(n, max(round(ratio * n), 1)),
+                epsilon=self.budget,
+                alpha=level,
+                alternative=self.alternative,
+                outcome=self.outcome_text,
+                max_rows_per_unit=self.max_rows_per_unit,
+            )
+            return made.counts.power(rates, level) >= 1 - missed
+
+        tails = 2 if self.alternative == "two-sided" else 1
+        deviations = float(ndtri(1 - level / tails) + ndtri(1 - missed))
+        variance = rates[0] * (1 - rates[0]) + rates[1] * (1 - rates[1]) / ratio
+        most = max(math.ceil(variance * (deviations / lift) ** 2), 4)
+        least = most // 2
+        while enough(least) and least > 1:
+            least, most = least // 2, least
+        while not enough(most):
+            least, most = most, most + max(most // 2, 1)
+            if most > LARGEST:
+                raise InvalidInput(f"lift={shown(lift)} needs more than {LARGEST} records. Use a larger lift.")
+        while most - least > max(1, most // 500):
+            middle = (least + most) // 2
+            least, most = (least, middle) if enough(middle) else (middle, most)
+        return most
+
+    def opened(self, source: Any, **where: Any) -> Any:
+        """The records of both groups."""
+        from privatest.engines.arms import open_arms
+
+        return open_arms(self.need, source, **where)
+
+    @property
+    def need(self) -> Need:
+        """At most ``max_rows_per_unit`` rows of one person."""
+        from privatest.engines import Need  # planning needs no engine
+
+        return Need(rows=self.max_rows_per_unit)
+
+    @property
+    def outcome(self) -> type[GroupsRelease]:
+        """A release of two groups."""
+        return GroupsRelease
+
+    def question(self) -> dict[str, Any]:
+        """The whole design but for its budget, which stands in the charge itself."""
+        return {"groups": {name: value for name, value in self.to_dict().items() if name != "budget"}}
+
+    def run(  # type: ignore[override]  # of two groups
+        self,
+        control: Any,
+        treatment: Any = None,
+        *,
+        group: str | None = None,
+        control_name: Any = None,
+        column: str | None = None,
+        unit: str | None = None,
+        ledger: Any = None,
+        dataset: str | None = None,
+        request: str | None = None,
+        rng: np.random.Generator | None = None,
+    ) -> GroupsRelease:
+        """Run it once on data, as :meth:`Design.run` says.
+
+        Args:
+            control, treatment: the records of the two groups; or one table, and ``group``.
+            group: the column that says which group a row belongs to; public, with two values.
+            control_name: which of these is the control group; left out: the first in the order of their names.
+            column, unit, ledger, dataset, request, rng: as there. Nobody may be in both groups.
+        """
+        data = control if group is not None and treatment is None else (control, treatment)
+        where = {"group": group, "control": control_name, "column": column, "unit": unit}
+        return self.run_opened(None, data, where, ledger=ledger, dataset=dataset, request=request, rng=rng)
+
+    def check(self, records: Any, *, charging: bool) -> None:  # noqa: ARG002 - the same without a charge
+        """Type and number of each group."""
+        from privatest.engines.protocol import check_count
+
+        for one, number in zip(records.both, self.n, strict=True):
+            one.check(self.score)
+            check_count(one.count(), number)
+
+    def answer(self, records: Any, source: Source, *, simulated: bool) -> GroupsRelease:
+        """The noisy counts' release."""
+        first, second = (int(one.total(self.score) + self.noise.draw(source)) for one in records.both)
+        return self.release((first, second), names=records.names, simulated=simulated)
+
+    def release(
+        self, noisy: tuple[int, int], *, names: tuple[str, str] = ("control", "treatment"), simulated: bool = False
+    ) -> GroupsRelease:
+        """Everything from two noisy counts: post-processing, which costs no privacy."""
+        return _release(
+            self.counts, noisy, self.alpha, self.confidence, epsilon=self.epsilon, names=names, simulated=simulated
+        )
+
+    def plot(self, ax: Axes | None = None, *, release: GroupsRelease | None = None) -> Axes:
+        """Power against lift, and a release."""
+        from privatest import pictures
+
+        return pictures.groups(self, ax, release=release)
+
+    @property
+    def title(self) -> str:
+        """Names the comparison."""
+        return f"Comparison of two groups, {self.outcome_text}"
+
+    def facts(self) -> list[Fact]:
+        """The question, and what a run costs."""
+        return [
+            Fact("outcome", self.outcome_text, "whose share is compared"),
+            Fact("alternative", self.alternative, "of the treatment's rate to the control's"),
+            Fact("n", self.n, "records of control and treatment, public"),
+            Fact("epsilon", self.epsilon, "privacy loss of one run, for everybody in either group"),
+            Fact("alpha", self.alpha, "type I error, for every common rate"),
+            Fact("confidence", self.confidence, "of the difference's interval, for all rates"),
+            Fact("noise", self.noise.kind, "added to the count of each group"),
+            Fact("max_rows_per_unit", self.max_rows_per_unit, "rows used of one person, all protected"),
+        ]
+
+    def to_dict(self) -> dict[str, Any]:
+        """A JSON document from which :meth:`from_dict` restores the design exactly."""
+        return {
+            "format": self.FORMAT,
+            "outcome": self.outcome_text,
+            "n": list(self.n),
+            "budget": str(self.budget),
+            "alpha": self.alpha,
+            "confidence": self.confidence,
+            "alternative": self.alternative,
+            "max_rows_per_unit": self.max_rows_per_unit,
+            "noise": self.noise.to_dict(),
+            "score": self.score.to_dict(),
+        }
+
+    @classmethod
+    def _read(cls, document: dict[str, Any]) -> GroupsDesign:
+        noise, (first, second) = noise_from_dict(document["noise"]), document["n"]
+        if not isinstance(noise, Tulap):
+            raise InvalidDocument("The noise of two groups is Tulap noise.")
+        words: dict[str, Any] = {
+            **texts_from_json(document, "alternative"),
+            **wholes_from_json(document, "max_rows_per_unit", least=1),
+        }
+        return cls(
+            outcome_text=texts_from_json(document, "outcome")["outcome"],
+            n=(_validate.positive_integer(n=first), _validate.positive_integer(n=second)),
+            budget=fraction_from_json(document["budget"]),
+            alpha=float(_validate.probability(alpha=number_from_json(document["alpha"]))),
+            confidence=float(_validate.probability(confidence=number_from_json(document["confidence"]))),
+            noise=noise,
+            score=Score.from_dict(document["score"]),
+            **words,
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.outcome_text, self.n, self.budget, self.alpha))
+
+    def __repr__(self) -> str:
+        return f"GroupsDesign({self.outcome_text!r}, n={self.n}, epsilon={self.epsilon:g}, alpha={self.alpha:g})"
+
+
+def _rate(value: float, name: str) -> float:
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        number = math.nan
+    if not 0 <= number <= 1:
+        raise InvalidInput(f"{name}={shown(value)} must lie between 0 and 1.")
+    return number
+
+
+def _masses(noise: Tulap, fine: int) -> NoiseMasses:
+    """The noise's probabilities on the integers, as far as they are not negligible."""
+    reach = noise.width * (math.ceil(42 / float(noise.epsilon)) + 1)
+    return NoiseMasses(-reach, np.asarray(noise.pmf(np.arange(-reach, reach + 1))), fine)
+
+
+def _release(
+    counts: TwoCounts,
+    noisy: tuple[int, int],
+    alpha: float,
+    confidence: float,
+    *,
+    epsilon: float,
+    names: tuple[str, str],
+    simulated: bool,
+) -> GroupsRelease:
+    n, fine = (counts.control.n, counts.treatment.n), counts.control.noise.fine
+    pvalue = counts.pvalue(noisy)
+    rates = noisy[0] / (n[0] * fine), noisy[1] / (n[1] * fine)
+    return GroupsRelease(
+        "alternative" if pvalue <= alpha else "null",
+        pvalue,
+        rates[1] - rates[0],
+        counts.interval(noisy, confidence),
+        rates,
+        confidence,
+        alpha,
+        counts.alternative,
+        epsilon,
+        n,
+        names,
+        simulated=simulated,
+    )
+
+
+def _outcome(outcome: Any, above: Any, success: Any) -> OneParameter:
+    """What counts as a success."""
+    given = {"outcome": outcome, "above": above, "success": success}
+    named = [name for name, value in given.items() if value is not None]
+    if len(named) > 1:
+        raise InvalidInput(
+            f"{' and '.join(named)} were both given: each says what counts as a success. Give one of them."
+        )
+    if above is not None:
+        try:
+            outcome = f"share_above({number_text(float(above))}, ?)"
+        except (TypeError, ValueError):
+            raise InvalidInput(f"above={shown(above)} must be a number: the public cut.") from None
+    if success is not None:
+        quoted = str(success).replace("\\", "\\\\").replace('"', '\\"')
+        word = f"{success}" if isinstance(success, int) and not isinstance(success, bool) else f'"{quoted}"'
+        outcome = f"categorical({word}=?)"
+    asked = OneParameter.of("bernoulli(?)" if outcome is None else outcome, None)
+    kinds = ("bernoulli", "share_above")
+    if not asked.is_share and asked.box(*asked.inner).family.name not in kinds:
+        raise InvalidInput(
+            f"outcome={shown(outcome)} must be 'bernoulli(?)', 'share_above(cut, ?)' or 'categorical(label=?)': "
+            "groups are compared by shares."
+        )
+    return asked
+
+
+def _success_score(asked: OneParameter, fine: int) -> Score:
+    """``fine`` for a success, 0 for everything else."""
+    if asked.is_share:
+        return share_score(asked, fine)
+    family = asked.box(*asked.inner)
+    law, support = np.array([0.5, 0.5]), np.array([0, fine], dtype=np.int64)
+    table = np.array([0, fine, 0], dtype=np.int64)
+    cells: Any = IntegerCells(np.array([0, 1], dtype=np.int64), 1)
+    if family.family.name == "share_above":
+        cells = BoundedCells(family.low[0], 1.0, 0)
+    return Score(cells, table, Fraction(0), Fraction(1, fine), support, law, law.copy())
+
+
+def design_groups(
+    *,
+    n: tuple[int, int],
+    epsilon: Number,
+    alpha: float = 0.05,
+    confidence: float = 0.95,
+    alternative: str = "two-sided",
+    outcome: str | None = None,
+    above: Number | None = None,
+    success: Any = None,
+    max_rows_per_unit: int = 1,
+) -> GroupsDesign:
+    """A comparison of two groups (an A/B test), made ready to run.
+
+    Args:
+        n: the numbers of records of the control group and of the treated one; one number for both.
+        epsilon: privacy loss of one run, for everybody in either group: they are different people.
+        alpha: type I error: how often a difference is found, at most, where the rates are the same.
+        confidence: how often the interval holds the true difference, at least.
+        alternative: "two-sided", "greater" (the treatment's rate is larger) or "less".
+        outcome: what counts: "bernoulli(?)" (the default: 1, True), "share_above(5, ?)" or "categorical(yes=?)".
+        above: numbers above this public cut count; short for "share_above(cut, ?)".
+        success: this label counts; short for "categorical(label=?)".
+        max_rows_per_unit: as for :func:`privatest.design`.
+
+    >>> plan = design_groups(n=(200, 200), epsilon=1)
+    >>> round(plan.power((0.3, 0.45)), 2)
+    0.83
+    """
+    pair = (n, n) if isinstance(n, int | np.integer) else tuple(n)
+    if len(pair) != 2:
+        raise InvalidInput(f"n={shown(n)} must be two numbers: records of the control group and of the treated one.")
+    numbers = _validate.positive_integer(n=pair[0]), _validate.positive_integer(n=pair[1])
+    if max(numbers) > LARGEST:
+        raise InvalidInput(f"n={shown(n)} must be at most {LARGEST} in each group.")
+    asked = _outcome(outcome, above, success)
+    budget = _validate.positive(epsilon=epsilon)
+    level = float(_validate.probability(alpha=alpha))
+    covered = float(_validate.probability(confidence=confidence))
+    for name, value, rest in (("alpha", alpha, level), ("confidence", confidence, 1 - covered)):
+        if rest <= 2 * IGNORED:
+            raise InvalidInput(f"{name}={shown(value)} is too extreme: its errors must be above {2 * IGNORED:g}.")
+    rows = _validate.positive_integer(max_rows_per_unit=max_rows_per_unit)
+    deviation = math.sqrt(min(numbers) / 8 + 2 * (rows / float(budget)) ** 2)
+    fine = min(max(2 * round(STEPS_PER_DEVIATION / deviation / 2) + 1, 1), FINEST)
+    score = _success_score(asked, fine)
+    width = REPLACE.rows * rows * fine
+    noise = Tulap(budget, width + 1 - width % 2)  # odd: the counts stay whole
+    return GroupsDesign(asked.text, numbers, budget, level, covered, alternative, score, noise, rows)
+
+
+def compare_groups(
+    control: Any,
+    treatment: Any = None,
+    *,
+    epsilon: Number,
+    alpha: float = 0.05,
+    confidence: float = 0.95,
+    alternative: str = "two-sided",
+    outcome: str | None = None,
+    above: Number | None = None,
+    success: Any = None,
+    max_rows_per_unit: int = 1,
+    group: str | None = None,
+    control_name: Any = None,
+    column: str | None = None,
+    unit: str | None = None,
+    ledger: Any = None,
+    dataset: str | None = None,
+    request: str | None = None,
+    rng: np.random.Generator | None = None,
+) -> GroupsRelease:
+    """Whether two groups have the same rate, with epsilon-privacy: decision, p-value, difference and its interval.
+
+    Args:
+        control, treatment: the records of the two groups, as for :func:`privatest.decide`; or one table and ``group``.
+        epsilon, alpha, confidence, alternative, outcome, above, success, max_rows_per_unit: as for
+            :func:`privatest.design_groups`.
+        group, control_name, column, unit, ledger, dataset, request, rng: see :meth:`GroupsDesign.run`.
+
+    >>> found = compare_groups([0, 1] * 500, [0, 1, 1] * 400, epsilon=1)
+    >>> found.decision
+    'alternative'
+    """
+    from privatest.engines import Need
+    from privatest.engines.arms import open_arms
+
+    data = control if group is not None and treatment is None else (control, treatment)
+    where: Mapping[str, Any] = {"group": group, "control": control_name, "column": column, "unit": unit}
+    rows = _validate.positive_integer(max_rows_per_unit=max_rows_per_unit)
+    records = open_arms(Need(rows=rows), data, **where)
+    counts = records.counts()
+    for name, count in zip(records.names, counts, strict=True):
+        if count == 0:
+            raise InvalidInput(f"The group {name!r} has no records. Pass at least one.")
+    made = design_groups(
+        n=counts,
+        epsilon=epsilon,
+        alpha=alpha,
+        confidence=confidence,
+        alternative=alternative,
+        outcome=outcome,
+        above=above,
+        success=success,
+        max_rows_per_unit=rows,
+    )
+    payer = {"ledger": ledger, "dataset": dataset, "request": request}
+    return made.run_opened(records, data, where, **payer, rng=rng)  # type: ignore[arg-type]
+
+
+NOISES = {"laplace": "scale", "gaussian": "sd", "discrete_laplace": "scale"}
+_NOISE = re.compile(r"\s*([a-z_]+)\s*\(\s*(?:(scale|sd)\s*=\s*)?([0-9.eE+-]+)\s*\)\s*")
+
+
+def _noised(given: Any, name: str) -> tuple[float, int, str, float]:
+    """A total, its number of records, and kind and size of the noise in it."""
+    try:
+        total, n, noise = given
+        total = float(total)
+    except (TypeError, ValueError):
+        raise InvalidInput(
+            f"{name}={shown(given)} must be a total, a number of records and the noise: (312.4, 1000, 'laplace(2)')."
+        ) from None
+    found = _NOISE.fullmatch(noise) if isinstance(noise, str) else None
+    try:
+        size = float(found[3]) if found else math.nan
+    except ValueError:
+        size = math.nan
+    if (
+        found is None
+        or found[1] not in NOISES
+        or found[2] not in (None, NOISES.get(found[1]))
+        or not math.isfinite(size)
+    ):
+        known = ", ".join(f"{kind}({word})" for kind, word in NOISES.items())
+        raise InvalidInput(f"{name}: noise={shown(noise)} must be one of {known}, such as 'laplace(2)'.")
+    if not size > 0:
+        raise InvalidInput(f"{name}: noise={shown(noise)} must have a {NOISES[found[1]]} greater than 0.")
+    if not math.isfinite(total):
+        raise InvalidInput(f"{name}: the total {shown(given[0])} must be a number.")
+    if found[1] == "discrete_laplace" and total != round(total):
+        raise InvalidInput(f"{name}: the total {shown(given[0])} must be whole: discrete_laplace noise is.")
+    return total, _validate.positive_integer(n=n), found[1], size
+
+
+def compare_noised(
+    control: tuple[float, int, str],
+    treatment: tuple[float, int, str],
+    *,
+    alpha: float = 0.05,
+    confidence: float = 0.95,
+    alternative: str = "two-sided",
+) -> GroupsRelease:
+    """Compare two groups by counts of successes that another system has already noised. It costs no privacy.
+
+    Args:
+        control, treatment: each a noised count, the number of records, which is public, and the noise that is in the
+            count: "laplace(scale)", "gaussian(sd)" or "discrete_laplace(scale)".
+        alpha, confidence, alternative: as for :func:`privatest.design_groups`.
+
+    >>> compare_noised((301.7, 1000, "laplace(1)"), (370.2, 1000, "laplace(1)")).decision
+    'alternative'
+    """
+    arms = _noised(control, "control"), _noised(treatment, "treatment")
+    _validate.choice(ALTERNATIVES, alternative=alternative)
+    level, covered = float(_validate.probability(alpha=alpha)), float(_validate.probability(confidence=confidence))
+    deviation = math.sqrt(min(n for _, n, _, _ in arms) / 8 + min(size for *_, size in arms) ** 2)
+    exact = all(kind == "discrete_laplace" for _, _, kind, _ in arms)
+    fine = 1 if exact else min(max(2 * round(STEPS_PER_DEVIATION / deviation / 2) + 1, 1), 8 * FINEST + 1)
+    first, second = (NoisyCount(n, _masses_of(kind, size, fine)) for _, n, kind, size in arms)
+    variances = tuple(_variance(kind, size) for _, _, kind, size in arms)
+    counts = TwoCounts(first, second, alternative, (variances[0], variances[1]), IGNORED)
+    noisy = round(arms[0][0] * fine), round(arms[1][0] * fine)
+    names = "control", "treatment"
+    return _release(counts, noisy, level, covered, epsilon=0.0, names=names, simulated=False)
+
+
+def _variance(kind: str, size: float) -> float:
+    if kind == "gaussian":
+        return size**2
+    return 2 * size**2 if kind == "laplace" else 1 / (2 * math.sinh(1 / (2 * size)) ** 2)
+
+
+def _masses_of(kind: str, size: float, fine: int) -> NoiseMasses:
+    """Probabilities of noise rounded to the lattice; what is rounded off is told as slack."""
+    reach = math.ceil((12 if kind == "gaussian" else 42) * size * fine) + 2
+    values = np.arange(-reach, reach + 1)
+    if kind == "discrete_laplace" and fine == 1:
+        return NoiseMasses(-reach, math.tanh(1 / (2 * size)) * np.exp(-np.abs(values) / size), 1)
+    if kind == "discrete_laplace":
+        spaced = np.zeros(2 * reach + 1)
+        whole = values % fine == 0
+        spaced[whole] = math.tanh(1 / (2 * size)) * np.exp(-np.abs(values[whole] / fine) / size)
+        return NoiseMasses(-reach, spaced, fine)
+    law = stats.norm(0, size) if kind == "gaussian" else stats.laplace(0, size)
+    lower = -np.abs(values) / fine
+    masses = np.where(
+        values == 0, 1 - 2 * law.cdf(-0.5 / fine), law.cdf(lower + 0.5 / fine) - law.cdf(lower - 0.5 / fine)
+    )
+    return NoiseMasses(-reach, np.maximum(masses, 0.0), fine, slack=1)
