@@ -18,19 +18,22 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.optimize import brentq
 from scipy.special import ndtri
 
 from privatest.errors import InvalidInput
-from privatest.hypotheses.one_parameter import OneParameter
 from privatest.hypotheses.sets import Side
 from privatest.laws import Curves, NoisyTotal
 from privatest.privacy import Noise
 from privatest.scores import Score
 from privatest.scores.score_law import every_score, member_law, range_law
 from privatest.vectors import Floats
+
+if TYPE_CHECKING:
+    from privatest.hypotheses.one_parameter import OneParameter
 
 __all__ = ["Inversion"]
 

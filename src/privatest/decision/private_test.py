@@ -16,11 +16,13 @@ import numpy as np
 
 from privatest import _validate
 from privatest.decision.design import HIDDEN, Decision, Design, Fits, Release
+from privatest.decision.inversion import Inversion
 from privatest.decision.odd import OddShare
 from privatest.decision.shifted import centred, noise_class, unmoved
 from privatest.documents import fraction_from_json, number_from_json, texts_from_json, wholes_from_json
 from privatest.errors import InvalidDocument, InvalidInput, shown
 from privatest.hypotheses import DiscretePair, Pair, as_distribution
+from privatest.hypotheses.one_parameter import between_members
 from privatest.laws import Curves, NoisyTotal, TwoSidedCurves
 from privatest.markup import Fact, Probability
 from privatest.privacy import NOISES, Logistic, Noise, NoNoise, Source, noise_from_dict
@@ -404,6 +406,28 @@ class PrivateTest(Design[Release]):
             or 2 * _below(self._outer_alternatives, noisy) >= EXTREME
         )
         return low, other, FITTING[fits_null, fits_alternative]
+
+    def interval(
+        self, release: Release, *, between: tuple[float, float] | None = None, confidence: float = 0.95
+    ) -> tuple[float, float]:
+        """The parameter in which P and Q differ, from a release of this test, for nothing: an exact interval.
+
+        Guarantees: it holds the true value with a probability of ``confidence`` at least, if the records come from a
+        member of that family with the parameter ``between`` the ends, by default far beyond P and Q. It is shortest
+        near these; :func:`privatest.estimate` makes one for a whole range.
+        """
+        if self.neighbours != "replace" or not self.private or self.worst_members is not None:
+            raise InvalidInput(
+                "An interval can be had from a private test of two distributions whose number of records is public. "
+                "Use privatest.estimate."
+            )
+        if not isinstance(release, Release) or release.statistic is None or release.n != self.n:
+            raise InvalidInput(f"release={shown(release)} must be a release of this test, with its statistic.")
+        laws = as_distribution(self.null, "null"), as_distribution(self.alternative, "alternative")
+        level = float(_validate.probability(confidence=confidence))
+        inversion = Inversion(between_members(*laws, between), self.score, self.noise, self.n)
+        noisy = self.score.lattice_threshold(Fraction(release.statistic), self.n) - self.noise.offset
+        return inversion.interval(round(noisy) + self.noise.offset, level)
 
     def power_along(self, family: str, values: Sequence[float]) -> Floats:
         """:meth:`power` of the members of a family along one of its parameters.

@@ -133,8 +133,8 @@ def _split_in_memory(source: Any, group: str) -> tuple[list[Any], Callable[[Any]
         table = pa.table(source)
     else:
         raise InvalidData(
-            f"group={shown(group)} was given, but the data, a {type(source).__name__}, are no table. Give a data frame, "
-            "a file, a table of a database, or both groups apart."
+            f"group={shown(group)} was given, but the data, a {type(source).__name__}, are no table. Give a data "
+            "frame, a file, a table of a database, or both groups apart."
         )
     _check_column(table.schema.names, group)
     keys = table.column(group)

@@ -323,7 +323,7 @@ class EstimateDesign(Design[EstimateRelease]):
 
     def check(self, records: Records, *, charging: bool) -> None:  # noqa: ARG002 - the same without a charge
         """Type, and number where it is public."""
-        from privatest.engines.protocol import check_count, counter
+        from privatest.engines.protocol import check_count, counter  # planning needs no engine
 
         records.check(counter(self.location.cells) if self.score is None else self.score)  # type: ignore[union-attr]
         if self.neighbours == "replace":

@@ -235,7 +235,7 @@ class GroupsDesign(Design[GroupsRelease]):
 
     def opened(self, source: Any, **where: Any) -> Any:
         """The records of both groups."""
-        from privatest.engines.arms import open_arms
+        from privatest.engines.arms import open_arms  # planning needs no engine
 
         return open_arms(self.need, source, **where)
 
@@ -283,7 +283,7 @@ class GroupsDesign(Design[GroupsRelease]):
 
     def check(self, records: Any, *, charging: bool) -> None:  # noqa: ARG002 - the same without a charge
         """Type and number of each group."""
-        from privatest.engines.protocol import check_count
+        from privatest.engines.protocol import check_count  # planning needs no engine
 
         for one, number in zip(records.both, self.n, strict=True):
             one.check(self.score)
@@ -537,8 +537,8 @@ def compare_groups(
     >>> found.decision
     'alternative'
     """
-    from privatest.engines import Need
-    from privatest.engines.arms import open_arms
+    from privatest.engines import Need  # planning needs no engine
+    from privatest.engines.arms import open_arms  # likewise
 
     data = control if group is not None and treatment is None else (control, treatment)
     where: Mapping[str, Any] = {"group": group, "control": control_name, "column": column, "unit": unit}

@@ -272,7 +272,7 @@ GOLDEN = (math.sqrt(5) - 1) / 2
 
 
 def _crossing(gap: Callable[[float], float], start: float, end: float, step: float) -> float:
-    """Where a gap stops to be positive on the way up from start to end: the end if it does not, the start if it is not."""
+    """Where a gap stops to be positive on the way up from start to end; the end if it does not."""
     inside, outside = start, min(start + step, end)
     while outside < end and gap(outside) > 0:
         inside, step = outside, 2 * step

@@ -14,14 +14,16 @@ from privatest.errors import InvalidDistribution, InvalidInput, shown
 from privatest.hypotheses.convert import as_hypothesis, parse
 from privatest.hypotheses.distribution import Distribution, Labels
 from privatest.hypotheses.families import number_text
-from privatest.hypotheses.sets import Box, parameters_of
+from privatest.hypotheses.sets import Box, make_box, parameters_of
 from privatest.vectors import Floats
 
-__all__ = ["OneParameter"]
+__all__ = ["OneParameter", "between_members"]
 
 EXAMPLE = "'normal(mean=?, sd=1)', 'bernoulli(?)' or 'categorical(yes=?)'"
 NUDGE = 1e-6
 """Where a family leaves out the end of a parameter's range, how far from it, in parts of the range, members begin."""
+FAR = 100.0
+"""How far beyond both, in distances of the two, the parameter of a test's pair is looked for."""
 MANY_TIMES = 4.0
 """A range of positive numbers whose ends are further apart than this is looked at on a logarithmic scale."""
 
@@ -61,8 +63,8 @@ class OneParameter:
         found = as_hypothesis(self.text.replace("?", "1"), "family").leaves()[0].of
         if not isinstance(found, Labels) or len(found.labels) != 1 or "=" not in rest:
             raise InvalidDistribution(
-                f"family={shown(self.text)} must name one label, such as 'categorical(yes=?)': the share of the records "
-                "that are that label."
+                f"family={shown(self.text)} must name one label, such as 'categorical(yes=?)': the share of the "
+                "records that are that label."
             )
         return found.labels[0]
 
@@ -137,7 +139,7 @@ class OneParameter:
     @cached_property
     def logarithmic(self) -> bool:
         """Whether the range is looked at on a logarithmic scale."""
-        return not self.is_share and 0 < self.low and MANY_TIMES * self.low < self.high
+        return not self.is_share and self.low > 0 and MANY_TIMES * self.low < self.high
 
     def spaced(self, number: int, low: float | None = None, high: float | None = None) -> Floats:
         """Values of the parameter, evenly spread over the range or a part of it."""
@@ -164,6 +166,30 @@ class OneParameter:
                 f"{number_text(self.high)}."
             )
         return min(max(number, self.inner[0]), self.inner[1])
+
+
+def between_members(null: Distribution, alternative: Distribution, between: Any = None) -> OneParameter:
+    """The family in which two distributions differ by one parameter, and a range for it.
+
+    Args:
+        between: the range; by default far beyond both, as far as the family goes.
+    """
+    one, other = parameters_of(null), parameters_of(alternative)
+    moved = []
+    if one is not None and other is not None and one[0] == other[0]:
+        moved = [i for i, (a, b) in enumerate(zip(one[1], other[1], strict=True)) if a != b]
+    if one is None or other is None or len(moved) != 1:
+        raise InvalidInput(
+            f"null={null.describe()} and alternative={alternative.describe()} do not differ by one parameter of a "
+            "named family, so there is nothing to estimate. Use privatest.estimate with a family."
+        )
+    family, which = one[0], moved[0]
+    words = [f"{p.name}={'?' if i == which else number_text(one[1][i])}" for i, p in enumerate(family.parameters)]
+    if between is None:
+        low, high = sorted((one[1][which], other[1][which]))
+        whole = make_box(family, [(-math.inf, math.inf) if i == which else (v, v) for i, v in enumerate(one[1])])
+        between = max(whole.low[which], low - FAR * (high - low)), min(whole.high[which], high + FAR * (high - low))
+    return OneParameter.of(f"{family.name}({', '.join(words)})", between)
 
 
 def _ends(between: Any, family: str) -> tuple[float, float]:

@@ -12,18 +12,20 @@ import itertools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from privatest.errors import InvalidInput
 from privatest.hypotheses import Distribution, Integers, Labels
 from privatest.hypotheses.distribution import Numbers
-from privatest.hypotheses.one_parameter import OneParameter
 from privatest.hypotheses.sets import Box, Leaf, Side
 from privatest.scores.score import BoundedCells, Cells, DyadicCells, IntegerCells, LabelCells, Score
 from privatest.vectors import Floats
 from privatest.vectors import Integers as Wholes
+
+if TYPE_CHECKING:
+    from privatest.hypotheses.one_parameter import OneParameter
 
 __all__ = ["Known", "Worst", "cell_law", "every_score", "member_law", "range_law", "score_law", "worst_laws"]
 
