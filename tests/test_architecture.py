@@ -25,7 +25,19 @@ STILL_DOUBLE: set[str] = set()
 """File names that occur in two folders. Take out what no longer does; nothing is put in."""
 
 # A folder may import the folders before it in this order.
-ORDER = ["hypotheses", "theory", "scores", "privacy", "laws", "decision", "bounds", "power", "estimate", "fit", "changepoint"]
+ORDER = [
+    "hypotheses",
+    "theory",
+    "scores",
+    "privacy",
+    "laws",
+    "decision",
+    "bounds",
+    "power",
+    "estimate",
+    "fit",
+    "changepoint",
+]
 MAY_IMPORT: dict[str, set[str]] = {folder: set(ORDER[:i]) for i, folder in enumerate(ORDER)}
 MAY_IMPORT["privacy"] -= {"hypotheses", "theory"}  # noise is calibrated to a width and an epsilon, never to a pair
 MAY_IMPORT["engines"] = {"scores"}  # engines sum integers: no epsilon, no randomness

@@ -59,7 +59,7 @@ def open_arms(
     if group is None:
         if control is not None:
             raise InvalidInput(f"control={shown(control)} was given without group=. Name the column of the groups.")
-        if not isinstance(source, tuple) or len(source) != 2:
+        if not isinstance(source, tuple) or len(source) != 2 or any(one is None for one in source):
             raise InvalidInput(
                 "The data of two groups are missing: give a control and a treatment, or one table and group=, the "
                 "column that names the group of a row."

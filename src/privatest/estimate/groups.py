@@ -39,8 +39,8 @@ __all__ = ["GroupsDesign", "GroupsRelease", "compare_groups", "compare_noised", 
 
 IGNORED = 1e-4
 """How likely the true common rate may be left out of those that the largest p-value is looked for among."""
-FINEST = 33
-STEPS_PER_DEVIATION = 64
+FINEST = 9
+STEPS_PER_DEVIATION = 24
 LARGEST = 2**31
 """Records of a group: products of two such numbers, in fine units, stay within 64 bits."""
 

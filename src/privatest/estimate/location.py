@@ -95,7 +95,7 @@ class Location:
 
     def chosen(self, counts: list[int], source: Source) -> tuple[int, int]:
         """Where the bins start, drawn, and the bin with the largest noisy count."""
-        start = source.below(STARTS)
+        start = int(source.below(STARTS))
         noisy = 2 * self._in_bins(np.array(counts[:-1], dtype=np.int64), start)
         noisy += draw_many(self.noise, self.bins, source)
         return start, int(np.argmax(noisy))

@@ -30,7 +30,7 @@ CLOSE = 1e-4
 """How much more a largest tail may be than the largest that was found, in parts of it; added to it."""
 TABLED = 17
 """At how many common rates power looks up what statistic is demanded."""
-FINE = 1e-7
+FINE = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,6 +134,8 @@ class TwoCounts:
         return max(values) * (1 + CLOSE)
 
     # The test: differences in units of their own standard error ------------------------------------------------------
+    # Counts below 0 or above all, which noise makes, count as these ends: only then does the statistic grow with the
+    # treatment's count, whatever the control's, so that all counts from some on are as extreme.
 
     def _error(self, both: Floats) -> Floats:
         """About the standard error of a difference of noisy rates, in their units, from a total of both groups."""
@@ -147,9 +149,19 @@ class TwoCounts:
         """The difference of the noisy rates, times both numbers and the fineness."""
         return self._weights[0] * counts[0] + self._weights[1] * counts[1]
 
+    def _within(self, count: NoisyCount, values: Integers) -> Integers:
+        """Noisy counts, those beyond 0 and all records moved to these."""
+        return np.clip(values, 0, count.n * count.noise.fine)
+
+    def statistics(self, control: Integers, treatment: Integers) -> Floats:
+        """The differences of the noisy rates over about their standard errors; they grow with the treatment's count."""
+        one, other = self._within(self.control, control), self._within(self.treatment, treatment)
+        apart = (self._weights[0] * one + self._weights[1] * other).astype(np.float64)
+        return apart / self._error((one + other).astype(np.float64))
+
     def statistic(self, counts: tuple[int, int]) -> float:
-        """The difference of the noisy rates over about its standard error."""
-        return float(self.apart(counts) / self._error(np.array([float(sum(counts))]))[0])
+        """Of two noisy counts."""
+        return float(self.statistics(np.array([counts[0]]), np.array([counts[1]]))[0])
 
     def _needed(self, one: Counted, other: Counted, least: Callable[[Floats], Floats]) -> Integers:
         """For each count of the one, the least count of the other at which the statistic is what a total demands."""
@@ -159,9 +171,9 @@ class TwoCounts:
         # Invariant: at `low` the statistic is too small, at `high` large enough; it grows with the other's count.
         while np.any(high - low > 1):
             middle = (low + high) // 2
-            both = (values + middle).astype(np.float64)
-            apart = (self._weights[0] * values + self._weights[1] * middle + self._slack).astype(np.float64)
-            fine = apart >= least(both) * self._error(both)
+            # With slack, what may have been rounded counts as more extreme: the control less, the treatment more.
+            seen = self.statistics(values - self.control.noise.slack, middle + self.treatment.noise.slack)
+            fine = seen >= least((values + middle).astype(np.float64))
             low, high = np.where(fine, low, middle), np.where(fine, middle, high)
         return high
 

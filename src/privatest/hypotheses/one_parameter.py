@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Hashable
 from dataclasses import dataclass
@@ -60,7 +61,9 @@ class OneParameter:
         word, _, rest = self.text.partition("(")
         if word.strip().lower() not in ("categorical", "discrete"):
             return None
-        found = as_hypothesis(self.text.replace("?", "1"), "family").leaves()[0].of
+        found: Any = None
+        with contextlib.suppress(InvalidDistribution):
+            found = as_hypothesis(self.text.replace("?", "1"), "family").leaves()[0].of
         if not isinstance(found, Labels) or len(found.labels) != 1 or "=" not in rest:
             raise InvalidDistribution(
                 f"family={shown(self.text)} must name one label, such as 'categorical(yes=?)': the share of the "

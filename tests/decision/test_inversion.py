@@ -1,0 +1,167 @@
+"""Intervals: exact coverage by enumeration, ends that are certified, lengths by two methods."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+import privatest as pt
+from privatest.decision.inversion import Inversion, _last
+from privatest.estimate.estimate_design import EstimateDesign
+
+HALF = Fraction(1, 2)
+
+
+def lattice(found: Inversion, value: float, share: float = 1e-9) -> list[Fraction]:
+    """Noisy totals between which all but so much of the law lies."""
+    total = found.total(value)
+    low = high = found.noise.offset
+    while total.cdf(low) > share:
+        low -= 64
+    while total.sf(high) > share:
+        high += 64
+    return [low + i for i in range(int(high - low) + 1)]
+
+
+def coarse(family: str, n: int, epsilon: float, units: int, **words: Any) -> EstimateDesign:
+    """An estimate on a lattice of few steps, so that every noisy total can be gone through."""
+    from privatest.estimate.groups import _success_score
+    from privatest.privacy import Tulap
+
+    made = pt.design_estimate(family, epsilon=epsilon, n=n, **words)
+    score = _success_score(made.asked, units)
+    return replace(made, score=score, noise=Tulap(made.budget, units))
+
+
+@pytest.mark.parametrize(("n", "epsilon", "rate"), [(12, 1, 0.3), (20, 2, 0.1)])
+def test_coverage_and_length_by_going_through_all_totals(n: int, epsilon: float, rate: float) -> None:
+    design = coarse("bernoulli(?)", n, epsilon, 5)
+    found, total = design.inversion, design.inversion.total(rate)
+    covered = length = 0.0
+    for noisy in lattice(found, rate, 1e-6):
+        mass = total.cdf(noisy) - total.cdf(noisy - 1)
+        low, high = found.interval(noisy, 0.95)
+        covered += mass * (low <= rate <= high)
+        length += mass * (high - low)
+    assert covered == pytest.approx(design.coverage(rate), abs=3e-6)
+    assert design.coverage(rate) >= 0.95 - 1e-9
+    assert length == pytest.approx(
+        design.expected_width(rate), rel=0.02
+    )  # an interpolation, on a lattice of five steps
+
+
+def test_a_mean_length_is_that_of_many_runs(show: Any) -> None:
+    design = pt.design_estimate("normal(mean=?, sd=1)", between=(-2, 2), epsilon=1, n=60)
+    rng = np.random.default_rng(4)
+    lengths = [design.run(rng.normal(0.3, 1, 60), rng=rng).width for _ in range(40)]
+    stated, measured = design.expected_width(0.3), float(np.mean(lengths))
+    show(f"mean length: stated {stated:.4f}, of 40 runs {measured:.4f}")
+    assert measured == pytest.approx(stated, rel=0.03)
+
+
+@pytest.mark.parametrize(
+    ("family", "between", "values"),
+    [
+        ("bernoulli(?)", None, (0.0, 0.01, 0.5, 1.0)),
+        ("poisson(?)", (0, 10), (0.0, 0.5, 4.0, 10.0)),
+        ("normal(mean=?, sd=1)", (-3, 3), (-3.0, 0.0, 2.5)),
+        ("normal(0, sd=?)", (0.5, 2), (0.5, 1.0, 2.0)),
+        ("exponential(rate=?)", (0.1, 10), (0.1, 1.0, 10.0)),
+        ("laplace(?, 1)", (-3, 3), (0.0, 3.0)),
+        ("categorical(yes=?)", None, (0.1, 0.9)),
+    ],
+)
+def test_coverage_is_the_confidence_whatever_the_value(family: str, between: Any, values: tuple[float, ...]) -> None:
+    design = pt.design_estimate(family, between=between, epsilon=1, n=40)
+    for value in values:
+        assert 0.95 - 1e-9 <= design.coverage(value) <= 0.955
+
+
+def test_an_interval_holds_what_its_accepted_totals_say() -> None:
+    """The interval inverts the acceptance: two routes to the same set, for several totals and values."""
+    found = pt.design_estimate("normal(mean=?, sd=1)", between=(-3, 3), epsilon=1, n=50).inversion
+    for value in (-0.4, 1.1):
+        least, most = found.accepted(value, 0.9)
+        for noisy, held in ((least + HALF, True), (least - HALF, False), (most - HALF, True), (most + HALF, False)):
+            low, high = found.interval(noisy, 0.9)
+            inside = low - 1e-7 <= value <= high + 1e-7
+            outside = value <= low + 1e-7 or value >= high - 1e-7
+            assert inside if held else outside
+
+
+def test_other_parameters_that_are_known_roughly_widen_it() -> None:
+    """Under every member of the box the true value is left out by either tail with probability 2.5% at most."""
+    exact = pt.design_estimate("normal(mean=?, sd=1)", between=(-3, 3), epsilon=1, n=50)
+    rough = pt.design_estimate("normal(mean=?, sd in [0.8, 1.2])", between=(-3, 3), epsilon=1, n=50)
+    assert rough.expected_width(0.2) > 1.05 * exact.expected_width(0.2)
+    least, most = rough.inversion.accepted(0.2, 0.95)
+    for sd in (0.8, 1.0, 1.2):
+        member = pt.design_estimate(f"normal(mean=?, sd={sd})", between=(-3, 3), epsilon=1, n=50)
+        total = replace(member.inversion, score=rough.score, noise=rough.noise).total(0.2)
+        assert total.cdf(least) <= 0.025 + 1e-9
+        assert total.sf(most) <= 0.025 + 1e-9
+
+
+def test_a_tail_that_comes_back_is_not_lost() -> None:
+    """All values beyond the end are rejected, also where the tail is not monotone: a hump far out belongs to it."""
+
+    def humps(value: float) -> float:
+        return max(0.5 - value, 0.3 if 6.0 < value < 6.5 else 0.0)
+
+    def tail(low: float, high: float) -> float:
+        if low == high:
+            return humps(low)
+        return max(0.5 - low, 0.3 if low < 6.5 and high > 6.0 else 0.0)
+
+    end = _last(tail, 0.0, 10.0, 0.1, 0.0, 0.5)
+    assert end is not None
+    assert 6.5 - 1e-6 <= end <= 6.5 + 1e-6
+    assert _last(lambda low, _: 0.05 - 0 * low, 0.0, 10.0, 0.1, 0.0, 0.5) is None
+    assert _last(lambda low, _: 0.2 - 0 * low, 0.0, 10.0, 0.1, 0.0, 0.5) == 10.0
+
+
+def test_totals_beyond_the_range_are_said_to_be() -> None:
+    design = pt.design_estimate("normal(mean=?, sd=1)", between=(-1, 1), epsilon=1, n=200)
+    rng = np.random.default_rng(2)
+    for mean, beyond, end in ((4.0, "above", 1.0), (-4.0, "below", -1.0), (0.0, "", None)):
+        release = design.run(rng.normal(mean, 1, 200), rng=rng)
+        assert release.beyond == beyond
+        assert end is None or (release.estimate == end and release.interval == (end, end))
+        assert ("ABOVE" in str(release) or "BELOW" in str(release)) == bool(beyond)
+
+
+@pytest.mark.parametrize(
+    ("null", "alternative"), [("bernoulli(0.2)", "bernoulli(0.6)"), ("normal(0, 1)", "normal(1, 1)")]
+)
+def test_a_test_s_release_has_an_interval(null: str, alternative: str) -> None:
+    """That of the same score, noise and noisy total; a confidence more is a longer one."""
+    test = pt.design(null, alternative, epsilon=1, n=80)
+    rng = np.random.default_rng(7)
+    data = rng.binomial(1, 0.4, 80) if "bernoulli" in null else rng.normal(0.4, 1, 80)
+    release = test.run(data, rng=rng)
+    narrow, wide = (test.interval(release, confidence=level) for level in (0.5, 0.99))
+    assert wide[0] < narrow[0] < narrow[1] < wide[1]
+    assert wide[0] < 0.4 < wide[1]
+    again = pt.Release.from_dict(release.to_dict())
+    assert test.interval(again, confidence=0.5) == narrow
+    inside = test.interval(release, between=(0.1, 0.7), confidence=0.99)
+    assert inside == pytest.approx((max(wide[0], 0.1), min(wide[1], 0.7)), abs=1e-6)
+
+
+def test_releases_without_an_interval_are_refused() -> None:
+    test = pt.design("normal(0, 1)", "normal(1, 2)", epsilon=1, n=20)
+    release = test.run(np.zeros(20))
+    with pytest.raises(pt.errors.InvalidInput, match="do not differ by one parameter"):
+        test.interval(release)
+    simple = pt.design("normal(0, 1)", "normal(1, 1)", epsilon=1, n=20)
+    with pytest.raises(pt.errors.InvalidInput, match="release of this test"):
+        simple.interval("nothing")  # type: ignore[arg-type]
+    with pytest.raises(pt.errors.InvalidInput, match="confidence"):
+        simple.interval(simple.run(np.zeros(20)), confidence=1.5)
+    hidden = pt.design("normal(0, 1)", "normal(1, 1)", epsilon=1, n=20, neighbours="add-remove")
+    with pytest.raises(pt.errors.InvalidInput, match="number of records is public"):
+        hidden.interval(hidden.run(np.zeros(20)))

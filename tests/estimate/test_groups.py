@@ -1,0 +1,144 @@
+"""Two groups, end to end: sources, outcomes, messages, documents, ledger."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+import privatest as pt
+from privatest.errors import InvalidData, InvalidInput
+
+
+def table(n: tuple[int, int] = (50, 80), rates: tuple[float, float] = (0.2, 0.7)) -> pd.DataFrame:
+    rng = np.random.default_rng(11)
+    arm = np.repeat(["a", "b"], n)
+    y = (rng.random(sum(n)) < np.repeat(rates, n)).astype(int)
+    return pd.DataFrame({"arm": arm, "y": y, "who": np.arange(sum(n)), "label": np.where(y == 1, "yes", "no")})
+
+
+def seeded() -> np.random.Generator:
+    return np.random.default_rng(5)
+
+
+def test_all_ways_to_give_two_groups_say_the_same(tmp_path: Path) -> None:
+    data = table()
+    one, other = data.y[:50], data.y[50:]
+    expected = pt.compare_groups(one, other, epsilon=1, rng=seeded())
+    assert expected.decision == "alternative"
+    assert expected.interval[0] < 0.5 < expected.interval[1]
+    assert (expected.n, expected.simulated) == ((50, 80), True)
+    data.to_csv(tmp_path / "d.csv", index=False)
+    data.to_parquet(tmp_path / "d.parquet")
+    polars, arrow = pytest.importorskip("polars"), pytest.importorskip("pyarrow")
+    sources = {
+        "pandas": data,
+        "polars": polars.from_pandas(data),
+        "arrow": arrow.Table.from_pandas(data),
+        "csv": str(tmp_path / "d.csv"),
+        "parquet": str(tmp_path / "d.parquet"),
+        "shuffled": data.sample(frac=1, random_state=1),
+    }
+    for name, source in sources.items():
+        found = pt.compare_groups(source, group="arm", column="y", epsilon=1, rng=seeded())
+        assert (found.pvalue, found.difference, found.names) == (expected.pvalue, expected.difference, ("a", "b")), name
+    turned = pt.compare_groups(data, group="arm", control_name="b", column="y", epsilon=1, rng=seeded())
+    assert turned.difference < 0
+    assert turned.names == ("b", "a")
+
+
+def test_what_counts_as_a_success() -> None:
+    data = table()
+    words = {"group": "arm", "epsilon": 1}
+    plain = pt.compare_groups(data, column="y", **words, rng=seeded())
+    label = pt.compare_groups(data, column="label", success="yes", **words, rng=seeded())
+    above = pt.compare_groups(data.assign(y=data.y * 4.0), column="y", above=2.5, **words, rng=seeded())
+    assert plain.rates == label.rates == above.rates
+    odd = pt.compare_groups(data.assign(y=data.y.astype(float).replace(1.0, np.nan)), column="y", **words, rng=seeded())
+    assert max(map(abs, odd.rates)) < 0.1  # what is missing is no success
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda d: pt.compare_groups(d, group="label", column="y", epsilon=1, control_name="x"), "control='x'"),
+        (lambda d: pt.compare_groups(d.assign(arm="a"), group="arm", column="y", epsilon=1), "it has one"),
+        (lambda d: pt.compare_groups(d.assign(arm=d.who % 3), group="arm", column="y", epsilon=1), "more than two"),
+        (
+            lambda d: pt.compare_groups(d, group="nope", column="y", epsilon=1),
+            "group='nope' must be one of the columns",
+        ),
+        (lambda d: pt.compare_groups(d.y, epsilon=1), "give a control and a treatment"),
+        (lambda d: pt.compare_groups(d, d, group="arm", column="y", epsilon=1), "together with two sources"),
+        (lambda _: pt.compare_groups([], [1], epsilon=1), "has no records"),
+        (lambda _: pt.compare_groups([1], [1], epsilon=1, alternative="up"), "alternative"),
+        (lambda _: pt.compare_groups([1], [1], epsilon=1, above=1, success="a"), "both given"),
+        (lambda _: pt.compare_groups([1], [1], epsilon=1, above="x"), "above='x'"),
+        (lambda _: pt.compare_groups([1], [1], epsilon=0), "epsilon"),
+        (lambda _: pt.compare_groups([1], [1], epsilon=1, outcome="normal(?, 1)"), "between is missing"),
+        (lambda _: pt.design_groups(n=(5, 0), epsilon=1), "n=0"),
+        (lambda _: pt.design_groups(n=(5, 5, 5), epsilon=1), "two numbers"),  # type: ignore[arg-type]
+        (lambda _: pt.design_groups(n=(5, 5), epsilon=1, alpha=0.0001), "too extreme"),
+        (lambda _: pt.design_groups(n=(5, 5), epsilon=1, confidence=2), "confidence"),
+        (lambda _: pt.design_groups(n=(5, 5), epsilon=1).sample_size(rate=0.3, lift=0.9), r"rate \+ lift"),
+        (lambda _: pt.design_groups(n=(5, 5), epsilon=1).sample_size(rate=0.3, lift=0), "lift=0"),
+        (lambda _: pt.compare_noised((1, 2, "laplace(0)"), (1, 2, "laplace(1)")), "scale greater than 0"),
+        (lambda _: pt.compare_noised((1, 2, "cauchy(1)"), (1, 2, "laplace(1)")), "must be one of laplace"),
+        (lambda _: pt.compare_noised((1.5, 2, "discrete_laplace(1)"), (1, 2, "laplace(1)")), "must be whole"),
+        (lambda _: pt.compare_noised((1, 0, "laplace(1)"), (1, 2, "laplace(1)")), "n=0"),
+        (lambda _: pt.compare_noised((1, 2), (1, 2, "laplace(1)")), "control="),  # type: ignore[arg-type]
+    ],
+)
+def test_what_is_wrong_is_said(call: Any, words: str) -> None:
+    with pytest.raises((InvalidInput, InvalidData, pt.errors.InvalidDistribution), match=words):
+        call(table((9, 9)))
+
+
+def test_a_design_is_kept_and_asked_again(tmp_path: Path) -> None:
+    design = pt.design_groups(n=(50, 80), epsilon=0.5, alternative="greater", above=0.5)
+    assert pt.GroupsDesign.from_json(design.to_json()) == design
+    data, ledger = table(), pt.Ledger(tmp_path / "l.db")
+    ledger.grant("d", epsilon=1)
+    words: dict[str, Any] = {"group": "arm", "column": "y", "ledger": ledger, "dataset": "d"}
+    first = design.run(data, **words, request="r")
+    again = design.run(data, **words, request="r")
+    assert again.replayed
+    assert (again.pvalue, again.interval) == (first.pvalue, first.interval)
+    with pytest.raises(pt.errors.PrivatestError):
+        design.run(data, **{**words, "group": None}, request="r2")  # refused before anything is charged
+    design.run(data, **words, request="r3")
+    with pytest.raises(pt.errors.BudgetExceeded):
+        design.run(data, **words, request="r4")
+    assert pt.GroupsRelease.from_dict(first.to_dict()).interval == first.interval
+    with pytest.raises(pt.errors.PrivatestError, match="50"):
+        design.run(data.y[:40], data.y[50:])
+
+
+def test_a_sample_size_has_the_power() -> None:
+    design = pt.design_groups(n=(100, 100), epsilon=1)
+    n = design.sample_size(rate=0.2, lift=0.5, beta=0.2)
+    assert pt.design_groups(n=(n, n), epsilon=1).power((0.2, 0.7)) >= 0.8
+    assert pt.design_groups(n=(n - 2, n - 2), epsilon=1).power((0.2, 0.7)) < 0.8
+    deviations = float(stats.norm.isf(0.025) + stats.norm.isf(0.2))
+    plain = (0.2 * 0.8 + 0.7 * 0.3) * (deviations / 0.5) ** 2
+    assert plain < n < 2 * plain
+
+
+def test_counts_noised_elsewhere() -> None:
+    """The three noises at one variance say nearly the same; a large scale says less, a tiny one what no noise says."""
+    sizes = {"laplace": 2 / 2**0.5, "gaussian": 2.0, "discrete_laplace": 1.357}
+    found = [
+        pt.compare_noised((60, 200, f"{kind}({size})"), (90, 200, f"{kind}({size})")).pvalue
+        for kind, size in sizes.items()
+    ]
+    assert max(found) / min(found) < 1.15
+    tiny = pt.compare_noised((60, 200, "discrete_laplace(0.01)"), (90, 200, "discrete_laplace(0.01)"))
+    plain = stats.barnard_exact([[60, 90], [140, 110]]).pvalue
+    assert tiny.pvalue == pytest.approx(plain + 1e-4, rel=0.25)
+    assert pt.compare_noised((60, 200, "laplace(30)"), (90, 200, "laplace(30)")).decision == "null"
+    assert tiny.epsilon == 0
+    assert not tiny.simulated
