@@ -127,12 +127,11 @@ def test_an_estimate_that_hides_how_many_there_are(monkeypatch: pytest.MonkeyPat
 # gone through, as far as they have a probability of 1e-20, and the code that runs says what is chosen.
 
 
-def two_steps(first: Fraction, second: Fraction, n: int) -> EstimateDesign:
-    """Eight cells: one bin holds all of them, or two bins some, as the bins start."""
-    location = Location(CELLS, Location.noise_for(first, Neighbourhood()))
-    return EstimateDesign(
-        "normal(mean=?, sd=1)", (0.0, 8.0), 0.9, first + second, n, location=location, second=second, level=0.95
-    )
+def two_steps(first: Fraction, second: Fraction, rows: int = 1) -> EstimateDesign:
+    """Eight cells: one bin holds all of them, or two bins some, as the bins start. All rows are one person's."""
+    location = Location(CELLS, Location.noise_for(first, Neighbourhood(rows=rows)))
+    fields: dict[str, Any] = {"location": location, "second": second, "level": 0.95, "max_rows_per_unit": rows}
+    return EstimateDesign("normal(mean=?, sd=1)", (0.0, 8.0), 0.9, first + second, rows, **fields)
 
 
 class Start:
@@ -178,7 +177,7 @@ def steps_loss(design: EstimateDesign, monkeypatch: pytest.MonkeyPatch, *, only_
     assert design.second is not None
     noise, values = Tulap(design.second, 2), np.arange(-40, 41) + 0.5
     laws = {}
-    for data in ((0.5,), (6.5,), (3.5,)):
+    for data in itertools.combinations_with_replacement((0.5, 6.5, 3.5), design.max_rows_per_unit):
         first = chosen(design.location, data, monkeypatch)
         moved = values - (2 if data[0] > 4 else 0)
         laws[data] = {
@@ -194,7 +193,7 @@ def steps_loss(design: EstimateDesign, monkeypatch: pytest.MonkeyPatch, *, only_
 def test_two_steps_together(monkeypatch: pytest.MonkeyPatch) -> None:
     """What the first step says, and all that both say; the first one with half its noise is refused and seen."""
     first, second = Fraction(2), Fraction(1)
-    good = two_steps(first, second, 1)
+    good = two_steps(first, second)
     step, both = (steps_loss(good, monkeypatch, only_first=only) for only in (True, False))
     assert 0.5 * first < step <= first * (1 + 1e-9)
     assert 1.3 < both <= (first + second) * (1 + 1e-9)
@@ -203,8 +202,17 @@ def test_two_steps_together(monkeypatch: pytest.MonkeyPatch) -> None:
     assert steps_loss(bad, monkeypatch, only_first=True) > first * 1.1
 
 
+def test_the_rows_of_one_person_in_different_bins(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each of them moves a count of its own: noise as for two rows in one bin is refused, and seen."""
+    good = two_steps(Fraction(2), Fraction(1), rows=2)
+    step = steps_loss(good, monkeypatch, only_first=True)
+    assert 1 < step <= 2 * (1 + 1e-9)
+    bad = forged(good, location=Location(CELLS, Tulap(Fraction(1), 2)))
+    assert bad.location.loss(bad.around) == 4
+
+
 def test_a_first_step_that_is_not_paid_for_is_refused_and_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    bad = forged(two_steps(Fraction(2), Fraction(1), 1), budget=Fraction(1))
+    bad = forged(two_steps(Fraction(2), Fraction(1)), budget=Fraction(1))
     assert steps_loss(bad, monkeypatch) > 1.3 * float(bad.price)
 
 

@@ -51,6 +51,34 @@ def test_all_ways_to_give_two_groups_say_the_same(tmp_path: Path) -> None:
     assert turned.names == ("b", "a")
 
 
+def test_nobody_counts_in_both_groups() -> None:
+    """Found in every kind of table; people with several rows in one group are cut to what the noise hides."""
+    data = table((20, 30))
+    data["who"] = np.arange(50) // 2  # two rows each, always in one group
+    polars, arrow = pytest.importorskip("polars"), pytest.importorskip("pyarrow")
+    ibis = pytest.importorskip("ibis")
+    kinds: list[Any] = [
+        lambda d: d,
+        polars.from_pandas,
+        arrow.Table.from_pandas,
+        lambda d: ibis.memtable(arrow.Table.from_pandas(d)),
+    ]
+    for kind in kinds:
+        words = {"group": "arm", "unit": "who", "column": "y", "epsilon": 1}
+        assert pt.compare_groups(kind(data), **words, rng=seeded()).n == (10, 15)
+        with pytest.raises(InvalidData, match="both groups"):
+            pt.compare_groups(kind(data.assign(who=data.who.replace(20, 3))), **words)
+
+
+def test_one_odd_record_decides_nothing_about_a_file(tmp_path: Path) -> None:
+    """A type that is guessed from what the rows hold would be an error, or none, by one record's value."""
+    data = table((20, 30)).astype({"y": object})
+    data.loc[3, "y"] = "oops"
+    data.to_csv(tmp_path / "odd.csv", index=False)
+    found = pt.compare_groups(str(tmp_path / "odd.csv"), group="arm", column="y", epsilon=1)
+    assert found.n == (20, 30)
+
+
 def test_what_counts_as_a_success() -> None:
     data = table()
     words = {"group": "arm", "epsilon": 1}
@@ -74,6 +102,9 @@ def test_what_counts_as_a_success() -> None:
         ),
         (lambda d: pt.compare_groups(d.y, epsilon=1), "give a control and a treatment"),
         (lambda d: pt.compare_groups(d, d, group="arm", column="y", epsilon=1), "together with two sources"),
+        (lambda d: pt.compare_groups(d, d, unit="who", column="y", epsilon=1), "needs one table and group="),
+        (lambda d: pt.compare_groups(d.assign(who=1), group="arm", unit="who", column="y", epsilon=1), "both groups"),
+        (lambda d: pt.compare_groups(d, group="arm", unit="nobody", column="y", epsilon=1), "unit='nobody'"),
         (lambda _: pt.compare_groups([], [1], epsilon=1), "has no records"),
         (lambda _: pt.compare_groups([1], [1], epsilon=1, alternative="up"), "alternative"),
         (lambda _: pt.compare_groups([1], [1], epsilon=1, above=1, success="a"), "both given"),

@@ -1,7 +1,7 @@
 r"""The first step of an estimate over a wide range: about where is it?
 
 The records are counted in bins, each bin's count gets noise, and the fullest bin says where to look. Which bin that is
-follows from the noisy counts alone, all of which could be published: replacing a person moves two counts by their rows.
+follows from the noisy counts alone, all of which could be published: replacing a row moves two counts by one each.
 
 The records decide twice, in this step and in the next, so the next step's interval is not as good as if it had been
 made for this bin beforehand. But for each bin b that could be chosen it misses with probability :math:`\alpha'` or
@@ -66,12 +66,15 @@ class Location:
 
     @staticmethod
     def noise_for(epsilon: Fraction, around: Neighbourhood) -> Tulap:
-        """A person who is replaced leaves one bin and enters another, with all their rows."""
-        return Tulap(epsilon / (2 if around.kind == "replace" else 1), around.rows)
+        """A person who is replaced takes up to ``rows`` records out of some bins and puts as many into others.
+
+        These may all be different bins, each of which changes by 1: the price of a step, not of a width, adds up.
+        """
+        return Tulap(epsilon / ((2 if around.kind == "replace" else 1) * around.rows), 1)
 
     def loss(self, around: Neighbourhood) -> Fraction:
-        """What publishing all noisy counts costs, exactly."""
-        return (2 if around.kind == "replace" else 1) * self.noise.exact_loss(around.rows)
+        """What publishing all noisy counts costs, exactly: so many single steps."""
+        return (2 if around.kind == "replace" else 1) * around.rows * self.noise.exact_loss(1)
 
     @property
     def length(self) -> float:
