@@ -45,9 +45,8 @@ def reference() -> None:
     zero, one = (int(s) for s in score.of_numbers(np.array([0.0, 1.0])))
     release = design.release(18 * one + 12 * zero + design.noise.offset)  # type: ignore[union-attr]
     low, high = release.interval
-    print(
-        f"18 of 30 at epsilon 1: ours ({low:.3f}, {high:.3f}); Awan and Slavkovic, (eps, delta) of q = .05: (.411, .767)"
-    )
+    theirs = "Awan and Slavkovic, (eps, delta) of q = .05: (.411, .767)"
+    print(f"18 of 30 at epsilon 1: ours ({low:.3f}, {high:.3f}); {theirs}")
 
 
 def bound() -> None:

@@ -43,7 +43,7 @@ def length_bound(
 
     def pair_with(other: float) -> Pair | None:
         try:
-            return make_pair(member(other), member(at))
+            return make_pair(member(min(max(other, ends[0]), ends[1])), member(at))
         except NothingToTest:
             return None
 

@@ -483,9 +483,10 @@ def design_estimate(
     around = make_neighbourhood(neighbours, max_rows_per_unit)
     value = None if near is None else asked.check_value(near, "near")
     made = _one_step(asked, budget, n, level, around, None if value is None else (value, value))
+    wide = _two_steps(asked, budget, n, level, around) if value is None else None
+    if wide is not None:
+        return wide
     made.inversion.check_monotone(WORKING)
-    if value is None:
-        return _two_steps(asked, budget, n, level, around) or made
     return made
 
 

@@ -215,7 +215,7 @@ class _RatioLaws:
         width = around.extent(a, b, (a + b) / 2)
         # Noise of a lattice so fine that its steps do not matter, in units of the width.
         noise = width**2 * Tulap(epsilon, UNITS).variance / UNITS**2
-        with np.errstate(divide="ignore"):
+        with np.errstate(divide="ignore", over="ignore"):
             lengths = np.sqrt(n * variance + noise) / (n * moves * self.per)
         return float(np.mean(np.minimum(lengths, self.longest)))
 

@@ -1,0 +1,43 @@
+"""What no private interval can beat: below every interval of ours, above the two-point bound, right without privacy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import privatest as pt
+from privatest.bounds.interval_bound import _lower_sum, length_bound
+from privatest.bounds.lower_bound import advantage_bound
+from privatest.hypotheses import as_distribution, make_pair
+
+
+@pytest.mark.parametrize(("epsilon", "n", "at"), [(1, 60, 0.3), (0.2, 60, 0.5), (5, 30, 0.1)])
+def test_below_our_width_and_above_the_bound_from_two_points(epsilon: float, n: int, at: float, show: Any) -> None:
+    design = pt.design_estimate("bernoulli(?)", epsilon=epsilon, n=n)
+    width, bound = design.expected_width(at), design.width_bound(at)
+    show(f"epsilon {epsilon}, n = {n}, rate {at}: width {width:.4f}, bound {bound:.4f}, ratio {width / bound:.3f}")
+    assert bound <= width * (1 + 1e-3)
+    for h in (0.02, 0.05, 0.1):
+        if at - h > 0:
+            pair = make_pair(f"bernoulli({at - h})", f"bernoulli({at + h})")
+            assert 2 * h * (1 - 0.1 - advantage_bound(pair, epsilon, n)) <= bound * (1 + 1e-9)
+
+
+def test_without_privacy_it_is_that_of_neyman_and_pearson() -> None:
+    """A mean of n normal records: two one-sided tests, in standard errors 2 (z Phi(z) + phi(z)) with z = 1.645."""
+    n, z = 400, stats.norm.isf(0.05)
+    expected = 2 * (z * stats.norm.cdf(z) + stats.norm.pdf(z)) / np.sqrt(n)
+    ends = (-5 / np.sqrt(n), 5 / np.sqrt(n))
+    found = length_bound(lambda mean: as_distribution(f"normal({float(mean)!r}, 1)"), 0.0, ends, 50.0, n, 0.95)
+    assert found <= expected * (1 + 1e-6)
+    assert found >= 0.85 * expected  # a lower sum
+
+
+def test_a_lower_sum_of_falling_steps() -> None:
+    one = (np.array([1.0, 2.0]), np.array([0.5, 0.25]))
+    other = (np.array([0.5, 4.0]), np.array([0.8, 0.1]))
+    assert _lower_sum([one]) == pytest.approx(0.75)
+    assert _lower_sum([one, other]) == pytest.approx(0.5 * 0.8 + 0.5 * 0.5 + 0.25 + 2 * 0.1)

@@ -1,0 +1,190 @@
+"""Estimates, end to end: families, two steps, what is refused, documents, ledger."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import privatest as pt
+from privatest.errors import InvalidData, InvalidInput
+
+RNG = np.random.default_rng
+
+FAMILIES: dict[str, tuple[Any, float, Any]] = {
+    "bernoulli(?)": (None, 0.3, lambda r, n: r.binomial(1, 0.3, n)),
+    "binomial(5, ?)": (None, 0.4, lambda r, n: r.binomial(5, 0.4, n)),
+    "poisson(?)": ((0, 20), 4.0, lambda r, n: r.poisson(4, n)),
+    "geometric(?)": ((0.05, 1), 0.4, lambda r, n: r.geometric(0.4, n)),
+    "exponential(rate=?)": ((0.1, 10), 2.0, lambda r, n: r.exponential(0.5, n)),
+    "normal(mean=?, sd=1)": ((-3, 3), 0.5, lambda r, n: r.normal(0.5, 1, n)),
+    "normal(0, sd=?)": ((0.5, 3), 1.5, lambda r, n: r.normal(0, 1.5, n)),
+    "laplace(?, 1)": ((-3, 3), 1.0, lambda r, n: r.laplace(1, 1, n)),
+    "laplace(0, ?)": ((0.2, 3), 0.7, lambda r, n: r.laplace(0, 0.7, n)),
+    "gamma(2, ?)": ((0.5, 4), 1.0, lambda r, n: r.gamma(2, 1, n)),
+    "lognormal(?, 1)": ((-2, 2), 0.3, lambda r, n: r.lognormal(0.3, 1, n)),
+    "share_above(1, ?)": (None, 0.31, lambda r, n: r.normal(0.5, 1, n)),
+    "normal(mean=?, sd in [0.8, 1.2])": ((-3, 3), 0.5, lambda r, n: r.normal(0.5, 0.9, n)),
+}
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_every_family_finds_its_parameter(family: str) -> None:
+    between, truth, draw = FAMILIES[family]
+    release = pt.estimate(draw(RNG(3), 400), family, between=between, epsilon=1, confidence=0.999)
+    assert release.private
+    assert release.interval[0] < truth < release.interval[1]
+    assert release.interval[0] <= release.estimate <= release.interval[1]
+    assert release.width < 0.6 * (release.design.between[1] - release.design.between[0])
+
+
+def test_the_share_of_a_label() -> None:
+    labels = np.array(["yes", "no", None, "other"] * 250, dtype=object)
+    release = pt.estimate(labels, "categorical(yes=?)", epsilon=1)
+    assert release.parameter == "share of yes"
+    assert release.interval[0] < 0.25 < release.interval[1]
+
+
+def test_a_guess_shortens_the_interval_there_and_keeps_it_everywhere() -> None:
+    plain, near = (
+        pt.design_estimate("poisson(?)", between=(0, 50), epsilon=0.5, n=60, near=value) for value in (None, 2.0)
+    )
+    assert near.expected_width(2.0) < 0.9 * plain.expected_width(2.0)
+    assert all(near.coverage(value) >= 0.95 - 1e-9 for value in (0.5, 2.0, 30.0))
+
+
+def test_a_wide_range_is_looked_at_in_two_steps(show: Any) -> None:
+    """Its width is that of a narrow range, it costs one epsilon, and its intervals hold the truth as often as said."""
+    wide = pt.design_estimate("normal(mean=?, sd=1)", between=(-1e5, 1e5), epsilon=1, n=400)
+    narrow = pt.design_estimate("normal(mean=?, sd=1)", between=(1230, 1240), epsilon=1, n=400)
+    assert wide.location is not None
+    assert wide.price == Fraction(1)
+    assert wide.location.loss(wide.around) + wide.second == 1  # type: ignore[operator]
+    assert wide.expected_width(1234.0) < 1.1 * narrow.expected_width(1234.0)
+    rng, held, runs = RNG(6), 0, 25
+    assert min(wide.coverage(1234 + part) for part in (0.0, 0.3, 2.1)) >= 0.95 - 1e-9
+    for _ in range(runs):
+        mean = rng.uniform(-9e4, 9e4)
+        release = wide.run(rng.normal(mean, 1, 400), rng=rng)
+        held += release.interval[0] <= mean <= release.interval[1]
+        assert release.epsilon == 1
+        assert release.confidence == 0.95
+    show(f"two steps: {held} of {runs} intervals hold the mean")
+    assert held >= 21  # 24 expected; fewer than 21 has a probability below 1%
+    assert pt.EstimateDesign.from_json(wide.to_json()) == wide
+
+
+def test_the_first_step_finds_the_right_bin_as_often_as_bounded() -> None:
+    design = pt.design_estimate("normal(mean=?, sd=1)", between=(-200, 200), epsilon=1, n=100)
+    location = design.location
+    assert location is not None
+    rng, wrong, runs = RNG(8), 0, 300
+    from privatest.engines import open_source
+    from privatest.privacy import seeded_source
+
+    for _ in range(runs):
+        counts = open_source(rng.normal(37.0, 1, 100)).histogram(location.cells)
+        start, place = location.chosen(counts, seeded_source(rng))
+        low = float(location.begins(start, np.array([place]))[0])
+        wrong += not low - 2 <= 37.0 <= low + location.length + 2
+    far = location.misses(design.asked, 37.0, 100, 0.0)  # with a second step that never misses
+    assert wrong / runs <= far + 3 * (far * (1 - far) / runs) ** 0.5 + 1e-9
+
+
+@pytest.mark.parametrize("family", ["bernoulli(?)", "normal(mean=?, sd=1)"])
+def test_a_number_of_records_that_is_hidden(family: str) -> None:
+    """Whatever the number is, the interval holds the parameter; it is not the number expected that is used."""
+    between, truth, draw = FAMILIES[family]
+    design = pt.design_estimate(family, between=between, epsilon=2, n=200, neighbours="add-remove")
+    assert design.coverage(truth) >= 0.95 - 1e-9
+    rng = RNG(12)
+    for n in (150, 200, 320):
+        release = design.run(draw(rng, n), rng=rng)
+        assert release.n == 200
+        low, high = release.interval
+        assert low - 0.1 < truth < high + 0.1
+
+
+def test_people_with_several_rows() -> None:
+    frame = pd.DataFrame({"who": np.arange(600) // 3, "x": RNG(1).binomial(1, 0.3, 600)})
+    design = pt.design_estimate("bernoulli(?)", epsilon=1, n=400, max_rows_per_unit=2)
+    release = design.run(frame, column="x", unit="who")
+    assert release.interval[0] < 0.35
+    with pytest.raises(InvalidData, match="unit is missing"):
+        design.run(frame.x[:400])
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ({"family": "normal(mean=?, sd=1)", "between": (3, -3)}, "lower end first"),
+        ({"family": "normal(mean=?, sd=1)"}, "between is missing"),
+        ({"family": "uniform(0, ?)", "between": (1, 3)}, "finite range"),
+        ({"family": "bernoulli(?)", "confidence": 1.0}, "confidence"),
+        ({"family": "bernoulli(?)", "confidence": -1}, "confidence"),
+        ({"family": "bernoulli(?)", "epsilon": 0}, "epsilon"),
+        ({"family": "bernoulli(?)", "n": 0}, "n=0"),
+        ({"family": "bernoulli(?)", "near": 2}, "near=2"),
+        ({"family": "bernoulli(?)", "neighbours": "both"}, "neighbours"),
+        ({"family": "bernoulli(0.5)"}, "question mark"),
+        ({"family": "poisson(?)", "between": (-1, 3)}, "greater than 0"),
+    ],
+)
+def test_what_is_wrong_is_said(words: dict[str, Any], message: str) -> None:
+    given: dict[str, Any] = {"epsilon": 1, "n": 50, **words}
+    with pytest.raises((InvalidInput, pt.errors.InvalidDistribution), match=message):
+        pt.design_estimate(given.pop("family"), **given)
+
+
+def test_families_that_work_are_named() -> None:
+    with pytest.raises(InvalidInput, match="poisson"):
+        pt.design_estimate("uniform(0, ?)", between=(1, 3), epsilon=1, n=50)
+
+
+def test_a_score_that_does_not_move_one_way_is_refused() -> None:
+    """A score that is high at both ends and low between: its sum cannot tell where the mean is."""
+    good = pt.design_estimate("normal(mean=?, sd=1)", between=(-3, 3), epsilon=1, n=50)
+    assert good.score is not None
+    table = np.abs(good.score.table - good.score.table[:-1].max() // 2) * 2
+    bent = replace(good.inversion, score=replace(good.score, table=table))
+    with pytest.raises(InvalidInput, match=r"moves one way.* Use poisson"):
+        bent.check_monotone("poisson")
+    good.inversion.check_monotone("poisson")
+
+
+def test_a_ledger_is_charged_once(tmp_path: Path) -> None:
+    ledger, data = pt.Ledger(tmp_path / "l.db"), RNG(2).binomial(1, 0.3, 300)
+    ledger.grant("d", epsilon=1)
+    words: dict[str, Any] = {"epsilon": Fraction(1, 2), "ledger": ledger, "dataset": "d"}
+    first = pt.estimate(data, "bernoulli(?)", **words, request="a")
+    assert pt.estimate(data, "bernoulli(?)", **words, request="a").interval == first.interval
+    with pytest.raises(pt.errors.PrivatestError):
+        pt.estimate(data, "bernoulli(?)", confidence=0.9, **words, request="a")  # another question
+    pt.estimate(data, "bernoulli(?)", **words, request="b")
+    with pytest.raises(pt.errors.BudgetExceeded):
+        pt.estimate(data, "bernoulli(?)", **words, request="c")
+    assert pt.EstimateRelease.from_dict(first.to_dict()).interval == first.interval
+
+
+def test_a_sample_size_has_the_width() -> None:
+    design = pt.design_estimate("bernoulli(?)", epsilon=1, n=50)
+    n = design.sample_size(width=0.3, at=0.3)
+    assert design.at_n(n).expected_width(0.3) <= 0.3 < design.at_n(n - 2).expected_width(0.3)
+
+
+def test_documents_that_were_tampered_with_are_refused() -> None:
+    document = pt.design_estimate("bernoulli(?)", epsilon=1, n=50).to_dict()
+    for change in (
+        {"budget": "1/2"},
+        {"noise": {**document["noise"], "epsilon": "2/1"}},
+        {"between": [1, 0]},
+        {"n": 0},
+    ):
+        with pytest.raises(pt.errors.PrivatestError):
+            pt.EstimateDesign.from_dict({**document, **change})
+    assert pt.EstimateDesign.from_dict(document).to_dict() == document
