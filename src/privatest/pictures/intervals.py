@@ -156,9 +156,11 @@ def _said(release: EstimateRelease | GroupsRelease) -> str:
 def _bar(axes: Axes, low: float, high: float, height: float, colour: str, style: Any, text: str) -> None:
     """An interval: its ends are upright strokes, whatever the style of its line, and its text stands above it."""
     look: dict[str, Any] = {"marker": "|", "markersize": 13, "markeredgewidth": 2.0, "markeredgecolor": colour}
-    axes.plot([low, high], [height, height], color=colour, linestyle=style, linewidth=2.4, label=text, **look)
+    axes.plot([low, high], [height, height], color=colour, linestyle=style, linewidth=2.4, label=f"_{text}", **look)
     place: Any = axes.get_yaxis_transform()  # across the picture in parts of it
-    axes.annotate(text, (0.5, height), (0, 8), xycoords=place, textcoords="offset points", ha="center", fontsize=8.5)
+    white: Any = {"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 0.8}
+    at: dict[str, Any] = {"xycoords": place, "textcoords": "offset points", "ha": "center", "bbox": white}
+    axes.annotate(text, (0.5, height), (0, 9), fontsize=8.5, **at)
 
 
 def groups(

@@ -479,8 +479,9 @@ def promise(epsilon: float, neighbours: str, rows: int, unit: str | None) -> lis
         f"{other} by a factor of at most {factor:.4g} in the odds. A guess that was even (50%) beforehand is right "
         f"with at most {posterior:.3g}% afterwards. This holds whatever else they know, whatever computers they have.",
         "It holds because what is computed from the data (one number, or one for each block, bin or group of records) "
-        "is made random before anything is released. The noise is drawn exactly, from the operating system's randomness; everything "
-        "after that (the decision, the p-value, the pictures, this page) is computed from the noisy numbers alone.",
+        "is made random before anything is released. The noise is drawn exactly, from the operating system's "
+        "randomness; everything after that (the answer, the p-value, the pictures, this page) is computed from the "
+        "noisy numbers alone.",
     ]
 
 
