@@ -202,7 +202,7 @@ def _of_groups(design: GroupsDesign, release: GroupsRelease | None) -> tuple[str
     about = f"n = {design.n[0]} and {design.n[1]} records, {EPSILON} = {number(design.epsilon)}"
     if release is None:
         side = "" if design.alternative == "two-sided" else f" ({design.alternative})"
-        return f"Which difference of two groups is found{side}", about
+        return f"Which difference is found{side}", about
     says = "The rates differ" if release.decision == "alternative" else "No difference was found"
     return f"{says}, p = {chance(release.pvalue, 2)}", about
 
