@@ -155,10 +155,18 @@ def reading_of(data: Any) -> dict[str, Any]:
     """What a request says of how its data are read, ready for JSON; nothing where they are read as they are."""
     while isinstance(data, OpenOnce):
         data = data.data
+    if _is_several(data):
+        each = [reading_of(one) for one in data]
+        return {"readings": each} if any(each) else {}
     if not isinstance(data, ReadAs):
         return {}
     found = data.reading
     return {"reading": {**asdict(found), "missing": json.dumps(found.missing)}}
+
+
+def _is_several(data: Any) -> bool:
+    """Whether these are several sources, such as those of two groups, and no records."""
+    return isinstance(data, tuple) and len(data) > 0 and all(isinstance(one, OpenOnce | ReadAs) for one in data)
 
 
 def source_of(data: Any) -> Source:
@@ -176,6 +184,10 @@ def source_of(data: Any) -> Source:
         paths = [os.fsdecode(os.fspath(one)) for one in data]
         first = source_of(paths[0]).name
         return Source(first if len(paths) == 1 else f"{first} and {len(paths) - 1} more", _files(paths))
+    if _is_several(data):
+        each = [source_of(one) for one in data]
+        parts = [part for one in each for part in one.parts or (IN_MEMORY,)] if any(one.parts for one in each) else []
+        return Source(" and ".join(one.name for one in each), tuple(parts))
     return Source(IN_MEMORY)
 
 

@@ -32,7 +32,7 @@ NUMBER = Kind("a number", "NUMBER")
 SECONDS = Kind("a number", "SECONDS")
 COUNT = Kind("a whole number", "COUNT")
 COUNTS = Kind("whole numbers", "COUNTS")
-RANGE = Kind("two numbers")
+RANGE = Kind("two numbers", "LOW HIGH")
 PORT = Kind("a whole number", "NUMBER")
 CLAMP = Kind("a clamp", "CLAMP")
 NAME = Kind("text", "NAME")
@@ -42,6 +42,7 @@ FOLDER = Kind("text", "FOLDER")
 LEDGER = Kind("text", "LEDGER")
 SOURCES = Kind("texts", "SOURCE")
 DATA = Kind("text", "DATA")  # the command's argument
+TREATMENT = Kind("text", "TREATMENT")  # likewise
 LINES = Kind("text", "FILE")  # likewise
 PLACE = Kind("a place")  # a file of the studio's folder, or an upload
 SWITCH = Kind("true or false")
@@ -95,6 +96,8 @@ QUESTIONS = {
     "test": Question("design", f"data {_PAIR}"),
     "detect": Question("detect_change", "data null epsilon"),
     "fit": Question("goodness_of_fit", "data null distance epsilon"),
+    "estimate": Question("estimate", "family epsilon"),
+    "groups": Question("compare_groups", "epsilon"),
     "monitor": Question("Monitor", "null epsilon"),
     "/look": Question("decompose", _PAIR, "P, Q and the privacy loss."),
     "/design": Question(
@@ -143,7 +146,7 @@ _FOR_PLANS = "/look /design /size /power /along /compare"
 _ON_DATA = "/run/test /run/change"
 _IN_STUDIO = f"{_FOR_PLANS} {_ON_DATA} /monitors"
 _PAIRED = f"plan compare curve check test detect monitor {_IN_STUDIO} /theory"
-_RUNS = "test detect fit"
+_RUNS = "test detect fit estimate groups"
 
 OPTIONS = (
     Option(
@@ -153,20 +156,44 @@ OPTIONS = (
         "A file or glob of CSV, Parquet or Feather, a table such as duckdb:///file.db::table, or - for lines.",
         f"check {_RUNS}",
     ),
+    Option(
+        "treatment", TREATMENT, SOURCE, "The data of the treated group, where no --group tells the two apart.", "groups"
+    ),
     Option("file", LINES, MANNER, "A file of one record a line; - or nothing: standard input.", "monitor"),
     Option("null", LAW, RULE, 'P, such as "normal(0, 1)" or "categorical(a=0.2, b=0.8)".', f"{_PAIRED} fit"),
     Option("alternative", LAW, RULE, "Q, written like the null.", _PAIRED),
+    Option(
+        "alternative",
+        NAME,
+        RULE,
+        "two-sided (the default), greater (the treatment's rate is) or less.",
+        "groups",
+    ),
+    Option("family", TEXT, RULE, 'Where records come from, with one "?", as in "normal(mean=?, sd=1)".', "estimate"),
+    Option(
+        "between",
+        RANGE,
+        RULE,
+        'Between which two numbers the "?" lies for sure; may be left out for a rate.',
+        "estimate",
+    ),
+    Option("near", NUMBER, RULE, 'A value of the "?" that you expect: the interval is shortest there.', "estimate"),
     Option(
         "epsilon",
         LOSS,
         RULE,
         "Privacy loss; typically between 0.1 and 2.",
-        f"plan compare curve check test detect monitor fit grant {_IN_STUDIO}",
+        f"plan compare curve check test detect monitor fit estimate groups grant {_IN_STUDIO}",
     ),
     Option("epsilons", LOSSES, RULE, "Privacy losses.", "/theory"),
     Option("distance", NUMBER, RULE, "Total variation from the null, where Q is unknown.", "detect monitor fit"),
-    Option("n", COUNT, RULE, "Number of records, which is public.", "plan check test /design /along /run/test"),
+    Option(
+        "n", COUNT, RULE, "Number of records, which is public.", "plan check test estimate /design /along /run/test"
+    ),
     Option("n", COUNTS, RULE, "Numbers of records, such as 50,100,200.", "curve /power"),
+    Option(
+        "n", COUNTS, MANNER, "For a plan without data: records of control and treatment, such as 200,300.", "groups"
+    ),
     Option("advantage", SHARE, RULE, "Aim: 1 - alpha - beta; 2/3 if nothing is said.", "plan compare /size /compare"),
     Option(
         "alpha",
@@ -175,7 +202,18 @@ OPTIONS = (
         "Type I error: saying alternative under the null.",
         "plan curve test fit /design /size /power /along /run/test",
     ),
+    Option("alpha", SHARE, RULE, "Type I error: finding a difference where there is none; 0.05.", "groups"),
+    Option(
+        "confidence", SHARE, RULE, "How often the interval holds the true value, at least; 0.95.", "estimate groups"
+    ),
+    Option("above", NUMBER, RULE, "Records above this public cut are successes.", "groups"),
+    Option("success", TEXT, RULE, "Records of this label are successes; 1 if nothing is said.", "groups"),
+    Option("at", NUMBER, MANNER, 'For a plan without data: the value of the "?" to plan for.', "estimate"),
+    Option("width", NUMBER, MANNER, "For a plan: how many records make the interval so short at --at.", "estimate"),
+    Option("rate", NUMBER, MANNER, "For a plan without data: the control group's rate.", "groups"),
+    Option("lift", NUMBER, MANNER, "For a plan: by how much the treatment's rate is larger.", "groups"),
     Option("beta", SHARE, RULE, "Type II error: saying null under the alternative.", "plan fit /size"),
+    Option("beta", SHARE, MANNER, "For a plan: type II error that the lift may be missed with; 0.2.", "groups"),
     Option(
         "beta",
         SHARE,
@@ -193,11 +231,17 @@ OPTIONS = (
         NAME,
         RULE,
         "What privacy hides: replace (a record, the default) or add-remove.",
-        "plan curve test /design /size /power /along /run/test",
+        "plan curve test estimate /design /size /power /along /run/test",
         default="replace",
         choices=("replace", "add-remove"),
     ),
-    Option("max_rows_per_unit", COUNT, RULE, "Rows that count of one person; 1 if nothing is said.", "plan test"),
+    Option(
+        "max_rows_per_unit",
+        COUNT,
+        RULE,
+        "Rows that count of one person; 1 if nothing is said.",
+        "plan test estimate groups",
+    ),
     Option("bins", COUNT, RULE, "Number of bins for a continuous null.", "fit"),
     Option("method", NAME, RULE, "auto (the default), direct, uniformity or grains.", "fit"),
     Option("method", NAME, RULE, "auto (the default), direct, blocks or paper.", "detect"),
@@ -227,7 +271,9 @@ OPTIONS = (
     Option("source", PLACE, SOURCE, "A path inside the studio's folder, or the name of an upload.", _ON_DATA),
     Option("path", FILE, SOURCE, "A file in the studio's folder, whose lines are followed.", "/monitors"),
     Option("column", NAME, WHERE, "The column that holds the records.", f"check {_RUNS} {_ON_DATA}"),
-    Option("unit", NAME, WHERE, "The column that says whose row it is.", "test"),
+    Option("group", NAME, WHERE, "The column that names the group of a row, with two values; public.", "groups"),
+    Option("control_name", NAME, WHERE, "Which of these is the control group; the first by name.", "groups"),
+    Option("unit", NAME, WHERE, "The column that says whose row it is.", "test estimate groups"),
     Option("order", NAME, WHERE, "The column that gives the order of time.", "detect /run/change"),
     Option("decimal", TEXT, READING, "The decimal mark of numbers in texts: . or a comma.", f"check {_RUNS}"),
     Option("missing", TEXT, READING, "Texts that mean a missing record, such as NA,-.", f"check {_RUNS}"),
@@ -320,7 +366,13 @@ OPTIONS = (
         "Write over files that are there, though not over what is read.",
         f"plan compare {_RUNS}",
     ),
-    Option("exit_code", SWITCH, MANNER, "Exit with 1 for alternative or changed, 0 otherwise.", f"{_RUNS} monitor"),
+    Option(
+        "exit_code",
+        SWITCH,
+        MANNER,
+        "Exit with 1 for alternative or changed, 0 otherwise.",
+        "test detect fit groups monitor",
+    ),
     Option(
         "json",
         SWITCH,

@@ -98,3 +98,60 @@ def test_a_saved_design_runs(run: Run, tmp_path: Path) -> None:
     assert run("test", "-", "--design", where, "--epsilon", "2", stdin=b"1\n0\n" * 25).refused
     assert "leave out --max-rows-per-unit" in run("test", "-", "--design", where, "--max-rows-per-unit", "2").err
     assert run("test", "-", "--design", where, stdin=b"1\n0\n" * 24).refused
+
+
+RATE = ("--family", "bernoulli(?)", "--epsilon", "2")
+
+
+def test_an_estimate_without_data_is_a_plan(run: Run) -> None:
+    found = run("estimate", *RATE, "--n", "40", "--at", "0.3", "--json").document
+    plan = pt.design_estimate("bernoulli(?)", epsilon=2, n=40)
+    assert (found["n"], found["family"], found["at"]) == (40, "bernoulli(?)", 0.3)
+    assert found["expected_width"] == plan.expected_width(0.3)
+    assert found["width_bound"] == plan.width_bound(0.3)
+    assert found["ratio"] == pytest.approx(found["expected_width"] / found["width_bound"])
+    assert found["coverage"] == plan.coverage(0.3)
+    assert found["ratio"] > 1
+    middle = run("estimate", *RATE, "--n", "40", "--between", "0.2", "0.6", "--json").document
+    assert middle["at"] == pytest.approx(0.4)
+    printed = run("estimate", *RATE, "--n", "40", "--at", "0.3")
+    assert f"{found['expected_width']:.6g}" in printed.out
+    assert max(map(len, printed.out.splitlines())) <= 80
+
+
+def test_a_width_says_how_many_records_it_needs(run: Run) -> None:
+    found = run("estimate", *RATE, "--width", "0.6", "--at", "0.3", "--json").document
+    assert found["n"] == pt.design_estimate("bernoulli(?)", epsilon=2, n=9).sample_size(width=0.6, at=0.3)
+    assert found["expected_width"] <= 0.6
+
+
+@pytest.fixture
+def coarse(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Power by a formula, and a number of records of our own: the real ones are slow, and tested elsewhere."""
+    monkeypatch.setattr(pt.GroupsDesign, "power", lambda self, rates: (rates[1] - rates[0]) * self.n[0] / 1000)
+    monkeypatch.setattr(
+        pt.GroupsDesign, "sample_size", lambda _, *, rate, lift, beta=0.2: int(1000 * (1 - beta) * lift * rate)
+    )
+
+
+@pytest.mark.usefixtures("coarse")
+def test_groups_without_data_are_a_plan(run: Run) -> None:
+    words = ("groups", "--epsilon", "2", "--rate", "0.25", "--lift", "0.5")
+    found = run(*words, "--n", "40, 60", "--alternative", "greater", "--above", "3", "--json").document
+    assert (found["n"], found["power"], found["alternative"]) == ([40, 60], 0.02, "greater")
+    assert "3" in found["outcome"]
+    assert run(*words, "--json").document["n"] == [100, 100]
+    assert run(*words, "--beta", "0.6", "--json").document["n"] == [50, 50]
+    printed = run(*words)
+    assert max(map(len, printed.out.splitlines())) <= 80
+    assert "how likely the difference is found" in printed.out
+
+
+def test_a_plan_of_an_estimate_is_saved_and_reported(run: Run, tmp_path: Path) -> None:
+    problem, page = tmp_path / "problem.toml", tmp_path / "plan.html"
+    words = ("estimate", *RATE, "--between", "0", "0.5", "--n", "30", "--confidence", "0.9", "--json")
+    first = run(*words, "--save", problem, "--report", page)
+    assert run("estimate", "--problem", problem, "--json").document == first.document
+    text = page.read_text()
+    assert "No data have been looked at" in text
+    assert "--between 0.0 0.5" in text

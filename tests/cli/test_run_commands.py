@@ -617,3 +617,79 @@ def test_two_labels_that_coincide_are_named(run: Run, comma: str) -> None:
     found = run("test", comma, "--column", "answer", *laws, "--epsilon", "1", "--fold-case")
     assert found.refused
     assert "'a' and 'A'" in found.err
+
+
+@pytest.fixture
+def visits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A table of two groups and both groups apart, one of them twice as often successful; and a ledger."""
+    monkeypatch.chdir(tmp_path)
+    rows = [("old", i % 4 == 0, i) for i in range(60)] + [("new", i % 4 != 0, 100 + i) for i in range(80)]
+    (tmp_path / "visits.csv").write_text(
+        "arm,bought,spent,who\n" + "".join(f"{arm},{int(bought)},{n / 10},{n}\n" for arm, bought, n in rows)
+    )
+    for name in ("old", "new"):
+        lines = "".join(f"{int(bought)},{n / 10}\n" for arm, bought, n in rows if arm == name)
+        (tmp_path / f"{name}.csv").write_text(f"bought,spent\n{lines}")
+    with Ledger(tmp_path / "ledger.db") as ledger:
+        ledger.grant("visits", epsilon=100, covers=["visits.csv", "old.csv", "new.csv"])
+    return tmp_path
+
+
+RATE = ("--column", "bought", "--family", "bernoulli(?)", "--epsilon", "20")
+CHARGED = ("--ledger", "ledger.db", "--dataset", "visits")
+
+
+@pytest.mark.usefixtures("visits")
+def test_an_estimate_is_charged_once_and_replayed(run: Run) -> None:
+    words = ("estimate", "visits.csv", *RATE, *CHARGED, "--request", "rate", "--json")
+    found = run(*words).document
+    assert found["interval"][0] < 75 / 140 < found["interval"][1]
+    assert found["interval"][0] <= found["estimate"] <= found["interval"][1]
+    assert (found["n"], found["confidence"], found["private"]) == (140, 0.95, True)
+    again = run(*words).document
+    assert (again["replayed"], again["estimate"]) == (True, found["estimate"])
+    printed = run("estimate", "visits.csv", *RATE, *CHARGED, "--request", "rate")
+    assert "80 left" in printed.out
+    hidden = ("--neighbours", "add-remove", "--n", "150", "--unit", "who", "--max-rows-per-unit", "2", "--near", "0.5")
+    found = run("estimate", "visits.csv", *RATE, *hidden, "--confidence", "0.8", "--json").document
+    assert (found["n"], found["neighbours"], found["confidence"]) == (150, "add-remove", 0.8)
+
+
+@pytest.mark.usefixtures("visits")
+def test_groups_of_a_column_and_of_two_files(run: Run) -> None:
+    table = ("groups", "visits.csv", "--group", "arm", "--epsilon", "20")
+    found = run(*table, "--column", "bought", "--control-name", "old", "--json").document
+    assert (found["decision"], found["names"], found["n"]) == ("alternative", ["old", "new"], [60, 80])
+    assert found["interval"][0] < 0.5 < found["interval"][1]
+    files = ("groups", "old.csv", "new.csv", "--epsilon", "20")
+    paid = (*CHARGED, "--request", "ab", "--exit-code")
+    asked = run(*files, "--column", "bought", "--alternative", "greater", *paid)
+    assert asked.code == 1
+    assert "80 left" in asked.out
+    assert run(*files, "--column", "bought", "--alternative", "greater", *paid, "--json").document["replayed"] is True
+    away = run(*files, "--column", "spent", "--above", "100", "--exit-code", "--json")
+    assert (away.code, away.document["decision"]) == (0, "null")
+
+
+@pytest.mark.usefixtures("visits")
+def test_groups_in_files_that_the_grant_does_not_name_are_refused(run: Run, visits: Path) -> None:
+    (visits / "other.csv").write_text("bought\n" + "1\n" * 20)
+    for files in (("old.csv", "other.csv"), ("other.csv", "new.csv"), ("old.csv", "-")):
+        words = ("groups", *files, *(() if "-" in files else ("--column", "bought")), "--epsilon", "1")
+        found = run(*words, *CHARGED, "--request", "r", stdin=b"1\n0\n" * 9)
+        assert (found.code, found.refused) == (2, True), found
+    with Ledger(visits / "ledger.db") as ledger:
+        assert ledger.spent("visits") == 0
+
+
+@pytest.mark.usefixtures("visits")
+def test_an_alternative_is_saved_for_groups(run: Run) -> None:
+    saved = run(
+        "groups", "old.csv", "new.csv", "--column", "bought", "--epsilon", "20",
+        "--alternative", "less", "--save", "problem.toml", "--report", "report.html", "--json",
+    )  # fmt: skip
+    assert saved.code == 0
+    assert "alternative less" in Path("report.html").read_text().replace("--", "")
+    assert run("groups", "--problem", "problem.toml", "--json").document["alternative"] == "less"
+    Path("problem.toml").write_text('alternative = "normal(0, 1)"\n' + 'data = "old.csv"\ntreatment = "new.csv"\n')
+    assert run("groups", "--problem", "problem.toml", "--epsilon", "1").refused

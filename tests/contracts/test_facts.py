@@ -37,9 +37,19 @@ DESIGNS: dict[str, Callable[[], Any]] = {
     "blocks": lambda: pt.design_change(*COINS, epsilon=2, false_alarm=0.1),
     "direct": lambda: pt.design_change(*COINS, epsilon=2, method="direct"),
     "distance": lambda: pt.design_change([0.8, 0.2], distance=0.5, epsilon=4),
+    "estimate": lambda: pt.design_estimate("bernoulli(?)", epsilon=2, n=40),
+    "two steps": lambda: pt.design_estimate("normal(mean=?, sd=1)", between=(-1000, 1000), epsilon=20, n=40),
+    "groups": lambda: pt.design_groups(n=(40, 40), epsilon=2),
 }
+
+
+def run(design: Any) -> Any:
+    """Once, on the data, and where two groups are asked for on the same for both."""
+    return design.run(DATA, DATA) if isinstance(design, pt.GroupsDesign) else design.run(DATA)
+
+
 RESULTS: dict[str, Callable[[], Any]] = {
-    **{f"release, {kind}": lambda kind=kind: made(kind).run(DATA) for kind in DESIGNS},
+    **{f"release, {kind}": lambda kind=kind: run(made(kind)) for kind in DESIGNS},
     "release that was read": lambda: pt.Release.from_dict(made("test").run(DATA).to_dict()),
     "release with odd records": lambda: made("test").run(DATA, odd_epsilon=0.1),
     "look": lambda: pt.check(DATA, *COINS),
@@ -56,6 +66,7 @@ TABLES: dict[str, Callable[[], Any]] = {
     "comparison": lambda: pt.compare(*COINS, epsilon=1),
 }
 REPORTED = {"release, test": "test", "release, optimum": "test", "release, fit": "fit", "release, blocks": "detect"}
+REPORTED |= {"release, estimate": "estimate", "release, groups": "groups"}
 
 
 @cache
@@ -123,15 +134,20 @@ def test_the_report_tells_the_facts_of_result_and_design(kind: str, monkeypatch:
     assert seen() == 2
 
 
-@pytest.mark.parametrize("command", ["test", "detect", "fit", "plan"])
+ASKED = {"fit": ["--null", COINS[0], "--distance", "0.5"], "estimate": ["--family", "bernoulli(?)"]}
+ASKED |= {"groups": ["--group", "arm"]}
+TOLD_BY = {"test": pt.Release, "detect": pt.ChangePoint, "fit": pt.FitRelease, "plan": pt.Plan}
+TOLD_BY |= {"estimate": pt.EstimateRelease, "groups": pt.GroupsRelease}
+
+
+@pytest.mark.parametrize("command", TOLD_BY)
 def test_the_command_line_tells_the_facts(
     command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (tmp_path / "a.csv").write_text("x\n" + "0\n" * 100)
-    told = {"test": pt.Release, "detect": pt.ChangePoint, "fit": pt.FitRelease, "plan": pt.Plan}[command]
+    (tmp_path / "a.csv").write_text("x,arm\n" + "0,a\n0,b\n" * 50)
+    told: Any = TOLD_BY[command]
     words = [command, *([] if command == "plan" else [str(tmp_path / "a.csv"), "--column", "x"])]
-    words += ["--null", COINS[0], "--epsilon", "1"]
-    words += ["--distance", "0.5"] if command == "fit" else ["--alternative", COINS[1]]
+    words += [*ASKED.get(command, ["--null", COINS[0], "--alternative", COINS[1]]), "--epsilon", "1"]
     assert cli.main(words) == 0
     before = capsys.readouterr().out
     assert TEXT not in before
@@ -179,7 +195,7 @@ def test_a_design_has_its_shape(kind: str) -> None:
     design = made(kind)
     assert design.privacy.epsilon == design.epsilon
     assert str(design.privacy) == f"pure({design.epsilon:g})"
-    assert design.run(DATA).title.lower().endswith(f": {design.title.lower()}")
+    assert run(design).title.lower().endswith(f": {design.title.lower()}")
     assert callable(design.plot)
     assert len({name for name, _, _ in design.facts()}) == len(design.facts())
 
@@ -200,7 +216,7 @@ def test_facts_come_from_the_fields_and_the_design_alone(kind: str) -> None:
     """Nothing of the data sticks in the design, and nothing but its fields is in a release."""
     design = DESIGNS[kind]()
     before = design.facts()
-    release = design.run(DATA)
+    release = run(design)
     assert design.facts() == before
     assert isinstance(release, Outcome)
     assert set(vars(release)) == {one.name for one in dataclasses.fields(release)}  # type: ignore[arg-type]

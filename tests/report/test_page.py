@@ -43,6 +43,14 @@ def made(kind: str) -> dict[str, Any]:
         asked = {"null": "bernoulli(0.2)", "alternative": "bernoulli(0.8)", "epsilon": 1, "false_alarm": 0.05}
         data = np.concatenate([rng.random(100) < 0.2, rng.random(100) < 0.8]).astype(int)
         return {"question": asked, "design": plan, "result": plan.run(data), "kind": kind}
+    if kind == "estimate":
+        design = pt.design_estimate("bernoulli(?)", between=(0, 1), epsilon=2, n=40)
+        asked = {"family": "bernoulli(?)", "between": (0, 1), "epsilon": 2, "column": HOSTILE, "data": "a b.csv"}
+        return {"question": asked, "design": design, "result": design.run([0, 1] * 20), "kind": kind}
+    if kind == "groups":
+        arms = pt.design_groups(n=(20, 30), epsilon=2, alternative="greater", success=HOSTILE)
+        asked = {"alternative": "greater", "success": HOSTILE, "epsilon": 2, "data": "a.csv", "treatment": "b c.csv"}
+        return {"question": asked, "design": arms, "result": arms.run(["no"] * 20, [HOSTILE] * 30), "kind": kind}
     test = pt.design_fit(NULL, distance=0.2, epsilon=1, n=60)
     asked = {"null": NULL, "distance": 0.2, "epsilon": 1, "n": 60}
     return {"question": asked, "design": test, "result": test.run([HOSTILE] * 60), "kind": "fit"}
@@ -121,7 +129,7 @@ def test_a_page_says_what_it_must(kind: str, rendered: dict[str, tuple[dict[str,
         assert told is None or all(part in page.text for line in told.lines() for part in line)
 
 
-@pytest.mark.parametrize("kind", ["plan", "test", "fit"])
+@pytest.mark.parametrize("kind", ["plan", "test", "fit", "groups"])
 def test_hostile_labels_are_text(kind: str, rendered: dict[str, tuple[dict[str, Any], str]]) -> None:
     _, text = rendered[kind]
     assert "<script" not in text.lower()
@@ -138,7 +146,7 @@ def test_the_check_would_find_a_label_that_is_not_escaped() -> None:
 def test_a_design_that_was_not_handed_over_is_the_one_that_was_run(
     rendered: dict[str, tuple[dict[str, Any], str]],
 ) -> None:
-    for kind in ("detect", "fit"):
+    for kind in ("detect", "fit", "estimate"):
         arguments, text = rendered[kind]
         bare = {name: value for name, value in arguments.items() if name != "design"}
         again = pages.read(report.render(**bare))
@@ -163,6 +171,30 @@ def test_the_calls_can_be_run_again(rendered: dict[str, tuple[dict[str, Any], st
     laws = options["--null"], options["--alternative"]
     again = pt.design(*laws, epsilon=float(options["--epsilon"]), n=int(options["--n"]))
     assert again == arguments["design"][0]
+
+
+def test_estimates_and_groups_are_asked_again_by_the_same_call(
+    rendered: dict[str, tuple[dict[str, Any], str]],
+) -> None:
+    code, command = (element.text for element in pages.read(rendered["estimate"][1]).of("pre")[:2])
+    assert code.splitlines()[-1].startswith("pt.estimate('a b.csv', family='bernoulli(?)', between=(0, 1), epsilon=2")
+    words = shlex.split(command)
+    assert words[:3] == ["privatest", "estimate", "a b.csv"]
+    place = words.index("--between")
+    assert words[place : place + 3] == ["--between", "0", "1"]
+    code, command = (element.text for element in pages.read(rendered["groups"][1]).of("pre")[:2])
+    assert code.splitlines()[-1].startswith("pt.compare_groups('a.csv', 'b c.csv', alternative='greater', epsilon=2")
+    words = shlex.split(command)
+    assert words[:4] == ["privatest", "groups", "a.csv", "b c.csv"]
+    assert words[words.index("--success") + 1] == HOSTILE
+    assert "Q" not in pages.read(rendered["groups"][1]).of("table")[0].text
+
+
+def test_a_report_of_groups_says_that_their_members_are_public(
+    rendered: dict[str, tuple[dict[str, Any], str]],
+) -> None:
+    words = "Which of the two groups a record belongs to is taken to be public"
+    assert [kind for kind in rendered if words in pages.read(rendered[kind][1]).text] == ["groups"]
 
 
 def test_a_test_is_asked_again_with_the_n_of_its_design() -> None:

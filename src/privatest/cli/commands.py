@@ -34,7 +34,7 @@ BAD_INPUT, OVER_BUDGET, AFTER_CHARGE, INTERRUPTED, READER_GONE = 2, 3, 4, 130, 1
 # The marks by which typer asks for a shell completion.
 PROGRAM, COMPLETION = "privatest", "_PRIVATEST_COMPLETE"
 
-ABOUT = """Private tests: did this data come from P or from Q, and when did it change?
+ABOUT = """Private tests: did this data come from P or from Q, when did it change, how large is it, did B beat A?
 
 Say what you expect before you look: --null is P, --alternative is Q, --epsilon is the privacy loss.
 
@@ -83,6 +83,8 @@ COMMANDS: tuple[tuple[str | None, str, Callable[[Given], None]], ...] = (
     (None, "detect", run_commands.detect),
     (None, "monitor", run_commands.monitor),
     (None, "fit", run_commands.fit),
+    (None, "estimate", run_commands.estimate),
+    (None, "groups", run_commands.groups),
     ("ledger", "grant", run_commands.grant),
     ("ledger", "show", run_commands.show),
     ("ledger", "verify", run_commands.verify),

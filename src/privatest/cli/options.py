@@ -47,8 +47,8 @@ Given = dict[str, Any]
 """What a command line gave: every option of its command by name, None or False where it was not given."""
 
 LARGEST = 10_000_000
-ADDRESSES = ("data", "ledger")
-ARGUMENTS = (questions.DATA, questions.LINES)
+ADDRESSES = ("data", "treatment", "ledger")
+ARGUMENTS = (questions.DATA, questions.TREATMENT, questions.LINES)
 _SCHEME = re.compile(r"(?:duckdb|sqlite|file)[\w+]*://(?:/(?=/|[A-Za-z]:|[^/]))?")
 _BESIDE = ("", "-wal", "-shm", "-journal", ".next", ".lock")  # what databases and states keep beside themselves
 # How the files begin that commands write; a problem file is read instead.
@@ -73,6 +73,7 @@ def _whole(text: str) -> int:
 TYPES: dict[str, tuple[Any, Callable[[str], Any] | None]] = {
     "a number": (float, _number),
     "a whole number": (int, _whole),
+    "two numbers": (tuple[float, float], None),
     "texts": (list[str], None),
 }
 
@@ -104,12 +105,12 @@ def asked_of(command: str, given: Given, needs: str | None = None) -> dict[str, 
     """What is asked: the options that the words gave, or else the problem file; all that the question needs
     (``needs``, where that is not what the table says) must be among them."""
     asked: dict[str, Any] = {}
-    if given["problem"] is not None:
-        # A file's key is of one kind: one n, where curve takes several.
-        kinds = {option.name: option.kind for option in questions.options(command)}
-        found = read_problem(given["problem"])
-        asked = {name: value for name, value in found.items() if kinds.get(name) is questions.KEYS[name]}
     settings = [option.name for option in questions.options(command) if option.role != questions.MANNER]
+    if given["problem"] is not None:
+        # A file's key may be of another kind than here: one n, where curve takes several.
+        kinds = {option.name: option.kind for option in questions.options(command) if option.name in settings}
+        found = read_problem(given["problem"])
+        asked = {name: value for name, value in found.items() if name in kinds and _fits(kinds[name], value)}
     asked |= {name: given[name] for name in settings if given[name] is not None and given[name] is not False}
     if isinstance(asked.get("clamp"), str):
         asked["clamp"] = _clamp(asked["clamp"])
@@ -223,7 +224,7 @@ def _fits(kind: questions.Kind, value: object) -> bool:
         return isinstance(value, bool) and kind is questions.SWITCH
     if kind is questions.LAW:
         return isinstance(value, str | dict | list)
-    if kind is questions.CLAMP and not isinstance(value, str):
+    if kind is questions.RANGE or (kind is questions.CLAMP and not isinstance(value, str)):
         return isinstance(value, list) and len(value) == 2 and all(_fits(questions.NUMBER, end) for end in value)
     return isinstance(value, {"a number": int | float, "a whole number": int}.get(kind.words, str))
 

@@ -1,4 +1,4 @@
-"""The commands that run on data (``test``, ``detect``, ``fit``, ``monitor``), and the ledger that pays for them.
+"""The commands that run on data (``test``, ``detect``, ``fit``, ``estimate``, ``groups``, ``monitor``), and who pays.
 
 ``ledger grant``, ``show`` and ``verify`` look after the budgets.
 """
@@ -29,6 +29,7 @@ from privatest.cli.output import (
     working,
     write_report,
 )
+from privatest.cli.plan_commands import plan_estimate, plan_groups
 
 if TYPE_CHECKING:
     from privatest import Monitor, PrivateTest, line_files
@@ -42,8 +43,10 @@ __all__ = [
     "check_payment",
     "decide",
     "detect",
+    "estimate",
     "fit",
     "grant",
+    "groups",
     "monitor",
     "opened",
     "paid",
@@ -175,7 +178,7 @@ def paid(asked: Mapping[str, Any]) -> dict[str, Any]:
 
 def opened(asked: Mapping[str, Any], *, create: bool = False) -> Any:
     """The ledger that is asked for, waiting for others as long as asked."""
-    import privatest as pt
+    import privatest as pt  # here, for a quick start
 
     words = {"timeout": asked[TIMEOUT]} if asked.get(TIMEOUT) is not None else {}
     return pt.Ledger(asked["ledger"], create=create, **words)
@@ -239,7 +242,7 @@ def decide(given: Given) -> None:
       privatest test claims.csv --column value --null "normal(0,1)" \\
           --alternative "normal(0.5,1)" --epsilon 0.5
     """
-    import privatest as pt
+    import privatest as pt  # here, for a quick start
 
     saved = given["design"]
     asked = asked_of("test", given, needs=None if saved is None else "data")
@@ -260,7 +263,7 @@ def decide(given: Given) -> None:
 
 def _saved(path: str, given: Given) -> PrivateTest:
     """A test from a file; nothing else may say what the test is."""
-    import privatest as pt
+    import privatest as pt  # here, for a quick start
 
     also = [questions.flag(name) for name in questions.named("test", questions.RULE) if given[name] is not None]
     if also:
@@ -280,7 +283,7 @@ def detect(given: Given) -> None:
       privatest detect claims.csv --column value --null "normal(0,1)" \\
           --alternative "normal(0.5,1)" --epsilon 0.5
     """
-    import privatest as pt
+    import privatest as pt  # here, for a quick start
 
     asked = one_rule(one_of(asked_of("detect", given), given), given)
     source = _checked(given, asked)
@@ -297,7 +300,7 @@ def fit(given: Given) -> None:
       privatest fit survey.csv --column answer \\
           --null "categorical(yes=0.5, no=0.5)" --distance 0.1 --epsilon 1
     """
-    import privatest as pt
+    import privatest as pt  # here, for a quick start
 
     asked = asked_of("fit", given)
     if given["any_power"] and given["beta"] is not None:
@@ -307,6 +310,82 @@ def fit(given: Given) -> None:
     rules = _of_role("fit", asked, questions.RULE, questions.WHERE) | ({"beta": None} if given["any_power"] else {})
     found = pt.goodness_of_fit(source, **rules, **paid(asked))
     _answer("fit", given, asked, found)
+
+
+def estimate(given: Given) -> None:
+    """How large a rate, a mean or another parameter is, with privacy: an estimate and an exact interval.
+
+    The question mark in --family is what is asked for. Without DATA nothing is read or spent: it is a plan for --n
+    records, or for an interval of --width, where the true value is --at.
+
+    \b
+    Example:
+      privatest estimate claims.csv --column value --family "normal(mean=?, sd=1)" \\
+          --between -3 3 --epsilon 1
+      privatest estimate --family "bernoulli(?)" --epsilon 1 --n 1000 --at 0.3
+    """
+    import privatest as pt  # here, for a quick start
+
+    asked = asked_of("estimate", given)
+    if _is_plan("estimate", given, asked, "at", "width"):
+        plan_estimate(given, asked, _of_role("estimate", asked, questions.RULE))
+        return
+    if asked.get("neighbours") == "add-remove" and "n" not in asked:
+        raise errors.InvalidInput(
+            "n is missing: with --neighbours add-remove the number of records is not public, and an estimate made for "
+            "it would tell it. Say how many you expect: --n"
+        )
+    source = _checked(given, asked)
+    _save(given, asked)
+    with working("estimating"):
+        found = pt.estimate(source, **_of_role("estimate", asked, questions.RULE, questions.WHERE), **paid(asked))
+    _answer("estimate", given, asked, found)
+
+
+def groups(given: Given) -> None:
+    """Whether two groups have the same rate (an A/B test), with privacy: decision, p-value, difference and interval.
+
+    Give the data of both groups, or one table and --group, the column that names the group of a row. Records that are
+    1 count as successes, or those that --above or --success says. Without DATA nothing is read or spent: it is a plan,
+    of how likely --n records show a --lift of --rate, or of how many records do.
+
+    \b
+    Example:
+      privatest groups visits.csv --group arm --column bought --epsilon 1
+      privatest groups --rate 0.1 --lift 0.02 --epsilon 1
+    """
+    import privatest as pt  # here, for a quick start
+
+    asked = asked_of("groups", given)
+    if _is_plan("groups", given, asked, "n", "rate", "lift", "beta"):
+        plan_groups(given, asked, _of_role("groups", asked, questions.RULE))
+        return
+    if "treatment" not in asked and "group" not in asked:
+        raise errors.InvalidInput("One group is missing: give its data, too, or --group, the column that names groups.")
+    if "treatment" in asked and asked["treatment"] == asked["data"] == STANDARD_INPUT:
+        raise errors.InvalidInput("Standard input holds one group only. Name a file for the other.")
+    if "group" in asked and (texts := _of_role("groups", asked, questions.READING)):
+        listed = ", ".join(map(questions.flag, texts))
+        raise errors.InvalidInput(f"{listed} cannot be given together with --group. Give both groups as files.")
+    source = _checked(given, asked, asked.get("treatment"))
+    other = pt.open_once(_read_as(asked, "treatment")) if "treatment" in asked else None
+    _save(given, asked)
+    with working("comparing the groups"):
+        rules = _of_role("groups", asked, questions.RULE, questions.WHERE)
+        found = pt.compare_groups(source, other, **rules, **paid(asked))
+    _answer("groups", given, asked, found)
+
+
+def _is_plan(command: str, given: Given, asked: Mapping[str, Any], *planned: str) -> bool:
+    """Whether there are no data, so that a plan is asked for; what goes with one of the two only is refused."""
+    on_data = questions.named(command, questions.SOURCE, questions.WHERE, questions.READING, questions.PAYER)
+    if "data" not in asked:
+        if also := [questions.flag(name) for name in on_data if name in asked]:
+            raise errors.InvalidInput(f"The data are missing: give DATA, or for a plan leave out {', '.join(also)}.")
+        return True
+    if also := [questions.flag(name) for name in planned if given[name] is not None]:
+        raise errors.InvalidInput(f"{', '.join(also)}: this is for a plan. Leave it out, or leave out the data.")
+    return False
 
 
 def _checked(given: Given, asked: Mapping[str, Any], *reads: str | None) -> Any:
@@ -319,14 +398,14 @@ def _checked(given: Given, asked: Mapping[str, Any], *reads: str | None) -> Any:
     return pt.open_once(_read_as(asked))  # counted and summed on one reading
 
 
-def _read_as(asked: Mapping[str, Any]) -> Any:
+def _read_as(asked: Mapping[str, Any], name: str = "data") -> Any:
     """The data that are asked about, to be read as asked."""
     import privatest as pt  # here, for a quick start
 
     words = _of_role("check", asked, questions.READING)
     if "missing" in words:
         words["missing"] = questions.separate(words["missing"])
-    return pt.read_as(source_of(asked["data"]), **words)
+    return pt.read_as(source_of(asked[name]), **words)
 
 
 def source_of(data: str) -> Any:
@@ -335,7 +414,7 @@ def source_of(data: str) -> Any:
         raise errors.InvalidInput("The data's name is empty. Give a file, a table's address, or - for standard input.")
     if data != STANDARD_INPUT:
         return data
-    import privatest as pt
+    import privatest as pt  # here, for a quick start
 
     return pt.read_lines(line for batch in arriving(data) for line in batch)
 
@@ -354,9 +433,10 @@ def _answer(command: str, given: Given, asked: Mapping[str, Any], found: Any) ->
             facts(found.title, [*found.lines(), *budget(asked)])
         if given["report"] is not None:
             write_report(given["report"], question=asked, design=found.design, result=found, kind=command)
-    other = found.changed is not False if command == "detect" else found.decision == "alternative"
-    if given["exit_code"] and other:
-        raise typer.Exit(1)
+    if given.get("exit_code"):
+        other = found.changed is not False if command == "detect" else found.decision == "alternative"
+        if other:
+            raise typer.Exit(1)
 
 
 def _of_role(command: str, asked: Mapping[str, Any], *roles: str) -> dict[str, Any]:
@@ -431,7 +511,7 @@ def _how_to_go_on(asked: Mapping[str, Any], state: str | None) -> str:
 
 def _opened(state: str | None, asked: dict[str, Any], source: str | None) -> Monitor:
     """The monitor in the state file, if there is one, else a new one."""
-    import privatest as pt
+    import privatest as pt  # here, for a quick start
 
     read = source if "ledger" in asked else None
     if state is not None and os.path.exists(state) and "null" not in asked:
@@ -463,7 +543,7 @@ def _after(batches: Iterator[list[bytes]], skipped: int) -> Iterator[list[bytes]
 
 def _alarms(watcher: Monitor, batches: Iterator[line_files.Lines], go_on: bool) -> Iterator[Mapping[str, Any]]:
     """Each alarm, first the one that the state file holds; without ``go_on`` the first one only."""
-    import privatest as pt
+    import privatest as pt  # here, for a quick start
 
     alarm = watcher.alarm
     while True:

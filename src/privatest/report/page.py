@@ -26,6 +26,7 @@ from privatest.bounds import HistogramTest, Optimum
 from privatest.changepoint import ChangePlan, ChangePoint
 from privatest.decision import PrivateTest, Release
 from privatest.errors import InvalidInput, MissingExtra, PrivatestError, shown
+from privatest.estimate import EstimateDesign, EstimateRelease, GroupsDesign, GroupsRelease
 from privatest.fit import FitRelease, FitTest
 from privatest.hypotheses.convert import as_hypothesis
 from privatest.pictures import png
@@ -36,7 +37,7 @@ __all__ = ["KINDS", "command", "document", "plain_question", "python", "render",
 
 LAWS = ("null", "alternative")
 # The only settings that are lists: others could be a column of data, passed by mistake.
-LISTS = {"clamp": 2, "n": 200}
+LISTS = {"between": 2, "clamp": 2, "n": 200}
 LONGEST = 4000
 UNKNOWN = "data.csv"
 
@@ -88,9 +89,12 @@ def _setting(name: str, value: Any) -> Any:
 
 def python(kind: str, question: dict[str, Any]) -> str:
     """The call of the public function; a text the reader can run."""
-    laws = [repr(question[name]) for name in LAWS if question.get(name)]
-    source = _read(kind, question)
-    settings = [f"{name}={_value(question[name])}" for name in _rules(kind) if name in question]
+    laws = [repr(question[name]) for name in _laws(kind) if question.get(name)]
+    source = _read(kind, question, _source(question))
+    if question.get("treatment"):
+        source = f"{source}, {_read(kind, question, question['treatment'])}"
+    rules = [name for name in questions.named(kind, questions.RULE) if name not in _laws(kind)]
+    settings = [f"{name}={_value(question[name])}" for name in rules if name in question]
     run = [*questions.named(kind, questions.WHERE, questions.RUN), "dataset", "request"]
     running = [f"{name}={question[name]!r}" for name in run if name in question]
     lines = ["import privatest as pt", ""]
@@ -112,25 +116,27 @@ def command(kind: str, question: dict[str, Any]) -> str:
     """The call on the command line."""
     words = ["privatest", kind]
     if kind != "plan":
-        words.append(str(_source(question)))
+        words += [str(_source(question)), *([str(question["treatment"])] if question.get("treatment") else [])]
     roles = (questions.RULE, questions.WHERE, questions.READING, questions.RUN, questions.PAYER)
     for name in questions.named(kind, *roles):
         value = question.get(name)
         if value is None or value is False:
             continue
         words.append(questions.flag(name))
-        if value is not True:
+        if questions.find(kind, name).kind is questions.RANGE:
+            words += map(str, value)
+        elif value is not True:
             words.append(",".join(map(_value, value)) if isinstance(value, list) else str(value))
     return shlex.join(words)
 
 
-def _read(kind: str, question: dict[str, Any]) -> str:
-    """Where the data are, and how their texts are read."""
+def _read(kind: str, question: dict[str, Any], source: Any) -> str:
+    """Where data are, and how their texts are read."""
     said = {name: question[name] for name in questions.named(kind, questions.READING) if question.get(name)}
     if "missing" in said:
         said["missing"] = questions.separate(said["missing"])
     words = "".join(f", {name}={value!r}" for name, value in said.items())
-    return f"pt.read_as({_source(question)!r}{words})" if said else repr(_source(question))
+    return f"pt.read_as({source!r}{words})" if said else repr(source)
 
 
 def _source(question: dict[str, Any]) -> Any:
@@ -138,9 +144,9 @@ def _source(question: dict[str, Any]) -> Any:
     return next((question[name] for name in ("source", "data") if name in question), UNKNOWN)
 
 
-def _rules(kind: str) -> list[str]:
-    """What the function takes by name: all that makes the design, but for the laws."""
-    return [name for name in questions.named(kind, questions.RULE) if name not in LAWS]
+def _laws(kind: str) -> list[str]:
+    """P and Q, which the function takes without their names."""
+    return [option.name for option in questions.options(kind) if option.kind is questions.LAW]
 
 
 def document(design: Any) -> str | None:
@@ -159,10 +165,19 @@ KINDS = {
     "test": "Result of a private test",
     "detect": "Search for a change point, privately",
     "fit": "Private test of goodness of fit",
+    "estimate": "Private estimate with an interval",
+    "groups": "Private comparison of two groups",
 }
-DESIGNS = (PrivateTest, FitTest, ChangePlan, HistogramTest)
+DESIGNS = (PrivateTest, FitTest, ChangePlan, HistogramTest, EstimateDesign, GroupsDesign)
 EXTRAS = (Decomposition, SampleComplexity, PowerCurve, Comparison)
-RESULTS: dict[str, Any] = {"test": Release, "detect": ChangePoint, "fit": FitRelease, "plan": ()}
+RESULTS: dict[str, Any] = {
+    "test": Release,
+    "detect": ChangePoint,
+    "fit": FitRelease,
+    "estimate": EstimateRelease,
+    "groups": GroupsRelease,
+    "plan": (),
+}
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
 STYLE = """
 body{font:16px/1.5 system-ui,sans-serif;color:#111;background:#fff;max-width:52rem;margin:2rem auto;padding:0 1rem}
@@ -200,8 +215,8 @@ def render(
             ``unit``, ``dataset``, ``request`` and so on; texts and numbers only.
         design: a test or plan of this package, or several results of planning in a list (a decomposition, a sample
             complexity, a power curve, a comparison), the test or plan first.
-        result: what was released: a Release, ChangePoint or FitRelease.
-        kind: "plan", "test", "detect" or "fit".
+        result: what was released: a Release, ChangePoint, FitRelease, EstimateRelease or GroupsRelease.
+        kind: "plan", "test", "detect", "fit", "estimate" or "groups".
         date: when; now by default.
 
     Guarantees: the page is made from the arguments alone, and they cannot hold data: anything but designs and releases
@@ -324,11 +339,15 @@ def _facts(asked: dict[str, Any], main: Any, result: Any) -> dict[str, Any]:
 def _question(kind: str, asked: dict[str, Any]) -> Iterator[str]:
     if kind == "detect":
         yield "<p>Did the records change from the old law P to a new one, and when?</p>"
+    elif kind == "estimate":
+        yield "<p>How large is what stands as a question mark in the family of distributions?</p>"
+    elif kind == "groups":
+        yield "<p>Do two groups have the same rate of successes, and if not, by how much do they differ?</p>"
     elif "null" in asked and asked.get("alternative"):
         yield "<p>Do the records come from the null hypothesis P or from the alternative Q?</p>"
     elif "null" in asked:
         yield "<p>Do the records come from the law P, or from one at a distance from it?</p>"
-    names = {"null": "null hypothesis P", "alternative": "alternative Q"}
+    names = {} if kind == "groups" else {"null": "null hypothesis P", "alternative": "alternative Q"}
     yield markup.fact_table("What was asked", [(names.get(k, k.replace("_", " ")), v, "") for k, v in asked.items()])
 
 
@@ -384,7 +403,7 @@ def _design(parts: list[Any]) -> Iterator[str]:
 def _pictures(asked: dict[str, Any], parts: list[Any], main: Any, result: Any) -> Iterator[str]:
     wanted: list[tuple[Any, Callable[[], Any]]] = []
     if main is not None:
-        own = {"release": result} if isinstance(result, Release) else {}
+        own = {"release": result} if isinstance(result, Release | EstimateRelease | GroupsRelease) else {}
         wanted.append((main, lambda: main.plot(**own)))
     if isinstance(result, ChangePoint):
         wanted.append((result, result.plot))
@@ -459,9 +478,10 @@ def promise(epsilon: float, neighbours: str, rows: int, unit: str | None) -> lis
         f"In terms of odds: somebody who sees the result, and even knows all other records, can become surer about "
         f"{other} by a factor of at most {factor:.4g} in the odds. A guess that was even (50%) beforehand is right "
         f"with at most {posterior:.3g}% afterwards. This holds whatever else they know, whatever computers they have.",
-        "It holds because what is computed from the data (one number, or one for each block of records) is made random "
-        "before anything is released. The noise is drawn exactly, from the operating system's randomness; everything "
-        "after that (the decision, the p-value, the pictures, this page) is computed from the noisy numbers alone.",
+        "It holds because what is computed from the data (one number, or one for each block, bin or group of records) "
+        "is made random before anything is released. The noise is drawn exactly, from the operating system's "
+        "randomness; everything after that (the answer, the p-value, the pictures, this page) is computed from the "
+        "noisy numbers alone.",
     ]
 
 
@@ -486,6 +506,8 @@ def unprotected(neighbours: str, unit: str | None, kind: str, public_order: bool
     lines.append(
         "Every further result from the same data adds its own epsilon. A ledger keeps count; without one, you must."
     )
+    if kind == "groups":
+        lines.append("Which of the two groups a record belongs to is taken to be public, and that nobody is in both.")
     if kind == "detect":
         lines.append("The order of the records in time is used; that a record has a certain place in it is public.")
         if public_order:

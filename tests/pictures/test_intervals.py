@@ -1,0 +1,201 @@
+"""Estimates and two groups: exact values stand at their marks, a release lies where it was released, patience ends."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.special import ndtr
+
+import privatest as pt
+from privatest import pictures
+from privatest.errors import InvalidInput
+from privatest.pictures import intervals
+from tests.pictures import artists
+
+WIDTHS = {"this interval": lambda at: 0.1 + at, "no private interval": lambda at: 0.05 + at / 2}
+
+
+@pytest.fixture(scope="module")
+def rate() -> pt.EstimateDesign:
+    return pt.design_estimate("bernoulli(?)", epsilon=2, n=40)
+
+
+@pytest.fixture(scope="module")
+def arms() -> pt.GroupsDesign:
+    return pt.design_groups(n=(40, 60), epsilon=2)
+
+
+def released(arms: pt.GroupsDesign, **other: Any) -> pt.GroupsRelease:
+    """A release as a run would give it back, at once."""
+    made = pt.GroupsRelease(
+        "alternative", 0.012, 0.25, (0.05, 0.44), (0.3, 0.55), 0.95, 0.05, "two-sided", 2.0, (40, 60), design=arms
+    )
+    return replace(made, **other)
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> list[tuple[float, float]]:
+    """Widths and powers of a formula; gives back the rates at which power was asked for."""
+    asked: list[tuple[float, float]] = []
+
+    def power(_design: Any, rates: tuple[float, float]) -> float:
+        asked.append(rates)
+        return float(ndtr(12 * abs(rates[1] - rates[0]) - 1.6))
+
+    monkeypatch.setattr(pt.EstimateDesign, "expected_width", lambda _, at: WIDTHS["this interval"](at))
+    monkeypatch.setattr(pt.EstimateDesign, "width_bound", lambda _, at: WIDTHS["no private interval"](at))
+    monkeypatch.setattr(pt.GroupsDesign, "power", power)
+    return asked
+
+
+def marks(line: Any) -> dict[float, float]:
+    """Where a line has markers."""
+    x, y = line.get_data()
+    every = line.get_markevery()
+    return dict(zip(np.asarray(x)[every].tolist(), np.asarray(y)[every].tolist(), strict=True))
+
+
+@pytest.mark.usefixtures("quick")
+def test_widths_stand_at_their_marks_beside_the_bound(rate: pt.EstimateDesign) -> None:
+    axes = rate.plot()
+    axes.figure.canvas.draw()
+    for start, formula in WIDTHS.items():
+        (line,) = artists.labelled(axes, start)
+        found = marks(line)
+        assert list(found) == pytest.approx([0.05, 0.15, 0.25, 0.35, 0.5, 0.65, 0.75, 0.85, 0.95])
+        assert list(found.values()) == pytest.approx([formula(at) for at in found])
+    assert axes.get_xlim() == (0, 1)
+    assert axes.get_ylim()[0] == 0
+    assert axes.get_xlabel() == "true p"
+    assert axes.get_xscale() == "linear"
+    assert "0.95 interval for bernoulli(?), n = 40 records, \u03b5 = 2" in axes.get_title(loc="left")
+    assert any("0.15 to 1.05" in text for text in artists.legend(axes))
+
+
+@pytest.mark.usefixtures("quick")
+def test_a_range_of_many_times_is_logarithmic_and_shows_what_it_was_made_for() -> None:
+    plan = pt.design_estimate("poisson(?)", between=(1, 100), epsilon=2, n=40, near=4)
+    axes = plan.plot()
+    axes.figure.canvas.draw()
+    assert axes.get_xscale() == "log"
+    (line,) = artists.labelled(axes, "this interval")
+    assert list(marks(line))[4] == pytest.approx(10)  # the middle
+    (made,) = artists.labelled(axes, "made for 4")
+    assert made.get_xdata()[0] == 4
+
+
+def test_patience_ends_with_whole_rounds(
+    rate: pt.EstimateDesign, arms: pt.GroupsDesign, quick: list[tuple[float, float]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = itertools.count()
+    monkeypatch.setattr(intervals.time, "monotonic", lambda: float(next(clock)))
+    axes = pictures.estimate(rate, patience=0)
+    assert list(marks(artists.labelled(axes, "this interval")[0])) == pytest.approx([0.05, 0.5, 0.95])
+    assert list(artists.labelled(axes, "no private interval")[0].get_xdata()) == pytest.approx([0.5])
+    pictures.groups(arms, patience=0)
+    assert len(quick) == 6  # three for each rate of the control group
+    quick.clear()
+    pictures.groups(arms, release=released(arms), patience=0)
+    assert len(quick) == 5  # to both sides
+
+
+def test_a_number_that_cannot_be_computed_is_left_out(
+    rate: pt.EstimateDesign, quick: list[tuple[float, float]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_design: Any, at: float) -> float:
+        raise InvalidInput(f"no bound at {at}")
+
+    monkeypatch.setattr(pt.EstimateDesign, "width_bound", refuse)
+    axes = rate.plot()
+    axes.figure.canvas.draw()
+    assert any("not known" in text for text in artists.legend(axes))
+    found = pt.EstimateRelease(0.3, (0.2, 0.45), 0.95, "p", 1.0, 2.0, 40, design=rate)
+    assert not artists.labelled(found.plot(), "_no private")
+    assert not quick
+
+
+@pytest.mark.parametrize("simulated", [False, True])
+def test_a_real_estimate_lies_on_its_axis(rate: pt.EstimateDesign, simulated: bool) -> None:
+    release = rate.run([0, 1, 0, 0] * 10, rng=np.random.default_rng(1) if simulated else None)
+    axes = release.plot()
+    axes.figure.canvas.draw()
+    (line,) = artists.labelled(axes, "_SIMULATED" if simulated else "_released")
+    assert tuple(line.get_xdata()) == release.interval
+    assert any(list(one.get_xdata()) == [release.estimate] for one in axes.lines)
+    for start, value in (("_to be expected", rate.expected_width), ("_no private", rate.width_bound)):
+        (row,) = artists.labelled(axes, start)
+        low, high = row.get_xdata()
+        assert high - low == pytest.approx(value(release.estimate))
+        assert (low + high) / 2 == pytest.approx(release.estimate)
+    assert axes.get_xlabel() == "p"
+    # The texts stand in the picture, and no legend hides it.
+    assert any(text.startswith("SIMULATED" if simulated else "released") for text in artists.texts(axes))
+    assert axes.get_legend() is None
+
+
+@pytest.mark.usefixtures("quick")
+def test_data_beyond_the_range_are_told(rate: pt.EstimateDesign) -> None:
+    found = pt.EstimateRelease(1.0, (0.9, 1.0), 0.95, "p", 1.0, 2.0, 40, beyond="above", design=rate)
+    axes = found.plot()
+    assert "the data lie ABOVE the range" in axes.get_title(loc="left")
+    assert artists.labelled(axes, "end of the range")[0].get_xdata()[0] == 1
+
+
+def test_power_is_drawn_for_two_rates_of_the_control_group(
+    arms: pt.GroupsDesign, quick: list[tuple[float, float]]
+) -> None:
+    axes = arms.plot()
+    axes.figure.canvas.draw()
+    lines = artists.labelled(axes, "a difference is found")
+    assert [line.get_label().splitlines()[1] for line in lines] == ["control has rate 0.5", "control has rate 0.1"]
+    for line, control in zip(lines, (0.5, 0.1), strict=True):
+        found = marks(line)
+        assert len(found) == 7
+        assert list(found.values()) == pytest.approx([float(ndtr(12 * lift - 1.6)) for lift in found])
+        assert all((control, control + lift) in quick for lift in found)
+    assert axes.get_ylim() == (0, 1.03)
+    assert "n = 40 and 60 records" in axes.get_title(loc="left")
+
+
+@pytest.mark.parametrize("alternative", ["two-sided", "greater", "less"])
+def test_a_released_difference_and_its_interval(alternative: str, quick: list[tuple[float, float]]) -> None:
+    arms = pt.design_groups(n=(40, 60), epsilon=2, alternative=alternative)
+    interval = {"two-sided": (0.05, 0.44), "greater": (0.08, 1.0), "less": (-1.0, 0.41)}[alternative]
+    axes = released(arms, interval=interval, alternative=alternative, names=("old", "new")).plot()
+    axes.figure.canvas.draw()
+    (line,) = artists.labelled(axes, "_released")
+    ends, (low, high) = axes.get_xlim(), line.get_xdata()
+    # An end that is none lies outside of the picture.
+    assert low == interval[0] if alternative != "less" else low < ends[0]
+    assert high == interval[1] if alternative != "greater" else high > ends[1]
+    words = {"two-sided": "0.05 to 0.44", "greater": "at least 0.08", "less": "at most 0.41"}[alternative]
+    assert line.get_label() == f"_released: 0.25, {words}"
+    assert any(list(one.get_xdata()) == [0.25] for one in axes.lines)
+    assert axes.get_xlabel() == "rate of new minus rate of old"
+    assert {rates[0] for rates in quick} == {0.3}
+    lifts = [rates[1] - 0.3 for rates in quick]
+    assert (min(lifts) < 0) == (alternative != "greater")
+    assert (max(lifts) > 0) == (alternative != "less")
+    assert "The rates differ, p = 0.012" in axes.get_title(loc="left")
+
+
+@pytest.mark.usefixtures("quick")
+def test_rates_outside_of_0_and_1_and_hostile_names_are_drawn(arms: pt.GroupsDesign) -> None:
+    found = released(arms, rates=(-0.02, 0.23), decision="null", simulated=True, names=("$x^2$", "\u65e5" * 90))
+    axes = found.plot()
+    axes.figure.canvas.draw()
+    assert "No difference was found" in axes.get_title(loc="left")
+    assert artists.labelled(axes, "_SIMULATED")
+
+
+@pytest.mark.usefixtures("quick")
+def test_pictures_on_the_caller_s_axes_have_two_lines_of_title(rate: pt.EstimateDesign) -> None:
+    from matplotlib.figure import Figure
+
+    ax = Figure().add_subplot()
+    assert rate.plot(ax) is ax
+    assert ax.get_title(loc="left").count("\n") == 1
