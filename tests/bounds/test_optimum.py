@@ -16,9 +16,10 @@ from privatest.bounds import optimum, optimum_sample_size
 from privatest.bounds.certificate import balanced, single_table
 from privatest.bounds.histogram_test import DENOMINATOR
 from privatest.bounds.optimum import _repaired, _solve, _staircase
-from privatest.bounds.two_point import TwoPoint, binomial
+from privatest.bounds.two_point import TwoPoint
 from privatest.errors import InvalidInput, PrivatestError
 from privatest.hypotheses import make_pair
+from privatest.laws.noisy_counts import binomial
 from privatest.rational import exp_below, rational
 from privatest.theory.histograms import Histograms, merge
 from privatest.theory.wasserstein import wasserstein

@@ -35,7 +35,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from privatest.bounds.domination import RootLaw, Split, shares
-from privatest.bounds.two_point import TwoPoint, binomial, discounted, window_of
+from privatest.bounds.two_point import TwoPoint, discounted
+from privatest.laws.noisy_counts import binomial, window_of
 from privatest.vectors import Floats, Integers
 
 __all__ = ["Certificate", "Effort", "Table", "balanced", "make_tables", "single_table"]

@@ -21,13 +21,10 @@ from functools import cached_property
 
 import numpy as np
 
+from privatest.laws.noisy_counts import REACH, binomial
 from privatest.vectors import Floats, Integers
 
-__all__ = ["TwoPoint", "binomial", "discounted", "window_of"]
-
-
-# A binomial is this many deviations (and as many records) from its mean with probability under 1e-18.
-REACH = 9.0
+__all__ = ["TwoPoint", "discounted"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,36 +112,6 @@ class TwoPoint:
         """log Pr_P[N + G = j]/Pr_Q[N + G = j] for the steps between thresholds, which never decreases."""
         laws = [counts.noisy_log_pmf(self.thresholds[1:]) for counts in self._counts]
         return np.maximum.accumulate(laws[0] - laws[1])
-
-
-def binomial(n: int, rate: float, reach: float = REACH) -> tuple[int, Floats]:
-    """First count and probabilities of a binomial, but for counts ``reach`` deviations (and reach^2) off.
-
-    Ratios of neighbouring probabilities are exact; multiplied up from the mean outwards and normalised they lose no
-    more than a few digits, however large n is.
-
-    >>> binomial(2, 0.5)[1].tolist()
-    [0.25, 0.5, 0.25]
-    """
-    if not 0.0 < rate < 1.0:
-        return (n if rate > 0 else 0), np.ones(1)
-    first, last = window_of(n, rate, reach)
-    k = np.arange(first, last, dtype=np.float64)
-    steps = np.log((n - k) / (k + 1)) + (math.log(rate) - math.log1p(-rate))
-    middle = min(max(round(n * rate), first), last) - first
-    up = np.concatenate([[0.0], np.cumsum(steps[middle:])])
-    down = np.cumsum(-steps[:middle][::-1])[::-1]
-    with np.errstate(under="ignore"):
-        law = np.exp(np.concatenate([down, up]))
-    return first, law / law.sum()
-
-
-def window_of(n: int, rate: float, reach: float) -> tuple[int, int]:
-    """The first and the last count of a binomial that matters."""
-    if not 0.0 < rate < 1.0:
-        return (n, n) if rate > 0 else (0, 0)
-    away = reach * math.sqrt(n * rate * (1 - rate)) + reach**2
-    return max(math.floor(n * rate - away), 0), min(math.ceil(n * rate + away), n)
 
 
 @dataclass(frozen=True, eq=False)

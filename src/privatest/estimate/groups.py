@@ -11,8 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from scipy import stats
-from scipy.special import ndtri
+from scipy.special import ndtr, ndtri
 
 from privatest import _validate
 from privatest.decision.design import Design, Outcome
@@ -647,9 +646,11 @@ def _masses_of(kind: str, size: float, fine: int) -> NoiseMasses:
         whole = values % fine == 0
         spaced[whole] = math.tanh(1 / (2 * size)) * np.exp(-np.abs(values[whole] / fine) / size)
         return NoiseMasses(-reach, spaced, fine)
-    law = stats.norm(0, size) if kind == "gaussian" else stats.laplace(0, size)
-    lower = -np.abs(values) / fine
-    masses = np.where(
-        values == 0, 1 - 2 * law.cdf(-0.5 / fine), law.cdf(lower + 0.5 / fine) - law.cdf(lower - 0.5 / fine)
-    )
+    upper, lower = -(np.abs(values) - 0.5) / fine, -(np.abs(values) + 0.5) / fine
+    below = ndtr if kind == "gaussian" else _laplace_cdf
+    masses = np.where(values == 0, 1 - 2 * below(-0.5 / fine / size), below(upper / size) - below(lower / size))
     return NoiseMasses(-reach, np.maximum(masses, 0.0), fine, slack=1)
+
+
+def _laplace_cdf(x: Any) -> Any:
+    return np.exp(-np.abs(x)) / 2  # of numbers up to 0, and of 0 itself where it is not used

@@ -50,6 +50,10 @@ class OneParameter:
         """What a user asks about; refuses text without one question mark, and a range that is none."""
         if not isinstance(family, str) or family.count("?") != 1:
             raise InvalidInput(f"family={shown(family)} must be text with one question mark, such as {EXAMPLE}.")
+        if family.partition("(")[0].strip().lower() == "zipf":
+            raise InvalidInput(
+                f"family={shown(family)} has tails too heavy for a sum of scores. Use 'poisson(?)' or 'geometric(?)'."
+            )
         ends = _ends(between, family)
         made = cls(family.strip(), *ends)
         _ = made.name  # a family that cannot be read, and one without such a parameter, are refused here
@@ -79,7 +83,7 @@ class OneParameter:
     @cached_property
     def _varied(self) -> tuple[int, str]:
         """Which parameter of the family has the question mark, and its name."""
-        one, other = (self._box_at(value) for value in self.inner)
+        one, other = (self._parsed(value) for value in self.inner)
         moved = [i for i, (a, b) in enumerate(zip(one.low, other.low, strict=True)) if a != b]
         if len(moved) != 1:
             raise InvalidDistribution(
@@ -106,14 +110,26 @@ class OneParameter:
         ends, away = [], NUDGE * (self.high - self.low)
         for end, nudged in ((self.low, self.low + away), (self.high, self.high - away)):
             try:
-                self._box_at(end)
+                self._parsed(end)
             except InvalidDistribution:
-                self._box_at(nudged)  # beyond the family's range altogether: its own message
+                self._parsed(nudged)  # beyond the family's range altogether: its own message
                 end = nudged
             ends.append(end)
         return ends[0], ends[1]
 
     def _box_at(self, value: float) -> Box:
+        """All members with this value of the parameter: as the text is read, but quicker."""
+        which, box, inverse = self._read_once
+        ends = [[*each[:which], 1 / value if inverse else value, *each[which + 1 :]] for each in (box.low, box.high)]
+        return Box(box.family, tuple(ends[0]), tuple(ends[1]))
+
+    @cached_property
+    def _read_once(self) -> tuple[int, Box, bool]:
+        """Which parameter is meant, the text as it is read at an end, and whether it means one over it."""
+        which, box = self._varied[0], self._parsed(self.inner[1])
+        return which, box, box.low[which] != self.inner[1]
+
+    def _parsed(self, value: float) -> Box:
         found = parse(self.text.replace("?", number_text(value)), "family")
         if isinstance(found, Box):
             return found

@@ -12,15 +12,14 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy import stats
-from scipy.signal import fftconvolve
+from scipy.fft import next_fast_len
 
 from privatest.vectors import Floats, Integers
 
-__all__ = ["Counted", "NoiseMasses", "NoisyCount", "upper_tail"]
+__all__ = ["REACH", "Counted", "NoiseMasses", "NoisyCount", "binomial", "upper_tail", "window_of"]
 
-DEVIATIONS = 10.0
-"""Counts more than so many standard deviations off are left out: they have a probability of 1e-20 or so."""
+REACH = 9.0
+"""A binomial is this many deviations (and as many records) from its mean with probability under 1e-18."""
 KEPT = 64
 """Laws that are kept for the next time."""
 
@@ -81,14 +80,49 @@ class NoisyCount:
         return self._known[rate]
 
     def _law(self, rate: float) -> Counted:
-        spread = DEVIATIONS * math.sqrt(self.n * rate * (1 - rate)) + 4 * DEVIATIONS
-        low, high = max(math.floor(self.n * rate - spread), 0), min(math.ceil(self.n * rate + spread), self.n)
-        plain = stats.binom.pmf(np.arange(low, high + 1), self.n, rate)
+        low, plain = binomial(self.n, rate)
         fine = self.noise.fine
-        spaced = np.zeros((high - low) * fine + 1)
+        spaced = np.zeros((len(plain) - 1) * fine + 1)
         spaced[::fine] = plain
-        masses = np.maximum(fftconvolve(spaced, self.noise.masses), 0.0)
+        masses = np.maximum(_convolved(spaced, self.noise.masses), 0.0)
         return Counted(low * fine + self.noise.first, masses / math.fsum(masses))
+
+
+def _convolved(one: Floats, other: Floats) -> Floats:
+    """The law of a sum, to rounding of the largest probability."""
+    length = len(one) + len(other) - 1
+    size = next_fast_len(length, real=True)
+    return np.fft.irfft(np.fft.rfft(one, size) * np.fft.rfft(other, size), size)[:length]
+
+
+def binomial(n: int, rate: float, reach: float = REACH) -> tuple[int, Floats]:
+    """First count and probabilities of a binomial, but for counts ``reach`` deviations (and reach^2) off.
+
+    Ratios of neighbouring probabilities are exact; multiplied up from the mean outwards and normalised they lose no
+    more than a few digits, however large n is.
+
+    >>> binomial(2, 0.5)[1].tolist()
+    [0.25, 0.5, 0.25]
+    """
+    if not 0.0 < rate < 1.0:
+        return (n if rate > 0 else 0), np.ones(1)
+    first, last = window_of(n, rate, reach)
+    k = np.arange(first, last, dtype=np.float64)
+    steps = np.log((n - k) / (k + 1)) + (math.log(rate) - math.log1p(-rate))
+    middle = min(max(round(n * rate), first), last) - first
+    up = np.concatenate([[0.0], np.cumsum(steps[middle:])])
+    down = np.cumsum(-steps[:middle][::-1])[::-1]
+    with np.errstate(under="ignore"):
+        law = np.exp(np.concatenate([down, up]))
+    return first, law / law.sum()
+
+
+def window_of(n: int, rate: float, reach: float) -> tuple[int, int]:
+    """The first and the last count of a binomial that matters."""
+    if not 0.0 < rate < 1.0:
+        return (n, n) if rate > 0 else (0, 0)
+    away = reach * math.sqrt(n * rate * (1 - rate)) + reach**2
+    return max(math.floor(n * rate - away), 0), min(math.ceil(n * rate + away), n)
 
 
 def upper_tail(one: Counted, other: Counted, weights: tuple[int, int], level: int) -> float:
