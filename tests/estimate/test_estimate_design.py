@@ -80,7 +80,7 @@ def test_a_wide_range_is_looked_at_in_two_steps(show: Any) -> None:
 
 
 def test_the_first_step_finds_the_right_bin_as_often_as_bounded() -> None:
-    design = pt.design_estimate("normal(mean=?, sd=1)", between=(-200, 200), epsilon=1, n=100)
+    design = pt.design_estimate("normal(mean=?, sd=1)", between=(-200, 200), epsilon=1, n=400)
     location = design.location
     assert location is not None
     rng, wrong, runs = RNG(8), 0, 300
@@ -88,11 +88,11 @@ def test_the_first_step_finds_the_right_bin_as_often_as_bounded() -> None:
     from privatest.privacy import seeded_source
 
     for _ in range(runs):
-        counts = open_source(rng.normal(37.0, 1, 100)).histogram(location.cells)
+        counts = open_source(rng.normal(37.0, 1, 400)).histogram(location.cells)
         start, place = location.chosen(counts, seeded_source(rng))
         low = float(location.begins(start, np.array([place]))[0])
         wrong += not low - 2 <= 37.0 <= low + location.length + 2
-    far = location.misses(design.asked, 37.0, 100, 0.0)  # with a second step that never misses
+    far = location.misses(design.asked, 37.0, 400, 0.0)  # with a second step that never misses
     assert wrong / runs <= far + 3 * (far * (1 - far) / runs) ** 0.5 + 1e-9
 
 
