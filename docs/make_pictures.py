@@ -66,6 +66,13 @@ def drawings() -> Iterator[tuple[str, Callable[[], Any]]]:
     yield "monitor", watch.plot
     assert watch.alarm is not None
     yield "alarm", watch.alarm.plot
+    share = pt.design_estimate("bernoulli(?)", epsilon=1, n=200)
+    yield "estimate", lambda: pictures.estimate(share, patience=60.0)
+    yield "estimate_released", share.run(rng.random(200) < 0.3, rng=rng).plot
+    arms = pt.design_groups(n=(200, 300), epsilon=1)
+    yield "groups", lambda: pictures.groups(arms, patience=60.0)
+    compared = arms.run(rng.random(200) < 0.3, rng.random(300) < 0.42, rng=rng)
+    yield "groups_released", lambda: pictures.groups(arms, release=compared, patience=60.0)
 
 
 def main() -> None:

@@ -13,7 +13,8 @@ from privatest.cli.reference import reference
 from privatest.questions import KEYS
 from tests.cli.conftest import Run
 
-EXAMPLES = [shlex.split(block.replace("\\\n", " ")) for block in re.findall(r"```sh\n(.*?)```", reference(), re.DOTALL)]
+BLOCKS = [block.replace("\\\n", " ").splitlines() for block in re.findall(r"```sh\n(.*?)```", reference(), re.DOTALL)]
+EXAMPLES = [shlex.split(line) for block in BLOCKS for line in block]
 MADE_BY_HAND = {"studio"}  # it serves until interrupted; the studio's own tests start it
 
 
@@ -23,7 +24,7 @@ def test_the_page_is_up_to_date(root: Path) -> None:
 
 
 def test_every_command_has_an_example_and_json() -> None:
-    assert len(EXAMPLES) == len(COMMANDS)
+    assert len(BLOCKS) == len(COMMANDS)
     for place, name, _ in COMMANDS:
         group = command() if place is None else command().commands[place]
         options = {option for parameter in group.commands[name].params for option in parameter.opts}
@@ -38,7 +39,7 @@ def test_options_are_the_words_of_problem_files() -> None:
         for parameter in (command() if place is None else command().commands[place]).commands[name].params
         for option in parameter.opts
     }
-    assert {f"--{key.replace('_', '-')}" for key in KEYS if key != "data"} <= known
+    assert {f"--{key.replace('_', '-')}" for key in KEYS if key not in ("data", "treatment")} <= known
 
 
 @pytest.mark.parametrize("words", EXAMPLES, ids=lambda words: " ".join(words[:3]))
@@ -46,6 +47,7 @@ def test_the_example_runs(words: list[str], run: Run, tmp_path: Path, monkeypatc
     monkeypatch.chdir(tmp_path)
     Path("claims.csv").write_text("value\n" + "\n".join(str(i % 7 / 3 - 1) for i in range(700)) + "\n")
     Path("survey.csv").write_text("answer\n" + "yes\nno\n" * 400)
+    Path("visits.csv").write_text("arm,bought\n" + "old,0\nnew,1\nold,1\nnew,1\n" * 20)
     if words[1:3] in (["ledger", "show"], ["ledger", "verify"]):
         run("ledger", "grant", "--ledger", "ledger.db", "--dataset", "claims", "--epsilon", "1")
     if words[0] == "tail":

@@ -352,7 +352,7 @@ def groups(given: Given) -> None:
     \b
     Example:
       privatest groups visits.csv --group arm --column bought --epsilon 1
-      privatest groups --rate 0.1 --lift 0.02 --epsilon 1
+      privatest groups --rate 0.1 --lift 0.1 --epsilon 1 --n 200,200
     """
     import privatest as pt  # here, for a quick start
 

@@ -16,7 +16,6 @@ import numpy as np
 
 from privatest import _validate
 from privatest.decision.design import HIDDEN, Decision, Design, Fits, Release
-from privatest.decision.inversion import Inversion
 from privatest.decision.odd import OddShare
 from privatest.decision.shifted import centred, noise_class, unmoved
 from privatest.documents import fraction_from_json, number_from_json, texts_from_json, wholes_from_json
@@ -423,6 +422,8 @@ class PrivateTest(Design[Release]):
             )
         if not isinstance(release, Release) or release.statistic is None or release.n != self.n:
             raise InvalidInput(f"release={shown(release)} must be a release of this test, with its statistic.")
+        from privatest.decision.inversion import Inversion  # start-up: scipy
+
         laws = as_distribution(self.null, "null"), as_distribution(self.alternative, "alternative")
         level = float(_validate.probability(confidence=confidence))
         inversion = Inversion(between_members(*laws, between), self.score, self.noise, self.n)
