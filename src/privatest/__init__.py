@@ -10,9 +10,7 @@ Names are loaded when first used, so that importing the package is quick.
 
 from __future__ import annotations
 
-import sys
 from importlib import import_module
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -35,15 +33,15 @@ if TYPE_CHECKING:
     from privatest.engines import open_once as open_once
     from privatest.engines import read_as as read_as
     from privatest.engines import read_lines as read_lines
-    from privatest.estimate import EstimateDesign as EstimateDesign
-    from privatest.estimate import EstimateRelease as EstimateRelease
-    from privatest.estimate import GroupsDesign as GroupsDesign
-    from privatest.estimate import GroupsRelease as GroupsRelease
-    from privatest.estimate import compare_groups as compare_groups
-    from privatest.estimate import compare_noised as compare_noised
-    from privatest.estimate import design_estimate as design_estimate
-    from privatest.estimate import design_groups as design_groups
-    from privatest.estimate import estimate as estimate
+    from privatest.estimates import EstimateDesign as EstimateDesign
+    from privatest.estimates import EstimateRelease as EstimateRelease
+    from privatest.estimates import GroupsDesign as GroupsDesign
+    from privatest.estimates import GroupsRelease as GroupsRelease
+    from privatest.estimates import compare_groups as compare_groups
+    from privatest.estimates import compare_noised as compare_noised
+    from privatest.estimates import design_estimate as design_estimate
+    from privatest.estimates import design_groups as design_groups
+    from privatest.estimates import estimate as estimate
     from privatest.fit import FitRelease as FitRelease
     from privatest.fit import FitTest as FitTest
     from privatest.fit import design_fit as design_fit
@@ -82,15 +80,15 @@ _HOMES = {
     "ChangePoint": "changepoint",
     "Comparison": "power",
     "Decomposition": "theory",
-    "EstimateDesign": "estimate",
-    "EstimateRelease": "estimate",
-    "GroupsDesign": "estimate",
-    "GroupsRelease": "estimate",
-    "compare_groups": "estimate",
-    "compare_noised": "estimate",
-    "design_estimate": "estimate",
-    "design_groups": "estimate",
-    "estimate": "estimate",
+    "EstimateDesign": "estimates",
+    "EstimateRelease": "estimates",
+    "GroupsDesign": "estimates",
+    "GroupsRelease": "estimates",
+    "compare_groups": "estimates",
+    "compare_noised": "estimates",
+    "design_estimate": "estimates",
+    "design_groups": "estimates",
+    "estimate": "estimates",
     "FitRelease": "fit",
     "FitTest": "fit",
     "HistogramTest": "bounds",
@@ -151,15 +149,3 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *__all__})
-
-
-class _Face(ModuleType):
-    """The package. A function keeps its name where a folder has the same, whoever imports the folder: ``estimate``."""
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        if name in _HOMES and isinstance(value, ModuleType):
-            value = getattr(value, name)
-        super().__setattr__(name, value)
-
-
-sys.modules[__name__].__class__ = _Face

@@ -18,9 +18,9 @@ import pytest
 
 from privatest.engines import open_source
 from privatest.errors import InvalidInput
-from privatest.estimate.estimate_design import EstimateDesign
-from privatest.estimate.groups import GroupsDesign, _success_score, design_groups
-from privatest.estimate.location import STARTS, Location
+from privatest.estimates.estimate_design import EstimateDesign
+from privatest.estimates.groups import GroupsDesign, _success_score, design_groups
+from privatest.estimates.location import STARTS, Location
 from privatest.hypotheses.one_parameter import OneParameter
 from privatest.privacy import Tulap
 from privatest.privacy.noise import Neighbourhood
@@ -163,7 +163,7 @@ def chosen(location: Location, data: Records, monkeypatch: pytest.MonkeyPatch) -
             while high - low > 1:
                 middle = (low + high) // 2
                 noise = np.array([2 * first, 2 * middle])
-                monkeypatch.setattr("privatest.estimate.location.draw_many", lambda *_, noise=noise: noise)
+                monkeypatch.setattr("privatest.estimates.location.draw_many", lambda *_, noise=noise: noise)
                 place = location.chosen(counts, Start(start))[1]  # type: ignore[arg-type]
                 low, high = (low, middle) if place == 1 else (middle, high)
             won += mass * np.array([location.noise.cdf(high - 1), location.noise.sf(high - 1)])

@@ -11,7 +11,7 @@ import pytest
 
 import privatest as pt
 from privatest.decision.inversion import Inversion, _last
-from privatest.estimate.estimate_design import EstimateDesign
+from privatest.estimates.estimate_design import EstimateDesign
 
 HALF = Fraction(1, 2)
 
@@ -29,7 +29,7 @@ def lattice(found: Inversion, value: float, share: float = 1e-9) -> list[Fractio
 
 def coarse(family: str, n: int, epsilon: float, units: int, **words: Any) -> EstimateDesign:
     """An estimate on a lattice of few steps, so that every noisy total can be gone through."""
-    from privatest.estimate.groups import _success_score
+    from privatest.estimates.groups import _success_score
     from privatest.privacy import Tulap
 
     made = pt.design_estimate(family, epsilon=epsilon, n=n, **words)

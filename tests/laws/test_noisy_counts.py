@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from privatest.estimate.groups import _masses, _masses_of
+from privatest.estimates.groups import _masses, _masses_of
 from privatest.laws import NoisyTotal
 from privatest.laws.noisy_counts import NoisyCount, upper_tail
 from privatest.privacy import Tulap

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy.fft import next_fast_len
 
 from privatest.vectors import Floats, Integers
 
@@ -91,7 +90,7 @@ class NoisyCount:
 def _convolved(one: Floats, other: Floats) -> Floats:
     """The law of a sum, to rounding of the largest probability."""
     length = len(one) + len(other) - 1
-    size = next_fast_len(length, real=True)
+    size = 1 << (length - 1).bit_length()
     return np.fft.irfft(np.fft.rfft(one, size) * np.fft.rfft(other, size), size)[:length]
 
 

@@ -38,7 +38,7 @@ from privatest.vectors import Floats
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from privatest.estimate import EstimateDesign, EstimateRelease, GroupsDesign, GroupsRelease
+    from privatest.estimates import EstimateDesign, EstimateRelease, GroupsDesign, GroupsRelease
 
 __all__ = ["estimate", "groups"]
 

@@ -26,7 +26,7 @@ from privatest.bounds import HistogramTest, Optimum
 from privatest.changepoint import ChangePlan, ChangePoint
 from privatest.decision import PrivateTest, Release
 from privatest.errors import InvalidInput, MissingExtra, PrivatestError, shown
-from privatest.estimate import EstimateDesign, EstimateRelease, GroupsDesign, GroupsRelease
+from privatest.estimates import EstimateDesign, EstimateRelease, GroupsDesign, GroupsRelease
 from privatest.fit import FitRelease, FitTest
 from privatest.hypotheses.convert import as_hypothesis
 from privatest.pictures import png

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from privatest.estimate.groups import _masses
-from privatest.estimate.two_counts import TwoCounts
+from privatest.estimates.groups import _masses
+from privatest.estimates.two_counts import TwoCounts
 from privatest.laws.noisy_counts import NoisyCount
 from privatest.privacy import Tulap
 

@@ -18,8 +18,8 @@ from privatest.decision.design import HIDDEN, Design, Outcome
 from privatest.decision.inversion import Inversion
 from privatest.documents import fraction_from_json, number_from_json, texts_from_json, wholes_from_json
 from privatest.errors import InvalidInput, shown
-from privatest.estimate.location import MOST_BINS, STARTS, Location
-from privatest.estimate.tuned_score import WORKING, tuned_ratio, tuned_score
+from privatest.estimates.location import MOST_BINS, STARTS, Location
+from privatest.estimates.tuned_score import WORKING, tuned_ratio, tuned_score
 from privatest.hypotheses.one_parameter import OneParameter
 from privatest.markup import Fact
 from privatest.privacy import Noise, Source, Tulap, noise_from_dict
@@ -622,8 +622,15 @@ def estimate(
 
     records = None
     if n is None:
+        if neighbours != "replace":
+            raise InvalidInput(
+                f"n is missing: with neighbours={neighbours!r} the number of records is not public, and an estimate "
+                "made for it would tell it. Say how many you expect: n=..."
+            )
         records = engines.open_for(engines.Need(rows=max_rows_per_unit), data, column=column, unit=unit)
         n = records.count()
+        if n == 0:
+            raise InvalidInput("The data have no records. Pass at least one.")
     made = design_estimate(
         family,
         between=between,

@@ -17,8 +17,8 @@ from privatest import _validate
 from privatest.decision.design import Design, Outcome
 from privatest.documents import fraction_from_json, number_from_json, texts_from_json, wholes_from_json
 from privatest.errors import InvalidDocument, InvalidInput, shown
-from privatest.estimate.tuned_score import share_score
-from privatest.estimate.two_counts import ALTERNATIVES, TwoCounts
+from privatest.estimates.tuned_score import share_score
+from privatest.estimates.two_counts import ALTERNATIVES, TwoCounts
 from privatest.hypotheses.families import number_text
 from privatest.hypotheses.one_parameter import OneParameter
 from privatest.laws.noisy_counts import NoiseMasses, NoisyCount
@@ -276,7 +276,7 @@ class GroupsDesign(Design[GroupsRelease]):
             control_name: which of these is the control group; left out: the first in the order of their names.
             column, unit, ledger, dataset, request, rng: as there. Nobody may be in both groups.
         """
-        data = control if group is not None and treatment is None else (control, treatment)
+        data = _sources(control, treatment, group)
         where = {"group": group, "control": control_name, "column": column, "unit": unit}
         return self.run_opened(None, data, where, ledger=ledger, dataset=dataset, request=request, rng=rng)
 
@@ -365,6 +365,15 @@ class GroupsDesign(Design[GroupsRelease]):
 
     def __repr__(self) -> str:
         return f"GroupsDesign({self.outcome_text!r}, n={self.n}, epsilon={self.epsilon:g}, alpha={self.alpha:g})"
+
+
+def _sources(control: Any, treatment: Any, group: str | None) -> Any:
+    """One table, or two sources, each opened once: so a ledger knows both by their names."""
+    from privatest.engines import open_once  # planning needs no engine
+
+    if group is not None and treatment is None:
+        return control
+    return tuple(one if one is None else open_once(one) for one in (control, treatment))
 
 
 def _rate(value: float, name: str) -> float:
@@ -539,7 +548,7 @@ def compare_groups(
     from privatest.engines import Need  # planning needs no engine
     from privatest.engines.arms import open_arms  # likewise
 
-    data = control if group is not None and treatment is None else (control, treatment)
+    data = _sources(control, treatment, group)
     where: Mapping[str, Any] = {"group": group, "control": control_name, "column": column, "unit": unit}
     rows = _validate.positive_integer(max_rows_per_unit=max_rows_per_unit)
     records = open_arms(Need(rows=rows), data, **where)

@@ -1,7 +1,7 @@
 """How large is it: estimates with exact intervals, and two groups compared."""
 
-from privatest.estimate.estimate_design import EstimateDesign, EstimateRelease, design_estimate, estimate
-from privatest.estimate.groups import GroupsDesign, GroupsRelease, compare_groups, compare_noised, design_groups
+from privatest.estimates.estimate_design import EstimateDesign, EstimateRelease, design_estimate, estimate
+from privatest.estimates.groups import GroupsDesign, GroupsRelease, compare_groups, compare_noised, design_groups
 
 __all__ = [
     "EstimateDesign",

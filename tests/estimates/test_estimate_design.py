@@ -110,6 +110,13 @@ def test_a_number_of_records_that_is_hidden(family: str) -> None:
         assert low - 0.1 < truth < high + 0.1
 
 
+def test_a_hidden_number_is_not_looked_up() -> None:
+    with pytest.raises(InvalidInput, match="n is missing"):
+        pt.estimate([0, 1] * 30, "bernoulli(?)", epsilon=1, neighbours="add-remove")
+    with pytest.raises(InvalidInput, match="no records"):
+        pt.estimate([], "bernoulli(?)", epsilon=1)
+
+
 def test_people_with_several_rows() -> None:
     frame = pd.DataFrame({"who": np.arange(600) // 3, "x": RNG(1).binomial(1, 0.3, 600)})
     design = pt.design_estimate("bernoulli(?)", epsilon=1, n=400, max_rows_per_unit=2)
