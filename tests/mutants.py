@@ -635,11 +635,11 @@ class Equivalents:
         return any((file, *mutant.key) in self._entries for file in ("", Path(mutant.path).name))
 
     def gone(self, mutants: list[Mutant]) -> list[str]:
-        """Entries that no mutant of these answers to: lines that were changed since."""
+        """Entries for these mutants' files, or for any file, that none answers to: lines that were changed since."""
+        looked_at = {"", *(Path(mutant.path).name for mutant in mutants)}
         made = {(file, *mutant.key) for mutant in mutants for file in ("", Path(mutant.path).name)}
-        return [
-            f"{file} {before} -> {after}" for file, before, after in self._entries if (file, before, after) not in made
-        ]
+        gone = [entry for entry in self._entries if entry[0] in looked_at and entry not in made]
+        return [f"{file} {before} -> {after}" for file, before, after in gone]
 
 
 def run_named() -> int:

@@ -356,3 +356,18 @@ def test_where_both_kinds_of_cells_do_the_fewer_are_taken(monkeypatch: pytest.Mo
     low, high = realised_clamp(pair, -1, 1)
     monkeypatch.setattr(clamped, "_finest", lambda *words: 13 if words[1] == 2.0 else _finest(*words))
     assert partition(pair, low, high, (high - low) / 64, 1.0)[0] == DyadicCells(4, -2481, 4967)
+
+
+@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize(("ratio", "decides"), [(63.5, False), (64.0, False), (64.5, True)])
+def test_a_ratio_of_64_is_the_last_that_does_not_decide_alone(ratio: float, decides: bool, turned: bool) -> None:
+    laws = [[0.5, 0.25, 0.25, 0.0], [math.exp(-ratio) / 2, 0.5, 0.25, 0.25]]
+    pair = make_pair(*laws[::-1] if turned else laws)
+    sign = -1 if turned else 1
+    assert pair.ratios[0] == sign * ratio
+    score = whole_score(pair, 3)
+    large, small, even, infinite, _ = (sign * (score.origin + score.step * int(s)) for s in score.table)
+    assert float(small) == pytest.approx(-math.log(2), abs=0.1)
+    assert float(even) == pytest.approx(0, abs=0.1)
+    assert infinite < -1000
+    assert large > 1000 if decides else float(large) == pytest.approx(ratio, rel=1e-12)
