@@ -309,3 +309,87 @@ def test_no_bar_of_a_picture_has_a_negative_mass(monkeypatch: pytest.MonkeyPatch
     for masses in design("normal(0, 1)", "normal(1, 1)", epsilon=1, n=10).masses([0, 1, 2, 3]):
         np.testing.assert_allclose(masses, [0.3, 0.0, 0.4], atol=1e-8)
         assert masses.min() == 0
+
+
+def of_three(laws: dict[str, Any], n: int = 12, **changes: Any) -> PrivateTest:
+    """Labels "a", "b" and "c" that score 0, 1 and 2."""
+    score = Score(
+        LabelCells(("a", "b", "c")), np.array([0, 1, 2, 1]), Fraction(-1), Fraction(1), np.array([0, 1, 2]), **laws
+    )  # fmt: skip
+    settings = {"noise": Tulap(Fraction(2), 3), "cutoff": Fraction(13), "epsilon": 2.0, "n": n}
+    return PrivateTest("tight", score, **settings | changes)  # type: ignore[arg-type]
+
+
+HIGH, HIGHER, LOW, LOWER, MIDDLE = (
+    np.array(law) for law in ([0.1, 0.2, 0.7], [0.05, 0.1, 0.85], [0.7, 0.2, 0.1], [0.85, 0.1, 0.05], [0.2, 0.6, 0.2])
+)  # fmt: skip
+SIMPLE = {"null_law": HIGH, "alternative_law": LOW}
+OF_SETS = SIMPLE | {
+    "other_null_laws": (np.array([0.0, 0.5, 0.5]),), "other_alternative_laws": (np.array([0.5, 0.5, 0.0]),),
+    "outer_null_laws": (HIGHER, np.array([0.0, 0.2, 0.8])),
+    "outer_alternative_laws": (LOWER, np.array([0.8, 0.2, 0.0])),
+}  # fmt: skip
+TWO_SIDED = {"null_law": MIDDLE, "alternative_law": LOW, "upper_laws": (HIGH, np.array([0.0, 0.4, 0.6]))}
+KINDS_OF_TESTS = {
+    "simple": of_three(SIMPLE),
+    "sets": of_three(OF_SETS),
+    "two-sided": of_three(TWO_SIDED, 60, cutoff=Fraction(40), upper=Fraction(80)),
+    "two-sided sets": of_three(
+        TWO_SIDED | {"outer_null_laws": (np.array([0.15, 0.6, 0.25]),)}, 60, cutoff=Fraction(40), upper=Fraction(80)
+    ),
+    "shifted": of_three(SIMPLE, scale=2, shift=3, cutoff=Fraction(-10), noise=Tulap(Fraction(2), 8)),
+}  # fmt: skip
+
+
+def tails(test: PrivateTest, laws: Any, at: Fraction) -> tuple[float, float]:
+    """The largest probability of a noisy total up to ``at``, and of one from ``at`` on, by convolution."""
+    lows, highs = [], []
+    for law in laws:
+        total = np.array([1.0])
+        for _ in range(test.n):
+            total = np.convolve(total, law)
+        values = test.scale * np.arange(len(total)) - test.shift * test.n
+        lows.append(float(total @ test.noise.cdf(float(at) - values)))
+        highs.append(float(total @ test.noise.sf(float(at) - values - 0.25)))
+    return max(lows), max(highs)
+
+
+@pytest.mark.parametrize("kind", KINDS_OF_TESTS)
+def test_p_values_and_errors_by_convolution(kind: str) -> None:
+    test = KINDS_OF_TESTS[kind]
+    score = test.score
+    nulls, alternatives = (
+        [score.null_law, *score.other_null_laws],
+        [score.alternative_law, *score.other_alternative_laws],
+    )
+    outer_nulls, outer = score.outer_null_laws or nulls, score.outer_alternative_laws or alternatives
+    seen = set()
+    for whole in range(-80, 100, 2):
+        at = whole + test.noise.offset
+        release = test.release(at)
+        low, high = tails(test, nulls, at)[0], tails(test, outer_nulls, at)[1]
+        above, below = tails(test, alternatives, at)[1], tails(test, outer, at)[0]
+        if test.upper is None:
+            expected = low, above
+            fits = 2 * min(low, high) >= 0.001, 2 * min(above, below) >= 0.001
+        else:
+            expected = min(2 * min(low, high), 1), max(above, tails(test, score.upper_laws, at)[0])
+            fits = expected[0] >= 0.001, min(2 * expected[1], 1) >= 0.001
+        assert (release.pvalue, release.pvalue_alternative) == pytest.approx(expected, rel=1e-9, abs=1e-13)
+        words = {(True, True): "both", (True, False): "null", (False, True): "alternative", (False, False): "neither"}
+        assert release.fits == words[fits]
+        seen.add(release.fits)
+        inside = at > test.cutoff and (test.upper is None or at <= test.upper)
+        assert release.decision == ("null" if inside else "alternative")
+    assert seen == {"both", "null", "alternative", "neither"} - ({"neither"} if test.upper else set())
+    step = Fraction(1, 2) if test.noise.offset else Fraction(1)
+    alpha, beta = tails(test, nulls, test.cutoff)[0], tails(test, alternatives, test.cutoff + step)[1]
+    if test.upper is not None:
+        alpha += tails(test, outer_nulls, test.upper + step)[1]
+        beta = max(beta, tails(test, score.upper_laws, test.upper)[0])
+    assert (test.alpha, test.beta) == pytest.approx((alpha, beta), rel=1e-9)
+    assert test.advantage == pytest.approx(1 - alpha - beta, rel=1e-9)
+    law = {"a": 0.3, "b": 0.3, "c": 0.2, "d": 0.2}
+    power = tails(test, [[0.3, 0.5, 0.2]], test.cutoff)[0]
+    power += tails(test, [[0.3, 0.5, 0.2]], test.upper + step)[1] if test.upper is not None else 0
+    assert test.power(law) == pytest.approx(power, rel=1e-9)
