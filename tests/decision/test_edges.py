@@ -14,8 +14,8 @@ import pyarrow as pa
 import pytest
 
 from privatest import design, design_change
-from privatest.decision import PrivateTest, Release
-from privatest.decision.private_test import unclamped
+from privatest.decision import PrivateTest, Release, private_test
+from privatest.decision.private_test import kind_score, unclamped
 from privatest.decision.shifted import centred
 from privatest.errors import InvalidData, InvalidDocument, InvalidInput, RequestConflict
 from privatest.hypotheses import make_pair
@@ -138,6 +138,11 @@ def test_documents_at_the_edges(key: str, value: Any, passes: bool) -> None:
         rule = "must be positive|must be a whole number|must be texts"
         with pytest.raises(InvalidDocument, match=rule):
             PrivateTest.from_dict(document)
+
+
+def test_a_document_without_records_is_refused_by_the_number() -> None:
+    with pytest.raises(InvalidDocument, match=r"^n=0 must be a whole number of at least 1"):
+        PrivateTest.from_dict(json.loads(made().to_json()) | {"n": 0})
 
 
 def test_a_test_that_json_cannot_hold_is_not_written() -> None:
@@ -393,3 +398,70 @@ def test_p_values_and_errors_by_convolution(kind: str) -> None:
     power = tails(test, [[0.3, 0.5, 0.2]], test.cutoff)[0]
     power += tails(test, [[0.3, 0.5, 0.2]], test.upper + step)[1] if test.upper is not None else 0
     assert test.power(law) == pytest.approx(power, rel=1e-9)
+
+
+@pytest.mark.parametrize("kind", KINDS_OF_TESTS)
+def test_what_does_not_fit_has_less_than_a_thousandth_in_two_tails(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the bound exactly twice a tail, and one step of a double above: any bound would do."""
+    test = KINDS_OF_TESTS[kind]
+    for whole in (-30, 5, 9, 12, 18, 23, 38, 60, 82, 96):
+        at = whole + test.noise.offset
+        plain = test.release(at)
+        assert plain.pvalue is not None
+        assert plain.pvalue_alternative is not None
+        small = plain.pvalue if test.upper is not None else 2 * plain.pvalue
+        for bound, others in ((small, ("null", "both")), (2 * plain.pvalue_alternative, ("alternative", "both"))):
+            if not 0 < bound < 0.5:
+                continue
+            monkeypatch.setattr(private_test, "EXTREME", bound)
+            assert test.release(at).fits in others
+            monkeypatch.setattr(private_test, "EXTREME", math.nextafter(bound, 1))
+            assert test.release(at).fits not in others
+
+
+def test_the_other_tails_are_asked_for_the_same_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    for kind in ("simple", "sets", "shifted"):
+        test = KINDS_OF_TESTS[kind]
+        for whole in (-24, 0, 3, 20, 22, 24):
+            at = whole + test.noise.offset
+            high = 2 * max(total.sf(at - Fraction(1, 2)) for total in test._highest)
+            low = 2 * max(total.cdf(at) for total in test._outer_alternatives)
+            for bound, others in ((high, ("null", "both")), (low, ("alternative", "both"))):
+                if bound > 0.5:
+                    continue
+                monkeypatch.setattr(private_test, "EXTREME", bound)
+                first = test.release(at).fits in others
+                monkeypatch.setattr(private_test, "EXTREME", math.nextafter(bound, 1))
+                second = test.release(at).fits in others
+                assert (first, second) == (True, False)
+
+
+@pytest.mark.parametrize(("values", "coarse"), [(2, False), (3, True), (16, True), (17, False)])
+def test_few_values_have_a_coarse_lattice_in_the_tight_test(values: int, coarse: bool) -> None:
+    law = np.arange(1, values + 1) / sum(range(1, values + 1))
+    pair = make_pair(law, law[::-1])
+    for kind in ("tight", "scllr", "ncllr"):
+        score = kind_score(pair, kind, (-1, 1))
+        assert (score.width == 64) == (coarse and kind == "tight")
+        assert score.width >= 64
+    assert kind_score(make_pair("normal(0, 1)", "normal(1, 1)"), "tight", (-1, 1)).width > 64
+
+
+def test_the_second_threshold_lies_above_the_first() -> None:
+    with pytest.raises(InvalidInput, match=r"^upper=40 must be greater than cutoff=40"):
+        of_three(TWO_SIDED, 60, cutoff=Fraction(40), upper=Fraction(40))
+    assert of_three(TWO_SIDED, 60, cutoff=Fraction(40), upper=Fraction(41)).two_sided
+    for laws, ends in ((TWO_SIDED, {}), (SIMPLE, {"upper": Fraction(50)})):
+        with pytest.raises(InvalidInput, match="go together"):
+            of_three(laws, 60, cutoff=Fraction(40), **ends)
+
+
+def test_documents_say_whether_a_test_is_private() -> None:
+    assert made().to_dict()["epsilon"] == 1.0
+    assert "budget" not in made().to_dict()
+    open_test = unclamped(make_pair([0.2, 0.8], [0.8, 0.2]), 5, "llr")
+    assert open_test.to_dict()["epsilon"] == "inf"
+    assert PrivateTest.from_dict(open_test.to_dict()) == open_test
+    for test in KINDS_OF_TESTS.values():
+        assert PrivateTest.from_json(test.to_json()) == test
+        assert ("upper" in test.to_dict()) == test.two_sided
