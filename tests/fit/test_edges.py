@@ -275,9 +275,12 @@ def test_exact_sizes_are_looked_for_by_secants(
     assert found >= needed
 
 
-@pytest.mark.parametrize(("missed", "found"), [(0, 1000), (1, 1010), (2, 1020), (3, 1030)])
+@pytest.mark.parametrize(
+    ("first", "missed", "found"),
+    [(1000, 0, 1000), (1000, 1, 1010), (1000, 2, 1020), (1000, 3, 1030), (7, 1, 8), (7, 2, 9)],
+)
 def test_a_size_that_is_too_small_for_the_best_design_grows_by_one_percent(
-    missed: int, found: int, monkeypatch: pytest.MonkeyPatch
+    first: int, missed: int, found: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[int] = []
 
@@ -287,7 +290,7 @@ def test_a_size_that_is_too_small_for_the_best_design_grows_by_one_percent(
 
     monkeypatch.setattr(designed, "rough_sample_size", lambda *_: (5, ["choice"]))
     monkeypatch.setattr(
-        designed, "_exact_size", lambda _, beta, choice, n: 1000 if (beta, choice, n) == (0.1, ["choice"], 5) else 0
+        designed, "_exact_size", lambda _, beta, choice, n: first if (beta, choice, n) == (0.1, ["choice"], 5) else 0
     )
     monkeypatch.setattr(designed, "designed", look)
     assert designed.sample_size(PLAN, 0.1) == found
@@ -346,3 +349,18 @@ def test_beta_of_a_design_may_be_what_was_asked_for() -> None:
     assert made(reached).beta == reached
     with pytest.raises(Infeasible, match=r"^n=12 records give a type II error of .*: about [0-9]+ records are needed"):
         made(math.nextafter(reached, 0))
+
+
+def test_records_on_which_no_statistic_depends_are_too_few(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(designed, "ranked", lambda *_: [SimpleNamespace(candidate=lambda _: None)])
+    with pytest.raises(Infeasible, match=r"^n=2: no statistic of so few records depends on the data"):
+        designed.designed(PLAN, 2)
+
+
+def test_too_few_records_are_refused_also_where_nobody_knows_how_many_would_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: Any) -> Any:
+        raise Infeasible("too many")
+
+    monkeypatch.setattr(designed, "rough_sample_size", refuse)
+    with pytest.raises(Infeasible, match=r"^n=20 records give .*: more than 1000000000 records would be needed"):
+        design_fit({"heads": 0.5, "tails": 0.5}, distance=0.01, epsilon=1, n=20, beta=0.1)

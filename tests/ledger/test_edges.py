@@ -438,3 +438,21 @@ def test_only_a_transaction_that_may_append_locks_the_head(path: Path) -> None:
                 )
                 inside.head()
                 assert heard == [statement]
+
+
+def test_a_row_is_added_after_the_head_that_was_locked_or_not_at_all(path: Path) -> None:
+    amounts = {"epsilon": Fraction(1), "granted": Fraction(1), "spent": Fraction(0)}
+    with Ledger(path) as book:
+        book.grant("claims", epsilon=1)
+        before = book.fingerprint()
+
+        def add(ahead: int) -> None:
+            with book._store.write() as inside:
+                head = inside.head()
+                inside.append(head._replace(rows=head.rows + ahead), "grant", "visits", **amounts)
+
+        with pytest.raises(LedgerTampered, match="changed under a lock"):
+            add(1)
+        assert book.fingerprint() == before
+        add(0)
+        assert book.verify() == 2

@@ -371,3 +371,13 @@ def test_a_ratio_of_64_is_the_last_that_does_not_decide_alone(ratio: float, deci
     assert float(even) == pytest.approx(0, abs=0.1)
     assert infinite < -1000
     assert large > 1000 if decides else float(large) == pytest.approx(ratio, rel=1e-12)
+
+
+@pytest.mark.parametrize("cut", [0.0, 5.0, -1e9])
+def test_where_only_the_side_of_a_number_counts_there_are_two_cells(cut: float) -> None:
+    score = clamped_score(make_pair(f"share_above({cut}, 0.5)", f"share_above({cut}, 0.7)"), (-1, 1))
+    assert score.cells == BoundedCells(cut, 1.0, 0)
+    below, at, above = score.of_numbers([math.nextafter(cut, -math.inf), cut, math.nextafter(cut, math.inf)])
+    assert (below, at, above) == (score.high, score.low, score.low)
+    assert score.null_law.tolist() == [0.5, 0.5]
+    np.testing.assert_allclose(score.alternative_law, [0.7, 0.3])
