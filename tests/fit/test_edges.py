@@ -135,6 +135,7 @@ def test_so_many_alternatives_are_looked_at(
     many: int, looked_at: int, alpha: float, taken: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of three symbols: many are more than that."""
+    assert designed.MANY_SYMBOLS == 100  # the errors that designs state depend on it
     test, asked, laws = replace(TEST), list[float](), list[Any]()
     vars(test)["alpha"] = alpha
 

@@ -381,3 +381,36 @@ def test_where_only_the_side_of_a_number_counts_there_are_two_cells(cut: float) 
     assert (below, at, above) == (score.high, score.low, score.low)
     assert score.null_law.tolist() == [0.5, 0.5]
     np.testing.assert_allclose(score.alternative_law, [0.7, 0.3])
+
+
+DYADIC = {"kind": "dyadic", "exponent": 3, "first": 0, "size": 4, "support": [None, None]}
+BOUNDED = {"kind": "bounded", "centre": 0.0, "scale": 1.0, "exponent": 3, "support": [None, None]}
+
+
+@pytest.mark.parametrize(
+    ("document", "key", "least", "most"),
+    [
+        (DYADIC, "exponent", -1022, 1023),
+        (DYADIC, "first", -(2**53), 2**53),
+        (DYADIC, "size", 1, 2**24),
+        (BOUNDED, "exponent", 0, 22),
+    ],
+)
+def test_documents_of_cells_up_to_the_ends_and_one_step_beyond(
+    document: dict[str, Any], key: str, least: int, most: int
+) -> None:
+    for value in (least, most):
+        assert cells_from_dict({**document, key: value}).to_dict()[key] == value
+    for value in (least - 1, most + 1):
+        with pytest.raises(InvalidDocument):
+            cells_from_dict({**document, key: value})
+
+
+def test_a_scale_of_cells_is_positive_and_a_support_has_an_inside() -> None:
+    assert cells_from_dict({**BOUNDED, "scale": 5e-324}) == BoundedCells(0.0, 5e-324, 3)
+    with pytest.raises(InvalidDocument, match=r"^The scale 0\.0 of the cells must be greater than 0"):
+        cells_from_dict({**BOUNDED, "scale": 0.0})
+    assert cells_from_dict({**DYADIC, "support": [1.0, math.nextafter(1, 2)]}).to_dict()["support"][0] == 1.0
+    for support in ([1.0, 1.0], [2.0, 1.0]):
+        with pytest.raises(InvalidDocument, match="support of the cells is empty"):
+            cells_from_dict({**DYADIC, "support": support})
