@@ -365,3 +365,19 @@ def test_too_few_records_are_refused_also_where_nobody_knows_how_many_would_do(m
     monkeypatch.setattr(designed, "rough_sample_size", refuse)
     with pytest.raises(Infeasible, match=r"^n=20 records give .*: more than 1000000000 records would be needed"):
         design_fit({"heads": 0.5, "tails": 0.5}, distance=0.01, epsilon=1, n=20, beta=0.1)
+
+
+@pytest.mark.parametrize(("alpha", "level"), [(0.1, 0.1 - 1e-8), (3e-8, 2e-8), (1.5e-8, 0.75e-8)])
+def test_the_error_of_the_law_is_taken_off_the_level(
+    alpha: float, level: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[float] = []
+
+    def cutoff(_: Any, level: float, __: Any) -> Fraction:
+        asked.append(level)
+        return Fraction(3)
+
+    monkeypatch.setattr(designed.ExcessLaw, "cutoff", cutoff)
+    coin = designed.Plan(read_domain({"heads": 0.5, "tails": 0.5}, 0.3), 0.3, Fraction(1), alpha, "auto")
+    assert designed.designed(coin, 12).cutoff == 3
+    assert asked[-1] == pytest.approx(level, rel=1e-12)  # those before are of recipes that are compared

@@ -456,3 +456,27 @@ def test_a_row_is_added_after_the_head_that_was_locked_or_not_at_all(path: Path)
         assert book.fingerprint() == before
         add(0)
         assert book.verify() == 2
+
+
+def test_nothing_is_written_to_an_older_copy_than_the_one_this_ledger_wrote(path: Path) -> None:
+    """A restored copy has forgotten charges: what they were for would be paid for twice, or not at all."""
+    with Ledger(path) as book:
+        book.grant("claims", epsilon=1)
+        older = path.read_bytes()
+        book.perform(**GOOD, compute=dict)
+        newest = path.read_bytes()
+        path.write_bytes(older)
+        for write in (
+            lambda: book.grant("claims", epsilon=2),
+            lambda: book.perform(**GOOD | {"request": "another"}, compute=dict),
+        ):
+            with pytest.raises(LedgerTampered):
+                write()
+            assert path.read_bytes() == older
+        path.write_bytes(newest)
+        book.perform(**GOOD | {"request": "another"}, compute=dict)
+        assert book.verify() == 5
+    with Ledger(path) as other:  # one that has written nothing yet knows of nothing newer
+        path.write_bytes(older)
+        other.grant("claims", epsilon=2)
+        assert other.verify() == 2

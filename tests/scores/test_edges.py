@@ -12,7 +12,7 @@ import pytest
 from scipy import stats
 
 from privatest.documents import MOST_ENTRIES, document_from_json, integers_from_json, numbers_from_json
-from privatest.errors import InvalidDocument
+from privatest.errors import InvalidDocument, InvalidInput
 from privatest.hypotheses import make_pair
 from privatest.hypotheses.continuous_pair import ContinuousPair
 from privatest.scores import BoundedCells, Cells, DyadicCells, IntegerCells, LabelCells, clamped, clamped_score
@@ -241,6 +241,11 @@ def test_a_lattice_has_32_steps_a_deviation_and_from_512_to_65536_steps(
 
 
 def test_the_largest_total_is_that_of_64_bits() -> None:
+    score = clamped_score(make_pair([0.2, 0.8], [0.8, 0.2]), (-1, 1), 1)
+    assert (score.low, score.high) == (0, 1)
+    score.check_total(2**63 - 1)
+    with pytest.raises(InvalidInput, match=f"n of at most {2**63 - 1}"):
+        score.check_total(2**63)
     assert LARGEST_TOTAL == 2**63 - 1
     assert MOST_ENTRIES == 2**24  # of a list in a document: what older documents hold
 
