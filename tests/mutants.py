@@ -484,22 +484,37 @@ def _test_files(test: str) -> list[Path]:
 
 
 def reaching(mutant: Mutant, reached: dict[str, Any], seconds: float) -> list[str]:
-    """The tests that reach the mutant's statement, the quickest first; of a line run at import, all of the file's."""
+    """The tests that reach the mutant's statement, the quickest first.
+
+    Of a line run at import all of the file's, those first that stand under its name, or together with edges and gates.
+    """
     lines = reached["lines"].get(mutant.path, {})
+    own: tuple[str, ...] = ()
     first, last = _statement(mutant)
     tests = {test for line in range(first, last + 1) for test in lines.get(line, ())}
     if not tests:
         if any(line in lines for line in range(first, last + 1)):
             tests = {test for some in lines.values() for test in some}
+            own = _named_after(Path(mutant.path))
         else:
             return []
     chosen, total = [], 0.0
-    for test in sorted(tests, key=lambda test: (test.startswith("src/"), reached["seconds"].get(test, 0.0))):
+
+    def rank(test: str) -> tuple[bool, bool, float]:
+        return test.startswith("src/"), not test.startswith(own), reached["seconds"].get(test, 0.0)
+
+    for test in sorted(tests, key=rank):
         total += reached["seconds"].get(test, 0.0)
         if chosen and total > seconds:
             break
         chosen.append(test)
     return chosen
+
+
+def _named_after(path: Path) -> tuple[str, ...]:
+    """Files of tests to look into first: for ``keys.py`` ``test_keys.py``, and the edges and gates of its folder."""
+    folder = "/".join(["tests", *path.relative_to(PACKAGE).parts[:-1]])
+    return tuple(f"{folder}/test_{name}.py" for name in (path.stem, "edges", "gates"))
 
 
 def _statement(mutant: Mutant) -> tuple[int, int]:
