@@ -491,13 +491,11 @@ def reaching(mutant: Mutant, reached: dict[str, Any], seconds: float) -> list[st
     lines = reached["lines"].get(mutant.path, {})
     own: tuple[str, ...] = ()
     first, last = _statement(mutant)
-    tests = {test for line in range(first, last + 1) for test in lines.get(line, ())}
-    if not tests:
-        if any(line in lines for line in range(first, last + 1)):
-            tests = {test for some in lines.values() for test in some}
-            own = _named_after(Path(mutant.path))
-        else:
-            return []
+    if _at_import(mutant):  # noted with whichever test imported it first, if with any
+        tests = {test for some in lines.values() for test in some}
+        own = _named_after(Path(mutant.path))
+    else:
+        tests = {test for line in range(first, last + 1) for test in lines.get(line, ())}
     chosen, total = [], 0.0
 
     def rank(test: str) -> tuple[bool, bool, float]:
@@ -509,6 +507,13 @@ def reaching(mutant: Mutant, reached: dict[str, Any], seconds: float) -> list[st
             break
         chosen.append(test)
     return chosen
+
+
+def _at_import(mutant: Mutant) -> bool:
+    """Whether the line is run when the module is imported: outside of all functions, or in the head of one."""
+    tree = ast.parse((ROOT / mutant.path).read_text(encoding="utf-8"))
+    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+    return not any(node.body[0].lineno <= mutant.line <= (node.end_lineno or 0) for node in functions)
 
 
 def _named_after(path: Path) -> tuple[str, ...]:

@@ -18,6 +18,7 @@ from sqlalchemy.dialects import postgresql
 from privatest.charge import make_charge
 from privatest.errors import InvalidInput, LedgerLocked, LedgerTampered, LedgerUnavailable, MissingExtra
 from privatest.ledger import Ledger
+from privatest.ledger import ledger as ledger_module
 from privatest.ledger.book import THE_HEAD, THE_HEAD_LOCKED
 from privatest.ledger.chain import MOST_BITS, Chain, Row, canonical, exact, same, stored, unstored
 from privatest.ledger.store import Address, abandon, after_fork, before_fork
@@ -480,3 +481,28 @@ def test_nothing_is_written_to_an_older_copy_than_the_one_this_ledger_wrote(path
         path.write_bytes(older)
         other.grant("claims", epsilon=2)
         assert other.verify() == 2
+
+
+@pytest.mark.parametrize("portion", [1, 2, 3, 4, 2000])
+def test_an_old_row_that_changes_under_a_ledger_in_use_stops_the_next_charge(
+    portion: int, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rows that were checked before are compared with what they were; the same ones are not checked again."""
+    import sqlite3
+
+    monkeypatch.setattr(ledger_module, "ROWS_AT_A_TIME", portion)
+    with Ledger(path) as book:
+        book.grant("claims", epsilon=1)
+        for name in ("one", "two"):
+            book.perform(**GOOD | {"request": name, "epsilon": 0.1}, compute=dict)
+        anew: list[Any] = []
+        verify = type(book).verify
+        monkeypatch.setattr(type(book), "verify", lambda self, **words: anew.append(words) or verify(self, **words))
+        book.perform(**GOOD | {"request": "three", "epsilon": 0.1}, compute=dict)
+        assert anew == []
+        with sqlite3.connect(path) as connection:
+            connection.execute("UPDATE privatest_ledger_rows SET time = 'then' WHERE sequence = 2")
+        with pytest.raises(LedgerTampered, match="Row 2 "):
+            book.perform(**GOOD | {"request": "four", "epsilon": 0.1}, compute=dict)
+        assert len(anew) == 1
+        assert book.spent("claims") == Fraction(3, 10)
