@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import replace
+from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -14,8 +15,9 @@ import pyarrow as pa
 import pytest
 
 from privatest import design, design_change
+from privatest.charge import Receipt
 from privatest.decision import PrivateTest, Release, private_test
-from privatest.decision.private_test import kind_score, unclamped
+from privatest.decision.private_test import calibrated_cutoffs, kind_score, unclamped
 from privatest.decision.shifted import centred
 from privatest.errors import InvalidData, InvalidDocument, InvalidInput, RequestConflict
 from privatest.hypotheses import make_pair
@@ -465,3 +467,60 @@ def test_documents_say_whether_a_test_is_private() -> None:
     for test in KINDS_OF_TESTS.values():
         assert PrivateTest.from_json(test.to_json()) == test
         assert ("upper" in test.to_dict()) == test.two_sided
+
+
+@pytest.mark.parametrize("alpha", [0.1, 0.01])
+@pytest.mark.parametrize("sets", [False, True])
+def test_a_level_is_halved_between_the_two_tails(alpha: float, sets: bool) -> None:
+    """The cutoffs are the innermost ones at which no law of the null has more than half of the level beyond."""
+    others = {"other_null_laws": (np.array([0.25, 0.55, 0.2]),), "outer_null_laws": (np.array([0.15, 0.6, 0.25]),)}
+    test = of_three(TWO_SIDED | (others if sets else {}), 60, cutoff=Fraction(40), upper=Fraction(80))
+    score = test.score
+    lower, upper = calibrated_cutoffs(score, test.noise, 60, alpha)
+    below, above = math.floor(lower), math.floor(upper) + 1  # the totals up to, and from, which it says "alternative"
+    assert (
+        tails(test, score.null_laws, Fraction(below))[0]
+        <= alpha / 2
+        < tails(test, score.null_laws, Fraction(below + 1))[0]
+    )
+    highs = score.outer_null_laws or score.null_laws
+    assert tails(test, highs, Fraction(above))[1] <= alpha / 2 < tails(test, highs, Fraction(above - 1))[1]
+
+
+def test_of_hypotheses_that_mirror_each_other_the_best_thresholds_do_too() -> None:
+    laws = {"null_law": MIDDLE, "alternative_law": LOW, "upper_laws": (LOW[::-1].copy(),)}
+    score = of_three(laws, 60, cutoff=Fraction(40), upper=Fraction(80)).score
+    lower, upper = calibrated_cutoffs(score, Tulap(Fraction(2), 3), 60, None)
+    assert 30 < lower < upper < 90
+    assert abs((math.floor(lower) + math.floor(upper) + 1) - 120) <= 1
+    best = of_three(laws, 60, cutoff=lower, upper=upper)
+    for wider in (-6, 6):
+        other = of_three(laws, 60, cutoff=lower - wider, upper=upper + wider)
+        assert best.alpha + best.beta < other.alpha + other.beta
+
+
+def test_the_worst_members_of_sets_are_told_and_those_of_single_laws_are_the_laws() -> None:
+    plain, sets = made(null="P0", alternative="Q0"), made(null="P0", alternative="Q0", worst_members=("P1", "Q1"))
+    assert (plain.worst_null, plain.worst_alternative) == ("P0", "Q0")
+    assert (sets.worst_null, sets.worst_alternative) == ("P1", "Q1")
+    assert [fact.name for fact in sets.facts() if fact.name not in {one.name for one in plain.facts()}] == [
+        "worst_null",
+        "worst_alternative",
+    ]
+    for test, words in ((plain, "; exact"), (sets, "; the largest of all members")):
+        assert [fact.meaning.endswith(words) for fact in test.facts() if fact.name in ("alpha", "beta")] == [True, True]
+
+
+@pytest.mark.parametrize("scale", [1, 4])
+def test_the_noise_in_nats(scale: int) -> None:
+    test = made(scale=scale)
+    assert test.noise_sd == pytest.approx(math.sqrt(Tulap(Fraction(1), 1000).variance) / 2 / scale, rel=1e-12)
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_an_answer_that_is_not_new_says_so(again: bool) -> None:
+    receipt = Receipt("claims", "q0", datetime(2026, 1, 2, tzinfo=UTC), "a.csv", "sha256:5f2d", "3:00", replayed=again)
+    release = replace(made().release(Fraction(3)), receipt=receipt)
+    assert ("this answer is not new" in str(release)) == again
+    (note,) = (fact.value for fact in release.facts() if fact.name == "receipt.note")
+    assert note == f"{'this answer is not new: ' if again else ''}{receipt.note}"

@@ -19,6 +19,7 @@ from privatest.charge import make_charge
 from privatest.errors import InvalidInput, LedgerLocked, LedgerTampered, LedgerUnavailable, MissingExtra
 from privatest.ledger import Ledger
 from privatest.ledger import ledger as ledger_module
+from privatest.ledger import store as store_module
 from privatest.ledger.book import THE_HEAD, THE_HEAD_LOCKED
 from privatest.ledger.chain import MOST_BITS, Chain, Row, canonical, exact, same, stored, unstored
 from privatest.ledger.store import Address, abandon, after_fork, before_fork
@@ -506,3 +507,23 @@ def test_an_old_row_that_changes_under_a_ledger_in_use_stops_the_next_charge(
             book.perform(**GOOD | {"request": "four", "epsilon": 0.1}, compute=dict)
         assert len(anew) == 1
         assert book.spent("claims") == Fraction(3, 10)
+
+
+@pytest.mark.parametrize(("timeout", "seconds"), [(0.5, 2), (2, 2), (2.1, 3), (30, 30)])
+def test_a_server_that_does_not_answer_is_waited_for_two_seconds_at_least(
+    timeout: float, seconds: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The driver knows whole seconds only, and takes 1 for 2."""
+    asked: list[dict[str, Any]] = []
+
+    def create(_: Any, **words: Any) -> Any:
+        asked.append(words)
+        raise ImportError
+
+    monkeypatch.setattr(store_module, "create_engine", create)
+    with pytest.raises(MissingExtra, match="needs psycopg"):
+        Ledger("postgresql://me@localhost/ledgers", timeout=timeout)
+    (words,) = asked
+    assert words["connect_args"] == {"connect_timeout": seconds}
+    assert words["pool_timeout"] == timeout
+    assert words["hide_parameters"] is True
