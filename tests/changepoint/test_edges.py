@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import fcntl
+import importlib.util
 import json
 import math
 import os
 import stat
+import sys
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -17,7 +19,7 @@ import pytest
 
 from privatest.changepoint import state_file
 from privatest.changepoint import stream as open_block
-from privatest.changepoint.bits import BitDesign
+from privatest.changepoint.bits import BitDesign, fit_bits
 from privatest.changepoint.charts import SuffixAlarm
 from privatest.changepoint.detectors import law_of
 from privatest.changepoint.direct import DirectDesign, DirectDetector
@@ -483,3 +485,26 @@ def test_intervals_begin_with_nothing_and_keep_the_last_whole_one() -> None:
     progress, hit = rule.feed(progress, np.array([1, 1, 1]))
     assert (progress.blocks, progress.last, progress.present, hit) == (6, (1, -1), (-1, -1), 1)
     assert progress.start == 3  # blocks 3, 4 and 5 said "new"
+
+
+def test_where_there_are_no_file_locks_states_are_kept_without(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "fcntl", None)
+    spec = importlib.util.spec_from_file_location("elsewhere", state_file.__file__)
+    assert spec is not None
+    assert spec.loader is not None
+    elsewhere = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(elsewhere)
+    assert elsewhere.fcntl is None
+    file = elsewhere.StateFile(tmp_path / "state")
+    file.write("a", 7, '{"id":"a","generation":7}')
+    assert file.read() == {"id": "a", "generation": 7}
+    file.close()
+    assert state_file.fcntl is fcntl
+
+
+def test_bits_of_a_fit_refuse_a_column_of_another_kind() -> None:
+    test = design_fit({"a": 0.5, "b": 0.5}, distance=0.4, epsilon=1, n=4)
+    source = seeded_source(np.random.default_rng(1))
+    assert len(fit_bits(test)(open_source(["a", "b", "b", "a"] * 2), 8, source)) == 2
+    with pytest.raises(InvalidData):
+        fit_bits(test)(open_source(np.arange(8.0)), 8, source)

@@ -17,7 +17,7 @@ import pytest
 from privatest import design, design_change
 from privatest.charge import Receipt
 from privatest.decision import PrivateTest, Release, private_test
-from privatest.decision.private_test import calibrated_cutoffs, kind_score, unclamped
+from privatest.decision.private_test import calibrated_cutoffs, from_score, kind_score, unclamped
 from privatest.decision.shifted import centred
 from privatest.errors import InvalidData, InvalidDocument, InvalidInput, RequestConflict
 from privatest.hypotheses import make_pair
@@ -524,3 +524,13 @@ def test_an_answer_that_is_not_new_says_so(again: bool) -> None:
     assert ("this answer is not new" in str(release)) == again
     (note,) = (fact.value for fact in release.facts() if fact.name == "receipt.note")
     assert note == f"{'this answer is not new: ' if again else ''}{receipt.note}"
+
+
+@pytest.mark.parametrize("neighbours", ["replace", "add-remove"])
+@pytest.mark.parametrize("threshold", [None, Fraction(0), Fraction(3, 2)])
+def test_the_papers_tests_cut_at_0_unless_told_otherwise(neighbours: str, threshold: Fraction | None) -> None:
+    pair = make_pair([0.2, 0.8], [0.8, 0.2])
+    score = kind_score(pair, "scllr", (-1, 1))
+    words: dict[str, Any] = {"threshold": threshold, "around": Neighbourhood(neighbours, 1)}
+    test = from_score(pair, score, Fraction(1), 20, "scllr", (-1, 1), **words)
+    assert test.threshold == pytest.approx(float(threshold or 0), abs=float(score.step))

@@ -527,3 +527,22 @@ def test_a_server_that_does_not_answer_is_waited_for_two_seconds_at_least(
     assert words["connect_args"] == {"connect_timeout": seconds}
     assert words["pool_timeout"] == timeout
     assert words["hide_parameters"] is True
+
+
+def test_whether_the_watchdog_bit_is_known_to_the_thread_it_watches(path: Path) -> None:
+    with Ledger(path) as book:
+        store = book._store
+        assert not store._bitten()
+        for fired in (False, True):
+            store._thread.watchdog = SimpleNamespace(fired=fired)
+            assert store._bitten() is fired
+        store._thread.watchdog = None
+        assert not store._bitten()
+        with store._watched() as watchdog:
+            assert watchdog is None  # a file needs none
+        store.address = Address.of("postgresql://me@localhost/ledgers")
+        with store._watched() as watchdog:
+            assert store._thread.watchdog is watchdog
+            assert not store._bitten()
+        assert store._thread.watchdog is None
+        store.address = Address.of(path)

@@ -22,6 +22,7 @@ from privatest.scores.clamped import (
     _finest,
     _Grid,
     _middle,
+    _shortest,
     _straightened,
     _units,
     cell_masses,
@@ -419,3 +420,11 @@ def test_a_scale_of_cells_is_positive_and_a_support_has_an_inside() -> None:
     for support in ([1.0, 1.0], [2.0, 1.0]):
         with pytest.raises(InvalidDocument, match="support of the cells is empty"):
             cells_from_dict({**DYADIC, "support": support})
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "exponent"),
+    [(0.0, 1.0, 49), (-1.0, 0.5, 49), (0.0, 0.99, 50), (-8.0, 3.0, 46), (0.0, 1e-310, 1000)],
+)
+def test_edges_of_cells_have_fifty_bits_at_most(left: float, right: float, exponent: int) -> None:
+    assert _shortest(left, right) == exponent
