@@ -16,7 +16,14 @@ from sqlalchemy import exc
 from sqlalchemy.dialects import postgresql
 
 from privatest.charge import make_charge
-from privatest.errors import InvalidInput, LedgerLocked, LedgerTampered, LedgerUnavailable, MissingExtra
+from privatest.errors import (
+    InvalidInput,
+    LedgerLocked,
+    LedgerTampered,
+    LedgerUnavailable,
+    MissingExtra,
+    RequestConflict,
+)
 from privatest.ledger import Ledger
 from privatest.ledger import ledger as ledger_module
 from privatest.ledger import store as store_module
@@ -546,3 +553,16 @@ def test_whether_the_watchdog_bit_is_known_to_the_thread_it_watches(path: Path) 
             assert not store._bitten()
         assert store._thread.watchdog is None
         store.address = Address.of(path)
+
+
+def test_a_request_that_another_process_charged_meanwhile_is_compared_with_it(path: Path) -> None:
+    """Under the lock, too: what was looked up before it may be old."""
+    with Ledger(path) as book:
+        book.grant("claims", epsilon=1)
+        asked: dict[str, Any] = {}
+        assert book._charge("claims", "q0", Fraction(1, 10), "sha256:5f2d", None, asked) is None
+        assert book._charge("claims", "q0", Fraction(1, 10), "sha256:5f2d", None, asked) is None
+        for price, design in ((Fraction(1, 10), "sha256:0000"), (Fraction(1, 5), "sha256:5f2d")):
+            with pytest.raises(RequestConflict):
+                book._charge("claims", "q0", price, design, None, asked)
+        assert book.spent("claims") == Fraction(1, 10)
