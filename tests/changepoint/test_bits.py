@@ -99,10 +99,15 @@ def test_curves_stay_what_they_were(
 
 
 def test_a_tail_may_hold_almost_a_block() -> None:
-    made = BitDesign(10, 0.2, 0.25)
-    alarm = made.alarm(0.05, 100)
     distances = np.array([0, 9, 10, 19, 20, 29, 30, 305], dtype=np.int64)
-    np.testing.assert_array_equal(made.missed(alarm, distances), alarm.missed(np.array([0, 0, 0, 0, 1, 1, 2, 29])))
+    for made, alarm in (
+        (made, made.alarm(*asked))
+        for made, asked in ((BitDesign(10, 0.2, 0.25), (0.05, 100)), (BitDesign(10, 0.01, 0.05), (0.3, 3)))
+    ):
+        found = made.missed(alarm, distances)
+        np.testing.assert_array_equal(found, alarm.missed(np.array([0, 0, 0, 0, 1, 1, 2, 29])))
+        assert found[:4].tolist() == [1.0] * 4
+    assert found[4] == pytest.approx(0.05)
 
 
 @pytest.mark.parametrize(("error", "ruin"), [(0.0, 0.0), (0.2, 0.25), (0.5, 1.0), (0.6, 1.0)])
