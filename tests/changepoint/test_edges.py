@@ -508,3 +508,11 @@ def test_bits_of_a_fit_refuse_a_column_of_another_kind() -> None:
     assert len(fit_bits(test)(open_source(["a", "b", "b", "a"] * 2), 8, source)) == 2
     with pytest.raises(InvalidData):
         fit_bits(test)(open_source(np.arange(8.0)), 8, source)
+
+
+def test_the_vote_of_a_fit_is_one_or_minus_one_and_votes_have_probabilities() -> None:
+    test = design_fit({"a": 0.5, "b": 0.5}, distance=0.4, epsilon=1, n=4)
+    found = fit_bits(test)(open_source(["a", "b", "b", "a"] * 100), 400, seeded_source(np.random.default_rng(1)))
+    assert set(found.tolist()) == {1, -1}
+    values, old, new = BitDesign(4, 0.125, 0.25).votes
+    assert (values.tolist(), old.tolist(), new.tolist()) == ([1, -1], [0.125, 0.875], [0.75, 0.25])
