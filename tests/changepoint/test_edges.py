@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import fcntl
+import importlib.util
 import json
 import math
 import os
 import stat
+import sys
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -17,7 +19,7 @@ import pytest
 
 from privatest.changepoint import state_file
 from privatest.changepoint import stream as open_block
-from privatest.changepoint.bits import BitDesign
+from privatest.changepoint.bits import BitDesign, fit_bits
 from privatest.changepoint.charts import SuffixAlarm
 from privatest.changepoint.detectors import law_of
 from privatest.changepoint.direct import DirectDesign, DirectDetector
@@ -458,3 +460,59 @@ def test_a_state_that_json_cannot_hold_is_not_written(tmp_path: Path) -> None:
     assert not (tmp_path / "state").exists()
     assert stream.file is not None
     stream.file.close()
+
+
+def test_a_change_at_the_very_beginning_is_placed_there() -> None:
+    rule = Cusum(4)
+    assert rule.progress_to_dict(rule.begin) == {"blocks": 0, "level": 0, "zero": 0}
+    progress, hit = rule.feed(rule.begin, np.array([3, 2, 9]))
+    assert (progress, progress.start, hit) == (CusumProgress(2, 5, 0), 0, 1)
+    one = rule.begin
+    for vote in (3, 2):
+        one, alarm = rule.step(one, vote)
+    assert (one, alarm) == (progress, True)
+    progress, hit = rule.feed(rule.begin, np.array([3, -5, 4, 0, 1]))
+    assert (progress, progress.start, hit) == (CusumProgress(5, 5, 2), 2, 4)
+
+
+def test_intervals_begin_with_nothing_and_keep_the_last_whole_one() -> None:
+    rule = Intervals(2)
+    assert rule.progress_to_dict(rule.begin) == {"blocks": 0, "last": [], "present": []}
+    progress, hit = rule.feed(rule.begin, np.array([-1, 1, -1]))
+    assert (progress.blocks, progress.last, progress.present, hit) == (3, (1, -1), (1,), None)
+    progress, hit = rule.feed(progress, np.array([1]))
+    assert (progress.blocks, progress.last, progress.present, hit) == (4, (1, -1), (), None)
+    progress, hit = rule.feed(progress, np.array([1, 1, 1]))
+    assert (progress.blocks, progress.last, progress.present, hit) == (6, (1, -1), (-1, -1), 1)
+    assert progress.start == 3  # blocks 3, 4 and 5 said "new"
+
+
+def test_where_there_are_no_file_locks_states_are_kept_without(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "fcntl", None)
+    spec = importlib.util.spec_from_file_location("elsewhere", state_file.__file__)
+    assert spec is not None
+    assert spec.loader is not None
+    elsewhere = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(elsewhere)
+    assert elsewhere.fcntl is None
+    file = elsewhere.StateFile(tmp_path / "state")
+    file.write("a", 7, '{"id":"a","generation":7}')
+    assert file.read() == {"id": "a", "generation": 7}
+    file.close()
+    assert state_file.fcntl is fcntl
+
+
+def test_bits_of_a_fit_refuse_a_column_of_another_kind() -> None:
+    test = design_fit({"a": 0.5, "b": 0.5}, distance=0.4, epsilon=1, n=4)
+    source = seeded_source(np.random.default_rng(1))
+    assert len(fit_bits(test)(open_source(["a", "b", "b", "a"] * 2), 8, source)) == 2
+    with pytest.raises(InvalidData):
+        fit_bits(test)(open_source(np.arange(8.0)), 8, source)
+
+
+def test_the_vote_of_a_fit_is_one_or_minus_one_and_votes_have_probabilities() -> None:
+    test = design_fit({"a": 0.5, "b": 0.5}, distance=0.4, epsilon=1, n=4)
+    found = fit_bits(test)(open_source(["a", "b", "b", "a"] * 100), 400, seeded_source(np.random.default_rng(1)))
+    assert set(found.tolist()) == {1, -1}
+    values, old, new = BitDesign(4, 0.125, 0.25).votes
+    assert (values.tolist(), old.tolist(), new.tolist()) == ([1, -1], [0.125, 0.875], [0.75, 0.25])

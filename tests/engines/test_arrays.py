@@ -326,3 +326,12 @@ def test_threads_leave_the_filters_of_warnings_as_they_were() -> None:
         found = set(pool.map(lambda records: records.total(score), sources))
     assert len(found) == 1
     assert list(warnings.filters) == before
+
+
+@pytest.mark.parametrize("far", [2**40, 2**52, 2**53 - 1])
+def test_integers_far_apart_need_no_table_of_all_between(far: int) -> None:
+    score = clamped_score(make_pair({-far: 0.2, far: 0.8}, {-far: 0.8, far: 0.2}), (-1, 1), 5)
+    records = ArrayRecords(np.array([-far, far, far, 0.0, far - 1.0]))
+    expected = [int(score.table[score.cells.index_of(x)]) for x in (-far, far, far, 0, far - 1)]  # type: ignore[attr-defined]
+    assert records.total(score) == sum(expected)
+    assert records.series(score).tolist() == expected
