@@ -171,8 +171,8 @@ def upper_tail_by_inversion(
     # A flat law's transform has a pole beside every multiple of 2 pi/plateau: only the one at 0 is resolved.
     if reach is None or reach * noise.plateau > 5.0:
         return None
-    lobes = side_lobes(steps, tilted, n, reach, _NEGLIGIBLE)
-    if lobes is None or len(lobes) > most_lobes:
+    lobes = side_lobes(steps, tilted, n, reach, _NEGLIGIBLE, most_lobes)
+    if lobes is None:
         return None
     first, last = window_ends(steps, tilted, n)
     bandwidth = float(max(abs(y - first), abs(last - y)))
@@ -326,8 +326,8 @@ def _waves_near_zero(places: Integers, law: Floats, n: int, size: int) -> tuple[
     """
     steps = places.astype(np.float64)
     reach = central_reach(steps, law, n, NEGLIGIBLE_EXPONENT)
-    lobes = None if reach is None else side_lobes(steps, law, n, reach, NEGLIGIBLE_EXPONENT)
-    if reach is None or lobes is None or len(lobes) > 0:
+    lobes = None if reach is None else side_lobes(steps, law, n, reach, NEGLIGIBLE_EXPONENT, most=0)
+    if reach is None or lobes is None:
         return None
     near = math.ceil(reach * size / (2 * math.pi)) + 1
     t = 2 * math.pi * np.arange(min(near, size // 2 + 1)) / size
