@@ -362,6 +362,8 @@ POOR = 1e-9
 RAREST = 1e-290
 # e^-740 is all but the least positive double.
 LEAST_EXPONENT = -740.0
+# Probabilities above this are far from that.
+PLAINLY_POSITIVE = 1e-300
 
 
 @dataclass(frozen=True)
@@ -462,17 +464,20 @@ class NoisyTotal:
         """Pr[T > x] for x between two values of T, not below the mean."""
         low, spacing, steps, law = self._atoms
         y = x - self.n * low
+        window = self._deviation * 19
+        few = window <= SMALL_WINDOW and self.n * steps[-1] < SMALLEST_WINDOW
+        if few and (found := self._upper_by_enumeration(y)).value > PLAINLY_POSITIVE:
+            return found  # Chernoff's bound below would be above it
         theta = saddle(steps, law, self.n, float(y / spacing), self.noise.decay_rate * spacing)
         if self._log_bound(y, theta / spacing) < LEAST_EXPONENT:
             return Bounded(0.0, math.exp(LEAST_EXPONENT))
         arguments = (steps, law, self.n, self.noise, y, spacing, theta / spacing)
-        window = self._deviation * 19
         if window > SMALL_WINDOW:
-            found = upper_tail_by_inversion(*arguments, 0, INVERSION_PER_POINT * window)
-            if found is None and window > LARGE_WINDOW:
-                found = upper_tail_by_inversion(*arguments, MOST_LOBES)
-            if found is not None:
-                return Bounded(*found)
+            inverted = upper_tail_by_inversion(*arguments, 0, INVERSION_PER_POINT * window)
+            if inverted is None and window > LARGE_WINDOW:
+                inverted = upper_tail_by_inversion(*arguments, MOST_LOBES)
+            if inverted is not None:
+                return Bounded(*inverted)
         if self.n * steps[-1] < SMALLEST_WINDOW:
             return self._upper_by_enumeration(y)
         best = self._upper_by_convolution(y, theta)
