@@ -302,7 +302,10 @@ class Recorder:
                 "failed": sorted(self._failed)}  # fmt: skip
 
 
-def _too_long(*_: Any) -> None:
+def _too_long(_: int, frame: Any) -> None:
+    if "coverage" in Path(frame.f_code.co_filename).parts:  # it may hold its lock, and would never let go of it
+        signal.setitimer(signal.ITIMER_PROF, 0.01)
+        return
     raise TimeoutError
 
 
@@ -481,22 +484,42 @@ def _test_files(test: str) -> list[Path]:
 
 
 def reaching(mutant: Mutant, reached: dict[str, Any], seconds: float) -> list[str]:
-    """The tests that reach the mutant's statement, the quickest first; of a line run at import, all of the file's."""
+    """The tests that reach the mutant's statement, the quickest first.
+
+    Of a line run at import all of the file's, those first that stand under its name, or together with edges and gates.
+    """
     lines = reached["lines"].get(mutant.path, {})
+    own: tuple[str, ...] = ()
     first, last = _statement(mutant)
-    tests = {test for line in range(first, last + 1) for test in lines.get(line, ())}
-    if not tests:
-        if any(line in lines for line in range(first, last + 1)):
-            tests = {test for some in lines.values() for test in some}
-        else:
-            return []
+    if _at_import(mutant):  # noted with whichever test imported it first, if with any
+        tests = {test for some in lines.values() for test in some}
+        own = _named_after(Path(mutant.path))
+    else:
+        tests = {test for line in range(first, last + 1) for test in lines.get(line, ())}
     chosen, total = [], 0.0
-    for test in sorted(tests, key=lambda test: (test.startswith("src/"), reached["seconds"].get(test, 0.0))):
+
+    def rank(test: str) -> tuple[bool, bool, float]:
+        return test.startswith("src/"), not test.startswith(own), reached["seconds"].get(test, 0.0)
+
+    for test in sorted(tests, key=rank):
         total += reached["seconds"].get(test, 0.0)
         if chosen and total > seconds:
             break
         chosen.append(test)
     return chosen
+
+
+def _at_import(mutant: Mutant) -> bool:
+    """Whether the line is run when the module is imported: outside of all functions, or in the head of one."""
+    tree = ast.parse((ROOT / mutant.path).read_text(encoding="utf-8"))
+    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+    return not any(node.body[0].lineno <= mutant.line <= (node.end_lineno or 0) for node in functions)
+
+
+def _named_after(path: Path) -> tuple[str, ...]:
+    """Files of tests to look into first: for ``keys.py`` ``test_keys.py``, and the edges and gates of its folder."""
+    folder = "/".join(["tests", *path.relative_to(PACKAGE).parts[:-1]])
+    return tuple(f"{folder}/test_{name}.py" for name in (path.stem, "edges", "gates"))
 
 
 def _statement(mutant: Mutant) -> tuple[int, int]:
@@ -635,11 +658,11 @@ class Equivalents:
         return any((file, *mutant.key) in self._entries for file in ("", Path(mutant.path).name))
 
     def gone(self, mutants: list[Mutant]) -> list[str]:
-        """Entries that no mutant of these answers to: lines that were changed since."""
+        """Entries for these mutants' files, or for any file, that none answers to: lines that were changed since."""
+        looked_at = {"", *(Path(mutant.path).name for mutant in mutants)}
         made = {(file, *mutant.key) for mutant in mutants for file in ("", Path(mutant.path).name)}
-        return [
-            f"{file} {before} -> {after}" for file, before, after in self._entries if (file, before, after) not in made
-        ]
+        gone = [entry for entry in self._entries if entry[0] in looked_at and entry not in made]
+        return [f"{file} {before} -> {after}" for file, before, after in gone]
 
 
 def run_named() -> int:

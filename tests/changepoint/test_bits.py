@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from privatest.changepoint.bits import BitDesign, _argmin_law
+from privatest.changepoint.bits import BitDesign, _argmin_law, _ruin
 
 
 def finite_law(a: float, b: float, mixed: int, left: int, right: int) -> dict[int, float]:
@@ -67,3 +67,44 @@ def test_locate_takes_the_first_argmin() -> None:
     assert design.locate(np.array([-1, -1])) == 0
     assert design.locate(np.array([1, 1, 1])) == 20  # t runs from 1 to m: the last block
     assert design.locate(np.array([-1, 1, -1])) == 0  # ties: sums -1, 0, -1
+
+
+@pytest.mark.parametrize(
+    ("design", "reach", "places", "step", "failures", "accuracies"),
+    [
+        ((1, 0.125, 0.25), 256, 256, 1, [0.9375, 0.005915338, 9.813e-06, 3.8e-08], [3, 5, 14]),
+        ((8, 0.2, 0.1), 128, 1024, 1, [1.0, 0.027612429, 0.000184074, 2.285e-06], [16, 39, 88]),
+        ((40, 0.2, 0.25), 256, 2048, 5, [1.0, 0.007072848, 9.841e-06, 3.8e-08], [120, 240, 600]),
+        ((100, 0.45, 0.45), 2048, 17067, 12, [1.0, 0.181945061, 0.018125503, 0.002779474], [8004, 19260, 49308]),
+        ((7, 0.3, 0.05), 512, 3584, 1, [1.0, 0.005447092, 3.229e-06, 4e-09], [28, 76, 188]),
+        ((300, 0.1, 0.49), 2048, 16606, 37, [1.0, 0.675961, 0.491395262, 0.394360205], [329707, None, None]),
+    ],
+)
+def test_curves_stay_what_they_were(
+    design: tuple[int, float, float],
+    reach: int,
+    places: int,
+    step: int,
+    failures: list[float],
+    accuracies: list[int | None],
+) -> None:
+    made = BitDesign(*design)
+    curve = made.failures()
+    assert made._argmin[0] == reach
+    assert curve.distances.tolist() == list(range(0, places * step, step))
+    found = curve.failures[[1, places // 16, places // 5, places // 3]]
+    np.testing.assert_allclose(found, failures, rtol=1e-6, atol=1e-9)
+    assert [curve.accuracy(beta) for beta in (0.3, 0.1, 0.01)] == accuracies
+    assert curve.failures.max() <= 1
+
+
+def test_a_tail_may_hold_almost_a_block() -> None:
+    made = BitDesign(10, 0.2, 0.25)
+    alarm = made.alarm(0.05, 100)
+    distances = np.array([0, 9, 10, 19, 20, 29, 30, 305], dtype=np.int64)
+    np.testing.assert_array_equal(made.missed(alarm, distances), alarm.missed(np.array([0, 0, 0, 0, 1, 1, 2, 29])))
+
+
+@pytest.mark.parametrize(("error", "ruin"), [(0.0, 0.0), (0.2, 0.25), (0.5, 1.0), (0.6, 1.0)])
+def test_a_walk_that_rises_falls_below_its_start_with_the_odds_of_a_step_down(error: float, ruin: float) -> None:
+    assert _ruin(error) == pytest.approx(ruin, abs=1e-15)

@@ -35,7 +35,7 @@ SKEWED = ScoreLaw(np.array([0, 1]), np.array([0.0, 1.0]), np.array([0.1, 0.9]), 
 NEAR = ScoreLaw(np.array([0, 1]), np.array([0.499, 0.501]), np.array([0.501, 0.499]), 1)
 
 
-@pytest.mark.parametrize("stride", [1, 3])
+@pytest.mark.parametrize("stride", [1, 2, 3, 7])
 def test_utilities_are_suffix_sums_up_to_a_constant(stride: int) -> None:
     score = Problem(make_pair(stats.norm(0, 1), stats.norm(1, 1)), Fraction(1)).score((-0.5, 0.5))
     level = Fraction(33, 4)

@@ -458,3 +458,28 @@ def test_a_state_that_json_cannot_hold_is_not_written(tmp_path: Path) -> None:
     assert not (tmp_path / "state").exists()
     assert stream.file is not None
     stream.file.close()
+
+
+def test_a_change_at_the_very_beginning_is_placed_there() -> None:
+    rule = Cusum(4)
+    assert rule.progress_to_dict(rule.begin) == {"blocks": 0, "level": 0, "zero": 0}
+    progress, hit = rule.feed(rule.begin, np.array([3, 2, 9]))
+    assert (progress, progress.start, hit) == (CusumProgress(2, 5, 0), 0, 1)
+    one = rule.begin
+    for vote in (3, 2):
+        one, alarm = rule.step(one, vote)
+    assert (one, alarm) == (progress, True)
+    progress, hit = rule.feed(rule.begin, np.array([3, -5, 4, 0, 1]))
+    assert (progress, progress.start, hit) == (CusumProgress(5, 5, 2), 2, 4)
+
+
+def test_intervals_begin_with_nothing_and_keep_the_last_whole_one() -> None:
+    rule = Intervals(2)
+    assert rule.progress_to_dict(rule.begin) == {"blocks": 0, "last": [], "present": []}
+    progress, hit = rule.feed(rule.begin, np.array([-1, 1, -1]))
+    assert (progress.blocks, progress.last, progress.present, hit) == (3, (1, -1), (1,), None)
+    progress, hit = rule.feed(progress, np.array([1]))
+    assert (progress.blocks, progress.last, progress.present, hit) == (4, (1, -1), (), None)
+    progress, hit = rule.feed(progress, np.array([1, 1, 1]))
+    assert (progress.blocks, progress.last, progress.present, hit) == (6, (1, -1), (-1, -1), 1)
+    assert progress.start == 3  # blocks 3, 4 and 5 said "new"

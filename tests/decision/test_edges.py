@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import replace
+from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -14,8 +15,9 @@ import pyarrow as pa
 import pytest
 
 from privatest import design, design_change
-from privatest.decision import PrivateTest, Release
-from privatest.decision.private_test import unclamped
+from privatest.charge import Receipt
+from privatest.decision import PrivateTest, Release, private_test
+from privatest.decision.private_test import calibrated_cutoffs, kind_score, unclamped
 from privatest.decision.shifted import centred
 from privatest.errors import InvalidData, InvalidDocument, InvalidInput, RequestConflict
 from privatest.hypotheses import make_pair
@@ -138,6 +140,11 @@ def test_documents_at_the_edges(key: str, value: Any, passes: bool) -> None:
         rule = "must be positive|must be a whole number|must be texts"
         with pytest.raises(InvalidDocument, match=rule):
             PrivateTest.from_dict(document)
+
+
+def test_a_document_without_records_is_refused_by_the_number() -> None:
+    with pytest.raises(InvalidDocument, match=r"^n=0 must be a whole number of at least 1"):
+        PrivateTest.from_dict(json.loads(made().to_json()) | {"n": 0})
 
 
 def test_a_test_that_json_cannot_hold_is_not_written() -> None:
@@ -309,3 +316,211 @@ def test_no_bar_of_a_picture_has_a_negative_mass(monkeypatch: pytest.MonkeyPatch
     for masses in design("normal(0, 1)", "normal(1, 1)", epsilon=1, n=10).masses([0, 1, 2, 3]):
         np.testing.assert_allclose(masses, [0.3, 0.0, 0.4], atol=1e-8)
         assert masses.min() == 0
+
+
+def of_three(laws: dict[str, Any], n: int = 12, **changes: Any) -> PrivateTest:
+    """Labels "a", "b" and "c" that score 0, 1 and 2."""
+    score = Score(
+        LabelCells(("a", "b", "c")), np.array([0, 1, 2, 1]), Fraction(-1), Fraction(1), np.array([0, 1, 2]), **laws
+    )  # fmt: skip
+    settings = {"noise": Tulap(Fraction(2), 3), "cutoff": Fraction(13), "epsilon": 2.0, "n": n}
+    return PrivateTest("tight", score, **settings | changes)  # type: ignore[arg-type]
+
+
+HIGH, HIGHER, LOW, LOWER, MIDDLE = (
+    np.array(law) for law in ([0.1, 0.2, 0.7], [0.05, 0.1, 0.85], [0.7, 0.2, 0.1], [0.85, 0.1, 0.05], [0.2, 0.6, 0.2])
+)  # fmt: skip
+SIMPLE = {"null_law": HIGH, "alternative_law": LOW}
+OF_SETS = SIMPLE | {
+    "other_null_laws": (np.array([0.0, 0.5, 0.5]),), "other_alternative_laws": (np.array([0.5, 0.5, 0.0]),),
+    "outer_null_laws": (HIGHER, np.array([0.0, 0.2, 0.8])),
+    "outer_alternative_laws": (LOWER, np.array([0.8, 0.2, 0.0])),
+}  # fmt: skip
+TWO_SIDED = {"null_law": MIDDLE, "alternative_law": LOW, "upper_laws": (HIGH, np.array([0.0, 0.4, 0.6]))}
+KINDS_OF_TESTS = {
+    "simple": of_three(SIMPLE),
+    "sets": of_three(OF_SETS),
+    "two-sided": of_three(TWO_SIDED, 60, cutoff=Fraction(40), upper=Fraction(80)),
+    "two-sided sets": of_three(
+        TWO_SIDED | {"outer_null_laws": (np.array([0.15, 0.6, 0.25]),)}, 60, cutoff=Fraction(40), upper=Fraction(80)
+    ),
+    "shifted": of_three(SIMPLE, scale=2, shift=3, cutoff=Fraction(-10), noise=Tulap(Fraction(2), 8)),
+}  # fmt: skip
+
+
+def tails(test: PrivateTest, laws: Any, at: Fraction) -> tuple[float, float]:
+    """The largest probability of a noisy total up to ``at``, and of one from ``at`` on, by convolution."""
+    lows, highs = [], []
+    for law in laws:
+        total = np.array([1.0])
+        for _ in range(test.n):
+            total = np.convolve(total, law)
+        values = test.scale * np.arange(len(total)) - test.shift * test.n
+        lows.append(float(total @ test.noise.cdf(float(at) - values)))
+        highs.append(float(total @ test.noise.sf(float(at) - values - 0.25)))
+    return max(lows), max(highs)
+
+
+@pytest.mark.parametrize("kind", KINDS_OF_TESTS)
+def test_p_values_and_errors_by_convolution(kind: str) -> None:
+    test = KINDS_OF_TESTS[kind]
+    score = test.score
+    nulls, alternatives = (
+        [score.null_law, *score.other_null_laws],
+        [score.alternative_law, *score.other_alternative_laws],
+    )
+    outer_nulls, outer = score.outer_null_laws or nulls, score.outer_alternative_laws or alternatives
+    seen = set()
+    for whole in range(-80, 100, 2):
+        at = whole + test.noise.offset
+        release = test.release(at)
+        low, high = tails(test, nulls, at)[0], tails(test, outer_nulls, at)[1]
+        above, below = tails(test, alternatives, at)[1], tails(test, outer, at)[0]
+        if test.upper is None:
+            expected = low, above
+            fits = 2 * min(low, high) >= 0.001, 2 * min(above, below) >= 0.001
+        else:
+            expected = min(2 * min(low, high), 1), max(above, tails(test, score.upper_laws, at)[0])
+            fits = expected[0] >= 0.001, min(2 * expected[1], 1) >= 0.001
+        assert (release.pvalue, release.pvalue_alternative) == pytest.approx(expected, rel=1e-9, abs=1e-13)
+        words = {(True, True): "both", (True, False): "null", (False, True): "alternative", (False, False): "neither"}
+        assert release.fits == words[fits]
+        seen.add(release.fits)
+        inside = at > test.cutoff and (test.upper is None or at <= test.upper)
+        assert release.decision == ("null" if inside else "alternative")
+    assert seen == {"both", "null", "alternative", "neither"} - ({"neither"} if test.upper else set())
+    step = Fraction(1, 2) if test.noise.offset else Fraction(1)
+    alpha, beta = tails(test, nulls, test.cutoff)[0], tails(test, alternatives, test.cutoff + step)[1]
+    if test.upper is not None:
+        alpha += tails(test, outer_nulls, test.upper + step)[1]
+        beta = max(beta, tails(test, score.upper_laws, test.upper)[0])
+    assert (test.alpha, test.beta) == pytest.approx((alpha, beta), rel=1e-9)
+    assert test.advantage == pytest.approx(1 - alpha - beta, rel=1e-9)
+    law = {"a": 0.3, "b": 0.3, "c": 0.2, "d": 0.2}
+    power = tails(test, [[0.3, 0.5, 0.2]], test.cutoff)[0]
+    power += tails(test, [[0.3, 0.5, 0.2]], test.upper + step)[1] if test.upper is not None else 0
+    assert test.power(law) == pytest.approx(power, rel=1e-9)
+
+
+@pytest.mark.parametrize("kind", KINDS_OF_TESTS)
+def test_what_does_not_fit_has_less_than_a_thousandth_in_two_tails(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the bound exactly twice a tail, and one step of a double above: any bound would do."""
+    test = KINDS_OF_TESTS[kind]
+    for whole in (-30, 5, 9, 12, 18, 23, 38, 60, 82, 96):
+        at = whole + test.noise.offset
+        plain = test.release(at)
+        assert plain.pvalue is not None
+        assert plain.pvalue_alternative is not None
+        small = plain.pvalue if test.upper is not None else 2 * plain.pvalue
+        for bound, others in ((small, ("null", "both")), (2 * plain.pvalue_alternative, ("alternative", "both"))):
+            if not 0 < bound < 0.5:
+                continue
+            monkeypatch.setattr(private_test, "EXTREME", bound)
+            assert test.release(at).fits in others
+            monkeypatch.setattr(private_test, "EXTREME", math.nextafter(bound, 1))
+            assert test.release(at).fits not in others
+
+
+def test_the_other_tails_are_asked_for_the_same_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    for kind in ("simple", "sets", "shifted"):
+        test = KINDS_OF_TESTS[kind]
+        for whole in (-24, 0, 3, 20, 22, 24):
+            at = whole + test.noise.offset
+            high = 2 * max(total.sf(at - Fraction(1, 2)) for total in test._highest)
+            low = 2 * max(total.cdf(at) for total in test._outer_alternatives)
+            for bound, others in ((high, ("null", "both")), (low, ("alternative", "both"))):
+                if bound > 0.5:
+                    continue
+                monkeypatch.setattr(private_test, "EXTREME", bound)
+                first = test.release(at).fits in others
+                monkeypatch.setattr(private_test, "EXTREME", math.nextafter(bound, 1))
+                second = test.release(at).fits in others
+                assert (first, second) == (True, False)
+
+
+@pytest.mark.parametrize(("values", "coarse"), [(2, False), (3, True), (16, True), (17, False)])
+def test_few_values_have_a_coarse_lattice_in_the_tight_test(values: int, coarse: bool) -> None:
+    law = np.arange(1, values + 1) / sum(range(1, values + 1))
+    pair = make_pair(law, law[::-1])
+    for kind in ("tight", "scllr", "ncllr"):
+        score = kind_score(pair, kind, (-1, 1))
+        assert (score.width == 64) == (coarse and kind == "tight")
+        assert score.width >= 64
+    assert kind_score(make_pair("normal(0, 1)", "normal(1, 1)"), "tight", (-1, 1)).width > 64
+
+
+def test_the_second_threshold_lies_above_the_first() -> None:
+    with pytest.raises(InvalidInput, match=r"^upper=40 must be greater than cutoff=40"):
+        of_three(TWO_SIDED, 60, cutoff=Fraction(40), upper=Fraction(40))
+    assert of_three(TWO_SIDED, 60, cutoff=Fraction(40), upper=Fraction(41)).two_sided
+    for laws, ends in ((TWO_SIDED, {}), (SIMPLE, {"upper": Fraction(50)})):
+        with pytest.raises(InvalidInput, match="go together"):
+            of_three(laws, 60, cutoff=Fraction(40), **ends)
+
+
+def test_documents_say_whether_a_test_is_private() -> None:
+    assert made().to_dict()["epsilon"] == 1.0
+    assert "budget" not in made().to_dict()
+    open_test = unclamped(make_pair([0.2, 0.8], [0.8, 0.2]), 5, "llr")
+    assert open_test.to_dict()["epsilon"] == "inf"
+    assert PrivateTest.from_dict(open_test.to_dict()) == open_test
+    for test in KINDS_OF_TESTS.values():
+        assert PrivateTest.from_json(test.to_json()) == test
+        assert ("upper" in test.to_dict()) == test.two_sided
+
+
+@pytest.mark.parametrize("alpha", [0.1, 0.01])
+@pytest.mark.parametrize("sets", [False, True])
+def test_a_level_is_halved_between_the_two_tails(alpha: float, sets: bool) -> None:
+    """The cutoffs are the innermost ones at which no law of the null has more than half of the level beyond."""
+    others = {"other_null_laws": (np.array([0.25, 0.55, 0.2]),), "outer_null_laws": (np.array([0.15, 0.6, 0.25]),)}
+    test = of_three(TWO_SIDED | (others if sets else {}), 60, cutoff=Fraction(40), upper=Fraction(80))
+    score = test.score
+    lower, upper = calibrated_cutoffs(score, test.noise, 60, alpha)
+    below, above = math.floor(lower), math.floor(upper) + 1  # the totals up to, and from, which it says "alternative"
+    assert (
+        tails(test, score.null_laws, Fraction(below))[0]
+        <= alpha / 2
+        < tails(test, score.null_laws, Fraction(below + 1))[0]
+    )
+    highs = score.outer_null_laws or score.null_laws
+    assert tails(test, highs, Fraction(above))[1] <= alpha / 2 < tails(test, highs, Fraction(above - 1))[1]
+
+
+def test_of_hypotheses_that_mirror_each_other_the_best_thresholds_do_too() -> None:
+    laws = {"null_law": MIDDLE, "alternative_law": LOW, "upper_laws": (LOW[::-1].copy(),)}
+    score = of_three(laws, 60, cutoff=Fraction(40), upper=Fraction(80)).score
+    lower, upper = calibrated_cutoffs(score, Tulap(Fraction(2), 3), 60, None)
+    assert 30 < lower < upper < 90
+    assert abs((math.floor(lower) + math.floor(upper) + 1) - 120) <= 1
+    best = of_three(laws, 60, cutoff=lower, upper=upper)
+    for wider in (-6, 6):
+        other = of_three(laws, 60, cutoff=lower - wider, upper=upper + wider)
+        assert best.alpha + best.beta < other.alpha + other.beta
+
+
+def test_the_worst_members_of_sets_are_told_and_those_of_single_laws_are_the_laws() -> None:
+    plain, sets = made(null="P0", alternative="Q0"), made(null="P0", alternative="Q0", worst_members=("P1", "Q1"))
+    assert (plain.worst_null, plain.worst_alternative) == ("P0", "Q0")
+    assert (sets.worst_null, sets.worst_alternative) == ("P1", "Q1")
+    assert [fact.name for fact in sets.facts() if fact.name not in {one.name for one in plain.facts()}] == [
+        "worst_null",
+        "worst_alternative",
+    ]
+    for test, words in ((plain, "; exact"), (sets, "; the largest of all members")):
+        assert [fact.meaning.endswith(words) for fact in test.facts() if fact.name in ("alpha", "beta")] == [True, True]
+
+
+@pytest.mark.parametrize("scale", [1, 4])
+def test_the_noise_in_nats(scale: int) -> None:
+    test = made(scale=scale)
+    assert test.noise_sd == pytest.approx(math.sqrt(Tulap(Fraction(1), 1000).variance) / 2 / scale, rel=1e-12)
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_an_answer_that_is_not_new_says_so(again: bool) -> None:
+    receipt = Receipt("claims", "q0", datetime(2026, 1, 2, tzinfo=UTC), "a.csv", "sha256:5f2d", "3:00", replayed=again)
+    release = replace(made().release(Fraction(3)), receipt=receipt)
+    assert ("this answer is not new" in str(release)) == again
+    (note,) = (fact.value for fact in release.facts() if fact.name == "receipt.note")
+    assert note == f"{'this answer is not new: ' if again else ''}{receipt.note}"

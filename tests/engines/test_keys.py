@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import json
 import math
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -17,7 +18,7 @@ import pyarrow as pa
 import pytest
 
 from privatest import engines
-from privatest.engines.keys import keys_at, keys_of_array, keys_of_objects, plain_key, plain_time
+from privatest.engines.keys import keys_at, keys_of_array, keys_of_objects, plain_key, plain_time, ranks
 from privatest.engines.postgres import PostgresColumns
 from tests.engines.warehouses import SPARK, WAREHOUSES, new_table
 
@@ -149,3 +150,13 @@ def test_a_text_that_only_sorts_as_the_column_does_is_not_told() -> None:
 
     assert [columns(encoding).keeps_text("word") for encoding in ("UTF8", "LATIN1", "LATIN2")] == [True, True, False]
     assert columns("LATIN2").keeps_text("day")
+
+
+def test_texts_that_look_like_numbers_are_texts_where_the_column_has_a_type() -> None:
+    typed = keys_of_objects(["10", "9", " 8"])
+    assert ranks([typed]).tolist() == [1, 2, 0]
+    assert keys_at([typed], range(3)) == ["8", "10", "9"]
+    untyped = replace(typed, loose=True)
+    assert ranks([untyped]).tolist() == [2, 1, 0]
+    assert keys_at([untyped], range(3)) == [8, 9, 10]
+    assert ranks([]).tolist() == []

@@ -6,14 +6,16 @@ import json
 import math
 from dataclasses import replace
 from fractions import Fraction
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
+from scipy import special
 
 from privatest import engines
-from privatest.errors import InvalidData, InvalidDocument, InvalidInput
+from privatest.errors import Infeasible, InvalidData, InvalidDocument, InvalidInput
 from privatest.fit import FitTest, design_fit
 from privatest.fit import fit_test as designed
 from privatest.fit.alternatives import Alternative
@@ -133,6 +135,7 @@ def test_so_many_alternatives_are_looked_at(
     many: int, looked_at: int, alpha: float, taken: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of three symbols: many are more than that."""
+    assert designed.MANY_SYMBOLS == 100  # the errors that designs state depend on it
     test, asked, laws = replace(TEST), list[float](), list[Any]()
     vars(test)["alpha"] = alpha
 
@@ -227,3 +230,154 @@ def test_the_rough_size_is_that_of_the_best_recipe_and_begins_with_the_most_usef
         assert designed.rough_sample_size(PLAN, 0.1) == (70, ranking)
     start = designed._order_of_magnitude(PLAN)
     assert asked == [(first, start), (first, start), (second, 70)]
+
+
+def curve(needed: float, slope: float) -> Any:
+    """A recipe whose error, on the scale of normal quantiles, is a line in log n that is 0.1 at ``needed``."""
+    tenth = special.ndtri(0.1)
+    return SimpleNamespace(error=lambda target: float(special.ndtr(tenth + slope * math.log(target.n / needed))))
+
+
+@pytest.mark.parametrize(
+    ("needed", "slope", "guessed", "start", "looked_at", "found"),
+    [
+        (999.5, -2, 1.0, 1000, [1000, 996], 1000),
+        (999.5, -2, 1.3, 1300, [1300, 996, 1003], 1003),
+        (999.5, -0.6, 1.0, 1500, [1500, 996, 1003], 1003),
+        (999.5, -1.0, 1.0, 100, [100, 1004, 996], 1004),
+        (999.5, -0.2, 1.0, 700, [700, 810, 885, 933, 963, 981, 992, 999, 1003], 1003),  # flatter than is believed
+        (999.5, -2, 3.0, 90_000, [90_000, 1, 45_000, 22_500, 11_250, 5_625, 5, 2_815], 2_815),  # no more than eight
+        (199_999.5, -1.5, 2.0, 400_000, [400_000, 199_200, 200_799], 200_799),
+        (49.5, -60, 1.2, 60, [60, 53, 48, 51, 49, 50], 50),
+        (36.5, -3, 0.5, 20, [20, 37, 35, 36], 37),
+        (2.5, -2, 1.0, 1, [1, 3, 2], 3),
+        (0.5, -1, 1.0, 5, [5, 1], 1),
+    ],
+)
+def test_exact_sizes_are_looked_for_by_secants(
+    needed: float,
+    slope: float,
+    guessed: float,
+    start: int,
+    looked_at: list[int],
+    found: int,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each look costs an exact law: few of them, and what is returned was looked at and is enough."""
+    true, asked = curve(needed, slope), list[int]()
+
+    def look(_: Any, n: int, __: Any) -> Any:
+        asked.append(n)
+        return SimpleNamespace(beta=true.error(SimpleNamespace(n=n)))
+
+    monkeypatch.setattr(designed, "designed", look)
+    assert designed._exact_size(PLAN, 0.1, [curve(needed * guessed, slope)], start) == found
+    assert asked == looked_at
+    assert found >= needed
+
+
+@pytest.mark.parametrize(
+    ("first", "missed", "found"),
+    [(1000, 0, 1000), (1000, 1, 1010), (1000, 2, 1020), (1000, 3, 1030), (7, 1, 8), (7, 2, 9)],
+)
+def test_a_size_that_is_too_small_for_the_best_design_grows_by_one_percent(
+    first: int, missed: int, found: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[int] = []
+
+    def look(_: Any, n: int) -> Any:
+        asked.append(n)
+        return SimpleNamespace(beta=0.1 if len(asked) > missed else math.nextafter(0.1, 1))
+
+    monkeypatch.setattr(designed, "rough_sample_size", lambda *_: (5, ["choice"]))
+    monkeypatch.setattr(
+        designed, "_exact_size", lambda _, beta, choice, n: first if (beta, choice, n) == (0.1, ["choice"], 5) else 0
+    )
+    monkeypatch.setattr(designed, "designed", look)
+    assert designed.sample_size(PLAN, 0.1) == found
+
+
+def test_sizes_up_to_a_billion_and_one_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    designed._check_reach(PLAN, 10**9)
+    with pytest.raises(Infeasible, match="needs more than 1000000000 records"):
+        designed._check_reach(PLAN, 10**9 + 1)
+    # The theorem's terms may be ten times too large: what is near is looked at, what is far is refused at once.
+    near = replace(PLAN, distance=2.0e-5, epsilon=Fraction(10**6))
+    assert designed._order_of_magnitude(near) == 10**9
+    with pytest.raises(Infeasible):
+        designed._order_of_magnitude(replace(near, distance=1e-6))
+    monkeypatch.setattr(designed, "rough_sample_size", lambda *_: (5, ["choice"]))
+    monkeypatch.setattr(designed, "_exact_size", lambda *_: 10**9)
+    monkeypatch.setattr(designed, "designed", lambda *_: SimpleNamespace(beta=0.5))
+    with pytest.raises(Infeasible):
+        designed.sample_size(PLAN, 0.1)
+
+
+def test_error_rates_at_their_edges() -> None:
+    def checked(alpha: float = 0.1, beta: float | None = 0.1, distance: float = 0.3, method: str = "auto") -> Any:
+        return designed._checked({"a": 0.5, "b": 0.3, "c": 0.2}, distance, 1, alpha, beta, None, method)
+
+    least = 100 * designed.ACCURACY
+    assert least == 1e-6
+    for rate in (least, 0.5):
+        assert checked(alpha=rate).alpha == rate
+        checked(beta=rate)
+    assert checked(beta=None, alpha=0.9).alpha == 0.9
+    checked(alpha=0.5, beta=0.5 - 1e-9)
+    with pytest.raises(InvalidInput, match="must sum to less than 1"):
+        checked(alpha=0.5, beta=0.5)
+    for name in ("alpha", "beta"):
+        with pytest.raises(InvalidInput, match=f"^{name}=.* must be at least 1e-06"):
+            checked(**{name: math.nextafter(least, 0)})
+        for rate in (0.0, 1.0, -0.1, math.nan):
+            with pytest.raises(InvalidInput, match=f"^{name}="):
+                checked(**{name: rate})
+    assert checked(distance=0.8).distance == 0.8  # all mass on the least likely symbol
+    with pytest.raises(InvalidInput, match=r"distance=0.801 is larger than 0.8"):
+        checked(distance=0.801)
+    with pytest.raises(InvalidInput, match="needs a uniform null"):
+        checked(method="uniformity")
+    assert designed._quantile(0.0) == special.ndtri(1e-12)
+    assert designed._quantile(1.0) == special.ndtri(1 - 1e-12)
+    assert designed._quantile(0.3) == special.ndtri(0.3)
+
+
+def test_beta_of_a_design_may_be_what_was_asked_for() -> None:
+    def made(beta: float | None) -> FitTest:
+        return design_fit({"heads": 0.5, "tails": 0.5}, distance=0.3, epsilon=1, n=12, alpha=0.1, beta=beta)
+
+    reached = made(None).beta
+    assert made(reached).beta == reached
+    with pytest.raises(Infeasible, match=r"^n=12 records give a type II error of .*: about [0-9]+ records are needed"):
+        made(math.nextafter(reached, 0))
+
+
+def test_records_on_which_no_statistic_depends_are_too_few(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(designed, "ranked", lambda *_: [SimpleNamespace(candidate=lambda _: None)])
+    with pytest.raises(Infeasible, match=r"^n=2: no statistic of so few records depends on the data"):
+        designed.designed(PLAN, 2)
+
+
+def test_too_few_records_are_refused_also_where_nobody_knows_how_many_would_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: Any) -> Any:
+        raise Infeasible("too many")
+
+    monkeypatch.setattr(designed, "rough_sample_size", refuse)
+    with pytest.raises(Infeasible, match=r"^n=20 records give .*: more than 1000000000 records would be needed"):
+        design_fit({"heads": 0.5, "tails": 0.5}, distance=0.01, epsilon=1, n=20, beta=0.1)
+
+
+@pytest.mark.parametrize(("alpha", "level"), [(0.1, 0.1 - 1e-8), (3e-8, 2e-8), (1.5e-8, 0.75e-8)])
+def test_the_error_of_the_law_is_taken_off_the_level(
+    alpha: float, level: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[float] = []
+
+    def cutoff(_: Any, level: float, __: Any) -> Fraction:
+        asked.append(level)
+        return Fraction(3)
+
+    monkeypatch.setattr(designed.ExcessLaw, "cutoff", cutoff)
+    coin = designed.Plan(read_domain({"heads": 0.5, "tails": 0.5}, 0.3), 0.3, Fraction(1), alpha, "auto")
+    assert designed.designed(coin, 12).cutoff == 3
+    assert asked[-1] == pytest.approx(level, rel=1e-12)  # those before are of recipes that are compared

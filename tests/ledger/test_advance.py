@@ -10,7 +10,7 @@ import pytest
 
 from privatest.errors import InvalidInput, LedgerTampered, RequestConflict
 from privatest.ledger import Ledger
-from privatest.ledger.chain import ADVANCE, Row
+from privatest.ledger.chain import ADVANCE, Row, unstored
 from tests.ledger.test_tampering import Tamper, altered, edit, forge
 
 Ask = Callable[..., dict[str, Any]]
@@ -126,3 +126,17 @@ def test_a_forged_advance_is_found(streamed: Ledger, tamper: Tamper, name: str) 
 def test_an_advance_to_where_the_stream_was_is_sound(streamed: Ledger, tamper: Tamper) -> None:
     forge(tamper, edit(7, release=said(position=10)))
     assert streamed.verify() == 7
+
+
+def test_the_newest_of_many_advances_is_the_last(streamed: Ledger) -> None:
+    """Their numbers are texts in the database: the hundredth and the thousandth come after the ninth."""
+    with streamed._store.write() as inside:
+        newest = inside.advanced("claims", "watch")
+        assert newest is not None
+        inside.append(
+            inside.head(), ADVANCE.format(1234), "claims", request="watch", design=newest.design,
+            epsilon=unstored(newest.epsilon), granted=unstored(newest.granted), spent=unstored(newest.spent),
+            release=json.dumps({"position": 40, "after": "c", "mark": "d"}),
+        )  # fmt: skip
+    go(streamed, 50, "e", "d")
+    assert streamed.history("claims")[-1].release == {"position": 50, "after": "d", "mark": "e"}

@@ -18,6 +18,8 @@ from sqlalchemy.dialects import postgresql
 from privatest.charge import make_charge
 from privatest.errors import InvalidInput, LedgerLocked, LedgerTampered, LedgerUnavailable, MissingExtra
 from privatest.ledger import Ledger
+from privatest.ledger import ledger as ledger_module
+from privatest.ledger import store as store_module
 from privatest.ledger.book import THE_HEAD, THE_HEAD_LOCKED
 from privatest.ledger.chain import MOST_BITS, Chain, Row, canonical, exact, same, stored, unstored
 from privatest.ledger.store import Address, abandon, after_fork, before_fork
@@ -438,3 +440,90 @@ def test_only_a_transaction_that_may_append_locks_the_head(path: Path) -> None:
                 )
                 inside.head()
                 assert heard == [statement]
+
+
+def test_a_row_is_added_after_the_head_that_was_locked_or_not_at_all(path: Path) -> None:
+    amounts = {"epsilon": Fraction(1), "granted": Fraction(1), "spent": Fraction(0)}
+    with Ledger(path) as book:
+        book.grant("claims", epsilon=1)
+        before = book.fingerprint()
+
+        def add(ahead: int) -> None:
+            with book._store.write() as inside:
+                head = inside.head()
+                inside.append(head._replace(rows=head.rows + ahead), "grant", "visits", **amounts)
+
+        with pytest.raises(LedgerTampered, match="changed under a lock"):
+            add(1)
+        assert book.fingerprint() == before
+        add(0)
+        assert book.verify() == 2
+
+
+def test_nothing_is_written_to_an_older_copy_than_the_one_this_ledger_wrote(path: Path) -> None:
+    """A restored copy has forgotten charges: what they were for would be paid for twice, or not at all."""
+    with Ledger(path) as book:
+        book.grant("claims", epsilon=1)
+        older = path.read_bytes()
+        book.perform(**GOOD, compute=dict)
+        newest = path.read_bytes()
+        path.write_bytes(older)
+        for write in (
+            lambda: book.grant("claims", epsilon=2),
+            lambda: book.perform(**GOOD | {"request": "another"}, compute=dict),
+        ):
+            with pytest.raises(LedgerTampered):
+                write()
+            assert path.read_bytes() == older
+        path.write_bytes(newest)
+        book.perform(**GOOD | {"request": "another"}, compute=dict)
+        assert book.verify() == 5
+    with Ledger(path) as other:  # one that has written nothing yet knows of nothing newer
+        path.write_bytes(older)
+        other.grant("claims", epsilon=2)
+        assert other.verify() == 2
+
+
+@pytest.mark.parametrize("portion", [1, 2, 3, 4, 2000])
+def test_an_old_row_that_changes_under_a_ledger_in_use_stops_the_next_charge(
+    portion: int, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rows that were checked before are compared with what they were; the same ones are not checked again."""
+    import sqlite3
+
+    monkeypatch.setattr(ledger_module, "ROWS_AT_A_TIME", portion)
+    with Ledger(path) as book:
+        book.grant("claims", epsilon=1)
+        for name in ("one", "two"):
+            book.perform(**GOOD | {"request": name, "epsilon": 0.1}, compute=dict)
+        anew: list[Any] = []
+        verify = type(book).verify
+        monkeypatch.setattr(type(book), "verify", lambda self, **words: anew.append(words) or verify(self, **words))
+        book.perform(**GOOD | {"request": "three", "epsilon": 0.1}, compute=dict)
+        assert anew == []
+        with sqlite3.connect(path) as connection:
+            connection.execute("UPDATE privatest_ledger_rows SET time = 'then' WHERE sequence = 2")
+        with pytest.raises(LedgerTampered, match="Row 2 "):
+            book.perform(**GOOD | {"request": "four", "epsilon": 0.1}, compute=dict)
+        assert len(anew) == 1
+        assert book.spent("claims") == Fraction(3, 10)
+
+
+@pytest.mark.parametrize(("timeout", "seconds"), [(0.5, 2), (2, 2), (2.1, 3), (30, 30)])
+def test_a_server_that_does_not_answer_is_waited_for_two_seconds_at_least(
+    timeout: float, seconds: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The driver knows whole seconds only, and takes 1 for 2."""
+    asked: list[dict[str, Any]] = []
+
+    def create(_: Any, **words: Any) -> Any:
+        asked.append(words)
+        raise ImportError
+
+    monkeypatch.setattr(store_module, "create_engine", create)
+    with pytest.raises(MissingExtra, match="needs psycopg"):
+        Ledger("postgresql://me@localhost/ledgers", timeout=timeout)
+    (words,) = asked
+    assert words["connect_args"] == {"connect_timeout": seconds}
+    assert words["pool_timeout"] == timeout
+    assert words["hide_parameters"] is True

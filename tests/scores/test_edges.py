@@ -12,7 +12,7 @@ import pytest
 from scipy import stats
 
 from privatest.documents import MOST_ENTRIES, document_from_json, integers_from_json, numbers_from_json
-from privatest.errors import InvalidDocument
+from privatest.errors import InvalidDocument, InvalidInput
 from privatest.hypotheses import make_pair
 from privatest.hypotheses.continuous_pair import ContinuousPair
 from privatest.scores import BoundedCells, Cells, DyadicCells, IntegerCells, LabelCells, clamped, clamped_score
@@ -241,6 +241,11 @@ def test_a_lattice_has_32_steps_a_deviation_and_from_512_to_65536_steps(
 
 
 def test_the_largest_total_is_that_of_64_bits() -> None:
+    score = clamped_score(make_pair([0.2, 0.8], [0.8, 0.2]), (-1, 1), 1)
+    assert (score.low, score.high) == (0, 1)
+    score.check_total(2**63 - 1)
+    with pytest.raises(InvalidInput, match=f"n of at most {2**63 - 1}"):
+        score.check_total(2**63)
     assert LARGEST_TOTAL == 2**63 - 1
     assert MOST_ENTRIES == 2**24  # of a list in a document: what older documents hold
 
@@ -356,3 +361,61 @@ def test_where_both_kinds_of_cells_do_the_fewer_are_taken(monkeypatch: pytest.Mo
     low, high = realised_clamp(pair, -1, 1)
     monkeypatch.setattr(clamped, "_finest", lambda *words: 13 if words[1] == 2.0 else _finest(*words))
     assert partition(pair, low, high, (high - low) / 64, 1.0)[0] == DyadicCells(4, -2481, 4967)
+
+
+@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize(("ratio", "decides"), [(63.5, False), (64.0, False), (64.5, True)])
+def test_a_ratio_of_64_is_the_last_that_does_not_decide_alone(ratio: float, decides: bool, turned: bool) -> None:
+    laws = [[0.5, 0.25, 0.25, 0.0], [math.exp(-ratio) / 2, 0.5, 0.25, 0.25]]
+    pair = make_pair(*laws[::-1] if turned else laws)
+    sign = -1 if turned else 1
+    assert pair.ratios[0] == sign * ratio
+    score = whole_score(pair, 3)
+    large, small, even, infinite, _ = (sign * (score.origin + score.step * int(s)) for s in score.table)
+    assert float(small) == pytest.approx(-math.log(2), abs=0.1)
+    assert float(even) == pytest.approx(0, abs=0.1)
+    assert infinite < -1000
+    assert large > 1000 if decides else float(large) == pytest.approx(ratio, rel=1e-12)
+
+
+@pytest.mark.parametrize("cut", [0.0, 5.0, -1e9])
+def test_where_only_the_side_of_a_number_counts_there_are_two_cells(cut: float) -> None:
+    score = clamped_score(make_pair(f"share_above({cut}, 0.5)", f"share_above({cut}, 0.7)"), (-1, 1))
+    assert score.cells == BoundedCells(cut, 1.0, 0)
+    below, at, above = score.of_numbers([math.nextafter(cut, -math.inf), cut, math.nextafter(cut, math.inf)])
+    assert (below, at, above) == (score.high, score.low, score.low)
+    assert score.null_law.tolist() == [0.5, 0.5]
+    np.testing.assert_allclose(score.alternative_law, [0.7, 0.3])
+
+
+DYADIC = {"kind": "dyadic", "exponent": 3, "first": 0, "size": 4, "support": [None, None]}
+BOUNDED = {"kind": "bounded", "centre": 0.0, "scale": 1.0, "exponent": 3, "support": [None, None]}
+
+
+@pytest.mark.parametrize(
+    ("document", "key", "least", "most"),
+    [
+        (DYADIC, "exponent", -1022, 1023),
+        (DYADIC, "first", -(2**53), 2**53),
+        (DYADIC, "size", 1, 2**24),
+        (BOUNDED, "exponent", 0, 22),
+    ],
+)
+def test_documents_of_cells_up_to_the_ends_and_one_step_beyond(
+    document: dict[str, Any], key: str, least: int, most: int
+) -> None:
+    for value in (least, most):
+        assert cells_from_dict({**document, key: value}).to_dict()[key] == value
+    for value in (least - 1, most + 1):
+        with pytest.raises(InvalidDocument):
+            cells_from_dict({**document, key: value})
+
+
+def test_a_scale_of_cells_is_positive_and_a_support_has_an_inside() -> None:
+    assert cells_from_dict({**BOUNDED, "scale": 5e-324}) == BoundedCells(0.0, 5e-324, 3)
+    with pytest.raises(InvalidDocument, match=r"^The scale 0\.0 of the cells must be greater than 0"):
+        cells_from_dict({**BOUNDED, "scale": 0.0})
+    assert cells_from_dict({**DYADIC, "support": [1.0, math.nextafter(1, 2)]}).to_dict()["support"][0] == 1.0
+    for support in ([1.0, 1.0], [2.0, 1.0]):
+        with pytest.raises(InvalidDocument, match="support of the cells is empty"):
+            cells_from_dict({**DYADIC, "support": support})

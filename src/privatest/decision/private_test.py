@@ -393,7 +393,7 @@ class PrivateTest(Design[Release]):
         if self.upper is not None:
             pvalue = min(2 * min(low, _above(self._highest, at_least)), 1.0)
             other = max(other, _below(self._uppers, noisy))
-            return pvalue, other, FITTING[pvalue >= EXTREME, min(2 * other, 1.0) >= EXTREME]
+            return pvalue, other, FITTING[pvalue >= EXTREME, 2 * other >= EXTREME]
         # Of one law the other tail is at least what the first leaves of 1.
         fits_null = 2 * low >= EXTREME and (
             (self._highest is self._lowest and 2 * (1 - low) >= EXTREME)

@@ -78,21 +78,21 @@ def partition(
     centre, scale = _middle(pair)
     away = x - centre
     t = away / (scale + np.abs(away))
-    found: list[tuple[bool, float, int, DyadicCells | BoundedCells]]
-    for most in (COMFORTABLE_CELLS, MOST_CELLS):
-        goal = step / 4 if most == COMFORTABLE_CELLS else max(step / 4, spread / 64)
+    found: list[tuple[float, int, DyadicCells | BoundedCells]]
+    enough = max(step / 4, spread / 64)
+    for most, goal in ((COMFORTABLE_CELLS, step / 4), (MOST_CELLS, enough)):
         exponent = min(_finest(lambda e: error(x, math.ldexp(1.0, -e)), right - left, goal, most), shortest)
         uniform = _dyadic(pair, exponent, left, right)
         left_over = error(x, math.ldexp(1.0, -exponent))
-        found = [(left_over > goal, left_over if left_over > goal else 0.0, uniform.count, uniform)]
-        if found[0][0] or uniform.count > COMFORTABLE_CELLS // 2:
+        found = [(left_over, uniform.count, uniform)]
+        if left_over > goal or uniform.count > COMFORTABLE_CELLS // 2:
             bits = _finest(lambda e: error(t, math.ldexp(1.0, -e)), 2.0, goal, most)
             bounded = BoundedCells(centre, scale, bits, *pair.support)
             left_over = error(t, math.ldexp(1.0, -bits))
-            found.append((left_over > goal, left_over if left_over > goal else 0.0, bounded.count, bounded))
+            found.append((left_over, bounded.count, bounded))
         # One that meets the goal, and then the fewest cells; else the one that comes nearest.
-        missed, left_over, _, best = min(found, key=lambda entry: entry[:3])
-        if not missed or left_over <= spread / 64:
+        left_over, _, best = min(found, key=lambda entry: (max(entry[0], goal), entry[1]))
+        if left_over <= enough:
             break
     return best, best.edges
 

@@ -78,7 +78,7 @@ def _cell_of(cells: Cells, label: Any) -> int:
     if isinstance(label, str | bytes):
         return cells.count
     try:
-        return int(cells.index(np.array([float(label)]))[0])
+        return int(cells.index(np.array([float(label)])).item())
     except (TypeError, ValueError, OverflowError):
         return cells.count
 
@@ -101,7 +101,7 @@ def _between(law: Numbers, edges: Floats) -> Floats:
     below = np.concatenate([below, law.cdf(end) if math.isfinite(end[0]) else [1.0]])
     above = np.concatenate([above, law.sf(end) if math.isfinite(end[0]) else [0.0]])
     masses = np.maximum(np.where(below[1:] <= 0.5, np.diff(below), -np.diff(above)), 0.0)
-    return np.append(masses, min(max(float(below[0] + above[-1]), 0.0), 1.0))
+    return np.append(masses, min(float(below[0] + above[-1]), 1.0))
 
 
 def _below(law: Numbers, x: Floats) -> Floats:
