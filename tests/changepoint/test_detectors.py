@@ -47,4 +47,4 @@ def test_one_call_and_its_refusals() -> None:
     with pytest.raises(InvalidInput, match=r"distance=1\.5"):
         detect_change(data, NULL, distance=1.5, epsilon=1)
     with pytest.raises((Infeasible, InvalidInput)):
-        detect_change(data[:20], NULL, distance=0.1, epsilon=1)
+        detect_change(data[:20], NULL, distance=0.3, epsilon=1)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import privatest as pt
-from privatest.cli import output
+from privatest.cli import options, output
 from tests.cli.conftest import ENVIRONMENT, PROGRAM, Run
 
 LAWS = ("--null", "bernoulli(0.3)", "--alternative", "bernoulli(0.7)", "--epsilon", "1")
@@ -84,6 +84,16 @@ def test_a_ledger_that_is_not_there_yet_is_kept_free(place: Path, run: Run) -> N
     found = run("monitor", "lines.txt", *LAWS, "--state", "lines.txt")
     assert (found.code, "reads" in found.err) == (2, True)
     assert sorted(path.name for path in place.glob("*.db*")) == ["ledger.db"]
+
+
+def test_a_folder_is_not_looked_through_where_nothing_is_written(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    walked: list[str] = []
+    walk = os.walk
+    monkeypatch.setattr(os, "walk", lambda top, *more, **words: walked.append(str(top)) or walk(top, *more, **words))
+    options.check_target((str(place),), save=None, report=None)
+    assert walked == []
+    options.check_target((str(place),), save="new.toml", report=None)
+    assert walked == [str(place)]
 
 
 def test_files_that_are_not_ours_need_force(place: Path, run: Run) -> None:

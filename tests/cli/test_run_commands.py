@@ -5,6 +5,7 @@ Who pays, on the command line: recorded answers, what fails after the charge, gr
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import re
@@ -367,8 +368,9 @@ def test_verify_says_what_it_cannot_see_and_since_sees_it(run: Run, files: Path,
     assert "is missing: the fingerprint" in since.err
 
 
-@pytest.mark.parametrize("kind", QUESTIONS)
-@pytest.mark.parametrize("as_json", [(), ("--json",)])
+@pytest.mark.parametrize(
+    ("kind", "as_json"), [("test", ()), *zip(QUESTIONS, itertools.cycle([("--json",), ()]), strict=False)]
+)
 def test_a_full_device_after_the_charge_is_4_and_the_answer_can_be_had_again(
     kind: str, as_json: tuple[str, ...], run: Run, files: Path, paying: tuple[str, ...]
 ) -> None:

@@ -21,14 +21,15 @@ import pytest
 
 import privatest as pt
 from privatest import engines
+from privatest.changepoint import change_plan, monitor
 from privatest.changepoint import detectors as designs
-from privatest.changepoint import monitor
 from privatest.changepoint.blocks import BlockDetector
 from privatest.changepoint.watch import SumBlocks
 from privatest.engines import protocol
 from privatest.engines import sources as series
 from privatest.engines import units as cuts
 from privatest.errors import InvalidData, InvalidInput
+from privatest.fit import fit_test
 from privatest.scores import Cells
 from tests.engines.openers import FRAMES, SINGLE
 from tests.engines.warehouses import SPARK, WAREHOUSES
@@ -43,12 +44,39 @@ OPENERS = {**SINGLE, **{name: FRAMES[name] for name in FILES}, **IN_DATABASES}
 
 def columns(x: Any = None) -> dict[str, list[Any]]:
     """Records of 0, 1 and 2, five rows of each of 24 people; a time without ties, with one tie, of ties only."""
+    return {**_columns(), **({} if x is None else {"x": x.tolist()})}
+
+
+@cache
+def _columns() -> dict[str, list[Any]]:
     rng = np.random.default_rng(8)
     drawn, when = rng.integers(3, size=N).astype(float), rng.permutation(N)
     once = np.where(when == N - 1, N - 2, when)  # the last two records are of one time
     people = rng.permutation(np.repeat(np.arange(PERSONS), ROWS))
     kept = {"who": people, "when": when, "once": once, "always": np.zeros(N, dtype=np.int64)}
-    return {"x": (drawn if x is None else x).tolist(), **{name: values.tolist() for name, values in kept.items()}}
+    return {"x": drawn.tolist(), **{name: values.tolist() for name, values in kept.items()}}
+
+
+def kept(design: Callable[..., Any]) -> Callable[..., Any]:
+    """Makes each design once: it does not depend on records."""
+    known: dict[str, Any] = {}
+
+    def made(*arguments: Any, **words: Any) -> Any:
+        key = repr((arguments, sorted(words.items())))
+        if key not in known:
+            known[key] = design(*arguments, **words)
+        return known[key]
+
+    return made
+
+
+@pytest.fixture(autouse=True, scope="module")
+def designs_are_kept() -> Iterator[None]:
+    """Also those that calls with data make anew each time."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(fit_test, "design_fit", kept(fit_test.design_fit))
+        patch.setattr(change_plan, "design_change", kept(change_plan.design_change))
+        yield
 
 
 @dataclass(frozen=True)
@@ -228,8 +256,8 @@ def combinations(opener: str, folder: Path) -> Iterator[tuple[str, bool, Callabl
                 yield f"{shape_name} / {name} / {way}", allowed(seen, mechanism, opener), run, purse
 
 
-# A question takes Spark a second or two, and the comparison is the same for all engines: it is asked every seventh.
-SPARK_TAKES_EVERY = 7
+# A question takes Spark a second or two, and the comparison is the same for all engines: it is asked every eleventh.
+SPARK_TAKES_EVERY = 11
 
 
 def mistakes(opener: str, folder: Path) -> tuple[list[str], int, int]:
@@ -378,7 +406,7 @@ def loss(mechanism: str, shape: Shape, one: Any, other: Any) -> float:
     return sum(kind.noise.privacy_loss(int(gap)) for gap in totals[0] - totals[1]) / float(kind.epsilon)
 
 
-def largest_loss(mechanism: str, shape: Shape, runs: int = 60) -> float:
+def largest_loss(mechanism: str, shape: Shape, runs: int = 40) -> float:
     rng, found, here = np.random.default_rng(5), 0.0, _opened(columns(), shape)
     for _ in range(runs):
         other = neighbour(rng, shape, gone=mechanism.endswith("add-remove"))

@@ -109,6 +109,10 @@ def test_all_lobes_of_a_coarser_lattice_are_found() -> None:
     lobes = side_lobes(steps, weights, n, reach, 46.0)
     assert lobes is not None
     np.testing.assert_allclose(lobes, 2 * math.pi / 512 * np.arange(1, 257), atol=1e-9)
+    same = side_lobes(steps, weights, n, reach, 46.0, most=256)
+    assert same is not None
+    assert same.tolist() == lobes.tolist()
+    assert side_lobes(steps, weights, n, reach, 46.0, most=255) is None
 
 
 def test_no_reach_where_the_transform_does_not_die() -> None:

@@ -177,9 +177,9 @@ def edge(test: Any, found: dict[str, Any], index: int) -> Fraction:
 
 SETS: list[tuple[str, str, tuple[str, str]]] = [
     ("normal(mean<=0, sd=1)", "normal(mean>=1, sd=1)", ("normal(0, 1)", "normal(1, 1)")),
-    ("near(poisson(3), 0.02)", "contaminated(poisson(6), 0.02)", ("poisson(3)", "poisson(6)")),
+    ("near(poisson(2), 0.02)", "contaminated(poisson(9), 0.02)", ("poisson(2)", "poisson(9)")),
     ("median(5)", "median_above(5, share=0.7)", ("share_above(5, 0.5)", "share_above(5, 0.7)")),
-    ("bernoulli(0.3)", "any_of(bernoulli(p<=0.1), bernoulli(p>=0.6))", ("bernoulli(0.3)", "bernoulli(0.1)")),
+    ("bernoulli(0.4)", "any_of(bernoulli(p<=0.1), bernoulli(p>=0.8))", ("bernoulli(0.4)", "bernoulli(0.1)")),
 ]
 
 

@@ -16,7 +16,7 @@ from hypothesis.errors import Unsatisfiable
 from .conftest import ASK, TOKEN
 
 SETTINGS = {"derandomize": True, "deadline": None, "database": None, "phases": [Phase.generate]}
-WANTED = 2000
+WANTED = 700
 
 
 def checked(answer: Any) -> int:
@@ -35,7 +35,7 @@ def test_requests_made_from_the_description_are_answered_or_refused(studio: Any,
         operation = result.ok()
 
         @hypothesis.given(case=operation.as_strategy(generation_mode=schemathesis.GenerationMode.NEGATIVE))
-        @hypothesis.settings(max_examples=40, suppress_health_check=list(HealthCheck), **SETTINGS)
+        @hypothesis.settings(max_examples=15, suppress_health_check=list(HealthCheck), **SETTINGS)
         def wrong(case: Any) -> None:
             nonlocal sent
             sent += ask(studio, case)
@@ -44,7 +44,7 @@ def test_requests_made_from_the_description_are_answered_or_refused(studio: Any,
             wrong()
     assert studio.ledger_bytes == before
     show(f"{sent} requests against the description, none a server error")
-    assert sent >= 500
+    assert sent >= 200
 
 
 def ask(studio: Any, case: Any) -> int:
@@ -106,14 +106,14 @@ def test_good_requests_made_wrong_in_one_place_are_answered_or_refused(
     for path, good in BODIES.items():
         for name in good:
             # What runs or watches starts a process each time.
-            for odd in rng.sample(ODD, 7 if path.startswith(("/api/run", "/api/monitors")) else 21):
+            for odd in rng.sample(ODD, 3 if path.startswith(("/api/run", "/api/monitors")) else 7):
                 sent += post(studio, path, {**good, name: odd})
             sent += post(studio, path, {key: value for key, value in good.items() if key != name})
             sent += post(studio, path, {**good, name + "_": 1})
         for text in TEXTS:
             sent += checked(studio.client.post(path, content=text, headers={"content-type": "application/json"}))
     names = ["x.csv", "", "a" * 300, "\x00.csv", "../x.csv", "x.parquet"]
-    for _ in range(1800):
+    for _ in range(600):
         path = "".join(rng.choice("/.%abstmonitpu_0é\\?#&=;:") for _ in range(rng.randint(1, 25)))
         method = rng.choice(["GET", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "HEAD", "TRACE"])
         prefix = rng.choice(

@@ -133,23 +133,13 @@ def test_the_printed_address_opens_one_page_and_leaves_no_secret_in_it(watched: 
     elsewhere.close()
 
 
-@pytest.mark.parametrize("name", ["constructor", "__proto__", "toString", "hasOwnProperty", "nothing", ""])
+@pytest.mark.parametrize("name", ["constructor", "__proto__", ""])
 def test_an_address_that_names_no_family_opens_the_first_one(watched: Watched, name: str) -> None:
     page = watched.open(f"#kind={name}&goal={name}&tab={name}&neighbours={name}&{name or 'x'}=1&epsilon=1")
     watched.settled()
     assert page.input_value("#kind") == "normal"
     assert page.is_visible("#panel-plan")
     assert name not in page.url or not name
-
-
-def test_links_and_marks_in_labels_are_text(watched: Watched) -> None:
-    page = watched.open("#kind=table&epsilon=1")
-    label = '<a href="https://evil.example/">press</a>'
-    page.fill("#table", f"{label}, 0.5, 0.3\n<b>two</b>, 0.5, 0.7")
-    until(page, "document.querySelector('#chart-densities .xtick text') !== null")
-    until(page, "document.querySelector('#chart-densities').textContent.includes('<b>two</b>')")
-    assert label in page.evaluate("document.querySelector('#chart-densities').textContent")
-    assert page.evaluate("document.querySelectorAll('svg a, main a').length") == 0
 
 
 def test_a_test_that_hides_how_many_records_there_are(watched: Watched) -> None:
@@ -374,16 +364,17 @@ def test_tabs_and_controls_work_from_the_keyboard_and_have_names(watched: Watche
     assert "epsilon" in page.get_attribute("#epsilon", "aria-valuetext")
 
 
-@pytest.mark.parametrize(("width", "height"), [(360, 740), (867, 600), (1625, 1125)])
-def test_nothing_is_cut_off_on_narrow_pages_and_at_other_zooms(watched: Watched, width: int, height: int) -> None:
-    """1300 points at 150% and at 80% zoom are 867 and 1625 points wide."""
+def test_nothing_is_cut_off_on_narrow_pages_and_at_other_zooms(watched: Watched) -> None:
+    """1300 points at 150% and at 80% zoom are 867 and 1625 points wide; 360 last, when all charts were wide before."""
     page = watched.page
-    page.set_viewport_size({"width": width, "height": height})
+    page.set_viewport_size({"width": 360, "height": 740})
     watched.open()
     page.wait_for_selector("#chart-law[data-n='40']")
-    for tab in ("run", "monitor", "plan"):
-        page.click(f"#tab-{tab}")
-        assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
+    for width, height in ((360, 740), (867, 600), (1625, 1125), (360, 740)):
+        page.set_viewport_size({"width": width, "height": height})
+        for tab in ("run", "monitor", "plan"):
+            page.click(f"#tab-{tab}")
+            until(page, "document.documentElement.scrollWidth <= document.documentElement.clientWidth", 5)
 
 
 def test_dark_pages_are_dark_and_readable(watched: Watched) -> None:
@@ -407,11 +398,16 @@ def luminance(colour: str) -> float:
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 
-def test_a_label_that_is_markup_stays_text(watched: Watched) -> None:
-    page = watched.open()
-    page.select_option("#kind", "table")
+def test_labels_that_are_links_marks_or_pictures_stay_text(watched: Watched) -> None:
+    page = watched.open("#kind=table&epsilon=1")
+    label = '<a href="https://evil.example/">press</a>'
+    page.fill("#table", f"{label}, 0.5, 0.3\n<b>two</b>, 0.5, 0.7")
+    until(page, "document.querySelector('#chart-densities .xtick text') !== null")
+    until(page, "document.querySelector('#chart-densities').textContent.includes('<b>two</b>')")
+    assert label in page.evaluate("document.querySelector('#chart-densities').textContent")
+    assert page.evaluate("document.querySelectorAll('svg a, main a').length") == 0
     page.fill("#table", "<img src=x onerror=document.title=1>, 0.5, 0.3\n<b>often</b>, 0.5, 0.7")
-    until(page, "document.getElementById('chart-densities').data[0].x.length === 2")
+    until(page, "document.querySelector('#chart-densities').textContent.includes('<b>often</b>')")
     page.wait_for_timeout(300)
     assert page.title() == "privatest studio"
     assert page.query_selector("img[src=x]") is None

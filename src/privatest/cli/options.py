@@ -250,10 +250,10 @@ def check_target(reads: Iterable[str | None] = (), force: bool = False, **paths:
     Guarantees: no file that ``reads`` names is written over, however it is spelt or linked, nor is a file written
     twice; other files only if they are empty or such that the option has written before, or with ``force``.
     """
-    taken = [file for text in reads if text for file in _files(text)]
-    for name, path in paths.items():
-        if path is None:
-            continue
+    written = {name: path for name, path in paths.items() if path is not None}
+    # A large folder takes its time: it is looked through only where something is written.
+    taken = [file for text in reads if text for file in _files(text)] if written else []
+    for name, path in written.items():
         option = questions.flag(name)
         try:
             for file in taken:

@@ -592,11 +592,13 @@ def from_score(
     threshold: Fraction | None = None,
     alpha: float | None = None,
     around: Neighbourhood = REPLACE,
+    cutoffs: Sequence[Fraction] | None = None,
 ) -> PrivateTest:
     """A private test with this clamp, whose score is :func:`kind_score`.
 
     The threshold is the given one; else the largest that keeps the type I error at ``alpha``; else, for "tight", the
-    one of the largest advantage and, for the paper's tests, 0.
+    one of the largest advantage and, for the paper's tests, 0. ``cutoffs``: where :func:`calibrated_cutoffs` has been
+    asked before, what it said.
     """
     calibrated = threshold is None and (alpha is not None or kind == "tight")
     uppers: list[Fraction] = []
@@ -609,7 +611,7 @@ def from_score(
     else:
         noise, scale, shift = calibrated_noise(kind, score, epsilon, clamp, around.rows), 1, 0
         if calibrated:
-            cutoff, *uppers = calibrated_cutoffs(score, noise, n, alpha)
+            cutoff, *uppers = cutoffs or calibrated_cutoffs(score, noise, n, alpha)
         else:
             cutoff = score.lattice_threshold(threshold or Fraction(0), n)
     null, alternative = pair.null.describe(), pair.alternative.describe()

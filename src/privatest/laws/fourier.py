@@ -258,11 +258,13 @@ def central_reach(steps: Floats, law: Floats, n: int, negligible: float) -> floa
     return None
 
 
-def side_lobes(steps: Floats, law: Floats, n: int, reach: float, negligible: float) -> Floats | None:
+def side_lobes(
+    steps: Floats, law: Floats, n: int, reach: float, negligible: float, most: float = math.inf
+) -> Floats | None:
     """The angles t in (reach, pi] of local maxima with n log |E e^(its)| > -negligible.
 
     Guarantees: outside of these maxima's own neighbourhoods, and beyond ``reach``, the transform's n-th power is
-    smaller than e^-negligible. None where the law is too long to be looked at.
+    smaller than e^-negligible. None where the law is too long to be looked at, or has more than ``most`` of them.
     """
     degree = int(steps[-1] - steps[0])
     size = fast_length(_OVERSAMPLING * (degree + 1))
@@ -277,11 +279,13 @@ def side_lobes(steps: Floats, law: Floats, n: int, reach: float, negligible: flo
     limit = math.exp(-negligible / n)
     high = modulus >= limit * math.cos(math.pi / _OVERSAMPLING)
     peaks = angles[(modulus >= left) & (modulus >= right) & high & (angles > reach - gap)]
-    if len(peaks) * len(steps) > _BLOCK:
+    # Points of the grid that are high enough as they are: beside each is a maximum, wherever that lies exactly.
+    sure = (modulus > left) & (modulus >= right) & (modulus > limit * (1 + 1e-9)) & (angles > reach + gap)
+    if len(peaks) * len(steps) > _BLOCK or np.count_nonzero(sure) > most:
         return None
     tops, logs = _climb(steps, law, peaks, gap)
-    there = (tops > reach) & (n * logs > -negligible)
-    return np.unique(tops[there])
+    found = np.unique(tops[(tops > reach) & (n * logs > -negligible)])
+    return found if len(found) <= most else None
 
 
 def _climb(steps: Floats, law: Floats, peaks: Floats, gap: float) -> tuple[Floats, Floats]:
@@ -295,7 +299,9 @@ def _climb(steps: Floats, law: Floats, peaks: Floats, gap: float) -> tuple[Float
             first = (slope / value).real
             second = (bend / value - (slope / value) ** 2).real
             move = np.where(second < 0, -first / second, np.sign(first) * gap / 4)
-        t = np.clip(t + np.where(np.isfinite(move), move, 0.0), peaks - gap, peaks + gap)
+        before, t = t, np.clip(t + np.where(np.isfinite(move), move, 0.0), peaks - gap, peaks + gap)
+        if np.array_equal(before, t):
+            break
     t = np.minimum(t, 2 * math.pi - t)  # the modulus is even about pi
     with np.errstate(divide="ignore"):
         logs = np.log(np.minimum(np.abs(row_dots(np.exp(1j * np.multiply.outer(t, away)), law)), 1.0))

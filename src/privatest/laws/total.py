@@ -171,8 +171,8 @@ def upper_tail_by_inversion(
     # A flat law's transform has a pole beside every multiple of 2 pi/plateau: only the one at 0 is resolved.
     if reach is None or reach * noise.plateau > 5.0:
         return None
-    lobes = side_lobes(steps, tilted, n, reach, _NEGLIGIBLE)
-    if lobes is None or len(lobes) > most_lobes:
+    lobes = side_lobes(steps, tilted, n, reach, _NEGLIGIBLE, most_lobes)
+    if lobes is None:
         return None
     first, last = window_ends(steps, tilted, n)
     bandwidth = float(max(abs(y - first), abs(last - y)))
@@ -326,8 +326,8 @@ def _waves_near_zero(places: Integers, law: Floats, n: int, size: int) -> tuple[
     """
     steps = places.astype(np.float64)
     reach = central_reach(steps, law, n, NEGLIGIBLE_EXPONENT)
-    lobes = None if reach is None else side_lobes(steps, law, n, reach, NEGLIGIBLE_EXPONENT)
-    if reach is None or lobes is None or len(lobes) > 0:
+    lobes = None if reach is None else side_lobes(steps, law, n, reach, NEGLIGIBLE_EXPONENT, most=0)
+    if reach is None or lobes is None:
         return None
     near = math.ceil(reach * size / (2 * math.pi)) + 1
     t = 2 * math.pi * np.arange(min(near, size // 2 + 1)) / size
@@ -362,6 +362,8 @@ POOR = 1e-9
 RAREST = 1e-290
 # e^-740 is all but the least positive double.
 LEAST_EXPONENT = -740.0
+# Probabilities above this are far from that.
+PLAINLY_POSITIVE = 1e-300
 
 
 @dataclass(frozen=True)
@@ -462,17 +464,20 @@ class NoisyTotal:
         """Pr[T > x] for x between two values of T, not below the mean."""
         low, spacing, steps, law = self._atoms
         y = x - self.n * low
+        window = self._deviation * 19
+        few = window <= SMALL_WINDOW and self.n * steps[-1] < SMALLEST_WINDOW
+        if few and (found := self._upper_by_enumeration(y)).value > PLAINLY_POSITIVE:
+            return found  # Chernoff's bound below would be above it
         theta = saddle(steps, law, self.n, float(y / spacing), self.noise.decay_rate * spacing)
         if self._log_bound(y, theta / spacing) < LEAST_EXPONENT:
             return Bounded(0.0, math.exp(LEAST_EXPONENT))
         arguments = (steps, law, self.n, self.noise, y, spacing, theta / spacing)
-        window = self._deviation * 19
         if window > SMALL_WINDOW:
-            found = upper_tail_by_inversion(*arguments, 0, INVERSION_PER_POINT * window)
-            if found is None and window > LARGE_WINDOW:
-                found = upper_tail_by_inversion(*arguments, MOST_LOBES)
-            if found is not None:
-                return Bounded(*found)
+            inverted = upper_tail_by_inversion(*arguments, 0, INVERSION_PER_POINT * window)
+            if inverted is None and window > LARGE_WINDOW:
+                inverted = upper_tail_by_inversion(*arguments, MOST_LOBES)
+            if inverted is not None:
+                return Bounded(*inverted)
         if self.n * steps[-1] < SMALLEST_WINDOW:
             return self._upper_by_enumeration(y)
         best = self._upper_by_convolution(y, theta)

@@ -349,6 +349,7 @@ class Family:
             threshold=self.threshold,
             alpha=self.goal.alpha,
             around=self.around,
+            cutoffs=self.__dict__.get("_cutoffs", {}).get((self.clamp_for(n), n)),
         )
         if self.question is None:
             return made
@@ -400,14 +401,19 @@ class Family:
         if (ends, n) not in known:
             noise = calibrated_noise(self.kind, score, self.epsilon, ends, self.around.rows)
 
+            last: list[tuple[Score, tuple[Fraction, ...]]] = []
+
             def cutoffs_of(made: Score) -> tuple[Fraction, ...]:
                 if self.threshold is None and (self.goal.alpha is not None or self.kind == "tight"):
-                    return calibrated_cutoffs(made, noise, n, self.goal.alpha)
+                    last[:] = [(made, calibrated_cutoffs(made, noise, n, self.goal.alpha))]
+                    return last[0][1]
                 return (made.lattice_threshold(self.threshold or Fraction(0), n),)
 
             laws = self.__dict__.setdefault("_laws", {}).setdefault(ends, {})
             found, *worst = worst_score(question, sides, score, noise, n, cutoffs_of, laws)
             known[ends, n] = found
+            if last and last[0][0] is found:  # they have settled
+                self.__dict__.setdefault("_cutoffs", {})[ends, n] = last[0][1]
             self.__dict__.setdefault("_worst", {})[ends, n] = tuple(worst)
         return known[ends, n]
 
