@@ -57,10 +57,10 @@ def test_coverage_and_length_by_going_through_all_totals(n: int, epsilon: float,
 def test_a_mean_length_is_that_of_many_runs(show: Any) -> None:
     design = pt.design_estimate("normal(mean=?, sd=1)", between=(-2, 2), epsilon=1, n=60)
     rng = np.random.default_rng(4)
-    lengths = [design.run(rng.normal(0.3, 1, 60), rng=rng).width for _ in range(40)]
+    lengths = [design.run(rng.normal(0.3, 1, 60), rng=rng).width for _ in range(15)]
     stated, measured = design.expected_width(0.3), float(np.mean(lengths))
-    show(f"mean length: stated {stated:.4f}, of 40 runs {measured:.4f}")
-    assert measured == pytest.approx(stated, rel=0.03)
+    show(f"mean length: stated {stated:.4f}, of 15 runs {measured:.4f}")
+    assert measured == pytest.approx(stated, rel=0.05)
 
 
 @pytest.mark.parametrize(

@@ -66,7 +66,7 @@ def test_a_wide_range_is_looked_at_in_two_steps(show: Any) -> None:
     assert wide.price == Fraction(1)
     assert wide.location.loss(wide.around) + wide.second == 1  # type: ignore[operator]
     assert wide.expected_width(1234.0) < 1.1 * narrow.expected_width(1234.0)
-    rng, held, runs = RNG(6), 0, 25
+    rng, held, runs = RNG(6), 0, 10
     assert min(wide.coverage(1234 + part) for part in (0.0, 0.3, 2.1)) >= 0.95 - 1e-9
     for _ in range(runs):
         mean = rng.uniform(-9e4, 9e4)
@@ -75,7 +75,7 @@ def test_a_wide_range_is_looked_at_in_two_steps(show: Any) -> None:
         assert release.epsilon == 1
         assert release.confidence == 0.95
     show(f"two steps: {held} of {runs} intervals hold the mean")
-    assert held >= 21  # 24 expected; fewer than 21 has a probability below 1%
+    assert held >= 8  # fewer has a probability of 1%
     assert pt.EstimateDesign.from_json(wide.to_json()) == wide
 
 

@@ -417,18 +417,16 @@ class PrivateTest(Design[Release]):
         """
         if self.neighbours != "replace" or not self.private or self.worst_members is not None:
             raise InvalidInput(
-                "An interval can be had from a private test of two distributions whose number of records is public. "
-                "Use privatest.estimate."
+                "Only a private test of two distributions whose number of records is public has an interval."
             )
         if not isinstance(release, Release) or release.statistic is None or release.n != self.n:
             raise InvalidInput(f"release={shown(release)} must be a release of this test, with its statistic.")
         from privatest.decision.inversion import Inversion  # start-up: scipy
 
-        laws = as_distribution(self.null, "null"), as_distribution(self.alternative, "alternative")
-        level = float(_validate.probability(confidence=confidence))
-        inversion = Inversion(between_members(*laws, between), self.score, self.noise, self.n)
+        family = between_members(as_distribution(self.null), as_distribution(self.alternative), between)
+        inversion = Inversion(family, self.score, self.noise, self.n)
         noisy = self.score.lattice_threshold(Fraction(release.statistic), self.n) - self.noise.offset
-        return inversion.interval(round(noisy) + self.noise.offset, level)
+        return inversion.interval(round(noisy) + self.noise.offset, float(_validate.probability(confidence=confidence)))
 
     def power_along(self, family: str, values: Sequence[float]) -> Floats:
         """:meth:`power` of the members of a family along one of its parameters.

@@ -488,7 +488,7 @@ def design_groups(
 
     >>> plan = design_groups(n=(200, 200), epsilon=1)
     >>> round(plan.power((0.3, 0.45)), 2)
-    0.83
+    0.86
     """
     pair = (n, n) if isinstance(n, int | np.integer) else tuple(n)
     if len(pair) != 2:
