@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections import deque
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,12 +13,12 @@ import numpy as np
 from privatest import _validate
 from privatest.changepoint.change_point import Alarm
 from privatest.changepoint.state_file import StateFile
-from privatest.changepoint.stream import Single, Stream
+from privatest.changepoint.stream import NO_STATE, Single, Stream
 from privatest.changepoint.tuned_watch import Targets, pair_watch, unknown_watch
 from privatest.changepoint.watch import Intervals, Watch
 from privatest.charge import fingerprint, make_charge
 from privatest.engines.protocol import ORDERED, Records
-from privatest.engines.sources import open_for
+from privatest.engines.sources import open_for, placed
 from privatest.errors import InvalidInput
 from privatest.hypotheses.convert import as_hypothesis
 from privatest.hypotheses.question import pair_or_question
@@ -32,6 +33,7 @@ __all__ = ["METHODS", "Monitor"]
 
 METHODS = ("cusum", "paper")
 _PLAIN = frozenset({float, int, bool, str})
+_UNSAID: Any = object()  # of a unit: not even that it is nobody
 
 
 class Monitor(Single, Told):
@@ -71,6 +73,11 @@ class Monitor(Single, Told):
         method: "cusum" (the default: its computed delay is the smaller by far) or "paper".
         interval: blocks in an interval, for "paper" (which is then the default); None: the recommended number.
         mean_time_between_false_alarms: in records. None: a thousand times as many records as tell P from Q.
+        max_rows_per_unit: the most rows of one person that count in the whole stream; every update then says whose the
+            records are (``unit``). The monitor is private for all rows of a person together: each row costs
+            epsilon/max_rows_per_unit. A row beyond these, or of nobody, stays in its place and counts as a record that
+            makes no sense. What is promised holds where no person has more. Such a monitor remembers whose rows it has
+            seen, in memory only: it has no state file.
         state: path of a state file; where there is one of the same settings, the monitor goes on from it.
         ledger, dataset, request: charge epsilon to a ledger, once, when the monitor begins. A request begins one
             monitor only: afterwards it is continued from its state file or not at all.
@@ -97,6 +104,7 @@ class Monitor(Single, Told):
         method: str | None = None,
         interval: int | None = None,
         mean_time_between_false_alarms: float | None = None,
+        max_rows_per_unit: int | None = None,
         state: str | os.PathLike[str] | None = None,
         ledger: Any = None,
         dataset: str | None = None,
@@ -123,6 +131,11 @@ class Monitor(Single, Told):
             )
         if distance is not None:
             distance = _validate.probability(distance=distance)
+        rows = max_rows_per_unit
+        if rows is not None:
+            rows = _validate.positive_integer(max_rows_per_unit=rows)
+            if state is not None:
+                raise InvalidInput(NO_STATE)
         given = {"null": null, "alternative": alternative}
         laws = [as_hypothesis(law, name) for name, law in given.items() if law is not None]
         asked = {
@@ -135,6 +148,7 @@ class Monitor(Single, Told):
             "mean_time_between_false_alarms": target,
             "dataset": dataset,
             "request": request,
+            **({} if rows is None else {"max_rows_per_unit": rows}),
         }
         randomness: Source = system_source if rng is None else seeded_source(rng)
         paying: dict[str, Any] = {"ledger": ledger, "dataset": dataset, "request": request, "data": source}
@@ -142,9 +156,12 @@ class Monitor(Single, Told):
         targets = Targets(beta, target, interval)
 
         def made() -> Watch:
+            each = budget / (rows or 1)
             if distance is None:
-                return pair_watch(pair_or_question(null, alternative), budget, method, targets)
-            return unknown_watch(null, distance, budget, method, targets)
+                found = pair_watch(pair_or_question(null, alternative), each, method, targets)
+            else:
+                found = unknown_watch(null, distance, each, method, targets)
+            return replace(found, max_rows_per_unit=rows)
 
         file = None if state is None else StateFile(state)
         if file is not None and file.exists():
@@ -264,14 +281,21 @@ class Monitor(Single, Told):
         """Whether the guarantee holds: randomness from the operating system."""
         return not self._stream.simulated
 
-    def update(self, x: Any) -> Alarm | None:
+    def update(self, x: Any, *, unit: Any = _UNSAID) -> Alarm | None:
         """Take one record, or a batch if x is a list, an array or a column; the alarm if it is raised.
 
         A record that makes no sense raises nothing: it gets a fixed score.
+
+        Args:
+            x: the record or the batch.
+            unit: whose it is, where the monitor is one of persons (``max_rows_per_unit``): any value that names a
+                person; of a batch, one for each record. None is nobody.
         """
         if type(x) in _PLAIN or not self._is_batch(x):
-            return self._stream.take(x)
-        return self.update_many(x)
+            if (unit is _UNSAID) != (self._stream.turns is None):
+                self._check_unit(unit)
+            return self._stream.take(x, unit)
+        return self.update_many(x, unit=unit)
 
     @property
     def place(self) -> Any:
@@ -279,7 +303,13 @@ class Monitor(Single, Told):
         return self._stream.place
 
     def update_many(
-        self, batch: Any, *, column: str | None = None, order: str | None = None, place: Any = None
+        self,
+        batch: Any,
+        *,
+        column: str | None = None,
+        unit: Any = _UNSAID,
+        order: str | None = None,
+        place: Any = None,
     ) -> Alarm | None:
         """Take a batch of records in order of time; the alarm if it is raised.
 
@@ -289,6 +319,8 @@ class Monitor(Single, Told):
             batch: array, list, pandas/polars/pyarrow column, a data frame, file, SQL table or Spark DataFrame together
                 with ``column``.
             column: which column holds the records.
+            unit: which column says whose each record is, or a list of them beside a plain batch; needed, and allowed,
+                where the monitor is one of persons (``max_rows_per_unit``).
             order: which column gives the order of time within the batch; None where the records lie in that order.
                 Equal values on both sides of a block's end are refused, and nothing of the batch is consumed.
             place: where the batch came from, such as a file and the number of its first record: plain JSON values, kept
@@ -298,7 +330,25 @@ class Monitor(Single, Told):
             json.dumps(place)
         except (TypeError, ValueError, RecursionError):
             raise InvalidInput("place must be made of plain JSON values: text, numbers, lists, dicts.") from None
-        return self._stream.take_many(open_for(ORDERED, batch, column=column, order=order), place)
+        turns = self._stream.turns
+        self._check_unit(unit)
+        if turns is None:
+            return self._stream.take_many(open_for(ORDERED, batch, column=column, order=order), place)
+        return self._stream.take_many(placed(turns, batch, column=column, unit=unit, order=order), place)
+
+    def _check_unit(self, unit: Any) -> None:
+        """Refuse persons where the monitor knows none, and records of nobody in particular where it does."""
+        rows = self._stream.watch.max_rows_per_unit
+        if unit is not _UNSAID and unit is not None and rows is None:
+            raise InvalidInput(
+                "unit was given, but this monitor takes each record for a person's only one. Make it one of persons: "
+                "Monitor(..., max_rows_per_unit=1)."
+            )
+        if unit is _UNSAID and rows is not None:
+            raise InvalidInput(
+                f"This monitor counts up to max_rows_per_unit={rows} records of one person, but unit is missing. Say "
+                "whose the records are: unit=..."
+            )
 
     def reset(self) -> None:
         """Watch on after an alarm: W and the intervals start from nothing; no record is looked at again."""
@@ -402,6 +452,7 @@ class Monitor(Single, Told):
             Fact("expected_delay", self.expected_delay, "records from the change till the alarm on average, at most"),
             Fact("delay_bound", self.delay_bound, f"records by which it is raised, with probability {1 - self.beta:g}"),
             Fact("mean_time_between_false_alarms", between, "in records, at least"),
+            Fact("max_rows_per_unit", watch.max_rows_per_unit, "rows of one person that count in the whole stream"),
             Fact("seen", self.seen, "records so far; the stream goes on with this one"),
             Fact("drift_detected", self.drift_detected, "no alarm" if self.alarm is None else self.alarm.sentence),
             Fact("private", self.private, "SIMULATED, not private" if self.simulated else ""),
