@@ -26,6 +26,9 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 
 from privatest.changepoint.bits import fit_vote
+from privatest.changepoint.change_point import Alarm
+from privatest.changepoint.state_file import MONITOR, Keeper
+from privatest.changepoint.stream import OpenBits, OpenBlock, OpenSum
 from privatest.documents import integers_from_json, wholes_from_json
 from privatest.engines.arrays import SequenceRecords
 from privatest.engines.protocol import NO_ENDS, Records, counter, indexer, scores_of_each
@@ -396,6 +399,7 @@ class Watch:
     null: str
     alternative: str
     max_rows_per_unit: int | None = None
+    keeper: ClassVar[Keeper] = MONITOR
 
     @property
     def epsilon(self) -> Fraction:
@@ -406,6 +410,31 @@ class Watch:
     def block(self) -> int:
         """Records in a block."""
         return self.blocks.block
+
+    def opened(self, source: Source) -> OpenBlock:
+        """An empty block."""
+        blocks = self.blocks
+        return OpenSum(blocks, source) if isinstance(blocks, SumBlocks) else OpenBits(blocks, source)
+
+    def records(self, blocks: int) -> int:
+        """Records in so many blocks."""
+        return blocks * self.blocks.block
+
+    def votes(self, released: Integers, before: int) -> Integers:  # noqa: ARG002 - all blocks vote alike
+        """The votes of blocks."""
+        return self.blocks.votes(released)
+
+    def vote(self, released: int, before: int) -> int:  # noqa: ARG002
+        """The vote of one."""
+        return self.blocks.vote(released)
+
+    def raised(self, progress: Progress, origin: int, end: int, simulated: bool) -> Alarm:
+        """The alarm at the record ``end``, by a rule that began at ``origin``."""
+        return Alarm(origin + progress.start * self.blocks.block, self.accuracy, end, simulated)
+
+    def raised_from_dict(self, document: dict[str, Any], simulated: bool) -> Alarm:
+        """The alarm that its ``to_dict`` wrote."""
+        return Alarm(**document, simulated=simulated)
 
     def releases(self) -> dict[str, Any]:
         """What the releases depend on besides the data: plain JSON values."""
