@@ -67,13 +67,13 @@ if TYPE_CHECKING:
     from privatest.power import sample_size as sample_size
     from privatest.power.look import check as check
     from privatest.power.sample_sizes import decide as decide
-    from privatest.privacy import approx as approx
-    from privatest.privacy import gdp as gdp
-    from privatest.privacy import kl as kl
-    from privatest.privacy import pure as pure
-    from privatest.privacy import renyi as renyi
-    from privatest.privacy import tv as tv
-    from privatest.privacy import zcdp as zcdp
+    from privatest.privacy.asked import approx as approx
+    from privatest.privacy.asked import gdp as gdp
+    from privatest.privacy.asked import kl as kl
+    from privatest.privacy.asked import pure as pure
+    from privatest.privacy.asked import renyi as renyi
+    from privatest.privacy.asked import tv as tv
+    from privatest.privacy.asked import zcdp as zcdp
     from privatest.theory import Decomposition as Decomposition
     from privatest.theory import SampleComplexity as SampleComplexity
     from privatest.theory import decompose as decompose
