@@ -209,7 +209,7 @@ class History:
             if known is None:
                 stream = Stream(self.watch, asked, system_source, file)
             else:
-                stream = Stream.restored(known, system_source, file)
+                stream = Stream.restored(known, system_source, file, Watch)
             if self.charged:
                 words: Any = {"epsilon": self.watch.epsilon, "design": stream.design, "simulated": False}
                 charge = make_charge(Ledger(self.book), "stream", "watch", **words)

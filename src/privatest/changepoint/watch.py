@@ -26,6 +26,9 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 
 from privatest.changepoint.bits import fit_vote
+from privatest.changepoint.change_point import Alarm
+from privatest.changepoint.state_file import MONITOR, Keeper
+from privatest.changepoint.stream import OpenBits, OpenBlock, OpenSum
 from privatest.documents import integers_from_json, wholes_from_json
 from privatest.engines.arrays import SequenceRecords
 from privatest.engines.protocol import NO_ENDS, Records, counter, indexer, scores_of_each
@@ -182,7 +185,7 @@ class FitBlocks:
 
     @property
     def epsilon(self) -> Fraction:
-        return self.test.noise.epsilon
+        return self.test.price
 
     @property
     def holds_tuples(self) -> bool:
@@ -381,6 +384,7 @@ class Watch:
         delay_bound: records after k* by which the alarm was raised with probability at least 1 - beta.
         recommended_interval: blocks in an interval of the paper's method that meet its targets; None with "cusum".
         null, alternative: short descriptions.
+        max_rows_per_unit: the most rows of one person that count; None: each record is a person of its own.
     """
 
     blocks: SumBlocks | FitBlocks
@@ -394,20 +398,48 @@ class Watch:
     recommended_interval: int | None
     null: str
     alternative: str
+    max_rows_per_unit: int | None = None
+    keeper: ClassVar[Keeper] = MONITOR
 
     @property
     def epsilon(self) -> Fraction:
-        """Privacy loss of the whole stream."""
-        return self.blocks.epsilon
+        """Privacy loss of the whole stream: what a row costs, as often as a person may have one."""
+        return self.blocks.epsilon * (self.max_rows_per_unit or 1)
 
     @property
     def block(self) -> int:
         """Records in a block."""
         return self.blocks.block
 
+    def opened(self, source: Source) -> OpenBlock:
+        """An empty block."""
+        blocks = self.blocks
+        return OpenSum(blocks, source) if isinstance(blocks, SumBlocks) else OpenBits(blocks, source)
+
+    def records(self, blocks: int) -> int:
+        """Records in so many blocks."""
+        return blocks * self.blocks.block
+
+    def votes(self, released: Integers, before: int) -> Integers:  # noqa: ARG002 - all blocks vote alike
+        """The votes of blocks."""
+        return self.blocks.votes(released)
+
+    def vote(self, released: int, before: int) -> int:  # noqa: ARG002
+        """The vote of one."""
+        return self.blocks.vote(released)
+
+    def raised(self, progress: Progress, origin: int, end: int, simulated: bool) -> Alarm:
+        """The alarm at the record ``end``, by a rule that began at ``origin``."""
+        return Alarm(origin + progress.start * self.blocks.block, self.accuracy, end, simulated)
+
+    def raised_from_dict(self, document: dict[str, Any], simulated: bool) -> Alarm:
+        """The alarm that its ``to_dict`` wrote."""
+        return Alarm(**document, simulated=simulated)
+
     def releases(self) -> dict[str, Any]:
         """What the releases depend on besides the data: plain JSON values."""
-        return {"blocks": self.blocks.to_dict(), "rule": self.rule.to_dict()}
+        rows = {} if self.max_rows_per_unit is None else {"max_rows_per_unit": self.max_rows_per_unit}
+        return {"blocks": self.blocks.to_dict(), "rule": self.rule.to_dict(), **rows}
 
     @cached_property
     def text(self) -> str:
@@ -432,4 +464,5 @@ class Watch:
         if not sound or not (interval is None or type(interval) is int):
             raise InvalidDocument("The design of the monitor does not fit together.")
         blocks, rule = blocks_from_dict(document["blocks"]), rule_from_dict(document["rule"])
-        return cls(blocks, rule, recommended_interval=interval, **{**numbers, **whole, **texts})
+        rows = wholes_from_json(document, "max_rows_per_unit", least=1) if "max_rows_per_unit" in document else {}
+        return cls(blocks, rule, recommended_interval=interval, **{**numbers, **whole, **texts, **rows})
