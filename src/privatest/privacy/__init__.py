@@ -10,6 +10,10 @@ class          law                                              test that uses i
 ``Logistic``   continuous logistic, rounded to half integers    scLLR, sLLR
 ``NoNoise``    0                                                LLR, not private
 =============  ===============================================  ==============================
+
+And the canonical noises of other notions, which the tight test adds there (:func:`canonical_noise`): ``TruncatedTulap``
+for ``approx``, ``Uniform`` for ``tv``, ``Gaussian`` for ``gdp`` and, as it meets their divergences, for ``zcdp``,
+``renyi`` and ``kl``.
 """
 
 from __future__ import annotations
@@ -19,17 +23,22 @@ from collections.abc import Mapping
 from privatest import _validate
 from privatest.errors import InvalidDocument, shown
 from privatest.privacy.asked import approx, as_notion, gdp, kl, make_notion, pure, renyi, tv, zcdp
+from privatest.privacy.canonical import canonical_noise
+from privatest.privacy.gaussian import Gaussian
 from privatest.privacy.laplace import Laplace
 from privatest.privacy.logistic import Logistic
 from privatest.privacy.noise import Noise, NoNoise
 from privatest.privacy.notions import NOTIONS, Approx, Gdp, Kl, Notion, Pure, Renyi, Tv, Zcdp
 from privatest.privacy.randomness import Source, seeded_source, system_source
+from privatest.privacy.truncated import TruncatedTulap
 from privatest.privacy.tulap import Tulap
+from privatest.privacy.uniform import Uniform
 
 __all__ = [
     "NOISES",
     "NOTIONS",
     "Approx",
+    "Gaussian",
     "Gdp",
     "Kl",
     "Laplace",
@@ -40,11 +49,14 @@ __all__ = [
     "Pure",
     "Renyi",
     "Source",
+    "TruncatedTulap",
     "Tulap",
     "Tv",
+    "Uniform",
     "Zcdp",
     "approx",
     "as_notion",
+    "canonical_noise",
     "gdp",
     "kl",
     "make_notion",
@@ -57,7 +69,8 @@ __all__ = [
     "zcdp",
 ]
 
-NOISES: dict[str, type[Noise]] = {noise.kind: noise for noise in (Tulap, Logistic, Laplace, NoNoise)}
+_ALL = (Tulap, Logistic, Laplace, NoNoise, TruncatedTulap, Uniform, Gaussian)
+NOISES: dict[str, type[Noise]] = {noise.kind: noise for noise in _ALL}
 
 
 def noise_from_dict(document: Mapping[str, object]) -> Noise:
