@@ -37,12 +37,13 @@ ORDER = [
     "estimates",
     "fit",
     "changepoint",
+    "sequential",
 ]
 MAY_IMPORT: dict[str, set[str]] = {folder: set(ORDER[:i]) for i, folder in enumerate(ORDER)}
 MAY_IMPORT["privacy"] -= {"hypotheses", "theory"}  # noise is calibrated to a width and an epsilon, never to a pair
 MAY_IMPORT["engines"] = {"scores"}  # engines sum integers: no epsilon, no randomness
 MAY_IMPORT["laws"] -= {"hypotheses", "theory"}  # of scores, whatever they are scores of
-for folder in ("decision", "bounds", "power", "estimates", "fit", "changepoint"):  # the folders that run on data
+for folder in ("decision", "bounds", "power", "estimates", "fit", "changepoint", "sequential"):  # those that run on data
     MAY_IMPORT[folder] |= {"engines"}
 MAY_IMPORT["ledger"] = set()
 MAY_IMPORT["pictures"] = set(ORDER)  # drawn from designs and releases; never from data
