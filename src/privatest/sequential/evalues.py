@@ -11,6 +11,9 @@ from privatest.errors import InvalidInput, shown
 
 __all__ = ["combine_evalues", "evalue_discoveries"]
 
+_LARGEST = 709.0
+"""The logarithm of the largest double, about."""
+
 
 def combine_evalues(values: Iterable[float], *, dependent: bool = False) -> float:
     """One e-value from several of the same null hypothesis.
@@ -33,9 +36,12 @@ def combine_evalues(values: Iterable[float], *, dependent: bool = False) -> floa
         return math.fsum(known) / len(known)
     if 0.0 in known:
         return 0.0
-    # By logarithms: the product of many may pass through numbers that no double has.
-    total = math.fsum(math.log(value) if value < math.inf else math.inf for value in known)
-    return math.prod(known) if abs(total) < 600 else (math.inf if total > 709 else math.exp(total))
+    product = math.prod(known)
+    if 0 < product < math.inf:
+        return product
+    # The product of many may pass through numbers that no double has; its logarithm does not.
+    total = math.fsum(map(math.log, known))
+    return math.inf if total > _LARGEST else math.exp(total)
 
 
 def evalue_discoveries(values: Any, *, alpha: float) -> tuple[Any, ...]:

@@ -20,7 +20,7 @@ from privatest.privacy import Tulap
 from privatest.scores import Score
 from privatest.vectors import Floats, Integers
 
-__all__ = ["ERROR", "PARTS", "VoteLaw", "VoteLaws", "block_votes", "mean_bound", "vote_laws"]
+__all__ = ["ERROR", "PARTS", "Table", "VoteLaw", "VoteLaws", "block_votes", "mean_bound", "vote_laws"]
 
 PARTS = 128
 """Votes are log e-values in so many parts of a nat."""
@@ -28,6 +28,7 @@ ERROR = 1e-9
 """More than the error of a bin's computed probability: windows leave out 1e-10, transforms err by 1e-15."""
 LARGEST = 30.0
 """Nats that one block can speak for Q or against it."""
+_POOLED = 1e-4
 
 
 class VoteLaw(NamedTuple):
@@ -56,16 +57,40 @@ def mean_bound(masses: Floats, votes: Integers, parts: int) -> float:
     return float((masses + ERROR) @ np.exp(votes / parts))
 
 
-def block_votes(
-    law: ScoreLaw, noise: Tulap, n: int, *, monotone: bool, parts: int = PARTS
-) -> tuple[BlockLaws, Integers]:
+class Table(NamedTuple):
+    """What a block votes: ``first``, ``bin_width`` and ``votes`` as :class:`SumBlocks` has them.
+
+    Attributes:
+        null, alternative: the bins' probabilities under P and under Q.
+    """
+
+    first: int
+    bin_width: int
+    votes: Integers
+    null: Floats
+    alternative: Floats
+
+    def blocks(self, score: Score, noise: Tulap, n: int) -> SumBlocks:
+        """Blocks of n records that vote so."""
+        return SumBlocks(score, noise, n, self.first, self.bin_width, self.votes)
+
+
+def block_votes(law: ScoreLaw, noise: Tulap, n: int, *, monotone: bool, parts: int = PARTS) -> Table:
     """The bins of a block of n records, and the vote of each: positive for Q.
+
+    Totals that are so low that Q has them with probability ``_POOLED`` at most are one bin, and so are those so high
+    that P does: beyond, likelihoods would be no more than rounding.
 
     Guarantees: :func:`mean_bound` under P is at most 1. ``monotone``: votes never rise with the total, so that the mean
     is at most 1 under every law of the scores that is stochastically higher than P's.
     """
     laws = BlockLaws.of(law, noise, n, (0, n))
     q, p = laws.laws
+    low = min(int(np.searchsorted(np.cumsum(q), _POOLED)), len(q) - 2)
+    high = max(int(np.searchsorted(np.cumsum(p[::-1]), _POOLED)), 0)
+    high = max(len(p) - 1 - high, low + 1)
+    edges = np.concatenate([[0], np.arange(low + 1, high + 1)])
+    q, p = (np.add.reduceat(masses, edges) for masses in (q, p))
     with np.errstate(divide="ignore"):
         nats = np.log(q) - np.log(p + ERROR)
     votes: Integers = np.floor(np.clip(nats, -LARGEST, LARGEST) * parts).astype(np.int64)
@@ -73,7 +98,7 @@ def block_votes(
         votes = np.minimum.accumulate(votes)
     while mean_bound(p, votes, parts) > 1:  # rounding in the last digits, where nothing was rounded down
         votes = votes - 1
-    return laws, votes
+    return Table(laws.first + low * laws.bin_width, laws.bin_width, votes, p, q)
 
 
 def vote_laws(score: Score, blocks: SumBlocks, parts: int = PARTS) -> VoteLaws:

@@ -93,9 +93,9 @@ class Candidate:
     def votes(self, n: int) -> VoteLaws:
         """Of a block of n records."""
         if n not in self._laws:
-            laws, votes = block_votes(self.law, self.noise, n, monotone=self.monotone, parts=self.parts)
-            q, p = (VoteLaw.of(votes, masses) for masses in laws.laws)
-            self._laws[n] = VoteLaws(p, q, mean_bound(laws.laws[1], votes, self.parts))
+            table = block_votes(self.law, self.noise, n, monotone=self.monotone, parts=self.parts)
+            p, q = (VoteLaw.of(table.votes, masses) for masses in (table.null, table.alternative))
+            self._laws[n] = VoteLaws(p, q, mean_bound(table.null, table.votes, self.parts))
         return self._laws[n]
 
     def rule(self, first: int, later: int, asked: Asked) -> Found | None:
@@ -252,8 +252,7 @@ def _why_not(asked: Asked, fixed_n: int, epsilon: Fraction) -> str:
 
 
 def _blocks(score: Score, noise: Tulap, n: int, monotone: bool) -> SumBlocks:
-    laws, votes = block_votes(law_of(score), noise, n, monotone=monotone)
-    return SumBlocks(score, noise, n, laws.first, laws.bin_width, votes)
+    return block_votes(law_of(score), noise, n, monotone=monotone).blocks(score, noise, n)
 
 
 def _single(test: PrivateTest, asked: Asked) -> tuple[SumBlocks, Boundaries]:
@@ -293,7 +292,8 @@ def _best_sizes(
         if key not in tried:
             if clamp not in candidates:
                 law = problem.rough_law(clamp)
-                candidates[clamp] = Candidate(law, Tulap(problem.epsilon, law.width), monotone, _COARSE)
+                parts = _COARSE if asked.schedule is None else PARTS  # sizes that are given may be small
+                candidates[clamp] = Candidate(law, Tulap(problem.epsilon, law.width), monotone, parts)
             found = candidates[clamp].rule(first, later, asked)
             tried[key] = math.inf if found is None else found.cost
         return tried[key]

@@ -9,6 +9,8 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
+
 from privatest.changepoint.state_file import Keeper
 from privatest.changepoint.stream import OpenSum
 from privatest.changepoint.sum_blocks import SumBlocks
@@ -175,6 +177,12 @@ class SequentialPlan:
         """Records within which it is decided with this probability, under P and under Q."""
         low, high = (self.records(walk.within(share)) for walk in self.walks)
         return low, high
+
+    @property
+    def growth(self) -> float:
+        """What a record of the first block adds to the log e-value under Q on average (its e-power), in nats."""
+        law = self.laws[0].alternative
+        return self.nats(1) * float(law.masses @ (law.least + np.arange(len(law.masses)))) / self.first.block
 
     @property
     def most(self) -> int | None:
