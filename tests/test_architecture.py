@@ -82,6 +82,7 @@ NO_SOURCE_OF_THEIR_NAME = {
     "test_readme.py": "the README",
     "changepoint/test_accuracy.py": "promises of every detector, simulated",
     "changepoint/test_privacy.py": "guarantee of every detector, computed",
+    "changepoint/test_persons.py": "guarantee of every detector and monitor for all rows of a person, computed",
     "changepoint/test_monitor_privacy.py": "guarantee of every monitor, computed",
     "changepoint/test_monitor_state.py": "monitors that are killed and resumed",
     "cli/test_bad_input.py": "every command refuses alike",

@@ -17,6 +17,8 @@ from privatest.privacy import Tulap
 from privatest.sequential import Sequential, SequentialPlan
 from privatest.sequential.boundaries import Boundaries
 from tests.changepoint.test_monitor_privacy import SLACK, Law, Stream, vote_laws
+from tests.changepoint.test_persons import of_persons, uncut
+from tests.contracts.exhaustive import largest_person_log_ratio
 from tests.sequential.plans import small_plan
 
 CASES = [
@@ -95,6 +97,16 @@ def test_a_sequential_test_is_private(
 def test_half_the_noise_is_seen(epsilon: Fraction, sizes: tuple[int, int], rule: Boundaries) -> None:
     plan = coarse(small_plan(epsilon, sizes, rule))
     assert loss(output_law(plan, Tulap(2 * epsilon, 1)), 5, 1) > 1.2 * epsilon
+
+
+@pytest.mark.parametrize("rows", [1, 2])
+@pytest.mark.parametrize("case", [0, 1])
+def test_sequential_tests_are_private_for_persons(case: int, rows: int) -> None:
+    """Whoever the rows belong to, with the package's own cut to as many rows of a person as count."""
+    epsilon, sizes, rule = CASES[case]
+    law = output_law(coarse(small_plan(epsilon, sizes, rule, rows)))
+    assert largest_person_log_ratio(of_persons(law, rows), 4) <= epsilon * SLACK
+    assert largest_person_log_ratio(of_persons(law, rows, uncut), 4) > epsilon * 1.2
 
 
 def test_persons_of_two_rows_need_noise_for_two() -> None:

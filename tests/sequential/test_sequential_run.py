@@ -156,6 +156,25 @@ def test_bad_batches_consume_nothing() -> None:
     assert run.seen > 0
 
 
+def test_persons() -> None:
+    """Rows beyond those that count stay in their places and say nothing; whose they are must be said."""
+    words: dict[str, Any] = {"epsilon": 2, "schedule": (14, 8), "max_rows_per_unit": 2}
+    run = Sequential(P, Q, rng=np.random.default_rng(0), **words)
+    assert run.epsilon == 2
+    assert run.plan.later.noise.epsilon == 1
+    with pytest.raises(InvalidInput, match="unit is missing"):
+        run.update([1, 0])
+    run.update([1, 1, 1], unit=["anna", "anna", "anna"])
+    run.update(1, unit="bert")
+    assert run.seen == 4
+    with pytest.raises(InvalidInput, match="cannot keep a state"):
+        run.save("state.json")
+    with pytest.raises(InvalidInput, match="cannot keep a state"):
+        Sequential(P, Q, state="state.json", **words)
+    with pytest.raises(InvalidInput, match=r"Sequential\(..., max_rows_per_unit=1\)"):
+        fresh().update(1, unit="anna")
+
+
 def test_records_that_make_no_sense_raise_nothing() -> None:
     run = fresh(3)
     run.update([None, "x", math.nan, 7, 1, 0, b"", 1, 0, None, None])

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from privatest import _validate
 from privatest.changepoint.change_point import Alarm
+from privatest.changepoint.stream import NO_STATE
 from privatest.changepoint.tuned_watch import Targets, pair_watch, unknown_watch
 from privatest.changepoint.watch import Intervals, Watch
 from privatest.changepoint.watcher import Watcher
@@ -64,6 +66,11 @@ class Monitor(Watcher[Watch, Alarm]):
         method: "cusum" (the default: its computed delay is the smaller by far) or "paper".
         interval: blocks in an interval, for "paper" (which is then the default); None: the recommended number.
         mean_time_between_false_alarms: in records. None: a thousand times as many records as tell P from Q.
+        max_rows_per_unit: the most rows of one person that count in the whole stream; every update then says whose the
+            records are (``unit``). The monitor is private for all rows of a person together: each row costs
+            epsilon/max_rows_per_unit. A row beyond these, or of nobody, stays in its place and counts as a record that
+            makes no sense. What is promised holds where no person has more. Such a monitor remembers whose rows it has
+            seen, in memory only: it has no state file.
         state: path of a state file; where there is one of the same settings, the monitor goes on from it.
         ledger, dataset, request: charge epsilon to a ledger, once, when the monitor begins. A request begins one
             monitor only: afterwards it is continued from its state file or not at all.
@@ -92,6 +99,7 @@ class Monitor(Watcher[Watch, Alarm]):
         method: str | None = None,
         interval: int | None = None,
         mean_time_between_false_alarms: float | None = None,
+        max_rows_per_unit: int | None = None,
         state: str | os.PathLike[str] | None = None,
         ledger: Any = None,
         dataset: str | None = None,
@@ -118,6 +126,11 @@ class Monitor(Watcher[Watch, Alarm]):
             )
         if distance is not None:
             distance = _validate.probability(distance=distance)
+        rows = max_rows_per_unit
+        if rows is not None:
+            rows = _validate.positive_integer(max_rows_per_unit=rows)
+            if state is not None:
+                raise InvalidInput(NO_STATE)
         given = {"null": null, "alternative": alternative}
         laws = [as_hypothesis(law, name) for name, law in given.items() if law is not None]
         asked = {
@@ -130,15 +143,19 @@ class Monitor(Watcher[Watch, Alarm]):
             "mean_time_between_false_alarms": target,
             "dataset": dataset,
             "request": request,
+            **({} if rows is None else {"max_rows_per_unit": rows}),
         }
         paying: dict[str, Any] = {"ledger": ledger, "dataset": dataset, "request": request, "data": source}
         make_charge(**paying, epsilon=budget, design=dict, simulated=rng is not None)  # refuses what it must
         targets = Targets(beta, target, interval)
 
         def made() -> Watch:
+            each = budget / (rows or 1)
             if distance is None:
-                return pair_watch(pair_or_question(null, alternative), budget, method, targets)
-            return unknown_watch(null, distance, budget, method, targets)
+                found = pair_watch(pair_or_question(null, alternative), each, method, targets)
+            else:
+                found = unknown_watch(null, distance, each, method, targets)
+            return replace(found, max_rows_per_unit=rows)
 
         named = all(law.named for law in laws)
         self._begin(asked, made, named=named, state=state, paying=paying, rng=rng)
@@ -242,6 +259,7 @@ class Monitor(Watcher[Watch, Alarm]):
             Fact("expected_delay", self.expected_delay, "records from the change till the alarm on average, at most"),
             Fact("delay_bound", self.delay_bound, f"records by which it is raised, with probability {1 - self.beta:g}"),
             Fact("mean_time_between_false_alarms", between, "in records, at least"),
+            Fact("max_rows_per_unit", watch.max_rows_per_unit, "rows of one person that count in the whole stream"),
             Fact("seen", self.seen, "records so far; the stream goes on with this one"),
             Fact("drift_detected", self.drift_detected, "no alarm" if self.alarm is None else self.alarm.sentence),
             Fact("private", self.private, "SIMULATED, not private" if self.simulated else ""),

@@ -27,12 +27,14 @@ from privatest.changepoint.state_file import Keeper, StateFile
 from privatest.charge import Charge
 from privatest.documents import reading
 from privatest.engines.protocol import Column, Records
+from privatest.engines.units import PlacedRecords, Turns
 from privatest.errors import InvalidDocument, InvalidInput, RequestConflict
 from privatest.privacy import Source, Tulap, system_source
 from privatest.privacy.draws import draw_blocks
 from privatest.vectors import Integers
 
 __all__ = [
+    "NO_STATE",
     "ONLY_ONE",
     "TRACE",
     "Closed",
@@ -49,6 +51,13 @@ ONLY_ONE = (
     "What watches a stream cannot be copied, pickled or used in a forked process: it holds raw records, and two that "
     "go on from one place would release the same records twice. Write its state with save(path), and go on with "
     "load(path) of its class wherever it is needed."
+)
+
+
+NO_STATE = (
+    "What watches persons (max_rows_per_unit) cannot keep a state: to go on it would have to know whose rows it has "
+    "seen, which is raw and must be in no file. Leave the state out; or keep one row of each person by a rule that "
+    "looks at no record, such as the first, and watch these without max_rows_per_unit."
 )
 
 
@@ -271,6 +280,9 @@ class Stream(Single):
 
     Threads take turns: what one has consumed is released once, whoever comes next.
 
+    A stream of persons remembers how many rows each of them had (``turns``). That is raw and is in no file, so such a
+    stream has none.
+
     Attributes:
         alarm: the alarm or verdict, if it has been raised.
         released: the newest releases, as integers.
@@ -281,6 +293,10 @@ class Stream(Single):
     def __init__(self, watch: Any, asked: dict[str, Any], source: Source, file: StateFile | None = None) -> None:
         self.watch: Streamed = watch
         self.asked, self.file = asked, file
+        rows = getattr(watch, "max_rows_per_unit", None)
+        self.turns = None if rows is None else Turns(rows)
+        if self.turns is not None and file is not None:
+            raise InvalidInput(NO_STATE)
         self.simulated = source.simulated
         self.name = f"{system_source.bits(128):032x}"
         self.alarm: Any = None
@@ -360,18 +376,21 @@ class Stream(Single):
         """Whether the state was never written."""
         return self._generation == 0
 
-    def take(self, record: Any) -> Any:
+    def take(self, record: Any, unit: Any = None) -> Any:
         """Consume one record, of any kind. Scored when its block is full."""
         with self._turn:
             if self.alarm is not None:
                 return self.alarm
-            self._pending.append(record)
+            counts = self.turns is None or self.turns.admits(unit)
+            self._pending.append(record if counts else None)  # None makes no sense whatever P and Q are
             if len(self._pending) < self._room:
                 return None
             try:
                 return self._flush()
             except BaseException:
                 self._pending.pop()
+                if self.turns is not None and counts:
+                    self.turns.give_back(unit)
                 raise
 
     def take_many(self, records: Records, place: Any = None) -> Any:
@@ -386,7 +405,11 @@ class Stream(Single):
                 # Before anything is consumed: a tie across a block's end is refused wherever the alarm would be.
                 values = self.watch.blocks.values(part, range(lacks, sys.maxsize, block))
                 self._flush()
-                if self._consume(values, place) is not None:
+                before = self.seen
+                found = self._consume(values, place)
+                if isinstance(part, PlacedRecords):
+                    part.consumed(self.seen - before)
+                if found is not None:
                     break
             return self.alarm
 
@@ -403,6 +426,8 @@ class Stream(Single):
         """Write the state to a path and keep it there."""
         with self._turn:
             self.check()
+            if self.turns is not None:
+                raise InvalidInput(NO_STATE)
             before = self.file
             if before is not None and before.is_at(path):
                 before = None

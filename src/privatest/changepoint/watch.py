@@ -104,7 +104,7 @@ class FitBlocks:
 
     @property
     def epsilon(self) -> Fraction:
-        return self.test.noise.epsilon
+        return self.test.price
 
     @property
     def holds_tuples(self) -> bool:
@@ -294,6 +294,7 @@ class Watch:
         delay_bound: records after k* by which the alarm was raised with probability at least 1 - beta.
         recommended_interval: blocks in an interval of the paper's method that meet its targets; None with "cusum".
         null, alternative: short descriptions.
+        max_rows_per_unit: the most rows of one person that count; None: each record is a person of its own.
     """
 
     blocks: SumBlocks | FitBlocks
@@ -307,12 +308,13 @@ class Watch:
     recommended_interval: int | None
     null: str
     alternative: str
+    max_rows_per_unit: int | None = None
     keeper: ClassVar[Keeper] = MONITOR
 
     @property
     def epsilon(self) -> Fraction:
-        """Privacy loss of the whole stream."""
-        return self.blocks.epsilon
+        """Privacy loss of the whole stream: what a row costs, as often as a person may have one."""
+        return self.blocks.epsilon * (self.max_rows_per_unit or 1)
 
     @property
     def block(self) -> int:
@@ -346,7 +348,8 @@ class Watch:
 
     def releases(self) -> dict[str, Any]:
         """What the releases depend on besides the data: plain JSON values."""
-        return {"blocks": self.blocks.to_dict(), "rule": self.rule.to_dict()}
+        rows = {} if self.max_rows_per_unit is None else {"max_rows_per_unit": self.max_rows_per_unit}
+        return {"blocks": self.blocks.to_dict(), "rule": self.rule.to_dict(), **rows}
 
     @cached_property
     def text(self) -> str:
@@ -371,4 +374,5 @@ class Watch:
         if not sound or not (interval is None or type(interval) is int):
             raise InvalidDocument("The design of the monitor does not fit together.")
         blocks, rule = blocks_from_dict(document["blocks"]), rule_from_dict(document["rule"])
-        return cls(blocks, rule, recommended_interval=interval, **{**numbers, **whole, **texts})
+        rows = wholes_from_json(document, "max_rows_per_unit", least=1) if "max_rows_per_unit" in document else {}
+        return cls(blocks, rule, recommended_interval=interval, **{**numbers, **whole, **texts, **rows})

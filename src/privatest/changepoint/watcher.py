@@ -14,16 +14,17 @@ from privatest.changepoint.state_file import StateFile
 from privatest.changepoint.stream import Raised, Single, Stream, Streamed
 from privatest.charge import fingerprint, make_charge
 from privatest.engines.protocol import ORDERED, Records
-from privatest.engines.sources import open_for
+from privatest.engines.sources import open_for, placed
 from privatest.errors import InvalidInput
 from privatest.markup import Told
 from privatest.privacy import Pure, Source, seeded_source, system_source
 
-__all__ = ["Watcher"]
+__all__ = ["UNSAID", "Watcher"]
 
 D = TypeVar("D", bound=Streamed)
 A = TypeVar("A", bound=Raised)
 _PLAIN = frozenset({float, int, bool, str})
+UNSAID: Any = object()  # of a unit: not even that it is nobody
 
 
 class Watcher(Single, Told, Generic[D, A]):
@@ -124,18 +125,31 @@ class Watcher(Single, Told, Generic[D, A]):
         """After a restore: what ``update_many`` was told of the place of the records before ``seen``; else None."""
         return self._stream.place
 
-    def update(self, x: Any) -> A | None:
+    def update(self, x: Any, *, unit: Any = UNSAID) -> A | None:
         """Take one record, or a batch if x is a list, an array or a column; what is raised, if anything is.
 
         A record that makes no sense raises nothing: it gets a fixed score.
+
+        Args:
+            x: the record or the batch.
+            unit: whose it is, where the design is one of persons (``max_rows_per_unit``): any value that names a
+                person; of a batch, one for each record. None is nobody.
         """
         if type(x) in _PLAIN or not self._is_batch(x):
-            found: A | None = self._stream.take(x)
+            if (unit is UNSAID) != (self._stream.turns is None):
+                self._check_unit(unit)
+            found: A | None = self._stream.take(x, unit)
             return found
-        return self.update_many(x)
+        return self.update_many(x, unit=unit)
 
     def update_many(
-        self, batch: Any, *, column: str | None = None, order: str | None = None, place: Any = None
+        self,
+        batch: Any,
+        *,
+        column: str | None = None,
+        unit: Any = UNSAID,
+        order: str | None = None,
+        place: Any = None,
     ) -> A | None:
         """Take a batch of records in order of time; what is raised, if anything is.
 
@@ -145,6 +159,8 @@ class Watcher(Single, Told, Generic[D, A]):
             batch: array, list, pandas/polars/pyarrow column, a data frame, file, SQL table or Spark DataFrame together
                 with ``column``.
             column: which column holds the records.
+            unit: which column says whose each record is, or a list of them beside a plain batch; needed, and allowed,
+                where the design is one of persons (``max_rows_per_unit``).
             order: which column gives the order of time within the batch; None where the records lie in that order.
                 Equal values on both sides of a block's end are refused, and nothing of the batch is consumed.
             place: where the batch came from, such as a file and the number of its first record: plain JSON values, kept
@@ -154,8 +170,29 @@ class Watcher(Single, Told, Generic[D, A]):
             json.dumps(place)
         except (TypeError, ValueError, RecursionError):
             raise InvalidInput("place must be made of plain JSON values: text, numbers, lists, dicts.") from None
-        found: A | None = self._stream.take_many(open_for(ORDERED, batch, column=column, order=order), place)
+        turns = self._stream.turns
+        self._check_unit(unit)
+        records: Records
+        if turns is None:
+            records = open_for(ORDERED, batch, column=column, order=order)
+        else:
+            records = placed(turns, batch, column=column, unit=unit, order=order)
+        found: A | None = self._stream.take_many(records, place)
         return found
+
+    def _check_unit(self, unit: Any) -> None:
+        """Refuse persons where the design knows none, and records of nobody in particular where it does."""
+        turns, keeper = self._stream.turns, self.DESIGN.keeper
+        if unit is not UNSAID and unit is not None and turns is None:
+            raise InvalidInput(
+                f"unit was given, but this {keeper.noun} takes each record for a person's only one. Make it one of "
+                f"persons: {keeper.name}(..., max_rows_per_unit=1)."
+            )
+        if unit is UNSAID and turns is not None:
+            raise InvalidInput(
+                f"This {keeper.noun} counts up to max_rows_per_unit={turns.most} records of one person, but unit is "
+                "missing. Say whose the records are: unit=..."
+            )
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the state, atomically; from now on the file is kept up to date.

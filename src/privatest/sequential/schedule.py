@@ -227,7 +227,8 @@ def tuned_plan(asked_of: Pair | Question, family: Family, epsilon: Fraction, ask
     rest = (*common, asked.aim, asked.rows)
     free = asked.schedule is None and (asked.most is None or asked.most >= fixed_n)
     best = min(found, key=lambda entry: entry[0].cost) if found else None
-    if free and not monotone and (best is None or best[0].cost > fixed_n):
+    single = free and not monotone and asked.rows in (None, 1)  # the fixed test hides rows another way
+    if single and (best is None or best[0].cost > fixed_n):
         blocks, rule = _single(family.test(fixed_n), asked)
         return SequentialPlan(blocks, blocks, rule, *rest)
     if best is None:

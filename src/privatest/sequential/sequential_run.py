@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from privatest import _validate
-from privatest.changepoint.watcher import Watcher
+from privatest.changepoint.stream import NO_STATE
+from privatest.changepoint.watcher import UNSAID, Watcher
 from privatest.charge import make_charge
 from privatest.errors import InvalidInput, NothingToTest, shown
 from privatest.hypotheses.convert import as_hypothesis
@@ -55,6 +56,9 @@ class Sequential(Watcher[SequentialPlan, Verdict]):
         most: decide after so many records in any case; the errors are kept all the same. None: no such stop.
         aim: whose expected number of records is made small: "larger" (of both), "null" or "alternative".
         schedule: sizes of the first block and of the later ones; None: those with the smallest expected number.
+        max_rows_per_unit: the most rows of one person that count in the whole stream, as for a :class:`Monitor`; every
+            update then says whose the records are (``unit``), each row costs epsilon/max_rows_per_unit, and there is no
+            state file.
         state: path of a state file; where there is one of the same settings, the test goes on from it.
         ledger, dataset, request, source: charge epsilon to a ledger, once, as a :class:`Monitor` does.
         rng: only for simulations: a seeded generator in place of the operating system's randomness. The test then says
@@ -81,6 +85,7 @@ class Sequential(Watcher[SequentialPlan, Verdict]):
         most: int | None = None,
         aim: str = "larger",
         schedule: tuple[int, int] | None = None,
+        max_rows_per_unit: int | None = None,
         state: str | os.PathLike[str] | None = None,
         ledger: Any = None,
         dataset: str | None = None,
@@ -101,6 +106,11 @@ class Sequential(Watcher[SequentialPlan, Verdict]):
                     f"most={most} is smaller than the first block of {sizes[0]} records: nothing would ever be "
                     "decided. Use a larger number, or a smaller first block."
                 )
+        rows = max_rows_per_unit
+        if rows is not None:
+            rows = _validate.positive_integer(max_rows_per_unit=rows)
+            if state is not None:
+                raise InvalidInput(NO_STATE)
         laws = [as_hypothesis(law, name) for name, law in {"null": null, "alternative": alternative}.items()]
         asked = {
             "null": laws[0].describe(),
@@ -113,10 +123,11 @@ class Sequential(Watcher[SequentialPlan, Verdict]):
             "schedule": None if sizes is None else list(sizes),
             "dataset": dataset,
             "request": request,
+            **({} if rows is None else {"max_rows_per_unit": rows}),
         }
         paying: dict[str, Any] = {"ledger": ledger, "dataset": dataset, "request": request, "data": source}
         make_charge(**paying, epsilon=budget, design=dict, simulated=rng is not None)  # refuses what it must
-        wanted = Asked(goal.alpha, goal.beta, most, aim, sizes, None)
+        wanted = Asked(goal.alpha, goal.beta, most, aim, sizes, rows)
 
         def made() -> SequentialPlan:
             question = pair_or_question(null, alternative)
@@ -126,8 +137,8 @@ class Sequential(Watcher[SequentialPlan, Verdict]):
                     f"{question.null.describe()}. A sequential test looks at one side: run one for each, and combine "
                     "their e-values with combine_evalues."
                 )
-            family = make_family(null, alternative, budget, "tight", None, None, goal, "replace", 1)
-            return tuned_plan(question, family, budget, wanted)
+            family = make_family(null, alternative, budget, "tight", None, None, goal, "replace", rows or 1)
+            return tuned_plan(question, family, budget / (rows or 1), wanted)
 
         named = all(law.named for law in laws)
         self._begin(asked, made, named=named, state=state, paying=paying, rng=rng)
@@ -226,20 +237,31 @@ class Sequential(Watcher[SequentialPlan, Verdict]):
         plan = self._design
         return tuple((plan.later if before + i else plan.first).trace(value) for i, value in enumerate(released))
 
-    def update(self, x: Any) -> Verdict | None:
+    def update(self, x: Any, *, unit: Any = UNSAID) -> Verdict | None:
         """Take one record, or a batch if x is a list, an array or a column; the verdict if it falls.
 
         A record that makes no sense raises nothing: it gets a fixed score. Refused once there is a verdict.
+
+        Args:
+            x: the record or the batch.
+            unit: whose it is, where ``max_rows_per_unit`` was given: any value that names a person; of a batch, one for
+                each record. None is nobody.
         """
         self._check_open()
-        return super().update(x)
+        return super().update(x, unit=unit)
 
     def update_many(
-        self, batch: Any, *, column: str | None = None, order: str | None = None, place: Any = None
+        self,
+        batch: Any,
+        *,
+        column: str | None = None,
+        unit: Any = UNSAID,
+        order: str | None = None,
+        place: Any = None,
     ) -> Verdict | None:
         """Take a batch of records in order of time, as :meth:`Monitor.update_many` does; the verdict if it falls."""
         self._check_open()
-        return super().update_many(batch, column=column, order=order, place=place)
+        return super().update_many(batch, column=column, unit=unit, order=order, place=place)
 
     def _check_open(self) -> None:
         if self._raised is not None:
@@ -275,6 +297,7 @@ class Sequential(Watcher[SequentialPlan, Verdict]):
             Fact("most", self.most, "records after which it is decided in any case"),
             Fact("schedule", self.schedule, "records in the first block and in each later one"),
             Fact("boundaries", self.boundaries, "of the logarithm of the e-value: null below, alternative above"),
+            Fact("max_rows_per_unit", plan.max_rows_per_unit, "rows of one person that count in the whole stream"),
             Fact("seen", self.seen, "records so far; the stream goes on with this one"),
             Fact("evalue", self.evalue, "evidence against P so far, valid whenever one looks"),
             Fact("pvalue", smaller, "valid whenever one looks"),
