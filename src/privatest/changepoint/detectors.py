@@ -29,7 +29,7 @@ from privatest.changepoint.charts import SuffixAlarm
 from privatest.changepoint.confidence import FailureCurve
 from privatest.changepoint.direct import DirectDesign, DirectDetector
 from privatest.decision import PrivateTest
-from privatest.decision.private_test import from_score, paper_clamp
+from privatest.decision.build import from_score, paper_clamp
 from privatest.documents import (
     fraction_from_json,
     integers_from_json,

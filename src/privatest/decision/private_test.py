@@ -1,7 +1,4 @@
-"""A designed test: score, noise and threshold, frozen, printable, serialisable, ready to run; and how it is built.
-
-:func:`from_score` and its kin go from a pair, a clamp and an epsilon to a test of each kind.
-"""
+"""A designed test: score, noise and threshold, frozen, printable, serialisable, ready to run."""
 
 from __future__ import annotations
 
@@ -17,20 +14,17 @@ import numpy as np
 from privatest import _validate
 from privatest.decision.design import HIDDEN, Decision, Design, Fits, Release
 from privatest.decision.odd import OddShare
-from privatest.decision.shifted import centred, noise_class, unmoved
 from privatest.documents import fraction_from_json, number_from_json, texts_from_json, wholes_from_json
 from privatest.errors import InvalidDocument, InvalidInput, shown
-from privatest.hypotheses import DiscretePair, Pair, as_distribution
+from privatest.hypotheses import as_distribution
 from privatest.hypotheses.one_parameter import between_members
-from privatest.laws import Curves, NoisyTotal, TwoSidedCurves
+from privatest.laws import Curves, NoisyTotal
 from privatest.markup import Fact, Probability
-from privatest.privacy import NOISES, Logistic, Noise, NoNoise, Source, noise_from_dict
-from privatest.privacy.noise import NEIGHBOURS, REPLACE, Neighbourhood
+from privatest.privacy import Noise, Notion, Pure, Source, as_notion, noise_from_dict
+from privatest.privacy.noise import NEIGHBOURS, Neighbourhood
 from privatest.rational import Number, rational
-from privatest.scores import Score, clamped_score, whole_score
-from privatest.scores.score import FEW_VALUES
+from privatest.scores import Score
 from privatest.scores.score_law import score_law
-from privatest.theory import decompose_pair
 from privatest.vectors import Floats
 
 if TYPE_CHECKING:
@@ -38,19 +32,7 @@ if TYPE_CHECKING:
 
     from privatest.engines import Need, Records
 
-__all__ = [
-    "FORMAT",
-    "KINDS",
-    "NEIGHBOURS",
-    "PRIVATE_KINDS",
-    "PrivateTest",
-    "calibrated_cutoffs",
-    "calibrated_noise",
-    "from_score",
-    "kind_score",
-    "paper_clamp",
-    "unclamped",
-]
+__all__ = ["FORMAT", "NEIGHBOURS", "PrivateTest"]
 
 FORMAT = "privatest/test/2"
 EXTREME = 0.001
@@ -88,6 +70,8 @@ class PrivateTest(Design[Release]):
         budget: epsilon exactly, where it is no short decimal (1/3, say); ``epsilon`` is then its double.
         worst_members: of sets, the members of null and alternative under which the errors are the largest found.
         upper: the second cutoff of a two-sided test.
+        notion: what the noise meets, where that is another notion than epsilon; ``epsilon`` is then what it bounds of
+            the privacy loss, infinite where it bounds none.
     """
 
     FORMAT: ClassVar[str] = FORMAT
@@ -108,6 +92,7 @@ class PrivateTest(Design[Release]):
     budget: Fraction | None = None
     worst_members: tuple[str, str] | None = None
     upper: Fraction | None = None
+    notion: Notion | None = None
 
     def __post_init__(self) -> None:
         if self.neighbours not in NEIGHBOURS:
@@ -122,6 +107,9 @@ class PrivateTest(Design[Release]):
             raise InvalidInput("upper and the score's upper_laws go together: a two-sided test has both.")
         if self.budget is not None and float(self.budget) != self.epsilon:
             raise InvalidInput(f"budget={self.budget} must be epsilon={self.epsilon!r} before it was rounded.")
+        if self.notion is not None:
+            self._check_notion(self.notion)
+            return
         loss = self.noise.exact_loss(self.sensitivity)
         # A loss that is only the double's rounding above epsilon is what was meant, and what is paid.
         if self.epsilon != math.inf and (
@@ -135,6 +123,23 @@ class PrivateTest(Design[Release]):
                 f"epsilon={self.epsilon:g}. Use more noise or a narrower clamp."
             )
 
+    def _check_notion(self, notion: Notion) -> None:
+        """Refuse noise that does not meet the notion for totals one person can set apart."""
+        if isinstance(notion, Pure) or self.budget is not None or notion.epsilon != self.epsilon:
+            raise InvalidInput(
+                f"notion={notion} must be another notion than pure, and epsilon={self.epsilon:g} its own."
+            )
+        if not self.noise.meets(notion, self.sensitivity):
+            raise InvalidInput(
+                f"The noise meets {self.noise.guarantee(self.sensitivity) or 'nothing'} for totals {self.sensitivity} "
+                f"apart, which is not {notion}. Use more noise or a narrower clamp."
+            )
+
+    @property
+    def privacy(self) -> Notion:
+        """The notion of stability that every run meets."""
+        return self.notion or Pure(self._declared if self.private else math.inf)
+
     @property
     def worst_null(self) -> str:
         """The member of the null under which the type I error is the largest that was found; P if it is no set."""
@@ -147,8 +152,8 @@ class PrivateTest(Design[Release]):
 
     @property
     def private(self) -> bool:
-        """Whether epsilon is finite."""
-        return math.isfinite(self.epsilon)
+        """Whether a notion is met: epsilon is finite, or another one is."""
+        return self.notion is not None or math.isfinite(self.epsilon)
 
     @property
     def sensitivity(self) -> int:
@@ -350,11 +355,13 @@ class PrivateTest(Design[Release]):
         return self.release(total + self.noise.draw(source), simulated=simulated)
 
     @property
-    def price(self) -> Fraction | None:
+    def price(self) -> Fraction | Notion | None:
         """What a run costs, exactly: epsilon as it was written, and never less than the noise allows; None: no price.
 
         Where only the double of epsilon is known, and it is that of the noise's loss, the loss is what was written.
         """
+        if self.notion is not None:
+            return self.notion
         loss = self.noise.exact_loss(self.sensitivity)
         if not self.private or loss is None:
             return None
@@ -385,6 +392,7 @@ class PrivateTest(Design[Release]):
             simulated,
             pvalue_alternative=other,
             fits=fits,
+            privacy=None if self.notion is None else self.notion.text,
         )
 
     def _pvalues(self, noisy: Fraction) -> tuple[float, float, Fits]:
@@ -482,7 +490,9 @@ class PrivateTest(Design[Release]):
             Fact("null", self.null, "the null hypothesis P"),
             Fact("alternative", self.alternative, "the alternative Q"),
             Fact("test", self.name, "the kind of test"),
-            Fact("epsilon", self.epsilon, "privacy loss of one run" if self.private else "this test is NOT PRIVATE"),
+            Fact("epsilon", self.epsilon, "privacy loss of one run" if self.private else "this test is NOT PRIVATE")
+            if self.notion is None
+            else Fact("privacy", str(self.notion), "what one run meets"),
             Fact("n", self.n, public),
             Fact("alpha", Probability(self.alpha), f"type I error: alternative under P; {exact}"),
             Fact("beta", Probability(self.beta), f"type II error: null under Q; {exact}"),
@@ -505,7 +515,8 @@ class PrivateTest(Design[Release]):
             "name": self.name,
             "null": self.null,
             "alternative": self.alternative,
-            "epsilon": self.epsilon if self.private else "inf",
+            "epsilon": self.epsilon if math.isfinite(self.epsilon) else "inf",
+            **({} if self.notion is None else {"privacy": self.notion.text}),
             **({} if self.budget is None else {"budget": str(self.budget)}),
             **({} if self.worst_members is None else {"worst_members": list(self.worst_members)}),
             **({} if self.upper is None else {"upper": str(self.upper)}),
@@ -538,6 +549,7 @@ class PrivateTest(Design[Release]):
             budget=fraction_from_json(document["budget"]) if "budget" in document else None,
             worst_members=_members_from_json(document.get("worst_members")),
             upper=fraction_from_json(document["upper"]) if "upper" in document else None,
+            notion=as_notion(document["privacy"]) if "privacy" in document else None,
             **fields,
         )
 
@@ -548,6 +560,7 @@ class PrivateTest(Design[Release]):
         low, high = self.clamp
         rows = f", max_rows_per_unit={self.max_rows_per_unit}" if self.max_rows_per_unit > 1 else ""
         privacy = f"epsilon={self.epsilon:g}" if self.private else "NOT PRIVATE (epsilon=inf)"
+        privacy = privacy if self.notion is None else f"privacy={self.notion}"
         return (
             f"PrivateTest({self.name!r}, null={self.null}, alternative={self.alternative}, {privacy}, n={self.n}, "
             f"clamp=({low:.6g}, {high:.6g}), width={self.score.width}, noise={self.noise.describe()}, "
@@ -572,129 +585,3 @@ def _members_from_json(value: Any) -> tuple[str, str] | None:
     if not isinstance(first, str) or not isinstance(second, str):
         raise InvalidDocument(f"worst_members={shown(value)} must be two texts.")
     return first, second
-
-
-PRIVATE_KINDS = tuple(noise.test for noise in NOISES.values() if noise.test)
-KINDS = (*PRIVATE_KINDS, "llr", "sllr")
-COARSE_UNITS = 64
-
-
-def from_score(
-    pair: Pair,
-    score: Score,
-    epsilon: Fraction,
-    n: int,
-    kind: str,
-    clamp: tuple[Number, Number],
-    *,
-    threshold: Fraction | None = None,
-    alpha: float | None = None,
-    around: Neighbourhood = REPLACE,
-    cutoffs: Sequence[Fraction] | None = None,
-) -> PrivateTest:
-    """A private test with this clamp, whose score is :func:`kind_score`.
-
-    The threshold is the given one; else the largest that keeps the type I error at ``alpha``; else, for "tight", the
-    one of the largest advantage and, for the paper's tests, 0. ``cutoffs``: where :func:`calibrated_cutoffs` has been
-    asked before, what it said.
-    """
-    calibrated = threshold is None and (alpha is not None or kind == "tight")
-    uppers: list[Fraction] = []
-    if around.kind == "add-remove":
-        if calibrated:
-            found = centred(score, kind, epsilon, n, alpha, around)
-        else:
-            found = unmoved(score, kind, epsilon, n, threshold or Fraction(0), around)
-        noise, cutoff, scale, shift = found.noise, found.cutoff, found.scale, found.shift
-    else:
-        noise, scale, shift = calibrated_noise(kind, score, epsilon, clamp, around.rows), 1, 0
-        if calibrated:
-            cutoff, *uppers = cutoffs or calibrated_cutoffs(score, noise, n, alpha)
-        else:
-            cutoff = score.lattice_threshold(threshold or Fraction(0), n)
-    null, alternative = pair.null.describe(), pair.alternative.describe()
-    rounded = float(epsilon)
-    budget = None if rational(rounded) == epsilon else epsilon
-    return PrivateTest(
-        kind,
-        score,
-        noise,
-        cutoff,
-        rounded,
-        n,
-        around.kind,
-        null,
-        alternative,
-        around.rows,
-        scale,
-        shift,
-        budget,
-        upper=uppers[0] if uppers else None,
-    )
-
-
-def kind_score(pair: Pair, kind: str, clamp: tuple[Number, Number]) -> Score:
-    """The clamped score on the kind's lattice.
-
-    Few values need few steps: a coarse lattice makes the exact law of their sum much cheaper. The paper's tests
-    keep the fine one, which is closest to the letter.
-    """
-    few = isinstance(pair, DiscretePair) and 2 < len(pair.ratios) <= FEW_VALUES
-    return clamped_score(pair, clamp, COARSE_UNITS if kind == "tight" and few else None)
-
-
-def calibrated_noise(kind: str, score: Score, epsilon: Fraction, clamp: tuple[Number, Number], rows: int) -> Noise:
-    """The kind's noise, scaled to what it must hide of a person with ``rows`` rows, in units of the score's lattice."""
-    width = Fraction(score.width)
-    if kind != "tight":  # the paper's b - a, not the realised one
-        width = (rational(clamp[1], "clamp") - rational(clamp[0], "clamp")) / score.step
-    return noise_class(kind).for_width(epsilon, rows * width, score.step)
-
-
-def calibrated_cutoffs(score: Score, noise: Noise, n: int, alpha: float | None) -> tuple[Fraction, ...]:
-    """The cutoff of the largest advantage, or the largest one whose type I error is at most alpha.
-
-    Of a two-sided test two of them, between which the decision is "null", with equal tails.
-    """
-    score.check_total(n)
-    if not score.upper_laws:
-        if alpha is None:
-            return (Curves(score.support, score.null_law, score.alternative_law, n, noise).best_cutoff(),)
-        rivals = [Curves(score.support, law, score.alternative_law, n, noise) for law in score.null_laws]
-        return (min(rival.cutoff_for_alpha(alpha) for rival in rivals),)
-    below, above = score.alternative_law, score.upper_laws[0]
-
-    def curves(low: Floats, high: Floats) -> TwoSidedCurves:
-        return TwoSidedCurves.of(score.support, low, below, high, above, n, noise)
-
-    if alpha is None:
-        return curves(score.null_law, score.null_high_laws[0]).best_cutoffs()
-    lows = [curves(law, law).low.cutoff_for_alpha(alpha / 2) for law in score.null_laws]
-    highs = [-curves(law, law).high.cutoff_for_alpha(alpha / 2) for law in score.null_high_laws]
-    return min(lows), max(highs)
-
-
-def paper_clamp(pair: Pair, epsilon: Fraction) -> tuple[Number, Number]:
-    """[-eps', eps], or [-eps, eps'] when the roles are swapped, with eps exactly as the user wrote it."""
-    split = decompose_pair(pair, float(epsilon))
-    inner = min(rational(split.epsilon_prime), epsilon)
-    return (-epsilon, inner) if split.swapped else (-inner, epsilon)
-
-
-def unclamped(
-    pair: Pair, n: int, kind: str, *, threshold: Fraction | None = None, alpha: float | None = None
-) -> PrivateTest:
-    """llr and sllr: the ratio as it is."""
-    score = whole_score(pair, n)
-    noise = NoNoise() if kind == "llr" else Logistic(2 / score.step)
-    if alpha is not None and threshold is None:
-        (cutoff,) = calibrated_cutoffs(score, noise, n, alpha)
-    else:
-        cutoff = score.lattice_threshold(threshold or Fraction(0), n)
-        if kind == "llr":
-            # The likelihood-ratio test says P on ties (the paper's K_S), so the cutoff lies just below.
-            cutoff = math.ceil(cutoff) - Fraction(1, 2)
-    bounded = kind == "sllr" and all(math.isfinite(end) for end in pair.ratio_range)
-    epsilon = float(score.step * score.width / 2) if bounded else math.inf
-    null, alternative = pair.null.describe(), pair.alternative.describe()
-    return PrivateTest(kind, score, noise, cutoff, epsilon, n, null=null, alternative=alternative)

@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from privatest import _validate
 from privatest.decision import PrivateTest
-from privatest.decision.private_test import (
+from privatest.decision.build import (
     KINDS,
     PRIVATE_KINDS,
     calibrated_cutoffs,
@@ -37,7 +37,7 @@ from privatest.hypotheses.question import Question, make_question
 from privatest.hypotheses.sets import Leaf, Side
 from privatest.laws import Curves, TwoSidedCurves
 from privatest.power.worst_case import Sides, sides_of, worst_score
-from privatest.privacy import Tulap
+from privatest.privacy import Notion, Pure, canonical_noise, make_notion
 from privatest.privacy.noise import REPLACE, Neighbourhood, make_neighbourhood
 from privatest.rational import Number, rational
 from privatest.scores import Score, whole_score
@@ -130,7 +130,7 @@ class Profile:
     upper: Floats | None = None
 
     def curves(
-        self, clamp: tuple[float, float], epsilon: Fraction, n: int, around: Neighbourhood = REPLACE
+        self, clamp: tuple[float, float], notion: Notion, n: int, around: Neighbourhood = REPLACE
     ) -> Curves | TwoSidedCurves:
         """Error rates of the tight test with this clamp, on a coarse lattice."""
         a, b = clamp
@@ -144,7 +144,7 @@ class Profile:
             support, place = np.unique(steps, return_inverse=True)
         null, alternative = (self._law(mass, place, len(support)) for mass in (self.p, self.q))
         centre = (self.centre(clamp) - low) * (units / (high - low))
-        noise = Tulap(epsilon, math.ceil(around.extent(0, units, centre) - 1e-9))
+        noise = canonical_noise(notion, math.ceil(around.extent(0, units, centre) - 1e-9))
         spoiled = self.parts or (None, None)
         worst = _worst(spoiled[0], null, "low"), _worst(spoiled[1], alternative, "high")
         if self.upper is None:
@@ -219,7 +219,7 @@ Clamp = tuple[float, float]
 
 
 def tuned_clamp(
-    profile: Profile, epsilon: Fraction, n: int, goal: Goal, *extra: Clamp, around: Neighbourhood = REPLACE
+    profile: Profile, notion: Notion, n: int, goal: Goal, *extra: Clamp, around: Neighbourhood = REPLACE
 ) -> Clamp:
     """(a, b) of the largest margin at n records; ``extra`` clamps (the paper's) compete too.
 
@@ -235,12 +235,12 @@ def tuned_clamp(
         a, b = max(clamp[0], least), min(clamp[1], most)
         key = (float(f"{a:.12g}"), float(f"{b:.12g}"))
         if key not in tried:
-            tried[key] = goal.margin(profile.curves(key, epsilon, n, around))
+            tried[key] = goal.margin(profile.curves(key, notion, n, around))
         return tried[key]
 
     for clamp in extra:
         margin(clamp)
-    ranked = _ranked(profile, epsilon, n, around)
+    ranked = _ranked(profile, notion, n, around)
     for _, a, b in ranked[:14]:
         margin((a, b))
     starts = sorted(tried, key=lambda clamp: -tried[clamp])[:2]
@@ -248,37 +248,43 @@ def tuned_clamp(
     return max(tried, key=lambda clamp: tried[clamp]) if tried else best
 
 
-def rough_clamp(profile: Profile, epsilon: Fraction, n: int, around: Neighbourhood = REPLACE) -> Clamp:
+def rough_clamp(profile: Profile, notion: Notion, n: int, around: Neighbourhood = REPLACE) -> Clamp:
     """About the best (a, b), by the means and variances of the noisy total alone: error rates are not computed."""
     tried: dict[Clamp, float] = {}
+    spread = _noise_variance(notion)
 
     def value(clamp: Clamp) -> float:
         if clamp not in tried:
-            tried[clamp] = _deflection(profile, clamp, float(epsilon), n, around)
+            tried[clamp] = _deflection(profile, clamp, spread, n, around)
         return tried[clamp]
 
-    _, *start = _ranked(profile, epsilon, n, around)[0]
+    _, *start = _ranked(profile, notion, n, around)[0]
     return _climb(value, (start[0], start[1]), tried)
 
 
-def _ranked(profile: Profile, epsilon: Fraction, n: int, around: Neighbourhood) -> list[tuple[float, float, float]]:
+def _ranked(profile: Profile, notion: Notion, n: int, around: Neighbourhood) -> list[tuple[float, float, float]]:
     """(deflection, a, b) of the clamps of the grid, the most promising first."""
     least, most = float(profile.ratios[0]), float(profile.ratios[-1])
-    size = profile.typical
+    size, spread = profile.typical, _noise_variance(notion)
     lows = sorted({max(-g * size, least) for g in _GRID})
     highs = sorted({min(g * size, most) for g in _GRID})
-    return sorted(
-        ((_deflection(profile, (a, b), float(epsilon), n, around), a, b) for a in lows for b in highs), reverse=True
-    )
+    return sorted(((_deflection(profile, (a, b), spread, n, around), a, b) for a in lows for b in highs), reverse=True)
 
 
-def _deflection(profile: Profile, clamp: Clamp, epsilon: float, n: int, around: Neighbourhood) -> float:
+def _deflection(profile: Profile, clamp: Clamp, spread: float, n: int, around: Neighbourhood) -> float:
     """Gap of the means over the standard deviation of the noisy total: a quick guide to where to look."""
     gap, null, alternative = profile.moments(clamp)
     low, high = max(clamp[0], float(profile.ratios[0])), min(clamp[1], float(profile.ratios[-1]))
     width = around.extent(low, high, profile.centre(clamp))
-    noise = 2 * (width / (2 * math.sinh(min(epsilon, 40) / 2))) ** 2 / 2 + width**2 / 12
-    return n * gap / math.sqrt(n * (null + alternative) / 2 + noise)
+    return n * gap / math.sqrt(n * (null + alternative) / 2 + spread * width**2)
+
+
+def _noise_variance(notion: Notion) -> float:
+    """Of the canonical noise for a width of 1, without a lattice."""
+    if isinstance(notion, Pure):
+        return 1 / (2 * math.sinh(min(notion.epsilon, 40) / 2)) ** 2 + 1 / 12
+    units = 1 << 10
+    return canonical_noise(notion, units).variance / units**2
 
 
 def _climb(margin: Callable[[Clamp], float], start: Clamp, tried: dict[Clamp, float]) -> Clamp:
@@ -324,7 +330,7 @@ class Family:
     """Tests of one pair at one epsilon for any n."""
 
     pair: Pair
-    epsilon: Fraction
+    notion: Notion
     kind: str
     clamp: str | GivenClamp
     threshold: Fraction | None
@@ -342,7 +348,7 @@ class Family:
         made = from_score(
             self.pair,
             self.score_for(n),
-            self.epsilon,
+            self.notion,
             n,
             self.kind,
             self.clamp_for(n),
@@ -368,7 +374,7 @@ class Family:
     @cached_property
     def paper(self) -> GivenClamp:
         """The decomposition's clamp."""
-        return paper_clamp(self.pair, self.epsilon)
+        return paper_clamp(self.pair, self.notion)
 
     def clamp_for(self, n: int) -> GivenClamp:
         """The clamp of the test on n records."""
@@ -380,7 +386,7 @@ class Family:
         known: dict[int, GivenClamp] = self.__dict__.setdefault("_tuned", {})
         if size not in known:
             start = float(self.paper[0]), float(self.paper[1])
-            known[size] = tuned_clamp(self.profile, self.epsilon, size, self.goal, start, around=self.around)
+            known[size] = tuned_clamp(self.profile, self.notion, size, self.goal, start, around=self.around)
         return known[size]
 
     def score_for(self, n: int) -> Score:
@@ -399,7 +405,7 @@ class Family:
         """The score with the worst laws of the sets for the test on n records."""
         known: dict[tuple[GivenClamp, int], Score] = self.__dict__.setdefault("_worst_scores", {})
         if (ends, n) not in known:
-            noise = calibrated_noise(self.kind, score, self.epsilon, ends, self.around.rows)
+            noise = calibrated_noise(self.kind, score, self.notion, ends, self.around.rows)
 
             last: list[tuple[Score, tuple[Fraction, ...]]] = []
 
@@ -425,7 +431,7 @@ class Family:
         if several or not calibrated or self.kind not in PRIVATE_KINDS or self.around.kind != "replace":
             test = self.test(n)
             return self.goal.surplus(test.alpha, test.beta)
-        noise = calibrated_noise(self.kind, score, self.epsilon, self.clamp_for(n), self.around.rows)
+        noise = calibrated_noise(self.kind, score, self.notion, self.clamp_for(n), self.around.rows)
         return self.goal.margin(Curves(score.support, score.null_law, score.alternative_law, n, noise))
 
     def with_clamp_for(self, n: int) -> Family:
@@ -438,7 +444,7 @@ class Family:
 
     def at_epsilon(self, epsilon: Number, clamp: GivenClamp | None = None) -> Family:
         """The same family at another epsilon, perhaps with a fixed clamp."""
-        other = replace(self, epsilon=rational(epsilon, "epsilon"), clamp=clamp or self.clamp)
+        other = replace(self, notion=Pure(rational(epsilon, "epsilon")), clamp=clamp or self.clamp)
         other.__dict__["profile"] = self.profile
         other.__dict__["_scores"] = self.__dict__.setdefault("_scores", {})
         return other
@@ -459,17 +465,20 @@ class Family:
 def make_family(
     null: Any,
     alternative: Any,
-    epsilon: Number,
+    epsilon: Number | None,
     test: str,
     clamp: str | GivenClamp | None,
     threshold: Number | None,
     goal: Goal,
     neighbours: str = "replace",
     max_rows_per_unit: int = 1,
+    privacy: Any = None,
 ) -> Family:
     """The family a user asks for, all arguments checked."""
-    budget = _validate.positive(epsilon=epsilon, remedy="Typical values lie between 0.1 and 2.")
+    notion = make_notion(epsilon, privacy)
     _validate.choice(KINDS, test=test)
+    if test != "tight" and not isinstance(notion, Pure):
+        raise InvalidInput(f"test={test!r} is for epsilon=, not for privacy={notion.text!r}. Use test='tight'.")
     if clamp is None:
         clamp = "tuned" if test == "tight" else "paper"
     elif test not in PRIVATE_KINDS:
@@ -489,13 +498,13 @@ def make_family(
         )
     asked = make_question(null, alternative)
     if asked.simple:
-        return Family(asked.pair, budget, test, clamp, level, goal, around)
+        return Family(asked.pair, notion, test, clamp, level, goal, around)
     if test not in PRIVATE_KINDS:
         raise InvalidInput(f"test={test!r} is for two distributions, not for sets of them. Use test='tight'.")
     sides = sides_of(asked)
     if sides.above:
         _check_two_sided(test, neighbours, threshold)
-    return Family(sides.pair, budget, test, clamp, level, goal, around, asked, sides)
+    return Family(sides.pair, notion, test, clamp, level, goal, around, asked, sides)
 
 
 def _check_two_sided(test: str, neighbours: str, threshold: Number | None) -> None:
@@ -546,12 +555,12 @@ def _guess(family: Family) -> int:
         return _guess_without_privacy(family)
     if family.kind != "tight" or family.clamp != "tuned" or len(family.profile.ratios) <= 2:
         return 64
-    noise = 2 / (math.sinh(min(float(family.epsilon), 9.0)) * family.pair.total_variation)
+    noise = 2 / (math.sinh(min(float(family.notion.equivalent), 9.0)) * family.pair.total_variation)
     n = min(_guess_without_privacy(family) + math.ceil(min(noise, MOST_RECORDS)), MOST_RECORDS // 4)
-    clamp = rough_clamp(family.profile, family.epsilon, n, family.around)
+    clamp = rough_clamp(family.profile, family.notion, n, family.around)
 
     def margin(m: int) -> float:
-        return family.goal.margin(family.profile.curves(clamp, family.epsilon, m, family.around))
+        return family.goal.margin(family.profile.curves(clamp, family.notion, m, family.around))
 
     return _crossing(margin, n, lambda _: MOST_RECORDS, rough=True)
 

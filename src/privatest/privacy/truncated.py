@@ -72,7 +72,7 @@ class TruncatedTulap(Noise):
 
     @cached_property
     def _end(self) -> tuple[int, int, float]:
-        """K, f, share: blocks up to K are whole, of the next one f values are, and one more has this share of its mass."""
+        """K, f, share: blocks up to K are whole, of the next f values are, and one more has this share of its mass."""
         last = self._last_block()
         bits = _BITS
         # Invariant: too few digits are known to tell how many whole values there are.
