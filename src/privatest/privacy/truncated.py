@@ -114,6 +114,8 @@ class TruncatedTulap(Noise):
 
         .. math:: w \frac{p_0 - \delta b (b^{-K} - 1)/(1 - b)}{m b}, \qquad p_0 = \frac{b (1 - \delta)}{1 + b}
         """
+        if not block and self.delta == Fraction(1, 2):  # whatever b is: the one case in which bounds never part
+            return Fraction(self.width, 2), Fraction(self.width, 2)
         p, q = self.epsilon.numerator, self.epsilon.denominator
         size = bits + 2 * math.ceil((block + 2) * self.epsilon)
         one = Fraction(1, 1 << size)
@@ -203,7 +205,7 @@ class TruncatedTulap(Noise):
         last, whole, share = self._end
         block, place = self._places(v)
         mass = math.log(self._first_mass / self.width) - float(self.epsilon) * block
-        beyond = np.where(place < whole, 0.0, np.where(place == whole, np.log(np.maximum(share, 1e-300)), -np.inf))
+        beyond = np.where(place < whole, 0.0, np.where(place == whole, math.log(share) if share else -np.inf, -np.inf))
         return np.where(block <= last, mass, np.where(block == last + 1, mass + beyond, -np.inf))
 
     def _log_lower(self, v: Floats) -> Floats:
