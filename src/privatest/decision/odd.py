@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from privatest import _validate
 from privatest.decision.design import Besides
 from privatest.errors import InvalidInput, shown
-from privatest.privacy import Source, Tulap
+from privatest.privacy import Notion, Source, Tulap
 from privatest.privacy.composition import together
 from privatest.rational import Number
 
@@ -90,7 +90,7 @@ class OddShare(Besides):
         cost = together(design.price, self.epsilon)
         return replace(
             release,
-            epsilon=float(getattr(cost, "epsilon", cost)) if math.isfinite(release.epsilon) else release.epsilon,
+            epsilon=float(cost.epsilon if isinstance(cost, Notion) else cost) if math.isfinite(release.epsilon) else release.epsilon,
             odd_share=float(min(max(noisy / self.n, Fraction(0)), Fraction(1))),
             odd_margin=self.margin,
             odd_epsilon=float(self.epsilon),
