@@ -88,9 +88,10 @@ class OddShare(Besides):
         noisy = records.odd(design.score) + self.noise.draw(source)
         # From here on post-processing of the noisy number.
         cost = together(design.price, self.epsilon)
+        loss = float(cost.epsilon if isinstance(cost, Notion) else cost)
         return replace(
             release,
-            epsilon=float(cost.epsilon if isinstance(cost, Notion) else cost) if math.isfinite(release.epsilon) else release.epsilon,
+            epsilon=loss if math.isfinite(release.epsilon) else release.epsilon,
             odd_share=float(min(max(noisy / self.n, Fraction(0)), Fraction(1))),
             odd_margin=self.margin,
             odd_epsilon=float(self.epsilon),
