@@ -12,7 +12,7 @@ from privatest.markup import Fact, Told, short
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["Alarm", "ChangePoint"]
+__all__ = ["Alarm", "ChangePoint", "ChangePoints"]
 
 
 @dataclass(frozen=True)
@@ -125,6 +125,99 @@ class ChangePoint(Outcome):
             Fact("false_alarm", self.false_alarm, "alarms without a change, at most"),
             Fact("power", self.power, f"alarms if {self.accuracy:,} records follow the change, at least"),
             Fact("method", self.method, "" if self.block is None else f"blocks of {self.block:,} records"),
+            *self._ending(),
+        ]
+
+
+@dataclass(frozen=True)
+class ChangePoints(Outcome):
+    """Where the data changed from P to Q, back to P, and so on; or that they did not change at all.
+
+    Each index is that of the first record of a regime, counted from 0. The series is taken to start with P.
+
+    Guarantees: indices, states and sums together are epsilon-differentially private (replace one record, n public),
+    however many changes are reported. Of a series of P alone any change is reported with probability at most
+    ``false_alarm``. Each true change that is at least ``spacing`` records from all others and from both ends has, with
+    probability at least 1 - beta, a reported change of the same direction within ``accuracy`` records.
+
+    Attributes:
+        indices: see above, in ascending order; empty where no change is reported.
+        states: "null" or "alternative" for each stretch between them: one more than there are indices. Where the first
+            one is "alternative", the series seems to have been of Q from the start.
+        accuracy, spacing, beta, false_alarm: see above; computed from P, Q and epsilon, never from the data.
+        epsilon: privacy loss of this answer, all of it.
+        n: number of records, which is public.
+        block: records in a block.
+        neighbours: which pairs of data sets the guarantee compares.
+        simulated: True when the randomness came from a generator of the caller's: such an answer is not private.
+        sums: the noisy block sums of clamped log P/Q in nats, as the changes were found from them; None for more than
+            10,000 blocks. Block j holds records from n % block // 2 + j * block on.
+        order_values: the values of the column ``order`` at the indices; None unless that column was declared public.
+        receipt: what the ledger noted beside it, with a fingerprint to keep; None without a ledger.
+        design: the plan that was run; no part of its documents, None in one that was read.
+    """
+
+    indices: tuple[int, ...]
+    states: tuple[str, ...]
+    accuracy: int
+    spacing: int
+    beta: float
+    epsilon: float
+    n: int
+    false_alarm: float
+    block: int
+    neighbours: str = "replace"
+    simulated: bool = False
+    sums: tuple[float, ...] | None = field(default=None, repr=False)
+    order_values: tuple[int | float | str | None, ...] | None = None
+    receipt: Receipt | None = field(default=None, compare=False, repr=False)
+
+    design: Any = field(default=None, compare=False, repr=False)
+
+    KIND: ClassVar[str] = "Change points"
+
+    @property
+    def changed(self) -> bool:
+        """Whether any change is reported."""
+        return len(self.states) > 1 or self.states[0] != "null"
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """The changes with their accuracy and the blocks' noisy sums; never the data."""
+        from privatest import pictures
+
+        return pictures.change_points(self, ax)
+
+    @property
+    def sentence(self) -> str:
+        """Where, or that nothing changed, and how surely."""
+        sure = f"with probability {1 - self.beta:g} or more for each that is {self.spacing} records from the others"
+        if not self.changed:
+            return f"No change was found in {self.n} records. A lasting one would have been found {sure}."
+        if not self.indices:
+            return f"All {self.n} records look like Q, from the start."
+        several = len(self.indices) > 1
+        return (
+            f"The records changed at {self._told()} of {self.n}, give or take {self.accuracy} records: this is right "
+            f"{sure if several else sure.replace('for each that is', 'if it is').replace('the others', 'the ends')}."
+        )
+
+    def _told(self) -> str:
+        values = self.order_values or (None,) * len(self.indices)
+        pairs = zip(self.indices, values, strict=True)
+        return ", ".join(str(index) if value is None else f"{index} ({value})" for index, value in pairs)
+
+    def facts(self) -> list[Fact]:
+        """What left the data, what is promised of it, and what it cost."""
+        sure = f"records or better, with probability {1 - self.beta:g} for each"
+        return [
+            Fact("indices", self._told() or "no change", "the first record of each new regime, counted from 0"),
+            Fact("states", ", ".join(self.states), "the regimes, in order"),
+            Fact("changed", self.changed, "whether there was a change at all"),
+            Fact("accuracy", self.accuracy, sure),
+            Fact("spacing", self.spacing, "records from any other change and from both ends, for that"),
+            Fact("n", self.n, "records, public"),
+            Fact("false_alarm", self.false_alarm, "probability of any change where there is none, at most"),
+            Fact("block", self.block, "records in a block"),
             *self._ending(),
         ]
 
