@@ -13,12 +13,15 @@ __all__ = [
     "concentration",
     "from_logit",
     "golden_maximum",
+    "golden_peak",
     "kullback",
+    "kullback_slope",
     "log_normal",
     "log_ratio",
     "normal",
     "quantile",
     "renyi_divergence",
+    "renyi_slope",
     "root",
 ]
 
@@ -86,6 +89,19 @@ def concentration(p: float, u: float, q: float, v: float) -> float:
     return max(base, golden_maximum(over_order, -9.0, math.log(max(largest / base, 1.0) + 1.0)))
 
 
+def kullback_slope(p: float, u: float, q: float, v: float) -> tuple[float, float]:
+    """Derivatives of :func:`kullback` in p and in q."""
+    return log_ratio(p, q) - log_ratio(u, v), (q - p) / (q * v)
+
+
+def renyi_slope(p: float, u: float, q: float, v: float, order: float) -> tuple[float, float]:
+    """Derivatives of :func:`renyi_divergence` in p and in q, both times one positive factor."""
+    first, second = log_ratio(p, q), log_ratio(u, v)
+    most = (order - 1) * max(first, second)
+    a, b = math.exp((order - 1) * first - most), math.exp((order - 1) * second - most)
+    return order * (a - b), (order - 1) * (b * u / v - a * p / q)
+
+
 def log_ratio(a: float, b: float) -> float:
     """log(a/b), also where the quotient is near 1 or out of range."""
     difference = (a - b) / b
@@ -97,14 +113,19 @@ _GRID = 24
 
 
 def golden_maximum(of: Callable[[float], float], low: float, high: float) -> float:
-    """The largest value between the two ends: on a grid, then by golden section around its best point."""
+    """The largest value between the two ends."""
+    return golden_peak(of, low, high)[1]
+
+
+def golden_peak(of: Callable[[float], float], low: float, high: float) -> tuple[float, float]:
+    """Where a function is largest, and how large: on a grid, then by golden section around its best point."""
     points = [low + (high - low) * i / _GRID for i in range(_GRID + 1)]
     values = [of(x) for x in points]
     top = max(range(len(values)), key=values.__getitem__)
     left, right = points[max(top - 1, 0)], points[min(top + 1, _GRID)]
     x, y = right - _GOLDEN * (right - left), left + _GOLDEN * (right - left)
     fx, fy = of(x), of(y)
-    best = max(values[top], fx, fy)
+    best = max((values[top], points[top]), (fx, x), (fy, y))
     # Invariant: the largest value between the neighbours of the grid's best lies between left and right.
     while right - left > 1e-8 * max(abs(left), abs(right), 1e-3):
         if fx < fy:
@@ -115,8 +136,8 @@ def golden_maximum(of: Callable[[float], float], low: float, high: float) -> flo
             right, y, fy = y, x, fx
             x = right - _GOLDEN * (right - left)
             fx = of(x)
-        best = max(best, fx, fy)
-    return best
+        best = max(best, (fx, x), (fy, y))
+    return best[1], best[0]
 
 
 def root(excess: Callable[[float], float], start: float) -> float:

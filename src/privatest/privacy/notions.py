@@ -40,6 +40,7 @@ from privatest.privacy.divergences import (
     concentration,
     from_logit,
     golden_maximum,
+    golden_peak,
     kullback,
     log_normal,
     log_ratio,
@@ -576,28 +577,40 @@ class Zcdp(_ByDivergence):
         """The least of what the orders allow, one by one; the order 1 stands for Kullback and Leibler."""
         if not p > 0 or not rest > 0:
             return p, rest
-        rho, start = float(self.rho), math.log(p) - math.log(rest)
+        return from_logit(self._allowed(p, rest)[0])
+
+    def binding(self, p: float, rest: float) -> float:
+        """The order that binds at p."""
+        return self._allowed(p, rest)[1]
+
+    def _allowed(self, p: float, rest: float) -> tuple[float, float]:
+        start = math.log(p) - math.log(rest)
         last = root(lambda y: Kl._excess(Kl(self.rho), p, rest, *from_logit(y)), start)
-        q, v = from_logit(last)
-        # Divergences are at most the largest ratio: no order beyond this one binds.
-        most = max(abs(log_ratio(p, q)), abs(log_ratio(rest, v))) / rho
+        return min((last, 1.0), *(self._binding(p, rest, start, last, forward) for forward in (True, False)))
 
-        def lowest(forward: bool) -> float:
-            def allowed(s: float) -> float:
-                order = 1 + math.exp(s)
+    def _binding(self, p: float, rest: float, start: float, last: float, forward: bool) -> tuple[float, float]:
+        """The logit that the orders allow in one direction, at most ``last``, and the order that binds (1: none)."""
+        rho, binding = float(self.rho), 1.0
 
-                def excess(y: float) -> float:
-                    q, v = from_logit(y)
-                    found = (
-                        renyi_divergence(p, rest, q, v, order) if forward else renyi_divergence(q, v, p, rest, order)
-                    )
-                    return found - rho * order
+        def divergence(y: float, order: float) -> float:
+            q, v = from_logit(y)
+            return renyi_divergence(p, rest, q, v, order) if forward else renyi_divergence(q, v, p, rest, order)
 
-                return -root(excess, start)
-
-            return -golden_maximum(allowed, -9.0, math.log(max(most, 1.0) + 1.0))
-
-        return from_logit(min(last, lowest(forward=True), lowest(forward=False)))
+        # Invariant: the orders allow no more than `last`. The order that is exceeded most there says how much less.
+        for _ in range(20):
+            q, v = from_logit(last)
+            # Divergences are at most the largest ratio: no order beyond this one binds.
+            most = max(abs(log_ratio(p, q)), abs(log_ratio(rest, v))) / rho
+            end, at = math.log(max(most, 1.0) + 1.0), last
+            s, top = golden_peak(lambda s: divergence(at, 1 + math.exp(s)) / (1 + math.exp(s)), -9.0, end)
+            if top <= rho * (1 + 1e-15):
+                break
+            order = 1 + math.exp(s)
+            found = root(lambda y: divergence(y, order) - rho * order, start)
+            if not found < last - 1e-16 * max(abs(last), 1e-2):
+                break
+            last, binding = found, order
+        return last, binding
 
     def _delta(self, epsilon: float) -> float:
         r"""What all orders together say of delta (Canonne, Kamath and Steinke 2020, proposition 12).
