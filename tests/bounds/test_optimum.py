@@ -6,6 +6,7 @@ import itertools
 import math
 import time
 from collections.abc import Callable
+from fractions import Fraction
 
 import numpy as np
 import numpy.typing as npt
@@ -15,11 +16,13 @@ from scipy import optimize, stats
 from privatest.bounds import optimum, optimum_sample_size
 from privatest.bounds.certificate import balanced, single_table
 from privatest.bounds.histogram_test import DENOMINATOR
-from privatest.bounds.optimum import _repaired, _solve, _staircase
+from privatest.bounds.optimum import Program, _chain, _repaired
 from privatest.bounds.two_point import TwoPoint
 from privatest.errors import InvalidInput, PrivatestError
 from privatest.hypotheses import make_pair
 from privatest.laws.noisy_counts import binomial
+from privatest.privacy import Pure
+from privatest.privacy.lines import Line
 from privatest.rational import exp_below, rational
 from privatest.theory.histograms import Histograms, merge
 from privatest.theory.wasserstein import wasserstein
@@ -85,7 +88,7 @@ def test_against_the_program_over_all_tests(null: Law, alternative: Law, epsilon
 def test_two_points_closed_form_against_the_program(x: float, y: float, epsilon: float) -> None:
     for n in (1, 2, 6, 11):
         classes = merge(make_pair([1 - x, x], [1 - y, y]))
-        _, bound = _solve(classes, epsilon, n)
+        _, bound = Program(classes, Pure(epsilon), n).solved()
         assert TwoPoint(n, x, y, epsilon).best()[0] == pytest.approx(bound, abs=1e-8)
         assert optimum([1 - x, x], [1 - y, y], epsilon=epsilon, n=n).advantage == pytest.approx(bound, abs=1e-8)
 
@@ -177,7 +180,7 @@ def test_every_repaired_program_is_private_and_close(show: Show) -> None:
         assert found.test.is_private()
         assert found.test.largest_log_ratio() <= epsilon * (1 + 1e-9)
         gaps.append(found.gap)
-        raw, _ = _solve(merge(make_pair(p, q)), epsilon, n)
+        raw, _ = Program(merge(make_pair(p, q)), Pure(epsilon), n).solved()
         rows = Histograms(merge(make_pair(p, q)).count, n).rows
         low, high = raw[rows].min(axis=1), raw[rows].max(axis=1)
         factor = exp_below(rational(epsilon))
@@ -215,12 +218,9 @@ def test_a_solver_that_gives_up_is_asked_again(failures: int, monkeypatch: pytes
 def test_repair_of_a_badly_broken_solution() -> None:
     histograms = Histograms(3, 6)
     rng = np.random.default_rng(1)
-    g = np.clip(
-        _solve(merge(make_pair([0.2, 0.3, 0.5], [0.5, 0.3, 0.2])), 1.0, 6)[0] + rng.normal(0, 1e-3, histograms.count),
-        0,
-        1,
-    )
-    numerators = _repaired(g, histograms, exp_below(rational(1)))
+    program = Program(merge(make_pair([0.2, 0.3, 0.5], [0.5, 0.3, 0.2])), Pure(1), 6)
+    g = np.clip(program.solved()[0] + rng.normal(0, 1e-3, histograms.count), 0, 1)
+    numerators = _repaired(g, program, Line(exp_below(rational(1)), Fraction(0)))
     test = optimum([0.2, 0.3, 0.5], [0.5, 0.3, 0.2], epsilon=1, n=6).test
     import dataclasses
 
@@ -230,7 +230,8 @@ def test_repair_of_a_badly_broken_solution() -> None:
 def test_staircases_are_private_and_nearly_exact() -> None:
     for epsilon, n, threshold in itertools.product((0.01, 0.7, 5.0), (1, 4, 4000), (-1, 0, 2)):
         factor = exp_below(rational(epsilon))
-        g = _staircase(n, threshold, factor)[::-1].astype(object)  # by increasing counts
+        start = round(DENOMINATOR / (1 + factor))
+        g = _chain(n, threshold, start, Line(factor, Fraction(0)))[::-1].astype(object)  # by increasing counts
         for low, high in itertools.pairwise(g.tolist()):
             assert high * factor.denominator <= low * factor.numerator
             assert (DENOMINATOR - low) * factor.denominator <= (DENOMINATOR - high) * factor.numerator

@@ -22,9 +22,10 @@ log-likelihood ratio, every eps-DP test on n records has
 where A is the Hellinger affinity and the mean is under the law proportional to sqrt(PQ). This contains the paper's
 coupling (no movers, the weights' smaller one in place of Phi) and the bound without privacy (movers not hidden), and
 is exact on two-point domains. For a notion of stability other than eps-DP, Phi_{k,K} is that of a two-point domain in
-which P has k records more (``Chains`` in ``bounds/two_point.py``): a test g on the movers that is allowed on the tails q
-is allowed h^k(g) on the tails p, and that is a chain again where g is one. Every approximation errs on the safe side: what is dropped has Phi >= 0,
-counts are rounded up (more records never hurt the tester), ratios are split (domination).
+which P has k records more (``Chains`` in ``bounds/two_point.py``): a test g on the movers that is allowed where the
+tails are q is allowed h^k(g) where they are p, and that is a chain again where g is one. Every approximation errs on
+the safe side: what is dropped has Phi >= 0, counts are rounded up (more records never hurt the tester), ratios are
+split (domination).
 """
 
 from __future__ import annotations
@@ -412,7 +413,6 @@ class Certificate:
             further = balanced(tables, np.diff(among).tolist(), near + 2 * epsilon)
             found[between] = np.maximum.reduce([found[between], further, spread])
         return found * np.exp(-epsilon * k / 2)
-
 
     def _hidden_table(self, tails: int, movers: int) -> Table:
         """The errors of k tails and K movers under any notion."""

@@ -23,7 +23,7 @@ from privatest.decision.goal import Goal, make_goal
 from privatest.errors import Infeasible
 from privatest.hypotheses import Pair
 from privatest.hypotheses.question import hardest_pair
-from privatest.privacy import Approx, Gdp, Notion, Pure, Renyi, Tv, make_notion
+from privatest.privacy import Approx, Gdp, Kl, Notion, Pure, Renyi, Tv, Zcdp, make_notion
 from privatest.rational import Number, rational
 
 __all__ = ["advantage_bound", "lower_bound", "records_bound"]
@@ -161,9 +161,7 @@ def _best_tilt(search: _Search, shape: Shape, goal: Goal, n: int) -> tuple[_Sear
     """The weights that prove the most at n."""
     aims = [_Aim.of(goal, more) for more in TILTS]
     searches = [_Search(search.atoms, search.notion, aim.error, n, aim.tilt) for aim in aims]
-    return min(
-        zip(searches, aims, strict=True), key=lambda each: each[0].at(shape, CAREFUL)(n) - each[1].target
-    )
+    return min(zip(searches, aims, strict=True), key=lambda each: each[0].at(shape, CAREFUL)(n) - each[1].target)
 
 
 def _from_above(search: _Search, n: int) -> list[Shape]:
@@ -182,7 +180,10 @@ def _larger(notion: Notion, times: float) -> Notion:
     if isinstance(notion, Renyi):
         return Renyi(notion.order, notion.bound * factor**2)
     (budget,) = notion.exact
-    return type(notion)(budget * (factor if isinstance(notion, Pure | Gdp) else factor**2))
+    if isinstance(notion, Pure | Gdp):
+        return type(notion)(budget * factor)
+    assert isinstance(notion, Zcdp | Kl)
+    return type(notion)(budget * factor**2)
 
 
 def _two_rates(atoms: Atoms) -> tuple[float, float] | None:
@@ -209,9 +210,7 @@ def _two_point_best(n: int, rates: tuple[float, float], notion: Notion) -> float
     return Chains(n, *rates, notion).best()[0]
 
 
-def _two_point_value(
-    rates: tuple[float, float], notion: Notion, goal: Goal
-) -> tuple[Callable[[int], float], float]:
+def _two_point_value(rates: tuple[float, float], notion: Notion, goal: Goal) -> tuple[Callable[[int], float], float]:
     """What the best test achieves on n records, exactly where that is near the goal, and the goal."""
     if goal.alpha is not None:
         level, target = goal.alpha, 1 - (goal.beta or 0.0)

@@ -1,8 +1,8 @@
 """The clamp that needs the fewest records, chosen by exact error rates.
 
-A goal says what a test must achieve (an advantage, or two error rates), a :class:`Profile` what tuning needs to know of
-a pair: the law of its unclamped ratio, finely binned. A :class:`Family` has one test for each n, what the user fixed and the rest tuned; :func:`smallest_n` is where it meets
-its goal.
+A goal says what a test must achieve (an advantage, or two error rates), a :class:`Profile` what tuning needs to know
+of a pair: the law of its unclamped ratio, finely binned. A :class:`Family` has one test for each n, what the user fixed
+and the rest tuned; :func:`smallest_n` is where it meets its goal.
 """
 
 from __future__ import annotations

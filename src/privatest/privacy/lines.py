@@ -30,9 +30,11 @@ class Line:
         >>> Line(Fraction(2), Fraction(0)).least(10, 100), Line(Fraction(2), Fraction(0)).least(90, 100)
         (5, 80)
         """
-        by_line = (q - self.height * units) / self.slope
-        by_mirror = units - self.slope * (units - q) - self.height * units
-        return max(math.ceil(max(by_line, by_mirror)), 0)
+        top, bottom = self.slope.numerator, self.slope.denominator
+        more, over = self.height.numerator * units, self.height.denominator
+        by_line = -((more - q * over) * bottom // (over * top))  # rounded up
+        by_mirror = units - ((units - q) * top * over + more * bottom) // (bottom * over)
+        return max(by_line, by_mirror, 0)
 
     def most(self, p: int, units: int) -> int:
         """The largest numerator that a neighbour of p/units may have."""

@@ -596,17 +596,24 @@ class Zcdp(_ByDivergence):
             q, v = from_logit(y)
             return renyi_divergence(p, rest, q, v, order) if forward else renyi_divergence(q, v, p, rest, order)
 
-        # Invariant: the orders allow no more than `last`. The order that is exceeded most there says how much less.
-        for _ in range(20):
-            q, v = from_logit(last)
+        def worst(y: float) -> tuple[float, float]:
+            """The order that is exceeded most at this logit, and its divergence over the order."""
+            q, v = from_logit(y)
             # Divergences are at most the largest ratio: no order beyond this one binds.
             most = max(abs(log_ratio(p, q)), abs(log_ratio(rest, v))) / rho
-            end, at = math.log(max(most, 1.0) + 1.0), last
-            s, top = golden_peak(lambda s: divergence(at, 1 + math.exp(s)) / (1 + math.exp(s)), -9.0, end)
+            end = math.log(max(most, 1.0) + 1.0)
+            s, top = golden_peak(lambda s: divergence(y, 1 + math.exp(s)) / (1 + math.exp(s)), -9.0, end)
+            return 1 + math.exp(s), top
+
+        def allowed(order: float) -> float:
+            return root(lambda y: divergence(y, order) - rho * order, start)
+
+        # Invariant: the orders allow no more than `last`. The one that is exceeded most there says how much less.
+        for _ in range(20):
+            order, top = worst(last)
             if top <= rho * (1 + 1e-15):
                 break
-            order = 1 + math.exp(s)
-            found = root(lambda y: divergence(y, order) - rho * order, start)
+            found = allowed(order)
             if not found < last - 1e-16 * max(abs(last), 1e-2):
                 break
             last, binding = found, order
