@@ -21,7 +21,7 @@ from privatest.bounds.two_point import TwoPoint
 from privatest.errors import InvalidInput
 from privatest.hypotheses import Pair, make_pair
 from privatest.power import plan, sample_size
-from privatest.privacy import Pure
+from privatest.privacy import Pure, as_notion
 from privatest.theory.coupling import coupling, largest_gain
 from privatest.theory.histograms import merge
 
@@ -435,3 +435,48 @@ def test_more_records_than_a_ratio_without_a_clamp_can_add_up(n: int) -> None:
     assert found.design.advantage == pytest.approx(1.0)
     assert found.nonprivate_advantage is None
     assert plan("poisson(3)", "poisson(4)", epsilon=1, n=1000).nonprivate_advantage == pytest.approx(1.0)
+
+
+NOTIONS = ["approx(0.5, 0.05)", "tv(0.15)", "gdp(0.7)", "kl(0.2)", "renyi(2, 0.4)"]
+
+
+@pytest.mark.parametrize("privacy", NOTIONS)
+def test_every_shape_of_every_notion_is_above_the_program(privacy: str) -> None:
+    """As for epsilon; also with unequal weights on the two errors."""
+    rng = np.random.default_rng(8)
+    notion = as_notion(privacy)
+    for _ in range(3):
+        pair = random_pair(rng)
+        classes = merge(pair)
+        n = int(rng.integers(2, 6))
+        best = Program(classes, notion, n).solved()[1]
+        power = Program(classes, notion, n, 0.2).solved()[1]
+        atoms = atoms_of(pair)
+        for _ in range(3):
+            split = split_atoms(atoms, random_shape(atoms, rng))
+            for effort in (QUICK, ROUGH):
+                assert Certificate(split, notion, effort, 0.3).bound(n) >= best - 3e-9
+                for tilt in (-1.0, 0.7):
+                    bound = Certificate(split, notion, effort, 0.3, tilt).bound(n)
+                    weighed = 0.2 * math.exp(tilt / 2) + (1 - power) * math.exp(-tilt / 2)
+                    assert (1 - bound) * math.exp(-abs(tilt) / 2) <= weighed + 3e-9
+
+
+@pytest.mark.parametrize("privacy", ["approx(0.5, 0.05)", "gdp(0.7)"])
+def test_between_the_bound_and_the_best_size(privacy: str) -> None:
+    pair = ([0.1, 0.3, 0.6], [0.6, 0.3, 0.1])
+    size = optimum_sample_size(*pair, privacy=privacy)
+    assert 0.85 * size <= lower_bound(*pair, privacy=privacy) <= size
+
+
+def test_between_the_bound_and_the_best_size_at_a_level() -> None:
+    pair, privacy = ([0.1, 0.3, 0.6], [0.6, 0.3, 0.1]), "gdp(0.7)"
+    goal = {"alpha": 0.1, "beta": 0.2}
+    size = optimum_sample_size(*pair, privacy=privacy, **goal)  # type: ignore[arg-type]
+    assert 0.8 * size <= lower_bound(*pair, privacy=privacy, **goal) <= size  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("budgets", [("gdp(0.5)", "gdp(0.55)"), ("tv(0.15)", "tv(0.17)")])
+def test_a_bound_never_rises_with_a_budget(budgets: tuple[str, ...]) -> None:
+    bounds = [lower_bound("normal(0, 1)", "normal(1, 1)", privacy=privacy) for privacy in budgets]
+    assert bounds == sorted(bounds, reverse=True)

@@ -21,7 +21,7 @@ from privatest.bounds.two_point import TwoPoint
 from privatest.errors import InvalidInput, PrivatestError
 from privatest.hypotheses import make_pair
 from privatest.laws.noisy_counts import binomial
-from privatest.privacy import Pure
+from privatest.privacy import Pure, as_notion
 from privatest.privacy.lines import Line
 from privatest.rational import exp_below, rational
 from privatest.theory.histograms import Histograms, merge
@@ -292,3 +292,112 @@ def test_refusals() -> None:
     for epsilon in (0, -1, math.inf):
         with pytest.raises(InvalidInput, match="epsilon"):
             optimum([0.5, 0.5], [0.4, 0.6], epsilon=epsilon, n=3)
+
+
+def test_for_tv_it_is_the_wasserstein_distance(show: Show) -> None:
+    """Must show 3: Kantorovich's duality, by two programs, on 30 random finite cases."""
+    worst = 0.0
+    for p, q, _, n in random_cases(30, seed=15):
+        eta = float(np.random.default_rng(n).choice([0.07, 0.2, 0.5]))
+        best = optimum(p, q, privacy=f"tv({eta})", n=min(n, 6))
+        worst = max(worst, abs(best.advantage - wasserstein(p, q, epsilon=eta, n=min(n, 6)).value))
+    show(f"30 cases, optimum under tv(eta) beside the distance under min(eta d, 1): at most {worst:.1e} apart")
+    assert worst <= 1e-9
+
+
+THREE = ([0.2, 0.3, 0.5], [0.5, 0.3, 0.2])
+
+
+@pytest.mark.parametrize("privacy", ["gdp(1)", "kl(0.1)", "renyi(2, 0.5)"])
+@pytest.mark.parametrize("alpha", [None, 0.1])
+def test_tangent_cuts_against_a_general_solver(privacy: str, alpha: float | None) -> None:
+    """All neighbours, nothing sorted: a solver of smooth problems started at the solution finds nothing better."""
+    notion, n = as_notion(privacy), 2
+    found = optimum(*THREE, privacy=privacy, n=n, alpha=alpha)
+    assert found.method == "tangent cuts"
+    assert 0 <= found.gap < 2e-8
+    table = Histograms(3, n)
+    laws = [table.law(np.array(law)) for law in THREE]
+    pairs = np.argwhere(np.abs(table.table[:, None] - table.table[None]).sum(axis=2) == 2)
+
+    def slack(g: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        g = np.clip(g, 1e-9, 1 - 1e-9)
+        level = [] if alpha is None else [float(laws[0] @ g) - 1 + alpha]
+        return np.array([*(notion.h(g)[pairs[:, 1]] - g[pairs[:, 0]]), *level])
+
+    gain = laws[0] - laws[1] if alpha is None else -laws[1]
+    start = np.full(table.count, 0.5 if alpha is None else 1 - alpha)
+    other = optimize.minimize(
+        lambda g: -gain @ g, start, bounds=[(1e-9, 1)] * table.count, constraints={"type": "ineq", "fun": slack}
+    )
+    assert slack(other.x).min() > -1e-6
+    assert -other.fun + (alpha is not None) == pytest.approx(found.bound, abs=2e-5)
+
+
+def test_every_notion_in_order() -> None:
+    """What follows from a notion allows no less: pure(1) -> gdp, zcdp -> renyi, kl, tv; and alike at a level."""
+    pure = as_notion("pure(1)")
+    weaker = [pure.into("gdp"), pure.into("kl"), pure.into("renyi", order=2), pure.into("tv")]
+    for alpha in (None, 0.2):
+        least = optimum(*THREE, privacy=pure, n=3, alpha=alpha)
+        for notion in weaker:
+            found = optimum(*THREE, privacy=notion, n=3, alpha=alpha)
+            assert found.bound >= least.bound - 1e-9
+            if alpha is not None:
+                assert found.alpha <= alpha
+
+
+@pytest.mark.parametrize("privacy", ["approx(0.5, 0.05)", "tv(0.2)"])
+@pytest.mark.parametrize("alpha", [None, 0.1])
+def test_straight_notions_by_exhaustion(privacy: str, alpha: float | None) -> None:
+    """Every two neighbouring data sets, in rationals, with e^epsilon from below by its series; tight."""
+    found = optimum(*THREE, privacy=privacy, n=4, alpha=alpha)
+    notion, test = as_notion(privacy), found.test
+    delta = Fraction(notion.delta if hasattr(notion, "delta") else notion.eta)  # type: ignore[attr-defined]
+    loss = notion.loss if hasattr(notion, "loss") else Fraction(0)
+    factor = sum((loss**i / math.factorial(i) for i in range(30)), Fraction(0))  # below e^epsilon
+
+    def largest_excess(chances: list[Fraction]) -> Fraction:
+        worst = Fraction(-1)
+        table = test.histograms.table.tolist()
+        for i, j in itertools.permutations(range(len(table)), 2):
+            if sum(abs(a - b) for a, b in zip(table[i], table[j], strict=True)) == 2:
+                for a, b in ((chances[i], chances[j]), (1 - chances[i], 1 - chances[j])):
+                    worst = max(worst, a - factor * b - delta)
+        return worst
+
+    chances = [Fraction(int(value), DENOMINATOR) for value in test.numerators]
+    assert -1e-9 < largest_excess(chances) <= 0
+    assert alpha is None or test.alpha <= alpha
+    broken = test.numerators.copy()
+    broken[0 if broken[0] > DENOMINATOR // 2 else -1] = DENOMINATOR
+    broken[-1 if broken[0] == DENOMINATOR else 0] = 0
+    broken[test.histograms.rows[0]] = [0, DENOMINATOR // 2, DENOMINATOR]
+    assert largest_excess([Fraction(int(value), DENOMINATOR) for value in broken]) > 0
+    import dataclasses
+
+    with pytest.raises(InvalidInput, match="Move them towards 1/2"):
+        dataclasses.replace(test, numerators=broken)
+    again = type(test).from_json(test.to_json())
+    assert again == test
+    assert again.privacy == notion
+
+
+def test_a_curved_notion_tells_its_advantage_and_is_not_run() -> None:
+    found = optimum(*THREE, privacy="gdp(1)", n=3)
+    assert found.to_dict()["privacy"] == "gdp(1)"
+    with pytest.raises(InvalidInput, match=r"gdp\(1\) has a curved h"):
+        found.test  # noqa: B018
+    with pytest.raises(InvalidInput, match=r"which its release could not say"):
+        optimum(*THREE, privacy="tv(0.2)", n=3).test.run([0, 1, 2])
+
+
+def test_one_of_epsilon_and_privacy() -> None:
+    with pytest.raises(InvalidInput, match="both given"):
+        optimum(*THREE, epsilon=1, privacy="gdp(1)", n=3)
+    with pytest.raises(InvalidInput, match="epsilon is missing"):
+        optimum(*THREE, n=3)
+    with pytest.raises(InvalidInput, match="alpha=2"):
+        optimum(*THREE, epsilon=1, n=3, alpha=2)
+    with pytest.raises(InvalidInput, match="beta is missing"):
+        optimum_sample_size(*THREE, epsilon=1, alpha=0.05)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from statistics import NormalDist
 from typing import Any
 
@@ -75,6 +75,7 @@ def lower_bound(
     return records_bound(hardest_pair(null, alternative), notion, make_goal(advantage, alpha, beta))
 
 
+@lru_cache(maxsize=64)
 def records_bound(pair: Pair, notion: Notion, goal: Goal) -> int:
     """:func:`lower_bound` of a pair."""
     atoms = atoms_of(pair)

@@ -354,15 +354,13 @@ class Program:
         cuts = _Cuts.everywhere(self, [_tangent(self.notion, p) for p in _first_points(self.notion)])
         for _ in range(MOST_ROUNDS):
             found, bound = self._with(cuts)
-            if target is not None and (bound + self.constant < target or self._value(self.kept(found)) >= target):
-                break
             excess = self._excess(found)
-            if float(excess.max(initial=0.0)) <= VIOLATION:
-                break
+            value, most = self._value(self.kept(found, excess)), bound + self.constant
+            done = most - value <= VIOLATION or float(excess.max(initial=0.0)) <= VIOLATION
+            if done or (target is not None and (most < target or value >= target)):
+                return found, most
             cuts = cuts.more(self, np.flatnonzero(excess > VIOLATION / 2), found)
-        else:
-            raise PrivatestError(f"The program of n={self.n} records was not solved to {VIOLATION:g}. Use a smaller n.")
-        return found, bound + self.constant
+        raise PrivatestError(f"The program of n={self.n} records was not solved to {VIOLATION:g}. Use a smaller n.")
 
     def reaches(self, target: float) -> bool:
         """Whether some private test is worth that much."""
@@ -399,14 +397,15 @@ class Program:
     def _value(self, g: Floats) -> float:
         return float(self.gain @ g) + self.constant
 
-    def kept(self, g: Floats) -> Floats:
-        """A test next to g that breaks nothing.
+    def kept(self, g: Floats, excess: Floats | None = None) -> Floats:
+        """A test next to g, which breaks h by so much, that does not.
 
         Shrinking towards 1/2 by a share s leaves of a violation v at most (1 - s) v - s (h(1/2) - 1/2): h is concave.
         """
         among = g[self.histograms.rows]
         order = float(np.max(among.max(axis=1) - g[self.ends[1]], initial=0.0))
-        v = max(float(self._excess(g).max(initial=0.0)), 0.0) + 2 * order + 1e-15
+        broken = self._excess(g) if excess is None else excess
+        v = max(float(broken.max(initial=0.0)), 0.0) + 2 * order + 1e-15
         share = v / (v + self.notion.step(0.5, 0.5)[0] - 0.5)
         return shrunk(self, g, share)
 
@@ -442,9 +441,9 @@ class _Cuts:
     def _one(cls, low: Integers, high: Integers, slope: Floats, height: Floats) -> _Cuts:
         """high <= slope low + height and 1 - low <= slope (1 - high) + height.
 
-        A row of large entries is divided by the slope: the same inequality, better scaled.
+        A row of large entries is divided: the same inequality, better scaled.
         """
-        scale = np.maximum(slope, 1.0)
+        scale = np.maximum(slope / LARGEST_ENTRY, 1.0)
         one, by = np.ones(len(low)) / scale, slope / scale
         return cls(
             np.concatenate([high, high]),
@@ -470,6 +469,8 @@ class _Cuts:
         return self._joined([self, self._one(low, high, lines[:, 0], lines[:, 1])])
 
 
+LARGEST_ENTRY = 1e3
+"""Of a row: the solver's tolerance is that of the row."""
 LEAST_POINT = 1e-12
 """Where an h that is steep at 0 is touched at the latest."""
 

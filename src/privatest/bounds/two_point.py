@@ -369,6 +369,8 @@ def _together(alphas: Rates, betas: Rates, later: int) -> tuple[int, Floats, Flo
 def outline(a: Floats, b: Floats, *, straight: bool, accurate: bool = True) -> tuple[Floats, Floats]:
     """Corners of a polygon that a convex falling curve through the points (a, b) is not below.
 
+    Guarantees: the corners are in convex position.
+
     Between two points the curve is above both neighbouring chords, prolonged: a corner is where they meet. Where
     rounding would matter it is the corner of the box instead. Where h is made of lines the points are the corners.
     """
@@ -388,4 +390,22 @@ def outline(a: Floats, b: Floats, *, straight: bool, accurate: bool = True) -> t
         fit[:1] = fit[-1:] = False
         corner_a[1:-1] = np.where(fit, at, left_a)
         corner_b[1:-1] = np.where(fit, np.clip(height, right_b, left_b), right_b)
-    return np.concatenate([a[:1], corner_a, a[-1:]]), np.concatenate([b[:1], corner_b, b[-1:]])
+    return _hull(np.concatenate([a[:1], corner_a, a[-1:]]), np.concatenate([b[:1], corner_b, b[-1:]]))
+
+
+def _hull(a: Floats, b: Floats) -> tuple[Floats, Floats]:
+    """The points that are not above the straight line between two others, for a increasing.
+
+    Every other point is looked at at a time, so that the two beside it stay: of points that rounding cannot tell apart
+    one is left.
+    """
+    unchanged, odd = 0, 1
+    while unchanged < 2:
+        middle = np.arange(2 - odd, len(a) - 1, 2)
+        left, right = middle - 1, middle + 1
+        above = (a[middle] - a[left]) * (b[right] - b[left]) < (a[right] - a[left]) * (b[middle] - b[left])
+        unchanged = 0 if above.any() else unchanged + 1
+        kept = np.ones(len(a), dtype=np.bool_)
+        kept[middle[above]] = False
+        a, b, odd = a[kept], b[kept], 1 - odd
+    return a, b
