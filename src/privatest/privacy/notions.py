@@ -206,7 +206,8 @@ class Notion(ABC):
     def _into(self, other: Notion) -> Notion | None:
         """The strongest guarantee of the other's kind (and its choices) that follows; None where none does."""
         if isinstance(other, Tv):
-            return Tv(_above(self.gain()))
+            most = _above(self.gain())
+            return Tv(most) if most < 1 else None
         if isinstance(other, Approx):
             return self._approx(other.exact)
         return None
