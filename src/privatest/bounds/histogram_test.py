@@ -204,9 +204,9 @@ class HistogramTest(Design[Release]):
         return 1.0 - self.alpha - self.beta
 
     @property
-    def price(self) -> Fraction | None:
-        """Epsilon, exactly; None where epsilon is not all of it."""
-        return self.notion.loss if isinstance(self.notion, Pure) else None
+    def price(self) -> Fraction | Notion | None:
+        """Epsilon, exactly, or the notion."""
+        return self.notion.price
 
     @property
     def need(self) -> Need:

@@ -392,7 +392,7 @@ class Program:
         for value in low.tolist():
             if value not in known:
                 known[value] = self.notion.step(value, 1 - value)[0]
-        return high - np.array([known[value] for value in low.tolist()])
+        return np.asarray(high - np.array([known[value] for value in low.tolist()]))
 
     def _value(self, g: Floats) -> float:
         return float(self.gain @ g) + self.constant
