@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 
 __all__ = [
     "Odds",
+    "concentrated",
     "concentration",
     "from_logit",
     "golden_maximum",
@@ -87,6 +89,50 @@ def concentration(p: float, u: float, q: float, v: float) -> float:
 
     # D_a is at most `largest`, so that beyond largest/base the ratio is below its value at 1.
     return max(base, golden_maximum(over_order, -9.0, math.log(max(largest / base, 1.0) + 1.0)))
+
+
+def concentrated(p: float, u: float, rho: float) -> tuple[float, float]:
+    """The largest logit whose coin has :func:`concentration` at most rho from and to (p, u); the order that binds there.
+
+    The least of what the orders allow, one by one; the order 1 stands for Kullback and Leibler.
+    """
+    start = math.log(p) - math.log(u)
+
+    def first(y: float) -> float:
+        q, v = from_logit(y)
+        return max(kullback(p, u, q, v), kullback(q, v, p, u)) - rho
+
+    last = root(first, start)
+    return min((last, 1.0), *(_binding((p, u), rho, start, last, forward) for forward in (True, False)))
+
+
+def _binding(coin: Odds, rho: float, start: float, last: float, forward: bool) -> tuple[float, float]:
+    """The logit that the orders allow in one direction, at most ``last``, and the order that binds (1: none)."""
+    binding = 1.0
+
+    def excess(order: float, y: float) -> float:
+        other = from_logit(y)
+        found = renyi_divergence(*coin, *other, order) if forward else renyi_divergence(*other, *coin, order)
+        return found - rho * order
+
+    def worst(y: float) -> tuple[float, float]:
+        """The order that is exceeded most at this logit, and by how much of it."""
+        # Divergences are at most the largest ratio: no order beyond this one binds.
+        most = max(abs(log_ratio(a, b)) for a, b in zip(coin, from_logit(y), strict=True)) / rho
+        end = math.log(max(most, 1.0) + 1.0)
+        s, top = golden_peak(lambda s: excess(1 + math.exp(s), y) / (1 + math.exp(s)), -9.0, end)
+        return 1 + math.exp(s), top
+
+    # Invariant: the orders allow no more than `last`. The one that is exceeded most there says how much less.
+    for _ in range(20):
+        order, top = worst(last)
+        if top <= 1e-15 * rho:
+            break
+        found = root(partial(excess, order), start)
+        if not found < last - 1e-16 * max(abs(last), 1e-2):
+            break
+        last, binding = found, order
+    return last, binding
 
 
 def kullback_slope(p: float, u: float, q: float, v: float) -> tuple[float, float]:

@@ -10,7 +10,15 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
-from privatest.privacy.divergences import Odds, kullback, kullback_slope, quantile, renyi_divergence, renyi_slope
+from privatest.privacy.divergences import (
+    Odds,
+    concentrated,
+    kullback,
+    kullback_slope,
+    quantile,
+    renyi_divergence,
+    renyi_slope,
+)
 from privatest.privacy.notions import Approx, Gdp, Kl, Notion, Pure, Renyi, Tv, Zcdp
 from privatest.rational import exp_below
 
@@ -64,7 +72,7 @@ def tangent(notion: Notion, p: float, rest: float) -> tuple[float, float]:
     if isinstance(notion, Renyi):
         order = float(notion.order)
     elif isinstance(notion, Zcdp):
-        order = notion.binding(p, rest)
+        order = concentrated(p, rest, float(notion.rho))[1]
     else:
         assert isinstance(notion, Kl), notion
     return q, _slope((p, rest), (q, v), order)

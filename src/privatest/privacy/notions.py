@@ -37,10 +37,10 @@ from privatest import _validate
 from privatest.errors import InvalidInput, shown
 from privatest.privacy.divergences import (
     Odds,
+    concentrated,
     concentration,
     from_logit,
     golden_maximum,
-    golden_peak,
     kullback,
     log_normal,
     log_ratio,
@@ -587,47 +587,7 @@ class Zcdp(_ByDivergence):
         """The least of what the orders allow, one by one; the order 1 stands for Kullback and Leibler."""
         if not p > 0 or not rest > 0:
             return p, rest
-        return from_logit(self._allowed(p, rest)[0])
-
-    def binding(self, p: float, rest: float) -> float:
-        """The order that binds at p."""
-        return self._allowed(p, rest)[1]
-
-    def _allowed(self, p: float, rest: float) -> tuple[float, float]:
-        start = math.log(p) - math.log(rest)
-        last = root(lambda y: Kl._excess(Kl(self.rho), p, rest, *from_logit(y)), start)
-        return min((last, 1.0), *(self._binding(p, rest, start, last, forward) for forward in (True, False)))
-
-    def _binding(self, p: float, rest: float, start: float, last: float, forward: bool) -> tuple[float, float]:
-        """The logit that the orders allow in one direction, at most ``last``, and the order that binds (1: none)."""
-        rho, binding = float(self.rho), 1.0
-
-        def divergence(y: float, order: float) -> float:
-            q, v = from_logit(y)
-            return renyi_divergence(p, rest, q, v, order) if forward else renyi_divergence(q, v, p, rest, order)
-
-        def worst(y: float) -> tuple[float, float]:
-            """The order that is exceeded most at this logit, and its divergence over the order."""
-            q, v = from_logit(y)
-            # Divergences are at most the largest ratio: no order beyond this one binds.
-            most = max(abs(log_ratio(p, q)), abs(log_ratio(rest, v))) / rho
-            end = math.log(max(most, 1.0) + 1.0)
-            s, top = golden_peak(lambda s: divergence(y, 1 + math.exp(s)) / (1 + math.exp(s)), -9.0, end)
-            return 1 + math.exp(s), top
-
-        def allowed(order: float) -> float:
-            return root(lambda y: divergence(y, order) - rho * order, start)
-
-        # Invariant: the orders allow no more than `last`. The one that is exceeded most there says how much less.
-        for _ in range(20):
-            order, top = worst(last)
-            if top <= rho * (1 + 1e-15):
-                break
-            found = allowed(order)
-            if not found < last - 1e-16 * max(abs(last), 1e-2):
-                break
-            last, binding = found, order
-        return last, binding
+        return from_logit(concentrated(p, rest, float(self.rho))[0])
 
     def _delta(self, epsilon: float) -> float:
         r"""What all orders together say of delta (Canonne, Kamath and Steinke 2020, proposition 12).
