@@ -92,7 +92,7 @@ def concentration(p: float, u: float, q: float, v: float) -> float:
 
 
 def concentrated(p: float, u: float, rho: float) -> tuple[float, float]:
-    """The largest logit whose coin has :func:`concentration` at most rho from and to (p, u); the order that binds there.
+    """The largest logit whose coin has :func:`concentration` at most rho from and to (p, u), and the order that binds.
 
     The least of what the orders allow, one by one; the order 1 stands for Kullback and Leibler.
     """

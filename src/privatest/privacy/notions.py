@@ -43,7 +43,6 @@ from privatest.privacy.divergences import (
     golden_maximum,
     kullback,
     log_normal,
-    log_ratio,
     normal,
     quantile,
     renyi_divergence,
