@@ -189,7 +189,7 @@ OPTIONS = (
     Option(
         "privacy",
         TEXT,
-        RULE,
+        MANNER,
         'Instead of epsilon, a notion such as "zcdp(0.5)": records under it and what it converts into.',
         "compare",
     ),

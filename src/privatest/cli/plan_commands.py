@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from privatest import errors, markup
-from privatest.cli.options import Given, asked_of, check_written, need, write_problem
+from privatest.cli.options import Given, asked_of, check_written, write_problem
 from privatest.cli.output import emit_json, facts, say, show_table, working, write_report, write_text
 
 if TYPE_CHECKING:
@@ -56,18 +56,18 @@ def compare(given: Given) -> None:
     """
     import privatest as pt  # here, for a quick start
 
-    asked = asked_of("compare", given, needs="null alternative")
-    if given["privacy"] is not None and given["epsilon"] is None:
-        asked.pop("epsilon", None)  # the problem file's
-    found: Comparison | NotionComparison
+    notion = given["privacy"]
+    asked = asked_of("compare", given, needs=None if notion is None else "null alternative")
     check_written(given, save=given["save"])
-    if asked.get("privacy") is not None:
-        with working("comparing notions of privacy"):
-            found = pt.compare_notions(**asked)
-    else:
-        need(asked, "epsilon")
+    found: Comparison | NotionComparison
+    if notion is None:
         with working("comparing tests"):
             found = pt.compare(**asked)
+    else:
+        if given["epsilon"] is None:
+            asked.pop("epsilon", None)  # that of the problem file
+        with working("comparing notions of privacy"):
+            found = pt.compare_notions(**asked, privacy=notion)
     if given["save"] is not None:
         write_problem(given["save"], asked)
     _tabled(given, found)
