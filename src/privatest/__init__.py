@@ -68,6 +68,7 @@ if TYPE_CHECKING:
     from privatest.power.look import check as check
     from privatest.power.sample_sizes import decide as decide
     from privatest.privacy.asked import approx as approx
+    from privatest.privacy.asked import as_notion as as_notion
     from privatest.privacy.asked import gdp as gdp
     from privatest.privacy.asked import kl as kl
     from privatest.privacy.asked import pure as pure
@@ -148,6 +149,7 @@ _HOMES = {
     "sample_complexity": "theory",
     "sample_size": "power",
     "approx": "privacy",
+    "as_notion": "privacy",
     "gdp": "privacy",
     "kl": "privacy",
     "pure": "privacy",
