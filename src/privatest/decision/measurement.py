@@ -67,8 +67,9 @@ def losses_of(design: Any) -> Any:
     noise, move = getattr(design, "noise", None), getattr(design, "sensitivity", None)
     if design.privacy.price is None:
         raise InvalidInput("A design that is not private (epsilon=inf) has no privacy-loss distribution.")
-    few = move is not None and (noise.plateau > 0 or move * 400 < MOST_ATOMS)
-    return noise_distribution(noise, move) if few else loss_distribution(design.privacy)
+    if noise is None or move is None or not (noise.plateau > 0 or move * 400 < MOST_ATOMS):
+        return loss_distribution(design.privacy)
+    return noise_distribution(noise, move)
 
 
 def _measure(dp: Any, notion: Notion) -> tuple[Any, Callable[[int], Any]]:
