@@ -61,9 +61,11 @@ if TYPE_CHECKING:
     from privatest.hypotheses import near as near
     from privatest.ledger import Ledger as Ledger
     from privatest.power import Comparison as Comparison
+    from privatest.power import NotionComparison as NotionComparison
     from privatest.power import Plan as Plan
     from privatest.power import PowerCurve as PowerCurve
     from privatest.power import compare as compare
+    from privatest.power import compare_notions as compare_notions
     from privatest.power import design as design
     from privatest.power import min_epsilon as min_epsilon
     from privatest.power import plan as plan
@@ -71,7 +73,10 @@ if TYPE_CHECKING:
     from privatest.power import sample_size as sample_size
     from privatest.power.look import check as check
     from privatest.power.sample_sizes import decide as decide
+    from privatest.privacy.adaptive import AdaptiveLevel as AdaptiveLevel
+    from privatest.privacy.adaptive import adaptive_level as adaptive_level
     from privatest.privacy.asked import approx as approx
+    from privatest.privacy.asked import as_notion as as_notion
     from privatest.privacy.asked import gdp as gdp
     from privatest.privacy.asked import kl as kl
     from privatest.privacy.asked import pure as pure
@@ -97,6 +102,7 @@ _HOMES = {
     "ChangePoints": "changepoint",
     "ChangesPlan": "changepoint",
     "Comparison": "power",
+    "NotionComparison": "power",
     "Decomposition": "theory",
     "EstimateDesign": "estimates",
     "EstimateRelease": "estimates",
@@ -131,6 +137,7 @@ _HOMES = {
     "median_below": "hypotheses",
     "near": "hypotheses",
     "compare": "power",
+    "compare_notions": "power",
     "count_records": "engines",
     "decide": "power.sample_sizes",
     "decompose": "theory",
@@ -155,7 +162,10 @@ _HOMES = {
     "read_lines": "engines",
     "sample_complexity": "theory",
     "sample_size": "power",
+    "AdaptiveLevel": "privacy",
+    "adaptive_level": "privacy",
     "approx": "privacy",
+    "as_notion": "privacy",
     "gdp": "privacy",
     "kl": "privacy",
     "pure": "privacy",

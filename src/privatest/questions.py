@@ -186,6 +186,13 @@ OPTIONS = (
         "Privacy loss; typically between 0.1 and 2.",
         f"plan compare curve check test detect changes monitor fit estimate groups grant {_IN_STUDIO}",
     ),
+    Option(
+        "privacy",
+        TEXT,
+        MANNER,
+        'Instead of epsilon, a notion such as "zcdp(0.5)": records under it and what it converts into.',
+        "compare",
+    ),
     Option("epsilons", LOSSES, RULE, "Privacy losses.", "/theory"),
     Option("distance", NUMBER, RULE, "Total variation from the null, where Q is unknown.", "detect monitor fit"),
     Option(
@@ -333,6 +340,7 @@ OPTIONS = (
         "A file, folder, glob or table that belongs to it; others are refused. Repeat it.",
         "grant",
     ),
+    Option("privacy", TEXT, MANNER, 'The total budget in another notion, such as "approx(1, 1e-6)".', "grant"),
     Option("since", TEXT, MANNER, "A fingerprint noted earlier: from a result, a report, show or verify.", "verify"),
     Option("folder", FOLDER, MANNER, "Folder whose files the page may open.", "studio", default="."),
     Option("port", PORT, MANNER, "Port on this machine; 0 takes a free one.", "studio", default=0),
