@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
+
 from privatest.charge import Receipt
-from privatest.decision.design import Outcome
+from privatest.decision.design import Besides, Outcome
+from privatest.engines.protocol import OrderTeller, Records
+from privatest.errors import InvalidData, InvalidInput, shown
 from privatest.markup import Fact, Told, short
+from privatest.privacy import Source
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["Alarm", "ChangePoint", "ChangePoints"]
+__all__ = ["FALSE_ALARM", "MOST_SUMS", "Alarm", "ChangePoint", "ChangePoints", "PublicOrder"]
+
+FALSE_ALARM = 0.05
+"""How probably unchanged data are said to have changed, at most, where nothing else is asked."""
+MOST_SUMS = 10_000
+"""Of more blocks than these the noisy sums are not given: nobody would look at them one by one."""
 
 
 @dataclass(frozen=True)
@@ -127,6 +137,49 @@ class ChangePoint(Outcome):
             Fact("method", self.method, "" if self.block is None else f"blocks of {self.block:,} records"),
             *self._ending(),
         ]
+
+
+class PublicOrder(Besides):
+    """The values of the column ``order``, at an index that was released and at the ends of its accuracy.
+
+    Guarantees: they are looked up after the release, in a column that was declared public and is the same whatever the
+    records hold, so they cost nothing.
+    """
+
+    @classmethod
+    def of(cls, order: str | None, public_order: bool) -> PublicOrder | None:
+        """What a run is asked for; refuses a declaration about no column."""
+        if not isinstance(public_order, bool | np.bool_):
+            raise InvalidInput(f"public_order={shown(public_order)} must be True or False.")
+        if public_order and order is None:
+            raise InvalidInput(
+                "public_order=True was given without order=: it declares the values of that column public. Name the "
+                "column that gives the order of time, order=..., or leave public_order out."
+            )
+        return cls() if public_order else None
+
+    def question(self) -> dict[str, Any]:
+        """Nothing but that it is asked for."""
+        return {"public_order": True}
+
+    def prepared(self, records: Records) -> Records:
+        """The records themselves; refuses those that cannot tell the values of their order."""
+        if not (isinstance(records, OrderTeller) and records.tells_order):
+            raise InvalidData(
+                "public_order=True cannot be kept here: this source sorts by the column order, but does not hand its "
+                "values over as they are. Leave public_order out."
+            )
+        return records
+
+    def answer(self, design: Any, records: Any, source: Source, *, simulated: bool) -> ChangePoint:
+        """The change point, with the values."""
+        found: ChangePoint = design.answer(records, source, simulated=simulated)
+        if found.index is None:
+            return found
+        last = found.n - 1
+        places = [found.index, found.index - found.accuracy, found.index + found.accuracy]
+        value, *ends = records.order_values([min(max(place, 0), last) for place in places])
+        return replace(found, order_value=value if found.index <= last else None, order_range=tuple(ends))
 
 
 @dataclass(frozen=True)

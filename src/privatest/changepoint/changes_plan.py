@@ -12,8 +12,7 @@ import numpy as np
 
 from privatest import _validate
 from privatest.changepoint.blocks import BlockDesign, BlockDetector
-from privatest.changepoint.change_plan import FALSE_ALARM, MOST_SUMS, PublicOrder
-from privatest.changepoint.change_point import ChangePoints
+from privatest.changepoint.change_point import FALSE_ALARM, MOST_SUMS, ChangePoints, PublicOrder
 from privatest.changepoint.detectors import Clamp, Problem, law_of
 from privatest.changepoint.switches import Switches
 from privatest.decision.design import HIDDEN, Design
