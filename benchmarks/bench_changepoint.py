@@ -23,6 +23,7 @@ from benchmarks.evaluate_online import evaluate_monitor
 from privatest.changepoint import Monitor, design_change
 from privatest.changepoint.tuned_watch import Targets, pair_watch
 from privatest.hypotheses import make_pair
+from privatest.power import sample_size
 from privatest.rational import rational
 
 COINS = ("bernoulli(0.2)", "bernoulli(0.8)")
@@ -249,10 +250,28 @@ def monitors(_: int) -> None:
         print(f"    {name:34s} {taken * 1e6:8.3f} us a record  {best['river PageHinkley'] / taken:6.2f}")
 
 
+def small(_: int) -> None:
+    """Sample sizes and monitors at epsilon 0.01: processor time of the first call, over a tenfold epsilon's."""
+    print("small: processor seconds of the first call at epsilon 0.01, and at 0.1")
+    jobs: dict[str, Callable[[Any, float], object]] = {
+        "sample_size": lambda pair, epsilon: sample_size(*pair, epsilon=epsilon),
+        "Monitor, paper": lambda pair, epsilon: Monitor(*pair, epsilon=epsilon, method="paper"),
+        "Monitor, cusum": lambda pair, epsilon: Monitor(*pair, epsilon=epsilon),
+    }
+    for pair in (NORMALS, COINS, ("poisson(3)", "poisson(4)")):
+        for name, job in jobs.items():
+            taken = []
+            for epsilon in (0.01, 0.1):
+                start = time.process_time()
+                job(pair, epsilon)
+                taken.append(time.process_time() - start)
+            print(f"    {pair[0]} -> {pair[1]}, {name:16s} {taken[0]:6.2f} {taken[1]:6.2f}")
+
+
 def main() -> None:
     """Print the tables that were asked for."""
     tables = {"errors": (errors, 4000), "coverage": (coverage, 1000), "alarms": (alarms, 2000), "speed": (speed, 0)}
-    tables |= {"online": (online, 500), "promises": (promises, 300), "monitors": (monitors, 0)}
+    tables |= {"online": (online, 500), "promises": (promises, 300), "monitors": (monitors, 0), "small": (small, 0)}
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("tables", nargs="*", choices=[*tables, []], help="which tables; all by default")
     parser.add_argument("--runs", type=int, help="simulations a cell, in place of each table's own number")
