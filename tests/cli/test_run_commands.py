@@ -176,7 +176,7 @@ def test_a_budget_in_another_notion_is_granted_and_shown(run: Run, tmp_path: Pat
     assert (line["added up"], line["saved"]) == ("zcdp(0.32)", "75%")
     shown = run("ledger", "show", *where)
     assert "75%" in shown.out
-    assert "only added up" in shown.out + shown.err
+    assert "Added up: what the same requests would come to" in shown.out
     assert run("ledger", "verify", "--ledger", ledger).code == 0
 
 
