@@ -318,7 +318,8 @@ class Release(Outcome):
 
     Attributes:
         decision: "null" (the data look like P) or "alternative" (they look like Q).
-        statistic: the noisy sum of clamped log-likelihood ratios, in nats; large values speak for P.
+        statistic: the noisy sum of clamped log-likelihood ratios, in nats; large values speak for P. Of a test that was
+            made with release="decision" its level: a whole number, from 1 on where the decision is "null".
         pvalue: probability, were P true, of a statistic as small as this one of n records; exact. Where P is a set, the
             largest over it; of a two-sided test, twice the smaller tail.
         pvalue_alternative: probability, were Q true, of a statistic as large as this one (on Q's own side, where that
@@ -338,6 +339,8 @@ class Release(Outcome):
             supports), with noise; None unless it was asked for with ``odd_epsilon``.
         odd_margin: how far the noise moves that share at most, with probability 95%.
         odd_epsilon: the part of epsilon that it cost.
+        released: "statistic", or "level" where the statistic is the level of a decision: p-values are then those of
+            levels.
     """
 
     decision: Decision
@@ -357,6 +360,7 @@ class Release(Outcome):
     odd_share: float | None = None
     odd_margin: float | None = None
     odd_epsilon: float | None = None
+    released: str = "statistic"
 
     KIND: ClassVar[str] = "Release"
     SMALLEST_PVALUE: ClassVar[float] = 1e-300
@@ -395,10 +399,11 @@ class Release(Outcome):
             first, second = (short(Probability(error), 4) for error in (test.alpha, test.beta))
             errors = f"type I error {first}, type II error {second} on {test.n:,} records"
         hidden = self.neighbours == "add-remove"
+        what = "with noise" if self.released == "statistic" else "the level, a whole number, with noise"
         return [
             Fact("decision", self.decision, f"{FITS.get(self.fits or '', 'the data look like')} {looks}"),
             Fact("fits", self.fits, "what the statistic is not too extreme for (probability 0.001, both sides)"),
-            Fact("statistic", self.statistic, f"with noise; {above}"),
+            Fact("statistic", self.statistic, f"{what}; {above}"),
             Fact("pvalue", self._told(self.pvalue), f"of so {'extreme' if two else 'small'} a statistic, were P true"),
             Fact(
                 "pvalue_alternative",
@@ -422,6 +427,8 @@ class Release(Outcome):
         ]
 
     def to_dict(self) -> dict[str, Any]:
-        """As every outcome's; the share of odd records only where it was asked for."""
+        """As every outcome's; the share of odd records and what left only where that was asked for."""
         found = super().to_dict()
+        if self.released == "statistic":
+            del found["released"]
         return found if self.odd_share is not None else {k: v for k, v in found.items() if not k.startswith("odd_")}

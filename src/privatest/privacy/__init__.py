@@ -8,6 +8,7 @@ class          law                                              test that uses i
 ``Tulap``      width * two-sided geometric + uniform            the tight test
 ``Laplace``    continuous Laplace, rounded to half integers     ncLLR
 ``Logistic``   continuous logistic, rounded to half integers    scLLR, sLLR
+``Stair``      width * two-sided geometric                      the stair: a decision and its level
 ``NoNoise``    0                                                LLR, not private
 =============  ===============================================  ==============================
 """
@@ -24,6 +25,7 @@ from privatest.privacy.logistic import Logistic
 from privatest.privacy.noise import Noise, NoNoise
 from privatest.privacy.notions import NOTIONS, Approx, Gdp, Kl, Notion, Pure, Renyi, Tv, Zcdp
 from privatest.privacy.randomness import Source, seeded_source, system_source
+from privatest.privacy.stair import Stair
 from privatest.privacy.tulap import Tulap
 
 __all__ = [
@@ -40,6 +42,7 @@ __all__ = [
     "Pure",
     "Renyi",
     "Source",
+    "Stair",
     "Tulap",
     "Tv",
     "Zcdp",
@@ -57,7 +60,7 @@ __all__ = [
     "zcdp",
 ]
 
-NOISES: dict[str, type[Noise]] = {noise.kind: noise for noise in (Tulap, Logistic, Laplace, NoNoise)}
+NOISES: dict[str, type[Noise]] = {noise.kind: noise for noise in (Tulap, Logistic, Laplace, Stair, NoNoise)}
 
 
 def noise_from_dict(document: Mapping[str, object]) -> Noise:

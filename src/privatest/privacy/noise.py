@@ -74,8 +74,23 @@ class Noise(ABC):
     def plateau(self) -> int:
         return 0
 
+    @property
+    def spacing(self) -> int:
+        """The distance between values: 1, or more where a noisy total would tell the total modulo this.
+
+        Then only the level may leave: the number of spacings between a public cutoff and the noisy total, rounded up.
+        """
+        return 1
+
+    def level(self, noisy: Fraction, cutoff: Fraction) -> int:
+        """That number: at least 1 iff the noisy total exceeds the cutoff."""
+        return math.ceil((noisy - cutoff) / self.spacing)
+
     def coarser(self, spacing: int) -> Self | None:  # noqa: ARG002 - what Tulap needs
-        """N' such that N has the law of spacing N' + V, V uniform on ``spacing`` points about 0; None where none is."""
+        """N' such that N has the law of spacing N' + V, V uniform on ``spacing`` points about 0; None where none is.
+
+        Of values that are spaced themselves: N has the law of spacing N', there is no V.
+        """
         return None
 
     def describe(self) -> str:
