@@ -104,10 +104,13 @@ def power_curve(
     alpha: float | None = None,
     neighbours: str = "replace",
     max_rows_per_unit: int = 1,
+    release: str = "statistic",
 ) -> PowerCurve:
     """alpha and beta of the test at each n; without n, at 25 sizes around the one that is enough, itself among them."""
     goal = Goal(advantage=ADVANTAGE) if alpha is None else Goal(alpha=_validate.probability(alpha=alpha), beta=0.2)
-    family = make_family(null, alternative, epsilon, test, clamp, threshold, goal, neighbours, max_rows_per_unit)
+    family = make_family(
+        null, alternative, epsilon, test, clamp, threshold, goal, neighbours, max_rows_per_unit, release
+    )
     if n is None:
         middle = smallest_n(family)
         grid = [*np.geomspace(max(middle / 16, 1), middle, 15), *np.geomspace(middle, middle * 8, 11)]
@@ -117,7 +120,7 @@ def power_curve(
     tests = [family.test(size) for size in sizes]
     errors = tuple(found.alpha for found in tests), tuple(found.beta for found in tests)
     names = tests[0].null, tests[0].alternative
-    return PowerCurve(test, float(family.epsilon), tuple(sizes), *errors, *names, goal.beta, family)
+    return PowerCurve(family.kind, float(family.epsilon), tuple(sizes), *errors, *names, goal.beta, family)
 
 
 def _sizes(n: Sequence[int]) -> list[int]:

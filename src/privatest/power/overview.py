@@ -11,7 +11,7 @@ from privatest.errors import Infeasible, InvalidInput
 from privatest.hypotheses.question import make_question
 from privatest.markup import Fact, Told
 from privatest.power.sample_sizes import design, sample_size
-from privatest.power.tuning import Goal, make_goal
+from privatest.power.tuning import Goal, make_family, make_goal, smallest_n
 from privatest.rational import Number
 from privatest.theory import Decomposition, SampleComplexity, decompose_pair, sample_complexity
 
@@ -45,6 +45,8 @@ class Plan(Told):
             n records of a ratio without bounds could add up to more than 64 bits.
         complexity: what the paper's theorem says, with the regime.
         split: the paper's decomposition at this epsilon.
+        n_other: the records that the goal needs with the other ``release``: of the decision alone where the design
+            releases its statistic, of the statistic where it does not; None where there is no such test.
     """
 
     design: PrivateTest
@@ -55,6 +57,7 @@ class Plan(Told):
     nonprivate_advantage: float | None
     complexity: SampleComplexity
     split: Decomposition
+    n_other: int | None = None
 
     @property
     def n(self) -> int:
@@ -87,8 +90,10 @@ class Plan(Told):
             Fact("n", self.n, f"{fact.meaning}; {why}") if fact.name == "n" else fact for fact in self.design.facts()
         ]
         ratio, cost = self.ratio_to_bound, self.cost_of_privacy
+        other = ("decision", "statistic")[self.design.released != "statistic"]
         return [
             *test,
+            Fact(f"n_{other}", self.n_other, f"records with release='{other}'"),
             Fact("lower_bound", self.lower_bound, "no private test needs fewer"),
             Fact("ratio_to_bound", ratio, "times that; 1 is the best possible"),
             Fact("nonprivate", self.nonprivate, "records without privacy"),
@@ -123,6 +128,7 @@ def plan(
     threshold: Number | None = None,
     neighbours: str = "replace",
     max_rows_per_unit: int = 1,
+    release: str = "statistic",
 ) -> Plan:
     """What to expect of a test of P against Q at privacy epsilon, before any data are seen.
 
@@ -148,6 +154,7 @@ def plan(
         advantage=advantage,
         neighbours=neighbours,
         max_rows_per_unit=max_rows_per_unit,
+        release=release,
     )
     # One record replaced is one removed and one added, so an add-remove test is 2 epsilon-DP under replacement.
     level = epsilon if made.neighbours == "replace" else 2 * epsilon
@@ -160,7 +167,14 @@ def plan(
     target = goal.advantage if goal.advantage is not None else 1 - (goal.alpha or 0) - (goal.beta or 0)
     bound = records_bound(pair, float(level), target)
     nonprivate = _nonprivate(P, Q, epsilon, goal)
-    return Plan(made, goal, bound, nonprivate, None, None, complexity, split)
+    other = None
+    if test == "tight" and neighbours == "replace" and not made.two_sided:
+        arguments = asked.null, asked.alternative, epsilon, test, clamp, threshold, goal, neighbours, max_rows_per_unit
+        rival = "decision" if made.released == "statistic" else "statistic"
+        # The decision alone never needs more records, and nothing fewer than the bound.
+        best = rival == "decision" and made.n == bound
+        other = made.n if best else smallest_n(make_family(*arguments, release=rival))
+    return Plan(made, goal, bound, nonprivate, None, None, complexity, split, other)
 
 
 def _without_privacy(P: Any, Q: Any, epsilon: Number, n: int, alpha: float | None) -> float | None:

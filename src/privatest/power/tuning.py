@@ -22,6 +22,7 @@ import numpy.typing as npt
 from privatest import _validate
 from privatest.decision import PrivateTest
 from privatest.decision.private_test import (
+    CALIBRATED,
     KINDS,
     PRIVATE_KINDS,
     calibrated_cutoffs,
@@ -31,13 +32,13 @@ from privatest.decision.private_test import (
     paper_clamp,
     unclamped,
 )
+from privatest.decision.shifted import noise_class
 from privatest.errors import Infeasible, InvalidInput, shown
 from privatest.hypotheses import ContinuousPair, DiscretePair, Distribution, Pair
 from privatest.hypotheses.question import Question, make_question
 from privatest.hypotheses.sets import Leaf, Side
 from privatest.laws import Curves, TwoSidedCurves
 from privatest.power.worst_case import Sides, sides_of, worst_score
-from privatest.privacy import Tulap
 from privatest.privacy.noise import REPLACE, Neighbourhood, make_neighbourhood
 from privatest.rational import Number, rational
 from privatest.scores import Score, whole_score
@@ -63,6 +64,8 @@ __all__ = [
 
 ADVANTAGE = 2 / 3
 """The paper's bar."""
+RELEASES = ("statistic", "decision")
+"""What a test is tuned to release: its noisy statistic and all that follows from it, or the decision."""
 
 
 @dataclass(frozen=True)
@@ -130,9 +133,14 @@ class Profile:
     upper: Floats | None = None
 
     def curves(
-        self, clamp: tuple[float, float], epsilon: Fraction, n: int, around: Neighbourhood = REPLACE
+        self,
+        clamp: tuple[float, float],
+        epsilon: Fraction,
+        n: int,
+        around: Neighbourhood = REPLACE,
+        kind: str = "tight",
     ) -> Curves | TwoSidedCurves:
-        """Error rates of the tight test with this clamp, on a coarse lattice."""
+        """Error rates of the tight test, or of the stair, with this clamp, on a coarse lattice."""
         a, b = clamp
         low, high = max(a, float(self.ratios[0])), min(b, float(self.ratios[-1]))
         units = FEW_UNITS if 2 < len(self.ratios) <= FEW_VALUES else COARSE_UNITS
@@ -144,7 +152,8 @@ class Profile:
             support, place = np.unique(steps, return_inverse=True)
         null, alternative = (self._law(mass, place, len(support)) for mass in (self.p, self.q))
         centre = (self.centre(clamp) - low) * (units / (high - low))
-        noise = Tulap(epsilon, math.ceil(around.extent(0, units, centre) - 1e-9))
+        width = Fraction(math.ceil(around.extent(0, units, centre) - 1e-9))
+        noise = noise_class(kind).for_width(epsilon, width, Fraction(1))
         spoiled = self.parts or (None, None)
         worst = _worst(spoiled[0], null, "low"), _worst(spoiled[1], alternative, "high")
         if self.upper is None:
@@ -219,7 +228,13 @@ Clamp = tuple[float, float]
 
 
 def tuned_clamp(
-    profile: Profile, epsilon: Fraction, n: int, goal: Goal, *extra: Clamp, around: Neighbourhood = REPLACE
+    profile: Profile,
+    epsilon: Fraction,
+    n: int,
+    goal: Goal,
+    *extra: Clamp,
+    around: Neighbourhood = REPLACE,
+    kind: str = "tight",
 ) -> Clamp:
     """(a, b) of the largest margin at n records; ``extra`` clamps (the paper's) compete too.
 
@@ -235,7 +250,7 @@ def tuned_clamp(
         a, b = max(clamp[0], least), min(clamp[1], most)
         key = (float(f"{a:.12g}"), float(f"{b:.12g}"))
         if key not in tried:
-            tried[key] = goal.margin(profile.curves(key, epsilon, n, around))
+            tried[key] = goal.margin(profile.curves(key, epsilon, n, around, kind))
         return tried[key]
 
     for clamp in extra:
@@ -379,9 +394,20 @@ class Family:
         size = tuning_size(n)
         known: dict[int, GivenClamp] = self.__dict__.setdefault("_tuned", {})
         if size not in known:
-            start = float(self.paper[0]), float(self.paper[1])
-            known[size] = tuned_clamp(self.profile, self.epsilon, size, self.goal, start, around=self.around)
+            starts = [(float(self.paper[0]), float(self.paper[1]))]
+            if self.kind == "stair":
+                a, b = self.tight.clamp_for(n)
+                starts.append((float(a), float(b)))
+            asked = self.profile, self.epsilon, size, self.goal
+            known[size] = tuned_clamp(*asked, *starts, around=self.around, kind=self.kind)
         return known[size]
+
+    @cached_property
+    def tight(self) -> Family:
+        """The same family releasing its statistic, for a stair: where tuning starts."""
+        other = replace(self, kind="tight")
+        other.__dict__["profile"] = self.profile
+        return other
 
     def score_for(self, n: int) -> Score:
         """The score of the test on n records."""
@@ -404,7 +430,7 @@ class Family:
             last: list[tuple[Score, tuple[Fraction, ...]]] = []
 
             def cutoffs_of(made: Score) -> tuple[Fraction, ...]:
-                if self.threshold is None and (self.goal.alpha is not None or self.kind == "tight"):
+                if self.threshold is None and (self.goal.alpha is not None or self.kind in CALIBRATED):
                     last[:] = [(made, calibrated_cutoffs(made, noise, n, self.goal.alpha))]
                     return last[0][1]
                 return (made.lattice_threshold(self.threshold or Fraction(0), n),)
@@ -419,7 +445,7 @@ class Family:
 
     def margin(self, n: int) -> float:
         """By how much the test on n records exceeds the goal, exactly; negative where it falls short."""
-        calibrated = self.threshold is None and (self.kind == "tight" or self.goal.alpha is not None)
+        calibrated = self.threshold is None and (self.kind in CALIBRATED or self.goal.alpha is not None)
         score = self.score_for(n)
         several = len(score.null_laws) + len(score.alternative_laws) > 2 or score.upper_laws
         if several or not calibrated or self.kind not in PRIVATE_KINDS or self.around.kind != "replace":
@@ -466,10 +492,13 @@ def make_family(
     goal: Goal,
     neighbours: str = "replace",
     max_rows_per_unit: int = 1,
+    release: str = "statistic",
 ) -> Family:
     """The family a user asks for, all arguments checked."""
     budget = _validate.positive(epsilon=epsilon, remedy="Typical values lie between 0.1 and 2.")
     _validate.choice(KINDS, test=test)
+    if _validate.choice(RELEASES, release=release) == "decision":
+        _check_decision(test, neighbours)
     if clamp is None:
         clamp = "tuned" if test == "tight" else "paper"
     elif test not in PRIVATE_KINDS:
@@ -488,6 +517,8 @@ def make_family(
             f"{name}={shown(value)} does not apply to test={test!r}, which is not private. Leave it out."
         )
     asked = make_question(null, alternative)
+    if release == "decision":
+        test = "stair"
     if asked.simple:
         return Family(asked.pair, budget, test, clamp, level, goal, around)
     if test not in PRIVATE_KINDS:
@@ -498,10 +529,25 @@ def make_family(
     return Family(sides.pair, budget, test, clamp, level, goal, around, asked, sides)
 
 
+def _check_decision(test: str, neighbours: str) -> None:
+    """Refuse what a test that releases its decision alone cannot have."""
+    if test != "tight":
+        raise InvalidInput(
+            f"test={test!r} does not go with release='decision', which is a test of its own. Leave test out."
+        )
+    if neighbours != "replace":
+        raise InvalidInput(
+            f"neighbours={neighbours!r} does not go with release='decision': its threshold is tuned for one number "
+            "of records. Use release='statistic'."
+        )
+
+
 def _check_two_sided(test: str, neighbours: str, threshold: Number | None) -> None:
     """Refuse what a two-sided test cannot have."""
     wrong: dict[str, Any] = {}
-    if test != "tight":
+    if test == "stair":
+        wrong["release"] = "decision"
+    elif test != "tight":
         wrong["test"] = test
     if neighbours != "replace":
         wrong["neighbours"] = neighbours
@@ -544,7 +590,7 @@ def _guess(family: Family) -> int:
     """A first idea of n: without privacy from a normal approximation, else from tuning on the coarse profile."""
     if family.kind == "llr":
         return _guess_without_privacy(family)
-    if family.kind != "tight" or family.clamp != "tuned" or len(family.profile.ratios) <= 2:
+    if family.kind not in CALIBRATED or family.clamp != "tuned" or len(family.profile.ratios) <= 2:
         return 64
     noise = 2 / (math.sinh(min(float(family.epsilon), 9.0)) * family.pair.total_variation)
     n = min(_guess_without_privacy(family) + math.ceil(min(noise, MOST_RECORDS)), MOST_RECORDS // 4)
@@ -601,7 +647,7 @@ def _crossing(margin: Callable[[int], float], guess: int, never: Callable[[int],
 
 def _refuse_hopeless(family: Family) -> None:
     """With a fixed threshold the total must drift up under P and down under Q, or one error tends to 1/2 or 1."""
-    if family.threshold is None and (family.kind == "tight" or family.goal.alpha is not None):
+    if family.threshold is None and (family.kind in CALIBRATED or family.goal.alpha is not None):
         return
     null, alternative = family.drifts(1)
     size = abs(null) + abs(alternative)
