@@ -16,7 +16,7 @@ import pytest
 
 from privatest import design, design_change
 from privatest.charge import Receipt
-from privatest.decision import PrivateTest, Release, private_test, pvalues
+from privatest.decision import PrivateTest, Release, pvalues
 from privatest.decision.private_test import calibrated_cutoffs, from_score, kind_score, unclamped
 from privatest.decision.shifted import centred
 from privatest.errors import InvalidData, InvalidDocument, InvalidInput, RequestConflict
