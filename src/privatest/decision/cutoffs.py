@@ -78,11 +78,11 @@ def calibrated_cutoffs(score: Score, noise: Noise, n: int, alpha: float | None) 
 def mixed(score: Score, noise: Noise, n: int, alpha: float) -> tuple[Fraction, Coin | None]:
     """A cutoff, and the coin with which the type I error is alpha, short of it by a rounding at most.
 
-    Of sets with several worst laws there is one cutoff, the largest that keeps alpha for all of them.
+    Of sets, whose worst laws are those of one cutoff, there is no coin: the largest cutoff that keeps alpha for them.
     """
     score.check_total(n)
     rivals = [Curves(score.support, law, score.alternative_law, n, noise) for law in score.null_laws]
-    if len(rivals) > 1:
+    if len(rivals) > 1 or score.outer_null_laws:
         return min(rival.cutoff_for_alpha(alpha) for rival in rivals), None
     first, second = rivals[0].mixed_cutoffs(alpha)
     null = NoisyTotal(score.support, score.null_law, n, noise)
