@@ -21,7 +21,8 @@ from privatest.charge import Receipt, charged, make_charge, replayed
 from privatest.documents import check_format, document_from_json, reading
 from privatest.errors import InvalidInput, shown
 from privatest.markup import Fact, Probability, Told, plain_value, short
-from privatest.privacy import Pure, Source, seeded_source, system_source
+from privatest.privacy import Notion, Pure, Source, seeded_source, system_source
+from privatest.privacy.composition import together
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -48,6 +49,7 @@ class Outcome(Told):
     simulated: bool
     receipt: Receipt | None
     design: Any
+    privacy: str | None = None  # the notion, where that is not epsilon alone
 
     @property
     def replayed(self) -> Receipt | None:
@@ -56,12 +58,13 @@ class Outcome(Told):
 
     @property
     def private(self) -> bool:
-        """Whether the guarantee holds: finite epsilon and randomness from the operating system."""
-        return math.isfinite(self.epsilon) and not self.simulated
+        """Whether the guarantee holds: a notion is met, with randomness from the operating system."""
+        return (self.privacy is not None or math.isfinite(self.epsilon)) and not self.simulated
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON (infinity as the text "inf"): every field, and every other fact by its name."""
-        kept = {one.name: plain_value(getattr(self, one.name)) for one in fields(self) if one.name != "design"}  # type: ignore[arg-type]
+        left_out = {"design"} if self.privacy is not None else {"design", "privacy"}
+        kept = {one.name: plain_value(getattr(self, one.name)) for one in fields(self) if one.name not in left_out}  # type: ignore[arg-type]
         receipt = None if self.receipt is None else self.receipt.to_dict()
         paid = {"private": self.private, "receipt": receipt, "replayed": self.replayed is not None}
         return {**self.values(), **kept, **paid}
@@ -91,7 +94,7 @@ class Outcome(Told):
 
     def _ending(self) -> list[Fact]:
         """The facts that every outcome ends with: what it cost, whom that protects, and what the ledger noted."""
-        private = f"{self.epsilon:g}-differentially private"
+        private = f"{self.epsilon:g}-differentially private" if self.privacy is None else f"meets {self.privacy}"
         if not self.private:
             private = "SIMULATED, not private" if self.simulated else "NOT PRIVATE: no noise hides single records"
         noted = []
@@ -102,7 +105,9 @@ class Outcome(Told):
                 Fact("receipt.fingerprint", self.receipt.fingerprint, "of the ledger, to keep elsewhere"),
             ]
         return [
-            Fact("epsilon", self.epsilon, "privacy loss of this answer, all of it"),
+            Fact("epsilon", self.epsilon, "privacy loss of this answer, all of it")
+            if self.privacy is None
+            else Fact("privacy", self.privacy, "what this answer costs, all of it"),
             Fact("neighbours", self.neighbours, f"hides {HIDDEN.get(self.neighbours, self.neighbours)}"),
             Fact("private", self.private, private),
             *noted,
@@ -162,14 +167,17 @@ class Design(Told, Generic[R]):
         return ""
 
     @property
-    def privacy(self) -> Pure:
+    def privacy(self) -> Notion:
         """The notion of stability that every run meets."""
         return Pure(self.epsilon)
 
     @property
     @abstractmethod
-    def price(self) -> Fraction | None:
-        """What a run costs, exactly; None where it is not private, which no budget pays for."""
+    def price(self) -> Fraction | Notion | None:
+        """What a run costs, exactly: epsilon, or a notion that is not pure (as ``privacy.price``).
+
+        None where it is not private, which no budget pays for.
+        """
 
     @property
     @abstractmethod
@@ -249,7 +257,7 @@ class Design(Told, Generic[R]):
             ledger,
             dataset,
             request,
-            epsilon=self.price if besides is None or self.price is None else self.price + besides.epsilon,
+            price=self.price if besides is None or self.price is None else together(self.price, besides.epsilon),
             design=lambda: {**self.question(), **self._named(where), **({} if besides is None else besides.question())},
             simulated=rng is not None,
             data=data,
@@ -339,8 +347,10 @@ class Release(Outcome):
             supports), with noise; None unless it was asked for with ``odd_epsilon``.
         odd_margin: how far the noise moves that share at most, with probability 95%.
         odd_epsilon: the part of epsilon that it cost.
-        released: "statistic", or "level" where the statistic is the level of a decision: p-values are then those of
-            levels.
+        released: "statistic"; "level" where the statistic is the level of a decision, and p-values are those of levels;
+            "decision" where nothing else leaves: statistic and p-values are then None.
+        privacy: the notion that this release meets, such as "zcdp(0.5)", where it is not epsilon alone; epsilon is then
+            what that notion bounds of the privacy loss, infinite where it bounds none.
     """
 
     decision: Decision
@@ -361,6 +371,7 @@ class Release(Outcome):
     odd_margin: float | None = None
     odd_epsilon: float | None = None
     released: str = "statistic"
+    privacy: str | None = None
 
     KIND: ClassVar[str] = "Release"
     SMALLEST_PVALUE: ClassVar[float] = 1e-300
