@@ -49,8 +49,8 @@ def of_weight(kind: Notion, amount: Fraction, *, up: bool = True) -> Notion:
         return Gdp(_root(amount, up=up))
     if isinstance(kind, Tv) and amount >= 1:
         raise InvalidInput(f"Stability in total variation adds up to {float(amount):g}, and 1 says nothing at all.")
-    make: Any = type(kind)
-    found: Notion = make(*kind.exact[:-1], amount)
+    made: type[Any] = type(kind)  # each takes its own parameters
+    found: Notion = made(*kind.exact[:-1], amount)
     return found
 
 
@@ -58,7 +58,7 @@ def converted(notion: Notion, kind: Notion) -> Notion | None:
     """The strongest guarantee of that kind (and order) that follows from a notion; None where none does.
 
     >>> converted(Pure(1), Gdp(1)), converted(Gdp(1), Pure(1)), converted(Pure(1), Approx(1, 1e-6))
-    (gdp(1.23143), None, approx(1, 0))
+    (gdp(1.23204), None, approx(1, 0))
     """
     if type(notion) is type(kind) and not isinstance(notion, Renyi):
         return notion
