@@ -22,7 +22,6 @@ from privatest.documents import check_format, document_from_json, reading
 from privatest.errors import InvalidInput, shown
 from privatest.markup import Fact, Probability, Told, plain_value, short
 from privatest.privacy import Notion, Pure, Source, seeded_source, system_source
-from privatest.privacy.composition import together
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -250,6 +249,8 @@ class Design(Told, Generic[R]):
         besides: Besides | None = None,
     ) -> R:
         """:meth:`run` on records that are open already: those of ``data``, which lie ``where``. None: to be opened."""
+        from privatest.privacy.composition import together  # start-up: planning adds up no prices
+
         for name, reason in self.UNFIT.items():
             if where.get(name) is not None:
                 raise InvalidInput(f"{name}={shown(where[name])} cannot be given to a {self.KIND}: {reason}.")

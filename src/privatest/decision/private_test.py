@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from privatest import _validate
-from privatest.decision.cutoffs import Coin, Cutoffs
 from privatest.decision.design import HIDDEN, Decision, Design, Release
 from privatest.decision.odd import OddShare
-from privatest.decision.pvalues import above, below, members_from_json, pvalues
+from privatest.decision.pvalues import Coin, Cutoffs, above, below, members_from_json, pvalues
 from privatest.documents import fraction_from_json, number_from_json, texts_from_json, wholes_from_json
 from privatest.errors import InvalidDocument, InvalidInput, shown
 from privatest.hypotheses import as_distribution

@@ -24,12 +24,12 @@ from numpy.typing import ArrayLike, NDArray
 from privatest import _validate
 from privatest.documents import reading
 from privatest.errors import InvalidDocument, InvalidInput, shown
-from privatest.privacy.notions import Notion, Pure
 from privatest.privacy.randomness import Source, system_source
 from privatest.rational import Number
 from privatest.vectors import Floats
 
 if TYPE_CHECKING:
+    from privatest.privacy.notions import Notion
     from privatest.scores import Score
 
 __all__ = [
@@ -105,6 +105,8 @@ class Noise(ABC):
 
     def guarantee(self, shift: int) -> Notion | None:
         """What hides totals ``shift`` apart, as strongly as it does, exactly; None where nothing does."""
+        from privatest.privacy.notions import Pure  # start-up: a draw needs no notion
+
         loss = self.exact_loss(shift)
         return Pure(loss) if loss else None
 

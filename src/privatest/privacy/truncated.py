@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from privatest import _validate
 from privatest.errors import InvalidInput, shown
+from privatest.privacy import randomness as coins
 from privatest.privacy.noise import Noise, positive_within_double
 from privatest.privacy.notions import Approx, Notion
 from privatest.privacy.randomness import Source
-from privatest.privacy.tulap import Tulap
 from privatest.rational import exp_bounds, rational
 from privatest.vectors import Floats
 
@@ -168,12 +168,12 @@ class TruncatedTulap(Noise):
         return Approx(self.epsilon, self.delta) if 0 < abs(shift) <= self.width else None
 
     def _draw_doubled(self, source: Source) -> int:
-        whole_noise = Tulap(self.epsilon, self.width)
         last, whole, _ = self._end
-        w = self.width
+        w, p, q = self.width, self.epsilon.numerator, self.epsilon.denominator
         # Invariant: values beyond the end are rejected and leave no trace.
         while True:
-            doubled = whole_noise._draw_doubled(source)
+            # Tulap's draw
+            doubled = 2 * (w * coins.two_sided_geometric(p, q, source) + source.below(w)) - (w - 1)
             block, place = divmod((abs(doubled) + w - 1) // 2, w)
             if block <= last:
                 return doubled
