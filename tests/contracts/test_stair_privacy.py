@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import json
 import math
@@ -104,3 +105,65 @@ def test_no_release_holds_what_its_level_does_not() -> None:
     spacing, first = test.noise.spacing, math.floor(test.cutoff) + 1 - 2 * test.noise.spacing
     for start, shift in itertools.product((first, first + spacing), (1, spacing // 2, spacing - 1)):
         assert test.release(Fraction(start)) == test.release(Fraction(start + shift))
+
+
+NOTIONS = ("approx(0.5, 0.05)", "tv(0.1)", "gdp(0.5)", "zcdp(0.5)", "renyi(2, 0.5)", "kl(0.5)")
+
+
+@cache
+def decided(text: str, null: tuple[float, ...], alternative: tuple[float, ...], n: int) -> PrivateTest:
+    pytest.importorskip("flint")
+    return pt.design(list(null), list(alternative), privacy=text, n=n, clamp="paper", release="decision")
+
+
+def decisions(test: PrivateTest) -> dict[int, Fraction]:
+    """Exactly, Pr["null"] of every total."""
+    noise: Any = test.noise
+    first, heights = noise._heights
+    scores, found = sorted(set(test.score.table.tolist())), {}
+    for data in itertools.combinations_with_replacement(scores, test.n):
+        level = math.ceil((sum(data) - test.cutoff) / noise.width)
+        found[sum(data)] = Fraction(heights[min(max(level - first, 0), len(heights) - 1)], 1 << 192)
+    return found
+
+
+@pytest.mark.parametrize("text", NOTIONS)
+def test_decisions_of_every_data_set_and_neighbour_meet_their_notion(text: str) -> None:
+    """All data sets of up to 5 records over 2 and 3 symbols: q <= h(p) to 1e-12, and to 1e-9 no room on two symbols."""
+    violation, room = -math.inf, -math.inf
+    for null, alternative in (((0.6, 0.4), (0.4, 0.6)), ((0.2, 0.3, 0.5), (0.5, 0.3, 0.2))):
+        test = decided(text, null, alternative, 5)
+        chances = decisions(test)
+        for a, b in neighbouring_totals(sorted(set(test.score.table.tolist())), 5):
+            p, q = chances[a], chances[b]
+            most = float(test.privacy.step(float(p), float(1 - p))[0])
+            violation = max(violation, float(q) - most)
+            if len(null) == 2 and 1e-6 < p < q:
+                room = max(room, most - float(q))
+    print(f"{text}: largest violation {violation:.1e}, most room on two symbols {room:.1e}")
+    assert violation <= 1e-12
+    assert room <= 1e-9
+
+
+@pytest.mark.parametrize("text", NOTIONS)
+def test_half_the_width_is_refused_and_would_break_the_notion(text: str) -> None:
+    test = decided(text, (0.6, 0.4), (0.4, 0.6), 5)
+    noise: Any = test.noise
+    half = type(noise)(noise.notion, noise.width // 2, noise.start)
+    with pytest.raises(InvalidInput, match="which is not"):
+        dataclasses.replace(test, noise=half)
+    first, heights = noise._heights
+    place = -first
+    p, q = Fraction(heights[place], 1 << 192), Fraction(heights[place + 2], 1 << 192)  # two levels for one record
+    assert float(q) > float(test.privacy.step(float(p), float(1 - p))[0]) + 0.01
+
+
+@pytest.mark.parametrize("text", NOTIONS)
+def test_nothing_but_the_decision_leaves(text: str) -> None:
+    test = decided(text, (0.6, 0.4), (0.4, 0.6), 5)
+    said = {json.dumps(test.release(Fraction(total)).to_dict()) for total in range(-500000, 500000, 49999)}
+    assert len(said) == 2
+    found = test.run([0] * 5)
+    assert (found.statistic, found.pvalue, found.pvalue_alternative, found.fits) == (None, None, None, None)
+    assert found.released == "decision"
+    assert found.privacy == test.privacy.text

@@ -12,7 +12,7 @@ import pytest
 from numpy.typing import NDArray
 
 from privatest.decision import PrivateTest
-from privatest.decision.private_test import from_score
+from privatest.decision.build import from_score
 from privatest.errors import InvalidDocument, InvalidInput
 from privatest.hypotheses import make_pair
 from privatest.privacy import NOISES, Noise, NoNoise, noise_from_dict

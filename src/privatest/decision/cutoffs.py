@@ -3,53 +3,18 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
-from privatest.documents import fraction_from_json
-from privatest.errors import InvalidInput
+from privatest.decision.pvalues import Coin
 from privatest.laws import Curves, NoisyTotal, TwoSidedCurves
-from privatest.privacy import Noise, Source
-from privatest.privacy import randomness as coins
+from privatest.privacy import Noise
 from privatest.scores import Score
 from privatest.vectors import Floats
 
-__all__ = ["Coin", "Cutoffs", "calibrated_cutoffs", "mixed"]
+__all__ = ["calibrated_cutoffs", "mixed"]
 
 # Shares are multiples of 2^-SHARES: a type I error falls short of the one asked for by 1e-14 at most.
 SHARES = 48
-
-
-@dataclass(frozen=True)
-class Coin:
-    """A public coin: with probability ``share``, exactly, the cutoff is this one. It looks at no data: it is free."""
-
-    cutoff: Fraction
-    share: Fraction
-
-    def __post_init__(self) -> None:
-        if not 0 < self.share < 1:
-            raise InvalidInput(f"The share {self.share} of a coin must lie strictly between 0 and 1.")
-
-    def toss(self, source: Source) -> bool:
-        """Whether the cutoff is this one."""
-        return coins.bernoulli(self.share.numerator, self.share.denominator, source)
-
-    def to_dict(self) -> dict[str, str]:
-        """Both numbers, exactly."""
-        return {"cutoff": str(self.cutoff), "share": str(self.share)}
-
-    @classmethod
-    def from_dict(cls, document: Any) -> Coin:
-        """What :meth:`to_dict` wrote, and nothing else."""
-        if not isinstance(document, dict) or set(document) != {"cutoff", "share"}:
-            raise InvalidInput("A coin must be written as its cutoff and its share.")
-        return cls(fraction_from_json(document["cutoff"]), fraction_from_json(document["share"]))
-
-
-Cutoffs = list[tuple[Fraction, float]]
-"""Cutoffs with their probabilities: one, or the two of a coin."""
 
 
 def calibrated_cutoffs(score: Score, noise: Noise, n: int, alpha: float | None) -> tuple[Fraction, ...]:

@@ -1,7 +1,4 @@
-"""A designed test: score, noise and threshold, frozen, printable, serialisable, ready to run; and how it is built.
-
-:func:`from_score` and its kin go from a pair, a clamp and an epsilon to a test of each kind.
-"""
+"""A designed test: score, noise and threshold, frozen, printable, serialisable, ready to run."""
 
 from __future__ import annotations
 
@@ -15,24 +12,20 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from privatest import _validate
-from privatest.decision.cutoffs import Coin, Cutoffs, calibrated_cutoffs, mixed
 from privatest.decision.design import HIDDEN, Decision, Design, Release
 from privatest.decision.odd import OddShare
-from privatest.decision.pvalues import above, below, members_from_json, pvalues
-from privatest.decision.shifted import centred, noise_class, unmoved
+from privatest.decision.pvalues import Coin, Cutoffs, above, below, members_from_json, pvalues
 from privatest.documents import fraction_from_json, number_from_json, texts_from_json, wholes_from_json
 from privatest.errors import InvalidDocument, InvalidInput, shown
-from privatest.hypotheses import DiscretePair, Pair, as_distribution
+from privatest.hypotheses import as_distribution
 from privatest.hypotheses.one_parameter import between_members
 from privatest.laws import Curves, NoisyTotal
 from privatest.markup import Fact, Probability
-from privatest.privacy import NOISES, Logistic, Noise, NoNoise, Source, noise_from_dict
-from privatest.privacy.noise import NEIGHBOURS, REPLACE, Neighbourhood
+from privatest.privacy import Noise, Notion, Pure, Source, as_notion, noise_from_dict
+from privatest.privacy.noise import NEIGHBOURS, Neighbourhood
 from privatest.rational import Number, rational
-from privatest.scores import Score, clamped_score, whole_score
-from privatest.scores.score import FEW_VALUES
+from privatest.scores import Score
 from privatest.scores.score_law import score_law
-from privatest.theory import decompose_pair
 from privatest.vectors import Floats
 
 if TYPE_CHECKING:
@@ -40,20 +33,7 @@ if TYPE_CHECKING:
 
     from privatest.engines import Need, Records
 
-__all__ = [
-    "CALIBRATED",
-    "FORMAT",
-    "KINDS",
-    "NEIGHBOURS",
-    "PRIVATE_KINDS",
-    "PrivateTest",
-    "calibrated_cutoffs",
-    "calibrated_noise",
-    "from_score",
-    "kind_score",
-    "paper_clamp",
-    "unclamped",
-]
+__all__ = ["FORMAT", "NEIGHBOURS", "PrivateTest"]
 
 FORMAT = "privatest/test/2"
 
@@ -84,6 +64,8 @@ class PrivateTest(Design[Release]):
         worst_members: of sets, the members of null and alternative under which the errors are the largest found.
         upper: the second cutoff of a two-sided test.
         coin: the public coin that takes another cutoff now and then, where alpha is exact.
+        notion: what the noise meets, where that is another notion than epsilon; ``epsilon`` is then what it bounds of
+            the privacy loss, infinite where it bounds none.
     """
 
     FORMAT: ClassVar[str] = FORMAT
@@ -105,6 +87,7 @@ class PrivateTest(Design[Release]):
     worst_members: tuple[str, str] | None = None
     upper: Fraction | None = None
     coin: Coin | None = None
+    notion: Notion | None = None
 
     def __post_init__(self) -> None:
         if self.neighbours not in NEIGHBOURS:
@@ -121,6 +104,9 @@ class PrivateTest(Design[Release]):
             raise InvalidInput("upper and the score's upper_laws go together: a two-sided test has both.")
         if self.budget is not None and float(self.budget) != self.epsilon:
             raise InvalidInput(f"budget={self.budget} must be epsilon={self.epsilon!r} before it was rounded.")
+        if self.notion is not None:
+            self._check_notion(self.notion)
+            return
         loss = self.noise.exact_loss(self.sensitivity)
         # A loss that is only the double's rounding above epsilon is what was meant, and what is paid.
         if self.epsilon != math.inf and (
@@ -134,6 +120,23 @@ class PrivateTest(Design[Release]):
                 f"epsilon={self.epsilon:g}. Use more noise or a narrower clamp."
             )
 
+    def _check_notion(self, notion: Notion) -> None:
+        """Refuse noise that does not meet the notion for totals one person can set apart."""
+        if isinstance(notion, Pure) or self.budget is not None or notion.epsilon != self.epsilon:
+            raise InvalidInput(
+                f"notion={notion} must be another notion than pure, and epsilon={self.epsilon:g} its own."
+            )
+        if not self.noise.meets(notion, self.sensitivity):
+            raise InvalidInput(
+                f"The noise meets {self.noise.guarantee(self.sensitivity) or 'nothing'} for totals {self.sensitivity} "
+                f"apart, which is not {notion}. Use more noise or a narrower clamp."
+            )
+
+    @property
+    def privacy(self) -> Notion:
+        """The notion of stability that every run meets."""
+        return self.notion or Pure(self._declared if self.private else math.inf)
+
     @property
     def worst_null(self) -> str:
         """The member of the null under which the type I error is the largest that was found; P if it is no set."""
@@ -146,8 +149,8 @@ class PrivateTest(Design[Release]):
 
     @property
     def private(self) -> bool:
-        """Whether epsilon is finite."""
-        return math.isfinite(self.epsilon)
+        """Whether a notion is met: epsilon is finite, or another one is."""
+        return self.notion is not None or math.isfinite(self.epsilon)
 
     @property
     def sensitivity(self) -> int:
@@ -174,7 +177,7 @@ class PrivateTest(Design[Release]):
     def when_null(self) -> str:
         """Which statistics speak for P, in words."""
         if self.released != "statistic":
-            return "null from 1 on"
+            return "null from 1 on" if self.released == "level" else ""
         if self.upper is None:
             return f"null above {self.threshold:.6g}"
         low, high = self.thresholds
@@ -359,11 +362,13 @@ class PrivateTest(Design[Release]):
         return self.release(total + self.noise.draw(source), simulated=simulated, tossed=tossed)
 
     @property
-    def price(self) -> Fraction | None:
+    def price(self) -> Fraction | Notion | None:
         """What a run costs, exactly: epsilon as it was written, and never less than the noise allows; None: no price.
 
         Where only the double of epsilon is known, and it is that of the noise's loss, the loss is what was written.
         """
+        if self.notion is not None:
+            return self.notion
         loss = self.noise.exact_loss(self.sensitivity)
         if not self.private or loss is None:
             return None
@@ -386,7 +391,7 @@ class PrivateTest(Design[Release]):
         between = noisy > cutoff and (self.upper is None or noisy <= self.upper)
         decision: Decision = "null" if between else "alternative"
         statistic = pvalue = other = fits = None
-        if self.private:
+        if self.private and self.released != "decision":
             statistic, most, least = self._leaves(noisy, cutoff)
             pvalue, other, fits = pvalues(self, most, least)
         return Release(
@@ -401,11 +406,14 @@ class PrivateTest(Design[Release]):
             pvalue_alternative=other,
             fits=fits,
             released=self.released,
+            privacy=None if self.notion is None else self.notion.text,
         )
 
     @property
     def released(self) -> str:
-        """What leaves besides the decision: "statistic", the noisy sum in nats, or "level", how many widths above."""
+        """What leaves: "statistic", the noisy sum in nats; "level", how many widths above; or the "decision" alone."""
+        if self.noise.decision_only:
+            return "decision"
         return "statistic" if self.noise.spacing == 1 else "level"
 
     def _leaves(self, noisy: Fraction, cutoff: Fraction) -> tuple[float, Fraction, Fraction]:
@@ -498,7 +506,9 @@ class PrivateTest(Design[Release]):
             Fact("null", self.null, "the null hypothesis P"),
             Fact("alternative", self.alternative, "the alternative Q"),
             Fact("test", self.name, "the kind of test"),
-            Fact("epsilon", self.epsilon, "privacy loss of one run" if self.private else "this test is NOT PRIVATE"),
+            Fact("epsilon", self.epsilon, "privacy loss of one run" if self.private else "this test is NOT PRIVATE")
+            if self.notion is None
+            else Fact("privacy", str(self.notion), "what one run meets"),
             Fact("n", self.n, public),
             Fact("alpha", Probability(self.alpha), f"type I error: alternative under P; {exact}"),
             Fact("beta", Probability(self.beta), f"type II error: null under Q; {exact}"),
@@ -519,7 +529,8 @@ class PrivateTest(Design[Release]):
         """What leaves besides the decision, where that is not the statistic; and the public coin."""
         facts = []
         if self.released != "statistic":
-            facts.append(Fact("released", self.released, "beside the decision: widths above the threshold, with noise"))
+            beside = {"level": "beside the decision: widths above the threshold, with noise", "decision": "and no more"}
+            facts.append(Fact("released", self.released, beside[self.released]))
         if self.coin is not None:
             other = float(self._nats(self.coin.cutoff))
             facts += [
@@ -535,7 +546,8 @@ class PrivateTest(Design[Release]):
             "name": self.name,
             "null": self.null,
             "alternative": self.alternative,
-            "epsilon": self.epsilon if self.private else "inf",
+            "epsilon": self.epsilon if math.isfinite(self.epsilon) else "inf",
+            **({} if self.notion is None else {"privacy": self.notion.text}),
             **({} if self.budget is None else {"budget": str(self.budget)}),
             **({} if self.worst_members is None else {"worst_members": list(self.worst_members)}),
             **({} if self.upper is None else {"upper": str(self.upper)}),
@@ -570,6 +582,7 @@ class PrivateTest(Design[Release]):
             worst_members=members_from_json(document.get("worst_members")),
             upper=fraction_from_json(document["upper"]) if "upper" in document else None,
             coin=Coin.from_dict(document["coin"]) if "coin" in document else None,
+            notion=as_notion(document["privacy"]) if "privacy" in document else None,
             **fields,
         )
 
@@ -580,118 +593,9 @@ class PrivateTest(Design[Release]):
         low, high = self.clamp
         rows = f", max_rows_per_unit={self.max_rows_per_unit}" if self.max_rows_per_unit > 1 else ""
         privacy = f"epsilon={self.epsilon:g}" if self.private else "NOT PRIVATE (epsilon=inf)"
+        privacy = privacy if self.notion is None else f"privacy={self.notion}"
         return (
             f"PrivateTest({self.name!r}, null={self.null}, alternative={self.alternative}, {privacy}, n={self.n}, "
             f"clamp=({low:.6g}, {high:.6g}), width={self.score.width}, noise={self.noise.describe()}, "
             f"threshold={self.threshold:.6g}, neighbours={self.neighbours!r}{rows})"
         )
-
-
-PRIVATE_KINDS = tuple(noise.test for noise in NOISES.values() if noise.test)
-CALIBRATED = ("tight", "stair")
-"""Kinds whose threshold is chosen for their error rates; the paper's have 0."""
-KINDS = (*(kind for kind in PRIVATE_KINDS if kind != "stair"), "llr", "sllr")
-"""What may be asked for by ``test=``; the stair is asked for by ``release="decision"``."""
-COARSE_UNITS = 64
-
-
-def from_score(
-    pair: Pair,
-    score: Score,
-    epsilon: Fraction,
-    n: int,
-    kind: str,
-    clamp: tuple[Number, Number],
-    *,
-    threshold: Fraction | None = None,
-    alpha: float | None = None,
-    around: Neighbourhood = REPLACE,
-    cutoffs: Sequence[Fraction] | None = None,
-) -> PrivateTest:
-    """A private test with this clamp, whose score is :func:`kind_score`.
-
-    The threshold is the given one; else the largest that keeps the type I error at ``alpha``; else, for "tight", the
-    one of the largest advantage and, for the paper's tests, 0. ``cutoffs``: where :func:`calibrated_cutoffs` has been
-    asked before, what it said.
-    """
-    calibrated = threshold is None and (alpha is not None or kind in CALIBRATED)
-    uppers: list[Fraction] = []
-    coin = None
-    if around.kind == "add-remove":
-        if calibrated:
-            found = centred(score, kind, epsilon, n, alpha, around)
-        else:
-            found = unmoved(score, kind, epsilon, n, threshold or Fraction(0), around)
-        noise, cutoff, scale, shift = found.noise, found.cutoff, found.scale, found.shift
-    else:
-        noise, scale, shift = calibrated_noise(kind, score, epsilon, clamp, around.rows), 1, 0
-        if calibrated and noise.spacing > 1 and alpha is not None:
-            cutoff, coin = mixed(score, noise, n, alpha)
-        elif calibrated:
-            cutoff, *uppers = cutoffs or calibrated_cutoffs(score, noise, n, alpha)
-        else:
-            cutoff = score.lattice_threshold(threshold or Fraction(0), n)
-    null, alternative = pair.null.describe(), pair.alternative.describe()
-    rounded = float(epsilon)
-    budget = None if rational(rounded) == epsilon else epsilon
-    return PrivateTest(
-        kind,
-        score,
-        noise,
-        cutoff,
-        rounded,
-        n,
-        around.kind,
-        null,
-        alternative,
-        around.rows,
-        scale,
-        shift,
-        budget,
-        upper=uppers[0] if uppers else None,
-        coin=coin,
-    )
-
-
-def kind_score(pair: Pair, kind: str, clamp: tuple[Number, Number]) -> Score:
-    """The clamped score on the kind's lattice.
-
-    Few values need few steps: a coarse lattice makes the exact law of their sum much cheaper. The paper's tests
-    keep the fine one, which is closest to the letter.
-    """
-    few = isinstance(pair, DiscretePair) and 2 < len(pair.ratios) <= FEW_VALUES
-    return clamped_score(pair, clamp, COARSE_UNITS if kind in CALIBRATED and few else None)
-
-
-def calibrated_noise(kind: str, score: Score, epsilon: Fraction, clamp: tuple[Number, Number], rows: int) -> Noise:
-    """The kind's noise, scaled to what it must hide of a person with ``rows`` rows, in units of the score's lattice."""
-    width = Fraction(score.width)
-    if kind not in CALIBRATED:  # the paper's b - a, not the realised one
-        width = (rational(clamp[1], "clamp") - rational(clamp[0], "clamp")) / score.step
-    return noise_class(kind).for_width(epsilon, rows * width, score.step)
-
-
-def paper_clamp(pair: Pair, epsilon: Fraction) -> tuple[Number, Number]:
-    """[-eps', eps], or [-eps, eps'] when the roles are swapped, with eps exactly as the user wrote it."""
-    split = decompose_pair(pair, float(epsilon))
-    inner = min(rational(split.epsilon_prime), epsilon)
-    return (-epsilon, inner) if split.swapped else (-inner, epsilon)
-
-
-def unclamped(
-    pair: Pair, n: int, kind: str, *, threshold: Fraction | None = None, alpha: float | None = None
-) -> PrivateTest:
-    """llr and sllr: the ratio as it is."""
-    score = whole_score(pair, n)
-    noise = NoNoise() if kind == "llr" else Logistic(2 / score.step)
-    if alpha is not None and threshold is None:
-        (cutoff,) = calibrated_cutoffs(score, noise, n, alpha)
-    else:
-        cutoff = score.lattice_threshold(threshold or Fraction(0), n)
-        if kind == "llr":
-            # The likelihood-ratio test says P on ties (the paper's K_S), so the cutoff lies just below.
-            cutoff = math.ceil(cutoff) - Fraction(1, 2)
-    bounded = kind == "sllr" and all(math.isfinite(end) for end in pair.ratio_range)
-    epsilon = float(score.step * score.width / 2) if bounded else math.inf
-    null, alternative = pair.null.describe(), pair.alternative.describe()
-    return PrivateTest(kind, score, noise, cutoff, epsilon, n, null=null, alternative=alternative)

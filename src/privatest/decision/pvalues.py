@@ -1,21 +1,24 @@
-"""How probable a noisy total is under each hypothesis."""
+"""How probable a noisy total is under each hypothesis; and the public coin between two cutoffs."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from privatest.errors import InvalidDocument, shown
-from privatest.laws import NoisyTotal
+from privatest.documents import fraction_from_json
+from privatest.errors import InvalidDocument, InvalidInput, shown
+from privatest.privacy import Source
+from privatest.privacy import randomness as coins
 
 if TYPE_CHECKING:
-    from privatest.decision.cutoffs import Cutoffs
     from privatest.decision.design import Fits
     from privatest.decision.private_test import PrivateTest
+    from privatest.laws import NoisyTotal
 
-__all__ = ["above", "below", "members_from_json", "pvalues"]
+__all__ = ["Coin", "Cutoffs", "above", "below", "members_from_json", "pvalues"]
 
 EXTREME = 0.001
 """A noisy total whose two-sided p-value is below this does not fit."""
@@ -25,6 +28,37 @@ FITTING: dict[tuple[bool, bool], Fits] = {
     (False, True): "alternative",
     (False, False): "neither",
 }
+
+
+@dataclass(frozen=True)
+class Coin:
+    """A public coin: with probability ``share``, exactly, the cutoff is this one. It looks at no data: it is free."""
+
+    cutoff: Fraction
+    share: Fraction
+
+    def __post_init__(self) -> None:
+        if not 0 < self.share < 1:
+            raise InvalidInput(f"The share {self.share} of a coin must lie strictly between 0 and 1.")
+
+    def toss(self, source: Source) -> bool:
+        """Whether the cutoff is this one."""
+        return coins.bernoulli(self.share.numerator, self.share.denominator, source)
+
+    def to_dict(self) -> dict[str, str]:
+        """Both numbers, exactly."""
+        return {"cutoff": str(self.cutoff), "share": str(self.share)}
+
+    @classmethod
+    def from_dict(cls, document: Any) -> Coin:
+        """What :meth:`to_dict` wrote, and nothing else."""
+        if not isinstance(document, dict) or set(document) != {"cutoff", "share"}:
+            raise InvalidInput("A coin must be written as its cutoff and its share.")
+        return cls(fraction_from_json(document["cutoff"]), fraction_from_json(document["share"]))
+
+
+Cutoffs = list[tuple[Fraction, float]]
+"""Cutoffs with their probabilities: one, or the two of a coin."""
 
 
 def below(totals: Sequence[NoisyTotal], cutoffs: Cutoffs) -> float:

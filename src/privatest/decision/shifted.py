@@ -17,13 +17,14 @@ from fractions import Fraction
 
 import numpy as np
 
+from privatest.errors import InvalidInput
 from privatest.laws import Curves, NoisyTotal
-from privatest.privacy import NOISES, Noise
+from privatest.privacy import NOISES, Noise, Notion, Pure, canonical_noise
 from privatest.privacy.noise import Neighbourhood
 from privatest.scores import Score
 from privatest.scores.score import FEW_VALUES
 
-__all__ = ["Shifted", "centred", "noise_class", "unmoved"]
+__all__ = ["Shifted", "centred", "kind_noise", "unmoved"]
 
 _ROUNDS = 6
 
@@ -38,7 +39,7 @@ class Shifted:
     shift: int
 
 
-def centred(score: Score, kind: str, epsilon: Fraction, n: int, alpha: float | None, around: Neighbourhood) -> Shifted:
+def centred(score: Score, kind: str, notion: Notion, n: int, alpha: float | None, around: Neighbourhood) -> Shifted:
     """The shift at which 0 is the cutoff of the largest advantage at n records, or the largest that keeps alpha.
 
     The noise depends on the shift, the best shift a little on the noise: a few rounds settle both.
@@ -47,7 +48,7 @@ def centred(score: Score, kind: str, epsilon: Fraction, n: int, alpha: float | N
     middle = Fraction(score.mean(score.null_law) + score.mean(score.alternative_law)) / 2
     centre = middle
     for _ in range(_ROUNDS):
-        rough = _noise(kind, epsilon, score, around.units(score, centre), 1)
+        rough = _noise(kind, notion, score, around.units(score, centre), 1)
         curves = Curves(score.support, score.null_law, score.alternative_law, n, rough)
         cutoff = curves.best_cutoff() if alpha is None else curves.cutoff_for_alpha(alpha)
         # A cutoff beyond all totals (a tiny alpha) leaves the shift within the scores.
@@ -56,7 +57,7 @@ def centred(score: Score, kind: str, epsilon: Fraction, n: int, alpha: float | N
             break
 
     def at(shift: int) -> Shifted:
-        return _with_noise(score, kind, epsilon, scale, shift, around, Fraction(0))
+        return _with_noise(score, kind, notion, scale, shift, around, Fraction(0))
 
     if alpha is not None:
         return _kept(score, n, at(math.floor(scale * centre)), alpha)
@@ -80,11 +81,11 @@ def _advantage(score: Score, n: int, found: Shifted) -> float:
     return high - low
 
 
-def unmoved(score: Score, kind: str, epsilon: Fraction, n: int, threshold: Fraction, around: Neighbourhood) -> Shifted:
+def unmoved(score: Score, kind: str, notion: Notion, n: int, threshold: Fraction, around: Neighbourhood) -> Shifted:
     """The ratio as it is: shifted by what stands for the ratio 0, so that the threshold is a number of nats."""
     scale = _fineness(n)
     shift = round(-scale * score.origin / score.step)
-    return _with_noise(score, kind, epsilon, scale, shift, around, threshold * scale / score.step)
+    return _with_noise(score, kind, notion, scale, shift, around, threshold * scale / score.step)
 
 
 def _fineness(n: int) -> int:
@@ -93,20 +94,24 @@ def _fineness(n: int) -> int:
 
 
 def _with_noise(
-    score: Score, kind: str, epsilon: Fraction, scale: int, shift: int, around: Neighbourhood, cutoff: Fraction
+    score: Score, kind: str, notion: Notion, scale: int, shift: int, around: Neighbourhood, cutoff: Fraction
 ) -> Shifted:
     units = around.units(score, Fraction(shift, scale))
-    return Shifted(_noise(kind, epsilon, score, units, scale), cutoff, scale, shift)
+    return Shifted(_noise(kind, notion, score, units, scale), cutoff, scale, shift)
 
 
-def _noise(kind: str, epsilon: Fraction, score: Score, units: int, scale: int) -> Noise:
+def _noise(kind: str, notion: Notion, score: Score, units: int, scale: int) -> Noise:
     """The kind's noise that hides ``units`` lattice steps of the score, on a lattice ``scale`` times as fine."""
-    return noise_class(kind).for_width(epsilon, Fraction(units * scale), score.step / scale)
+    return kind_noise(kind, notion, Fraction(units * scale), score.step / scale)
 
 
-def noise_class(kind: str) -> type[Noise]:
-    """The noise that this kind of test adds."""
-    return next(noise for noise in NOISES.values() if noise.test == kind)
+def kind_noise(kind: str, notion: Notion, width: Fraction, step: Fraction) -> Noise:
+    """The noise that this kind of test adds to hide totals ``width`` lattice steps apart, of ``step`` nats each."""
+    if isinstance(notion, Pure):
+        return next(noise for noise in NOISES.values() if noise.test == kind).for_width(notion.loss, width, step)
+    if kind != "tight":
+        raise InvalidInput(f"test={kind!r} is for epsilon=, not for privacy={notion.text!r}. Use test='tight'.")
+    return canonical_noise(notion, width)
 
 
 def _kept(score: Score, n: int, found: Shifted, alpha: float) -> Shifted:

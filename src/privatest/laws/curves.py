@@ -128,8 +128,7 @@ class Curves:
         noise = self._lattice[3]
         null, alternative = self._means
         spread = max(self._variances)
-        tail = 24 / noise.decay_rate if math.isfinite(noise.decay_rate) else 0.0
-        return self.n * abs(null - alternative) / 2 + 7 * math.sqrt(self.n * spread) + tail + 2
+        return self.n * abs(null - alternative) / 2 + 7 * math.sqrt(self.n * spread) + noise.reach(24) + 2
 
     @cached_property
     def _apart(self) -> bool:
@@ -137,9 +136,8 @@ class Curves:
         _, _, steps, noise = self._lattice
         null, alternative = self._means
         spread = max(self._variances)
-        tail = 40 / noise.decay_rate if math.isfinite(noise.decay_rate) else 0.0
         skew = 60 * float(steps[-1])  # Bernstein: tails of bounded steps are Gaussian up to this
-        return self.n * (null - alternative) / 2 > 10 * math.sqrt(self.n * spread) + tail + skew
+        return self.n * (null - alternative) / 2 > 10 * math.sqrt(self.n * spread) + noise.reach(40) + skew
 
     @cached_property
     def _core(self) -> float:
@@ -147,7 +145,7 @@ class Curves:
         noise = self._lattice[3]
         null, alternative = self._means
         spread = max(self._variances)
-        middle = 3 / noise.decay_rate if math.isfinite(noise.decay_rate) else 0.0
+        middle = noise.reach(3)
         if noise.plateau:  # its law is flat for half of that on either side of 0, then falls
             middle = min(middle, 2.0 * noise.plateau)
         return self.n * abs(null - alternative) / 2 + 7 * math.sqrt(self.n * spread) + middle + 2
@@ -442,7 +440,7 @@ class TwoSidedCurves:
         cls, support: Integers, lowest: Floats, below: Floats, highest: Floats, above: Floats, n: int, noise: Noise
     ) -> TwoSidedCurves:
         """Of the lowest and the highest law of the null, and the laws of the alternatives below and above."""
-        high = Curves(-support[::-1], highest[::-1], above[::-1], n, noise)  # the noise is symmetric
+        high = Curves(-support[::-1], highest[::-1], above[::-1], n, noise.mirrored)
         return cls(Curves(support, lowest, below, n, noise), high)
 
     def beta_at(self, alpha: float) -> float:

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from privatest import _validate
 from privatest.bounds.lower_bound import lower_bound
 from privatest.bounds.optimum import optimum_sample_size
-from privatest.decision.private_test import PRIVATE_KINDS
+from privatest.decision.build import PRIVATE_KINDS
 from privatest.errors import Infeasible, InvalidInput, MissingExtra
 from privatest.hypotheses import ContinuousPair, DiscretePair, Pair
 from privatest.hypotheses.question import make_question

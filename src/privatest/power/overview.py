@@ -12,6 +12,7 @@ from privatest.hypotheses.question import make_question
 from privatest.markup import Fact, Told
 from privatest.power.sample_sizes import design, sample_size
 from privatest.power.tuning import Goal, make_family, make_goal, smallest_n
+from privatest.privacy import Pure, make_notion
 from privatest.rational import Number
 from privatest.theory import Decomposition, SampleComplexity, decompose_pair, sample_complexity
 
@@ -44,7 +45,8 @@ class Plan(Told):
         nonprivate_advantage: advantage of the likelihood-ratio test on n records; None unless n was given, and where
             n records of a ratio without bounds could add up to more than 64 bits.
         complexity: what the paper's theorem says, with the regime.
-        split: the paper's decomposition at this epsilon.
+        split: the paper's decomposition at this epsilon; of other notions, at that of the pure one that allows one
+            record as much, and so for ``complexity``.
         n_other: the records that the goal needs with the other ``release``: of the decision alone where the design
             releases its statistic, of the statistic where it does not; None where there is no such test.
     """
@@ -118,7 +120,8 @@ def plan(
     null: Any,
     alternative: Any,
     *,
-    epsilon: Number,
+    epsilon: Number | None = None,
+    privacy: Any = None,
     n: int | None = None,
     advantage: float | None = None,
     alpha: float | None = None,
@@ -138,13 +141,14 @@ def plan(
     >>> found.n, found.lower_bound, found.nonprivate, found.complexity.regime
     (29, 29, 23, 'free')
     """
+    notion = make_notion(epsilon, privacy)
     asked = make_question(null, alternative)
     pair = asked.pair
     P, Q = pair.null, pair.alternative
     made = design(
         asked.null,
         asked.alternative,
-        epsilon=epsilon,
+        privacy=notion,
         n=n,
         test=test,
         clamp=clamp,
@@ -157,23 +161,26 @@ def plan(
         release=release,
     )
     # One record replaced is one removed and one added, so an add-remove test is 2 epsilon-DP under replacement.
-    level = epsilon if made.neighbours == "replace" else 2 * epsilon
-    complexity, split = sample_complexity(P, Q, epsilon=epsilon), decompose_pair(pair, float(epsilon))
+    pure = notion.equivalent
+    level = None if not isinstance(notion, Pure) else float(pure if made.neighbours == "replace" else 2 * pure)
+    complexity, split = sample_complexity(P, Q, epsilon=pure), decompose_pair(pair, float(pure))
     if n is not None:
-        without = _without_privacy(P, Q, epsilon, n, alpha)
-        best = advantage_bound(pair, float(level), made.n)
+        without = _without_privacy(P, Q, pure, n, alpha)
+        best = None if level is None else advantage_bound(pair, level, made.n)
         return Plan(made, None, None, None, best, without, complexity, split)
     goal = make_goal(advantage, alpha, beta)
     target = goal.advantage if goal.advantage is not None else 1 - (goal.alpha or 0) - (goal.beta or 0)
-    bound = records_bound(pair, float(level), target)
-    nonprivate = _nonprivate(P, Q, epsilon, goal)
+    bound = None if level is None else records_bound(pair, level, target)
+    nonprivate = _nonprivate(P, Q, pure, goal)
     other = None
     if test == "tight" and neighbours == "replace" and not made.two_sided:
         arguments = asked.null, asked.alternative, epsilon, test, clamp, threshold, goal, neighbours, max_rows_per_unit
         rival = "decision" if made.released == "statistic" else "statistic"
         # The decision alone never needs more records, and nothing fewer than the bound.
-        best = rival == "decision" and made.n == bound
-        other = made.n if best else smallest_n(make_family(*arguments, release=rival))
+        if rival == "decision" and made.n == bound:
+            other = made.n
+        else:
+            other = smallest_n(make_family(*arguments, privacy, rival))
     return Plan(made, goal, bound, nonprivate, None, None, complexity, split, other)
 
 

@@ -14,8 +14,8 @@ import numpy as np
 
 from privatest import _validate
 from privatest.decision import PrivateTest, Release
+from privatest.decision.build import KINDS, PRIVATE_KINDS
 from privatest.decision.odd import OddShare
-from privatest.decision.private_test import KINDS, PRIVATE_KINDS
 from privatest.errors import Infeasible, InvalidInput, shown
 from privatest.power.tuning import Goal, make_family, make_goal, smallest_n
 from privatest.rational import Number
@@ -29,7 +29,8 @@ def sample_size(
     null: Any,
     alternative: Any,
     *,
-    epsilon: Number,
+    epsilon: Number | None = None,
+    privacy: Any = None,
     advantage: float | None = None,
     alpha: float | None = None,
     beta: float | None = None,
@@ -43,14 +44,15 @@ def sample_size(
     """The smallest n such that the test on n records, and on any larger number, meets the goal.
 
     The goal is an advantage (2/3 unless said otherwise), or type I and II errors alpha and beta. On discrete data power
-    is a sawtooth in n; "and on any larger number" is what the paper means by sample complexity.
+    is a sawtooth in n; "and on any larger number" is what the paper means by sample complexity. The arguments are those
+    of :func:`privatest.design`.
 
     >>> sample_size([0.6, 0.4], [0.4, 0.6], epsilon=1)
     29
     """
     goal = make_goal(advantage, alpha, beta)
     family = make_family(
-        null, alternative, epsilon, test, clamp, threshold, goal, neighbours, max_rows_per_unit, release
+        null, alternative, epsilon, test, clamp, threshold, goal, neighbours, max_rows_per_unit, privacy, release
     )
     return smallest_n(family)
 
@@ -74,7 +76,8 @@ def min_epsilon(
     n = _validate.positive_integer(n=n)
     goal = make_goal(advantage, alpha, beta)
     _validate.choice([kind for kind in KINDS if kind in PRIVATE_KINDS], test=test)
-    base = make_family(null, alternative, 1, test, clamp, threshold, goal, neighbours, max_rows_per_unit, release)
+    arguments = test, clamp, threshold, goal, neighbours, max_rows_per_unit
+    base = make_family(null, alternative, 1, *arguments, release=release)
 
     def margin(epsilon: float, ends: tuple[Number, Number] | None = None) -> float:
         return base.at_epsilon(epsilon, ends).margin(n)
@@ -119,7 +122,8 @@ def design(
     null: Any,
     alternative: Any,
     *,
-    epsilon: Number,
+    epsilon: Number | None = None,
+    privacy: Any = None,
     n: int | None = None,
     test: str = "tight",
     clamp: str | tuple[Number, Number] | None = None,
@@ -136,6 +140,8 @@ def design(
     Args:
         null, alternative: frozen scipy distributions, mappings, arrays of probabilities, densities, text.
         epsilon: privacy loss of one run; a float is read as its shortest decimal.
+        privacy: another notion in place of epsilon: ``pt.approx(1, 1e-6)``, ``pt.gdp(1)``, ``pt.zcdp(0.5)``, ``pt.tv``,
+            ``pt.renyi``, ``pt.kl``, or such a text: "zcdp(0.5)".
         n: number of records, which is public. None: the smallest that meets ``advantage``, or ``alpha`` and ``beta``.
         test: "tight" (the default), or one of the paper's: "scllr", "ncllr", and "llr" and "sllr", which do not clamp
             and are not private.
@@ -162,7 +168,7 @@ def design(
     if n is None:
         goal = make_goal(advantage, alpha, beta)
         family = make_family(
-            null, alternative, epsilon, test, clamp, threshold, goal, neighbours, max_rows_per_unit, release
+            null, alternative, epsilon, test, clamp, threshold, goal, neighbours, max_rows_per_unit, privacy, release
         )
         return family.test(smallest_n(family))
     n = _validate.positive_integer(n=n)
@@ -173,7 +179,7 @@ def design(
         )
     goal = Goal(advantage=0.0) if alpha is None else Goal(alpha=_validate.probability(alpha=alpha), beta=0.0)
     family = make_family(
-        null, alternative, epsilon, test, clamp, threshold, goal, neighbours, max_rows_per_unit, release
+        null, alternative, epsilon, test, clamp, threshold, goal, neighbours, max_rows_per_unit, privacy, release
     )
     return family.test(n)
 
@@ -183,7 +189,8 @@ def decide(
     null: Any,
     alternative: Any,
     *,
-    epsilon: Number,
+    epsilon: Number | None = None,
+    privacy: Any = None,
     n: int | None = None,
     alpha: float | None = None,
     test: str = "tight",
@@ -205,8 +212,8 @@ def decide(
     Args:
         data: array, list, pandas/polars/pyarrow column, a data frame, file, SQL table or Spark DataFrame together with
             ``column``.
-        null, alternative, epsilon, alpha, test, clamp, threshold, neighbours, max_rows_per_unit, release: as for
-            :func:`privatest.design`.
+        null, alternative, epsilon, privacy, alpha, test, clamp, threshold, neighbours, max_rows_per_unit, release: as
+            for :func:`privatest.design`.
         n: number of records; by default that of the data, which is public. With neighbours "add-remove" it is not:
             say how many you expect.
         column, unit, odd_epsilon, ledger, dataset, request, rng: see :meth:`PrivateTest.run`.
@@ -231,6 +238,7 @@ def decide(
         null,
         alternative,
         epsilon=epsilon,
+        privacy=privacy,
         n=n,
         alpha=alpha,
         test=test,

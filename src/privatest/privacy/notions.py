@@ -161,6 +161,11 @@ class Notion(ABC):
         return math.inf
 
     @property
+    def equivalent(self) -> Fraction:
+        """The epsilon of the pure notion that allows one record to gain as much; for a first idea of scales."""
+        return Fraction(f"{2 * math.atanh(min(self.gain(), 1 - 1e-12)):.12g}")
+
+    @property
     def price(self) -> Fraction | Notion | None:
         """What a ledger is asked for: epsilon where this is pure, else itself; None where it is not private."""
         return self
@@ -268,6 +273,10 @@ class Pure(Notion):
     def epsilon(self) -> float:
         """The privacy loss."""
         return float(self.loss)
+
+    @property
+    def equivalent(self) -> Fraction:
+        return Fraction(self.loss)
 
     @property
     def price(self) -> Fraction | None:
