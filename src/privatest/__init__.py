@@ -24,9 +24,13 @@ if TYPE_CHECKING:
     from privatest.changepoint import Alarm as Alarm
     from privatest.changepoint import ChangePlan as ChangePlan
     from privatest.changepoint import ChangePoint as ChangePoint
+    from privatest.changepoint import ChangePoints as ChangePoints
+    from privatest.changepoint import ChangesPlan as ChangesPlan
     from privatest.changepoint import Monitor as Monitor
     from privatest.changepoint import design_change as design_change
+    from privatest.changepoint import design_changes as design_changes
     from privatest.changepoint import detect_change as detect_change
+    from privatest.changepoint import detect_changes as detect_changes
     from privatest.decision import PrivateTest as PrivateTest
     from privatest.decision import Release as Release
     from privatest.engines import count_records as count_records
@@ -90,6 +94,8 @@ _HOMES = {
     "Alarm": "changepoint",
     "ChangePlan": "changepoint",
     "ChangePoint": "changepoint",
+    "ChangePoints": "changepoint",
+    "ChangesPlan": "changepoint",
     "Comparison": "power",
     "Decomposition": "theory",
     "EstimateDesign": "estimates",
@@ -131,6 +137,7 @@ _HOMES = {
     "density": "hypotheses",
     "design": "power",
     "detect_change": "changepoint",
+    "detect_changes": "changepoint",
     "design_fit": "fit",
     "fit_sample_size": "fit",
     "goodness_of_fit": "fit",
@@ -142,6 +149,7 @@ _HOMES = {
     "optimum_sample_size": "bounds",
     "plan": "power",
     "design_change": "changepoint",
+    "design_changes": "changepoint",
     "power_curve": "power",
     "read_as": "engines",
     "read_lines": "engines",

@@ -1,4 +1,4 @@
-"""The commands that run on data (``test``, ``detect``, ``fit``, ``estimate``, ``groups``, ``monitor``), and who pays.
+"""The commands that run on data (``test``, ``detect``, ``changes``, ``fit`` and so on), and who pays.
 
 ``ledger grant``, ``show`` and ``verify`` look after the budgets.
 """
@@ -39,6 +39,7 @@ __all__ = [
     "answered",
     "arriving",
     "budget",
+    "changes",
     "check",
     "check_payment",
     "decide",
@@ -292,6 +293,26 @@ def detect(given: Given) -> None:
     _answer("detect", given, asked, found)
 
 
+def changes(given: Given) -> None:
+    """When data in order of time changed from the null to the alternative, back, and so on, with privacy.
+
+    As many changes are reported as there seem to be, for epsilon in all; none is an answer, too: of data of the null
+    alone any change is reported with probability 0.05 at most, or --false-alarm. "detect" looks for one change.
+
+    \b
+    Example:
+      privatest changes claims.csv --column value --null "normal(0,1)" \\
+          --alternative "normal(0.5,1)" --epsilon 0.5
+    """
+    import privatest as pt  # here, for a quick start
+
+    asked = asked_of("changes", given)
+    source = _checked(given, asked)
+    _save(given, asked)
+    found = pt.detect_changes(source, **_of_role("changes", asked, questions.RULE, questions.WHERE), **paid(asked))
+    _answer("changes", given, asked, found)
+
+
 def fit(given: Given) -> None:
     """Whether data come from the null or from anything at a distance from it, with privacy.
 
@@ -434,7 +455,7 @@ def _answer(command: str, given: Given, asked: Mapping[str, Any], found: Any) ->
         if given["report"] is not None:
             write_report(given["report"], question=asked, design=found.design, result=found, kind=command)
     if given.get("exit_code"):
-        other = found.changed is not False if command == "detect" else found.decision == "alternative"
+        other = found.changed is not False if command in ("detect", "changes") else found.decision == "alternative"
         if other:
             raise typer.Exit(1)
 
