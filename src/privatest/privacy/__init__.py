@@ -74,7 +74,7 @@ __all__ = [
     "zcdp",
 ]
 
-_ALL = (Tulap, Logistic, Laplace, Stair, NoNoise, TruncatedTulap, Uniform, Gaussian, Chain)
+_ALL = (Tulap, Logistic, Laplace, NoNoise, Stair, TruncatedTulap, Uniform, Gaussian, Chain)
 NOISES: dict[str, type[Noise]] = {noise.kind: noise for noise in _ALL}
 
 
