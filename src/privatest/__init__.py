@@ -71,7 +71,10 @@ if TYPE_CHECKING:
     from privatest.power import sample_size as sample_size
     from privatest.power.look import check as check
     from privatest.power.sample_sizes import decide as decide
+    from privatest.privacy.adaptive import AdaptiveLevel as AdaptiveLevel
+    from privatest.privacy.adaptive import adaptive_level as adaptive_level
     from privatest.privacy.asked import approx as approx
+    from privatest.privacy.asked import as_notion as as_notion
     from privatest.privacy.asked import gdp as gdp
     from privatest.privacy.asked import kl as kl
     from privatest.privacy.asked import pure as pure
@@ -155,7 +158,10 @@ _HOMES = {
     "read_lines": "engines",
     "sample_complexity": "theory",
     "sample_size": "power",
+    "AdaptiveLevel": "privacy",
+    "adaptive_level": "privacy",
     "approx": "privacy",
+    "as_notion": "privacy",
     "gdp": "privacy",
     "kl": "privacy",
     "pure": "privacy",

@@ -342,6 +342,7 @@ OPTIONS = (
         "A file, folder, glob or table that belongs to it; others are refused. Repeat it.",
         "grant",
     ),
+    Option("privacy", TEXT, MANNER, 'The total budget in another notion, such as "approx(1, 1e-6)".', "grant"),
     Option("since", TEXT, MANNER, "A fingerprint noted earlier: from a result, a report, show or verify.", "verify"),
     Option("folder", FOLDER, MANNER, "Folder whose files the page may open.", "studio", default="."),
     Option("port", PORT, MANNER, "Port on this machine; 0 takes a free one.", "studio", default=0),

@@ -23,6 +23,7 @@ from collections.abc import Mapping
 
 from privatest import _validate
 from privatest.errors import InvalidDocument, shown
+from privatest.privacy.adaptive import AdaptiveLevel, adaptive_level
 from privatest.privacy.asked import approx, as_notion, gdp, kl, make_notion, pure, renyi, tv, zcdp
 from privatest.privacy.canonical import canonical_noise
 from privatest.privacy.decision_chain import Chain
@@ -40,6 +41,7 @@ from privatest.privacy.uniform import Uniform
 __all__ = [
     "NOISES",
     "NOTIONS",
+    "AdaptiveLevel",
     "Approx",
     "Chain",
     "Gaussian",
@@ -59,6 +61,7 @@ __all__ = [
     "Tv",
     "Uniform",
     "Zcdp",
+    "adaptive_level",
     "approx",
     "as_notion",
     "canonical_noise",
