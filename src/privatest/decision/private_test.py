@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from privatest import _validate
-from privatest.decision.design import HIDDEN, Decision, Design, Release
+from privatest.decision.design import HIDDEN, Decision, Design, Fits, Release
 from privatest.decision.odd import OddShare
 from privatest.decision.pvalues import Coin, Cutoffs, above, below, members_from_json, pvalues
 from privatest.documents import fraction_from_json, number_from_json, texts_from_json, wholes_from_json
@@ -393,7 +393,7 @@ class PrivateTest(Design[Release]):
         statistic = pvalue = other = fits = None
         if self.private and self.released != "decision":
             statistic, most, least = self._leaves(noisy, cutoff)
-            pvalue, other, fits = pvalues(self, most, least)
+            pvalue, other, fits = self._pvalues(most, least)
         return Release(
             decision,
             statistic,
@@ -408,6 +408,9 @@ class PrivateTest(Design[Release]):
             released=self.released,
             privacy=None if self.notion is None else self.notion.text,
         )
+
+    def _pvalues(self, most: Fraction, least: Fraction) -> tuple[float, float, Fits]:
+        return pvalues(self, most, least)
 
     @property
     def released(self) -> str:

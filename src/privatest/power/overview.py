@@ -12,7 +12,7 @@ from privatest.hypotheses.question import make_question
 from privatest.markup import Fact, Told
 from privatest.power.sample_sizes import design, sample_size
 from privatest.power.tuning import Goal, make_family, make_goal, smallest_n
-from privatest.privacy import Pure, make_notion
+from privatest.privacy import Gdp, Notion, Pure, Tv, Zcdp, make_notion
 from privatest.rational import Number
 from privatest.theory import Decomposition, SampleComplexity, decompose_pair, sample_complexity
 
@@ -162,15 +162,14 @@ def plan(
     )
     # One record replaced is one removed and one added, so an add-remove test is 2 epsilon-DP under replacement.
     pure = notion.equivalent
-    level = None if not isinstance(notion, Pure) else float(pure if made.neighbours == "replace" else 2 * pure)
+    level = notion if made.neighbours == "replace" else _twice(notion)
     complexity, split = sample_complexity(P, Q, epsilon=pure), decompose_pair(pair, float(pure))
     if n is not None:
         without = _without_privacy(P, Q, pure, n, alpha)
         best = None if level is None else advantage_bound(pair, level, made.n)
         return Plan(made, None, None, None, best, without, complexity, split)
     goal = make_goal(advantage, alpha, beta)
-    target = goal.advantage if goal.advantage is not None else 1 - (goal.alpha or 0) - (goal.beta or 0)
-    bound = None if level is None else records_bound(pair, level, target)
+    bound = None if level is None else records_bound(pair, level, goal)
     nonprivate = _nonprivate(P, Q, pure, goal)
     other = None
     if test == "tight" and neighbours == "replace" and not made.two_sided:
@@ -198,3 +197,14 @@ def _nonprivate(P: Any, Q: Any, epsilon: Number, goal: Goal) -> int | None:
         )
     except Infeasible:
         return None
+
+
+def _twice(notion: Notion) -> Notion | None:
+    """What two steps of a notion allow, in its own kind; None where that says nothing, or is another kind."""
+    if isinstance(notion, Pure):
+        return Pure(2 * notion.loss)
+    if isinstance(notion, Gdp):
+        return Gdp(2 * notion.mu)
+    if isinstance(notion, Zcdp):
+        return Zcdp(4 * notion.rho)
+    return Tv(2 * notion.eta) if isinstance(notion, Tv) and 2 * notion.eta < 1 else None

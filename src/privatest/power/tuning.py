@@ -1,8 +1,8 @@
 """The clamp that needs the fewest records, chosen by exact error rates.
 
-A :class:`Profile` says what tuning needs to know of a pair: the law of its unclamped ratio, finely binned.
-A :class:`Family` has one test for each n, what the user fixed and the rest tuned; :func:`smallest_n` is where it meets
-its goal.
+A goal says what a test must achieve (an advantage, or two error rates), a :class:`Profile` what tuning needs to know
+of a pair: the law of its unclamped ratio, finely binned. A :class:`Family` has one test for each n, what the user fixed
+and the rest tuned; :func:`smallest_n` is where it meets its goal.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ from privatest.decision.build import (
     paper_clamp,
     unclamped,
 )
+from privatest.decision.goal import ADVANTAGE, Goal, make_goal
 from privatest.errors import Infeasible, InvalidInput, shown
 from privatest.hypotheses import ContinuousPair, DiscretePair, Distribution, Pair
 from privatest.hypotheses.question import Question, make_question
 from privatest.hypotheses.sets import Leaf, Side
 from privatest.laws import Curves, TwoSidedCurves
-from privatest.power.goals import ADVANTAGE, Goal, make_goal
 from privatest.power.worst_case import Sides, sides_of, worst_score
 from privatest.privacy import Notion, Pure, canonical_noise, make_notion
 from privatest.privacy.decision_chain import chain_starts, decision_noise

@@ -9,8 +9,7 @@ from privatest.errors import InvalidInput
 from privatest.privacy.gaussian import Gaussian
 from privatest.privacy.noise import Noise
 from privatest.privacy.notions import Approx, Gdp, Kl, Notion, Pure, Renyi, Tv, Zcdp
-from privatest.privacy.truncated import TruncatedTulap
-from privatest.privacy.tulap import Tulap
+from privatest.privacy.tulap import TruncatedTulap, Tulap
 from privatest.privacy.uniform import Uniform
 
 __all__ = ["canonical_noise"]

@@ -33,22 +33,21 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from privatest import _validate
 from privatest.errors import InvalidInput, shown
 from privatest.privacy.divergences import (
     Odds,
+    concentrated,
     concentration,
     from_logit,
     golden_maximum,
     kullback,
     log_normal,
-    log_ratio,
     normal,
     quantile,
     renyi_divergence,
     root,
 )
-from privatest.rational import Number, rational
+from privatest.rational import Number, positive, rational
 from privatest.vectors import Floats
 
 __all__ = [
@@ -195,7 +194,9 @@ class Notion(ABC):
         >>> Gdp(1).into("zcdp"), Gdp(1).into("renyi", order=3)
         (zcdp(0.5), renyi(3, 1.5))
         """
-        kind = NOTIONS[_validate.choice(NOTIONS, name=name)]
+        if name not in NOTIONS:
+            raise InvalidInput(f"name={shown(name)} must be one of {', '.join(map(repr, NOTIONS))}.")
+        kind = NOTIONS[name]
         asked = kind.asking(**given)
         found = self if type(asked) is type(self) and not given else self._into(asked)
         if found is None:
@@ -215,7 +216,8 @@ class Notion(ABC):
     def _into(self, other: Notion) -> Notion | None:
         """The strongest guarantee of the other's kind (and its choices) that follows; None where none does."""
         if isinstance(other, Tv):
-            return Tv(_above(self.gain()))
+            most = _above(self.gain())
+            return Tv(most) if most < 1 else None
         if isinstance(other, Approx):
             return self._approx(other.exact)
         return None
@@ -267,7 +269,7 @@ class Pure(Notion):
 
     def __post_init__(self) -> None:
         if self.loss != math.inf:
-            object.__setattr__(self, "loss", _validate.positive(epsilon=self.loss))
+            object.__setattr__(self, "loss", positive(epsilon=self.loss))
 
     @property
     def epsilon(self) -> float:
@@ -398,7 +400,7 @@ class Tv(Notion):
     eta: Any
 
     def __post_init__(self) -> None:
-        value = _validate.positive(eta=self.eta)
+        value = positive(eta=self.eta)
         if value >= 1:
             raise InvalidInput(f"eta={shown(self.eta)} must lie in (0, 1): it bounds a difference of probabilities.")
         object.__setattr__(self, "eta", value)
@@ -446,7 +448,7 @@ class Gdp(Notion):
     mu: Any
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "mu", _validate.positive(mu=self.mu))
+        object.__setattr__(self, "mu", positive(mu=self.mu))
 
     def step(self, p: float, rest: float) -> Odds:
         return self.rise(p, rest, 1)
@@ -527,7 +529,7 @@ class Renyi(_ByDivergence):
         if order <= 1:
             raise InvalidInput(f"order={shown(self.order)} must be greater than 1. At 1 it is kl(bound).")
         object.__setattr__(self, "order", order)
-        object.__setattr__(self, "bound", _validate.positive(bound=self.bound))
+        object.__setattr__(self, "bound", positive(bound=self.bound))
 
     @classmethod
     def asking(cls, order: Number | None = None, **given: Number) -> Notion:
@@ -564,7 +566,7 @@ class Kl(_ByDivergence):
     eta: Any
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "eta", _validate.positive(eta=self.eta))
+        object.__setattr__(self, "eta", positive(eta=self.eta))
 
     def _excess(self, p: float, u: float, q: float, v: float) -> float:
         return max(kullback(p, u, q, v), kullback(q, v, p, u)) - float(self.eta)
@@ -585,7 +587,7 @@ class Zcdp(_ByDivergence):
     rho: Any
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "rho", _validate.positive(rho=self.rho))
+        object.__setattr__(self, "rho", positive(rho=self.rho))
 
     def _excess(self, p: float, u: float, q: float, v: float) -> float:
         return max(concentration(p, u, q, v), concentration(q, v, p, u)) - float(self.rho)
@@ -594,28 +596,7 @@ class Zcdp(_ByDivergence):
         """The least of what the orders allow, one by one; the order 1 stands for Kullback and Leibler."""
         if not p > 0 or not rest > 0:
             return p, rest
-        rho, start = float(self.rho), math.log(p) - math.log(rest)
-        last = root(lambda y: Kl._excess(Kl(self.rho), p, rest, *from_logit(y)), start)
-        q, v = from_logit(last)
-        # Divergences are at most the largest ratio: no order beyond this one binds.
-        most = max(abs(log_ratio(p, q)), abs(log_ratio(rest, v))) / rho
-
-        def lowest(forward: bool) -> float:
-            def allowed(s: float) -> float:
-                order = 1 + math.exp(s)
-
-                def excess(y: float) -> float:
-                    q, v = from_logit(y)
-                    found = (
-                        renyi_divergence(p, rest, q, v, order) if forward else renyi_divergence(q, v, p, rest, order)
-                    )
-                    return found - rho * order
-
-                return -root(excess, start)
-
-            return -golden_maximum(allowed, -9.0, math.log(max(most, 1.0) + 1.0))
-
-        return from_logit(min(last, lowest(forward=True), lowest(forward=False)))
+        return from_logit(concentrated(p, rest, float(self.rho))[0])
 
     def _delta(self, epsilon: float) -> float:
         r"""What all orders together say of delta (Canonne, Kamath and Steinke 2020, proposition 12).
