@@ -439,6 +439,7 @@ class Release(Outcome):
         return [
             Fact("decision", self.decision, f"{FITS.get(self.fits or '', 'the data look like')} {looks}"),
             Fact("fits", self.fits, "what the statistic is not too extreme for (probability 0.001, both sides)"),
+            *([] if self.released != "decision" else [Fact("released", self.released, "the decision, and no more")]),
             Fact("statistic", self.statistic, f"{what}; {above}"),
             Fact("pvalue", self._told(self.pvalue), f"of so {'extreme' if two else 'small'} a statistic, were P true"),
             Fact(
