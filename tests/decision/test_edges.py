@@ -16,13 +16,13 @@ import pytest
 
 from privatest import design, design_change
 from privatest.charge import Receipt
-from privatest.decision import PrivateTest, Release, private_test
+from privatest.decision import PrivateTest, Release, pvalues
 from privatest.decision.build import calibrated_cutoffs, centred, from_score, kind_score, unclamped
 from privatest.errors import InvalidData, InvalidDocument, InvalidInput, RequestConflict
 from privatest.hypotheses import make_pair
 from privatest.laws.curves import Curves
 from privatest.ledger import Ledger
-from privatest.privacy import Laplace, NoNoise, Pure, Tulap
+from privatest.privacy import Laplace, NoNoise, Tulap
 from privatest.privacy.noise import Neighbourhood, make_neighbourhood
 from privatest.scores import LabelCells, Score, clamped_score
 
@@ -303,7 +303,7 @@ def test_shifts_stay_what_they_were(
 ) -> None:
     """They are part of a request of a ledger. Of the rivals, each is the best of one of these."""
     made = clamped_score(make_pair(*laws), (-5, 5), units)
-    shift = centred(made, "tight", Pure(Fraction(epsilon)), n, alpha, Neighbourhood("add-remove"))
+    shift = centred(made, "tight", Fraction(epsilon), n, alpha, Neighbourhood("add-remove"))
     assert (shift.scale, shift.shift, shift.cutoff) == found
 
 
@@ -414,9 +414,9 @@ def test_what_does_not_fit_has_less_than_a_thousandth_in_two_tails(kind: str, mo
         for bound, others in ((small, ("null", "both")), (2 * plain.pvalue_alternative, ("alternative", "both"))):
             if not 0 < bound < 0.5:
                 continue
-            monkeypatch.setattr(private_test, "EXTREME", bound)
+            monkeypatch.setattr(pvalues, "EXTREME", bound)
             assert test.release(at).fits in others
-            monkeypatch.setattr(private_test, "EXTREME", math.nextafter(bound, 1))
+            monkeypatch.setattr(pvalues, "EXTREME", math.nextafter(bound, 1))
             assert test.release(at).fits not in others
 
 
@@ -430,9 +430,9 @@ def test_the_other_tails_are_asked_for_the_same_bound(monkeypatch: pytest.Monkey
             for bound, others in ((high, ("null", "both")), (low, ("alternative", "both"))):
                 if bound > 0.5:
                     continue
-                monkeypatch.setattr(private_test, "EXTREME", bound)
+                monkeypatch.setattr(pvalues, "EXTREME", bound)
                 first = test.release(at).fits in others
-                monkeypatch.setattr(private_test, "EXTREME", math.nextafter(bound, 1))
+                monkeypatch.setattr(pvalues, "EXTREME", math.nextafter(bound, 1))
                 second = test.release(at).fits in others
                 assert (first, second) == (True, False)
 
@@ -531,5 +531,5 @@ def test_the_papers_tests_cut_at_0_unless_told_otherwise(neighbours: str, thresh
     pair = make_pair([0.2, 0.8], [0.8, 0.2])
     score = kind_score(pair, "scllr", (-1, 1))
     words: dict[str, Any] = {"threshold": threshold, "around": Neighbourhood(neighbours, 1)}
-    test = from_score(pair, score, Pure(1), 20, "scllr", (-1, 1), **words)
+    test = from_score(pair, score, Fraction(1), 20, "scllr", (-1, 1), **words)
     assert test.threshold == pytest.approx(float(threshold or 0), abs=float(score.step))

@@ -19,19 +19,21 @@ from fractions import Fraction
 
 import numpy as np
 
+from privatest.decision.cutoffs import calibrated_cutoffs, mixed
 from privatest.decision.private_test import PrivateTest
 from privatest.errors import InvalidInput
 from privatest.hypotheses import DiscretePair, Pair
-from privatest.laws import Curves, NoisyTotal, TwoSidedCurves
+from privatest.laws import Curves, NoisyTotal
 from privatest.privacy import NOISES, Logistic, Noise, NoNoise, Notion, Pure, canonical_noise
+from privatest.privacy.decision_chain import decision_noise
 from privatest.privacy.noise import REPLACE, Neighbourhood
 from privatest.rational import Number, rational
 from privatest.scores import Score, clamped_score, whole_score
 from privatest.scores.score import FEW_VALUES
 from privatest.theory import decompose_pair
-from privatest.vectors import Floats
 
 __all__ = [
+    "CALIBRATED",
     "KINDS",
     "PRIVATE_KINDS",
     "calibrated_cutoffs",
@@ -43,7 +45,10 @@ __all__ = [
 ]
 
 PRIVATE_KINDS = tuple(noise.test for noise in NOISES.values() if noise.test)
-KINDS = (*PRIVATE_KINDS, "llr", "sllr")
+CALIBRATED = ("tight", "stair")
+"""Kinds whose threshold is chosen for their error rates; the paper's have 0."""
+KINDS = (*(kind for kind in PRIVATE_KINDS if kind != "stair"), "llr", "sllr")
+"""What may be asked for by ``test=``; the stair is asked for by ``release="decision"``."""
 COARSE_UNITS = 64
 
 
@@ -59,15 +64,17 @@ def from_score(
     alpha: float | None = None,
     around: Neighbourhood = REPLACE,
     cutoffs: Sequence[Fraction] | None = None,
+    start: Fraction | None = None,
 ) -> PrivateTest:
     """A private test with this clamp, whose score is :func:`kind_score`.
 
     The threshold is the given one; else the largest that keeps the type I error at ``alpha``; else, for "tight", the
     one of the largest advantage and, for the paper's tests, 0. ``cutoffs``: where :func:`calibrated_cutoffs` has been
-    asked before, what it said.
+    asked before, what it said. ``start``: of the chain of a decision, see :func:`decision_noise`.
     """
-    calibrated = threshold is None and (alpha is not None or kind == "tight")
+    calibrated = threshold is None and (alpha is not None or kind in CALIBRATED)
     uppers: list[Fraction] = []
+    coin = None
     if around.kind == "add-remove":
         if calibrated:
             found = centred(score, kind, notion, n, alpha, around)
@@ -75,8 +82,10 @@ def from_score(
             found = unmoved(score, kind, notion, n, threshold or Fraction(0), around)
         noise, cutoff, scale, shift = found.noise, found.cutoff, found.scale, found.shift
     else:
-        noise, scale, shift = calibrated_noise(kind, score, notion, clamp, around.rows), 1, 0
-        if calibrated:
+        noise, scale, shift = calibrated_noise(kind, score, notion, clamp, around.rows, start), 1, 0
+        if calibrated and kind == "stair" and alpha is not None:
+            cutoff, coin = mixed(score, noise, n, alpha)
+        elif calibrated:
             cutoff, *uppers = cutoffs or calibrated_cutoffs(score, noise, n, alpha)
         else:
             cutoff = score.lattice_threshold(threshold or Fraction(0), n)
@@ -97,6 +106,7 @@ def from_score(
         shift,
         budget,
         upper=uppers[0] if uppers else None,
+        coin=coin,
         notion=None if isinstance(notion, Pure) else notion,
     )
 
@@ -108,38 +118,24 @@ def kind_score(pair: Pair, kind: str, clamp: tuple[Number, Number]) -> Score:
     keep the fine one, which is closest to the letter.
     """
     few = isinstance(pair, DiscretePair) and 2 < len(pair.ratios) <= FEW_VALUES
-    return clamped_score(pair, clamp, COARSE_UNITS if kind == "tight" and few else None)
+    return clamped_score(pair, clamp, COARSE_UNITS if kind in CALIBRATED and few else None)
 
 
-def calibrated_noise(kind: str, score: Score, notion: Notion, clamp: tuple[Number, Number], rows: int) -> Noise:
+def calibrated_noise(
+    kind: str,
+    score: Score,
+    notion: Notion,
+    clamp: tuple[Number, Number],
+    rows: int,
+    start: Fraction | None = None,
+) -> Noise:
     """The kind's noise, scaled to what it must hide of a person with ``rows`` rows, in units of the score's lattice."""
     width = Fraction(score.width)
+    if kind == "stair":
+        return decision_noise(notion, rows * width, start)
     if kind != "tight":  # the paper's b - a, not the realised one
         width = (rational(clamp[1], "clamp") - rational(clamp[0], "clamp")) / score.step
     return kind_noise(kind, notion, rows * width, score.step)
-
-
-def calibrated_cutoffs(score: Score, noise: Noise, n: int, alpha: float | None) -> tuple[Fraction, ...]:
-    """The cutoff of the largest advantage, or the largest one whose type I error is at most alpha.
-
-    Of a two-sided test two of them, between which the decision is "null", with equal tails.
-    """
-    score.check_total(n)
-    if not score.upper_laws:
-        if alpha is None:
-            return (Curves(score.support, score.null_law, score.alternative_law, n, noise).best_cutoff(),)
-        rivals = [Curves(score.support, law, score.alternative_law, n, noise) for law in score.null_laws]
-        return (min(rival.cutoff_for_alpha(alpha) for rival in rivals),)
-    below, above = score.alternative_law, score.upper_laws[0]
-
-    def curves(low: Floats, high: Floats) -> TwoSidedCurves:
-        return TwoSidedCurves.of(score.support, low, below, high, above, n, noise)
-
-    if alpha is None:
-        return curves(score.null_law, score.null_high_laws[0]).best_cutoffs()
-    lows = [curves(law, law).low.cutoff_for_alpha(alpha / 2) for law in score.null_laws]
-    highs = [-curves(law, law).high.cutoff_for_alpha(alpha / 2) for law in score.null_high_laws]
-    return min(lows), max(highs)
 
 
 def paper_clamp(pair: Pair, notion: Notion) -> tuple[Number, Number]:

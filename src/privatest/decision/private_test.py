@@ -14,6 +14,7 @@ import numpy as np
 from privatest import _validate
 from privatest.decision.design import HIDDEN, Decision, Design, Fits, Release
 from privatest.decision.odd import OddShare
+from privatest.decision.pvalues import Coin, Cutoffs, above, below, members_from_json, pvalues
 from privatest.documents import fraction_from_json, number_from_json, texts_from_json, wholes_from_json
 from privatest.errors import InvalidDocument, InvalidInput, shown
 from privatest.hypotheses import as_distribution
@@ -35,14 +36,6 @@ if TYPE_CHECKING:
 __all__ = ["FORMAT", "NEIGHBOURS", "PrivateTest"]
 
 FORMAT = "privatest/test/2"
-EXTREME = 0.001
-"""A noisy total whose two-sided p-value is below this does not fit."""
-FITTING: dict[tuple[bool, bool], Fits] = {
-    (True, True): "both",
-    (True, False): "null",
-    (False, True): "alternative",
-    (False, False): "neither",
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,6 +63,7 @@ class PrivateTest(Design[Release]):
         budget: epsilon exactly, where it is no short decimal (1/3, say); ``epsilon`` is then its double.
         worst_members: of sets, the members of null and alternative under which the errors are the largest found.
         upper: the second cutoff of a two-sided test.
+        coin: the public coin that takes another cutoff now and then, where alpha is exact.
         notion: what the noise meets, where that is another notion than epsilon; ``epsilon`` is then what it bounds of
             the privacy loss, infinite where it bounds none.
     """
@@ -92,6 +86,7 @@ class PrivateTest(Design[Release]):
     budget: Fraction | None = None
     worst_members: tuple[str, str] | None = None
     upper: Fraction | None = None
+    coin: Coin | None = None
     notion: Notion | None = None
 
     def __post_init__(self) -> None:
@@ -103,6 +98,8 @@ class PrivateTest(Design[Release]):
         self.score.check_total(self.n)
         if self.upper is not None and not self.cutoff < self.upper:
             raise InvalidInput(f"upper={self.upper} must be greater than cutoff={self.cutoff}.")
+        if self.upper is not None and (self.noise.spacing > 1 or self.coin is not None):
+            raise InvalidInput(f"upper={self.upper} does not go with a noise of spaced values, nor with a coin.")
         if (self.upper is None) != (not self.score.upper_laws):
             raise InvalidInput("upper and the score's upper_laws go together: a two-sided test has both.")
         if self.budget is not None and float(self.budget) != self.epsilon:
@@ -179,6 +176,8 @@ class PrivateTest(Design[Release]):
     @property
     def when_null(self) -> str:
         """Which statistics speak for P, in words."""
+        if self.released != "statistic":
+            return "null from 1 on" if self.released == "level" else ""
         if self.upper is None:
             return f"null above {self.threshold:.6g}"
         low, high = self.thresholds
@@ -264,8 +263,8 @@ class PrivateTest(Design[Release]):
 
         Of a two-sided test the sum of the largest tails to both sides.
         """
-        error = _below(self._lowest, self.cutoff)
-        return error if self.upper is None else error + _above(self._highest, self.upper)
+        error = below(self._lowest, self._tossed)
+        return error if self.upper is None else error + above(self._highest, [(self.upper, 1.0)])
 
     @cached_property
     def beta(self) -> float:
@@ -273,8 +272,15 @@ class PrivateTest(Design[Release]):
 
         Of a two-sided test the probability of not coming out on the side where Q lies.
         """
-        error = _above(self._alternatives, self.cutoff)
-        return error if self.upper is None else max(error, _below(self._uppers, self.upper))
+        error = above(self._alternatives, self._tossed)
+        return error if self.upper is None else max(error, below(self._uppers, [(self.upper, 1.0)]))
+
+    @property
+    def _tossed(self) -> Cutoffs:
+        """The cutoffs with their probabilities."""
+        if self.coin is None:
+            return [(self.cutoff, 1.0)]
+        return [(self.cutoff, float(1 - self.coin.share)), (self.coin.cutoff, float(self.coin.share))]
 
     @property
     def advantage(self) -> float:
@@ -293,7 +299,7 @@ class PrivateTest(Design[Release]):
         """
         support, probabilities = score_law(self.score, as_distribution(law, "law"))
         total = NoisyTotal(self.scale * support - self.shift, probabilities, self.n, self.noise)
-        return total.cdf(self.cutoff) + (0.0 if self.upper is None else total.sf(self.upper))
+        return below([total], self._tossed) + (0.0 if self.upper is None else total.sf(self.upper))
 
     def run(
         self,
@@ -352,7 +358,8 @@ class PrivateTest(Design[Release]):
         total = self.scale * records.total(self.score)
         if self.shift:
             total -= self.shift * records.count()
-        return self.release(total + self.noise.draw(source), simulated=simulated)
+        tossed = self.coin is not None and self.coin.toss(source)
+        return self.release(total + self.noise.draw(source), simulated=simulated, tossed=tossed)
 
     @property
     def price(self) -> Fraction | Notion | None:
@@ -373,14 +380,20 @@ class PrivateTest(Design[Release]):
     def _declared(self) -> Fraction:
         return self.budget if self.budget is not None else rational(self.epsilon)
 
-    def release(self, noisy: Fraction, *, simulated: bool = False) -> Release:
-        """Decision, statistic and p-value from a noisy total: post-processing, which costs no privacy."""
-        between = noisy > self.cutoff and (self.upper is None or noisy <= self.upper)
+    def release(self, noisy: Fraction, *, simulated: bool = False, tossed: bool = False) -> Release:
+        """Decision, statistic and p-value from a noisy total: post-processing, which costs no privacy.
+
+        Args:
+            noisy: of a noise with spaced values it must not leave itself; its level does, see :meth:`_leaves`.
+            tossed: whether the coin chose its own cutoff.
+        """
+        cutoff = self.coin.cutoff if tossed and self.coin is not None else self.cutoff
+        between = noisy > cutoff and (self.upper is None or noisy <= self.upper)
         decision: Decision = "null" if between else "alternative"
         statistic = pvalue = other = fits = None
-        if self.private:
-            statistic = float(self._nats(noisy))
-            pvalue, other, fits = self._pvalues(noisy)
+        if self.private and self.released != "decision":
+            statistic, most, least = self._leaves(noisy, cutoff)
+            pvalue, other, fits = self._pvalues(most, least)
         return Release(
             decision,
             statistic,
@@ -392,27 +405,31 @@ class PrivateTest(Design[Release]):
             simulated,
             pvalue_alternative=other,
             fits=fits,
+            released=self.released,
             privacy=None if self.notion is None else self.notion.text,
         )
 
-    def _pvalues(self, noisy: Fraction) -> tuple[float, float, Fits]:
-        """P-values under P and under Q, and what a noisy total fits; tails that decide nothing are spared."""
-        at_least = noisy - Fraction(1, 2)  # totals have this lattice's unit
-        low, other = _below(self._lowest, noisy), _above(self._alternatives, at_least)
-        if self.upper is not None:
-            pvalue = min(2 * min(low, _above(self._highest, at_least)), 1.0)
-            other = max(other, _below(self._uppers, noisy))
-            return pvalue, other, FITTING[pvalue >= EXTREME, 2 * other >= EXTREME]
-        # Of one law the other tail is at least what the first leaves of 1.
-        fits_null = 2 * low >= EXTREME and (
-            (self._highest is self._lowest and 2 * (1 - low) >= EXTREME)
-            or 2 * _above(self._highest, at_least) >= EXTREME
-        )
-        fits_alternative = 2 * other >= EXTREME and (
-            (self._outer_alternatives is self._alternatives and 2 * (1 - other) >= EXTREME)
-            or 2 * _below(self._outer_alternatives, noisy) >= EXTREME
-        )
-        return low, other, FITTING[fits_null, fits_alternative]
+    def _pvalues(self, most: Fraction, least: Fraction) -> tuple[float, float, Fits]:
+        return pvalues(self, most, least)
+
+    @property
+    def released(self) -> str:
+        """What leaves: "statistic", the noisy sum in nats; "level", how many widths above; or the "decision" alone."""
+        if self.noise.decision_only:
+            return "decision"
+        return "statistic" if self.noise.spacing == 1 else "level"
+
+    def _leaves(self, noisy: Fraction, cutoff: Fraction) -> tuple[float, Fraction, Fraction]:
+        """The statistic, and the noisy totals that have it: up to the first number, beyond the second.
+
+        Where the noise's values are further apart than the totals', the noisy total would tell the total modulo their
+        spacing, whatever epsilon. Only the level leaves then.
+        """
+        spacing = self.noise.spacing
+        if spacing == 1:
+            return float(self._nats(noisy)), noisy, noisy - Fraction(1, 2)  # totals have this lattice's unit
+        level = self.noise.level(noisy, cutoff)
+        return float(level), cutoff + spacing * level, cutoff + spacing * (level - 1)
 
     def interval(
         self, release: Release, *, between: tuple[float, float] | None = None, confidence: float = 0.95
@@ -423,6 +440,8 @@ class PrivateTest(Design[Release]):
         member of that family with the parameter ``between`` the ends, by default far beyond P and Q. It is shortest
         near these; :func:`privatest.estimate` makes one for a whole range.
         """
+        if self.released != "statistic":
+            raise InvalidInput("Only a test that releases its statistic has an interval: design(release='statistic').")
         if self.neighbours != "replace" or not self.private or self.worst_members is not None:
             raise InvalidInput(
                 "Only a private test of two distributions whose number of records is public has an interval."
@@ -504,9 +523,24 @@ class PrivateTest(Design[Release]):
             Fact("threshold", self.threshold, "says null above it, in nats")
             if self.upper is None
             else Fact("thresholds", self.thresholds, "says null between them, in nats"),
+            *self._deciding(),
             Fact("neighbours", self.neighbours, f"hides {HIDDEN[self.neighbours]}"),
             Fact("max_rows_per_unit", self.max_rows_per_unit, "rows used of one person, all protected"),
         ]
+
+    def _deciding(self) -> list[Fact]:
+        """What leaves besides the decision, where that is not the statistic; and the public coin."""
+        facts = []
+        if self.released != "statistic":
+            beside = {"level": "beside the decision: widths above the threshold, with noise", "decision": "and no more"}
+            facts.append(Fact("released", self.released, beside[self.released]))
+        if self.coin is not None:
+            other = float(self._nats(self.coin.cutoff))
+            facts += [
+                Fact("other_threshold", other, "taken instead where a public coin says so"),
+                Fact("coin", float(self.coin.share), "how often it does: alpha is exact"),
+            ]
+        return facts
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON document from which :meth:`from_dict` restores the test exactly."""
@@ -520,6 +554,7 @@ class PrivateTest(Design[Release]):
             **({} if self.budget is None else {"budget": str(self.budget)}),
             **({} if self.worst_members is None else {"worst_members": list(self.worst_members)}),
             **({} if self.upper is None else {"upper": str(self.upper)}),
+            **({} if self.coin is None else {"coin": self.coin.to_dict()}),
             "n": self.n,
             "neighbours": self.neighbours,
             "max_rows_per_unit": self.max_rows_per_unit,
@@ -547,8 +582,9 @@ class PrivateTest(Design[Release]):
             cutoff=fraction_from_json(document["cutoff"]),
             epsilon=epsilon,
             budget=fraction_from_json(document["budget"]) if "budget" in document else None,
-            worst_members=_members_from_json(document.get("worst_members")),
+            worst_members=members_from_json(document.get("worst_members")),
             upper=fraction_from_json(document["upper"]) if "upper" in document else None,
+            coin=Coin.from_dict(document["coin"]) if "coin" in document else None,
             notion=as_notion(document["privacy"]) if "privacy" in document else None,
             **fields,
         )
@@ -566,22 +602,3 @@ class PrivateTest(Design[Release]):
             f"clamp=({low:.6g}, {high:.6g}), width={self.score.width}, noise={self.noise.describe()}, "
             f"threshold={self.threshold:.6g}, neighbours={self.neighbours!r}{rows})"
         )
-
-
-def _below(totals: Sequence[NoisyTotal], level: Fraction) -> float:
-    """The largest probability of a noisy total up to the level."""
-    return max(total.cdf(level) for total in totals)
-
-
-def _above(totals: Sequence[NoisyTotal], level: Fraction) -> float:
-    """The largest probability of a noisy total beyond the level."""
-    return max(total.sf(level) for total in totals)
-
-
-def _members_from_json(value: Any) -> tuple[str, str] | None:
-    if value is None:
-        return None
-    first, second = value
-    if not isinstance(first, str) or not isinstance(second, str):
-        raise InvalidDocument(f"worst_members={shown(value)} must be two texts.")
-    return first, second

@@ -162,6 +162,9 @@ def upper_tail_by_inversion(
     """
     if spacing > 1:
         if (coarse := noise.coarser(spacing)) is not None:
+            if noise.spacing > 1:  # J + N lies on the coarser lattice itself
+                middle = math.floor(y / spacing) + Fraction(1, 2)
+                return upper_tail_by_inversion(steps, law, n, coarse, middle, 1, theta * spacing, most_lobes, most_work)
             return _on_coarser_lattice(steps, law, n, coarse, y, spacing, theta, most_lobes, most_work)
         steps = steps * spacing
     mean = math.fsum(law * steps)
@@ -176,7 +179,7 @@ def upper_tail_by_inversion(
     if reach is None or reach * noise.plateau > 5.0:
         return None
     lobes = side_lobes(steps, tilted, n, reach, _NEGLIGIBLE, most_lobes)
-    if lobes is None:
+    if lobes is None or (len(lobes) and noise.spacing > 1):  # spaced values have poles beside other peaks, too
         return None
     first, last = window_ends(steps, tilted, n)
     bandwidth = float(max(abs(y - first), abs(last - y)))
@@ -407,7 +410,7 @@ class NoisyTotal:
 
     def bounded_cdf(self, x: Fraction | int) -> Bounded:
         """Pr[T <= x] with a bound on its error, accurate relative to itself in the lower tail."""
-        # -T has the mirrored law and the same (symmetric) noise.
+        # -T has the mirrored laws, of the scores and of the noise.
         return self._mirror._tail(-self._between(x))
 
     def bounded_sf(self, x: Fraction | int) -> Bounded:
@@ -429,7 +432,7 @@ class NoisyTotal:
 
     @cached_property
     def _mirror(self) -> NoisyTotal:
-        mirrored = NoisyTotal(-self.support[::-1], self.law[::-1], self.n, self.noise)
+        mirrored = NoisyTotal(-self.support[::-1], self.law[::-1], self.n, self.noise.mirrored)
         mirrored.__dict__["_mirror"] = self
         return mirrored
 

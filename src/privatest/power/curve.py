@@ -115,11 +115,12 @@ def power_curve(
     alpha: float | None = None,
     neighbours: str = "replace",
     max_rows_per_unit: int = 1,
+    release: str = "statistic",
 ) -> PowerCurve:
     """alpha and beta of the test at each n; without n, at 25 sizes around the one that is enough, itself among them."""
     goal = Goal(advantage=ADVANTAGE) if alpha is None else Goal(alpha=_validate.probability(alpha=alpha), beta=0.2)
     family = make_family(
-        null, alternative, epsilon, test, clamp, threshold, goal, neighbours, max_rows_per_unit, privacy
+        null, alternative, epsilon, test, clamp, threshold, goal, neighbours, max_rows_per_unit, privacy, release
     )
     if n is None:
         middle = smallest_n(family)
@@ -130,7 +131,7 @@ def power_curve(
     tests = [family.test(size) for size in sizes]
     errors = tuple(found.alpha for found in tests), tuple(found.beta for found in tests)
     names = tests[0].null, tests[0].alternative
-    return PowerCurve(test, family.notion.epsilon, tuple(sizes), *errors, *names, goal.beta, family)
+    return PowerCurve(family.kind, family.notion.epsilon, tuple(sizes), *errors, *names, goal.beta, family)
 
 
 def _sizes(n: Sequence[int]) -> list[int]:

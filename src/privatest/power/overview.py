@@ -11,7 +11,7 @@ from privatest.errors import Infeasible, InvalidInput
 from privatest.hypotheses.question import make_question
 from privatest.markup import Fact, Told
 from privatest.power.sample_sizes import design, sample_size
-from privatest.power.tuning import Goal, make_goal
+from privatest.power.tuning import Goal, make_family, make_goal, smallest_n
 from privatest.privacy import Gdp, Notion, Pure, Tv, Zcdp, make_notion
 from privatest.rational import Number
 from privatest.theory import Decomposition, SampleComplexity, decompose_pair, sample_complexity
@@ -47,6 +47,8 @@ class Plan(Told):
         complexity: what the paper's theorem says, with the regime.
         split: the paper's decomposition at this epsilon; of other notions, at that of the pure one that allows one
             record as much, and so for ``complexity``.
+        n_other: the records that the goal needs with the other ``release``: of the decision alone where the design
+            releases its statistic, of the statistic where it does not; None where there is no such test.
     """
 
     design: PrivateTest
@@ -57,6 +59,7 @@ class Plan(Told):
     nonprivate_advantage: float | None
     complexity: SampleComplexity
     split: Decomposition
+    n_other: int | None = None
 
     @property
     def n(self) -> int:
@@ -89,8 +92,10 @@ class Plan(Told):
             Fact("n", self.n, f"{fact.meaning}; {why}") if fact.name == "n" else fact for fact in self.design.facts()
         ]
         ratio, cost = self.ratio_to_bound, self.cost_of_privacy
+        other = ("decision", "statistic")[self.design.released != "statistic"]
         return [
             *test,
+            Fact(f"n_{other}", self.n_other, f"records with release='{other}'"),
             Fact("lower_bound", self.lower_bound, "no private test needs fewer"),
             Fact("ratio_to_bound", ratio, "times that; 1 is the best possible"),
             Fact("nonprivate", self.nonprivate, "records without privacy"),
@@ -126,6 +131,7 @@ def plan(
     threshold: Number | None = None,
     neighbours: str = "replace",
     max_rows_per_unit: int = 1,
+    release: str = "statistic",
 ) -> Plan:
     """What to expect of a test of P against Q at privacy epsilon, before any data are seen.
 
@@ -152,6 +158,7 @@ def plan(
         advantage=advantage,
         neighbours=neighbours,
         max_rows_per_unit=max_rows_per_unit,
+        release=release,
     )
     # One record replaced is one removed and one added, so an add-remove test is 2 epsilon-DP under replacement.
     pure = notion.equivalent
@@ -164,7 +171,16 @@ def plan(
     goal = make_goal(advantage, alpha, beta)
     bound = None if level is None else records_bound(pair, level, goal)
     nonprivate = _nonprivate(P, Q, pure, goal)
-    return Plan(made, goal, bound, nonprivate, None, None, complexity, split)
+    other = None
+    if test == "tight" and neighbours == "replace" and not made.two_sided:
+        arguments = asked.null, asked.alternative, epsilon, test, clamp, threshold, goal, neighbours, max_rows_per_unit
+        rival = "decision" if made.released == "statistic" else "statistic"
+        # The decision alone never needs more records, and nothing fewer than the bound.
+        if rival == "decision" and made.n == bound:
+            other = made.n
+        else:
+            other = smallest_n(make_family(*arguments, privacy, rival))
+    return Plan(made, goal, bound, nonprivate, None, None, complexity, split, other)
 
 
 def _without_privacy(P: Any, Q: Any, epsilon: Number, n: int, alpha: float | None) -> float | None:

@@ -24,12 +24,12 @@ from numpy.typing import ArrayLike, NDArray
 from privatest import _validate
 from privatest.documents import reading
 from privatest.errors import InvalidDocument, InvalidInput, shown
-from privatest.privacy.notions import Notion, Pure
 from privatest.privacy.randomness import Source, system_source
 from privatest.rational import Number
 from privatest.vectors import Floats
 
 if TYPE_CHECKING:
+    from privatest.privacy.notions import Notion
     from privatest.scores import Score
 
 __all__ = [
@@ -60,11 +60,13 @@ class Noise(ABC):
     Attributes:
         kind: what documents call it.
         test: the name of the private test that adds it, "" where none does.
+        decision_only: whether nothing but the decision, that a total exceeds a cutoff, may leave.
         plateau: over how many values at a time the law is flat; 0 where it is not flat at all.
     """
 
     kind: ClassVar[str]
     test: ClassVar[str] = ""
+    decision_only: ClassVar[bool] = False
 
     @classmethod
     def for_width(cls, epsilon: Fraction, width: Fraction, step: Fraction) -> Self:
@@ -77,12 +79,34 @@ class Noise(ABC):
     def plateau(self) -> int:
         return 0
 
+    @property
+    def spacing(self) -> int:
+        """The distance between values: 1, or more where a noisy total would tell the total modulo this.
+
+        Then only the level may leave: the number of spacings between a public cutoff and the noisy total, rounded up.
+        """
+        return 1
+
+    def level(self, noisy: Fraction, cutoff: Fraction) -> int:
+        """That number: at least 1 iff the noisy total exceeds the cutoff."""
+        return math.ceil((noisy - cutoff) / self.spacing)
+
+    @property
+    def mirrored(self) -> Noise:
+        """The noise whose law is that of -N: itself, where the law is symmetric."""
+        return self
+
     def coarser(self, spacing: int) -> Self | None:  # noqa: ARG002 - what Tulap needs
-        """N' such that N has the law of spacing N' + V, V uniform on ``spacing`` points about 0; None where none is."""
+        """N' such that N has the law of spacing N' + V, V uniform on ``spacing`` points about 0; None where none is.
+
+        Of values that are spaced themselves: N has the law of spacing N', there is no V.
+        """
         return None
 
     def guarantee(self, shift: int) -> Notion | None:
         """What hides totals ``shift`` apart, as strongly as it does, exactly; None where nothing does."""
+        from privatest.privacy.notions import Pure  # start-up: a draw needs no notion
+
         loss = self.exact_loss(shift)
         return Pure(loss) if loss else None
 
