@@ -155,3 +155,11 @@ def test_a_plan_of_an_estimate_is_saved_and_reported(run: Run, tmp_path: Path) -
     text = page.read_text()
     assert "No data have been looked at" in text
     assert "--between 0.0 0.5" in text
+
+
+def test_a_plan_under_another_notion(run: Run) -> None:
+    found = run("plan", *PAIR[:4], "--privacy", "gdp(1)", "--json").document
+    assert found["privacy"] == "gdp(1)"
+    assert found["n"] == found["lower_bound"] == 27
+    assert "both given" in run("plan", *PAIR, "--privacy", "gdp(1)").stderr
+    assert "is no notion of privacy" in run("plan", *PAIR[:4], "--privacy", "gpd(1)").stderr

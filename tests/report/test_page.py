@@ -363,3 +363,15 @@ def test_places_that_cannot_be_written(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="must be one of"):
         report.write(tmp_path / "out.html", question=ASKED, kind="poem")
     assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize("text", ["approx(1, 1e-06)", "gdp(1)", "zcdp(0.5)"])
+def test_the_promise_of_another_notion_is_that_notion(text: str) -> None:
+    from privatest.report.page import promise
+
+    notion = pt.as_notion(text)
+    first, second, _ = promise(notion.epsilon, "replace", 1, None, notion)
+    assert f"The result meets {text}." in first
+    assert f"{100 * notion.gain():.3g} percentage points" in first
+    assert "differentially private" not in first + second
+    assert "NOT PRIVATE" not in first + second
