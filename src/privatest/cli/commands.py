@@ -82,6 +82,7 @@ COMMANDS: tuple[tuple[str | None, str, Callable[[Given], None]], ...] = (
     (None, "test", run_commands.decide),
     (None, "detect", run_commands.detect),
     (None, "monitor", run_commands.monitor),
+    (None, "sequential", run_commands.sequential),
     (None, "fit", run_commands.fit),
     (None, "estimate", run_commands.estimate),
     (None, "groups", run_commands.groups),

@@ -1,4 +1,4 @@
-"""The commands that run on data (``test``, ``detect``, ``fit``, ``estimate``, ``groups``, ``monitor``), and who pays.
+"""The commands that run on data (``test``, ``detect``, ``fit``, ``estimate``, ``groups``, the streams), and who pays.
 
 ``ledger grant``, ``show`` and ``verify`` look after the budgets.
 """
@@ -29,10 +29,10 @@ from privatest.cli.output import (
     working,
     write_report,
 )
-from privatest.cli.plan_commands import plan_estimate, plan_groups
+from privatest.cli.plan_commands import plan_estimate, plan_groups, sizes_of
 
 if TYPE_CHECKING:
-    from privatest import Monitor, PrivateTest, line_files
+    from privatest import PrivateTest, line_files
 
 __all__ = [
     "STANDARD_INPUT",
@@ -50,6 +50,7 @@ __all__ = [
     "monitor",
     "opened",
     "paid",
+    "sequential",
     "show",
     "verify",
 ]
@@ -468,9 +469,38 @@ def monitor(given: Given) -> None:
       tail -n +1 -F values.txt | privatest monitor --null "normal(0,1)" \\
           --alternative "normal(1,1)" --epsilon 0.5
     """
+    alarms = _watch("monitor", given, one_of(asked_of("monitor", given, needs=""), given))
+    if given["exit_code"] and alarms:
+        raise typer.Exit(1)
+
+
+def sequential(given: Given) -> None:
+    """Test P against Q on records as they come, one a line, and stop as soon as they allow it, with privacy.
+
+    The verdict is one line of JSON: the decision, after how many records, and the e-value, which is evidence against
+    the null that is valid whenever one looks. Reading ends with it. --state, --follow, --replaced and a ledger are as
+    for monitor. --json adds a last line with the promises (expected numbers of records, exact errors), the walk of the
+    log e-value and what was released. With --report a page is written once there is a verdict.
+
+    \b
+    Example:
+      privatest sequential answers.txt --null "bernoulli(0.3)" \\
+          --alternative "bernoulli(0.7)" --epsilon 1
+    """
+    asked = asked_of("sequential", given, needs="")
+    reads = (given["file"] or STANDARD_INPUT, asked.get("ledger"), given["problem"])
+    check_target(reads, given["force"], report=given["report"])
+    if "schedule" in asked:
+        asked["schedule"] = sizes_of(asked["schedule"], "schedule")
+    verdicts = _watch("sequential", given, asked)
+    if given["exit_code"] and any(verdict.decision == "alternative" for verdict in verdicts):
+        raise typer.Exit(1)
+
+
+def _watch(command: str, given: Given, asked: dict[str, Any]) -> list[Any]:
+    """Feed lines to a monitor or a sequential test, and print what it raises; all of that comes back."""
     from privatest import line_files  # for the start-up time of the other commands
 
-    asked = one_of(asked_of("monitor", given, needs=""), given)
     name = STANDARD_INPUT if given["file"] is None else given["file"]
     follow, state, replaced = given["follow"], given["state"], given["replaced"]
     if follow and name == STANDARD_INPUT:
@@ -480,7 +510,7 @@ def monitor(given: Given) -> None:
         raise errors.InvalidInput(f"--replaced {replaced} is not of use: write new or same, and the name of a file.")
     batches = arriving(name) if name == STANDARD_INPUT else None
     growing = line_files.LineFile(name) if batches is None else None
-    watcher = _opened(state, asked, None if batches is not None else name)
+    watcher = _opened(command, state, asked, None if batches is not None else name)
     if growing is not None:
         arrived = growing.batches(
             watcher.seen, watcher.place, follow=follow, replaced=replaced, remedy=_REMEDY, say=complain
@@ -489,42 +519,52 @@ def monitor(given: Given) -> None:
         assert batches is not None
         left = _after(batches, watcher.seen if given["from_start"] else 0)
         arrived = (line_files.Lines(lines, None) for lines in left)
-    alarms = 0
-    with answered(asked, _how_to_go_on(asked, state)) if "request" in asked else nullcontext():
+    found: list[Any] = []
+    with answered(asked, _how_to_go_on(command, asked, state)) if "request" in asked else nullcontext():
         try:
-            for alarm in _alarms(watcher, arrived, given["go_on"]):
-                alarms += 1
-                emit_json(alarm, line=True)
+            for alarm in _alarms(watcher, arrived, bool(given.get("go_on"))):
+                found.append(alarm)
+                emit_json(alarm.to_dict(), line=True)
         finally:
             if given["json"]:
                 emit_json(watcher.to_dict(), line=True)
-    if given["exit_code"] and alarms:
-        raise typer.Exit(1)
+        if given.get("report") is not None and found:
+            read = {} if name == STANDARD_INPUT else {"data": name}
+            question = {**read, **asked} if "null" in asked else {**read, **_laws_of(watcher)}
+            write_report(given["report"], question=question, result=found[-1], kind=command)
+    return found
 
 
-def _how_to_go_on(asked: Mapping[str, Any], state: str | None) -> str:
+def _laws_of(watcher: Any) -> dict[str, Any]:
+    """What a state says of the question that its command left out."""
+    return {name: watcher.values()[name] for name in ("null", "alternative", "epsilon")}
+
+
+def _how_to_go_on(command: str, asked: Mapping[str, Any], state: str | None) -> str:
     charged = f"Request {asked.get('request')!r} of data set {asked.get('dataset')!r} is charged"
+    noun = "monitor" if command == "monitor" else "sequential test"
     if state is None:
-        return f"{charged}. Without --state its monitor cannot go on: another request is charged again."
-    return f"{charged}, its monitor kept: the same command goes on from {state!r}, without a new charge."
+        return f"{charged}. Without --state its {noun} cannot go on: another request is charged again."
+    return f"{charged}, its {noun} kept: the same command goes on from {state!r}, without a new charge."
 
 
-def _opened(state: str | None, asked: dict[str, Any], source: str | None) -> Monitor:
-    """The monitor in the state file, if there is one, else a new one."""
+def _opened(command: str, state: str | None, asked: dict[str, Any], source: str | None) -> Any:
+    """The monitor or sequential test in the state file, if there is one, else a new one."""
     import privatest as pt  # here, for a quick start
 
     read = source if "ledger" in asked else None
+    made: Any = getattr(pt, questions.QUESTIONS[command].call)
     if state is not None and os.path.exists(state) and "null" not in asked:
         if rest := [name for name in asked if name not in ("ledger", "ledger_timeout")]:
             listed = ", ".join(map(questions.flag, rest))
             raise errors.InvalidInput(f"The state {state!r} says what is watched; {listed} would need --null as well.")
         ledger = opened(asked) if "ledger" in asked else None
-        return pt.Monitor.load(state, ledger=ledger, source=read)
+        return made.load(state, ledger=ledger, source=read)
     check_payment(asked)
-    need(asked, *questions.QUESTIONS["monitor"].needs.split())
-    settings = {name: asked[name] for name in questions.named("monitor", questions.RULE) if name in asked} | paid(asked)
-    with working("designing the monitor"):
-        return pt.Monitor(**settings, state=state, source=read)
+    need(asked, *questions.QUESTIONS[command].needs.split())
+    settings = {name: asked[name] for name in questions.named(command, questions.RULE) if name in asked} | paid(asked)
+    with working(f"designing the {'monitor' if command == 'monitor' else 'sequential test'}"):
+        return made(**settings, state=state, source=read)
 
 
 def _after(batches: Iterator[list[bytes]], skipped: int) -> Iterator[list[bytes]]:
@@ -541,14 +581,14 @@ def _after(batches: Iterator[list[bytes]], skipped: int) -> Iterator[list[bytes]
         )
 
 
-def _alarms(watcher: Monitor, batches: Iterator[line_files.Lines], go_on: bool) -> Iterator[Mapping[str, Any]]:
-    """Each alarm, first the one that the state file holds; without ``go_on`` the first one only."""
+def _alarms(watcher: Any, batches: Iterator[line_files.Lines], go_on: bool) -> Iterator[Any]:
+    """Each alarm or verdict, first the one that the state file holds; without ``go_on`` the first one only."""
     import privatest as pt  # here, for a quick start
 
-    alarm = watcher.alarm
+    alarm = watcher.raised
     while True:
         if alarm is not None:
-            yield alarm.to_dict()  # printed before it is reset: an alarm may be printed twice, never lost
+            yield alarm  # printed before it is reset: an alarm may be printed twice, never lost
             if not go_on:
                 return
             watcher.reset()
