@@ -141,11 +141,18 @@ QUESTIONS = {
         "file that takes the place of the one that is followed holds new records, and so does one that was cut short. "
         "Otherwise the monitor stops there, and says so.",
     ),
+    "/sequentials": Question(
+        "Sequential",
+        f"{_PAIR} dataset request",
+        "Test a stream till it is decided: records sent to it, or the lines of a file in the folder, as for a monitor. "
+        "``most``: decide after so many records in any case.",
+    ),
 }
 
 _FOR_PLANS = "/look /design /size /power /along /compare"
 _ON_DATA = "/run/test /run/change"
-_IN_STUDIO = f"{_FOR_PLANS} {_ON_DATA} /monitors"
+_FOLLOWED = "/monitors /sequentials"
+_IN_STUDIO = f"{_FOR_PLANS} {_ON_DATA} {_FOLLOWED}"
 _WATCHES = "monitor sequential"
 _PAIRED = f"plan compare curve check test detect {_WATCHES} {_IN_STUDIO} /theory"
 _RUNS = "test detect fit estimate groups"
@@ -209,7 +216,7 @@ OPTIONS = (
         SHARE,
         RULE,
         "Type I error: the verdict alternative under the null; 0.05.",
-        "sequential",
+        "sequential /sequentials",
         default=0.05,
     ),
     Option("alpha", SHARE, RULE, "Type I error: finding a difference where there is none; 0.05.", "groups"),
@@ -229,10 +236,10 @@ OPTIONS = (
         SHARE,
         RULE,
         "Type II error: the verdict null under the alternative; 0.05.",
-        "sequential",
+        "sequential /sequentials",
         default=0.05,
     ),
-    Option("most", COUNT, RULE, "Decide after so many records in any case.", "sequential"),
+    Option("most", COUNT, RULE, "Decide after so many records in any case.", "sequential /sequentials"),
     Option(
         "aim",
         NAME,
@@ -297,7 +304,7 @@ OPTIONS = (
         "monitor /monitors",
     ),
     Option("source", PLACE, SOURCE, "A path inside the studio's folder, or the name of an upload.", _ON_DATA),
-    Option("path", FILE, SOURCE, "A file in the studio's folder, whose lines are followed.", "/monitors"),
+    Option("path", FILE, SOURCE, "A file in the studio's folder, whose lines are followed.", _FOLLOWED),
     Option("column", NAME, WHERE, "The column that holds the records.", f"check {_RUNS} {_ON_DATA}"),
     Option("group", NAME, WHERE, "The column that names the group of a row, with two values; public.", "groups"),
     Option("control_name", NAME, WHERE, "Which of these is the control group; the first by name.", "groups"),
@@ -322,13 +329,13 @@ OPTIONS = (
         "Ledger of budgets: a file or postgresql:// address.",
         f"{_RUNS} {_WATCHES} grant show verify studio",
     ),
-    Option("dataset", NAME, PAYER, "Whose budget pays.", f"{_RUNS} {_WATCHES} grant show {_ON_DATA} /monitors"),
+    Option("dataset", NAME, PAYER, "Whose budget pays.", f"{_RUNS} {_WATCHES} grant show {_ON_DATA} {_FOLLOWED}"),
     Option(
         "request",
         NAME,
         PAYER,
         "Name of this request; the same again is free.",
-        f"{_RUNS} {_WATCHES} {_ON_DATA} /monitors",
+        f"{_RUNS} {_WATCHES} {_ON_DATA} {_FOLLOWED}",
     ),
     Option(
         "ledger_timeout",
@@ -341,7 +348,7 @@ OPTIONS = (
     Option("between", RANGE, MANNER, 'The least and the largest value of the "?".', "/along"),
     Option("document", SWITCH, MANNER, "The whole test as JSON, too.", "/design"),
     Option("bound", SWITCH, MANNER, "The number that no private test can do without, too.", "/size"),
-    Option("rotated", SWITCH, MANNER, "A file that takes the place of this one holds new records.", "/monitors"),
+    Option("rotated", SWITCH, MANNER, "A file that takes the place of this one holds new records.", _FOLLOWED),
     Option("follow", SWITCH, MANNER, "Wait for more lines at the end of the file, like tail -F.", _WATCHES),
     Option("state", FILE, MANNER, "Keep the state in this file, and go on from it.", _WATCHES),
     Option("from_start", SWITCH, MANNER, "Standard input starts anew: skip the lines that were seen.", _WATCHES),
