@@ -36,7 +36,7 @@ def test_the_walk_starts_at_nothing_and_ends_at_the_verdict() -> None:
 
 
 def test_long_walks_show_the_newest_blocks() -> None:
-    plan = small_plan(Fraction(1), (3, 2), Boundaries(-(10**6), 10**6))
+    plan = small_plan(Fraction(1), (3, 2), Boundaries(-2500, 2500))
     run = Sequential.of(plan, rng=np.random.default_rng(1))
     run.update([0, 1] * 300)
     walk = lines(run.plot())["log e-value after each block"]
