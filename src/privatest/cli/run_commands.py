@@ -503,6 +503,7 @@ def _of_role(command: str, asked: Mapping[str, Any], *roles: str) -> dict[str, A
 
 
 STANDARD_INPUT = "-"
+NOUNS = {"monitor": "monitor", "sequential": "sequential test"}
 AT_ONCE = 1 << 16
 _REMEDY = (
     "Say what it holds: --replaced new (other records, as after a rotation; it is read from its start) or --replaced "
@@ -586,20 +587,14 @@ def _watch(command: str, given: Given, asked: dict[str, Any]) -> list[Any]:
             if given["json"]:
                 emit_json(watcher.to_dict(), line=True)
         if given.get("report") is not None and found:
+            known = {name: watcher.values()[name] for name in ("null", "alternative", "epsilon")}  # asked for, or kept
             read = {} if name == STANDARD_INPUT else {"data": name}
-            question = {**read, **asked} if "null" in asked else {**read, **_laws_of(watcher)}
-            write_report(given["report"], question=question, result=found[-1], kind=command)
+            write_report(given["report"], question={**read, **known, **asked}, result=found[-1], kind=command)
     return found
 
 
-def _laws_of(watcher: Any) -> dict[str, Any]:
-    """What a state says of the question that its command left out."""
-    return {name: watcher.values()[name] for name in ("null", "alternative", "epsilon")}
-
-
 def _how_to_go_on(command: str, asked: Mapping[str, Any], state: str | None) -> str:
-    charged = f"Request {asked.get('request')!r} of data set {asked.get('dataset')!r} is charged"
-    noun = "monitor" if command == "monitor" else "sequential test"
+    charged, noun = f"Request {asked.get('request')!r} of data set {asked.get('dataset')!r} is charged", NOUNS[command]
     if state is None:
         return f"{charged}. Without --state its {noun} cannot go on: another request is charged again."
     return f"{charged}, its {noun} kept: the same command goes on from {state!r}, without a new charge."
@@ -620,7 +615,7 @@ def _opened(command: str, state: str | None, asked: dict[str, Any], source: str 
     check_payment(asked)
     need(asked, *questions.QUESTIONS[command].needs.split())
     settings = {name: asked[name] for name in questions.named(command, questions.RULE) if name in asked} | paid(asked)
-    with working(f"designing the {'monitor' if command == 'monitor' else 'sequential test'}"):
+    with working(f"designing the {NOUNS[command]}"):
         return made(**settings, state=state, source=read)
 
 
