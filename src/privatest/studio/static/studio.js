@@ -116,7 +116,8 @@ function select(tab, { focus = false } = {}) {
 
 function tabKeys(event) {
   const at = TABS.indexOf(settings.tab);
-  const to = { ArrowRight: (at + 1) % 3, ArrowLeft: (at + 2) % 3, Home: 0, End: 2 }[event.key];
+  const last = TABS.length - 1;
+  const to = { ArrowRight: at === last ? 0 : at + 1, ArrowLeft: at ? at - 1 : last, Home: 0, End: last }[event.key];
   if (to === undefined) return;
   event.preventDefault();
   select(TABS[to], { focus: true });
