@@ -504,6 +504,8 @@ def _of_role(command: str, asked: Mapping[str, Any], *roles: str) -> dict[str, A
 
 STANDARD_INPUT = "-"
 AT_ONCE = 1 << 16
+
+
 def arriving(name: str) -> Iterator[list[bytes]]:
     """Batches of complete lines, each as soon as it is there. The last line may lack its end.
 
