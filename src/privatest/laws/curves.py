@@ -33,6 +33,8 @@ _NEGLIGIBLE = 42.0
 # Scores of clamped ratios stay below 2^17; those that stand for infinite ratios begin at 2^24.
 _INFINITE = 1 << 20
 _LARGEST_TABLE = 1 << 21
+# Cutoffs times blocks of a flat noise that are quickly summed.
+_MOST_STAIRS = 1 << 15
 _MOST_PANELS = 120
 # Advantages this near to each other count as the same.
 _TIE = 1e-12
@@ -177,6 +179,8 @@ class Curves:
             angles = np.multiply.outer(offsets, t)
             cosines, sines = np.cos(angles), np.sin(angles)
             null, alternative = (0.5 - (row_dots(cosines, imag) - row_dots(sines, real)) for real, imag in weighted)
+        elif self._by_stairs(len(offsets)):
+            null, alternative = self._on_stairs(offsets)
         elif self._core > _LARGEST_TABLE:
             null, alternative = (np.array([t.cdf(self.cutoff(math.floor(o))) for o in offsets]) for t in self._totals)
         else:
@@ -247,6 +251,44 @@ class Curves:
         """The laws of the noisy totals, where neither the integral nor a table will do: one cutoff at a time."""
         first, second = (NoisyTotal(self.support, law, self.n, self.noise) for law in self._laws)
         return first, second
+
+    def _by_stairs(self, count: int) -> bool:
+        """Whether the noise's law is flat over blocks so wide that few of them matter for a cutoff."""
+        noise = self._lattice[3]
+        if not math.isfinite(noise.decay_rate):
+            width = 1.0
+        elif noise.plateau:
+            width = float(noise.plateau)
+        else:
+            return False
+        window = 24 * math.sqrt(self.n * max(self._variances))
+        return window <= _LARGEST_TABLE and (noise.variance == 0 or (window / width + 2) * count <= _MOST_STAIRS)
+
+    @cached_property
+    def _stairs(self) -> list[_Stairs]:
+        _, _, steps, noise = self._lattice
+        found = []
+        for law in self._different_laws:
+            visited = law > 0
+            total = NoisyTotal(steps[visited].astype(np.int64), law[visited], self.n, noise)
+            found.append(_Stairs.of(*_dense_window(total), noise))
+        return found
+
+    def _on_stairs(self, offsets: Floats) -> tuple[Floats, Floats]:
+        """Both cdfs; linear between whole offsets, and as the tables have it constant outside of the core."""
+        most = math.ceil(self._core) + 1
+        whole = np.floor(offsets)
+        part = offsets - whole
+        left = np.clip(whole, -most, most).astype(np.int64)
+        between = bool(np.any(part))
+        places = np.concatenate([left, np.minimum(left + 1, most)]) if between else left
+        found = []
+        for stairs in self._stairs:
+            levels = stairs.cdf(self._centre, places)
+            if between:
+                levels = (1 - part) * levels[: len(left)] + part * levels[len(left) :]
+            found.append(levels)
+        return found[0], found[-1]
 
     @cached_property
     def _tables(self) -> tuple[int, Floats, Floats]:
@@ -427,6 +469,52 @@ class TwoSidedCurves:
     def best_cutoffs(self) -> tuple[Fraction, Fraction]:
         """Lower and upper cutoff of about the largest advantage."""
         return self.cutoffs_for_alpha(self._best[0])
+
+
+@dataclass(frozen=True, eq=False)
+class _Stairs:
+    r"""The cdf of S + N for a noise whose law is flat over blocks of w values, from sums of the cdf of S.
+
+    N = w G + U with U uniform on w values about 0, so that with m the largest value of S + (w-1)/2 that counts
+
+    .. math:: \Pr[S + N \le c] = \sum_g \Pr[G = g]\, \frac{C(m - wg) - C(m - wg - w)}{w},
+
+    C the running sum of the cdf of S. Only blocks that meet the window of S are summed; those below count whole.
+    """
+
+    first: int
+    sums: Floats
+    share: float
+    noise: Noise
+
+    @classmethod
+    def of(cls, first: int, weights: Floats, noise: Noise) -> _Stairs:
+        below = np.cumsum(weights)
+        return cls(first, np.concatenate([[0.0], np.cumsum(below)]), float(below[-1]), noise)
+
+    def cdf(self, centre: Fraction, offsets: Integers) -> Floats:
+        """Pr[S + N <= centre + offset], the centre halfway between two values of S + N."""
+        width = self.noise.plateau or 1
+        places = int(centre + Fraction(width, 2)) - 1 - self.first + offsets  # m, counted from the window's start
+        length = len(self.sums) - 1
+        lowest = np.floor_divide(places - (length - 1), width)
+        blocks = np.arange((length - 1) // width + 2)
+        if self.noise.variance == 0:
+            return self._running(places) - self._running(places - 1)
+        ends = width * np.arange(int(lowest.min()) - 1, int(lowest.max()) + len(blocks)) + (width - 1) / 2
+        below = self.noise.cdf(ends.astype(np.float64))  # Pr[G <= g] from the lowest block less one on
+        masses = np.diff(below)
+        start = (lowest - int(lowest.min())).astype(np.intp)
+        tops = places[:, None] - width * (lowest[:, None] + blocks)
+        shares = (self._running(tops) - self._running(tops - width)) / width
+        inner = np.einsum("ij,ij->i", masses[start[:, None] + blocks], shares)
+        return np.asarray(below[start] * self.share + inner)
+
+    def _running(self, places: Integers) -> Floats:
+        """C at these places from the window's start; beyond its end the cdf stays what it is."""
+        length = len(self.sums) - 1
+        inside = self.sums[np.clip(places + 1, 0, length)]
+        return np.asarray(inside + self.share * np.maximum(places + 1 - length, 0))
 
 
 def _sliding(levels: Floats, weights: Floats) -> Floats:
