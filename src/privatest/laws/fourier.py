@@ -82,16 +82,16 @@ def sum_laws(
     noise = np.zeros(1) if noise_waves is None else noise_waves(size)
     # A coefficient that is left out for one of the sums may count for another, of fewer terms.
     kept = np.zeros(size // 2 + 1, dtype=bool)
-    modules = []
+    counted = []
     for row in counts:
-        module = noise.real + sum(count * part for count, part in zip(row, sizes, strict=True) if count)
-        modules.append(np.broadcast_to(module, kept.shape) > -_LEFT_OUT)
-        kept |= modules[-1]
+        size_of_sum = noise.real + sum(count * part for count, part in zip(row, sizes, strict=True) if count)
+        counted.append(np.broadcast_to(np.asarray(size_of_sum) > -_LEFT_OUT, kept.shape))
+        kept |= counted[-1]
     index = np.flatnonzero(kept)
     logs = [np.log(wave[index]) if len(index) else index for wave in waves]
     found = []
-    for row, module, (first, last) in zip(counts, modules, windows, strict=True):
-        inner = module[index]
+    for row, those, (first, last) in zip(counts, counted, windows, strict=True):
+        inner = those[index]
         there = index[inner]
         exponents = np.broadcast_to(noise, kept.shape)[there] + 0j
         for count, log in zip(row, logs, strict=True):
@@ -346,7 +346,7 @@ _FACTORIALS = np.array([float(math.factorial(j)) for j in range(1, _QUICK_MOMENT
 
 def _moments_for(radius: float) -> int:
     """An even number of moments after which those that follow add less than 1e-20 at this distance."""
-    added = radius**np.arange(1, _QUICK_MOMENTS + 1) / _FACTORIALS
+    added = radius ** np.arange(1, _QUICK_MOMENTS + 1) / _FACTORIALS
     needed = int(np.flatnonzero(added > 1e-21)[-1]) + 2 if added[0] > 1e-21 else 2
     return min(needed + needed % 2, _QUICK_MOMENTS)
 
@@ -368,7 +368,9 @@ def quick_log_transforms(
         powers = np.cumprod(np.broadcast_to((steps - mean) / size, (count, len(steps))), axis=0)
         moments[row] = np.einsum("ij,j->i", powers, law)
     # (i x)^j is real for even j and imaginary for odd j, and either way a power of -x^2.
-    coefficients = (moments / _FACTORIALS[:count]).reshape(len(laws), -1, 2)  # [law, k, :] are those of x^(2k+1), x^(2k+2)
+    coefficients = (moments / _FACTORIALS[:count]).reshape(
+        len(laws), -1, 2
+    )  # [law, k, :] are those of x^(2k+1), x^(2k+2)
     x = np.multiply.outer(sizes, t)
     square = -(x * x)
     series = np.zeros((2, *x.shape))
