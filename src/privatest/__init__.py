@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from privatest.fit import design_fit as design_fit
     from privatest.fit import fit_sample_size as fit_sample_size
     from privatest.fit import goodness_of_fit as goodness_of_fit
+    from privatest.headway import progress as progress
     from privatest.hypotheses import any_of as any_of
     from privatest.hypotheses import contaminated as contaminated
     from privatest.hypotheses import density as density
@@ -133,6 +134,7 @@ _HOMES = {
     "plan": "power",
     "design_change": "changepoint",
     "power_curve": "power",
+    "progress": "headway",
     "read_as": "engines",
     "read_lines": "engines",
     "sample_complexity": "theory",

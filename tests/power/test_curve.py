@@ -59,3 +59,12 @@ def test_a_test_that_never_gets_there_has_no_enough() -> None:
 def test_no_sizes_are_refused() -> None:
     with pytest.raises(InvalidInput, match="list of whole numbers"):
         pt.power_curve([0.6, 0.4], [0.4, 0.6], epsilon=1, n=[])
+
+
+def test_a_long_list_has_the_rates_of_the_designs_nearly() -> None:
+    sizes = list(range(20, 700, 20))
+    curve = pt.power_curve("normal(0, 1)", "normal(0.3, 1)", epsilon=0.5, n=sizes)
+    assert list(curve.n) == sizes
+    for place in (0, 7, 20, 33):
+        made = pt.design("normal(0, 1)", "normal(0.3, 1)", epsilon=0.5, n=sizes[place])
+        assert curve.advantage[place] == pytest.approx(made.advantage, abs=1e-4)

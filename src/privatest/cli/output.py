@@ -9,6 +9,7 @@ import select
 import stat
 import sys
 import textwrap
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -39,6 +40,7 @@ LONGEST_COMPLAINT = 700
 LARGEST_TEXT = 100_000_000
 PATIENCE = 10.0
 """Seconds that a pipe may be silent where a short text is due."""
+BAR = 16
 UNBROKEN, LONGEST_VALUE = 50, 60
 """A word of so many letters, such as a fingerprint, and a value of so many stand below the table, the word unbroken."""
 
@@ -183,14 +185,28 @@ def _columns() -> int:
 
 @contextmanager
 def working(what: str) -> Iterator[None]:
-    """A sign of life while something is computed, on standard error and only if that is a terminal."""
+    """A sign of life while something is computed, on standard error and only if that is a terminal.
+
+    Then a bar, once it takes longer than two seconds and how far it has come is known.
+    """
     if sys.stderr is None or not sys.stderr.isatty():
         yield
         return
     from rich.console import Console
 
-    with Console(stderr=True, highlight=False, markup=False).status(what):
-        yield
+    from privatest import progress
+
+    with Console(stderr=True, highlight=False, markup=False).status(what) as status:
+        started = time.monotonic()
+
+        def told(headway: Any) -> None:
+            if time.monotonic() - started >= 2.0:
+                filled = round(BAR * headway.done / max(headway.total, 1))
+                bar = "\u2588" * filled + "\u2591" * (BAR - filled)
+                status.update(f"{what} {bar} {plain(headway)}")
+
+        with progress(told):
+            yield
 
 
 def write_text(path: str, text: str, option: str) -> None:

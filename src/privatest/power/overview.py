@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from privatest.bounds.lower_bound import advantage_bound, records_bound
 from privatest.decision import PrivateTest
 from privatest.errors import Infeasible, InvalidInput
+from privatest.headway import part
+from privatest.hypotheses import Pair
 from privatest.hypotheses.question import make_question
 from privatest.markup import Fact, Told
 from privatest.power.sample_sizes import design, sample_size
@@ -134,31 +137,49 @@ def plan(
     """
     asked = make_question(null, alternative)
     pair = asked.pair
+    goal = None if n is not None else make_goal(advantage, alpha, beta)
+    with part("planning", 4) as tell:
+        tell(0)
+        made = design(
+            asked.null,
+            asked.alternative,
+            epsilon=epsilon,
+            n=n,
+            test=test,
+            clamp=clamp,
+            threshold=threshold,
+            alpha=alpha,
+            beta=beta,
+            advantage=advantage,
+            neighbours=neighbours,
+            max_rows_per_unit=max_rows_per_unit,
+        )
+        tell(1)
+        return _beside(made, pair, epsilon, n, alpha, goal, tell)
+
+
+def _beside(
+    made: PrivateTest,
+    pair: Pair,
+    epsilon: Number,
+    n: int | None,
+    alpha: float | None,
+    goal: Goal | None,
+    tell: Callable[[int], None],
+) -> Plan:
+    """The plan of a test: what is possible at all, and without privacy."""
     P, Q = pair.null, pair.alternative
-    made = design(
-        asked.null,
-        asked.alternative,
-        epsilon=epsilon,
-        n=n,
-        test=test,
-        clamp=clamp,
-        threshold=threshold,
-        alpha=alpha,
-        beta=beta,
-        advantage=advantage,
-        neighbours=neighbours,
-        max_rows_per_unit=max_rows_per_unit,
-    )
     # One record replaced is one removed and one added, so an add-remove test is 2 epsilon-DP under replacement.
     level = epsilon if made.neighbours == "replace" else 2 * epsilon
     complexity, split = sample_complexity(P, Q, epsilon=epsilon), decompose_pair(pair, float(epsilon))
-    if n is not None:
-        without = _without_privacy(P, Q, epsilon, n, alpha)
+    tell(2)
+    if n is not None or goal is None:
+        without = _without_privacy(P, Q, epsilon, made.n, alpha)
         best = advantage_bound(pair, float(level), made.n)
         return Plan(made, None, None, None, best, without, complexity, split)
-    goal = make_goal(advantage, alpha, beta)
     target = goal.advantage if goal.advantage is not None else 1 - (goal.alpha or 0) - (goal.beta or 0)
     bound = records_bound(pair, float(level), target)
+    tell(3)
     nonprivate = _nonprivate(P, Q, epsilon, goal)
     return Plan(made, goal, bound, nonprivate, None, None, complexity, split)
 

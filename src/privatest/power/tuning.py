@@ -9,10 +9,11 @@ its goal.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
+from itertools import pairwise
 from statistics import NormalDist
 from typing import Any
 
@@ -32,10 +33,12 @@ from privatest.decision.private_test import (
     unclamped,
 )
 from privatest.errors import Infeasible, InvalidInput, shown
+from privatest.headway import each, part
 from privatest.hypotheses import ContinuousPair, DiscretePair, Distribution, Pair
 from privatest.hypotheses.question import Question, make_question
 from privatest.hypotheses.sets import Leaf, Side
 from privatest.laws import Curves, TwoSidedCurves
+from privatest.laws.lookahead import sure_advantages
 from privatest.power.worst_case import Sides, sides_of, worst_score
 from privatest.privacy import Tulap
 from privatest.privacy.noise import REPLACE, Neighbourhood, make_neighbourhood
@@ -238,13 +241,15 @@ def tuned_clamp(
             tried[key] = goal.margin(profile.curves(key, epsilon, n, around))
         return tried[key]
 
-    for clamp in extra:
-        margin(clamp)
-    ranked = _ranked(profile, epsilon, n, around)
-    for _, a, b in ranked[:14]:
-        margin((a, b))
-    starts = sorted(tried, key=lambda clamp: -tried[clamp])[:2]
-    best = max((_climb(margin, start, tried) for start in starts), key=margin)
+    with part("tuning", _MOST_TRIALS) as tell:
+        for clamp in extra:
+            margin(clamp)
+        ranked = _ranked(profile, epsilon, n, around)
+        for _, a, b in ranked[:14]:
+            margin((a, b))
+            tell(len(tried))
+        starts = sorted(tried, key=lambda clamp: -tried[clamp])[:2]
+        best = max((_climb(margin, start, tried, tell) for start in starts), key=margin)
     return max(tried, key=lambda clamp: tried[clamp]) if tried else best
 
 
@@ -281,11 +286,17 @@ def _deflection(profile: Profile, clamp: Clamp, epsilon: float, n: int, around: 
     return n * gap / math.sqrt(n * (null + alternative) / 2 + noise)
 
 
-def _climb(margin: Callable[[Clamp], float], start: Clamp, tried: dict[Clamp, float]) -> Clamp:
+def _climb(
+    margin: Callable[[Clamp], float],
+    start: Clamp,
+    tried: dict[Clamp, float],
+    tell: Callable[[int], None] = lambda _tried: None,
+) -> Clamp:
     """Pattern search: multiply either end, or both, by the step; shrink the step when nothing helps."""
     here, step = start, _FIRST_STEP
     value = margin(here)
     while step > _LAST_STEP and len(tried) < _MOST_TRIALS:
+        tell(len(tried))
         moves = [(s, 1.0) for s in (step, 1 / step)] + [(1.0, s) for s in (step, 1 / step)]
         moves += [(s, s) for s in (step, 1 / step)]
         for left, right in moves:
@@ -301,6 +312,10 @@ def _climb(margin: Callable[[Clamp], float], start: Clamp, tried: dict[Clamp, fl
 GivenClamp = tuple[Number, Number]
 
 
+MOST_TUNED = 32
+"""Of a longer list of numbers of records not every clamp is tuned from scratch."""
+APART = 1.5
+"""The ratio of neighbouring numbers of records that are, then."""
 # No sample size beyond this is looked for.
 MOST_RECORDS = 10**13
 
@@ -383,6 +398,32 @@ class Family:
             known[size] = tuned_clamp(self.profile, self.epsilon, size, self.goal, start, around=self.around)
         return known[size]
 
+    def tune_at(self, counts: Sequence[int]) -> None:
+        """Choose the clamps of many numbers of records at once: tuned at some, and between those the best of three.
+
+        The three are the clamps of the tuned sizes on either side and the one halfway between them.
+        """
+        known: dict[int, GivenClamp] = self.__dict__.setdefault("_tuned", {})
+        sizes = sorted({tuning_size(n) for n in counts})
+        if self.kind not in PRIVATE_KINDS or self.clamp != "tuned" or len(sizes) <= MOST_TUNED:
+            return
+        tuned = [sizes[0]]
+        for here, following in pairwise(sizes):
+            if following > APART * tuned[-1]:
+                tuned.append(here if here > tuned[-1] else following)
+        tuned = sorted({*tuned, sizes[-1]})
+        for left, right in each("tuning for sizes", list(pairwise(tuned))):
+            ends = [(float(a), float(b)) for a, b in (self.clamp_for(size) for size in (left, right))]
+            halfway = _halfway(ends[0][0], ends[1][0]), _halfway(ends[0][1], ends[1][1])
+            trial = dict.fromkeys([*ends, halfway])
+            for size in sizes:
+                if left < size < right and size not in known:
+                    gains = [
+                        (self.goal.margin(self.profile.curves(clamp, self.epsilon, size, self.around)), clamp)
+                        for clamp in trial
+                    ]
+                    known[size] = max(gains)[1]
+
     def score_for(self, n: int) -> Score:
         """The score of the test on n records."""
         if self.kind not in PRIVATE_KINDS:
@@ -428,6 +469,23 @@ class Family:
         noise = calibrated_noise(self.kind, score, self.epsilon, self.clamp_for(n), self.around.rows)
         return self.goal.margin(Curves(score.support, score.null_law, score.alternative_law, n, noise))
 
+    def unsure(self, counts: range) -> list[int]:
+        """Those of the numbers of records at which a quick look does not settle that the goal is met.
+
+        The clamp must be the same for all.
+        """
+        if len(counts) <= 3 or self.kind not in PRIVATE_KINDS or self.around.kind != "replace":
+            return list(counts)
+        score, goal = self.score_for(counts[0]), self.goal
+        several = len(score.null_laws) + len(score.alternative_laws) > 2 or score.upper_laws
+        if several or self.question is not None or goal.alpha is not None:
+            return list(counts)
+        noise = calibrated_noise(self.kind, score, self.epsilon, self.clamp_for(counts[0]), self.around.rows)
+        level = self.threshold if self.kind == "tight" else self.threshold or Fraction(0)
+        cutoffs = None if level is None else partial(score.lattice_threshold, level)
+        sure = sure_advantages(score.support, (score.null_law, score.alternative_law), noise, counts, cutoffs)
+        return [n for n, gain in zip(counts, sure, strict=True) if gain < (goal.advantage or 0.0)]
+
     def with_clamp_for(self, n: int) -> Family:
         """The same family with the clamp of n records at every n."""
         if self.clamp != "tuned":
@@ -454,6 +512,11 @@ class Family:
             float(score.origin) + float(score.step) * score.mean(law) for law in (score.null_law, score.alternative_law)
         )
         return null, alternative
+
+
+def _halfway(x: float, y: float) -> float:
+    """The geometric mean of two ends of a clamp, or the middle where they have not the same sign."""
+    return math.copysign(math.sqrt(x * y), x) if x * y > 0 else (x + y) / 2
 
 
 def make_family(
@@ -526,15 +589,27 @@ def _given_clamp(clamp: Any) -> GivenClamp:
 def smallest_n(family: Family) -> int:
     """:func:`sample_size` of a family."""
     _refuse_hopeless(family)
-    crossing = _crossing(family.margin, _guess(family), lambda n: _never(family, n))
-    # Power can dip below the goal again beyond the crossing. Scores with many values smooth that away; with few, look
-    # as far ahead as a dip can lie: within a couple of steps of the total past the cutoff.
+    with part("the number of records", 3) as tell:
+        guess = _guess(family)
+        tell(1)
+        crossing = _crossing(family.margin, guess, lambda n: _never(family, n))
+        tell(2)
+        return _beyond_dips(family, crossing)
+
+
+def _beyond_dips(family: Family, crossing: int) -> int:
+    """The smallest n from which on the goal is met.
+
+    Power can dip below the goal again beyond the crossing. Scores with many values smooth that away; with few, look as
+    far ahead as a dip can lie: within a couple of steps of the total past the cutoff.
+    """
     while True:
         ahead = max(32, crossing // 8) if family.few_values(crossing) else 3
         ahead = min(ahead, 400)
         # A clamp tuned for each n does at least as well as the one tuned for the crossing.
         fixed = family.with_clamp_for(crossing)
-        dips = [n for n in range(crossing + 1, crossing + ahead + 1) if fixed.margin(n) < 0 and family.margin(n) < 0]
+        unsure = fixed.unsure(range(crossing + 1, crossing + ahead + 1))
+        dips = [n for n in unsure if fixed.margin(n) < 0 and family.margin(n) < 0]
         if not dips:
             return crossing
         crossing = dips[-1] + 1
