@@ -77,6 +77,11 @@ if TYPE_CHECKING:
     from privatest.privacy.asked import zcdp as zcdp
     from privatest.privacy.verification import Verification as Verification
     from privatest.privacy.verification import verify_privacy as verify_privacy
+    from privatest.sequential import Sequential as Sequential
+    from privatest.sequential import SequentialPlan as SequentialPlan
+    from privatest.sequential import Verdict as Verdict
+    from privatest.sequential import combine_evalues as combine_evalues
+    from privatest.sequential import evalue_discoveries as evalue_discoveries
     from privatest.theory import Decomposition as Decomposition
     from privatest.theory import SampleComplexity as SampleComplexity
     from privatest.theory import decompose as decompose
@@ -110,6 +115,11 @@ _HOMES = {
     "PrivateTest": "decision",
     "Release": "decision",
     "SampleComplexity": "theory",
+    "Sequential": "sequential",
+    "SequentialPlan": "sequential",
+    "Verdict": "sequential",
+    "combine_evalues": "sequential",
+    "evalue_discoveries": "sequential",
     "check": "power.look",
     "any_of": "hypotheses",
     "contaminated": "hypotheses",

@@ -55,7 +55,7 @@ ONLY_ONE = (
 
 
 NO_STATE = (
-    "A monitor of persons (max_rows_per_unit) cannot keep a state: to go on it would have to know whose rows it has "
+    "What watches persons (max_rows_per_unit) cannot keep a state: to go on it would have to know whose rows it has "
     "seen, which is raw and must be in no file. Leave the state out; or keep one row of each person by a rule that "
     "looks at no record, such as the first, and watch these without max_rows_per_unit."
 )

@@ -19,12 +19,12 @@ from privatest.errors import InvalidInput
 from privatest.markup import Told
 from privatest.privacy import Pure, Source, seeded_source, system_source
 
-__all__ = ["Watcher"]
+__all__ = ["UNSAID", "Watcher"]
 
 D = TypeVar("D", bound=Streamed)
 A = TypeVar("A", bound=Raised)
 _PLAIN = frozenset({float, int, bool, str})
-_UNSAID: Any = object()  # of a unit: not even that it is nobody
+UNSAID: Any = object()  # of a unit: not even that it is nobody
 
 
 class Watcher(Single, Told, Generic[D, A]):
@@ -125,7 +125,7 @@ class Watcher(Single, Told, Generic[D, A]):
         """After a restore: what ``update_many`` was told of the place of the records before ``seen``; else None."""
         return self._stream.place
 
-    def update(self, x: Any, *, unit: Any = _UNSAID) -> A | None:
+    def update(self, x: Any, *, unit: Any = UNSAID) -> A | None:
         """Take one record, or a batch if x is a list, an array or a column; what is raised, if anything is.
 
         A record that makes no sense raises nothing: it gets a fixed score.
@@ -136,7 +136,7 @@ class Watcher(Single, Told, Generic[D, A]):
                 person; of a batch, one for each record. None is nobody.
         """
         if type(x) in _PLAIN or not self._is_batch(x):
-            if (unit is _UNSAID) != (self._stream.turns is None):
+            if (unit is UNSAID) != (self._stream.turns is None):
                 self._check_unit(unit)
             found: A | None = self._stream.take(x, unit)
             return found
@@ -147,7 +147,7 @@ class Watcher(Single, Told, Generic[D, A]):
         batch: Any,
         *,
         column: str | None = None,
-        unit: Any = _UNSAID,
+        unit: Any = UNSAID,
         order: str | None = None,
         place: Any = None,
     ) -> A | None:
@@ -183,12 +183,12 @@ class Watcher(Single, Told, Generic[D, A]):
     def _check_unit(self, unit: Any) -> None:
         """Refuse persons where the design knows none, and records of nobody in particular where it does."""
         turns, keeper = self._stream.turns, self.DESIGN.keeper
-        if unit is not _UNSAID and unit is not None and turns is None:
+        if unit is not UNSAID and unit is not None and turns is None:
             raise InvalidInput(
                 f"unit was given, but this {keeper.noun} takes each record for a person's only one. Make it one of "
                 f"persons: {keeper.name}(..., max_rows_per_unit=1)."
             )
-        if unit is _UNSAID and turns is not None:
+        if unit is UNSAID and turns is not None:
             raise InvalidInput(
                 f"This {keeper.noun} counts up to max_rows_per_unit={turns.most} records of one person, but unit is "
                 "missing. Say whose the records are: unit=..."
