@@ -75,6 +75,8 @@ if TYPE_CHECKING:
     from privatest.privacy.asked import renyi as renyi
     from privatest.privacy.asked import tv as tv
     from privatest.privacy.asked import zcdp as zcdp
+    from privatest.privacy.verification import Verification as Verification
+    from privatest.privacy.verification import verify_privacy as verify_privacy
     from privatest.sequential import Sequential as Sequential
     from privatest.sequential import SequentialPlan as SequentialPlan
     from privatest.sequential import Verdict as Verdict
@@ -149,6 +151,8 @@ _HOMES = {
     "read_lines": "engines",
     "sample_complexity": "theory",
     "sample_size": "power",
+    "Verification": "privacy.verification",
+    "verify_privacy": "privacy.verification",
     "approx": "privacy",
     "gdp": "privacy",
     "kl": "privacy",
