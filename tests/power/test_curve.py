@@ -68,3 +68,10 @@ def test_a_long_list_has_the_rates_of_the_designs_nearly() -> None:
     for place in (0, 7, 20, 33):
         made = pt.design("normal(0, 1)", "normal(0.3, 1)", epsilon=0.5, n=sizes[place])
         assert curve.advantage[place] == pytest.approx(made.advantage, abs=1e-4)
+
+
+def test_where_power_is_all_but_1_rounding_does_not_choose_the_clamp() -> None:
+    """Both errors of a symmetric pair are alike, far below what an advantage can tell."""
+    made = pt.design("normal(0, 1)", "normal(1, 1)", epsilon=1, n=2000)
+    assert 0.1 < made.alpha / made.beta < 10
+    assert made.alpha < 1e-80

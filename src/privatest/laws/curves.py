@@ -19,7 +19,7 @@ from functools import cached_property
 import numpy as np
 
 from privatest.laws.fourier import convolution, doubling_panels, quick_log_transforms, side_lobe
-from privatest.laws.total import NoisyTotal
+from privatest.laws.total import NoisyTotal, smooth_window
 from privatest.privacy import Noise
 from privatest.vectors import Floats, Integers, dot, row_dots
 
@@ -382,10 +382,11 @@ class Curves:
             if abs(place - before) < 0.25:
                 break
         near = np.arange(math.floor(place) - 1, math.floor(place) + 3, dtype=np.float64)
-        angles = np.multiply.outer(near, t)
-        gains = row_dots(np.sin(angles), real) - row_dots(np.cos(angles), imag)
+        null, alternative = self.cdfs(near)
+        gains = alternative - null
         best = int(np.argmax(gains))
-        return float(gains[best]) if 0 < best < len(near) - 1 else None
+        # Where the laws are all but apart many offsets are as good, and rounding must not choose.
+        return float(gains[best]) if 0 < best < len(near) - 1 and gains[best] < 1 - _TIE else None
 
     def best_cutoff(self) -> Fraction:
         """The cutoff of the largest advantage; among those that have it, the one of the most equal errors.
@@ -547,8 +548,8 @@ class _Stairs:
         below = self.noise.cdf(ends.astype(np.float64))  # Pr[G <= g] from the lowest block less one on
         masses = np.diff(below)
         start = (lowest - int(lowest.min())).astype(np.intp)
-        tops = places[:, None] - width * (lowest[:, None] + blocks)
-        shares = (self._running(tops) - self._running(tops - width)) / width
+        tops = places[:, None] - width * (lowest[:, None] + np.arange(len(blocks) + 1))
+        shares = -np.diff(self._running(tops), axis=1) / width
         inner = np.einsum("ij,ij->i", masses[start[:, None] + blocks], shares)
         return np.asarray(below[start] * self.share + inner)
 
@@ -566,10 +567,10 @@ def _sliding(levels: Floats, weights: Floats) -> Floats:
 
 def _dense_window(total: NoisyTotal) -> tuple[int, Floats]:
     """The smallest total of scores that matters, and the probabilities of it and the integers that follow."""
-    low, spacing, steps, _ = total._atoms
+    low, spacing, steps, law = total._atoms
     if len(steps) == 1:
         return total.n * low, np.ones(1)
-    start, weights = total.window()
+    start, weights = smooth_window(steps, law, total.n) or total.window()
     dense = np.zeros(spacing * (len(weights) - 1) + 1)
     dense[::spacing] = weights
     return total.n * low + spacing * start, dense

@@ -418,11 +418,12 @@ class Family:
             trial = dict.fromkeys([*ends, halfway])
             for size in sizes:
                 if left < size < right and size not in known:
-                    gains = [
-                        (self.goal.margin(self.profile.curves(clamp, self.epsilon, size, self.around)), clamp)
-                        for clamp in trial
-                    ]
-                    known[size] = max(gains)[1]
+                    best, most = ends[0], -math.inf
+                    for clamp in trial:
+                        found = self.goal.margin(self.profile.curves(clamp, self.epsilon, size, self.around))
+                        if found > most + 1e-12:
+                            best, most = clamp, found
+                    known[size] = best
 
     def score_for(self, n: int) -> Score:
         """The score of the test on n records."""
