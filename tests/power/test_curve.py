@@ -75,3 +75,14 @@ def test_where_power_is_all_but_1_rounding_does_not_choose_the_clamp() -> None:
     made = pt.design("normal(0, 1)", "normal(1, 1)", epsilon=1, n=2000)
     assert 0.1 < made.alpha / made.beta < 10
     assert made.alpha < 1e-80
+
+
+def test_a_long_list_leaves_what_is_asked_later_as_it_is() -> None:
+    """Families are remembered: clamps taken from neighbours must not be."""
+    pair = ("normal(0, 1)", "normal(0.40625, 1)")
+    before = pt.design(*pair, epsilon=0.5, n=150)
+    pt.power_curve(*pair, epsilon=0.5, n=list(range(20, 700, 20)))
+    assert pt.design(*pair, epsilon=0.5, n=150).clamp == before.clamp
+    fresh = pt.design(*pair, epsilon=0.5, n=260)
+    curve = pt.power_curve(*pair, epsilon=0.5, n=[260])
+    assert curve.alpha[0] == fresh.alpha

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from privatest import _validate
+from privatest.decision.private_test import PRIVATE_KINDS
 from privatest.errors import Infeasible, InvalidInput
 from privatest.headway import each
 from privatest.markup import Probability, Tabled
-from privatest.power.tuning import ADVANTAGE, Family, Goal, make_family, smallest_n
+from privatest.power.tuning import ADVANTAGE, Clamp, Family, Goal, make_family, smallest_n, tuning_size
 from privatest.rational import Number
 
 if TYPE_CHECKING:
@@ -119,14 +122,55 @@ def power_curve(
         sizes = [int(size) for size in np.unique(np.rint(grid))]
     else:
         sizes = _sizes(n)
-    family.tune_at(sizes)
-    tests, rates = [], []
+    tuned, tests, rates = _tuned_at(family, sizes), [], []
     for size in each("error rates", sizes):
-        tests.append(family.test(size))
+        tests.append(tuned.test(size))
         rates.append((tests[-1].alpha, tests[-1].beta))
     errors = tuple(alpha for alpha, _ in rates), tuple(beta for _, beta in rates)
     names = tests[0].null, tests[0].alternative
     return PowerCurve(test, float(family.epsilon), tuple(sizes), *errors, *names, goal.beta, family)
+
+
+MOST_TUNED = 32
+"""Of a longer list of numbers of records not every clamp is tuned from scratch."""
+APART = 1.5
+"""The ratio of neighbouring numbers of records that are, then."""
+
+
+def _tuned_at(family: Family, counts: Sequence[int]) -> Family:
+    """The family with the clamps of many numbers of records: tuned at some, between those the best of three.
+
+    The three are the clamps of the tuned sizes on either side and the one halfway between them. What the family itself
+    has tuned, or will, stays as it is.
+    """
+    sizes = sorted({tuning_size(n) for n in counts})
+    if family.kind not in PRIVATE_KINDS or family.clamp != "tuned" or len(sizes) <= MOST_TUNED:
+        return family
+    tuned = [sizes[0]]
+    for here, following in pairwise(sizes):
+        if following > APART * tuned[-1]:
+            tuned.append(here if here > tuned[-1] else following)
+    known: dict[int, Clamp] = {}
+    for left, right in each("tuning for sizes", list(pairwise(sorted({*tuned, sizes[-1]})))):
+        ends = [(float(a), float(b)) for a, b in (family.clamp_for(size) for size in (left, right))]
+        known |= dict(zip((left, right), ends, strict=True))
+        trial = [*ends, (_halfway(ends[0][0], ends[1][0]), _halfway(ends[0][1], ends[1][1]))]
+        for size in sizes:
+            if left < size < right:
+                best, most = ends[0], -math.inf
+                for clamp in trial:
+                    margin = family.goal.margin(family.profile.curves(clamp, family.epsilon, size, family.around))
+                    if margin > most + 1e-12:
+                        best, most = clamp, margin
+                known[size] = best
+    other = replace(family)
+    other.__dict__.update(profile=family.profile, _tuned=known)
+    return other
+
+
+def _halfway(x: float, y: float) -> float:
+    """The geometric mean of two ends of a clamp, or the middle where they have not the same sign."""
+    return math.copysign(math.sqrt(x * y), x) if x * y > 0 else (x + y) / 2
 
 
 def _sizes(n: Sequence[int]) -> list[int]:

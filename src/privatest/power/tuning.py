@@ -9,11 +9,10 @@ its goal.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property, partial
-from itertools import pairwise
+from functools import cached_property, lru_cache, partial
 from statistics import NormalDist
 from typing import Any
 
@@ -33,7 +32,7 @@ from privatest.decision.private_test import (
     unclamped,
 )
 from privatest.errors import Infeasible, InvalidInput, shown
-from privatest.headway import each, part
+from privatest.headway import part
 from privatest.hypotheses import ContinuousPair, DiscretePair, Distribution, Pair
 from privatest.hypotheses.question import Question, make_question
 from privatest.hypotheses.sets import Leaf, Side
@@ -312,10 +311,6 @@ def _climb(
 GivenClamp = tuple[Number, Number]
 
 
-MOST_TUNED = 32
-"""Of a longer list of numbers of records not every clamp is tuned from scratch."""
-APART = 1.5
-"""The ratio of neighbouring numbers of records that are, then."""
 # No sample size beyond this is looked for.
 MOST_RECORDS = 10**13
 
@@ -397,33 +392,6 @@ class Family:
             start = float(self.paper[0]), float(self.paper[1])
             known[size] = tuned_clamp(self.profile, self.epsilon, size, self.goal, start, around=self.around)
         return known[size]
-
-    def tune_at(self, counts: Sequence[int]) -> None:
-        """Choose the clamps of many numbers of records at once: tuned at some, and between those the best of three.
-
-        The three are the clamps of the tuned sizes on either side and the one halfway between them.
-        """
-        known: dict[int, GivenClamp] = self.__dict__.setdefault("_tuned", {})
-        sizes = sorted({tuning_size(n) for n in counts})
-        if self.kind not in PRIVATE_KINDS or self.clamp != "tuned" or len(sizes) <= MOST_TUNED:
-            return
-        tuned = [sizes[0]]
-        for here, following in pairwise(sizes):
-            if following > APART * tuned[-1]:
-                tuned.append(here if here > tuned[-1] else following)
-        tuned = sorted({*tuned, sizes[-1]})
-        for left, right in each("tuning for sizes", list(pairwise(tuned))):
-            ends = [(float(a), float(b)) for a, b in (self.clamp_for(size) for size in (left, right))]
-            halfway = _halfway(ends[0][0], ends[1][0]), _halfway(ends[0][1], ends[1][1])
-            trial = dict.fromkeys([*ends, halfway])
-            for size in sizes:
-                if left < size < right and size not in known:
-                    best, most = ends[0], -math.inf
-                    for clamp in trial:
-                        found = self.goal.margin(self.profile.curves(clamp, self.epsilon, size, self.around))
-                        if found > most + 1e-12:
-                            best, most = clamp, found
-                    known[size] = best
 
     def score_for(self, n: int) -> Score:
         """The score of the test on n records."""
@@ -515,11 +483,6 @@ class Family:
         return null, alternative
 
 
-def _halfway(x: float, y: float) -> float:
-    """The geometric mean of two ends of a clamp, or the middle where they have not the same sign."""
-    return math.copysign(math.sqrt(x * y), x) if x * y > 0 else (x + y) / 2
-
-
 def make_family(
     null: Any,
     alternative: Any,
@@ -551,15 +514,29 @@ def make_family(
         raise InvalidInput(
             f"{name}={shown(value)} does not apply to test={test!r}, which is not private. Leave it out."
         )
-    asked = make_question(null, alternative)
+    found = _family(make_question(null, alternative), budget, test, clamp, level, goal, around)
+    if found.sides is not None and found.sides.above:
+        _check_two_sided(test, neighbours, threshold)
+    return found
+
+
+@lru_cache(maxsize=32)
+def _family(
+    asked: Question,
+    epsilon: Fraction,
+    test: str,
+    clamp: str | GivenClamp,
+    threshold: Fraction | None,
+    goal: Goal,
+    around: Neighbourhood,
+) -> Family:
+    """The last few are kept, with the clamps that they have tuned."""
     if asked.simple:
-        return Family(asked.pair, budget, test, clamp, level, goal, around)
+        return Family(asked.pair, epsilon, test, clamp, threshold, goal, around)
     if test not in PRIVATE_KINDS:
         raise InvalidInput(f"test={test!r} is for two distributions, not for sets of them. Use test='tight'.")
     sides = sides_of(asked)
-    if sides.above:
-        _check_two_sided(test, neighbours, threshold)
-    return Family(sides.pair, budget, test, clamp, level, goal, around, asked, sides)
+    return Family(sides.pair, epsilon, test, clamp, threshold, goal, around, asked, sides)
 
 
 def _check_two_sided(test: str, neighbours: str, threshold: Number | None) -> None:
@@ -588,7 +565,14 @@ def _given_clamp(clamp: Any) -> GivenClamp:
 
 
 def smallest_n(family: Family) -> int:
-    """:func:`sample_size` of a family."""
+    """:func:`sample_size` of a family, which remembers it."""
+    known: dict[str, int] = family.__dict__
+    if "_smallest" not in known:
+        known["_smallest"] = _smallest_n(family)
+    return known["_smallest"]
+
+
+def _smallest_n(family: Family) -> int:
     _refuse_hopeless(family)
     with part("the number of records", 3) as tell:
         guess = _guess(family)
