@@ -186,6 +186,13 @@ OPTIONS = (
         "Privacy loss; typically between 0.1 and 2.",
         f"plan compare curve check test detect changes monitor fit estimate groups grant {_IN_STUDIO}",
     ),
+    Option(
+        "privacy",
+        TEXT,
+        MANNER,
+        'Instead of epsilon, a notion such as "zcdp(0.5)": records under it and what it converts into.',
+        "compare",
+    ),
     Option("epsilons", LOSSES, RULE, "Privacy losses.", "/theory"),
     Option("distance", NUMBER, RULE, "Total variation from the null, where Q is unknown.", "detect monitor fit"),
     Option(

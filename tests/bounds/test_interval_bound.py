@@ -12,6 +12,7 @@ import privatest as pt
 from privatest.bounds.interval_bound import _lower_sum, length_bound
 from privatest.bounds.lower_bound import advantage_bound
 from privatest.hypotheses import as_distribution, make_pair
+from privatest.privacy import Pure
 
 
 @pytest.mark.parametrize(("epsilon", "n", "at"), [(1, 60, 0.3), (0.2, 60, 0.5), (5, 30, 0.1)])
@@ -23,7 +24,7 @@ def test_below_our_width_and_above_the_bound_from_two_points(epsilon: float, n: 
     for h in (0.02, 0.05, 0.1):
         if at - h > 0:
             pair = make_pair(f"bernoulli({at - h})", f"bernoulli({at + h})")
-            assert 2 * h * (1 - 0.1 - advantage_bound(pair, epsilon, n)) <= bound * (1 + 1e-9)
+            assert 2 * h * (1 - 0.1 - advantage_bound(pair, Pure(epsilon), n)) <= bound * (1 + 1e-9)
 
 
 def test_without_privacy_it_is_that_of_neyman_and_pearson() -> None:

@@ -21,6 +21,7 @@ from privatest.bounds.lower_bound import advantage_bound
 from privatest.decision.private_test import unclamped
 from privatest.errors import NothingToTest
 from privatest.hypotheses import Distribution, Pair, make_pair
+from privatest.privacy import Pure
 from privatest.vectors import Floats
 
 __all__ = ["length_bound"]
@@ -54,7 +55,7 @@ def length_bound(
 
     def privately(other: float) -> float:
         pair = pair_with(other)
-        return level if pair is None else max(level - advantage_bound(pair, epsilon, n), 0.0)
+        return level if pair is None else max(level - advantage_bound(pair, Pure(epsilon), n), 0.0)
 
     length = 0.0
     for end in ends:

@@ -15,6 +15,7 @@ from privatest.hypotheses.question import make_question
 from privatest.markup import Fact, Told
 from privatest.power.sample_sizes import design, sample_size
 from privatest.power.tuning import Goal, make_goal
+from privatest.privacy import Pure
 from privatest.rational import Number
 from privatest.theory import Decomposition, SampleComplexity, decompose_pair, sample_complexity
 
@@ -175,10 +176,9 @@ def _beside(
     tell(2)
     if n is not None or goal is None:
         without = _without_privacy(P, Q, epsilon, made.n, alpha)
-        best = advantage_bound(pair, float(level), made.n)
+        best = advantage_bound(pair, Pure(level), made.n)
         return Plan(made, None, None, None, best, without, complexity, split)
-    target = goal.advantage if goal.advantage is not None else 1 - (goal.alpha or 0) - (goal.beta or 0)
-    bound = records_bound(pair, float(level), target)
+    bound = records_bound(pair, Pure(level), goal)
     tell(3)
     nonprivate = _nonprivate(P, Q, epsilon, goal)
     return Plan(made, goal, bound, nonprivate, None, None, complexity, split)
