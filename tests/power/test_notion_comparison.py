@@ -22,7 +22,7 @@ def more(notion: Notion) -> Notion:
     return type(notion)(*values)
 
 
-@pytest.mark.parametrize("privacy", ["gdp(1)", "approx(0.5, 0.05)", "renyi(2, 0.5)"])
+@pytest.mark.parametrize("privacy", ["gdp(1)", "approx(0.5, 0.05)"])
 def test_every_row_follows_or_is_enough(privacy: str) -> None:
     asked = as_notion(privacy)
     found = compare_notions(*COINS, privacy=privacy)
@@ -54,7 +54,7 @@ def test_other_domains_have_bounds_only(monkeypatch: pytest.MonkeyPatch) -> None
     for pair in (("normal(0, 1)", "normal(2, 1)"), ("poisson(3)", "poisson(4)"), ([0.1] * 10, [0.05, 0.15] * 5)):
         found = compare_notions(*pair, privacy="tv(0.3)", alpha=0.1, beta=0.2)
         assert [row.lower_bound for row in found] == [40] * len(found.rows)
-        assert [row.optimum is None for row in found] == [len(pair[0]) != 10] * len(found.rows)
+        assert [row.optimum is None for row in found] == [isinstance(pair[0], str)] * len(found.rows)
 
 
 def test_rounding_goes_to_the_stated_side() -> None:
