@@ -50,7 +50,8 @@ def test_the_quick_peak_is_the_largest_advantage(epsilon: Fraction, n: int) -> N
     want = made.best_offset()[1]
     assert made.best_advantage() == pytest.approx(want, abs=1e-13)
     if made._smooth and not made._apart:
-        assert made._peak() == pytest.approx(want, abs=1e-13)
+        # Where the laws are all but apart it leaves the choice to the longer way.
+        assert made._peak() == (None if want > 1 - 1e-12 else pytest.approx(want, abs=1e-13))
 
 
 def test_stairs_are_not_used_where_they_would_be_long() -> None:
