@@ -18,7 +18,7 @@ from collections.abc import Callable
 import numpy as np
 
 from privatest.bounds.lower_bound import advantage_bound
-from privatest.decision.private_test import unclamped
+from privatest.decision.build import unclamped
 from privatest.errors import NothingToTest
 from privatest.hypotheses import Distribution, Pair, make_pair
 from privatest.privacy import Pure

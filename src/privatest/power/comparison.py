@@ -18,7 +18,7 @@ import numpy.typing as npt
 from privatest import _validate
 from privatest.bounds.lower_bound import lower_bound
 from privatest.bounds.optimum import optimum_sample_size
-from privatest.decision.private_test import PRIVATE_KINDS
+from privatest.decision.build import PRIVATE_KINDS
 from privatest.errors import Infeasible, InvalidInput, MissingExtra
 from privatest.headway import each
 from privatest.hypotheses import ContinuousPair, DiscretePair, Pair
@@ -279,9 +279,11 @@ def compare(null: Any, alternative: Any, *, epsilon: Number, advantage: float = 
     best = _optimum(pair, budget, target)
     found: list[tuple[str, int | None, bool, str]] = []
 
-    def ours(name: str, kind: str, clamp: str | None, note: str = "") -> int | None:
+    def ours(name: str, kind: str, clamp: str | None, note: str = "", release: str = "statistic") -> int | None:
         given = asked if kind in PRIVATE_KINDS else pair
-        family = make_family(given.null, given.alternative, budget, kind, clamp, None, Goal(advantage=target))
+        family = make_family(
+            given.null, given.alternative, budget, kind, clamp, None, Goal(advantage=target), release=release
+        )
         try:
             n: int | None = smallest_n(family)
         except Infeasible:
@@ -290,15 +292,16 @@ def compare(null: Any, alternative: Any, *, epsilon: Number, advantage: float = 
         return n
 
     hardest = "" if asked.simple else ", of the hardest pair alone"
-    todo: list[tuple[str, str, str | None, str]] = [
+    todo: list[tuple[Any, ...]] = [
         ("tight, paper's clamp", "tight", "paper", ""),
+        ("stair", "tight", None, "release='decision': no statistic, only the decision's level", "decision"),
         ("ncLLR", "ncllr", None, "as the paper defines it"),
         ("scLLR", "scllr", None, "as the paper defines it"),
         ("LLR", "llr", None, f"not private{hardest}"),
         ("sLLR", "sllr", None, f"not private at this epsilon{hardest}"),
     ]
     if sides_of(asked).above:
-        todo = [row for row in todo if row[1] not in ("ncllr", "scllr")]
+        todo = [row for row in todo if row[0] not in ("stair", "ncLLR", "scLLR")]
     tight = ours("tight", "tight", None, "the default")
     for row in each("the paper's tests", todo):
         ours(*row)

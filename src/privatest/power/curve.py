@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from privatest import _validate
-from privatest.decision.private_test import PRIVATE_KINDS
 from privatest.errors import Infeasible, InvalidInput
 from privatest.headway import each
-from privatest.markup import Probability, Tabled
+from privatest.markup import Probability, Tabled, plain_value
 from privatest.power.tuning import ADVANTAGE, Clamp, Family, Goal, make_family, smallest_n, tuning_size
+from privatest.privacy import Pure
 from privatest.rational import Number
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ class PowerCurve(Tabled):
     @property
     def title(self) -> str:
         """Names the test and the pair."""
-        return f"Exact error rates of {self.test!r} at epsilon {self.epsilon:g}: {self.null} against {self.alternative}"
+        return f"Exact error rates of {self.test!r} at {self._budget}: {self.null} against {self.alternative}"
 
     @property
     def ending(self) -> str:
@@ -93,14 +93,24 @@ class PowerCurve(Tabled):
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
         names = ("test", "epsilon", "n", "alpha", "beta", "null", "alternative", "beta_goal", "advantage")
-        return {name: getattr(self, name) for name in names}
+        found = {name: getattr(self, name) for name in names}
+        if self._family is not None and not isinstance(self._family.notion, Pure):
+            found |= {"epsilon": plain_value(self.epsilon), "privacy": self._family.notion.text}
+        return found
+
+    @property
+    def _budget(self) -> str:
+        if self._family is None or isinstance(self._family.notion, Pure):
+            return f"epsilon {self.epsilon:g}"
+        return str(self._family.notion)
 
 
 def power_curve(
     null: Any,
     alternative: Any,
     *,
-    epsilon: Number,
+    epsilon: Number | None = None,
+    privacy: Any = None,
     n: Sequence[int] | None = None,
     test: str = "tight",
     clamp: str | tuple[Number, Number] | None = None,
@@ -108,6 +118,7 @@ def power_curve(
     alpha: float | None = None,
     neighbours: str = "replace",
     max_rows_per_unit: int = 1,
+    release: str = "statistic",
 ) -> PowerCurve:
     """alpha and beta of the test at each n; without n, at 25 sizes around the one that is enough, itself among them.
 
@@ -115,7 +126,9 @@ def power_curve(
     each n, have an advantage that is larger by 1e-4 at most.
     """
     goal = Goal(advantage=ADVANTAGE) if alpha is None else Goal(alpha=_validate.probability(alpha=alpha), beta=0.2)
-    family = make_family(null, alternative, epsilon, test, clamp, threshold, goal, neighbours, max_rows_per_unit)
+    family = make_family(
+        null, alternative, epsilon, test, clamp, threshold, goal, neighbours, max_rows_per_unit, privacy, release
+    )
     if n is None:
         middle = smallest_n(family)
         grid = [*np.geomspace(max(middle / 16, 1), middle, 15), *np.geomspace(middle, middle * 8, 11)]
@@ -128,7 +141,7 @@ def power_curve(
         rates.append((tests[-1].alpha, tests[-1].beta))
     errors = tuple(alpha for alpha, _ in rates), tuple(beta for _, beta in rates)
     names = tests[0].null, tests[0].alternative
-    return PowerCurve(test, float(family.epsilon), tuple(sizes), *errors, *names, goal.beta, family)
+    return PowerCurve(family.kind, family.notion.epsilon, tuple(sizes), *errors, *names, goal.beta, family)
 
 
 MOST_TUNED = 32
@@ -144,7 +157,8 @@ def _tuned_at(family: Family, counts: Sequence[int]) -> Family:
     has tuned, or will, stays as it is.
     """
     sizes = sorted({tuning_size(n) for n in counts})
-    if family.kind not in PRIVATE_KINDS or family.clamp != "tuned" or len(sizes) <= MOST_TUNED:
+    plain = family.kind == "tight" and isinstance(family.notion, Pure)
+    if not plain or family.clamp != "tuned" or len(sizes) <= MOST_TUNED:
         return family
     tuned = [sizes[0]]
     for here, following in pairwise(sizes):
@@ -159,7 +173,7 @@ def _tuned_at(family: Family, counts: Sequence[int]) -> Family:
             if left < size < right:
                 best, most = ends[0], -math.inf
                 for clamp in trial:
-                    margin = family.goal.margin(family.profile.curves(clamp, family.epsilon, size, family.around))
+                    margin = family.goal.margin(family.profile.curves(clamp, family.notion, size, family.around))
                     if margin > most + 1e-12:
                         best, most = clamp, margin
                 known[size] = best
