@@ -36,7 +36,7 @@ def test_sure_advantages_are_reached(null: str, alternative: str, epsilon: float
     assert np.all(exact[settled] - sure[settled] < 1e-3)
     if n > 100:
         assert settled.all()
-    assert unsure(family, counts) == [m for m, gain in zip(counts, sure, strict=True) if gain < 2 / 3]
+    assert unsure(family, counts, calibrated_noise) == [m for m, gain in zip(counts, sure, strict=True) if gain < 2 / 3]
 
 
 def test_without_the_other_peaks_it_would_claim_too_much(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING
 
-from privatest.decision.build import calibrated_noise
 from privatest.laws.lookahead import sure_advantages
-from privatest.privacy import Pure
+from privatest.privacy import Noise, Pure
 
 if TYPE_CHECKING:
     from privatest.power.tuning import Family
@@ -18,10 +18,10 @@ __all__ = ["unsure"]
 KINDS = ("tight", "ncllr", "scllr")
 
 
-def unsure(family: Family, counts: range) -> list[int]:
+def unsure(family: Family, counts: range, calibrated_noise: Callable[..., Noise]) -> list[int]:
     """Those of the numbers of records at which a quick look does not settle that the goal is met.
 
-    The family's clamp must be the same for all.
+    The family's clamp must be the same for all; ``calibrated_noise`` is that of ``decision.build``.
     """
     plain = family.kind in KINDS and family.around.kind == "replace" and isinstance(family.notion, Pure)
     if len(counts) <= 3 or not plain or family.question is not None or family.goal.alpha is not None:

@@ -602,13 +602,13 @@ def _smallest_n(family: Family) -> int:
 
 def _beyond_dips(family: Family, crossing: int) -> int:
     """The smallest n from which on the goal is met: power can dip below it again beyond the crossing. Scores with many
-    values smooth that away; with few, look as far ahead as a dip can lie, a couple of steps of the total past the cutoff."""
+    values smooth that away; with few, look as far ahead as a dip can lie, a couple of steps past the cutoff."""
     while True:
         ahead = max(32, crossing // 8) if family.few_values(crossing) else 3
         ahead = min(ahead, 400)
         # A clamp tuned for each n does at least as well as the one tuned for the crossing.
         fixed = family.with_clamp_for(crossing)
-        doubtful = unsure(fixed, range(crossing + 1, crossing + ahead + 1))
+        doubtful = unsure(fixed, range(crossing + 1, crossing + ahead + 1), calibrated_noise)
         dips = [n for n in doubtful if fixed.margin(n) < 0 and family.margin(n) < 0]
         if not dips:
             return crossing
