@@ -22,9 +22,9 @@ log-likelihood ratio, every eps-DP test on n records has
 where A is the Hellinger affinity and the mean is under the law proportional to sqrt(PQ). This contains the paper's
 coupling (no movers, the weights' smaller one in place of Phi) and the bound without privacy (movers not hidden), and
 is exact on two-point domains. For a notion of stability other than eps-DP, Phi_{0,K} is that of a two-point domain
-(``Chains`` in ``bounds/two_point.py``), Phi_{k,0} that of one in which P has k records more, and Phi_{k,K} is bounded by
-Phi_{k+K,0}: as if movers told as much as tails. Every approximation errs on the safe side: what is dropped has Phi >= 0, counts are rounded up (more records never hurt the tester), ratios are
-split (domination).
+(``Chains`` in ``bounds/two_point.py``), Phi_{k,0} that of one in which P has k records more, and Phi_{k,K} is bounded
+by Phi_{k+K,0}: as if movers told as much as tails. Every approximation errs on the safe side: what is dropped has
+Phi >= 0, counts are rounded up (more records never hurt the tester), ratios are split (domination).
 """
 
 from __future__ import annotations

@@ -19,12 +19,12 @@ import platform
 import sys
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 
 from privatest import errors
-from privatest.cli import plan_commands, run_commands
+from privatest.cli import plan_commands, run_commands, stream_commands
 from privatest.cli.options import Given, signature
 from privatest.cli.output import ReaderGone, complain, emit, emit_json, facts, flush
 
@@ -82,7 +82,8 @@ COMMANDS: tuple[tuple[str | None, str, Callable[[Given], None]], ...] = (
     (None, "test", run_commands.decide),
     (None, "detect", run_commands.detect),
     (None, "changes", run_commands.changes),
-    (None, "monitor", run_commands.monitor),
+    (None, "monitor", stream_commands.monitor),
+    (None, "sequential", stream_commands.sequential),
     (None, "fit", run_commands.fit),
     (None, "estimate", run_commands.estimate),
     (None, "groups", run_commands.groups),
@@ -113,6 +114,22 @@ def _parsed(name: str, function: Callable[[Given], None]) -> Callable[..., None]
     return parsed
 
 
+def _told_version(asked: bool) -> None:
+    if asked:
+        import privatest as pt  # here, for a quick start
+
+        emit(f"{PROGRAM} {pt.__version__}")
+        raise typer.Exit
+
+
+def _program(
+    version: Annotated[
+        bool, typer.Option("--version", is_eager=True, callback=_told_version, help="Say the version and stop.")
+    ] = False,
+) -> None:
+    pass
+
+
 @cache
 def command() -> Any:
     """The program, as an object that runs a list of words."""
@@ -122,6 +139,7 @@ def command() -> Any:
         name="privatest", help=ABOUT, context_settings={"terminal_width": 80, "max_content_width": 80}, **plain
     )
     ledger = typer.Typer(help="Budgets: who may spend how much epsilon on which data set.", **plain)
+    app.callback()(_program)
     for place, name, function in COMMANDS:
         (app if place is None else ledger).command(name)(_parsed(name, function))
     app.add_typer(ledger, name="ledger")

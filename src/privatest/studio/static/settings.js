@@ -56,7 +56,7 @@ export function read(hash) {
       if (value.trim() !== "" && number >= low && number <= high) found[name] = name === "n" ? Math.round(number) : number;
     } else found[name] = value.slice(0, 200000);
   }
-  if (!["plan", "run", "monitor"].includes(found.tab)) found.tab = "plan";
+  if (!["plan", "run", "monitor", "sequential"].includes(found.tab)) found.tab = "plan";
   if (!["replace", "add-remove"].includes(found.neighbours)) found.neighbours = "replace";
   if (!["advantage", "errors"].includes(found.goal)) found.goal = "advantage";
   if (!(found.kind in FAMILIES) && !["written", "table"].includes(found.kind)) found.kind = "normal";

@@ -1,15 +1,16 @@
 // The page: controls, tabs and the address.
 
 import { enter, launch } from "./ask.js";
-import { restoreMonitor, redrawMonitor, startMonitor } from "./monitor.js";
+import { monitor } from "./monitor.js";
 import { planned, problem, redraw, saveDesign } from "./plan.js";
 import { showBudgets, startRun } from "./run.js";
+import { sequential } from "./sequential.js";
 import { EXAMPLE, FAMILIES, described, launchWord, numbers, read, write } from "./settings.js";
 
 /* global Plotly */
 
 const by = (id) => document.getElementById(id);
-const TABS = ["plan", "run", "monitor"];
+const TABS = ["plan", "run", "monitor", "sequential"];
 let settings = read(location.hash);
 let begun = false;
 
@@ -115,7 +116,8 @@ function select(tab, { focus = false } = {}) {
 
 function tabKeys(event) {
   const at = TABS.indexOf(settings.tab);
-  const to = { ArrowRight: (at + 1) % 3, ArrowLeft: (at + 2) % 3, Home: 0, End: 2 }[event.key];
+  const last = TABS.length - 1;
+  const to = { ArrowRight: at === last ? 0 : at + 1, ArrowLeft: at ? at - 1 : last, Home: 0, End: last }[event.key];
   if (to === undefined) return;
   event.preventDefault();
   select(TABS[to], { focus: true });
@@ -172,7 +174,7 @@ function listen() {
     select(settings.tab);
     if (word) open(word);
   });
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { redraw(); redrawMonitor(); });
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { redraw(); monitor.redraw(); sequential.redraw(); });
 }
 
 // Everything that asks the server, once there is a key.
@@ -180,7 +182,7 @@ function begin() {
   by("launch").hidden = begun = true;
   by("main").hidden = false;
   changed();
-  Promise.all([showBudgets(), restoreMonitor()]).catch((error) => problem(error.message)).finally(() => { document.documentElement.dataset.ready = "yes"; });
+  Promise.all([showBudgets(), monitor.restore(), sequential.restore()]).catch((error) => problem(error.message)).finally(() => { document.documentElement.dataset.ready = "yes"; });
 }
 
 function shut(message = "") {
@@ -204,7 +206,8 @@ const word = launchWord(location.hash);
 listen();
 fill();
 startRun(() => settings);
-startMonitor(() => settings);
+monitor.start(() => settings);
+sequential.start(() => settings);
 select(settings.tab); // which also writes the address anew, without the word
 by("launch").addEventListener("submit", async (event) => {
   event.preventDefault();
