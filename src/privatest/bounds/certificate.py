@@ -237,24 +237,28 @@ class Certificate:
     epsilon: float
     effort: Effort
     error: float
-    _bounds: dict[int, float] = field(default_factory=dict)
+    _errors: dict[tuple[int, float], float] = field(default_factory=dict)
     _powers: dict[tuple[int, int], RootLaw] = field(default_factory=dict)
     _tables: dict[int, Table] = field(default_factory=dict)
 
     def bound(self, n: int) -> float:
         """What no private test on n records exceeds."""
-        if n not in self._bounds:
-            self._bounds[n] = self._bound(n)
-        return self._bounds[n]
+        return min(1.0 - self.error_at(n), 1.0)
 
-    def _bound(self, n: int) -> float:
+    def error_at(self, n: int, tilt: float = 0.0) -> float:
+        """At least so much is e^(tilt/2) times the type I error plus e^(-tilt/2) times the type II error of any test."""
+        if (n, tilt) not in self._errors:
+            self._errors[n, tilt] = self._error_at(n, tilt)
+        return self._errors[n, tilt]
+
+    def _error_at(self, n: int, tilt: float) -> float:
         split = self.split
         rest = split.roots
         r_p, r_q = (float((rest * np.exp(sign * split.levels / 2)).sum()) for sign in (1, -1))
         movers, others = math.sqrt(split.p_movers * split.q_movers), math.sqrt(r_p * r_q)
         core = movers + others
         if core == 0:
-            return self._only_tails(n)
+            return self._only_tails(n, tilt)
         # Log ratios of being a mover and of being of the rest, and the affinity of the rest's two laws.
         flag = math.log(split.p_movers / split.q_movers) if movers > 0 else 0.0
         other = math.log(r_p / r_q) if others > 0 else 0.0
@@ -272,11 +276,11 @@ class Certificate:
                 factor = outer * math.exp(count * math.log(affinity))
                 for end, weight in ends:
                     if weight > 0:
-                        pieces.append(_Piece(k_high, high, blocks, end - count * other, factor * weight))
+                        pieces.append(_Piece(k_high, high, blocks, end - count * other + tilt, factor * weight))
         self._prepare(pieces, block, size, exact)
         total = self._total(pieces, size)
         # Binomials cut off at six deviations were scaled up by up to 2e-9 each.
-        return min(1.0 - total * (1 - 1e-8), 1.0)
+        return total * (1 - 1e-8)
 
     def _prepare(self, pieces: list[_Piece], block: RootLaw, size: int, exact: bool) -> None:
         """The laws and the tables that the pieces need, all at once."""
@@ -321,10 +325,10 @@ class Certificate:
             return RootLaw(law.step, 0, np.zeros(1))
         return RootLaw(law.step, law.first + int(kept[0]), law.roots[kept[0] : kept[-1] + 1])
 
-    def _only_tails(self, n: int) -> float:
+    def _only_tails(self, n: int, tilt: float) -> float:
         if self.split.tau < 1:
-            return 1.0
-        return 1.0 - float(self._hidden_errors([(n, 0)], [1], np.zeros(1))[0])
+            return 0.0
+        return float(self._hidden_errors([(n, 0)], [1], np.full(1, tilt))[0])
 
     def _groups(self, n: int, rate: float, kind: int, weight: float) -> Iterator[tuple[int, int, Floats]]:
         """Groups of counts (first, last, probabilities) of a binomial, but for improbable ones.

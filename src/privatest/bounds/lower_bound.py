@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from statistics import NormalDist
 from typing import Any
@@ -24,7 +24,7 @@ from privatest.hypotheses import Pair
 from privatest.hypotheses.question import hardest_pair
 from privatest.rational import Number
 
-__all__ = ["advantage_bound", "lower_bound", "records_bound"]
+__all__ = ["Guide", "about_enough", "advantage_bound", "lower_bound", "missed_bound", "records_bound"]
 
 FARTHEST_BOUND = 10**12
 CUTS = (0.0, 0.02, 0.06, 0.12, 0.2, 0.3, 0.4, 0.55, 0.75, 1.0)
@@ -37,7 +37,10 @@ PLENTY = 20
 """Beyond so many times the records that are about enough for certainty, nothing below 1 is provable."""
 LARGER = 1.2
 """How many times as large the epsilon is whose best shape is tried as well."""
-QUICK, CAREFUL = Effort(6, (4, 12), 0.02, 1e-3, 16), Effort(24, (12, 72), 0.002, 1e-5)
+TILTS = (-3.0, -2.0, -1.2, -0.6, 0.0, 0.4, 0.8, 1.2, 1.6)
+"""Log ratios of the weights of both errors from which the least type II error at a level of type I errors is told."""
+QUICK, STEADY = Effort(6, (4, 12), 0.02, 1e-3, 16), Effort(12, (6, 36), 0.005, 1e-4, 24)
+CAREFUL = Effort(24, (12, 72), 0.002, 1e-5)
 
 
 def lower_bound(null: Any, alternative: Any, *, epsilon: Number, advantage: float = 2 / 3) -> int:
@@ -96,6 +99,56 @@ def advantage_bound(pair: Pair, epsilon: float, n: int) -> float:
     return min(search.at(shape, CAREFUL)(n) for shape in dict.fromkeys([*shapes, *rivals]))
 
 
+@dataclass(frozen=True)
+class Guide:
+    """A shape in terms that fit a pair of another distance, too: how many tails there are among n records.
+
+    Attributes:
+        tails: None: there is no clamp.
+        tilt: which of the tilts proved most.
+    """
+
+    tails: float | None
+    cuts: tuple[float, float]
+    open_side: int
+    tilt: int = 5
+
+
+def missed_bound(
+    pair: Pair, epsilon: float, n: int, alpha: float, guide: Guide | None = None
+) -> tuple[float, Guide | None]:
+    """The least type II error of an epsilon-DP test on n records whose type I error is at most alpha.
+
+    Args:
+        guide: of a pair like this one: its shape is taken, and none looked for.
+
+    Guarantees: at most the best test's, up to 1e-9; equal to it on two-point domains. Never below 1 - alpha - the
+    advantage that the same shape proves.
+    """
+    atoms = atoms_of(pair)
+    two_points = _two_points(atoms, epsilon)
+    if two_points is not None:
+        alphas, betas = two_points(n).rates
+        return float(np.interp(alpha, np.maximum.accumulate(alphas), betas, left=1.0, right=0.0)), None
+    if n > PLENTY * _guess(atoms, epsilon, 1 - 1e-12):
+        return 0.0, guide
+    search = _Search(atoms, epsilon, 1e-3, n)
+    if guide is None:
+        guide = search.guide(search.best_shapes(n)[0][0])
+    certificate = search.certificate(search.guided(guide), STEADY)
+
+    def proven(place: int) -> float:
+        tilt = TILTS[place]
+        return math.exp(tilt / 2) * certificate.error_at(n, tilt) - math.exp(tilt) * alpha
+
+    # Every tilt proves something; from the one that was best last, step to better ones.
+    best, most = guide.tilt, proven(guide.tilt)
+    for step in (1, -1):
+        while 0 <= best + step < len(TILTS) and (found := proven(best + step)) > most:
+            best, most = best + step, found
+    return max(most, 0.0), replace(guide, tilt=best)
+
+
 def _from_above(search: _Search, n: int) -> list[Shape]:
     """The best shape at a larger epsilon: a bound holds at all smaller ones, so what proves it must compete here."""
     return _Search(search.atoms, LARGER * search.epsilon, search.error, n).best_shapes(n)[0][:1]
@@ -117,6 +170,11 @@ def _two_points(atoms: Atoms, epsilon: float) -> Callable[[int], TwoPoint] | Non
     if len(p) != 2:
         return None
     return lambda n: TwoPoint(n, min(p[1], 1.0), min(q[1], 1.0), epsilon)
+
+
+def about_enough(pair: Pair, epsilon: float, target: float) -> int:
+    """Roughly how many records an advantage takes."""
+    return _guess(atoms_of(pair), epsilon, target)
 
 
 def _guess(atoms: Atoms, epsilon: float, target: float) -> int:
@@ -186,10 +244,32 @@ class _Search:
 
     def at(self, shape: Shape, effort: Effort) -> Callable[[int], float]:
         """The bound as a function of n."""
+        return self.certificate(shape, effort).bound
+
+    def certificate(self, shape: Shape, effort: Effort) -> Certificate:
+        """All that the shape proves."""
         if (shape, effort) not in self._known:
             split = split_atoms(self.atoms, shape)
             self._known[shape, effort] = Certificate(split, self.epsilon, effort, self.error)
-        return self._known[shape, effort].bound
+        return self._known[shape, effort]
+
+    def guide(self, shape: Shape) -> Guide:
+        """A shape in terms that fit another pair."""
+        tails = None if shape.top is None else self.n * max(e.beyond(shape.top) for e in self._closed(shape.open_side))
+        return Guide(tails, shape.cuts, shape.open_side)
+
+    def guided(self, guide: Guide) -> Shape:
+        """The shape that a guide means for this pair."""
+        closed = self._closed(guide.open_side)
+        top = None if guide.tails is None else self._level_of(guide.tails, closed)
+        if top is None and guide.open_side != 0:
+            top = max(float(each.levels.max(initial=0.0)) for each in closed)
+        return Shape(top, guide.cuts, guide.open_side)
+
+    def _closed(self, side: int) -> list[Atoms]:
+        """The sides that a clamp closes."""
+        up, down = self.atoms, self.atoms.mirrored
+        return [up, down] if side == 0 else [down] if side == 1 else [up]
 
     def best_shapes(self, n: int, start: Shape | None = None) -> tuple[list[Shape], list[Shape]]:
         """Up to three shapes with the smallest bounds at n, among all ladders or on the ladder of ``start``.
@@ -260,8 +340,7 @@ class _Search:
     def _tops(self, side: int) -> list[float | None]:
         """Levels for the clamp, from the highest down."""
         if side not in self._ladders:
-            up, down = self.atoms, self.atoms.mirrored
-            closed = [up, down] if side == 0 else [down] if side == 1 else [up]
+            closed = self._closed(side)
             levels = np.unique(np.concatenate([each.levels[each.levels > 0] for each in closed]))
             counts = set(TAILS)
             tops: set[float | None] = set()

@@ -28,6 +28,8 @@ LOOKED_AT = 7
 """At how many common rates a tail is computed before the largest is looked for between two of them."""
 CLOSE = 1e-4
 """How much more a largest tail may be than the largest that was found, in parts of it; added to it."""
+NEARBY = 0.1
+"""How far from an end, in parts of the way to the next rate, it is looked whether a tail rises from there."""
 TABLED = 17
 """At how many common rates power looks up what statistic is demanded."""
 FINE = 1e-6
@@ -106,10 +108,10 @@ class TwoCounts:
         slack = self.control.noise.slack + self.treatment.noise.slack
 
         def above(common: float) -> float:
-            return upper_tail(*self._laws(common, difference), (1, 1), both - slack) - self.ignored / 2
+            return _gap(upper_tail(*self._laws(common, difference), (1, 1), both - slack), self.ignored / 2)
 
         def below(common: float) -> float:
-            return 1 - upper_tail(*self._laws(common, difference), (1, 1), both + slack + 1) - self.ignored / 2
+            return _gap(1 - upper_tail(*self._laws(common, difference), (1, 1), both + slack + 1), self.ignored / 2)
 
         records = self.control.n + self.treatment.n
         start = min(max(both / (records * self.control.noise.fine), low), high)
@@ -123,6 +125,12 @@ class TwoCounts:
         grid = np.sin(np.linspace(math.asin(math.sqrt(ends[0])), math.asin(math.sqrt(ends[1])), LOOKED_AT)) ** 2
         values = [tail(float(common)) for common in grid]
         best = int(np.argmax(values))
+        if best in (0, len(grid) - 1):  # at an end, unless it rises from there
+            beside = grid[1] if best == 0 else grid[-2]
+            nearby = tail(float(grid[best] + NEARBY * (beside - grid[best])))
+            if nearby <= values[best]:
+                return values[best] * (1 + CLOSE)
+            values.append(nearby)
         low, high = float(grid[max(best - 1, 0)]), float(grid[min(best + 1, len(grid) - 1)])
         for _ in range(12):  # golden section
             a, b = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
@@ -210,7 +218,7 @@ class TwoCounts:
 
         def gap(difference: float) -> float:
             ends = self.left(both, -difference)
-            return self._largest(lambda common: self._reached(common, -difference, apart), ends) - level
+            return _gap(self._largest(lambda common: self._reached(common, -difference, apart), ends), level)
 
         return max(-_crossing(gap, -start, 1.0, 2.5 * step) - 2 * FINE, -1.0)
 
@@ -281,6 +289,11 @@ class TwoCounts:
 
 
 GOLDEN = (math.sqrt(5) - 1) / 2
+
+
+def _gap(tail: float, level: float) -> float:
+    """Above 0 where the tail is above the level; nearly a line in the rate, unlike the tail."""
+    return float(ndtri(min(max(tail, 1e-300), 1 - 1e-16)) - ndtri(level))
 
 
 def _crossing(gap: Callable[[float], float], start: float, end: float, step: float) -> float:

@@ -3,13 +3,13 @@
 import { enter, launch } from "./ask.js";
 import { restoreMonitor, redrawMonitor, startMonitor } from "./monitor.js";
 import { planned, problem, redraw, saveDesign } from "./plan.js";
-import { showBudgets, startRun } from "./run.js";
-import { EXAMPLE, FAMILIES, described, launchWord, numbers, read, write } from "./settings.js";
+import { moveRun, showBudgets, startRun } from "./run.js";
+import { grouped, redrawSizes, sized } from "./sized.js";
+import { ASKED, EXAMPLE, FAMILIES, TABS, described, launchWord, numbers, read, write } from "./settings.js";
 
 /* global Plotly */
 
 const by = (id) => document.getElementById(id);
-const TABS = ["plan", "run", "monitor"];
 let settings = read(location.hash);
 let begun = false;
 
@@ -28,7 +28,8 @@ function changed() {
   history.replaceState(null, "", write(settings));
   document.querySelectorAll("[data-summary]").forEach((place) => { place.textContent = described(settings); });
   labels();
-  if (begun && settings.tab === "plan") planned(settings);
+  const ask = { plan: planned, estimate: sized, groups: grouped }[settings.tab];
+  if (begun && ask) ask(settings);
 }
 
 function labels() {
@@ -74,6 +75,7 @@ function fill() {
   by("alternative-text").value = settings.alternative;
   by("table").value = settings.table;
   for (const name of ["family", "from", "to"]) by(`along-${name}`).value = settings[name];
+  for (const name of ASKED) by(`ask-${name}`).value = settings[name];
   by("epsilon-number").value = String(settings.epsilon);
   by("n-number").value = String(settings.n);
   for (const name of Object.keys(LOGARITHMIC)) toSlider(name, settings[name]);
@@ -107,7 +109,9 @@ function select(tab, { focus = false } = {}) {
     button.tabIndex = each === tab ? 0 : -1;
     by(`panel-${each}`).hidden = each !== tab;
   }
-  document.querySelectorAll("[data-tab]").forEach((each) => { each.hidden = each.dataset.tab !== tab; });
+  document.querySelectorAll("[data-tab]").forEach((each) => { each.hidden = !each.dataset.tab.split(" ").includes(tab); });
+  problem("");
+  moveRun(tab);
   if (focus) by(`tab-${tab}`).focus();
   changed();
   document.querySelectorAll(`#panel-${tab} .js-plotly-plot`).forEach((each) => { if (!each.hidden) Plotly.Plots.resize(each); });
@@ -115,7 +119,8 @@ function select(tab, { focus = false } = {}) {
 
 function tabKeys(event) {
   const at = TABS.indexOf(settings.tab);
-  const to = { ArrowRight: (at + 1) % 3, ArrowLeft: (at + 2) % 3, Home: 0, End: 2 }[event.key];
+  const last = TABS.length - 1;
+  const to = { ArrowRight: at === last ? 0 : at + 1, ArrowLeft: at === 0 ? last : at - 1, Home: 0, End: last }[event.key];
   if (to === undefined) return;
   event.preventDefault();
   select(TABS[to], { focus: true });
@@ -126,6 +131,7 @@ function listen() {
   by("kind").replaceChildren(...[...kinds, ["written", "written as text"], ["table", "a table of labels"]].map(([value, textContent]) => Object.assign(document.createElement("option"), { value, textContent })));
   by("kind").addEventListener("change", kindChosen);
   for (const side of ["null", "alternative"]) by(`${side}-text`).addEventListener("input", (event) => { settings[side] = event.target.value; changed(); });
+  for (const name of ASKED) by(`ask-${name}`).addEventListener("input", (event) => { settings[name] = event.target.value; changed(); });
   for (const name of ["family", "from", "to"]) by(`along-${name}`).addEventListener("input", (event) => { settings[name] = event.target.value; changed(); });
   by("table").addEventListener("input", (event) => { settings.table = event.target.value; changed(); });
   for (const name of Object.keys(LOGARITHMIC)) {
@@ -172,7 +178,7 @@ function listen() {
     select(settings.tab);
     if (word) open(word);
   });
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { redraw(); redrawMonitor(); });
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { redraw(); redrawSizes(); redrawMonitor(); });
 }
 
 // Everything that asks the server, once there is a key.
