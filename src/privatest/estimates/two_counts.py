@@ -33,6 +33,8 @@ NEARBY = 0.1
 TABLED = 17
 """At how many common rates power looks up what statistic is demanded."""
 FINE = 1e-6
+STEP = 1e-3
+"""How finely a demanded statistic is found; to the safe side."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -256,23 +258,30 @@ class TwoCounts:
         return math.floor(ends[0] / unit) * unit, math.ceil(ends[1] / unit) * unit
 
     @cached_property
-    def _known(self) -> dict[tuple[float, float, float], tuple[Floats, Floats]]:
+    def _known(self) -> dict[tuple[float, int, int], float]:
         return {}
 
     def _demanded(self, alpha: float, window: tuple[float, float]) -> tuple[Floats, Floats]:
-        """Totals of both groups, and the statistic from which on each has a p-value up to alpha."""
-        if (alpha, *window) not in self._known:
-            level = (alpha - self.ignored) / self._sides
-            totals = np.unique(np.rint(np.linspace(*window, TABLED)))
-            left = [[math.asin(math.sqrt(end)) for end in self.left(int(both), 0.0)] for both in totals.tolist()]
-            angles = np.linspace(min(low for low, _ in left), max(high for _, high in left), TABLED)
-            demanded = np.array([self._least_statistic(math.sin(angle) ** 2, level) for angle in angles.tolist()])
-            found = []
-            for ends in left:
-                first, last = (np.clip(np.searchsorted(angles, ends, side="right") - [1, 0], 0, TABLED - 1)).tolist()
-                found.append(float(demanded[first : last + 1].max()))
-            self._known[alpha, *window] = totals, np.array(found)
-        return self._known[alpha, *window]
+        """Totals of both groups, and the statistic from which on each has a p-value up to alpha.
+
+        What a common rate demands is computed at whole numbers of steps, of angles whose squared sines are rates, and
+        kept for other windows. A total demands the most that any of those does that it leaves, and the next beyond.
+        """
+        totals = np.unique(np.rint(np.linspace(*window, TABLED)))
+        left = [[math.asin(math.sqrt(end)) for end in self.left(int(both), 0.0)] for both in totals.tolist()]
+        widest = max(high - low for low, high in left)
+        steps = 2 ** max(math.ceil(math.log2(math.pi / 2 * (TABLED - 1) / (2 * widest))), 0)
+        found = []
+        for low, high in left:
+            first, last = (edge(end * steps / (math.pi / 2)) for edge, end in ((math.floor, low), (math.ceil, high)))
+            found.append(max(self._demand(alpha, step, steps) for step in range(first, last + 1)))
+        return totals, np.array(found)
+
+    def _demand(self, alpha: float, step: int, steps: int) -> float:
+        if (alpha, step, steps) not in self._known:
+            common = math.sin(math.pi / 2 * min(step, steps) / steps) ** 2
+            self._known[alpha, step, steps] = self._least_statistic(common, (alpha - self.ignored) / self._sides)
+        return self._known[alpha, step, steps]
 
     def _least_statistic(self, common: float, level: float) -> float:
         """The least statistic that comes out, or more, with at most this probability at a common rate."""
@@ -282,13 +291,28 @@ class TwoCounts:
             low, high = high, 2 * high
         while low > 0 and self._from(common, low) <= level:
             low, high = max(2 * low - high - 0.25, 0.0), low
-        while high - low > 1e-3:
-            middle = (low + high) / 2
-            low, high = (low, middle) if self._from(common, middle) <= level else (middle, high)
+        # Invariant: at `high` it is at most the level, at `low` it is not (or low is 0).
+        last = (low, math.nan), (high, math.nan)
+        while high - low > STEP:
+            middle = _between(last, low, high)
+            seen = self._from(common, middle)
+            low, high = (low, middle) if seen <= level else (middle, high)
+            last = last[1], (middle, _gap(seen, level))
         return high
 
 
 GOLDEN = (math.sqrt(5) - 1) / 2
+
+
+def _between(last: tuple[tuple[float, float], tuple[float, float]], low: float, high: float) -> float:
+    """Where a line through two points crosses 0, a little to the side that is farther; in the middle of both if not."""
+    (a, at_a), (b, at_b) = last
+    middle = (low + high) / 2
+    if not (math.isfinite(at_a) and math.isfinite(at_b)) or at_a == at_b:
+        return middle
+    found = b - at_b * (b - a) / (at_b - at_a)
+    found += STEP / 3 if found - low < high - found else -STEP / 3
+    return found if low + STEP / 4 < found < high - STEP / 4 else middle
 
 
 def _gap(tail: float, level: float) -> float:

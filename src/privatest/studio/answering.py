@@ -227,7 +227,8 @@ def groups(rate: float, lift: float, **asked: Any) -> Json:
     sides = (
         [farthest[0]] if made.alternative == "greater" else [farthest[1]] if made.alternative == "less" else farthest
     )
-    lifts = sorted({0.0, lift, *(end * part / LIFTS for end in sides for part in range(1, LIFTS + 1))})
+    spread = (round(end * part / LIFTS, 12) for end in sides for part in range(1, LIFTS + 1))
+    lifts = sorted({0.0, round(lift, 12), *spread})
     power = [made.power((rate, min(max(rate + each, 0.0), 1.0))) for each in lifts]
     return {
         "design": made.values(),
@@ -235,7 +236,7 @@ def groups(rate: float, lift: float, **asked: Any) -> Json:
         "lift": lift,
         "lifts": lifts,
         "power": power,
-        "found": power[lifts.index(lift)],
+        "found": power[lifts.index(round(lift, 12))],
     }
 
 
