@@ -136,8 +136,8 @@ QUESTIONS = {
     "/estimate": Question(
         "design_estimate",
         "family epsilon n at",
-        "An estimate on n records: how long its interval is in the mean where the true value is ``at``, and how often it "
-        "holds that. ``bound`` asks for the length that no private interval falls below, too.",
+        "An estimate on n records: how long its interval is in the mean where the true value is ``at``, and how often "
+        "it holds that. ``bound`` asks for the length that no private interval falls below, too.",
     ),
     "/estimate/size": Question(
         "design_estimate", "family epsilon at width", "How many records make an interval ``width`` long at ``at``."
@@ -145,8 +145,8 @@ QUESTIONS = {
     "/groups": Question(
         "design_groups",
         "epsilon n rate lift",
-        "Two groups of n records each, or of two numbers: how likely a lift over the control group's rate is found, and "
-        "how likely others are.",
+        "Two groups of n records each, or of two numbers: how likely a lift over the control group's rate is found, "
+        "and how likely others are.",
     ),
     "/groups/size": Question(
         "design_groups", "epsilon rate lift", "How many records of the control group find a lift, as often as asked."

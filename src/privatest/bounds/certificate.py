@@ -246,7 +246,7 @@ class Certificate:
         return min(1.0 - self.error_at(n), 1.0)
 
     def error_at(self, n: int, tilt: float = 0.0) -> float:
-        """At least so much is e^(tilt/2) times the type I error plus e^(-tilt/2) times the type II error of any test."""
+        """At least so much is e^(tilt/2) times the type I error plus e^(-tilt/2) times the type II error of a test."""
         if (n, tilt) not in self._errors:
             self._errors[n, tilt] = self._error_at(n, tilt)
         return self._errors[n, tilt]

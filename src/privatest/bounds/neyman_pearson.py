@@ -18,7 +18,6 @@ from privatest.hypotheses.sets import parameters_of
 
 __all__ = ["least_missed"]
 
-Values = tuple[float, ...]
 Cdf = Callable[[int], float]
 
 
@@ -32,9 +31,12 @@ def least_missed(pair: Pair, n: int, alpha: float) -> float:
         moved = [i for i, (a, b) in enumerate(zip(one[1], other[1], strict=True)) if a != b]
         if len(moved) == 1:
             which = one[0].name, one[0].parameters[moved[0]].name
-            for table, missed in ((SHIFTS, _normal), (SCALES, _gamma), (COUNTS, _counts)):
-                if which in table:
-                    return missed(table[which](n, *one[1]), table[which](n, *other[1]), alpha)
+            if which in SHIFTS:
+                return _normal(SHIFTS[which](n, *one[1]), SHIFTS[which](n, *other[1]), alpha)
+            if which in SCALES:
+                return _gamma(SCALES[which](n, *one[1]), SCALES[which](n, *other[1]), alpha)
+            if which in COUNTS:
+                return _counts(COUNTS[which](n, *one[1]), COUNTS[which](n, *other[1]), alpha)
     made = unclamped(pair, n, "llr", alpha=alpha)
     # What the coin adds to the type I error, it takes from the type II error at no more than the next ratio's rate.
     least = float(made.score.value(made.cutoff, n))
@@ -60,11 +62,11 @@ SCALES: dict[tuple[str, str], Callable[..., tuple[float, float]]] = {
 }
 # The cdf of a total that is a whole number, and its mean.
 COUNTS: dict[tuple[str, str], Callable[..., tuple[Cdf, float]]] = {
-    ("bernoulli", "p"): lambda n, p: (lambda k: bdtr(min(k, n), n, p), n * p),
-    ("share_above", "share"): lambda n, _, p: (lambda k: bdtr(min(k, n), n, p), n * p),
-    ("binomial", "p"): lambda n, of, p: (lambda k: bdtr(min(k, n * int(of)), n * int(of), p), n * of * p),
-    ("poisson", "mean"): lambda n, mean: (lambda k: pdtr(k, n * mean), n * mean),
-    ("geometric", "p"): lambda n, p: (lambda k: nbdtr(k, n, p), n * (1 - p) / p),
+    ("bernoulli", "p"): lambda n, p: (lambda k: float(bdtr(min(k, n), n, p)), n * p),
+    ("share_above", "share"): lambda n, _, p: (lambda k: float(bdtr(min(k, n), n, p)), n * p),
+    ("binomial", "p"): lambda n, of, p: (lambda k: float(bdtr(min(k, n * int(of)), n * int(of), p)), n * of * p),
+    ("poisson", "mean"): lambda n, mean: (lambda k: float(pdtr(k, n * mean)), n * mean),
+    ("geometric", "p"): lambda n, p: (lambda k: float(nbdtr(k, n, p)), n * (1 - p) / p),
 }
 
 
@@ -75,8 +77,8 @@ def _normal(null: tuple[float, float], alternative: tuple[float, float], alpha: 
 def _gamma(null: tuple[float, float], alternative: tuple[float, float], alpha: float) -> float:
     (shape, one), (_, other) = null, alternative
     if other > one:
-        return float(gammainc(shape, gammainccinv(shape, alpha) * one / other))
-    return float(gammaincc(shape, gammaincinv(shape, alpha) * one / other))
+        return float(gammainc(shape, float(gammainccinv(shape, alpha)) * one / other))
+    return float(gammaincc(shape, float(gammaincinv(shape, alpha)) * one / other))
 
 
 def _counts(null: tuple[Cdf, float], alternative: tuple[Cdf, float], alpha: float) -> float:

@@ -223,6 +223,8 @@ def _estimate(asked: str) -> pt.EstimateDesign:
 def groups(rate: float, lift: float, **asked: Any) -> Json:
     """How likely a lift is found, and how likely others are, from none to twice as much, to the sides asked about."""
     made = pt.design_groups(**_arms("/groups", asked))
+    if not 0 <= rate + lift <= 1:
+        raise pt.errors.InvalidInput(f"rate + lift={rate + lift:g} must lie between 0 and 1.")
     farthest = [min(2 * abs(lift), 1 - rate), -min(2 * abs(lift), rate)]
     sides = (
         [farthest[0]] if made.alternative == "greater" else [farthest[1]] if made.alternative == "less" else farthest

@@ -183,7 +183,7 @@ export function drawWidths({ points, parameter, ends, at, body }) {
   const sorted = [...points].sort((a, b) => a.at - b.at);
   const line = (pick, name, colour, dash, symbol) => {
     const there = sorted.filter((each) => pick(each) !== null);
-    return { x: there.map((each) => each.at), y: there.map(pick), name, mode: "lines+markers", line: { color: colour, width: 2.2, dash, shape: "spline" }, marker: { size: 6, symbol, color: colour }, hovertemplate: "%{y:.4g}" };
+    return { x: there.map((each) => each.at), y: there.map(pick), name, mode: "lines+markers", line: { color: colour, width: 2.2, dash }, marker: { size: 6, symbol, color: colour }, hovertemplate: "%{y:.4g}" };
   };
   const traces = [line((each) => each.width, "this interval, in the mean", c.null, "solid", "circle"), line((each) => each.bound, "no private interval is shorter", c.alternative, "dot", "triangle-up")];
   const made = layout(c, {
@@ -199,7 +199,7 @@ export function drawWidths({ points, parameter, ends, at, body }) {
 export function drawLifts({ lifts: x, power: y, lift, rate, design }) {
   const c = colours();
   const traces = [
-    { x, y, name: `control at ${short(rate)}`, mode: "lines+markers", line: { color: c.null, width: 2.2, shape: "spline" }, marker: { size: 5, color: c.null }, hovertemplate: "%{y:.3g}" },
+    { x, y, name: `control at ${short(rate)}`, mode: "lines+markers", line: { color: c.null, width: 2.2 }, marker: { size: 5, color: c.null }, hovertemplate: "%{y:.3g}" },
     { x: [lift], y: [y[x.indexOf(lift)]], name: `lift ${short(lift)}`, mode: "markers", marker: { size: 12, symbol: "circle-open", color: c.ink, line: { width: 2.5 } }, hoverinfo: "skip" },
   ];
   const made = layout(c, {

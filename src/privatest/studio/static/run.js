@@ -68,8 +68,8 @@ async function showRelease(task, found, asked) {
   const paid = ["Left of the budget", short(budget.left, 6), `of ${short(budget.granted, 6)} for ${budget.dataset}`];
   const none = release.changed === false;
   if (task === "test") headline.textContent = release.fits === "neither" ? "The data fit neither P nor Q" : `The data look like ${release.decision === "null" ? "P" : "Q"}`;
-  else if (task === "estimate") headline.textContent = release.beyond ? `The data lie ${release.beyond} the whole range` : `About ${short(release.estimate, 4)}`;
-  else if (task === "groups") headline.textContent = release.decision === "null" ? "No difference was found" : "The rates differ";
+  else if (task === "estimate") headline.textContent = release.beyond ? `The data lie ${release.beyond} the whole range` : `${release.parameter}: about ${short(release.estimate, 4)}`;
+  else if (task === "groups") headline.textContent = `${release.names[1]} minus ${release.names[0]}: about ${short(release.difference, 4)}`;
   else headline.textContent = none ? `No change in ${whole(release.n)} records` : `Change at record ${whole(release.index)}${release.order_value === null ? "" : ` (${release.order_value})`}`;
   note.textContent = found.sentence;
   // What the package tells of a release, wherever it is shown.
@@ -85,6 +85,7 @@ async function showRelease(task, found, asked) {
   by("release").replaceChildren(before, headline, list, details);
   by("release").dataset.request = found.request;
   by("chart-release").hidden = false;
+  by("chart-release").classList.toggle("low", task === "estimate" || task === "groups");
   answers[task] = [found, asked];
   if (task === "change") return drawChange(release);
   if (task === "estimate" || task === "groups") return drawInterval(task, release, found.design);
@@ -107,8 +108,16 @@ export function moveRun(tab) {
 }
 
 let chosen = "test";
+// What is asked for depends on the task and on what privacy hides.
+export function askedFor() {
+  const { neighbours } = settingsNow();
+  document.querySelectorAll("[data-task]").forEach((each) => {
+    each.hidden = !each.dataset.task.split(" ").includes(task()) || (each.dataset.hides !== undefined && each.dataset.hides !== neighbours);
+  });
+}
+
 function taskChosen() {
-  document.querySelectorAll("[data-task]").forEach((each) => { each.hidden = !each.dataset.task.split(" ").includes(task()); });
+  askedFor();
   if (task() === chosen) return;
   chosen = task();
   said("");

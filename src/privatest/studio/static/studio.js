@@ -3,7 +3,7 @@
 import { enter, launch } from "./ask.js";
 import { restoreMonitor, redrawMonitor, startMonitor } from "./monitor.js";
 import { planned, problem, redraw, saveDesign } from "./plan.js";
-import { moveRun, showBudgets, startRun } from "./run.js";
+import { askedFor, moveRun, showBudgets, startRun } from "./run.js";
 import { grouped, redrawSizes, sized } from "./sized.js";
 import { ASKED, EXAMPLE, FAMILIES, TABS, described, launchWord, numbers, read, write } from "./settings.js";
 
@@ -154,7 +154,7 @@ function listen() {
       changed();
     });
   }
-  by("neighbours").addEventListener("change", () => { settings.neighbours = by("neighbours").value; changed(); });
+  by("neighbours").addEventListener("change", () => { settings.neighbours = by("neighbours").value; askedFor(); changed(); });
   by("goal").addEventListener("change", () => { settings.goal = by("goal").value; fill(); changed(); });
   for (const tab of TABS) by(`tab-${tab}`).addEventListener("click", () => select(tab));
   document.querySelector('[role="tablist"]').addEventListener("keydown", tabKeys);
@@ -175,6 +175,7 @@ function listen() {
     const word = launchWord(location.hash);
     settings = read(location.hash);
     fill();
+    askedFor();
     select(settings.tab);
     if (word) open(word);
   });
