@@ -17,11 +17,21 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import hypothesis
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
+
+# For the processes that share the tests, and those they start: one thread of BLAS each, and memory that is given back
+# to the system is soon asked for again (a tenth of the processor's time).
+for _name, _value in {
+    "OPENBLAS_NUM_THREADS": 1,
+    "MALLOC_TRIM_THRESHOLD_": 2**28,
+    "MALLOC_MMAP_THRESHOLD_": 2**25,
+}.items():
+    os.environ.setdefault(_name, str(_value))
 
 # No deadline: on a busy machine it fails tests for reasons that have nothing to do with them.
 hypothesis.settings.register_profile("privatest", deadline=None, print_blob=True)
@@ -34,8 +44,6 @@ FIGURE = "figure"
 SLOW = Path(__file__).with_name("slow.txt")
 SLOW_SECONDS = 0.3
 """Seconds of processor time, its children's included, above which a case is too slow for the quick choice."""
-LONG_SECONDS = 8.0
-"""From here on a test is started before all others, where several processes share them."""
 SLOW_MARKS = {"statistical", "xdist_group"}
 """Many samples; one process that keeps a JVM or a browser."""
 
@@ -69,10 +77,18 @@ def slow_tests() -> dict[str, float]:
     return {name: 0.0 if seconds == "?" else float(seconds) for seconds, name in lines}
 
 
+def shared_by(item: pytest.Item) -> str:
+    """What one process runs as a whole: the tests that share a JVM or a browser, else those of a file."""
+    mark = item.get_closest_marker("xdist_group")
+    return item.nodeid.partition("::")[0] if mark is None else str(mark.args[0])
+
+
 def long_ones_first(items: list[pytest.Item], slow: Mapping[str, float]) -> list[pytest.Item]:
-    """The longest tests before all others: of two processes neither is left with one when the other is done."""
-    taken = {id(item): slow.get(without_case(item.nodeid), 0.0) for item in items}
-    return sorted(items, key=lambda item: -taken[id(item)] if taken[id(item)] >= LONG_SECONDS else 0.0)
+    """What takes longest before all else: of two processes neither is left with it when the other is done."""
+    taken: defaultdict[str, float] = defaultdict(float)
+    for item in items:
+        taken[shared_by(item)] += slow.get(without_case(item.nodeid), 0.0)
+    return sorted(items, key=lambda item: (-taken[shared_by(item)], shared_by(item) if taken[shared_by(item)] else ""))
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -83,6 +99,22 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items[:] = kept
     elif hasattr(config, "workerinput"):  # several processes share the tests
         items[:] = long_ones_first(items, slow_tests())
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """With --dist=loadgroup a file's tests run in one process: what they share is made once, not in every process."""
+    if config.getoption("dist") != "loadgroup":
+        return None
+    from xdist.scheduler import LoadGroupScheduling  # here, as pytest runs without it, too
+
+    class ByFile(LoadGroupScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            group = super()._split_scope(nodeid)
+            return nodeid.partition("::")[0] if group == nodeid else group
+
+    config.option.loadscopereorder = False  # long ones come first as it is
+    return ByFile(config, log)
 
 
 _measured: defaultdict[str, float] = defaultdict(float)

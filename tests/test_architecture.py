@@ -37,12 +37,21 @@ ORDER = [
     "estimates",
     "fit",
     "changepoint",
+    "sequential",
 ]
 MAY_IMPORT: dict[str, set[str]] = {folder: set(ORDER[:i]) for i, folder in enumerate(ORDER)}
 MAY_IMPORT["privacy"] -= {"hypotheses", "theory"}  # noise is calibrated to a width and an epsilon, never to a pair
 MAY_IMPORT["engines"] = {"scores"}  # engines sum integers: no epsilon, no randomness
 MAY_IMPORT["laws"] -= {"hypotheses", "theory"}  # of scores, whatever they are scores of
-for folder in ("decision", "bounds", "power", "estimates", "fit", "changepoint"):  # the folders that run on data
+for folder in (
+    "decision",
+    "bounds",
+    "power",
+    "estimates",
+    "fit",
+    "changepoint",
+    "sequential",
+):  # those that run on data
     MAY_IMPORT[folder] |= {"engines"}
 MAY_IMPORT["ledger"] = set()
 MAY_IMPORT["pictures"] = set(ORDER)  # drawn from designs and releases; never from data
@@ -73,6 +82,7 @@ NO_SOURCE_OF_THEIR_NAME = {
     "test_readme.py": "the README",
     "changepoint/test_accuracy.py": "promises of every detector, simulated",
     "changepoint/test_privacy.py": "guarantee of every detector, computed",
+    "changepoint/test_persons.py": "guarantee of every detector and monitor for all rows of a person, computed",
     "changepoint/test_monitor_privacy.py": "guarantee of every monitor, computed",
     "changepoint/test_monitor_state.py": "monitors that are killed and resumed",
     "cli/test_bad_input.py": "every command refuses alike",
@@ -95,6 +105,8 @@ NO_SOURCE_OF_THEIR_NAME = {
     "privacy/test_privacy_loss.py": "every noise alike",
     "report/test_nothing_raw.py": "every report alike",
     "scores/test_proof.py": "the names in proof.md",
+    "sequential/test_privacy.py": "guarantee of sequential tests, computed",
+    "sequential/test_proof.py": "the names in proof.md",
     "studio/test_fuzz.py": "every question, random bodies",
     "studio/test_page.py": "the page in a browser",
     "changepoint/test_edges.py": "values one step on each side of every limit",

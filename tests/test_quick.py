@@ -15,7 +15,9 @@ METHOD = re.compile(r"::Test\w+::|^src/")
 
 
 def item(nodeid: str, *marks: str) -> Any:
-    return SimpleNamespace(nodeid=nodeid, get_closest_marker=lambda mark: mark in marks or None)
+    return SimpleNamespace(
+        nodeid=nodeid, get_closest_marker=lambda mark: SimpleNamespace(args=["jvm"]) if mark in marks else None
+    )
 
 
 def test_first_and_last_case_of_what_is_not_slow() -> None:
@@ -28,13 +30,15 @@ def test_first_and_last_case_of_what_is_not_slow() -> None:
     assert found == ["a.py::test_b[1]", "a.py::test_b[3]", "a.py::test_c"]
 
 
-def test_long_ones_come_first_and_the_others_in_their_order() -> None:
+def test_what_takes_longest_comes_first_and_files_stay_together() -> None:
     asked = [
-        item(name) for name in ("a.py::test_b", "a.py::test_c[1]", "a.py::test_c[2]", "b.py::test_d", "b.py::test_e")
+        *(item("a.py::test_b"), item("b.py::test_c[1]"), item("b.py::test_c[2]"), item("b.py::test_e")),
+        *(item("c.py::test_d", "xdist_group"), item("c.py::test_f"), item("d.py::test_g", "xdist_group")),
     ]
-    slow = {"a.py::test_c": 20.0, "b.py::test_e": 90.0, "b.py::test_d": 0.7}
+    slow = {"b.py::test_c": 2.0, "c.py::test_d": 5.0, "d.py::test_g": 4.0, "c.py::test_f": 4.0}
     found = [each.nodeid for each in long_ones_first(asked, slow)]
-    assert found == ["b.py::test_e", "a.py::test_c[1]", "a.py::test_c[2]", "a.py::test_b", "b.py::test_d"]
+    together = ["c.py::test_d", "d.py::test_g"]
+    assert found == [*together, "b.py::test_c[1]", "b.py::test_c[2]", "b.py::test_e", "c.py::test_f", "a.py::test_b"]
 
 
 def test_every_slow_test_exists() -> None:

@@ -67,6 +67,18 @@ if TYPE_CHECKING:
     from privatest.power import sample_size as sample_size
     from privatest.power.look import check as check
     from privatest.power.sample_sizes import decide as decide
+    from privatest.privacy.asked import approx as approx
+    from privatest.privacy.asked import gdp as gdp
+    from privatest.privacy.asked import kl as kl
+    from privatest.privacy.asked import pure as pure
+    from privatest.privacy.asked import renyi as renyi
+    from privatest.privacy.asked import tv as tv
+    from privatest.privacy.asked import zcdp as zcdp
+    from privatest.sequential import Sequential as Sequential
+    from privatest.sequential import SequentialPlan as SequentialPlan
+    from privatest.sequential import Verdict as Verdict
+    from privatest.sequential import combine_evalues as combine_evalues
+    from privatest.sequential import evalue_discoveries as evalue_discoveries
     from privatest.theory import Decomposition as Decomposition
     from privatest.theory import SampleComplexity as SampleComplexity
     from privatest.theory import decompose as decompose
@@ -100,6 +112,11 @@ _HOMES = {
     "PrivateTest": "decision",
     "Release": "decision",
     "SampleComplexity": "theory",
+    "Sequential": "sequential",
+    "SequentialPlan": "sequential",
+    "Verdict": "sequential",
+    "combine_evalues": "sequential",
+    "evalue_discoveries": "sequential",
     "check": "power.look",
     "any_of": "hypotheses",
     "contaminated": "hypotheses",
@@ -130,6 +147,13 @@ _HOMES = {
     "read_lines": "engines",
     "sample_complexity": "theory",
     "sample_size": "power",
+    "approx": "privacy",
+    "gdp": "privacy",
+    "kl": "privacy",
+    "pure": "privacy",
+    "renyi": "privacy",
+    "tv": "privacy",
+    "zcdp": "privacy",
 }
 
 # Reached as a whole: pt.errors.BudgetExceeded, pt.theory.coupling.

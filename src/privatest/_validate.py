@@ -10,7 +10,7 @@ from numbers import Integral
 from privatest.errors import InvalidInput, shown
 from privatest.rational import Number, rational
 
-__all__ = ["choice", "positive", "positive_integer", "probability", "suggestion"]
+__all__ = ["choice", "positive", "positive_integer", "probability", "rows_of_a_unit", "suggestion"]
 
 
 def positive(remedy: str = "", **arguments: Number) -> Fraction:
@@ -29,6 +29,13 @@ def positive_integer(remedy: str = "", **arguments: int) -> int:
     if isinstance(value, bool) or not whole or value < 1:
         raise InvalidInput(f"{name}={shown(value)} must be a whole number of at least 1. {remedy}".rstrip())
     return int(value)
+
+
+def rows_of_a_unit(unit: object, max_rows_per_unit: int | None) -> int:
+    """The most rows of one person that count: 1 if nothing is said; refuses a number where nobody names the person."""
+    if unit is None and max_rows_per_unit is not None:
+        raise InvalidInput(f"max_rows_per_unit={shown(max_rows_per_unit)} needs a unit. Name the column: unit=...")
+    return 1 if max_rows_per_unit is None else positive_integer(max_rows_per_unit=max_rows_per_unit)
 
 
 def probability(remedy: str = "", **arguments: float) -> float:

@@ -309,7 +309,7 @@ OPTIONS = (
         COUNT,
         RULE,
         "Rows that count of one person; 1 if nothing is said.",
-        "plan test estimate groups /run/estimate /run/groups",
+        "plan test detect fit estimate groups /run/estimate /run/groups",
     ),
     Option("bins", COUNT, RULE, "Number of bins for a continuous null.", "fit"),
     Option("method", NAME, RULE, "auto (the default), direct, uniformity or grains.", "fit"),
@@ -347,7 +347,11 @@ OPTIONS = (
         "control_name", NAME, WHERE, "Which of these is the control group; the first by name.", "groups /run/groups"
     ),
     Option(
-        "unit", NAME, WHERE, "The column that says whose row it is.", "test estimate groups /run/estimate /run/groups"
+        "unit",
+        NAME,
+        WHERE,
+        "The column that says whose row it is.",
+        "test detect fit estimate groups /run/estimate /run/groups",
     ),
     Option("order", NAME, WHERE, "The column that gives the order of time.", "detect /run/change"),
     Option("decimal", TEXT, READING, "The decimal mark of numbers in texts: . or a comma.", f"check {_RUNS}"),

@@ -1,6 +1,7 @@
 """Kill a monitoring process at random instants, restore it, and look for anything released twice, lost or misplaced.
 
 python -m tests.changepoint.kills --instants 200
+python -m tests.changepoint.kills --instants 200 --sequential   # sequential tests, of unequal blocks
 python -m tests.changepoint.kills --instants 40 --broken    # writes its state too late: must be caught
 python -m tests.changepoint.kills --histories 200           # files rotated, replaced, cut short; old states put back
 python -m tests.changepoint.kills --histories 60 --broken   # three monitors, each with one mistake: must all be caught
@@ -19,6 +20,7 @@ anything that it lacks was shown.
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import signal
 import tempfile
@@ -32,6 +34,7 @@ from typing import Any
 
 import numpy as np
 
+from privatest.changepoint.detectors import law_of
 from privatest.changepoint.monitor import Monitor
 from privatest.changepoint.state_file import StateFile, read_text
 from privatest.changepoint.stream import Stream
@@ -43,7 +46,11 @@ from privatest.errors import InvalidDocument, InvalidInput, PrivatestError
 from privatest.hypotheses import make_pair
 from privatest.ledger import Ledger
 from privatest.line_files import LineFile, Lines
-from privatest.privacy import system_source
+from privatest.privacy import Tulap, system_source
+from privatest.scores import clamped_score
+from privatest.sequential import Sequential, SequentialPlan
+from privatest.sequential.boundaries import Boundaries
+from privatest.sequential.evidence import block_votes
 from tests.ledger.server import quick_folder
 
 LONGEST = 0.04
@@ -69,17 +76,34 @@ def designs() -> list[Watch]:
     return [pair_watch(pair, Fraction(e), "cusum", Targets(0.1, 1e7, None)) for e in (1, 60)]
 
 
-def child(watch: Watch, stream: np.ndarray, state: Path, log: Path, seed: int, broken: bool) -> None:
+def sequential_designs() -> list[SequentialPlan]:
+    """The same of sequential tests, with boundaries so far apart that a verdict takes some dozens of blocks."""
+    made = []
+    for epsilon, far in ((Fraction(1), 1500), (Fraction(60), 9000)):
+        score = clamped_score(make_pair("bernoulli(0.2)", "bernoulli(0.8)"), (-1, 1), 1)
+        noise = Tulap(epsilon, score.width)
+        first, later = (block_votes(law_of(score), noise, n, monotone=False).blocks(score, noise, n) for n in (7, 3))
+        made.append(SequentialPlan(first, later, Boundaries(-far, far), 0.05, 0.05, 9, "P", "Q"))
+    return made
+
+
+def raised(watch: Watch | SequentialPlan, progress: Any, seen: int) -> str:
+    """What is raised then, on one line."""
+    return json.dumps(watch.raised(progress, 0, seen, False).to_dict(), separators=(",", ":"))
+
+
+def child(watch: Watch | SequentialPlan, stream: np.ndarray, state: Path, log: Path, seed: int, broken: bool) -> None:
     """Watch the stream from wherever the state says, in portions of all sizes, logging what is shown."""
     rng = np.random.default_rng(seed)
     out = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+    of: Any = Sequential if isinstance(watch, SequentialPlan) else Monitor
     try:
-        monitor = Monitor.load(state)
+        monitor = of.load(state)
         os.write(out, b"R\n")
     except InvalidDocument:
         if state.exists():
             raise
-        monitor = Monitor.of(watch)
+        monitor = of.of(watch)
         monitor.save(state)
     kept = monitor._stream.file
     shown = 0
@@ -87,16 +111,18 @@ def child(watch: Watch, stream: np.ndarray, state: Path, log: Path, seed: int, b
         if broken:
             monitor._stream.file = None
         place = monitor.seen
-        if rng.random() < 0.3:
+        if monitor._stream.alarm is not None and of is Sequential:
+            pass  # refuses more: the verdict is logged again below
+        elif rng.random() < 0.3:
             monitor.update(int(stream[place]))
         else:
             monitor.update_many(stream[place : place + int(rng.integers(1, 25))])
-        released, blocks = list(monitor._stream.released), monitor.seen // watch.block
+        released, blocks = list(monitor._stream.released), monitor._stream._progress.blocks
         first = blocks - len(released)
         lines = [f"B {first + i} {value}\n" for i, value in enumerate(released) if first + i >= shown]
         shown = blocks
-        if monitor.alarm is not None:
-            lines.append(f"A {monitor.alarm.index} {monitor.alarm.seen}\n")
+        if monitor._stream.alarm is not None:
+            lines.append(f"A {raised(watch, monitor._stream._progress, monitor._stream.alarm.seen)}\n")
         if lines:
             os.write(out, "".join(lines).encode())
         if rng.random() < 0.2:
@@ -104,38 +130,42 @@ def child(watch: Watch, stream: np.ndarray, state: Path, log: Path, seed: int, b
             monitor.save(state)
 
 
-def inspect(watch: Watch, stream: np.ndarray, log: str, found: Findings) -> bool:
-    """Note problems in a log; whether the stream has come to its alarm."""
+def inspect(watch: Watch | SequentialPlan, stream: np.ndarray, log: str, found: Findings) -> bool:
+    """Note problems in a log; whether the stream has come to its alarm, or its verdict."""
     released: dict[int, int] = {}
     alarms = set()
     for line in log.splitlines():
-        kind, *numbers = line.split()
+        kind, *words = line.split(maxsplit=1)
         if kind == "R":
             continue
-        one, two = (int(number) for number in numbers)
         if kind == "A":
-            alarms.add((one, two))
-        elif released.setdefault(one, two) != two:
+            alarms.add(words[0])
+            continue
+        one, two = (int(number) for number in words[0].split())
+        if released.setdefault(one, two) != two:
             found.problems.append(f"block {one} was released twice, as {released[one]} and as {two}")
     if len(alarms) > 1:
         found.problems.append(f"two alarms: {alarms}")
     if not alarms:
         return False
-    ((index, seen),) = list(alarms)[:1]
+    said = next(iter(alarms))
+    seen = json.loads(said)["seen"]
     blocks = watch.blocks
     assert isinstance(blocks, SumBlocks)
-    if sorted(released) != list(range(seen // watch.block)):
+    if sorted(released) != list(range(len(released))) or watch.records(len(released)) != seen:
         found.problems.append("a block was never released, or one after the alarm was")
         return True
-    votes = blocks.votes(np.array([released[i] for i in sorted(released)]))
+    votes = watch.votes(np.array([released[i] for i in sorted(released)]), 0)
     progress, hit = watch.rule.feed(watch.rule.begin, votes)  # type: ignore[arg-type]
-    if hit is None or ((hit + 1) * watch.block, progress.start * watch.block) != (seen, index):
-        found.problems.append(f"the alarm {index, seen} is not what the releases call for")
+    if hit is None or hit + 1 != len(released) or raised(watch, progress, seen) != said:
+        found.problems.append(f"the alarm {said} is not what the releases call for")
     if seen > len(stream):
         found.problems.append("more records were released than there are")
     elif watch.epsilon > 50:
-        scores = blocks.values_of(stream[:seen].tolist()).reshape(-1, watch.block).sum(axis=1)
-        away = [abs(2 * int(total) - released[i]) for i, total in zip(sorted(released), scores, strict=True)]
+        scores = blocks.values_of(stream[:seen].tolist())
+        starts = [watch.records(i) for i in range(len(released))]
+        totals = np.add.reduceat(scores, starts)
+        away = [abs(2 * int(total) - released[i]) for i, total in zip(sorted(released), totals, strict=True)]
         if max(away) >= blocks.noise.width:
             found.problems.append("a release is not that of its records")
     found.releases += len(released)
@@ -143,13 +173,15 @@ def inspect(watch: Watch, stream: np.ndarray, log: str, found: Findings) -> bool
     return True
 
 
-def run(instants: int, seed: int, broken: bool = False) -> Findings:
+def run(instants: int, seed: int, broken: bool = False, sequential: bool = False) -> Findings:
     """Kill this many times."""
-    rng, found, made = np.random.default_rng(seed), Findings(), designs()
+    rng, found = np.random.default_rng(seed), Findings()
+    made: list[Any] = list(sequential_designs() if sequential else designs())
     with tempfile.TemporaryDirectory() as folder:
         while found.kills < instants and not (broken and found.problems):
             watch = made[found.streams % len(made)]
-            stream = np.concatenate([rng.random(OLD) < 0.2, rng.random(NEW) < 0.8]).astype(np.int64)
+            old = 0.5 if sequential else 0.2  # a change; of a sequential test, records that say little at first
+            stream = np.concatenate([rng.random(OLD) < old, rng.random(NEW) < 0.8]).astype(np.int64)
             state, log = Path(folder, f"{found.streams}.json"), Path(folder, f"{found.streams}.log")
             log.touch()
             found.streams += 1
@@ -209,7 +241,7 @@ class History:
             if known is None:
                 stream = Stream(self.watch, asked, system_source, file)
             else:
-                stream = Stream.restored(known, system_source, file)
+                stream = Stream.restored(known, system_source, file, Watch)
             if self.charged:
                 words: Any = {"epsilon": self.watch.epsilon, "design": stream.design, "simulated": False}
                 charge = make_charge(Ledger(self.book), "stream", "watch", **words)
@@ -236,7 +268,7 @@ class History:
             log = [f"B {first + i} {value}\n" for i, value in enumerate(stream.released) if first + i >= shown]
             shown = blocks
             if monitor.alarm is not None:
-                log.append(f"A {monitor.alarm.index} {monitor.alarm.seen}\n")
+                log.append(f"A {raised(self.watch, stream._progress, monitor.alarm.seen)}\n")
             if log:
                 os.write(out, "".join(log).encode())
             if monitor.alarm is not None:
@@ -430,10 +462,11 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--histories", type=int, help="live through this many, in place of instants on plain streams")
     parser.add_argument("--broken", action="store_true")
+    parser.add_argument("--sequential", action="store_true", help="sequential tests in place of monitors")
     chosen = parser.parse_args()
     if chosen.histories is not None:
         _main_of_histories(chosen.histories, chosen.seed, chosen.broken)
-    found = run(chosen.instants, chosen.seed, chosen.broken)
+    found = run(chosen.instants, chosen.seed, chosen.broken, chosen.sequential)
     print(
         f"{found.kills} kills over {found.streams} streams, {found.restores} restores, "
         f"{found.releases} blocks released: {len(found.problems)} problems"

@@ -396,7 +396,7 @@ def test_what_holds_an_open_block_cannot_be_copied_or_pickled(name: str) -> None
     if name != "within":
         ways.append(copy.copy)
     for way in ways:
-        with pytest.raises(InvalidInput, match=r"monitor\.save\(path\)"):
+        with pytest.raises(InvalidInput, match=r"save\(path\)"):
             way(held)
 
 
@@ -431,7 +431,7 @@ def test_a_forked_process_has_no_use_of_its_parents_monitor(watch: Watch, tmp_pa
         lambda: monitor.save(tmp_path / "state.json"),
     ]
     for way in ways:
-        assert "monitor.save(path)" in forked(way)
+        assert "save(path)" in forked(way)
     assert not (tmp_path / "state.json").exists()
     assert forked(lambda: Monitor.of(watch).update_many([0] * 3 * watch.block)) == "went on"
     monitor.update_many([0] * 3 * watch.block)
@@ -858,7 +858,7 @@ def test_a_child_forked_in_the_turn_of_a_thread_is_refused_and_does_not_wait() -
     monitor = Monitor.of(WATCH)
     with monitor._stream._turn:
         said = forked(lambda: monitor.update(0))
-    assert "monitor.save(path)" in said
+    assert "save(path)" in said
 
 
 @pytest.mark.parametrize("before", ["none", "singles", "a batch", "both"])

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from fractions import Fraction
 
 import numpy as np
@@ -16,7 +16,15 @@ import numpy.typing as npt
 
 from privatest.privacy import Laplace, Logistic, Noise, Tulap
 
-__all__ = ["decision_log_ratio", "largest_log_ratio", "log_pmf", "log_sf", "neighbouring_totals"]
+__all__ = [
+    "decision_log_ratio",
+    "largest_log_ratio",
+    "largest_person_log_ratio",
+    "log_pmf",
+    "log_sf",
+    "neighbouring_totals",
+    "owners",
+]
 
 Long = npt.NDArray[np.longdouble]
 Integers = npt.NDArray[np.int64]
@@ -91,3 +99,43 @@ def decision_log_ratio(noise: Noise, cutoff: Fraction, totals: Iterable[tuple[in
     null = dict(zip(raw.tolist(), log_sf(noise, doubled - 2 * raw), strict=True))
     alternative = dict(zip(raw.tolist(), log_sf(noise, 2 * raw - doubled), strict=True))  # by symmetry
     return max(float(abs(table[a] - table[b])) for table in (null, alternative) for a, b in totals)
+
+
+def owners(n: int) -> Iterator[tuple[int, ...]]:
+    """Every way in which n rows can belong to persons 0, 1, ..., named in the order in which they appear."""
+
+    def more(found: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
+        if len(found) == n:
+            yield found
+            return
+        for person in range(max(found, default=-1) + 2):
+            yield from more((*found, person))
+
+    return more(())
+
+
+def largest_person_log_ratio(
+    law: Callable[[tuple[int, ...], tuple[int, ...]], dict[Hashable, np.longdouble]], n: int
+) -> float:
+    """sup over owners of n rows, binary streams, persons, all that the person's rows could hold instead, and answers.
+
+    ``law(records, who)`` is the exact law of the answer.
+    """
+    worst, logs = 0.0, {}
+    for who in owners(n):
+        laws = {records: law(records, who) for records in itertools.product((0, 1), repeat=n)}
+        for one in laws.values():
+            if id(one) not in logs:  # the law is kept beside, so that no other one gets its number
+                logs[id(one)] = one, np.log(np.array([one[key] for key in sorted(one, key=repr)]))
+        for records, one in laws.items():
+            for person in set(who):
+                mine = [i for i in range(n) if who[i] == person]
+                for held in itertools.product((0, 1), repeat=len(mine)):
+                    changed = list(records)
+                    for i, value in zip(mine, held, strict=True):
+                        changed[i] = value
+                    other = laws[tuple(changed)]
+                    if one is not other:
+                        assert one.keys() == other.keys()
+                        worst = max(worst, float(np.abs(logs[id(one)][1] - logs[id(other)][1]).max()))
+    return worst

@@ -22,7 +22,7 @@ from privatest.documents import (
     texts_from_json,
     wholes_from_json,
 )
-from privatest.engines.protocol import ORDERED, Need, OrderTeller, Records
+from privatest.engines.protocol import Need, OrderTeller, Records
 from privatest.engines.sources import open_for
 from privatest.errors import Infeasible, InvalidData, InvalidInput, shown
 from privatest.hypotheses.question import pair_or_question
@@ -71,26 +71,30 @@ def check_accuracy(
     false_alarm: float | None,
     again: Callable[[Fraction], Detection],
     assuming: Callable[[], Detection],
+    rows: int = 1,
 ) -> None:
     """Refuse a false-alarm target that would make changes anywhere in the series pass unseen too often.
 
     ``again`` gives the same detector at another epsilon, ``assuming`` the one at this epsilon that takes a change for
-    granted: both are looked at for the remedies only, and only those that help are named.
+    granted: both are looked at for the remedies only, and only those that help are named. Its epsilon is that of one
+    row, of which a person may have so many ``rows``: what is told is a person's.
     """
+    whole = float(design.epsilon * rows)
     if design.accuracy is not None and (false_alarm is None or n is None or 2 * design.accuracy <= n):
         return
     if false_alarm is None:
         raise Infeasible(
-            f"No distance is exceeded with probability at most beta={beta:g} at epsilon={float(design.epsilon):g}. "
+            f"No distance is exceeded with probability at most beta={beta:g} at epsilon={whole:g}. "
             "Use a larger epsilon or beta."
         )
-    epsilon = _smallest_epsilon(design, n, again)
+    smallest = _smallest_epsilon(design, n, again)
+    epsilon = None if smallest is None else smallest * rows
     length = "any length" if n is None else f"n={n} records"
     remedy = f"the smallest epsilon that does is about {epsilon:g}" if epsilon else "no epsilon does"
     needed = "" if design.accuracy is None else f" At this epsilon at least {2 * design.accuracy} records are needed."
     said = " (the default)" if false_alarm == FALSE_ALARM else ""
     raise Infeasible(
-        f"false_alarm={false_alarm:g}{said} cannot be had with {length} at epsilon={float(design.epsilon):g}: a change "
+        f"false_alarm={false_alarm:g}{said} cannot be had with {length} at epsilon={whole:g}: a change "
         f"in the middle would be missed or misplaced with probability above beta={beta:g}; {remedy}.{needed}"
         f"{_if_assumed(assuming(), n, beta)}"
     )
@@ -155,14 +159,13 @@ class ChangePlan(Design[ChangePoint]):
         runs: simulations (of the laws of scores, seeded) behind the accuracy; 0: computed exactly.
         compared: the accuracies of all methods that were looked at.
         null, alternative: short descriptions.
+        max_rows_per_unit: the most rows of one person that count, where a run names the ``unit``. The detector is that
+            of epsilon/k for each row, so that k rows cost epsilon wherever they stand.
     """
 
     FORMAT: ClassVar[str] = FORMAT
     KIND: ClassVar[str] = "plan of a change point"
-    UNFIT: ClassVar[Mapping[str, str]] = {
-        "unit": "what one person's rows hold would decide which of them count, and so where everybody else's stand. "
-        "Keep one row of each person by a rule that looks at no record, such as the first, and pass these without unit"
-    }
+    UNFIT: ClassVar[Mapping[str, str]] = {}
 
     method: str
     accuracy: int
@@ -179,6 +182,7 @@ class ChangePlan(Design[ChangePoint]):
     null: str
     alternative: str
     _design: Detection = field(repr=False, compare=False)
+    max_rows_per_unit: int = 1
 
     @property
     def assume_change(self) -> bool:
@@ -202,12 +206,12 @@ class ChangePlan(Design[ChangePoint]):
     @property
     def price(self) -> Fraction:
         """Epsilon, exactly."""
-        return self._design.epsilon
+        return self._design.epsilon * self.max_rows_per_unit
 
     @property
     def need(self) -> Need:
-        """Records in order of time, each a person's only one."""
-        return ORDERED
+        """Records in order of time, of each person no more than the noise hides."""
+        return Need(self.max_rows_per_unit, ordered=True)
 
     @property
     def outcome(self) -> type[ChangePoint]:
@@ -219,7 +223,8 @@ class ChangePlan(Design[ChangePoint]):
         return {"change": self._settings(), **self._design.question()}
 
     def _named(self, where: Mapping[str, str | None]) -> dict[str, str | None]:
-        return {"column": where["column"], "order": where["order"]}
+        unit = {} if where.get("unit") is None else {"unit": where["unit"]}
+        return {"column": where["column"], "order": where["order"], **unit}
 
     def run(
         self,
@@ -238,7 +243,10 @@ class ChangePlan(Design[ChangePoint]):
 
         Args:
             data, column, ledger, dataset, request, rng: as for every design.
-            unit: refused, see there.
+            unit: which column says whose row it is. Of each person the first ``max_rows_per_unit`` rows count; every
+                other row, and one that is nobody's, stays in its place and counts as a record that makes no sense. The
+                answer is then private for all rows of a person together. How many rows there are, whose they are and
+                when they were is taken as public.
             order: which column gives the order of time; None where the records lie in that order.
             public_order: declare the values of that column public, such as the days on which records arrive one by
                 one. The answer then also names them, at the index and at the ends of its accuracy: ``order_value``
@@ -311,11 +319,19 @@ class ChangePlan(Design[ChangePoint]):
             Fact("clamp", self.clamp, "least and most of one record, in nats"),
             Fact("false_alarm", self.false_alarm, "false alarms with this probability, at most, where nothing changed"),
             Fact("power", self.power, found),
+            Fact("max_rows_per_unit", self._rows, "rows of one person that count, where unit= names the person"),
             Fact("neighbours", "replace", f"hides {HIDDEN['replace']}"),
         ]
 
+    @property
+    def _rows(self) -> int | None:
+        """The most rows of one person, where that is more than one."""
+        return self.max_rows_per_unit if self.max_rows_per_unit > 1 else None
+
     def _settings(self) -> dict[str, Any]:
         values = {one.name: getattr(self, one.name) for one in fields(self) if not one.name.startswith("_")}
+        if self._rows is None:  # as it was written before there was such a setting
+            del values["max_rows_per_unit"]
         return {**values, "clamp": None if self.clamp is None else list(self.clamp), "compared": dict(self.compared)}
 
     def to_dict(self) -> dict[str, Any]:
@@ -335,6 +351,7 @@ class ChangePlan(Design[ChangePoint]):
             "threshold": None if threshold is None else integer_from_json(threshold),
             "clamp": None if clamp is None else tuple(numbers_from_json(clamp).tolist()),
             "compared": {str(name): integer_from_json(value) for name, value in document["compared"].items()},
+            "max_rows_per_unit": integer_from_json(document.get("max_rows_per_unit", 1), 1),
         }
         _validate.choice((*METHODS[1:], "fit"), method=plan["method"])
         plan["beta"] = _validate.probability(beta=plan["beta"])
@@ -398,6 +415,7 @@ def design_change(
     method: str = "auto",
     false_alarm: float | None = None,
     assume_change: bool = False,
+    max_rows_per_unit: int = 1,
 ) -> ChangePlan:
     """The detector that :func:`detect_change` would run, and how well it does. No data are needed.
 
@@ -415,6 +433,8 @@ def design_change(
             of epsilon on it, so "auto" is then "blocks".
         assume_change: take it for granted that there was a change, as the paper does: an index is always named, also
             of data that never changed, and is more accurate where there was one. Excludes ``false_alarm``.
+        max_rows_per_unit: the most rows of one person that count, where the run names a ``unit``; each costs
+            epsilon/max_rows_per_unit. What is promised holds where no person has more.
 
     >>> plan = design_change("bernoulli(0.2)", "bernoulli(0.8)", epsilon=1)
     >>> plan.method, plan.accuracy <= 20, plan.false_alarm <= 0.05, plan.power >= 0.9
@@ -424,6 +444,7 @@ def design_change(
     (True, None)
     """
     budget = _validate.positive(epsilon=epsilon, remedy="Typical values lie between 0.1 and 2.")
+    rows = _validate.positive_integer(max_rows_per_unit=max_rows_per_unit)
     beta = _validate.probability(beta=beta)
     _validate.choice(METHODS, method=method)
     false_alarm = _false_alarm(false_alarm, assume_change)
@@ -435,13 +456,13 @@ def design_change(
             "from P at least."
         )
     make = _maker(null, alternative, distance, beta, method, false_alarm)
-    found = make(budget)
+    found = make(budget / rows)
     best = min(found, key=_size)
 
     def assuming() -> Detection:
-        return min(_maker(null, alternative, distance, beta, method, None)(budget), key=_size)
+        return min(_maker(null, alternative, distance, beta, method, None)(budget / rows), key=_size)
 
-    check_accuracy(best, n, beta, false_alarm, lambda other: min(make(other), key=_size), assuming)
+    check_accuracy(best, n, beta, false_alarm, lambda other: min(make(other), key=_size), assuming, rows)
     if n is not None:
         check_length(best, n)
     assert best.accuracy is not None
@@ -462,6 +483,7 @@ def design_change(
         null=best.null,
         alternative=best.alternative,
         _design=best,
+        max_rows_per_unit=rows,
     )
 
 
@@ -509,7 +531,9 @@ def detect_change(
     method: str = "auto",
     false_alarm: float | None = None,
     assume_change: bool = False,
+    max_rows_per_unit: int | None = None,
     column: str | None = None,
+    unit: str | None = None,
     order: str | None = None,
     public_order: bool = False,
     ledger: Any = None,
@@ -526,7 +550,10 @@ def detect_change(
         data: array, list, pandas/polars/pyarrow column, a data frame, file, SQL table or Spark DataFrame together with
             ``column``; in order of time, or in that of the column ``order``.
         null, alternative, distance, epsilon, beta, method, false_alarm, assume_change: as for :func:`design_change`.
+        max_rows_per_unit: the most rows of one person that count, 1 if only ``unit`` is given: as
+            :func:`design_change` and :meth:`ChangePlan.run` explain.
         column: which column holds the records.
+        unit: which column says whose row it is; None: each row is a person of its own.
         order: which column gives the order of time; None where the records lie in that order.
         public_order: declare the values of that column public: the answer then names the one at the change too
             (``order_value``), as :meth:`ChangePlan.run` explains.
@@ -544,7 +571,8 @@ def detect_change(
     (None, False)
     """
     told = PublicOrder.of(order, public_order)
-    records = open_for(ORDERED, data, column=column, order=order)
+    rows = _validate.rows_of_a_unit(unit, max_rows_per_unit)
+    records = open_for(Need(rows, ordered=True), data, column=column, unit=unit, order=order)
     n = records.count()
     if n == 0:
         raise InvalidData("The data have no records. Pass at least one block of them.")
@@ -558,6 +586,7 @@ def detect_change(
         method=method,
         false_alarm=false_alarm,
         assume_change=assume_change,
+        max_rows_per_unit=rows,
     )
-    where = {"column": column, "order": order}
+    where = {"column": column, "unit": unit, "order": order}
     return plan.run_opened(records, data, where, ledger=ledger, dataset=dataset, request=request, rng=rng, besides=told)

@@ -310,8 +310,11 @@ class Detection:
         The promises (curve, errors, false alarms) are read as they were written.
         """
         epsilon, method = fraction_from_json(document["budget"]), plan["method"]
-        if not epsilon > 0 or float(epsilon) != plan["epsilon"]:
-            raise InvalidDocument(f"budget={epsilon} must be epsilon={shown(plan['epsilon'])} before it was rounded.")
+        if not epsilon > 0 or float(epsilon * plan["max_rows_per_unit"]) != plan["epsilon"]:
+            raise InvalidDocument(
+                f"budget={epsilon} must be the share of epsilon={shown(plan['epsilon'])} of each of "
+                f"{plan['max_rows_per_unit']} rows, before it was rounded."
+            )
         curve = FailureCurve(
             integers_from_json(document["curve"]["distances"]),
             numbers_from_json(document["curve"]["failures"]),
@@ -373,7 +376,7 @@ def _bit_test(method: str, document: dict[str, Any], epsilon: Fraction) -> Priva
     """The test of the blocks; refuses one whose noise is not made for replaced records at this epsilon."""
     if method == "fit":
         fit = FitTest.from_dict(document)
-        if fit.noise.epsilon > epsilon:
+        if fit.price > epsilon:
             raise InvalidDocument("The test of the blocks costs more than the plan's epsilon.")
         return fit
     test = PrivateTest.from_dict(document)

@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-import json
 import os
-from collections import deque
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from privatest import _validate
 from privatest.changepoint.change_point import Alarm
-from privatest.changepoint.state_file import StateFile
-from privatest.changepoint.stream import Single, Stream
+from privatest.changepoint.stream import NO_STATE
 from privatest.changepoint.tuned_watch import Targets, pair_watch, unknown_watch
 from privatest.changepoint.watch import Intervals, Watch
-from privatest.charge import fingerprint, make_charge
-from privatest.engines.protocol import ORDERED, Records
-from privatest.engines.sources import open_for
+from privatest.changepoint.watcher import Watcher
+from privatest.charge import make_charge
 from privatest.errors import InvalidInput
 from privatest.hypotheses.convert import as_hypothesis
 from privatest.hypotheses.question import pair_or_question
-from privatest.markup import Fact, Told
-from privatest.privacy import Pure, Source, seeded_source, system_source
+from privatest.markup import Fact
 from privatest.rational import Number
 
 if TYPE_CHECKING:
@@ -31,10 +27,9 @@ if TYPE_CHECKING:
 __all__ = ["METHODS", "Monitor"]
 
 METHODS = ("cusum", "paper")
-_PLAIN = frozenset({float, int, bool, str})
 
 
-class Monitor(Single, Told):
+class Monitor(Watcher[Watch, Alarm]):
     r"""Watch a stream for a change from P (``null``) to Q (``alternative``), with epsilon-privacy for all of it.
 
     Records are gathered in blocks, each of which releases its noisy sum (or, for an unknown alternative, the bit of a
@@ -71,6 +66,11 @@ class Monitor(Single, Told):
         method: "cusum" (the default: its computed delay is the smaller by far) or "paper".
         interval: blocks in an interval, for "paper" (which is then the default); None: the recommended number.
         mean_time_between_false_alarms: in records. None: a thousand times as many records as tell P from Q.
+        max_rows_per_unit: the most rows of one person that count in the whole stream; every update then says whose the
+            records are (``unit``). The monitor is private for all rows of a person together: each row costs
+            epsilon/max_rows_per_unit. A row beyond these, or of nobody, stays in its place and counts as a record that
+            makes no sense. What is promised holds where no person has more. Such a monitor remembers whose rows it has
+            seen, in memory only: it has no state file.
         state: path of a state file; where there is one of the same settings, the monitor goes on from it.
         ledger, dataset, request: charge epsilon to a ledger, once, when the monitor begins. A request begins one
             monitor only: afterwards it is continued from its state file or not at all.
@@ -86,6 +86,8 @@ class Monitor(Single, Told):
     (True, True, True)
     """
 
+    DESIGN = Watch
+
     def __init__(
         self,
         null: Any,
@@ -97,6 +99,7 @@ class Monitor(Single, Told):
         method: str | None = None,
         interval: int | None = None,
         mean_time_between_false_alarms: float | None = None,
+        max_rows_per_unit: int | None = None,
         state: str | os.PathLike[str] | None = None,
         ledger: Any = None,
         dataset: str | None = None,
@@ -123,6 +126,11 @@ class Monitor(Single, Told):
             )
         if distance is not None:
             distance = _validate.probability(distance=distance)
+        rows = max_rows_per_unit
+        if rows is not None:
+            rows = _validate.positive_integer(max_rows_per_unit=rows)
+            if state is not None:
+                raise InvalidInput(NO_STATE)
         given = {"null": null, "alternative": alternative}
         laws = [as_hypothesis(law, name) for name, law in given.items() if law is not None]
         asked = {
@@ -135,71 +143,42 @@ class Monitor(Single, Told):
             "mean_time_between_false_alarms": target,
             "dataset": dataset,
             "request": request,
+            **({} if rows is None else {"max_rows_per_unit": rows}),
         }
-        randomness: Source = system_source if rng is None else seeded_source(rng)
         paying: dict[str, Any] = {"ledger": ledger, "dataset": dataset, "request": request, "data": source}
         make_charge(**paying, epsilon=budget, design=dict, simulated=rng is not None)  # refuses what it must
         targets = Targets(beta, target, interval)
 
         def made() -> Watch:
+            each = budget / (rows or 1)
             if distance is None:
-                return pair_watch(pair_or_question(null, alternative), budget, method, targets)
-            return unknown_watch(null, distance, budget, method, targets)
+                found = pair_watch(pair_or_question(null, alternative), each, method, targets)
+            else:
+                found = unknown_watch(null, distance, each, method, targets)
+            return replace(found, max_rows_per_unit=rows)
 
-        file = None if state is None else StateFile(state)
-        if file is not None and file.exists():
-            content = file.read()
-            same = content.get("asked", asked) == asked
-            if same:
-                self._stream = Stream.restored(content, randomness, file)
-            if same and not all(law.named for law in laws):
-                # The descriptions leave open what P and Q are; what is made of them does not.
-                same = fingerprint(self._stream.watch.releases()) == fingerprint(made().releases())
-            if not same:
-                raise InvalidInput(
-                    f"The state {file.path.name!r} is that of a monitor with other settings. Restore it with "
-                    "Monitor.load(path), or give this monitor another file."
-                )
-        else:
-            self._stream = Stream(made(), asked, randomness, file)
-        stream = self._stream
-        charge = make_charge(
-            **paying, epsilon=stream.watch.epsilon, design=stream.design, simulated=rng is not None, told=stream.asked
-        )
-        if charge is not None:
-            self._stream.begin(charge)
-        elif file is not None and self._stream.fresh:
-            self._stream.persist()
-
-    @property
-    def epsilon(self) -> float:
-        """Privacy loss of the whole stream."""
-        return float(self._stream.watch.epsilon)
-
-    @property
-    def privacy(self) -> Pure:
-        """The notion of stability that the whole stream meets."""
-        return Pure(self.epsilon)
+        named = all(law.named for law in laws)
+        self._begin(asked, made, named=named, state=state, paying=paying, rng=rng)
 
     @property
     def beta(self) -> float:
         """Probability with which the alarm's index may be further off than its accuracy."""
-        return self._stream.watch.beta
+        return self._design.beta
 
     @property
     def method(self) -> str:
         """ "cusum" or "paper"."""
-        return self._stream.watch.method
+        return self._design.method
 
     @property
     def block(self) -> int:
         """Records in a block."""
-        return self._stream.watch.block
+        return self._design.block
 
     @property
     def interval(self) -> int | None:
         """Blocks in an interval of the paper's method."""
-        return self._stream.watch.rule.interval if isinstance(self._stream.watch.rule, Intervals) else None
+        return self._design.rule.interval if isinstance(self._design.rule, Intervals) else None
 
     @property
     def recommended_interval(self) -> int | None:
@@ -209,42 +188,37 @@ class Monitor(Single, Told):
         before k* has probability at most k* / mean_time_between_false_alarms) and an interval of new records is missed
         with probability at most beta/4. Then fewer than two intervals are seen after k*, with that probability.
         """
-        return self._stream.watch.recommended_interval
+        return self._design.recommended_interval
 
     @property
     def accuracy(self) -> int:
         """The accuracy that an alarm will carry, in records."""
-        return self._stream.watch.accuracy
+        return self._design.accuracy
 
     @property
     def mean_time_between_false_alarms(self) -> float:
         """Bound from below on the mean number of records till an alarm when nothing changes."""
-        return self._stream.watch.mean_time_between_false_alarms
+        return self._design.mean_time_between_false_alarms
 
     @property
     def expected_delay(self) -> float:
         """Bound from above on the mean number of records from k* till the alarm."""
-        return self._stream.watch.expected_delay
+        return self._design.expected_delay
 
     @property
     def delay_bound(self) -> int:
         """Records after k* by which the alarm was raised with probability at least 1 - beta."""
-        return self._stream.watch.delay_bound
-
-    @property
-    def seen(self) -> int:
-        """Records consumed so far; the stream goes on with record number ``seen``, counted from 0."""
-        return self._stream.seen
+        return self._design.delay_bound
 
     @property
     def drift_detected(self) -> bool:
         """Whether the alarm has been raised and :meth:`reset` was not called since."""
-        return self._stream.alarm is not None
+        return self._raised is not None
 
     @property
     def alarm(self) -> Alarm | None:
         """The alarm, if it has been raised."""
-        return self._stream.alarm
+        return self._raised
 
     @property
     def trace(self) -> tuple[float, ...]:
@@ -252,128 +226,11 @@ class Monitor(Single, Told):
 
         With an unknown alternative: the blocks' bits, -1 for "new". Private as they are: they are what was released.
         """
-        return tuple(self._stream.watch.blocks.trace(value) for value in self._stream.released)
-
-    @property
-    def simulated(self) -> bool:
-        """True when randomness came from a generator of the caller's at any time: such a monitor is not private."""
-        return self._stream.simulated
-
-    @property
-    def private(self) -> bool:
-        """Whether the guarantee holds: randomness from the operating system."""
-        return not self._stream.simulated
-
-    def update(self, x: Any) -> Alarm | None:
-        """Take one record, or a batch if x is a list, an array or a column; the alarm if it is raised.
-
-        A record that makes no sense raises nothing: it gets a fixed score.
-        """
-        if type(x) in _PLAIN or not self._is_batch(x):
-            return self._stream.take(x)
-        return self.update_many(x)
-
-    @property
-    def place(self) -> Any:
-        """After a restore: what ``update_many`` was told of the place of the records before ``seen``; else None."""
-        return self._stream.place
-
-    def update_many(
-        self, batch: Any, *, column: str | None = None, order: str | None = None, place: Any = None
-    ) -> Alarm | None:
-        """Take a batch of records in order of time; the alarm if it is raised.
-
-        Records after the alarm are not consumed (``seen`` says where), whatever the batch holds.
-
-        Args:
-            batch: array, list, pandas/polars/pyarrow column, a data frame, file, SQL table or Spark DataFrame together
-                with ``column``.
-            column: which column holds the records.
-            order: which column gives the order of time within the batch; None where the records lie in that order.
-                Equal values on both sides of a block's end are refused, and nothing of the batch is consumed.
-            place: where the batch came from, such as a file and the number of its first record: plain JSON values, kept
-                in the state together with what is released of the batch.
-        """
-        try:
-            json.dumps(place)
-        except (TypeError, ValueError, RecursionError):
-            raise InvalidInput("place must be made of plain JSON values: text, numbers, lists, dicts.") from None
-        return self._stream.take_many(open_for(ORDERED, batch, column=column, order=order), place)
+        return tuple(self._design.blocks.trace(value) for value in self._stream.released)
 
     def reset(self) -> None:
         """Watch on after an alarm: W and the intervals start from nothing; no record is looked at again."""
         self._stream.reset()
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the state, atomically; from now on the monitor keeps the file up to date by itself.
-
-        The file holds what was released and nothing else of the data. The records of an unfinished block are not in
-        it: after a restore ``seen`` is the end of the last whole block. A file that was kept before says from now on
-        that the monitor has moved, and can no longer be loaded.
-        """
-        self._stream.save(path)
-
-    @classmethod
-    def load(
-        cls,
-        path: str | os.PathLike[str],
-        *,
-        ledger: Any = None,
-        source: str | os.PathLike[str] | None = None,
-        rng: np.random.Generator | None = None,
-    ) -> Monitor:
-        """The monitor whose state this is; it goes on keeping the file up to date.
-
-        Feed it the stream from record number ``seen`` on. Refuses a file that is cut short, edited, of another
-        version, in use by another process, or older than the newest one that was kept there. A monitor that was
-        charged to a ledger goes on with that ledger only, which refuses a state that is not the newest one wherever it
-        lies. Within a process the monitor that was loaded last is the only one that may go on.
-
-        Args:
-            path: the state file.
-            ledger, source: as they were given when the monitor began.
-            rng: for simulations.
-        """
-        file = StateFile(path)
-        stream = Stream.restored(file.read(), system_source if rng is None else seeded_source(rng), file)
-        dataset, request = (stream.asked.get(name) for name in ("dataset", "request"))
-        if (ledger is None) != (request is None):
-            raise InvalidInput(
-                f"The monitor of the state {file.path.name!r} was begun without a ledger. Leave ledger= out."
-                if request is None
-                else f"The monitor of the state {file.path.name!r} was charged as request {request!r} of data set "
-                f"{dataset!r}. Its ledger knows whether this is the newest state: give ledger=."
-            )
-        charge = make_charge(
-            ledger,
-            dataset,
-            request,
-            epsilon=stream.watch.epsilon,
-            design=stream.design,
-            simulated=rng is not None,
-            data=source,
-            told=stream.asked,
-        )
-        if charge is not None:
-            if charge.earlier() is None:
-                raise InvalidInput(
-                    f"This ledger has no monitor of request {request!r} on data set {dataset!r}. Give the ledger that "
-                    f"was charged; if the monitor was killed while it began, begin it again: Monitor(..., "
-                    f"state={file.path.name!r})."
-                )
-            stream.begin(charge)
-        return cls._of(stream)
-
-    @classmethod
-    def of(cls, watch: Watch, *, rng: np.random.Generator | None = None) -> Monitor:
-        """A fresh monitor of a design that was made before, for simulations of many streams."""
-        return cls._of(Stream(watch, {}, system_source if rng is None else seeded_source(rng)))
-
-    @classmethod
-    def _of(cls, stream: Stream) -> Monitor:
-        monitor = cls.__new__(cls)
-        monitor._stream = stream
-        return monitor
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """The newest releases, block by block, and the alarm with its accuracy; never the records."""
@@ -388,7 +245,7 @@ class Monitor(Single, Told):
 
     def facts(self) -> list[Fact]:
         """The question, the promises, and what was released so far."""
-        watch, between = self._stream.watch, self.mean_time_between_false_alarms
+        watch, between = self._design, self.mean_time_between_false_alarms
         return [
             Fact("null", watch.null, "the old regime"),
             Fact("alternative", watch.alternative, "the new regime"),
@@ -402,6 +259,7 @@ class Monitor(Single, Told):
             Fact("expected_delay", self.expected_delay, "records from the change till the alarm on average, at most"),
             Fact("delay_bound", self.delay_bound, f"records by which it is raised, with probability {1 - self.beta:g}"),
             Fact("mean_time_between_false_alarms", between, "in records, at least"),
+            Fact("max_rows_per_unit", watch.max_rows_per_unit, "rows of one person that count in the whole stream"),
             Fact("seen", self.seen, "records so far; the stream goes on with this one"),
             Fact("drift_detected", self.drift_detected, "no alarm" if self.alarm is None else self.alarm.sentence),
             Fact("private", self.private, "SIMULATED, not private" if self.simulated else ""),
@@ -409,29 +267,15 @@ class Monitor(Single, Told):
 
     def to_dict(self) -> dict[str, Any]:
         """Settings, promises and what was released so far: plain values, ready for JSON."""
-        alarm = None if self._stream.alarm is None else self._stream.alarm.to_dict()
+        alarm = None if self._raised is None else self._raised.to_dict()
         return {**self.values(), "alarm": alarm, "trace": list(self.trace)}
 
     def __repr__(self) -> str:
         privacy = f"epsilon={self.epsilon:g}" if self.private else f"SIMULATED, not private (epsilon={self.epsilon:g})"
-        watch = self._stream.watch
+        watch = self._design
         return (
             f"Monitor({watch.null} to {watch.alternative}, {privacy}, method={self.method!r}, "
             f"block={self.block}, mean_time_between_false_alarms={self.mean_time_between_false_alarms:.4g}, "
             f"expected_delay={self.expected_delay:.4g}, accuracy={self.accuracy}, seen={self.seen}, "
-            f"alarm={self._stream.alarm!r})"
+            f"alarm={self._raised!r})"
         )
-
-    def _is_batch(self, x: Any) -> bool:
-        if isinstance(x, (float, int, str, bytes, bytearray, complex)):
-            return False
-        if isinstance(x, tuple):
-            return not self._stream.watch.blocks.holds_tuples
-        if isinstance(x, (list, set, frozenset, deque, range)):
-            return True
-        if isinstance(x, (np.ndarray, np.generic)):
-            return x.ndim > 0
-        if isinstance(x, Records):
-            return True
-        columns = ("__array__", "__arrow_c_stream__", "columns", "column_names", "__next__")
-        return any(hasattr(type(x), name) for name in columns)

@@ -1,4 +1,4 @@
-"""A monitor's state on disk: whole or not at all, never edited unnoticed, never in two hands at once.
+"""A stream's state on disk: whole or not at all, never edited unnoticed, never in two hands at once.
 
 The text is one line of JSON, ``{"format": ..., "checksum": ..., "content": {...}}``; the checksum (SHA-256) is that of
 the content's bytes. A new state is written beside the old one, flushed to the disk, and renamed over it. A process
@@ -17,7 +17,7 @@ import json
 import os
 import weakref
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from privatest.errors import InvalidDocument, InvalidInput, shown
 
@@ -26,10 +26,25 @@ try:
 except ImportError:  # pragma: no cover - not a POSIX system: one process at a time is then the user's care
     fcntl = None  # type: ignore[assignment]
 
-__all__ = ["FORMAT", "StateFile", "read_text", "state_text"]
+__all__ = ["FORMAT", "MONITOR", "Keeper", "StateFile", "read_text", "state_text"]
 
 FORMAT = "privatest/monitor/2"
-_OPENING = '{"format":"' + FORMAT + '","checksum":"'
+
+
+class Keeper(NamedTuple):
+    """Whose state it is: what messages call it, its class, and the format of its files."""
+
+    noun: str
+    name: str
+    format: str
+
+    @property
+    def opening(self) -> str:
+        """How its files begin."""
+        return f'{{"format":"{self.format}","checksum":"'
+
+
+MONITOR = Keeper("monitor", "Monitor", FORMAT)
 _MIDDLE, _CLOSING = '","content":', "}\n"
 _DIGEST = 64
 _COST = (
@@ -41,35 +56,41 @@ _ADVICE = "Begin anew with another file and a budget of its own."
 _held: dict[str, weakref.ref[StateFile]] = {}
 
 
-def state_text(content: str) -> str:
+def state_text(content: str, keeper: Keeper = MONITOR) -> str:
     """The text of a file with this content, JSON text itself."""
-    return _OPENING + hashlib.sha256(content.encode()).hexdigest() + _MIDDLE + content + _CLOSING
+    return keeper.opening + hashlib.sha256(content.encode()).hexdigest() + _MIDDLE + content + _CLOSING
 
 
-def read_text(raw: bytes, name: str) -> dict[str, Any]:
+def read_text(raw: bytes, name: str, keeper: Keeper = MONITOR) -> dict[str, Any]:
     """The content of a state file; refuses one that is cut short, edited or of another version."""
-    start = len(_OPENING) + _DIGEST + len(_MIDDLE)
+    start = len(keeper.opening) + _DIGEST + len(_MIDDLE)
     content = raw[start : -len(_CLOSING)]
-    if len(raw) > start + len(_CLOSING) and raw == state_bytes(content):
+    if len(raw) > start + len(_CLOSING) and raw == state_bytes(content, keeper):
         document = json.loads(content)
         if isinstance(document, dict):
             return document
     version = _version(raw)
-    if version is not None and version != FORMAT:
-        raise InvalidDocument(
-            f"{name} is of the format {version!r}, this version reads {FORMAT!r}. Use the version that wrote it."
-        )
+    if version is not None and version != keeper.format:
+        another = version.rpartition("/")[0] != keeper.format.rpartition("/")[0]
+        remedy = f"It is no {keeper.noun}'s: load it with what wrote it" if another else "Use the version that wrote it"
+        raise InvalidDocument(f"{name} is of the format {version!r}, this version reads {keeper.format!r}. {remedy}.")
     raise InvalidDocument(
-        f"{name} is not a whole, unedited state of a monitor: its checksum does not fit. A monitor must not start "
-        f"afresh on records it has seen: that would spend their budget twice. A copy may take its place only if "
-        f"nothing was released since it was made. {_COST} {_ADVICE}"
+        f"{name} is not a whole, unedited state of a {keeper.noun}: its checksum does not fit. A {keeper.noun} must "
+        f"not start afresh on records it has seen: that would spend their budget twice. A copy may take its place only "
+        f"if nothing was released since it was made. {_COST} {_ADVICE}"
     )
 
 
-def state_bytes(content: bytes) -> bytes:
+def state_bytes(content: bytes, keeper: Keeper = MONITOR) -> bytes:
     """As :func:`state_text`, of bytes."""
     return b"".join(
-        [_OPENING.encode(), hashlib.sha256(content).hexdigest().encode(), _MIDDLE.encode(), content, _CLOSING.encode()]
+        [
+            keeper.opening.encode(),
+            hashlib.sha256(content).hexdigest().encode(),
+            _MIDDLE.encode(),
+            content,
+            _CLOSING.encode(),
+        ]
     )
 
 
@@ -91,8 +112,8 @@ def _place(path: str | os.PathLike[str]) -> Path:
 class StateFile:
     """The one writer of a state. Taken by one process at a time; within a process the newest holder is the only one."""
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.path = _place(path)
+    def __init__(self, path: str | os.PathLike[str], keeper: Keeper = MONITOR) -> None:
+        self.path, self.keeper = _place(path), keeper
         if os.path.exists(self.path) and not os.path.isfile(self.path):
             raise InvalidInput(
                 f"The state {self.path.name!r} cannot be kept there: a folder, a pipe or a device is no file."
@@ -117,46 +138,48 @@ class StateFile:
         if self.path.exists():
             return True
         with contextlib.suppress(OSError, InvalidDocument):
-            return bool(read_text(self._next.read_bytes(), ""))
+            return bool(read_text(self._next.read_bytes(), "", self.keeper))
         return False
 
     def read(self) -> dict[str, Any]:
         """The newest state; a complete successor that a killed process left is the state."""
         name = f"The state {self.path.name!r}"
         try:
-            current = read_text(self.path.read_bytes(), name) if self.path.exists() else None
+            current = read_text(self.path.read_bytes(), name, self.keeper) if self.path.exists() else None
         except OSError as error:
             raise InvalidDocument(f"{name} cannot be read: {error.strerror}.") from None
         with contextlib.suppress(OSError, InvalidDocument):
-            following = read_text(self._next.read_bytes(), name)
+            following = read_text(self._next.read_bytes(), name, self.keeper)
             if current is None or _follows(current, following):
                 os.replace(self._next, self.path)
                 self._flush_folder()
                 current = following
         if current is None:
             raise InvalidDocument(
-                f"There is no state of a monitor at {self.path.name!r}. Begin one with Monitor(..., state=path)."
+                f"There is no state of a {self.keeper.noun} at {self.path.name!r}. Begin one with "
+                f"{self.keeper.name}(..., state=path)."
             )
         (known, newest), generation = self._remembered(), current.get("generation")
         if current.get("id") == known and isinstance(generation, int) and generation < newest:
             raise InvalidDocument(
-                f"{name} is not the newest one: it is number {generation} of this monitor, and number "
+                f"{name} is not the newest one: it is number {generation} of this {self.keeper.noun}, and number "
                 f"{newest} was kept here. {_COST} {_ADVICE} (If nothing was released since, or that cost is paid for: "
                 f"remove {self.path.name + '.lock'!r}.)"
             )
         return current
 
     def write(self, name: str, generation: int, content: str) -> None:
-        """Replace the state by this one of a monitor; when this returns, the new one survives a power failure."""
+        """Replace the state by this one of a stream; when this returns, the new one survives a power failure."""
         if self._lock is None or self._process != os.getpid():
             raise InvalidInput(
-                f"This monitor no longer holds its state {self.path.name!r}: it was loaded anew, or this process was "
-                "forked from the one that holds it. Go on with the monitor that was loaded last."
+                f"This {self.keeper.noun} no longer holds its state {self.path.name!r}: it was loaded anew, or this "
+                f"process was forked from the one that holds it. Go on with the {self.keeper.noun} that was loaded "
+                "last."
             )
         try:
             descriptor = os.open(self._next, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
             with os.fdopen(descriptor, "wb") as file:
-                file.write(state_text(content).encode())
+                file.write(state_text(content, self.keeper).encode())
                 file.flush()
                 os.fsync(file.fileno())
             os.replace(self._next, self.path)
@@ -166,7 +189,7 @@ class StateFile:
         except OSError as error:
             raise InvalidInput(
                 f"The state {self.path.name!r} cannot be written: {error.strerror}. Nothing more was released; "
-                "see to it, and feed the stream again from the record that monitor.seen names."
+                "see to it, and feed the stream again from the record that its seen names."
             ) from None
 
     def close(self) -> None:
@@ -192,8 +215,8 @@ class StateFile:
         except OSError:
             os.close(lock)
             raise InvalidInput(
-                f"The state {self.path.name!r} is in use by another process. Two monitors that go on from one state "
-                "would draw different noise for the same records."
+                f"The state {self.path.name!r} is in use by another process. Two {self.keeper.noun}s that go on from "
+                "one state would draw different noise for the same records."
             ) from None
         return lock
 

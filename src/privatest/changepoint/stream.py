@@ -4,7 +4,8 @@ Noise is drawn when a block is released and at no other time, and what is raw ne
 file, and nothing that holds it can be copied. Two continuations of one stream then draw noise of their own, so that no
 difference of what they release is raw.
 
-A stream on its way through a design: records in, releases to the disk first, then the alarm.
+A stream on its way through a design, a monitor's or a sequential test's: records in, releases to the disk first, then
+the alarm or the verdict.
 """
 
 from __future__ import annotations
@@ -17,27 +18,46 @@ import weakref
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from fractions import Fraction
+from typing import Any, ClassVar, NoReturn, Protocol
 
 import numpy as np
 
-from privatest.changepoint.change_point import Alarm
-from privatest.changepoint.state_file import FORMAT, StateFile
-from privatest.changepoint.watch import FitBlocks, Progress, SumBlocks, Watch
+from privatest.changepoint.state_file import Keeper, StateFile
 from privatest.charge import Charge
 from privatest.documents import reading
 from privatest.engines.protocol import Column, Records
+from privatest.engines.units import PlacedRecords, Turns
 from privatest.errors import InvalidDocument, InvalidInput, RequestConflict
-from privatest.privacy import Source, system_source
+from privatest.privacy import Source, Tulap, system_source
 from privatest.privacy.draws import draw_blocks
 from privatest.vectors import Integers
 
-__all__ = ["ONLY_ONE", "TRACE", "Closed", "OpenBits", "OpenBlock", "OpenSum", "Single", "Stream", "open_block"]
+__all__ = [
+    "NO_STATE",
+    "ONLY_ONE",
+    "TRACE",
+    "Closed",
+    "OpenBits",
+    "OpenBlock",
+    "OpenSum",
+    "Raised",
+    "Single",
+    "Stream",
+    "Streamed",
+]
 
 ONLY_ONE = (
-    "A monitor cannot be copied, pickled or used in a forked process: it holds raw records, and two that go on from "
-    "one place would release the same records twice. Write its state with monitor.save(path), and go on with "
-    "Monitor.load(path) wherever it is needed."
+    "What watches a stream cannot be copied, pickled or used in a forked process: it holds raw records, and two that "
+    "go on from one place would release the same records twice. Write its state with save(path), and go on with "
+    "load(path) of its class wherever it is needed."
+)
+
+
+NO_STATE = (
+    "What watches persons (max_rows_per_unit) cannot keep a state: to go on it would have to know whose rows it has "
+    "seen, which is raw and must be in no file. Leave the state out; or keep one row of each person by a rule that "
+    "looks at no record, such as the first, and watch these without max_rows_per_unit."
 )
 
 
@@ -56,24 +76,55 @@ class Closed(Single):
         released: one integer for each block.
         start: the first record of the first of them.
         rest: values of the records after the last of them.
+        first: records of the first of them; the others have ``block``.
     """
 
     released: Integers
     start: int
     block: int
     rest: Integers
+    first: int
 
     def end(self, kept: int) -> int:
-        """The record after the first ``kept`` blocks."""
-        return self.start + kept * self.block
+        """The record after the first ``kept`` blocks, one at least."""
+        return self.start + self.first + (kept - 1) * self.block
+
+
+class Sums(Protocol):
+    """Blocks that release noisy sums."""
+
+    @property
+    def block(self) -> int:
+        """Records in a block; of unequal ones in the later."""
+
+    @property
+    def noise(self) -> Tulap:
+        """What is added to each sum."""
+
+
+class Bits(Protocol):
+    """Blocks that release a bit each."""
+
+    @property
+    def block(self) -> int:
+        """Records in a block."""
+
+    def release(self, values: Integers, source: Source) -> int:
+        """The bit of a block, from its records' symbols."""
 
 
 class OpenSum(Single):
-    """Twice the sum of the scores so far."""
+    """Twice the sum of the scores so far. The stream's first block may have another length than the later ones."""
 
-    def __init__(self, blocks: SumBlocks, source: Source) -> None:
+    def __init__(self, blocks: Sums, source: Source, first: int | None = None) -> None:
         self._block, self._noise, self._source = blocks.block, blocks.noise, source
+        self._first = blocks.block if first is None else first
         self.start = self.count = self._doubled = 0
+
+    @property
+    def length(self) -> int:
+        """Records of the block that is being filled."""
+        return self._block if self.start else self._first
 
     @property
     def end(self) -> int:
@@ -87,14 +138,15 @@ class OpenSum(Single):
 
     def close(self, values: Integers) -> Closed:
         """The releases of all blocks that these values fill, noise included. Not released before :meth:`go_to`."""
-        lacks = self._block - self.count
+        length = self.length
+        lacks = length - self.count
         more = (len(values) - lacks) // self._block
         end = lacks + more * self._block
         released = np.empty(1 + more, dtype=np.int64)
         released[0] = self._doubled + 2 * int(values[:lacks].sum())
         released[1:] = 2 * values[lacks:end].reshape(more, self._block).sum(axis=1)
         released += draw_blocks(self._noise, 1 + more, self._source)
-        return Closed(released, self.start, self._block, values[end:])
+        return Closed(released, self.start, self._block, values[end:], length)
 
     def close_one(self, values: Integers) -> int:
         """The release of the block, which exactly these values fill."""
@@ -108,10 +160,15 @@ class OpenSum(Single):
 class OpenBits(Single):
     """The symbols of the records so far."""
 
-    def __init__(self, blocks: FitBlocks, source: Source) -> None:
+    def __init__(self, blocks: Bits, source: Source) -> None:
         self._blocks, self._source = blocks, source
         self.start = 0
         self._symbols: list[Integers] = []
+
+    @property
+    def length(self) -> int:
+        """Records of a block."""
+        return self._blocks.block
 
     @property
     def count(self) -> int:
@@ -132,7 +189,7 @@ class OpenBits(Single):
         symbols, block = np.concatenate([*self._symbols, values]), self._blocks.block
         whole = len(symbols) // block
         bits = [self._blocks.release(symbols[i * block : (i + 1) * block], self._source) for i in range(whole)]
-        return Closed(np.array(bits, dtype=np.int64), self.start, block, symbols[whole * block :])
+        return Closed(np.array(bits, dtype=np.int64), self.start, block, symbols[whole * block :], block)
 
     def close_one(self, values: Integers) -> int:
         """The release of the block, which exactly these values fill."""
@@ -146,19 +203,76 @@ class OpenBits(Single):
 OpenBlock = OpenSum | OpenBits
 
 
-def open_block(blocks: SumBlocks | FitBlocks, source: Source) -> OpenBlock:
-    """An empty block at the stream's first record."""
-    return OpenSum(blocks, source) if isinstance(blocks, SumBlocks) else OpenBits(blocks, source)
-
-
 TRACE = 256
 """How many of the newest releases are kept."""
 _CHUNK = 1 << 17
 _MOST_PENDING = 4096
 
 
+class Raised(Protocol):
+    """What ends a stream: an alarm, a verdict."""
+
+    @property
+    def seen(self) -> int:
+        """Records consumed when it was raised."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+
+
+class Streamed(Protocol):
+    """What a stream needs of its design: a monitor's :class:`Watch`, or the plan of a sequential test."""
+
+    keeper: ClassVar[Keeper]
+
+    @property
+    def rule(self) -> Any:
+        """When something is raised: frozen, with ``begin``, ``feed``, ``step`` and the codec of its progress."""
+
+    @property
+    def blocks(self) -> Any:
+        """What the blocks release and vote (``watch.Blocks``); of unequal ones the later."""
+
+    @property
+    def block(self) -> int:
+        """Records in a block; of unequal ones in the later."""
+
+    @property
+    def epsilon(self) -> Fraction:
+        """Privacy loss of the whole stream."""
+
+    @property
+    def text(self) -> str:
+        """JSON text of the whole design, always the same."""
+
+    def opened(self, source: Source) -> OpenBlock:
+        """An empty block at the stream's first record."""
+
+    def records(self, blocks: int) -> int:
+        """Records in the first so many blocks."""
+
+    def votes(self, released: Integers, before: int) -> Integers:
+        """The votes of blocks that so many blocks came before."""
+
+    def vote(self, released: int, before: int) -> int:
+        """The vote of one."""
+
+    def raised(self, progress: Any, origin: int, end: int, simulated: bool) -> Raised:
+        """What is raised at the record ``end``, by a rule that began at ``origin``."""
+
+    def raised_from_dict(self, document: dict[str, Any], simulated: bool) -> Raised:
+        """What its ``to_dict`` wrote."""
+
+    def releases(self) -> dict[str, Any]:
+        """What the releases depend on besides the data: plain JSON values."""
+
+    @classmethod
+    def from_dict(cls, document: dict[str, Any]) -> Streamed:
+        """What ``text`` says; refuses a design that is not private at its declared epsilon."""
+
+
 class Stream(Single):
-    """The mutable half of a monitor. What it released is on disk (if it has a file) before anything shows it.
+    """The mutable half of what watches. What it released is on disk (if it has a file) before anything shows it.
 
     With a ledger every state has a mark and names the one before it. A state is written, then its mark is noted in the
     ledger, and then it is shown; the ledger takes each step from a mark once. So of all copies of a state only one goes
@@ -166,18 +280,26 @@ class Stream(Single):
 
     Threads take turns: what one has consumed is released once, whoever comes next.
 
+    A stream of persons remembers how many rows each of them had (``turns``). That is raw and is in no file, so such a
+    stream has none.
+
     Attributes:
-        alarm: the alarm, if it has been raised.
+        alarm: the alarm or verdict, if it has been raised.
         released: the newest releases, as integers.
         simulated: whether any noise came from a seeded generator.
         place: where in its source the record lies at which the state goes on, as the caller put it.
     """
 
-    def __init__(self, watch: Watch, asked: dict[str, Any], source: Source, file: StateFile | None = None) -> None:
-        self.watch, self.asked, self.file = watch, asked, file
+    def __init__(self, watch: Any, asked: dict[str, Any], source: Source, file: StateFile | None = None) -> None:
+        self.watch: Streamed = watch
+        self.asked, self.file = asked, file
+        rows = getattr(watch, "max_rows_per_unit", None)
+        self.turns = None if rows is None else Turns(rows)
+        if self.turns is not None and file is not None:
+            raise InvalidInput(NO_STATE)
         self.simulated = source.simulated
         self.name = f"{system_source.bits(128):032x}"
-        self.alarm: Alarm | None = None
+        self.alarm: Any = None
         self.released: deque[int] = deque(maxlen=TRACE)
         self.place: Any = None
         self._charge: Charge | None = None
@@ -185,56 +307,59 @@ class Stream(Single):
         self._process, self._in_doubt = os.getpid(), False
         self._turn = threading.Lock()
         self._generation = self._origin = 0
-        self._progress: Progress = watch.rule.begin
-        self._open: OpenBlock = open_block(watch.blocks, source)
+        self._progress: Any = watch.rule.begin
+        self._open: OpenBlock = watch.opened(source)
         self._pending: list[Any] = []
         self._make_room()
         _streams.add(self)
 
     @classmethod
-    def restored(cls, content: dict[str, Any], source: Source, file: StateFile) -> Stream:
-        """The stream whose state this is."""
+    def restored(cls, content: dict[str, Any], source: Source, file: StateFile, of: type[Streamed]) -> Stream:
+        """The stream whose state this is, of a design of this kind."""
+        noun = file.keeper.noun
         if content.get("moved") is True:
             raise InvalidDocument(
-                f"The monitor of the state {file.path.name!r} was saved to another file later. Load that one."
+                f"The {noun} of the state {file.path.name!r} was saved to another file later. Load that one."
             )
-        with reading(f"the state {file.path.name!r} ({FORMAT})"):
-            watch = Watch.from_dict(content["design"])
+        with reading(f"the state {file.path.name!r} ({file.keeper.format})"):
+            watch = of.from_dict(content["design"])
             stream = cls(watch, dict(content["asked"]), source, file)
             stream.name, stream._generation = str(content["id"]), int(content["generation"]) + 1
             stream.simulated = source.simulated or bool(content["simulated"])
             stream._origin = int(content["origin"])
             stream._progress = watch.rule.progress_from_dict(content["progress"])
-            stream.alarm = None if content["alarm"] is None else Alarm(**content["alarm"], simulated=stream.simulated)
+            if content["alarm"] is not None:
+                stream.alarm = watch.raised_from_dict(content["alarm"], stream.simulated)
             stream.released.extend(int(value) for value in content["trace"])
             stream.place = content["place"]
             stream._mark, stream._after = str(content["mark"]), str(content["after"])
             stream._open.go_to(int(content["start"]))
-            if stream._open.start != stream._origin + stream._progress.blocks * watch.block:
-                raise InvalidDocument("The progress of the monitor does not fit its blocks.")
+            if stream._open.start != stream._origin + watch.records(stream._progress.blocks):
+                raise InvalidDocument(f"The progress of the {noun} does not fit its blocks.")
         return stream
 
     def design(self) -> dict[str, Any]:
         """All that the releases depend on besides the data."""
-        return {"monitor": self.watch.releases()}
+        return {self.watch.keeper.noun: self.watch.releases()}
 
     def begin(self, charge: Charge) -> None:
         """Charge epsilon once; the ledger's release is the name of the one stream that the request began."""
+        noun, name = self.watch.keeper.noun, self.watch.keeper.name
         if self._after and charge.earlier() is None:
             raise InvalidInput(
-                f"This ledger has no monitor of request {charge.request!r} on data set {charge.dataset!r}, and the one "
+                f"This ledger has no {noun} of request {charge.request!r} on data set {charge.dataset!r}, and the one "
                 "of this state was begun with a ledger. Nothing was charged: give the ledger that was charged then."
             )
 
         def compute() -> dict[str, str]:
             if self.file is not None and self.fresh:
                 self.persist()
-            return {"monitor": self.name}
+            return {noun: self.name}
 
-        if charge.perform(compute).get("monitor") != self.name:
+        if charge.perform(compute).get(noun) != self.name:
             raise RequestConflict(
-                f"Request {charge.request!r} on data set {charge.dataset!r} began a monitor before. A second one on "
-                "the same records would spend their budget twice: go on with Monitor.load(path, ledger=...) of its "
+                f"Request {charge.request!r} on data set {charge.dataset!r} began a {noun} before. A second one on "
+                f"the same records would spend their budget twice: go on with {name}.load(path, ledger=...) of its "
                 "newest state file, or make a new request."
             )
         self._charge = charge
@@ -251,21 +376,24 @@ class Stream(Single):
         """Whether the state was never written."""
         return self._generation == 0
 
-    def take(self, record: Any) -> Alarm | None:
+    def take(self, record: Any, unit: Any = None) -> Any:
         """Consume one record, of any kind. Scored when its block is full."""
         with self._turn:
             if self.alarm is not None:
                 return self.alarm
-            self._pending.append(record)
+            counts = self.turns is None or self.turns.admits(unit)
+            self._pending.append(record if counts else None)  # None makes no sense whatever P and Q are
             if len(self._pending) < self._room:
                 return None
             try:
                 return self._flush()
             except BaseException:
                 self._pending.pop()
+                if self.turns is not None and counts:
+                    self.turns.give_back(unit)
                 raise
 
-    def take_many(self, records: Records, place: Any = None) -> Alarm | None:
+    def take_many(self, records: Records, place: Any = None) -> Any:
         """Consume records until the alarm; the state goes on at ``place`` once a block ended among them."""
         with self._turn:
             self.check()
@@ -273,11 +401,15 @@ class Stream(Single):
                 return self.alarm
             for part in _parts(records):
                 block = self.watch.block
-                lacks = self._open.start + block - self.seen
+                lacks = self._open.start + self._open.length - self.seen
                 # Before anything is consumed: a tie across a block's end is refused wherever the alarm would be.
                 values = self.watch.blocks.values(part, range(lacks, sys.maxsize, block))
                 self._flush()
-                if self._consume(values, place) is not None:
+                before = self.seen
+                found = self._consume(values, place)
+                if isinstance(part, PlacedRecords):
+                    part.consumed(self.seen - before)
+                if found is not None:
                     break
             return self.alarm
 
@@ -294,11 +426,13 @@ class Stream(Single):
         """Write the state to a path and keep it there."""
         with self._turn:
             self.check()
+            if self.turns is not None:
+                raise InvalidInput(NO_STATE)
             before = self.file
             if before is not None and before.is_at(path):
                 before = None
             else:
-                self.file = StateFile(path)
+                self.file = StateFile(path, self.watch.keeper)
             self._flush()
             self.persist()
             if before is not None:
@@ -316,13 +450,14 @@ class Stream(Single):
             raise InvalidInput(ONLY_ONE)
         if self._in_doubt:
             assert self.file is not None
+            keeper = self.watch.keeper
             raise InvalidInput(
-                "The ledger did not say whether it noted the last state of this monitor. Go on with "
-                f"Monitor.load({self.file.path.name!r}, ledger=...), and feed the stream from the record that its seen "
-                "names."
+                f"The ledger did not say whether it noted the last state of this {keeper.noun}. Go on with "
+                f"{keeper.name}.load({self.file.path.name!r}, ledger=...), and feed the stream from the record that "
+                "its seen names."
             )
 
-    def _flush(self) -> Alarm | None:
+    def _flush(self) -> Any:
         """Score the single records that wait for it."""
         if not self._pending:
             return self.alarm
@@ -330,11 +465,10 @@ class Stream(Single):
         self._pending.clear()
         return found
 
-    def _consume(self, values: Integers, place: Any = None) -> Alarm | None:
+    def _consume(self, values: Integers, place: Any = None) -> Any:
         """Add values to the open block; what whole blocks release is on disk before anybody looks at it."""
         self.check()
-        block = self.watch.block
-        lacks = block - self._open.count
+        lacks = self._open.length - self._open.count
         if len(values) == lacks:
             return self._consume_block(values, place)
         if len(values) < lacks:
@@ -342,29 +476,28 @@ class Stream(Single):
             self._make_room()
             return None
         closed = self._open.close(values)
-        votes = self.watch.blocks.votes(closed.released)
-        progress, hit = self.watch.rule.feed(self._progress, votes)  # type: ignore[arg-type]
+        votes = self.watch.votes(closed.released, self._progress.blocks)
+        progress, hit = self.watch.rule.feed(self._progress, votes)
         released = closed.released if hit is None else closed.released[: hit + 1]
         end, alarm = closed.end(len(released)), None
         if hit is not None:
-            alarm = Alarm(self._origin + progress.start * block, self.watch.accuracy, end, self.simulated)
+            alarm = self.watch.raised(progress, self._origin, end, self.simulated)
         self._show(progress, alarm, released[-TRACE:].tolist(), end, place)
         if alarm is None:
             self._open.extend(closed.rest)
             self._make_room()
         return alarm
 
-    def _consume_block(self, values: Integers, place: Any) -> Alarm | None:
+    def _consume_block(self, values: Integers, place: Any) -> Any:
         """:meth:`_consume` of values that fill the open block and no other: without the price of arrays."""
-        watch, end = self.watch, self._open.start + self.watch.block
+        watch, end = self.watch, self._open.start + self._open.length
         released = self._open.close_one(values)
-        progress, fires = watch.rule.step(self._progress, watch.blocks.vote(released))  # type: ignore[arg-type]
-        start = self._origin + progress.start * watch.block
-        alarm = Alarm(start, watch.accuracy, end, self.simulated) if fires else None
+        progress, fires = watch.rule.step(self._progress, watch.vote(released, self._progress.blocks))
+        alarm = watch.raised(progress, self._origin, end, self.simulated) if fires else None
         self._show(progress, alarm, [released], end, place)
         return alarm
 
-    def _show(self, progress: Progress, alarm: Alarm | None, newest: list[int], end: int, place: Any) -> None:
+    def _show(self, progress: Any, alarm: Any, newest: list[int], end: int, place: Any) -> None:
         """Account for blocks up to ``end``: first on disk and in the ledger, then to be seen. All or nothing."""
         if self.file is not None:
             self._write(progress, alarm, [*self.released, *newest][-TRACE:], end, place)
@@ -374,9 +507,9 @@ class Stream(Single):
         self._make_room()
 
     def _make_room(self) -> None:
-        self._room = min(self.watch.block - self._open.count, _MOST_PENDING)
+        self._room = min(self._open.length - self._open.count, _MOST_PENDING)
 
-    def _write(self, progress: Progress, alarm: Alarm | None, released: Iterable[int], start: int, place: Any) -> None:
+    def _write(self, progress: Any, alarm: Any, released: Iterable[int], start: int, place: Any) -> None:
         assert self.file is not None
         mark = f"{system_source.bits(128):032x}"
         content = {
@@ -389,7 +522,7 @@ class Stream(Single):
             "origin": self._origin,
             "start": start,
             "place": place,
-            "progress": self.watch.rule.progress_to_dict(progress),  # type: ignore[arg-type]
+            "progress": self.watch.rule.progress_to_dict(progress),
             "trace": list(released),
             "alarm": None if alarm is None else alarm.to_dict(),
         }

@@ -1,7 +1,6 @@
 """What each block of a stream releases, and what it votes: all that a monitor ever learns of the data.
 
-- :class:`SumBlocks`: the total of the block's scores plus Tulap noise, an exact half integer T. The vote is a step
-  function of T: the log-likelihood ratio of its bin for "cusum", a bit for "paper".
+- :class:`SumBlocks`: the block's noisy total (``sum_blocks.py``).
 - :class:`FitBlocks`: the bit of a private goodness-of-fit test, for an unknown alternative.
 
 A record lies in one block, so all releases together are epsilon-DP. Both restore from plain JSON values.
@@ -26,13 +25,16 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 
 from privatest.changepoint.bits import fit_vote
-from privatest.documents import integers_from_json, wholes_from_json
+from privatest.changepoint.change_point import Alarm
+from privatest.changepoint.state_file import MONITOR, Keeper
+from privatest.changepoint.stream import OpenBits, OpenBlock, OpenSum
+from privatest.changepoint.sum_blocks import SumBlocks, holds_tuples
+from privatest.documents import wholes_from_json
 from privatest.engines.arrays import SequenceRecords
-from privatest.engines.protocol import NO_ENDS, Records, counter, indexer, scores_of_each
+from privatest.engines.protocol import NO_ENDS, Records, counter, indexer
 from privatest.errors import InvalidDocument
 from privatest.fit import FitTest
-from privatest.privacy import Source, Tulap, noise_from_dict
-from privatest.scores import Cells, LabelCells, Score
+from privatest.privacy import Source
 from privatest.vectors import Integers
 
 __all__ = [
@@ -88,86 +90,6 @@ class Blocks(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class SumBlocks:
-    """Blocks that release noisy totals; releases are written as the integers 2 T.
-
-    Attributes:
-        first, bin_width: the bin of T is 0 below ``first``, and then one of every ``bin_width`` values of floor(T).
-        table: the vote of each bin.
-    """
-
-    score: Score
-    noise: Tulap
-    block: int
-    first: int
-    bin_width: int
-    table: Integers
-    kind: ClassVar[str] = "sums"
-
-    def __post_init__(self) -> None:
-        self.score.check_total(4 * self.block)
-        if not self.noise.hides(self.score.width):
-            raise InvalidDocument(
-                f"Noise of width {self.noise.width} does not hide scores of width {self.score.width}: this monitor "
-                "would not be private."
-            )
-
-    @property
-    def epsilon(self) -> Fraction:
-        return self.noise.epsilon
-
-    @property
-    def holds_tuples(self) -> bool:
-        return _holds_tuples(self.score.cells)
-
-    def values(self, records: Records, ends: range = NO_ENDS) -> Integers:
-        return scores_of_each(records, self.score, ends)
-
-    def values_of(self, records: list[Any]) -> Integers:
-        if self._numbers and all(type(record) is float for record in records):
-            with np.errstate(all="ignore"):
-                return self.score.table[self.score.cells.index(np.array(records))]
-        return self.values(SequenceRecords(records))
-
-    def vote(self, released: int) -> int:
-        place = ((released >> 1) - self.first) // self.bin_width + 1
-        return self._list[min(max(place, 0), len(self._list) - 1)]
-
-    @cached_property
-    def _numbers(self) -> bool:
-        return not isinstance(self.score.cells, LabelCells)
-
-    @cached_property
-    def _list(self) -> list[int]:
-        return list(self.table.tolist())
-
-    def votes(self, released: Integers) -> Integers:
-        bins = np.clip(((released >> 1) - self.first) // self.bin_width + 1, 0, len(self.table) - 1)
-        found: Integers = self.table[bins]
-        return found
-
-    @cached_property
-    def _line(self) -> tuple[float, float]:
-        return float(self.block * self.score.origin), float(self.score.step) / 2
-
-    def trace(self, released: int) -> float:
-        """The noisy sum of the clamped log-likelihood ratios log P/Q, in nats."""
-        start, step = self._line
-        return start + step * released
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "kind": self.kind,
-            "score": self.score.to_dict(),
-            "noise": self.noise.to_dict(),
-            "block": self.block,
-            "first": self.first,
-            "bin_width": self.bin_width,
-            "votes": self.table.tolist(),
-        }
-
-
-@dataclass(frozen=True, eq=False)
 class FitBlocks:
     """Blocks that release the bits of a goodness-of-fit test: +1 for "as before", -1 for "new"."""
 
@@ -182,11 +104,11 @@ class FitBlocks:
 
     @property
     def epsilon(self) -> Fraction:
-        return self.test.noise.epsilon
+        return self.test.price
 
     @property
     def holds_tuples(self) -> bool:
-        return _holds_tuples(self.test.domain.cells)
+        return holds_tuples(self.test.domain.cells)
 
     def values(self, records: Records, ends: range = NO_ENDS) -> Integers:
         """The symbol of each record."""
@@ -219,22 +141,13 @@ class FitBlocks:
         return {"kind": self.kind, "test": self.test.to_dict(), "old": self.old, "new": self.new}
 
 
-def _holds_tuples(cells: Cells) -> bool:
-    return isinstance(cells, LabelCells) and any(isinstance(label, tuple) for label in cells.labels)
-
-
 def blocks_from_dict(document: dict[str, Any]) -> SumBlocks | FitBlocks:
     """What ``to_dict`` wrote; refuses blocks that are not private at their declared epsilon."""
     if document["kind"] == FitBlocks.kind:
         return FitBlocks(FitTest.from_dict(document["test"]), int(document["old"]), int(document["new"]))
     if document["kind"] != SumBlocks.kind:
         raise InvalidDocument(f"Unknown kind of blocks {document['kind']!r}.")
-    noise = noise_from_dict(document["noise"])
-    if not isinstance(noise, Tulap):
-        raise InvalidDocument("The noise of a monitor must be of kind 'tulap'.")
-    sizes, first = wholes_from_json(document, "block", "bin_width", least=1), wholes_from_json(document, "first")
-    votes = integers_from_json(document["votes"])
-    return SumBlocks(Score.from_dict(document["score"]), noise, table=votes, **sizes, **first)
+    return SumBlocks.from_dict(document)
 
 
 @dataclass(frozen=True)
@@ -381,6 +294,7 @@ class Watch:
         delay_bound: records after k* by which the alarm was raised with probability at least 1 - beta.
         recommended_interval: blocks in an interval of the paper's method that meet its targets; None with "cusum".
         null, alternative: short descriptions.
+        max_rows_per_unit: the most rows of one person that count; None: each record is a person of its own.
     """
 
     blocks: SumBlocks | FitBlocks
@@ -394,20 +308,48 @@ class Watch:
     recommended_interval: int | None
     null: str
     alternative: str
+    max_rows_per_unit: int | None = None
+    keeper: ClassVar[Keeper] = MONITOR
 
     @property
     def epsilon(self) -> Fraction:
-        """Privacy loss of the whole stream."""
-        return self.blocks.epsilon
+        """Privacy loss of the whole stream: what a row costs, as often as a person may have one."""
+        return self.blocks.epsilon * (self.max_rows_per_unit or 1)
 
     @property
     def block(self) -> int:
         """Records in a block."""
         return self.blocks.block
 
+    def opened(self, source: Source) -> OpenBlock:
+        """An empty block."""
+        blocks = self.blocks
+        return OpenSum(blocks, source) if isinstance(blocks, SumBlocks) else OpenBits(blocks, source)
+
+    def records(self, blocks: int) -> int:
+        """Records in so many blocks."""
+        return blocks * self.blocks.block
+
+    def votes(self, released: Integers, before: int) -> Integers:  # noqa: ARG002 - all blocks vote alike
+        """The votes of blocks."""
+        return self.blocks.votes(released)
+
+    def vote(self, released: int, before: int) -> int:  # noqa: ARG002
+        """The vote of one."""
+        return self.blocks.vote(released)
+
+    def raised(self, progress: Progress, origin: int, end: int, simulated: bool) -> Alarm:
+        """The alarm at the record ``end``, by a rule that began at ``origin``."""
+        return Alarm(origin + progress.start * self.blocks.block, self.accuracy, end, simulated)
+
+    def raised_from_dict(self, document: dict[str, Any], simulated: bool) -> Alarm:
+        """The alarm that its ``to_dict`` wrote."""
+        return Alarm(**document, simulated=simulated)
+
     def releases(self) -> dict[str, Any]:
         """What the releases depend on besides the data: plain JSON values."""
-        return {"blocks": self.blocks.to_dict(), "rule": self.rule.to_dict()}
+        rows = {} if self.max_rows_per_unit is None else {"max_rows_per_unit": self.max_rows_per_unit}
+        return {"blocks": self.blocks.to_dict(), "rule": self.rule.to_dict(), **rows}
 
     @cached_property
     def text(self) -> str:
@@ -432,4 +374,5 @@ class Watch:
         if not sound or not (interval is None or type(interval) is int):
             raise InvalidDocument("The design of the monitor does not fit together.")
         blocks, rule = blocks_from_dict(document["blocks"]), rule_from_dict(document["rule"])
-        return cls(blocks, rule, recommended_interval=interval, **{**numbers, **whole, **texts})
+        rows = wholes_from_json(document, "max_rows_per_unit", least=1) if "max_rows_per_unit" in document else {}
+        return cls(blocks, rule, recommended_interval=interval, **{**numbers, **whole, **texts, **rows})

@@ -110,8 +110,8 @@ def check_promise(promise: Promise, need: Need) -> None:
     if need.ordered and promise.positions == "moved":
         raise InvalidData(
             f"The records were cut to max_rows_per_unit={promise.rows} by unit, and this looks at their order: what "
-            "one person's rows hold decides which of them count, and so where everybody else's stand. Keep one row of "
-            "each person by a rule that looks at no record, such as the first, and open these without unit."
+            "one person's rows hold decides which of them count, and so where everybody else's stand. Name the unit in "
+            "the call itself: the first rows of each person then count, and all stay in their places."
         )
     if need.ordered and promise.positions == "none":
         raise unordered()

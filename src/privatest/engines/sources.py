@@ -17,7 +17,7 @@ from privatest.addresses import OpenOnce, ReadAs, named_by_user
 from privatest.engines.arrays import Part, Piece, Progress, SequenceRecords, Stream, StreamRecords
 from privatest.engines.csv_files import LineRecords, Lines
 from privatest.engines.frames import column_keys, from_array, from_pandas, from_polars, import_arrow, stream_of_arrow
-from privatest.engines.keys import Keys
+from privatest.engines.keys import Keys, keys_of_array, keys_of_objects
 from privatest.engines.paths import as_paths, choose
 from privatest.engines.protocol import (
     Column,
@@ -27,7 +27,7 @@ from privatest.engines.protocol import (
     totals_of_blocks,
 )
 from privatest.engines.reading import reread
-from privatest.engines.units import OrderedRecords, UnitRecords
+from privatest.engines.units import OrderedRecords, PlacedRecords, Turns, UnitRecords
 from privatest.errors import InvalidData, InvalidInput, shown
 from privatest.scores import Score
 
@@ -37,6 +37,7 @@ __all__ = [
     "open_for",
     "open_once",
     "open_source",
+    "placed",
     "total",
 ]
 
@@ -78,10 +79,8 @@ def open_source(
         max_rows_per_unit: the most rows of one unit that count, 1 if only ``unit`` is given.
         order: the column that gives the order; left out: the order the records lie in.
     """
-    if unit is None and max_rows_per_unit is not None:
-        raise InvalidInput(f"max_rows_per_unit={shown(max_rows_per_unit)} needs a unit. Name the column: unit=...")
-    most = max_rows_per_unit if max_rows_per_unit is not None or unit is None else 1
-    most = None if most is None else _validate.positive_integer(max_rows_per_unit=most)
+    rows = _validate.rows_of_a_unit(unit, max_rows_per_unit)
+    most = None if unit is None else rows
     if isinstance(source, OpenOnce):
         words = (column, unit, most, order)
         if words not in source.opened:
@@ -279,15 +278,45 @@ def open_for(
 ) -> Records:
     """The records of a source for a mechanism: they promise what it needs, or are refused.
 
-    Every mechanism gets its records here. With ``unit`` they are cut to the rows that it needs; records that are open
-    already keep what they were opened with.
+    Every mechanism gets its records here. With ``unit`` they are cut to the rows that it needs, or, where it looks at
+    their order, left in their places (:class:`PlacedRecords`); records that are open already keep what they were opened
+    with.
     """
     if need.ordered and isinstance(named_by_user(source), (set, frozenset)):
         raise _no_order()
     most = None if unit is None else need.rows
     records = open_source(source, column=column, unit=unit, max_rows_per_unit=most, order=order)
+    if need.ordered and most is not None:
+        if not isinstance(records, UnitRecords):
+            raise InvalidData(
+                f"unit={shown(unit)} cannot be given here together with a question about the order of records: a "
+                "database or a cluster would have to say which of a person's rows came first. Write the rows to a "
+                "Parquet or CSV file in order of time, and pass that."
+            )
+        records = PlacedRecords(records.stream, order, turns=Turns(most))
     check_promise(records.promise, need)
     return records
+
+
+def placed(turns: Turns, source: Any, *, column: str | None, unit: Any, order: str | None) -> PlacedRecords:
+    """A batch of a stream whose units had some turns before; ``unit`` names a column, or says whose each record is."""
+    if isinstance(unit, str):
+        found = open_for(Need(turns.most, ordered=True), source, column=column, unit=unit, order=order)
+        assert isinstance(found, PlacedRecords)
+        return PlacedRecords(found.stream, order, turns=turns)
+    if column is not None or order is not None:
+        raise InvalidInput("unit must be the name of a column where column or order is one.")
+    records = open_for(Need(ordered=True), source)
+    if isinstance(unit, (bytes, Mapping)) or not isinstance(unit, Iterable):
+        raise InvalidInput(f"unit={shown(unit)} must name a column, or list whose each record of the batch is.")
+    owners = keys_of_array(unit) if isinstance(unit, np.ndarray) and unit.dtype.kind in "iuf" else keys_of_objects(unit)
+    if not isinstance(records, Column | StreamRecords) or isinstance(records, OrderedRecords):
+        raise InvalidInput("unit must be the name of a column where the batch is a table.")
+    if len(owners.values) != records.count():
+        raise InvalidInput(
+            f"unit lists {len(owners.values)} persons for {records.count()} records. Give one for each record."
+        )
+    return PlacedRecords(_with_keys(records, owners, None), None, turns=turns)
 
 
 def block_totals(

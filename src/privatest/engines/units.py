@@ -4,6 +4,10 @@ Of a unit (a person) with m rows, k are kept: its scores in ascending order, and
 spaced ones, which :func:`is_kept` says of one rank and :func:`kept_below` of many. The rule sees the unit's own scores
 alone, so what one unit holds never decides what is kept of another; and since it sees scores and not places, every
 engine keeps the same.
+
+Where positions matter the rule is another one (:class:`PlacedRecords`): of each unit the first k rows count, and every
+other row stays where it is and counts as a record that makes no sense. It looks at whose the rows are and at when they
+were, never at what they hold, so that nobody's rows move anybody else's.
 """
 
 from __future__ import annotations
@@ -13,9 +17,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from privatest.engines.arrays import Stream, StreamRecords
-from privatest.engines.keys import Coder, keys_at, ranks
+from privatest.engines.keys import Coder, Keys, keys_at, plain_key, ranks
 from privatest.engines.protocol import (
     NO_ENDS,
     ORDERED,
@@ -33,7 +38,9 @@ from privatest.engines.protocol import (
 from privatest.scores import Cells, Score
 from privatest.vectors import Integers
 
-__all__ = ["OrderedRecords", "UnitRecords", "check_ends", "is_kept", "kept_below"]
+__all__ = ["OrderedRecords", "PlacedRecords", "Turns", "UnitRecords", "check_ends", "is_kept", "kept_below"]
+
+Truths = npt.NDArray[np.bool_]
 
 
 # So many pairs of unit and score are gathered before they are counted and merged.
@@ -186,6 +193,133 @@ class UnitRecords(OneReading):
         keep = within[is_kept(rank, rows, min(self.most, int(rows.max(initial=1))))]
         self._agree(len(keep))
         by_order = keep[np.lexsort((joined[keep], places[keep]))]
+        return joined[by_order], places[by_order]
+
+
+class Turns:
+    """How many rows of each unit were taken so far, over all batches of a stream. Raw: it is in memory only.
+
+    Units are told apart by what they say, not by their types: 7, 7.0 and "7" are one. To take two for one costs rows,
+    to take one for two would cost privacy. What cannot be told (None, NaN, an object of no plain form) is nobody.
+    """
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self._taken: dict[int | float | str, int] = {}
+
+    def admits(self, unit: Any) -> bool:
+        """Whether a row of this unit still counts; if so, it is taken."""
+        name = _name(unit)
+        if name is None or (taken := self._taken.get(name, 0)) >= self.most:
+            return False
+        self._taken[name] = taken + 1
+        return True
+
+    def give_back(self, unit: Any) -> None:
+        """Undo :meth:`admits` of a row that was not consumed."""
+        name = _name(unit)
+        assert name is not None
+        self._taken[name] -= 1
+
+    def names(self, parts: Sequence[Keys]) -> tuple[list[int | float | str], Integers]:
+        """The units of rows by name, and which of them each row is of; -1 where it is nobody's."""
+        known: dict[int | float | str, int] = {}
+        rows = []
+        for part in parts:
+            values = part.values[part.present]
+            distinct, place = np.unique(values, return_inverse=True)
+            texts = distinct.tolist() if part.distinct is None else [part.distinct[int(at)] for at in distinct]
+            plain = [_name(text) for text in texts]
+            code = [-1 if name is None else known.setdefault(name, len(known)) for name in plain]
+            found = np.full(len(part.values), -1, dtype=np.int64)
+            found[part.present] = np.array(code, dtype=np.int64)[place.reshape(-1)] if len(code) else -1
+            rows.append(found)
+        return list(known), np.concatenate([np.empty(0, dtype=np.int64), *rows])
+
+    def counting(self, names: list[int | float | str], owner: Integers, places: Integers) -> Truths:
+        """Which rows count: of each unit the first ones by place, up to ``most`` with those that were taken before.
+
+        Guarantees: depends on owners and places alone; equal places of one unit are taken in the order they lie in.
+        """
+        within = np.lexsort((places, owner))  # stable
+        sorted_owner = owner[within]
+        first = np.flatnonzero(np.append(True, sorted_owner[1:] != sorted_owner[:-1])[: len(owner)])
+        sizes = np.diff(np.append(first, len(owner)))
+        rank = np.empty(len(owner), dtype=np.int64)
+        rank[within] = np.arange(len(owner)) - np.repeat(first, sizes)
+        before = np.array([self._taken.get(name, 0) for name in names] + [self.most], dtype=np.int64)  # -1 is the last
+        counts: Truths = rank + before[owner] < self.most
+        return counts
+
+    def take(self, names: list[int | float | str], owner: Integers) -> None:
+        """Remember rows that counted and were consumed."""
+        for name, more in zip(names, np.bincount(owner, minlength=len(names)).tolist(), strict=True):
+            if more:
+                self._taken[name] = self._taken.get(name, 0) + more
+
+
+def _name(unit: Any) -> int | float | str | None:
+    """What a unit is known by; None for nobody."""
+    if isinstance(unit, np.generic):
+        unit = unit.item()
+    try:
+        return None if unit is None or unit != unit else plain_key(unit, loose=isinstance(unit, str | bytes))
+    except Exception:  # a unit's own code may raise anything: it is nobody then
+        return None
+
+
+@dataclass(frozen=True, eq=False)
+class PlacedRecords(OrderedRecords):
+    """All rows of a stream in their places, the first ``most`` of each unit with their records, the others without.
+
+    A row that does not count, because its unit had its turns or it is nobody's, has the odd score.
+
+    Guarantees: which rows count depends on units and order alone, so that a person's records reach at most ``most`` of
+    the scores and nobody's place. The number of rows, whose they are and when they were is taken as public.
+    """
+
+    order: str | None  # type: ignore[assignment]
+    turns: Turns = field(kw_only=True)
+    _last: list[tuple[list[int | float | str], Integers]] = field(default_factory=list, repr=False, kw_only=True)
+
+    @property
+    def promise(self) -> Promise:
+        return Promise(self.turns.most, "fixed" if self.order is None else "tied")
+
+    @property
+    def tells_order(self) -> bool:
+        return self.order is not None
+
+    def consumed(self, count: int) -> None:
+        """Of the rows of the last series, in order, so many were consumed: the units had these turns."""
+        ((names, owner),) = self._last
+        taken = owner[:count]
+        self.turns.take(names, taken[taken >= 0])
+
+    def _sum(self, score: Score) -> tuple[int, int]:
+        scores = self.series(score)
+        return len(scores), sum(scores.tolist())
+
+    def _cells(self, cells: Cells) -> list[int]:
+        found = self.series(indexer(cells))
+        return np.bincount(found, minlength=cells.count + 1).tolist()  # type: ignore[no-any-return]
+
+    def _sorted(self, score: Score) -> tuple[Integers, Integers]:
+        scores, units, keys = [], [], []
+        for part in self.stream.parts():
+            assert part.unit is not None
+            scores.append(part.records.series(score))
+            units.append(part.unit)
+            if part.order is not None:
+                keys.append(part.order)
+        joined = np.concatenate([np.empty(0, np.int64), *scores])
+        places = ranks(keys) if self.order is not None else np.arange(len(joined))
+        self._agree(len(joined))
+        names, owner = self.turns.names(units)
+        counts = self.turns.counting(names, owner, places)
+        joined = np.where(counts, joined, score.table[-1])
+        by_order = np.lexsort((joined, places))
+        self._last[:] = [(names, np.where(counts, owner, -1)[by_order])]
         return joined[by_order], places[by_order]
 
 

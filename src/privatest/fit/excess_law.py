@@ -465,13 +465,19 @@ def normal_laplace_above(x: Floats | float, deviation: float, scale: float) -> F
 
 def rough_error(null: Moments, other: Moments, width: int, epsilon: float, alpha: float) -> float:
     """Type II error at type I error alpha, were T normal: what candidates are compared by."""
-    from scipy import optimize  # late: it takes a while to import
-
     scale = width / epsilon
     blurred = [math.hypot(m.deviation, width / math.sqrt(12)) for m in (null, other)]
-    far = 40 * (blurred[0] + scale)
-    cutoff = optimize.brentq(lambda x: float(normal_laplace_above(x, blurred[0], scale)) - alpha, -far, far)
+    cutoff = _rough_cutoff(blurred[0], scale, alpha)
     return float(normal_laplace_above(other.mean - null.mean - cutoff, blurred[1], scale))
+
+
+@lru_cache(maxsize=16)
+def _rough_cutoff(deviation: float, scale: float, alpha: float) -> float:
+    """Where a normal law with Laplace noise has alpha above it: one number for all alternatives of a null."""
+    from scipy import optimize  # late: it takes a while to import
+
+    far = 40 * (deviation + scale)
+    return float(optimize.brentq(lambda x: float(normal_laplace_above(x, deviation, scale)) - alpha, -far, far))
 
 
 ACCURACY = 1e-8

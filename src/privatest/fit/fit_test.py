@@ -119,6 +119,7 @@ class FitTest(Design[FitRelease]):
         cutoff: kappa.
         distance: the total variation distance from P (after binning) that the test is to detect.
         n: number of records.
+        max_rows_per_unit: the most rows of one person that the noise hides, where a run names the ``unit``.
     """
 
     FORMAT: ClassVar[str] = FORMAT
@@ -130,6 +131,7 @@ class FitTest(Design[FitRelease]):
     cutoff: Fraction
     distance: float
     n: int
+    max_rows_per_unit: int = 1
 
     def __post_init__(self) -> None:
         excess, grains = self.candidate.excess, self.candidate.grains
@@ -148,7 +150,7 @@ class FitTest(Design[FitRelease]):
     @property
     def epsilon(self) -> float:
         """Privacy loss of one run."""
-        return float(self.noise.epsilon)
+        return float(self.price)
 
     @property
     def method(self) -> str:
@@ -201,13 +203,13 @@ class FitTest(Design[FitRelease]):
 
     @property
     def price(self) -> Fraction:
-        """Epsilon, exactly."""
-        return self.noise.epsilon
+        """Epsilon, exactly: what it costs that a person's rows move T by a width each."""
+        return self.noise.exact_loss(self.max_rows_per_unit * self.candidate.excess.width)
 
     @property
     def need(self) -> engines.Need:
-        """One row of each person."""
-        return engines.Need()
+        """Of each person no more rows than the noise hides."""
+        return engines.Need(self.max_rows_per_unit)
 
     @property
     def outcome(self) -> type[FitRelease]:
@@ -269,12 +271,19 @@ class FitTest(Design[FitRelease]):
             Fact("alpha", Probability(self.alpha), f"type I error: alternative under P; {exact}"),
             Fact("beta", Probability(self.beta), f"type II error: null at the distance, at most; {exact}"),
             Fact("hardest_alternative", self.hardest_alternative, "attains beta"),
+            Fact("max_rows_per_unit", self._rows, "rows of one person that count, where unit= names the person"),
             Fact("neighbours", "replace", f"hides {HIDDEN['replace']}"),
         ]
+
+    @property
+    def _rows(self) -> int | None:
+        """The most rows of one person, where that is more than one."""
+        return self.max_rows_per_unit if self.max_rows_per_unit > 1 else None
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON document from which :meth:`from_dict` restores the test exactly."""
         return {
+            **({} if self._rows is None else {"max_rows_per_unit": self._rows}),
             "format": FORMAT,
             "method": self.method,
             "null": self.domain.null,
@@ -306,7 +315,8 @@ class FitTest(Design[FitRelease]):
         candidate = Candidate(method, excess, Grains.of(p) if method == "grains" else None)
         cells = domain_cells_from_dict(document["cells"])
         domain = Domain(cells, p, str(document["null"]), None if bins is None else str(bins))
-        return cls(candidate, domain, noise, fraction_from_json(document["cutoff"]), distance, n)
+        rows = wholes_from_json({"rows": document.get("max_rows_per_unit", 1)}, "rows", least=1)["rows"]
+        return cls(candidate, domain, noise, fraction_from_json(document["cutoff"]), distance, n, rows)
 
     def __hash__(self) -> int:
         return hash((self.method, self.cutoff, self.noise, self.distance, self.n))
@@ -335,13 +345,20 @@ class Plan:
     epsilon: Fraction
     alpha: float
     method: str
+    rows: int = 1
 
     @property
     def recipes(self) -> list[Recipe]:
         return recipes(self.domain.probabilities, self.method)
 
     def target(self, n: int) -> Target:
-        return Target(self.domain.probabilities, n, self.distance, self.epsilon, self.alpha)
+        """What is asked of n rows, each at its share of epsilon."""
+        return Target(self.domain.probabilities, n, self.distance, self.epsilon / self.rows, self.alpha)
+
+    def noises(self, width: int) -> list[Tulap]:
+        """The noises that hide a person's k rows, each worth a ``width`` of T: k shares of epsilon, or k widths."""
+        shares = Tulap(self.epsilon / self.rows, width)
+        return [shares] if self.rows == 1 else [shares, Tulap(self.epsilon, self.rows * width)]
 
 
 def designed(plan: Plan, n: int, choice: list[Recipe] | None = None) -> FitTest:
@@ -350,13 +367,15 @@ def designed(plan: Plan, n: int, choice: list[Recipe] | None = None) -> FitTest:
     candidate = ranked(target, choice or plan.recipes)[0].candidate(target)
     if candidate is None:
         raise Infeasible(f"n={n}: no statistic of so few records depends on the data. Use more records.")
-    noise = Tulap(target.epsilon, candidate.excess.width)
     law = candidate.law(target.p, n)
-    # The error of the law's probabilities is taken off the level, so that alpha holds.
-    cutoff = law.cutoff(max(target.alpha - ACCURACY, target.alpha / 2), noise)
-    test = FitTest(candidate, plan.domain, noise, cutoff, target.distance, n)
-    test.__dict__["null_law"] = law  # what the cached property would compute again
-    return test
+    tests = []
+    for noise in plan.noises(candidate.excess.width):
+        # The error of the law's probabilities is taken off the level, so that alpha holds.
+        cutoff = law.cutoff(max(target.alpha - ACCURACY, target.alpha / 2), noise)
+        test = FitTest(candidate, plan.domain, noise, cutoff, target.distance, n, plan.rows)
+        test.__dict__["null_law"] = law  # what the cached property would compute again
+        tests.append(test)
+    return tests[0] if len(tests) == 1 else min(tests, key=lambda test: test.beta)
 
 
 def sample_size(plan: Plan, beta: float) -> int:
@@ -465,6 +484,7 @@ def goodness_of_fit(
     beta: float | None = DEFAULT_ERROR,
     bins: int | None = None,
     method: str = "auto",
+    max_rows_per_unit: int | None = None,
     column: str | None = None,
     unit: str | None = None,
     ledger: Any = None,
@@ -484,11 +504,22 @@ def goodness_of_fit(
         beta: type II error allowed; more than the data can give is refused. None runs the test whatever it is.
         bins: number of bins for a continuous or infinite P.
         method: as for :func:`design_fit`.
+        max_rows_per_unit: the most rows of one person that count, 1 if only ``unit`` is given.
         column, unit, ledger, dataset, request, rng: see :meth:`FitTest.run`.
     """
-    records = engines.open_for(engines.Need(), data, column=column, unit=unit)
-    n = records.count()
-    test = design_fit(null, distance=distance, epsilon=epsilon, n=n, alpha=alpha, beta=beta, bins=bins, method=method)
+    rows = _validate.rows_of_a_unit(unit, max_rows_per_unit)
+    records = engines.open_for(engines.Need(rows), data, column=column, unit=unit)
+    test = design_fit(
+        null,
+        distance=distance,
+        epsilon=epsilon,
+        n=records.count(),
+        alpha=alpha,
+        beta=beta,
+        bins=bins,
+        method=method,
+        max_rows_per_unit=rows,
+    )
     where = {"column": column, "unit": unit}
     return test.run_opened(records, data, where, ledger=ledger, dataset=dataset, request=request, rng=rng)
 
@@ -503,6 +534,7 @@ def design_fit(
     beta: float | None = None,
     bins: int | None = None,
     method: str = "auto",
+    max_rows_per_unit: int = 1,
 ) -> FitTest:
     """A test of P (``null``) against all laws at least ``distance`` away, on ``n`` records.
 
@@ -517,13 +549,15 @@ def design_fit(
         bins: number of bins for a continuous or infinite P; by default 4/distance.
         method: "auto" takes whichever needs the fewest records of "direct" (a statistic made for P), "uniformity" (the
             statistic of Acharya, Sun and Zhang; uniform P only) and "grains" (Goldreich's map, then uniformity).
+        max_rows_per_unit: the most rows of one person that count, where the run names a ``unit``. The noise is then
+            that of epsilon/k for each row or that of k rows at once, whichever leaves the smaller type II error.
 
     >>> test = design_fit([0.25] * 4, distance=0.3, epsilon=1, n=60)
     >>> test.alpha <= 1/6 and test.beta <= 1/6
     True
     """
     n = _validate.positive_integer(n=n)
-    plan = _checked(null, distance, epsilon, alpha, beta, bins, method)
+    plan = _checked(null, distance, epsilon, alpha, beta, bins, method, max_rows_per_unit)
     test = designed(plan, n)
     if beta is not None and test.beta > beta:
         raise Infeasible(_too_few(plan, test, beta))
@@ -539,6 +573,7 @@ def fit_sample_size(
     beta: float = DEFAULT_ERROR,
     bins: int | None = None,
     method: str = "auto",
+    max_rows_per_unit: int = 1,
 ) -> int:
     """A number of records at which :func:`design_fit` has errors at most alpha and beta.
 
@@ -548,11 +583,18 @@ def fit_sample_size(
     >>> fit_sample_size({"heads": 0.5, "tails": 0.5}, distance=0.3, epsilon=1)
     19
     """
-    return sample_size(_checked(null, distance, epsilon, alpha, beta, bins, method), beta)
+    return sample_size(_checked(null, distance, epsilon, alpha, beta, bins, method, max_rows_per_unit), beta)
 
 
 def _checked(
-    null: Any, distance: float, epsilon: Number, alpha: float, beta: float | None, bins: int | None, method: str
+    null: Any,
+    distance: float,
+    epsilon: Number,
+    alpha: float,
+    beta: float | None,
+    bins: int | None,
+    method: str,
+    max_rows_per_unit: int = 1,
 ) -> Plan:
     budget = _validate.positive("Differential privacy needs a positive epsilon.", epsilon=epsilon)
     distance = _validate.probability("It is a total variation distance.", distance=distance)
@@ -574,7 +616,8 @@ def _checked(
         )
     if method == "uniformity" and not np.all(p == p[0]):
         raise InvalidInput(f"method='uniformity' needs a uniform null, not {domain.null}. Use method='auto'.")
-    return Plan(domain, distance, budget, alpha, method)
+    rows = _validate.positive_integer(max_rows_per_unit=max_rows_per_unit)
+    return Plan(domain, distance, budget, alpha, method, rows)
 
 
 def _check_error(**arguments: float) -> None:

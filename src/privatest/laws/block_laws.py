@@ -75,12 +75,15 @@ class BlockLaws:
     laws: Floats
 
     @classmethod
-    def of(cls, law: ScoreLaw, noise: Tulap | None, block: int, olds: Sequence[int]) -> BlockLaws:
-        """The laws for these numbers of old records."""
+    def of(
+        cls, law: ScoreLaw, noise: Tulap | None, block: int, olds: Sequence[int], *, bin_width: int | None = None
+    ) -> BlockLaws:
+        """The laws for these numbers of old records, in bins of this width; None: as fine as a likelihood needs."""
         low, high, deviation = _window(law, noise, block)
         base = int(law.support[0])
         window = (low - block * base, high - block * base)
-        bin_width = 1 if noise is None else max(int(deviation / _BINS_PER_DEVIATION), 1)
+        if bin_width is None:
+            bin_width = 1 if noise is None else max(int(deviation / _BINS_PER_DEVIATION), 1)
         dense = sum_laws(
             law.support - base,
             [law.p, law.q],

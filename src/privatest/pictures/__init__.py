@@ -10,6 +10,7 @@ from privatest.pictures.intervals import estimate, groups
 from privatest.pictures.series import alarm, change_plan, change_point, monitor
 from privatest.pictures.sizes import comparison, complexity, power_curve
 from privatest.pictures.totals import fit_test, histogram_test, power_along, private_test
+from privatest.pictures.walks import sequential, stopping
 
 __all__ = [
     "alarm",
@@ -27,4 +28,6 @@ __all__ = [
     "power_along",
     "power_curve",
     "private_test",
+    "sequential",
+    "stopping",
 ]

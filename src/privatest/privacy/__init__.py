@@ -18,25 +18,43 @@ from collections.abc import Mapping
 
 from privatest import _validate
 from privatest.errors import InvalidDocument, shown
+from privatest.privacy.asked import approx, as_notion, gdp, kl, make_notion, pure, renyi, tv, zcdp
 from privatest.privacy.laplace import Laplace
 from privatest.privacy.logistic import Logistic
 from privatest.privacy.noise import Noise, NoNoise
-from privatest.privacy.pure import Pure
+from privatest.privacy.notions import NOTIONS, Approx, Gdp, Kl, Notion, Pure, Renyi, Tv, Zcdp
 from privatest.privacy.randomness import Source, seeded_source, system_source
 from privatest.privacy.tulap import Tulap
 
 __all__ = [
     "NOISES",
+    "NOTIONS",
+    "Approx",
+    "Gdp",
+    "Kl",
     "Laplace",
     "Logistic",
     "NoNoise",
     "Noise",
+    "Notion",
     "Pure",
+    "Renyi",
     "Source",
     "Tulap",
+    "Tv",
+    "Zcdp",
+    "approx",
+    "as_notion",
+    "gdp",
+    "kl",
+    "make_notion",
     "noise_from_dict",
+    "pure",
+    "renyi",
     "seeded_source",
     "system_source",
+    "tv",
+    "zcdp",
 ]
 
 NOISES: dict[str, type[Noise]] = {noise.kind: noise for noise in (Tulap, Logistic, Laplace, NoNoise)}

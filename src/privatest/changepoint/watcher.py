@@ -1,0 +1,282 @@
+"""What takes a stream, record by record or in batches, and keeps its state: monitors and sequential tests alike."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import deque
+from collections.abc import Callable
+from typing import Any, ClassVar, Generic, Self, TypeVar
+
+import numpy as np
+
+from privatest.changepoint.state_file import StateFile
+from privatest.changepoint.stream import Raised, Single, Stream, Streamed
+from privatest.charge import fingerprint, make_charge
+from privatest.engines.protocol import ORDERED, Records
+from privatest.engines.sources import open_for, placed
+from privatest.errors import InvalidInput
+from privatest.markup import Told
+from privatest.privacy import Pure, Source, seeded_source, system_source
+
+__all__ = ["UNSAID", "Watcher"]
+
+D = TypeVar("D", bound=Streamed)
+A = TypeVar("A", bound=Raised)
+_PLAIN = frozenset({float, int, bool, str})
+UNSAID: Any = object()  # of a unit: not even that it is nobody
+
+
+class Watcher(Single, Told, Generic[D, A]):
+    """A design and the stream on its way through it.
+
+    Guarantees, of all: every record lies in one block, so all that is ever put out is together as private as one
+    block's release. With a state file, each release is in it before anything that depends on it is put out; only the
+    newest state may go on.
+    """
+
+    DESIGN: ClassVar[type[Any]]
+    """The class of the design."""
+    _stream: Stream
+
+    def _begin(
+        self,
+        asked: dict[str, Any],
+        made: Callable[[], D],
+        *,
+        named: bool,
+        state: str | os.PathLike[str] | None,
+        paying: dict[str, Any],
+        rng: np.random.Generator | None,
+    ) -> None:
+        """Begin, or go on from the state file if there is one of the same settings; charge once.
+
+        Args:
+            asked: the settings, plain JSON values, by which states and requests are told apart.
+            made: makes the design; not called where the state holds it.
+            named: whether ``asked`` says all of P and Q.
+            paying: ledger, dataset, request, data: as :func:`make_charge` takes them.
+        """
+        keeper = self.DESIGN.keeper
+        file = None if state is None else StateFile(state, keeper)
+        source: Source = system_source if rng is None else seeded_source(rng)
+        if file is not None and file.exists():
+            content = file.read()
+            same = content.get("asked", asked) == asked
+            if same:
+                self._stream = Stream.restored(content, source, file, self.DESIGN)
+            if same and not named:
+                # The descriptions leave open what P and Q are; what is made of them does not.
+                same = fingerprint(self._stream.watch.releases()) == fingerprint(made().releases())
+            if not same:
+                raise InvalidInput(
+                    f"The state {file.path.name!r} is that of a {keeper.noun} with other settings. Restore it with "
+                    f"{keeper.name}.load(path), or give this {keeper.noun} another file."
+                )
+        else:
+            self._stream = Stream(made(), asked, source, file)
+        stream = self._stream
+        charge = make_charge(
+            **paying, epsilon=stream.watch.epsilon, design=stream.design, simulated=rng is not None, told=stream.asked
+        )
+        if charge is not None:
+            stream.begin(charge)
+        elif file is not None and stream.fresh:
+            stream.persist()
+
+    @property
+    def _design(self) -> D:
+        found: Any = self._stream.watch
+        design: D = found
+        return design
+
+    @property
+    def _raised(self) -> A | None:
+        found: A | None = self._stream.alarm
+        return found
+
+    @property
+    def epsilon(self) -> float:
+        """Privacy loss of the whole stream."""
+        return float(self._stream.watch.epsilon)
+
+    @property
+    def privacy(self) -> Pure:
+        """The notion of stability that the whole stream meets."""
+        return Pure(self.epsilon)
+
+    @property
+    def seen(self) -> int:
+        """Records consumed so far; the stream goes on with record number ``seen``, counted from 0."""
+        return self._stream.seen
+
+    @property
+    def simulated(self) -> bool:
+        """True when randomness came from a generator of the caller's at any time: such a stream is not private."""
+        return self._stream.simulated
+
+    @property
+    def private(self) -> bool:
+        """Whether the guarantee holds: randomness from the operating system."""
+        return not self._stream.simulated
+
+    @property
+    def place(self) -> Any:
+        """After a restore: what ``update_many`` was told of the place of the records before ``seen``; else None."""
+        return self._stream.place
+
+    def update(self, x: Any, *, unit: Any = UNSAID) -> A | None:
+        """Take one record, or a batch if x is a list, an array or a column; what is raised, if anything is.
+
+        A record that makes no sense raises nothing: it gets a fixed score.
+
+        Args:
+            x: the record or the batch.
+            unit: whose it is, where the design is one of persons (``max_rows_per_unit``): any value that names a
+                person; of a batch, one for each record. None is nobody.
+        """
+        if type(x) in _PLAIN or not self._is_batch(x):
+            if (unit is UNSAID) != (self._stream.turns is None):
+                self._check_unit(unit)
+            found: A | None = self._stream.take(x, unit)
+            return found
+        return self.update_many(x, unit=unit)
+
+    def update_many(
+        self,
+        batch: Any,
+        *,
+        column: str | None = None,
+        unit: Any = UNSAID,
+        order: str | None = None,
+        place: Any = None,
+    ) -> A | None:
+        """Take a batch of records in order of time; what is raised, if anything is.
+
+        Records after that are not consumed (``seen`` says where), whatever the batch holds.
+
+        Args:
+            batch: array, list, pandas/polars/pyarrow column, a data frame, file, SQL table or Spark DataFrame together
+                with ``column``.
+            column: which column holds the records.
+            unit: which column says whose each record is, or a list of them beside a plain batch; needed, and allowed,
+                where the design is one of persons (``max_rows_per_unit``).
+            order: which column gives the order of time within the batch; None where the records lie in that order.
+                Equal values on both sides of a block's end are refused, and nothing of the batch is consumed.
+            place: where the batch came from, such as a file and the number of its first record: plain JSON values, kept
+                in the state together with what is released of the batch.
+        """
+        try:
+            json.dumps(place)
+        except (TypeError, ValueError, RecursionError):
+            raise InvalidInput("place must be made of plain JSON values: text, numbers, lists, dicts.") from None
+        turns = self._stream.turns
+        self._check_unit(unit)
+        records: Records
+        if turns is None:
+            records = open_for(ORDERED, batch, column=column, order=order)
+        else:
+            records = placed(turns, batch, column=column, unit=unit, order=order)
+        found: A | None = self._stream.take_many(records, place)
+        return found
+
+    def _check_unit(self, unit: Any) -> None:
+        """Refuse persons where the design knows none, and records of nobody in particular where it does."""
+        turns, keeper = self._stream.turns, self.DESIGN.keeper
+        if unit is not UNSAID and unit is not None and turns is None:
+            raise InvalidInput(
+                f"unit was given, but this {keeper.noun} takes each record for a person's only one. Make it one of "
+                f"persons: {keeper.name}(..., max_rows_per_unit=1)."
+            )
+        if unit is UNSAID and turns is not None:
+            raise InvalidInput(
+                f"This {keeper.noun} counts up to max_rows_per_unit={turns.most} records of one person, but unit is "
+                "missing. Say whose the records are: unit=..."
+            )
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the state, atomically; from now on the file is kept up to date.
+
+        The file holds what was released and nothing else of the data. The records of an unfinished block are not in
+        it: after a restore ``seen`` is the end of the last whole block. A file that was kept before says from now on
+        that its stream has moved, and can no longer be loaded.
+        """
+        self._stream.save(path)
+
+    @classmethod
+    def load(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        ledger: Any = None,
+        source: str | os.PathLike[str] | None = None,
+        rng: np.random.Generator | None = None,
+    ) -> Self:
+        """The one whose state this is; it goes on keeping the file up to date.
+
+        Feed it the stream from record number ``seen`` on. Refuses a file that is cut short, edited, of another
+        version, in use by another process, or older than the newest one that was kept there. One that was charged to a
+        ledger goes on with that ledger only, which refuses a state that is not the newest one wherever it lies. Within
+        a process the one that was loaded last is the only one that may go on.
+
+        Args:
+            path: the state file.
+            ledger, source: as they were given when it began.
+            rng: for simulations.
+        """
+        noun, name = cls.DESIGN.keeper.noun, cls.DESIGN.keeper.name
+        file = StateFile(path, cls.DESIGN.keeper)
+        randomness: Source = system_source if rng is None else seeded_source(rng)
+        stream = Stream.restored(file.read(), randomness, file, cls.DESIGN)
+        dataset, request = (stream.asked.get(key) for key in ("dataset", "request"))
+        if (ledger is None) != (request is None):
+            raise InvalidInput(
+                f"The {noun} of the state {file.path.name!r} was begun without a ledger. Leave ledger= out."
+                if request is None
+                else f"The {noun} of the state {file.path.name!r} was charged as request {request!r} of data set "
+                f"{dataset!r}. Its ledger knows whether this is the newest state: give ledger=."
+            )
+        charge = make_charge(
+            ledger,
+            dataset,
+            request,
+            epsilon=stream.watch.epsilon,
+            design=stream.design,
+            simulated=rng is not None,
+            data=source,
+            told=stream.asked,
+        )
+        if charge is not None:
+            if charge.earlier() is None:
+                raise InvalidInput(
+                    f"This ledger has no {noun} of request {request!r} on data set {dataset!r}. Give the ledger that "
+                    f"was charged; if the {noun} was killed while it began, begin it again: {name}(..., "
+                    f"state={file.path.name!r})."
+                )
+            stream.begin(charge)
+        return cls._of(stream)
+
+    @classmethod
+    def of(cls, watch: D, *, rng: np.random.Generator | None = None) -> Self:
+        """A fresh one of a design that was made before, for simulations of many streams."""
+        return cls._of(Stream(watch, {}, system_source if rng is None else seeded_source(rng)))
+
+    @classmethod
+    def _of(cls, stream: Stream) -> Self:
+        made = cls.__new__(cls)
+        made._stream = stream
+        return made
+
+    def _is_batch(self, x: Any) -> bool:
+        if isinstance(x, (float, int, str, bytes, bytearray, complex)):
+            return False
+        if isinstance(x, tuple):
+            return not self._stream.watch.blocks.holds_tuples
+        if isinstance(x, (list, set, frozenset, deque, range)):
+            return True
+        if isinstance(x, (np.ndarray, np.generic)):
+            return x.ndim > 0
+        if isinstance(x, Records):
+            return True
+        columns = ("__array__", "__arrow_c_stream__", "columns", "column_names", "__next__")
+        return any(hasattr(type(x), name) for name in columns)

@@ -1,0 +1,114 @@
+"""Notions of stability as users write them: ``pt.zcdp(0.5)``, "zcdp(0.5)", or a number for epsilon."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+from privatest import _validate
+from privatest.errors import InvalidInput, shown
+from privatest.privacy.notions import Approx, Gdp, Kl, Notion, Pure, Renyi, Tv, Zcdp
+from privatest.rational import Number, rational
+
+__all__ = ["approx", "as_notion", "gdp", "kl", "make_notion", "pure", "renyi", "tv", "zcdp"]
+
+
+def pure(epsilon: Number) -> Pure:
+    """Epsilon-differential privacy; ``epsilon=1`` means ``privacy=pure(1)``."""
+    return Pure(_validate.positive(epsilon=epsilon))
+
+
+def approx(epsilon: Number, delta: Number) -> Approx:
+    """(epsilon, delta)-differential privacy."""
+    return Approx(epsilon, delta)
+
+
+def tv(eta: Number) -> Tv:
+    """Stability in total variation: no probability changes by more than eta."""
+    return Tv(eta)
+
+
+def gdp(mu: Number) -> Gdp:
+    """Gaussian differential privacy."""
+    return Gdp(mu)
+
+
+def zcdp(rho: Number) -> Zcdp:
+    """Zero-concentrated differential privacy."""
+    return Zcdp(rho)
+
+
+def renyi(order: Number, bound: Number) -> Renyi:
+    """Renyi differential privacy at one order."""
+    return Renyi(order, bound)
+
+
+def kl(eta: Number) -> Kl:
+    """Stability in the divergence of Kullback and Leibler, both ways."""
+    return Kl(eta)
+
+
+_MADE: dict[str, tuple[Callable[..., Notion], tuple[str, ...]]] = {
+    "pure": (pure, ("epsilon",)),
+    "approx": (approx, ("epsilon", "delta")),
+    "tv": (tv, ("eta",)),
+    "gdp": (gdp, ("mu",)),
+    "zcdp": (zcdp, ("rho",)),
+    "renyi": (renyi, ("order", "bound")),
+    "kl": (kl, ("eta",)),
+}
+_FORM = ", ".join(f"{name}({', '.join(words)})" for name, (_, words) in _MADE.items())
+_CALL = re.compile(r"\s*([a-z]+)\s*\(([^()]*)\)\s*")
+_NUMBER = re.compile(r"[0-9]{1,60}(?:\.[0-9]{0,60})?(?:e[+-]?[0-9]{1,3})?|[0-9]{1,400}/[0-9]{1,400}", re.IGNORECASE)
+
+
+def as_notion(value: Any, name: str = "privacy") -> Notion:
+    """A notion as it is, a number as ``pure``, a text such as "zcdp(0.5)" or "approx(1, delta=1e-6)" as what it says.
+
+    >>> as_notion("approx(1, delta=1e-6)") == approx(1, 1e-6), as_notion(0.5)
+    (True, pure(0.5))
+    """
+    if isinstance(value, Notion):
+        return value
+    if not isinstance(value, str):
+        return pure(rational(value, name))
+    match = _CALL.fullmatch(value.lower())
+    if match is None:
+        if _NUMBER.fullmatch(value.strip()):
+            return pure(_number(value.strip(), name))
+        raise InvalidInput(f"{name}={shown(value)} must be one of {_FORM}, with numbers.")
+    kind = match[1]
+    if kind not in _MADE:
+        close = _validate.suggestion(kind, _MADE)
+        raise InvalidInput(f"{name}={shown(value)}: {kind!r} is no notion of privacy. Known: {_FORM}.{close}")
+    make, words = _MADE[kind]
+    given: dict[str, Fraction] = {}
+    for place, part in enumerate(match[2].split(",")):
+        word, equals, number = part.rpartition("=")
+        word = word.strip() if equals else (words[place] if place < len(words) else "")
+        if word not in words or word in given:
+            raise InvalidInput(f"{name}={shown(value)} must be written {kind}({', '.join(words)}), with numbers.")
+        given[word] = _number(number.strip(), name)
+    if len(given) != len(words):
+        raise InvalidInput(f"{name}={shown(value)} must be written {kind}({', '.join(words)}), with numbers.")
+    return make(**given)
+
+
+def make_notion(epsilon: Number | None, privacy: Any) -> Notion:
+    """The notion a user asks for by ``epsilon=`` or by ``privacy=``, of which one must be given."""
+    if (epsilon is None) == (privacy is None):
+        if epsilon is None:
+            raise InvalidInput("epsilon is missing: give epsilon=1, say, or privacy='zcdp(0.5)'.")
+        raise InvalidInput(f"epsilon={shown(epsilon)} and privacy={shown(privacy)} were both given. Give one of them.")
+    if privacy is not None:
+        return as_notion(privacy)
+    assert epsilon is not None
+    return Pure(_validate.positive(epsilon=epsilon, remedy="Typical values lie between 0.1 and 2."))
+
+
+def _number(text: str, name: str) -> Fraction:
+    if _NUMBER.fullmatch(text) is None or text.endswith("/0"):
+        raise InvalidInput(f"{name}: {shown(text)} must be a number, such as 0.5, 1e-6 or 1/3.")
+    return Fraction(text)

@@ -1,0 +1,149 @@
+"""Divergences of two coins, accurate where they are nearly the same or nearly certain; and what is found with them.
+
+A coin is given by both of its probabilities, each accurate relative to itself.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+__all__ = [
+    "Odds",
+    "concentration",
+    "from_logit",
+    "golden_maximum",
+    "kullback",
+    "log_normal",
+    "log_ratio",
+    "normal",
+    "quantile",
+    "renyi_divergence",
+    "root",
+]
+
+Odds = tuple[float, float]
+"""A probability and its complement, each accurate relative to itself."""
+
+
+def from_logit(y: float) -> Odds:
+    """e^y/(1 + e^y) and its complement."""
+    small = math.exp(-abs(y))
+    less, more = small / (1 + small), 1 / (1 + small)
+    return (more, less) if y >= 0 else (less, more)
+
+
+def normal(z: float) -> Odds:
+    """Phi(z) and 1 - Phi(z)."""
+    scaled = z / math.sqrt(2)
+    return math.erfc(-scaled) / 2, math.erfc(scaled) / 2
+
+
+def log_normal(z: float) -> float:
+    from scipy.special import log_ndtr  # start-up: planning a pure test needs no scipy
+
+    return float(log_ndtr(z))
+
+
+def quantile(p: float, rest: float) -> float:
+    """z with Phi(z) = p, accurate in both tails."""
+    from scipy.special import ndtri  # start-up: planning a pure test needs no scipy
+
+    return float(ndtri(p)) if p <= 0.5 else -float(ndtri(rest))
+
+
+def kullback(p: float, u: float, q: float, v: float) -> float:
+    """p log(p/q) + u log(u/v), for p + u = q + v = 1, as a sum of two terms that are not negative."""
+    total = 0.0
+    for a, b in ((p, q), (u, v)):
+        r = log_ratio(b, a)
+        total += a * (math.expm1(r) - r) if abs(r) < 1 else (b - a) - a * r
+    return total
+
+
+def renyi_divergence(p: float, u: float, q: float, v: float, order: float) -> float:
+    """Divergence of (p, u) from (q, v), of an order above 1."""
+    first, second = log_ratio(p, q), log_ratio(u, v)
+    if order * max(first, second) > 30:
+        a, b = math.log(q) + order * first, math.log(v) + order * second
+        return (max(a, b) + math.log1p(math.exp(-abs(a - b)))) / (order - 1)
+    terms = ((q, first), (v, second))
+    return math.log1p(sum(a * (math.expm1(order * r) - order * math.expm1(r)) for a, r in terms)) / (order - 1)
+
+
+def concentration(p: float, u: float, q: float, v: float) -> float:
+    """The supremum over orders a > 1 of the divergence over a; at 1 it is the divergence of Kullback and Leibler."""
+    largest = max(abs(log_ratio(p, q)), abs(log_ratio(u, v)))
+    base = kullback(p, u, q, v)
+    if base <= 0:
+        return 0.0
+
+    def over_order(s: float) -> float:
+        order = 1 + math.exp(s)
+        return renyi_divergence(p, u, q, v, order) / order
+
+    # D_a is at most `largest`, so that beyond largest/base the ratio is below its value at 1.
+    return max(base, golden_maximum(over_order, -9.0, math.log(max(largest / base, 1.0) + 1.0)))
+
+
+def log_ratio(a: float, b: float) -> float:
+    """log(a/b), also where the quotient is near 1 or out of range."""
+    difference = (a - b) / b
+    return math.log1p(difference) if abs(difference) < 0.5 else math.log(a) - math.log(b)
+
+
+_GOLDEN = (math.sqrt(5) - 1) / 2
+_GRID = 24
+
+
+def golden_maximum(of: Callable[[float], float], low: float, high: float) -> float:
+    """The largest value between the two ends: on a grid, then by golden section around its best point."""
+    points = [low + (high - low) * i / _GRID for i in range(_GRID + 1)]
+    values = [of(x) for x in points]
+    top = max(range(len(values)), key=values.__getitem__)
+    left, right = points[max(top - 1, 0)], points[min(top + 1, _GRID)]
+    x, y = right - _GOLDEN * (right - left), left + _GOLDEN * (right - left)
+    fx, fy = of(x), of(y)
+    best = max(values[top], fx, fy)
+    # Invariant: the largest value between the neighbours of the grid's best lies between left and right.
+    while right - left > 1e-8 * max(abs(left), abs(right), 1e-3):
+        if fx < fy:
+            left, x, fx = x, y, fy
+            y = left + _GOLDEN * (right - left)
+            fy = of(y)
+        else:
+            right, y, fy = y, x, fx
+            x = right - _GOLDEN * (right - left)
+            fx = of(x)
+        best = max(best, fx, fy)
+    return best
+
+
+def root(excess: Callable[[float], float], start: float) -> float:
+    """The last y from ``start`` on at which an increasing excess is not positive; it is negative at the start.
+
+    Invariant of the bisection: the excess is not positive at `low` and positive at `high`; what is returned is `low`.
+    """
+    low, step = start, 1e-3
+    high = low + step
+    while excess(high) <= 0:
+        low, step = high, 2 * step
+        high = low + step
+        if high > 700:
+            return low
+    below, above = excess(low), excess(high)
+    for turn in range(200):
+        if high - low <= 2e-16 * max(abs(low), abs(high), 1e-2):
+            break
+        # Regula falsi, every third time a plain halving.
+        middle = (low + high) / 2 if turn % 3 == 2 else low - below * (high - low) / (above - below)
+        if not low < middle < high:
+            middle = (low + high) / 2
+            if not low < middle < high:
+                break
+        value = excess(middle)
+        if value <= 0:
+            low, below = middle, value
+        else:
+            high, above = middle, value
+    return low

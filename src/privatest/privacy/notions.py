@@ -1,0 +1,662 @@
+r"""Notions of stability: privacy is one function.
+
+A notion says, of a test that says "yes" with probability p on a data set, the largest probability h(p) with which it
+may say so on a neighbour. h is concave, h(p) >= p, and q <= h(p) iff 1 - p <= h(1 - q); 1 - h is the trade-off function
+of Dong, Roth and Su (2022). What no test can gain over d records, the best test on two points, the canonical noise: all
+of it follows from h.
+
+=====================  ===========================================================================================
+notion                 h(p)
+=====================  ===========================================================================================
+``pure(eps)``          min(e^eps p, 1 - e^-eps (1 - p))
+``approx(eps, d)``     min(e^eps p + d, 1 - e^-eps (1 - p - d), 1)
+``tv(eta)``            min(p + eta, 1)
+``gdp(mu)``            Phi(Phi^-1(p) + mu)
+``zcdp(rho)``          the largest q with D_a(p, q) and D_a(q, p) at most rho a, for all a > 1 (Renyi divergences)
+``renyi(a, bound)``    the same with D_a at most the bound, at one order
+``kl(eta)``            the same for the divergence of Kullback and Leibler, D_1
+=====================  ===========================================================================================
+
+The first four say all there is to say by h: whatever noise meets h makes the noisy total itself private. Of the last
+three h is what they allow a *decision*; a noisy total needs noise that meets the divergence itself.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from privatest import _validate
+from privatest.errors import InvalidInput, shown
+from privatest.privacy.divergences import (
+    Odds,
+    concentration,
+    from_logit,
+    golden_maximum,
+    kullback,
+    log_normal,
+    log_ratio,
+    normal,
+    quantile,
+    renyi_divergence,
+    root,
+)
+from privatest.rational import Number, rational
+from privatest.vectors import Floats
+
+__all__ = [
+    "NOTIONS",
+    "Approx",
+    "Gdp",
+    "Kl",
+    "Notion",
+    "Pure",
+    "Renyi",
+    "Tv",
+    "Zcdp",
+]
+
+
+@dataclass(frozen=True)
+class Notion(ABC):
+    """A notion of stability at one budget. Parameters are exact: a float is read as its shortest decimal.
+
+    Guarantees: equal notions have equal exact parameters; its ``text`` means the same notion (``as_notion``).
+
+    Attributes:
+        name: what texts and documents call it.
+        tradeoff: whether h says all of it, so that noise which meets h makes the noisy total itself private.
+    """
+
+    name: ClassVar[str]
+    tradeoff: ClassVar[bool] = True
+
+    @property
+    def exact(self) -> tuple[Fraction, ...]:
+        """The parameters, in their order."""
+        return tuple(getattr(self, field.name) for field in fields(self))
+
+    @property
+    def text(self) -> str:
+        """Short and exact: what texts, documents and ledgers call it.
+
+        >>> Zcdp(0.5).text, Pure(Fraction(1, 3)).text
+        ('zcdp(0.5)', 'pure(1/3)')
+        """
+        return f"{self.name}({', '.join(map(_written, self.exact))})"
+
+    def __repr__(self) -> str:
+        return f"{self.name}({', '.join(f'{float(value):g}' for value in self.exact)})"
+
+    def __str__(self) -> str:
+        return repr(self)
+
+    @abstractmethod
+    def step(self, p: float, rest: float) -> Odds:
+        """h(p) and 1 - h(p), each accurate relative to itself, from p and 1 - p that are."""
+
+    @property
+    @abstractmethod
+    def balanced(self) -> Odds:
+        """The p at which h(p) = 1 - p, and that complement: where h gains the most."""
+
+    def h(self, p: ArrayLike, records: int = 1) -> Floats:
+        """The largest probability on a data set that differs in ``records`` records, of what has probability p here.
+
+        Guarantees: relative error of order 1e-12 for small values; see :meth:`rise` for values near 1.
+
+        >>> float(Tv(0.25).h(0.5)), float(Pure(1).h(0.0))
+        (0.75, 0.0)
+        """
+        return self._each(p, lambda value: self.rise(value, 1 - value, records)[0])
+
+    def least(self, p: ArrayLike, records: int = 1) -> Floats:
+        """The smallest probability there, of what has probability p here: 1 - h(1 - p).
+
+        >>> round(float(Pure(1).least(0.5)), 6)
+        0.18394
+        """
+        return self._each(p, lambda value: self.rise(1 - value, value, records)[1])
+
+    def rise(self, p: float, rest: float, records: int) -> Odds:
+        """:meth:`step` as often as there are records."""
+        for _ in range(_whole(records)):
+            if not rest > 0:
+                break
+            p, rest = self.step(p, rest)
+        return p, rest
+
+    def gain(self, records: int = 1) -> float:
+        r"""The most by which ``records`` records can move a probability: :math:`\max_p h^d(p) - p`.
+
+        The graph of h^d is symmetric, so the gain is largest where it meets 1 - p: halfway up from 1/2, or from where h
+        itself is balanced.
+
+        >>> round(Pure(1).gain(), 9) == round(math.tanh(1 / 2), 9), round(Tv(0.1).gain(3), 9)
+        (True, 0.3)
+        """
+        half, odd = divmod(_whole(records), 2)
+        up, rest = self.rise(*(self.balanced[::-1] if odd else (0.5, 0.5)), half)
+        return up - rest
+
+    @staticmethod
+    def _each(p: ArrayLike, of: Callable[[float], float]) -> Floats:
+        values = np.asarray(p, dtype=np.float64)
+        if np.any(~((values >= 0) & (values <= 1))):
+            raise InvalidInput("p must be a probability, from 0 to 1.")
+        found = np.array([of(float(value)) for value in values.ravel()]).reshape(values.shape)
+        result: Floats = found[()]
+        return result
+
+    @property
+    def epsilon(self) -> Any:
+        """The privacy loss where this notion bounds it, else infinity."""
+        return math.inf
+
+    # What a guarantee in one notion is worth in another.
+
+    def implies(self, other: Notion) -> bool:
+        """Whether whatever meets this notion also meets the other one. Never true by rounding.
+
+        >>> Gdp(1).implies(Zcdp(0.5)), Zcdp(0.5).implies(Gdp(1)), Pure(1).implies(Approx(1, 1e-6))
+        (True, False, True)
+        """
+        if type(other) is type(self):
+            return self._within(other)
+        best = self._into(other)
+        return best is not None and best._within(other)
+
+    def into(self, name: str, **given: Number) -> Notion:
+        """The strongest guarantee of another kind that follows from this one.
+
+        Args:
+            name: of the kind: "pure", "approx", "tv", "gdp", "zcdp", "renyi" or "kl".
+            given: what must be chosen: ``delta`` or ``epsilon`` for "approx", ``order`` for "renyi".
+
+        Guarantees: ``self.implies(self.into(...))``: parameters that are not rational are rounded up.
+
+        >>> Gdp(1).into("zcdp"), Gdp(1).into("renyi", order=3)
+        (zcdp(0.5), renyi(3, 1.5))
+        """
+        kind = NOTIONS[_validate.choice(NOTIONS, name=name)]
+        asked = kind.asking(**given)
+        found = self if type(asked) is type(self) and not given else self._into(asked)
+        if found is None:
+            raise InvalidInput(f"{self} does not convert into {name}: no such guarantee follows from it.")
+        return found
+
+    @classmethod
+    def asking(cls, **given: Number) -> Notion:
+        """A notion of this kind with what is chosen in it; the rest is what :meth:`into` finds."""
+        _refuse_all(cls.name, given)
+        return cls(*(Fraction(1) for _ in fields(cls)))
+
+    def _within(self, other: Any) -> bool:
+        """Whether each parameter is at most the other's, of the same kind."""
+        return all(mine <= theirs for mine, theirs in zip(self.exact, other.exact, strict=True))
+
+    def _into(self, other: Notion) -> Notion | None:
+        """The strongest guarantee of the other's kind (and its choices) that follows; None where none does."""
+        if isinstance(other, Tv):
+            return Tv(_above(self.gain()))
+        if isinstance(other, Approx):
+            return self._approx(other.exact)
+        return None
+
+    def _approx(self, chosen: tuple[Fraction, ...]) -> Notion | None:
+        """approx at the chosen epsilon (or delta, where epsilon is 0 and delta is not): h lies below its lines."""
+        epsilon, delta = chosen
+        if delta and not epsilon:
+            goal = float(delta) * (1 - 3 * _SLACK)
+            low, high = 0.0, 1.0
+            while self._delta(high) > goal:
+                low, high = high, 2 * high
+                if high > 1e6:
+                    return None
+            while high - low > 1e-12 * max(high, 1e-6):
+                middle = (low + high) / 2
+                if self._delta(middle) > goal:
+                    low = middle
+                else:
+                    high = middle
+            return Approx(_above(high), delta)
+        found = self._delta(float(epsilon))
+        return Approx(epsilon, _above(found)) if found < 1 else None
+
+    def _delta(self, epsilon: float) -> float:
+        """The largest h(p) - e^epsilon p: concave in p, found by golden section over the logarithm of the odds."""
+        factor = math.exp(min(epsilon, 700.0))
+
+        def excess(y: float) -> float:
+            p, rest = from_logit(y)
+            return self.step(p, rest)[0] - factor * p
+
+        return max(golden_maximum(excess, -745.0, 20.0), self.step(0.0, 1.0)[0], 0.0)
+
+
+@dataclass(frozen=True, repr=False)
+class Pure(Notion):
+    """Epsilon-differential privacy: a neighbour's data change no probability by a factor of more than e^epsilon.
+
+    Infinite: not private.
+
+    >>> Pure(0.5)
+    pure(0.5)
+    """
+
+    name: ClassVar[str] = "pure"
+
+    loss: Any
+
+    def __post_init__(self) -> None:
+        if self.loss != math.inf:
+            object.__setattr__(self, "loss", _validate.positive(epsilon=self.loss))
+
+    @property
+    def epsilon(self) -> float:
+        """The privacy loss."""
+        return float(self.loss)
+
+    @property
+    def text(self) -> str:
+        return f"pure({_written(self.loss) if self.loss != math.inf else 'inf'})"
+
+    def step(self, p: float, rest: float) -> Odds:
+        return _by_lines(p, rest, self.epsilon, 0.0)
+
+    def rise(self, p: float, rest: float, records: int) -> Odds:
+        """In one go: up the first line as far as it goes, then down the second."""
+        left = _whole(records)
+        epsilon = self.epsilon
+        corner = 1 / (1 + math.exp(min(epsilon, 700.0)))
+        if left and 0 < p < corner:
+            steps = min(left, max(math.floor((math.log(corner) - math.log(p)) / epsilon), 0))
+            p = p * math.exp(steps * epsilon)
+            rest, left = 1 - p, left - steps
+        while left and p < 0.5 and rest > 0:  # the one step around the corner, and rounding
+            (p, rest), left = self.step(p, rest), left - 1
+        if left and p > 0:
+            rest = rest * math.exp(-left * epsilon)
+            p = 1 - rest
+        return p, rest
+
+    @property
+    def balanced(self) -> Odds:
+        return from_logit(-self.epsilon)
+
+    def _into(self, other: Notion) -> Notion | None:
+        loss = self.loss
+        if loss == math.inf:
+            return None
+        e = self.epsilon
+        if isinstance(other, Zcdp):
+            return Zcdp(loss**2 / 2)
+        if isinstance(other, Renyi):  # D_a is at most that of randomised response; at most epsilon, and a epsilon^2/2
+            order = float(other.order)
+            found = renyi_divergence(*from_logit(e), *from_logit(-e), order)
+            return Renyi(other.order, min(_above(found), loss, other.order * loss**2 / 2))
+        if isinstance(other, Kl):
+            return Kl(min(_above(e * math.tanh(e / 2)), loss))
+        if isinstance(other, Gdp):  # both are concave and symmetric, and pure has one corner: there they must meet
+            return Gdp(_above(-2 * quantile(*from_logit(-e))))
+        if isinstance(other, Approx) and other.loss >= loss and (other.loss or not other.delta):
+            return Approx(other.loss, Fraction(0))
+        return super()._into(other)
+
+
+@dataclass(frozen=True, repr=False)
+class Approx(Notion):
+    """(epsilon, delta)-differential privacy: a factor of at most e^epsilon, but for probability delta.
+
+    >>> Approx(1, 1e-6).epsilon, Approx(1, 1e-6)
+    (1.0, approx(1, 1e-06))
+    """
+
+    name: ClassVar[str] = "approx"
+
+    loss: Any
+    delta: Any
+
+    def __post_init__(self) -> None:
+        loss, delta = rational(self.loss, "epsilon"), rational(self.delta, "delta")
+        if loss < 0:
+            raise InvalidInput(f"epsilon={shown(self.loss)} must not be negative.")
+        if not 0 <= delta < 1:
+            raise InvalidInput(f"delta={shown(self.delta)} must lie in [0, 1): it is a probability, usually below 1/n.")
+        if not loss and not delta:
+            raise InvalidInput("epsilon=0 and delta=0 allow nothing at all: no answer depends on the data then.")
+        object.__setattr__(self, "loss", loss)
+        object.__setattr__(self, "delta", delta)
+
+    @property
+    def epsilon(self) -> float:
+        """The privacy loss but for delta."""
+        return float(self.loss)
+
+    def step(self, p: float, rest: float) -> Odds:
+        return _by_lines(p, rest, self.epsilon, float(self.delta))
+
+    @property
+    def balanced(self) -> Odds:
+        down, up = from_logit(-self.epsilon)
+        delta = float(self.delta)
+        return (1 - delta) * down, up + delta * down
+
+    @classmethod
+    def asking(cls, epsilon: Number = 0, delta: Number | None = None, **given: Number) -> Notion:
+        _refuse_all(cls.name, given)
+        if (delta is None) == (epsilon == 0):
+            raise InvalidInput('into("approx") needs one of epsilon= and delta=, and finds the other.')
+        return cls(epsilon, delta or 0)
+
+    def _within(self, other: Any) -> bool:
+        if self.loss <= other.loss:
+            return bool(self.delta <= other.delta)
+        return self._delta(float(other.loss)) * (1 + 1e-12) <= float(other.delta)
+
+    def _delta(self, epsilon: float) -> float:
+        """The largest excess of lines over a line lies at their corner, or at 0."""
+        p, q = self.balanced
+        return max(q - math.exp(min(epsilon, 700.0)) * p, float(self.delta) if epsilon >= self.epsilon else 0.0, 0.0)
+
+
+@dataclass(frozen=True, repr=False)
+class Tv(Notion):
+    """Stability in total variation: no probability changes by more than eta.
+
+    >>> Tv(0.1).gain(20)
+    1.0
+    """
+
+    name: ClassVar[str] = "tv"
+
+    eta: Any
+
+    def __post_init__(self) -> None:
+        value = _validate.positive(eta=self.eta)
+        if value >= 1:
+            raise InvalidInput(f"eta={shown(self.eta)} must lie in (0, 1): it bounds a difference of probabilities.")
+        object.__setattr__(self, "eta", value)
+
+    @classmethod
+    def asking(cls, **given: Number) -> Notion:
+        _refuse_all(cls.name, given)
+        return cls(Fraction(1, 2))
+
+    def step(self, p: float, rest: float) -> Odds:
+        eta = float(self.eta)
+        return (1.0, 0.0) if rest <= eta else (p + eta, rest - eta)
+
+    def rise(self, p: float, rest: float, records: int) -> Odds:
+        move = float(_whole(records) * self.eta)
+        return (1.0, 0.0) if rest <= move else (p + move, rest - move)
+
+    @property
+    def balanced(self) -> Odds:
+        return float((1 - self.eta) / 2), float((1 + self.eta) / 2)
+
+    def gain(self, records: int = 1) -> float:
+        return float(min(_whole(records) * self.eta, Fraction(1)))
+
+    def _approx(self, chosen: tuple[Fraction, ...]) -> Notion | None:
+        epsilon, delta = chosen
+        if delta and not epsilon:
+            return None if delta < self.eta else Approx(Fraction(0), delta)
+        return Approx(epsilon, self.eta)
+
+    def _delta(self, epsilon: float) -> float:  # noqa: ARG002 - the same at every epsilon
+        return float(self.eta)
+
+
+@dataclass(frozen=True, repr=False)
+class Gdp(Notion):
+    """Gaussian differential privacy: neighbours are no easier to tell apart than N(0, 1) and N(mu, 1).
+
+    >>> round(float(Gdp(1).h(0.5)), 6)
+    0.841345
+    """
+
+    name: ClassVar[str] = "gdp"
+
+    mu: Any
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "mu", _validate.positive(mu=self.mu))
+
+    def step(self, p: float, rest: float) -> Odds:
+        return self.rise(p, rest, 1)
+
+    def rise(self, p: float, rest: float, records: int) -> Odds:
+        if not p > 0 or not rest > 0 or not _whole(records):
+            return p, rest
+        return normal(quantile(p, rest) + float(records * self.mu))
+
+    @property
+    def balanced(self) -> Odds:
+        return normal(-float(self.mu) / 2)
+
+    def gain(self, records: int = 1) -> float:
+        return math.erf(_whole(records) * float(self.mu) / math.sqrt(8))
+
+    def _into(self, other: Notion) -> Notion | None:
+        half = self.mu**2 / 2
+        if isinstance(other, Zcdp):
+            return Zcdp(half)
+        if isinstance(other, Renyi):
+            return Renyi(other.order, other.order * half)
+        if isinstance(other, Kl):
+            return Kl(half)
+        return super()._into(other)
+
+    def _delta(self, epsilon: float) -> float:
+        mu = float(self.mu)
+        up, down = normal(mu / 2 - epsilon / mu)[0], log_normal(-mu / 2 - epsilon / mu)
+        return max(up - math.exp(min(epsilon + down, 0.0)), 0.0)
+
+
+@dataclass(frozen=True, repr=False)
+class _ByDivergence(Notion):
+    """A notion that bounds divergences: h is what that allows of two probabilities."""
+
+    tradeoff: ClassVar[bool] = False
+
+    @abstractmethod
+    def _excess(self, p: float, u: float, q: float, v: float) -> float:
+        """By how much the divergence of (q, v) from (p, u), or the other way round, exceeds what is allowed."""
+
+    def step(self, p: float, rest: float) -> Odds:
+        if not p > 0 or not rest > 0:
+            return p, rest
+        start = math.log(p) - math.log(rest)
+
+        def excess(y: float) -> float:
+            return self._excess(p, rest, *from_logit(y))
+
+        return from_logit(root(excess, start))
+
+    @property
+    def balanced(self) -> Odds:
+        def excess(y: float) -> float:
+            up, down = from_logit(y)
+            return self._excess(down, up, up, down)
+
+        up, down = from_logit(root(excess, 0.0))
+        return down, up
+
+
+@dataclass(frozen=True, repr=False)
+class Renyi(_ByDivergence):
+    """Renyi differential privacy at one order: both divergences of that order are at most the bound.
+
+    >>> Renyi(2, 0.5)
+    renyi(2, 0.5)
+    """
+
+    name: ClassVar[str] = "renyi"
+
+    order: Any
+    bound: Any
+
+    def __post_init__(self) -> None:
+        order = rational(self.order, "order")
+        if order <= 1:
+            raise InvalidInput(f"order={shown(self.order)} must be greater than 1. At 1 it is kl(bound).")
+        object.__setattr__(self, "order", order)
+        object.__setattr__(self, "bound", _validate.positive(bound=self.bound))
+
+    @classmethod
+    def asking(cls, order: Number | None = None, **given: Number) -> Notion:
+        _refuse_all(cls.name, given)
+        if order is None:
+            raise InvalidInput('into("renyi") needs order=, and finds the bound.')
+        return cls(order, 1)
+
+    def _excess(self, p: float, u: float, q: float, v: float) -> float:
+        order = float(self.order)
+        return max(renyi_divergence(p, u, q, v, order), renyi_divergence(q, v, p, u, order)) - float(self.bound)
+
+    def _within(self, other: Any) -> bool:  # divergences increase with the order
+        return bool(self.order >= other.order and self.bound <= other.bound)
+
+    def _into(self, other: Notion) -> Notion | None:
+        if isinstance(other, Kl):
+            return Kl(self.bound)
+        if isinstance(other, Renyi):
+            return Renyi(other.order, self.bound) if other.order <= self.order else None
+        return super()._into(other)
+
+
+@dataclass(frozen=True, repr=False)
+class Kl(_ByDivergence):
+    """Both divergences of Kullback and Leibler are at most eta.
+
+    >>> Kl(0.5)
+    kl(0.5)
+    """
+
+    name: ClassVar[str] = "kl"
+
+    eta: Any
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "eta", _validate.positive(eta=self.eta))
+
+    def _excess(self, p: float, u: float, q: float, v: float) -> float:
+        return max(kullback(p, u, q, v), kullback(q, v, p, u)) - float(self.eta)
+
+
+@dataclass(frozen=True, repr=False)
+class Zcdp(_ByDivergence):
+    """Zero-concentrated differential privacy: both Renyi divergences of every order a > 1 are at most rho a.
+
+    Reference: Bun and Steinke 2016.
+
+    >>> Zcdp(0.5)
+    zcdp(0.5)
+    """
+
+    name: ClassVar[str] = "zcdp"
+
+    rho: Any
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "rho", _validate.positive(rho=self.rho))
+
+    def _excess(self, p: float, u: float, q: float, v: float) -> float:
+        return max(concentration(p, u, q, v), concentration(q, v, p, u)) - float(self.rho)
+
+    def step(self, p: float, rest: float) -> Odds:
+        """The least of what the orders allow, one by one; the order 1 stands for Kullback and Leibler."""
+        if not p > 0 or not rest > 0:
+            return p, rest
+        rho, start = float(self.rho), math.log(p) - math.log(rest)
+        last = root(lambda y: Kl._excess(Kl(self.rho), p, rest, *from_logit(y)), start)
+        q, v = from_logit(last)
+        # Divergences are at most the largest ratio: no order beyond this one binds.
+        most = max(abs(log_ratio(p, q)), abs(log_ratio(rest, v))) / rho
+
+        def lowest(forward: bool) -> float:
+            def allowed(s: float) -> float:
+                order = 1 + math.exp(s)
+
+                def excess(y: float) -> float:
+                    q, v = from_logit(y)
+                    found = (
+                        renyi_divergence(p, rest, q, v, order) if forward else renyi_divergence(q, v, p, rest, order)
+                    )
+                    return found - rho * order
+
+                return -root(excess, start)
+
+            return -golden_maximum(allowed, -9.0, math.log(max(most, 1.0) + 1.0))
+
+        return from_logit(min(last, lowest(forward=True), lowest(forward=False)))
+
+    def _delta(self, epsilon: float) -> float:
+        r"""What all orders together say of delta (Canonne, Kamath and Steinke 2020, proposition 12).
+
+        .. math:: \delta = \inf_{a > 1} \frac{e^{(a - 1)(a\rho - \epsilon)}}{a - 1} \Big(1 - \frac1a\Big)^a
+        """
+        rho = float(self.rho)
+
+        def log_delta(s: float) -> float:
+            above = math.exp(s)
+            order = 1 + above
+            return above * (order * rho - epsilon) - s + order * (s - math.log1p(above))
+
+        middle = max(math.log(max((epsilon - rho) / (2 * rho), 1e-9)), -20.0)
+        return min(math.exp(min(-golden_maximum(lambda s: -log_delta(s), middle - 8, middle + 8), 0.0)), self.gain())
+
+    def _into(self, other: Notion) -> Notion | None:
+        if isinstance(other, Renyi):
+            return Renyi(other.order, other.order * self.rho)
+        if isinstance(other, Kl):
+            return Kl(self.rho)
+        return super()._into(other)
+
+
+NOTIONS: dict[str, type[Notion]] = {notion.name: notion for notion in (Pure, Approx, Tv, Gdp, Zcdp, Renyi, Kl)}
+
+
+def _refuse_all(name: str, given: dict[str, Number]) -> None:
+    for word, value in given.items():
+        raise InvalidInput(f"{word}={shown(value)} is not chosen in {name}. Leave it out.")
+
+
+def _written(value: Fraction) -> str:
+    """A decimal where that is exact and short, else p/q."""
+    short = repr(float(value))
+    if Fraction(short) == value:
+        return short.removesuffix(".0")
+    return f"{value.numerator}/{value.denominator}"
+
+
+def _whole(records: int) -> int:
+    if isinstance(records, bool) or int(records) != records or records < 0:
+        raise InvalidInput(f"records={shown(records)} must be a whole number, 0 or more.")
+    return int(records)
+
+
+# A computed parameter is off by less than this, relatively; what is rounded up by it covers the true one.
+_SLACK = 1e-9
+
+
+def _above(value: float) -> Fraction:
+    """A short rational that is safely at least the computed value."""
+    return Fraction(f"{max(value, 1e-300) * (1 + _SLACK):.12g}")
+
+
+def _by_lines(p: float, rest: float, epsilon: float, delta: float) -> Odds:
+    """The lower of the lines of (epsilon, delta), cut off at 1."""
+    if rest <= delta:
+        return 1.0, 0.0
+    grown = math.exp(min(epsilon, 700.0)) * p + delta
+    left = math.exp(-epsilon) * (rest - delta)
+    return (grown, 1 - grown) if grown + left <= 1 else (1 - left, left)

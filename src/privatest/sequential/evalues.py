@@ -1,0 +1,91 @@
+"""e-values combine: products of independent ones, averages of any, and discoveries among many questions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from privatest import _validate
+from privatest.errors import InvalidInput, shown
+
+__all__ = ["combine_evalues", "evalue_discoveries"]
+
+_LARGEST = 709.0
+"""The logarithm of the largest double, about."""
+
+
+def combine_evalues(values: Iterable[float], *, dependent: bool = False) -> float:
+    """One e-value from several of the same null hypothesis.
+
+    Guarantees: the mean under the null is at most 1 where that of each is: of the product where the values come from
+    independent records (or each from records that came after those of the others, as a :class:`Sequential` does); of
+    the average (``dependent=True``) always.
+
+    Args:
+        values: e-values: ``run.evalue``, ``release.evalue``.
+        dependent: whether they may depend on one another, as when two questions were asked of the same records.
+
+    >>> combine_evalues([4, 0.5, 3]), combine_evalues([4, 0.5, 3], dependent=True)
+    (6.0, 2.5)
+    """
+    known = [_evalue(value) for value in _listed(values)]
+    if not known:
+        raise InvalidInput("values is empty: there is nothing to combine.")
+    if dependent:
+        return math.fsum(known) / len(known)
+    if 0.0 in known:
+        return 0.0
+    product = math.prod(known)
+    if 0 < product < math.inf:
+        return product
+    # The product of many may pass through numbers that no double has; its logarithm does not.
+    total = math.fsum(map(math.log, known))
+    return math.inf if total > _LARGEST else math.exp(total)
+
+
+def evalue_discoveries(values: Any, *, alpha: float) -> tuple[Any, ...]:
+    """Which of many null hypotheses to reject so that, on average, at most a share alpha of these is true.
+
+    The e-Benjamini-Hochberg procedure (Wang and Ramdas 2022): with K values, of which the k-th largest is at least
+    K/(alpha k), reject those k; k as large as possible.
+
+    Guarantees: the expected share of true nulls among those rejected (0 where none is) is at most alpha, however the
+    e-values depend on one another.
+
+    Args:
+        values: e-values, in a list or by name in a mapping.
+        alpha: the bound on the false discovery rate.
+
+    Returns the positions in the list, in order, or the names, in the mapping's order.
+
+    >>> evalue_discoveries([90, 0.3, 50, 2], alpha=0.05)
+    (0, 2)
+    >>> evalue_discoveries({"north": 90, "south": 3}, alpha=0.05)
+    ('north',)
+    """
+    alpha = float(_validate.probability(alpha=alpha))
+    named = dict(values) if isinstance(values, Mapping) else dict(enumerate(_listed(values)))
+    known = {name: _evalue(value) for name, value in named.items()}
+    ranked = sorted(known.values(), reverse=True)
+    count = max((k for k, value in enumerate(ranked, 1) if value * alpha * k >= len(ranked)), default=0)
+    return tuple(name for name, value in known.items() if count and value >= ranked[count - 1])
+
+
+def _listed(values: Any) -> list[Any]:
+    if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
+        raise InvalidInput(f"values={shown(values)} must be a list of e-values.")
+    return list(values)
+
+
+def _evalue(value: Any) -> float:
+    try:
+        found = float(value)
+    except (TypeError, ValueError, OverflowError):
+        found = math.nan
+    if not found >= 0 or isinstance(value, (str, bytes)):
+        raise InvalidInput(
+            f"values: {shown(value)} is no e-value: it must be a number of at least 0. (The release of a test that is "
+            "not private has none.)"
+        )
+    return found

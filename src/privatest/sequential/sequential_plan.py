@@ -1,0 +1,265 @@
+"""The design of a sequential test: what its blocks release, the boundaries, and all that is known before any data."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from privatest.changepoint.state_file import Keeper
+from privatest.changepoint.stream import OpenSum
+from privatest.changepoint.sum_blocks import SumBlocks
+from privatest.decision.design import Decision
+from privatest.documents import integers_from_json, wholes_from_json
+from privatest.errors import InvalidDocument
+from privatest.markup import Fact, Told
+from privatest.privacy import Source
+from privatest.sequential.boundaries import Boundaries, Stopped, WalkProgress, stopped
+from privatest.sequential.evidence import PARTS, VoteLaws, vote_laws
+from privatest.vectors import Integers
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["SequentialPlan", "Verdict"]
+
+_NUMBERS = ("asked_alpha", "asked_beta")
+_TEXTS = ("null", "alternative", "aim")
+
+
+@dataclass(frozen=True)
+class Verdict(Told):
+    """A sequential test is decided.
+
+    Guarantees: a function of the blocks' noisy sums, so it costs no privacy beyond theirs.
+
+    Attributes:
+        decision: "null" (the records look like P) or "alternative" (they look like Q).
+        seen: records consumed; always the end of a block.
+        evalue: evidence against P at that moment: whatever the rule to stop, at least 1/a with probability a at most.
+        simulated: True when randomness came from a generator of the caller's; no part of its documents.
+    """
+
+    decision: Decision
+    seen: int
+    evalue: float
+    simulated: bool = field(default=False, compare=False, repr=False)
+
+    @property
+    def private(self) -> bool:
+        """Whether the guarantee holds: randomness from the operating system."""
+        return not self.simulated
+
+    @property
+    def replayed(self) -> None:
+        """Never: a block is released once, and what a state holds is the verdict itself."""
+        return
+
+    @property
+    def title(self) -> str:
+        """What this is."""
+        return "Verdict" if self.private else "Verdict, SIMULATED, not private"
+
+    @property
+    def sentence(self) -> str:
+        """Which, when, and how strongly."""
+        says = "the null hypothesis P" if self.decision == "null" else "the alternative Q"
+        return f"decided for {says} after {self.seen} records (e-value {self.evalue:.4g})"
+
+    def facts(self) -> list[Fact]:
+        """Which, when, and how strongly."""
+        return [
+            Fact("decision", self.decision, "the records look like " + ("P" if self.decision == "null" else "Q")),
+            Fact("seen", self.seen, "records, when it was decided"),
+            Fact("evalue", self.evalue, "evidence against P, valid whenever one stops"),
+        ]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        return self.values()
+
+
+@dataclass(frozen=True, eq=False)
+class SequentialPlan:
+    """Everything a sequential test needs besides its progress; restores from plain JSON values.
+
+    Guarantees: votes are logarithms of e-values, which is checked when the object is made, however it is made; all
+    that is promised (``alpha``, ``beta``, the laws of the number of records) is computed from its own tables.
+
+    Attributes:
+        first, later: what the first block and the later ones release and vote; the same score and noise.
+        rule: when it is decided.
+        asked_alpha, asked_beta: what was asked for.
+        aim: whose expected number of records was made small.
+        fixed_n: records that the test of a fixed number needs for the same errors.
+        null, alternative: short descriptions.
+        max_rows_per_unit: the most rows of one person that count; None: each record is a person of its own.
+    """
+
+    first: SumBlocks
+    later: SumBlocks
+    rule: Boundaries
+    asked_alpha: float
+    asked_beta: float
+    fixed_n: int
+    null: str
+    alternative: str
+    aim: str = "larger"
+    max_rows_per_unit: int | None = None
+    keeper: ClassVar[Keeper] = Keeper("sequential test", "Sequential", "privatest/sequential/1")
+
+    def __post_init__(self) -> None:
+        same = self.first.noise == self.later.noise and self.first.score.to_dict() == self.later.score.to_dict()
+        if not same:
+            raise InvalidDocument("The blocks of a sequential test must share one score and one noise.")
+        means = [laws.mean for laws in self.laws]
+        if not max(means) <= 1:
+            raise InvalidDocument(
+                f"The votes of this sequential test are no e-values: their mean under P may be {max(means):.6g}, more "
+                "than 1."
+            )
+
+    @property
+    def blocks(self) -> SumBlocks:
+        """What the later blocks release."""
+        return self.later
+
+    @property
+    def block(self) -> int:
+        """Records in a later block."""
+        return self.later.block
+
+    @property
+    def epsilon(self) -> Fraction:
+        """Privacy loss of the whole stream: what a row costs, as often as a person may have one."""
+        return self.later.epsilon * (self.max_rows_per_unit or 1)
+
+    @cached_property
+    def laws(self) -> tuple[VoteLaws, VoteLaws]:
+        """Of the votes of the first block and of a later one."""
+        first = vote_laws(self.first.score, self.first)
+        return first, first if self.later is self.first else vote_laws(self.later.score, self.later)
+
+    @cached_property
+    def walks(self) -> tuple[Stopped, Stopped]:
+        """What becomes of the walk under P and under Q; of sets, under the worst laws of their scores."""
+        first, later = self.laws
+        found = [
+            stopped(*laws, self.rule)
+            for laws in ((first.null, later.null), (first.alternative, later.alternative))
+        ]  # fmt: skip
+        if found[0] is None or found[1] is None:
+            raise InvalidDocument("The walk of this sequential test takes too many blocks to be followed.")
+        return found[0], found[1]
+
+    @property
+    def alpha(self) -> float:
+        """Probability of "alternative" under P."""
+        return self.walks[0].alternative
+
+    @property
+    def beta(self) -> float:
+        """Probability of "null" under Q."""
+        return self.walks[1].null
+
+    @property
+    def expected_n(self) -> tuple[float, float]:
+        """The mean number of records till the verdict, under P and under Q."""
+        low, high = (self.first.block + self.later.block * (walk.blocks() - 1) for walk in self.walks)
+        return low, high
+
+    def quantile_n(self, share: float) -> tuple[int, int]:
+        """Records within which it is decided with this probability, under P and under Q."""
+        low, high = (self.records(walk.within(share)) for walk in self.walks)
+        return low, high
+
+    @property
+    def growth(self) -> float:
+        """What a record of the first block adds to the log e-value under Q on average (its e-power), in nats."""
+        law = self.laws[0].alternative
+        return self.nats(1) * float(law.masses @ (law.least + np.arange(len(law.masses)))) / self.first.block
+
+    @property
+    def most(self) -> int | None:
+        """Records after which it is decided in any case; None where there is no such number."""
+        if self.rule.upper == self.rule.lower + 1:
+            return self.first.block
+        return None if self.rule.last is None else self.records(self.rule.last)
+
+    def nats(self, level: int) -> float:
+        """A level of the walk, as the logarithm of the e-value."""
+        return level / PARTS
+
+    def opened(self, source: Source) -> OpenSum:
+        """An empty first block."""
+        return OpenSum(self.later, source, self.first.block)
+
+    def records(self, blocks: int) -> int:
+        """Records in the first so many blocks."""
+        return self.first.block + (blocks - 1) * self.later.block if blocks else 0
+
+    def votes(self, released: Integers, before: int) -> Integers:
+        """The votes of blocks that so many blocks came before."""
+        votes = self.later.votes(released)
+        if not before and len(votes):
+            votes[0] = self.first.vote(int(released[0]))
+        return votes
+
+    def vote(self, released: int, before: int) -> int:
+        """The vote of one."""
+        return (self.later if before else self.first).vote(released)
+
+    def raised(self, progress: WalkProgress, origin: int, end: int, simulated: bool) -> Verdict:  # noqa: ARG002
+        """The verdict at the record ``end``."""
+        decision: Decision = "alternative" if self.rule.for_alternative(progress) else "null"
+        return Verdict(decision, end, math.exp(self.nats(progress.level)), simulated)
+
+    def raised_from_dict(self, document: dict[str, Any], simulated: bool) -> Verdict:
+        """The verdict that its ``to_dict`` wrote."""
+        if document["decision"] not in ("null", "alternative"):
+            raise InvalidDocument("The verdict of the sequential test does not fit together.")
+        return Verdict(**document, simulated=simulated)
+
+    def releases(self) -> dict[str, Any]:
+        """What the releases depend on besides the data: plain JSON values."""
+        first = {name: value for name, value in self.first.to_dict().items() if name not in ("kind", "score", "noise")}
+        rows = {} if self.max_rows_per_unit is None else {"max_rows_per_unit": self.max_rows_per_unit}
+        return {"first": first, "later": self.later.to_dict(), "rule": self.rule.to_dict(), **rows}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON values."""
+        return {**self.releases(), **{name: getattr(self, name) for name in (*_NUMBERS, *_TEXTS, "fixed_n")}}
+
+    @cached_property
+    def text(self) -> str:
+        """JSON text of :meth:`to_dict`, always the same."""
+        return json.dumps(self.to_dict(), sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+    @classmethod
+    def from_dict(cls, document: dict[str, Any]) -> SequentialPlan:
+        """What :meth:`to_dict` wrote; refuses a plan that is not private, or whose votes are no e-values."""
+        if document["later"]["kind"] != SumBlocks.kind:
+            raise InvalidDocument("The blocks of a sequential test must be sums.")
+        later = SumBlocks.from_dict(document["later"])
+        written = document["first"]
+        sizes = wholes_from_json(written, "block", "bin_width", least=1) | wholes_from_json(written, "first")
+        first = SumBlocks(later.score, later.noise, table=integers_from_json(written["votes"]), **sizes)
+        numbers = {name: float(document[name]) for name in _NUMBERS}
+        texts = {name: document[name] for name in _TEXTS}
+        if not all(isinstance(text, str) for text in texts.values()):
+            raise InvalidDocument("The design of the sequential test does not fit together.")
+        rows = wholes_from_json(document, "max_rows_per_unit", least=1) if "max_rows_per_unit" in document else {}
+        fixed = wholes_from_json(document, "fixed_n", least=1)
+        rule = Boundaries.from_dict(document["rule"])
+        return cls(first, later, rule, **{**numbers, **texts, **rows, **fixed})
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """How many records it takes till the verdict, under P and under Q."""
+        from privatest import pictures
+
+        return pictures.stopping(self, ax)

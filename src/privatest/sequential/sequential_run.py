@@ -1,0 +1,332 @@
+"""P or Q, decided as soon as the records allow it: a stream that is tested while it comes, for one epsilon."""
+
+from __future__ import annotations
+
+import math
+import os
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from privatest import _validate
+from privatest.changepoint.stream import NO_STATE
+from privatest.changepoint.watcher import UNSAID, Watcher
+from privatest.charge import make_charge
+from privatest.errors import InvalidInput, NothingToTest, shown
+from privatest.hypotheses.convert import as_hypothesis
+from privatest.hypotheses.question import Question, pair_or_question
+from privatest.markup import Fact, Probability
+from privatest.power.tuning import make_family, make_goal
+from privatest.power.worst_case import sides_of
+from privatest.rational import Number
+from privatest.sequential.boundaries import WalkProgress
+from privatest.sequential.schedule import AIMS, Asked, tuned_plan
+from privatest.sequential.sequential_plan import SequentialPlan, Verdict
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["Sequential"]
+
+
+class Sequential(Watcher[SequentialPlan, Verdict]):
+    r"""Test P (``null``) against Q (``alternative``) on a stream, and stop as soon as the records allow it.
+
+    Records are gathered in blocks, each of which releases its noisy sum. The likelihood ratio of a noisy sum is an
+    e-value: it has mean 1 under P at most. Their product E grows under Q and shrinks under P; the verdict is
+    "alternative" as soon as log E reaches the upper boundary, "null" as soon as it reaches the lower one.
+
+    Guarantees: every record lies in one block, so all that is ever put out is together epsilon-differentially private
+    (replace one record; the number of records is public). ``alpha`` and ``beta``, the probabilities of the wrong
+    verdict, are computed on the stopped walk and at most what was asked, of sets whatever the members are. Under P
+    (every member of it) the e-value ever reaches 1/a with probability a at most, so ``evalue`` and ``pvalue`` are valid
+    whenever one looks, whatever rule one stops by. Nothing depends on how the stream is cut into batches. A block's
+    noise is drawn when the block is released; a sequential test cannot be copied, pickled or used in a forked process.
+    Threads may share one: they take turns.
+
+    After the verdict nothing more is consumed: a further batch is refused.
+
+    State files (``state=``, :meth:`save`, :meth:`load`) and ledgers are as those of :class:`Monitor`: no block is
+    released twice and no verdict is lost, whenever the process was killed.
+
+    Args:
+        null, alternative: P and Q, distributions or sets, in any of the forms that :func:`privatest.design` takes.
+        epsilon: privacy loss of the whole stream; a float is read as its shortest decimal.
+        alpha, beta: the errors that are allowed: "alternative" under P, "null" under Q.
+        most: decide after so many records in any case; the errors are kept all the same. None: no such stop.
+        aim: whose expected number of records is made small: "larger" (of both), "null" or "alternative".
+        schedule: sizes of the first block and of the later ones; None: those with the smallest expected number.
+        max_rows_per_unit: the most rows of one person that count in the whole stream, as for a :class:`Monitor`; every
+            update then says whose the records are (``unit``), each row costs epsilon/max_rows_per_unit, and there is no
+            state file.
+        state: path of a state file; where there is one of the same settings, the test goes on from it.
+        ledger, dataset, request, source: charge epsilon to a ledger, once, as a :class:`Monitor` does.
+        rng: only for simulations: a seeded generator in place of the operating system's randomness. The test then says
+            that it is simulated, and is not private.
+
+    >>> run = Sequential("bernoulli(0.3)", "bernoulli(0.7)", epsilon=1, rng=np.random.default_rng(3))
+    >>> run.fixed_n, [round(n, 1) for n in run.expected_n]
+    (21, [15.9, 15.9])
+    >>> verdict = run.update([1, 1, 0, 1, 1] * 20)
+    >>> verdict.decision, run.seen < 100, run.pvalue < 0.2
+    ('alternative', True, True)
+    """
+
+    DESIGN = SequentialPlan
+
+    def __init__(
+        self,
+        null: Any,
+        alternative: Any,
+        *,
+        epsilon: Number,
+        alpha: float = 0.05,
+        beta: float = 0.05,
+        most: int | None = None,
+        aim: str = "larger",
+        schedule: tuple[int, int] | None = None,
+        max_rows_per_unit: int | None = None,
+        state: str | os.PathLike[str] | None = None,
+        ledger: Any = None,
+        dataset: str | None = None,
+        request: str | None = None,
+        source: str | os.PathLike[str] | None = None,
+        rng: np.random.Generator | None = None,
+    ) -> None:
+        budget = _validate.positive(epsilon=epsilon, remedy="Typical values lie between 0.1 and 2.")
+        goal = make_goal(None, alpha, beta)
+        assert goal.alpha is not None
+        assert goal.beta is not None
+        aim = _validate.choice(AIMS, aim=aim)
+        sizes = _sizes(schedule)
+        if most is not None:
+            most = _validate.positive_integer(most=most)
+            if sizes is not None and most < sizes[0]:
+                raise InvalidInput(
+                    f"most={most} is smaller than the first block of {sizes[0]} records: nothing would ever be "
+                    "decided. Use a larger number, or a smaller first block."
+                )
+        rows = max_rows_per_unit
+        if rows is not None:
+            rows = _validate.positive_integer(max_rows_per_unit=rows)
+            if state is not None:
+                raise InvalidInput(NO_STATE)
+        laws = [as_hypothesis(law, name) for name, law in {"null": null, "alternative": alternative}.items()]
+        asked = {
+            "null": laws[0].describe(),
+            "alternative": laws[1].describe(),
+            "epsilon": str(budget),
+            "alpha": goal.alpha,
+            "beta": goal.beta,
+            "most": most,
+            "aim": aim,
+            "schedule": None if sizes is None else list(sizes),
+            "dataset": dataset,
+            "request": request,
+            **({} if rows is None else {"max_rows_per_unit": rows}),
+        }
+        paying: dict[str, Any] = {"ledger": ledger, "dataset": dataset, "request": request, "data": source}
+        make_charge(**paying, epsilon=budget, design=dict, simulated=rng is not None)  # refuses what it must
+        wanted = Asked(goal.alpha, goal.beta, most, aim, sizes, rows)
+
+        def made() -> SequentialPlan:
+            question = pair_or_question(null, alternative)
+            if isinstance(question, Question) and sides_of(question).above:
+                raise NothingToTest(
+                    f"alternative {question.alternative.describe()} lies on both sides of the null "
+                    f"{question.null.describe()}. A sequential test looks at one side: run one for each, and combine "
+                    "their e-values with combine_evalues."
+                )
+            family = make_family(null, alternative, budget, "tight", None, None, goal, "replace", rows or 1)
+            return tuned_plan(question, family, budget / (rows or 1), wanted)
+
+        named = all(law.named for law in laws)
+        self._begin(asked, made, named=named, state=state, paying=paying, rng=rng)
+
+    @property
+    def plan(self) -> SequentialPlan:
+        """The design: frozen, with everything that is known before any data."""
+        return self._design
+
+    @property
+    def alpha(self) -> float:
+        """Probability of "alternative" under P, computed on the stopped walk; of sets the largest."""
+        return self._design.alpha
+
+    @property
+    def beta(self) -> float:
+        """Probability of "null" under Q, computed on the stopped walk; of sets the largest."""
+        return self._design.beta
+
+    @property
+    def expected_n(self) -> tuple[float, float]:
+        """The mean number of records till the verdict, computed: under P, under Q.
+
+        Of sets, for records whose scores have the worst laws of the sets.
+        """
+        return self._design.expected_n
+
+    def quantile_n(self, share: float) -> tuple[int, int]:
+        """Records within which the verdict falls with probability ``share``, computed: under P, under Q."""
+        return self._design.quantile_n(float(_validate.probability(share=share)))
+
+    @property
+    def fixed_n(self) -> int:
+        """Records that the test of a fixed number needs for the same errors, for comparison."""
+        return self._design.fixed_n
+
+    @property
+    def schedule(self) -> tuple[int, int]:
+        """Records in the first block and in each later one."""
+        return self._design.first.block, self._design.later.block
+
+    @property
+    def boundaries(self) -> tuple[float, float]:
+        """The logarithms of the e-value at which it is decided, for P and for Q."""
+        rule = self._design.rule
+        return self._design.nats(rule.lower), self._design.nats(rule.upper)
+
+    @property
+    def most(self) -> int | None:
+        """Records after which it is decided in any case; None: there is no such number."""
+        return self._design.most
+
+    @property
+    def verdict(self) -> Verdict | None:
+        """The verdict, once there is one."""
+        return self._raised
+
+    @property
+    def decided(self) -> bool:
+        """Whether there is a verdict."""
+        return self._raised is not None
+
+    @property
+    def _progress(self) -> WalkProgress:
+        found: WalkProgress = self._stream._progress
+        return found
+
+    @property
+    def evalue(self) -> float:
+        """Evidence against P so far: the product of the blocks' likelihood ratios, rounded down; 1 before the first.
+
+        Under P it ever reaches 1/a with probability a at most, so it may be looked at, and stopped at, at any time.
+        """
+        return math.exp(self._design.nats(self._progress.level))
+
+    @property
+    def pvalue(self) -> float:
+        """One over the largest e-value so far, 1 at most: a p-value that is valid at any time."""
+        return math.exp(-self._design.nats(self._progress.peak))
+
+    @property
+    def walk(self) -> tuple[float, ...]:
+        """The logarithm of the e-value after each of the newest blocks (at most 256), oldest first."""
+        released, blocks = list(self._stream.released), self._progress.blocks
+        level, walk = self._progress.level, []
+        for i in range(len(released) - 1, -1, -1):  # from the newest, whose level is known, backwards
+            walk.append(self._design.nats(level))
+            level -= self._design.vote(released[i], blocks - len(released) + i)
+        return tuple(reversed(walk))
+
+    @property
+    def trace(self) -> tuple[float, ...]:
+        """The newest releases (at most 256), oldest first: noisy block sums of clamped log P/Q in nats."""
+        released, blocks = list(self._stream.released), self._progress.blocks
+        before = blocks - len(released)
+        plan = self._design
+        return tuple((plan.later if before + i else plan.first).trace(value) for i, value in enumerate(released))
+
+    def update(self, x: Any, *, unit: Any = UNSAID) -> Verdict | None:
+        """Take one record, or a batch if x is a list, an array or a column; the verdict if it falls.
+
+        A record that makes no sense raises nothing: it gets a fixed score. Refused once there is a verdict.
+
+        Args:
+            x: the record or the batch.
+            unit: whose it is, where ``max_rows_per_unit`` was given: any value that names a person; of a batch, one for
+                each record. None is nobody.
+        """
+        self._check_open()
+        return super().update(x, unit=unit)
+
+    def update_many(
+        self,
+        batch: Any,
+        *,
+        column: str | None = None,
+        unit: Any = UNSAID,
+        order: str | None = None,
+        place: Any = None,
+    ) -> Verdict | None:
+        """Take a batch of records in order of time, as :meth:`Monitor.update_many` does; the verdict if it falls."""
+        self._check_open()
+        return super().update_many(batch, column=column, unit=unit, order=order, place=place)
+
+    def _check_open(self) -> None:
+        if self._raised is not None:
+            raise InvalidInput(
+                f"This sequential test was {self._raised.sentence}. Nothing more is consumed: for more records make a "
+                "new one, with a budget of its own."
+            )
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """The walk of the log e-value between its boundaries; never the records."""
+        from privatest import pictures
+
+        return pictures.sequential(self, ax)
+
+    @property
+    def title(self) -> str:
+        """What this is."""
+        return "Sequential test"
+
+    def facts(self) -> list[Fact]:
+        """The question, the promises, and what was released so far."""
+        plan, verdict = self._design, self._raised
+        smaller = Probability(self.pvalue)
+        return [
+            Fact("null", plan.null, "the null hypothesis P"),
+            Fact("alternative", plan.alternative, "the alternative Q"),
+            Fact("epsilon", self.epsilon, "privacy loss of the whole stream"),
+            Fact("alpha", Probability(self.alpha), "type I error: alternative under P; computed on the stopped walk"),
+            Fact("beta", Probability(self.beta), "type II error: null under Q; computed on the stopped walk"),
+            Fact("expected_n", self.expected_n, "records till the verdict on average, under P and under Q"),
+            Fact("quantile_n", self.quantile_n(0.9), "records that suffice with probability 0.9, under P and under Q"),
+            Fact("fixed_n", self.fixed_n, "records that a test of a fixed number needs"),
+            Fact("most", self.most, "records after which it is decided in any case"),
+            Fact("schedule", self.schedule, "records in the first block and in each later one"),
+            Fact("boundaries", self.boundaries, "of the logarithm of the e-value: null below, alternative above"),
+            Fact("max_rows_per_unit", plan.max_rows_per_unit, "rows of one person that count in the whole stream"),
+            Fact("seen", self.seen, "records so far; the stream goes on with this one"),
+            Fact("evalue", self.evalue, "evidence against P so far, valid whenever one looks"),
+            Fact("pvalue", smaller, "valid whenever one looks"),
+            Fact("decided", self.decided, "no verdict yet" if verdict is None else verdict.sentence),
+            Fact("private", self.private, "SIMULATED, not private" if self.simulated else ""),
+        ]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Settings, promises and what was released so far: plain values, ready for JSON."""
+        verdict = None if self._raised is None else self._raised.to_dict()
+        return {**self.values(), "verdict": verdict, "walk": list(self.walk), "trace": list(self.trace)}
+
+    def __repr__(self) -> str:
+        privacy = f"epsilon={self.epsilon:g}" if self.private else f"SIMULATED, not private (epsilon={self.epsilon:g})"
+        plan = self._design
+        low, high = self.expected_n
+        return (
+            f"Sequential({plan.null} or {plan.alternative}, {privacy}, alpha={self.alpha:.4g}, beta={self.beta:.4g}, "
+            f"expected_n=({low:.4g}, {high:.4g}), fixed_n={self.fixed_n}, schedule={self.schedule}, seen={self.seen}, "
+            f"evalue={self.evalue:.4g}, verdict={self._raised!r})"
+        )
+
+
+def _sizes(schedule: Any) -> tuple[int, int] | None:
+    if schedule is None:
+        return None
+    if not isinstance(schedule, (tuple, list)) or len(schedule) != 2:
+        raise InvalidInput(
+            f"schedule={shown(schedule)} must be two numbers: the first block's size and the later ones'."
+        )
+    first, later = (_validate.positive_integer(schedule=size) for size in schedule)
+    return first, later

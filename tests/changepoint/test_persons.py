@@ -1,0 +1,273 @@
+"""Persons in streams: the exact laws of all answers on all binary streams, whoever the rows belong to.
+
+A person's rows are replaced by others at the same places. Which rows count is asked of the package's own records; a row
+that does not count has the odd score, which here is that of one of the two labels, so that what is left is a binary
+stream and the laws of ``test_privacy`` and ``test_monitor_privacy`` hold for it. Each check is shown failing without
+the share of epsilon, without the cut, and with a cut that goes by what the rows hold.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from fractions import Fraction
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import privatest as pt
+from privatest import engines
+from privatest.changepoint.watch import Cusum, Intervals, Rule
+from privatest.engines.sources import placed
+from privatest.engines.units import PlacedRecords, Turns
+from privatest.errors import InvalidData, InvalidInput
+from privatest.fit.domain import histogram
+from privatest.hypotheses import make_pair
+from privatest.privacy import Tulap
+from privatest.scores import clamped_score
+from tests.changepoint.test_monitor_privacy import output_law, sums, watch
+from tests.changepoint.test_privacy import block_law, blocks, direct, direct_law, paper, paper_law
+from tests.contracts.exhaustive import largest_person_log_ratio, log_pmf, owners
+
+SLACK = 1 + 1e-12
+Row = tuple[int, ...]
+P, Q = "bernoulli(0.2)", "bernoulli(0.8)"
+SCORE = clamped_score(make_pair(P, Q), (-1, 1), 1)  # one step: label 0 scores 1, label 1 scores 0
+NEED = {k: engines.Need(k, ordered=True) for k in (1, 2)}
+
+
+@cache
+def reached(records: Row, who: Row, k: int) -> Row:
+    """The binary stream that a mechanism sees: the package's own cut."""
+    found = placed(Turns(k), records, column=None, unit=who, order=None)
+    return tuple(1 - int(score) for score in found.series(SCORE))
+
+
+def reached_in_order(records: Row, who: Row, k: int) -> Row:
+    """The same of a table whose rows lie the other way round."""
+    frame = pd.DataFrame({"x": records, "who": who, "when": range(len(who))}).iloc[::-1]
+    found = engines.open_for(NEED[k], frame, column="x", unit="who", order="when")
+    return tuple(1 - int(score) for score in found.series(SCORE))
+
+
+def cut_by_score(records: Row, who: Row, k: int) -> Row:
+    """The cut that tests have, by what the rows hold: others then move up."""
+    frame = pd.DataFrame({"x": records, "who": who})
+    found = engines.open_source(frame, column="x", unit="who", max_rows_per_unit=k)
+    return tuple(1 - int(score) for score in found.series(SCORE))
+
+
+def uncut(records: Row, _who: Row, _k: int) -> Row:
+    return records
+
+
+def of_persons(law: Callable[[Row], Any], k: int, cut: Callable[..., Row] = reached) -> Callable[[Row, Row], Any]:
+    kept = cache(law)
+    return lambda records, who: kept(cut(records, who, k))
+
+
+@pytest.mark.parametrize(("cut", "n"), [(reached, 5), (reached_in_order, 3)])
+@pytest.mark.parametrize("k", [1, 2])
+def test_a_person_reaches_k_rows_and_moves_nobody(k: int, cut: Callable[..., Row], n: int) -> None:
+    odd = int(1 - SCORE.table[-1])
+    for who in owners(n):
+        counts = [who[: i + 1].count(who[i]) <= k for i in range(n)]
+        for records in itertools.product((0, 1), repeat=n):
+            assert cut(records, who, k) == tuple(x if c else odd for x, c in zip(records, counts, strict=True))
+
+
+def releases_log_ratio(each: Fraction, block: int, k: int, n: int, cut: Callable[..., Row] = reached) -> float:
+    """sup over all noisy block totals together: blocks are independent, so their exact losses add up."""
+    losses, worst = [Tulap(each, 1).exact_loss(shift) for shift in range(block + 1)], Fraction(0)
+    for who in owners(n):
+        totals = {}
+        for records in itertools.product((0, 1), repeat=n):
+            seen = cut(records, who, k)
+            totals[records] = [sum(seen[at : at + block]) for at in range(0, len(seen) - block + 1, block)]
+        for records, one in totals.items():
+            for person in set(who):
+                for held in itertools.product((0, 1), repeat=who.count(person)):
+                    mine = iter(held)
+                    other = totals[tuple(next(mine) if o == person else x for x, o in zip(records, who, strict=True))]
+                    if len(one) != len(other):
+                        return float("inf")
+                    if one != other:
+                        worst = max(worst, sum(losses[abs(a - b)] for a, b in zip(one, other, strict=True)))
+    return float(worst)
+
+
+@pytest.mark.parametrize("block", [1, 2, 3])
+@pytest.mark.parametrize("k", [1, 2])
+def test_all_noisy_sums_together_are_private_for_persons(block: int, k: int) -> None:
+    worst = releases_log_ratio(Fraction(1, k), block, k, 6 if (block, k) == (2, 2) else 4)
+    assert worst == 1  # all of epsilon, and no more
+
+
+MECHANISMS: dict[str, Callable[[Fraction], Callable[[Row], Any]]] = {
+    "direct": lambda each: direct_law(direct(each, 1, Fraction(0))),
+    "blocks of 2": lambda each: block_law(blocks(each, 2, 0.2)),
+    "paper": lambda each: paper_law(*paper(each, 2, 0.3)),
+}
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+@pytest.mark.parametrize(("k", "epsilon"), [(1, Fraction(1)), (2, Fraction(2)), (2, Fraction(8))])
+def test_detectors_are_private_for_persons(name: str, k: int, epsilon: Fraction) -> None:
+    assert largest_person_log_ratio(of_persons(MECHANISMS[name](epsilon / k), k), 4) <= epsilon * SLACK
+
+
+@pytest.mark.parametrize("rule", [Cusum(8), Intervals(2)])
+@pytest.mark.parametrize(("k", "epsilon"), [(1, Fraction(1)), (2, Fraction(2))])
+@pytest.mark.parametrize("block", [1, 2])
+def test_monitors_are_private_for_persons(rule: Rule, k: int, epsilon: Fraction, block: int) -> None:
+    law = output_law(watch(sums(epsilon / k, block, isinstance(rule, Intervals)), rule))
+    assert largest_person_log_ratio(of_persons(law, k), 4) <= epsilon * SLACK
+
+
+BROKEN = {
+    "the whole of epsilon for each row": (Fraction(1), reached),
+    "rows beyond k count": (Fraction(1, 2), uncut),
+    "rows are cut by what they hold": (Fraction(1, 2), cut_by_score),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_the_check_notices(name: str) -> None:
+    each, cut = BROKEN[name]
+    assert releases_log_ratio(each, 1, 2, 4, cut) > 1.4
+
+
+@pytest.mark.parametrize("k", [1, 2])
+def test_the_fit_is_private_for_persons(k: int) -> None:
+    """The noisy statistic's exact law, over all histograms that a person's rows can make of the others'."""
+    test = pt.design_fit([0.5, 0.3, 0.2], distance=0.4, epsilon=1, n=6, alpha=0.3, max_rows_per_unit=k)
+    assert test.price == 1
+    narrow = pt.design_fit([0.5, 0.3, 0.2], distance=0.4, epsilon=1, n=6, alpha=0.3).noise
+    worst, half = 0.0, 0.0
+    even = 2 * np.arange(-400, 401) * narrow.width // 8 + int(2 * narrow.offset)
+    doubled = 2 * np.arange(-400, 401) * test.noise.width // 8 + int(2 * test.noise.offset)
+    for others in itertools.combinations_with_replacement(range(3), 6 - k):
+        totals = set()
+        for mine in itertools.combinations_with_replacement(range(3), k):
+            frame = pd.DataFrame({"x": others + mine, "who": [f"o{i}" for i in range(6 - k)] + ["me"] * k})
+            records = engines.open_for(test.need, frame, column="x", unit="who")
+            counts = histogram(records, test.domain.cells, test.odd_symbol)
+            totals.add(int(test.candidate.excess.of(counts)))
+        for one, other in itertools.permutations(totals, 2):
+            gap = log_pmf(test.noise, doubled) - log_pmf(test.noise, doubled + 2 * (other - one))
+            worst = max(worst, float(np.abs(gap).max()))
+            gap = log_pmf(narrow, even) - log_pmf(narrow, even + 2 * (other - one))
+            half = max(half, float(np.abs(gap).max()))
+    assert worst <= SLACK
+    assert k == 1 or half > 1.2  # the noise of single rows does not do
+
+
+def test_batches_and_single_records_give_a_person_the_same_turns() -> None:
+    who = ["a", "b", "a", None, "a", "b", "b", 7, 7.0, "7", "c"]
+    turns = Turns(2)
+    singly = [turns.admits(one) for one in who]
+    assert singly == [True, True, True, False, False, True, False, True, True, False, True]
+    turns, found = Turns(2), []
+    for first in range(0, len(who), 3):
+        part = who[first : first + 3]
+        batch = placed(turns, [0] * len(part), column=None, unit=part, order=None)
+        found += [bool(score != SCORE.table[-1]) for score in batch.series(SCORE)]
+        batch.consumed(len(part))
+    zero_counts = SCORE.table[SCORE.cells.index(np.array([0.0]))[0]] != SCORE.table[-1]
+    assert not zero_counts or found == singly
+
+
+def test_a_stream_of_persons_consumes_turns_up_to_the_alarm_only() -> None:
+    rng = np.random.default_rng(3)
+    made = pt.Monitor(P, Q, epsilon=4, max_rows_per_unit=1, rng=rng)
+    alarm = made.update([1] * 500, unit=list(range(500)))
+    assert alarm is not None
+    taken = made._stream.turns
+    assert taken is not None
+    assert sorted(taken._taken) == list(range(alarm.seen))
+
+
+def test_rows_beyond_k_change_nothing_but_their_own_scores() -> None:
+    """A person with a thousand rows is worth one record: the answer's law is that of the stream without them."""
+    frame = pd.DataFrame({"x": [0] * 300 + [1] * 300, "who": list(range(300)) + [-1] * 300})
+    found = [
+        pt.detect_change(frame, P, Q, epsilon=3, column="x", unit="who", rng=np.random.default_rng(seed)).index
+        for seed in range(3)
+    ]
+    neutral = [0] * 300 + [1] + [None] * 299
+    other = [pt.detect_change(neutral, P, Q, epsilon=3, rng=np.random.default_rng(seed)).index for seed in range(3)]
+    assert found == other
+
+
+class TestRefusals:
+    frame = pd.DataFrame({"x": [0, 1] * 50, "who": [1, 2] * 50, "when": [0] * 50 + [1] * 50})
+
+    def test_a_number_of_rows_without_a_unit(self) -> None:
+        with pytest.raises(InvalidInput, match="needs a unit"):
+            pt.detect_change(self.frame["x"], P, Q, epsilon=1, max_rows_per_unit=2)
+        with pytest.raises(InvalidInput, match="needs a unit"):
+            pt.goodness_of_fit(self.frame["x"], P, distance=0.2, epsilon=1, max_rows_per_unit=2)
+        with pytest.raises(InvalidData, match="unit is missing"):
+            pt.design_change(P, Q, epsilon=2, max_rows_per_unit=2).run(self.frame["x"])
+
+    def test_records_that_were_cut_before(self) -> None:
+        cut = engines.open_source(self.frame, column="x", unit="who", max_rows_per_unit=1)
+        with pytest.raises(InvalidData, match="Name the unit in the call itself"):
+            pt.design_change(P, Q, epsilon=2).run(cut)
+
+    def test_ties_across_blocks(self) -> None:
+        plan = pt.design_change(P, Q, epsilon=2, method="blocks")
+        with pytest.raises(InvalidData, match="does not order"):
+            plan.run(self.frame, column="x", unit="who", order="when")
+
+    def test_a_database_says_why(self) -> None:
+        duckdb = pytest.importorskip("duckdb")
+        relation = duckdb.from_df(self.frame)
+        with pytest.raises(InvalidData, match="Write the rows to a Parquet or CSV file"):
+            pt.detect_change(relation, P, Q, epsilon=1, column="x", unit="who", order="when")
+
+    def test_a_monitor_of_persons_says_what_it_needs(self, tmp_path: Any) -> None:
+        made = pt.Monitor(P, Q, epsilon=2, max_rows_per_unit=2)
+        for call in (lambda: made.update(1), lambda: made.update([1, 0]), lambda: made.update_many([1, 0])):
+            with pytest.raises(InvalidInput, match="unit is missing"):
+                call()
+        with pytest.raises(InvalidInput, match="one for each record"):
+            made.update([1, 0], unit=["a"])
+        with pytest.raises(InvalidInput, match="must name a column, or list"):
+            made.update([1, 0], unit=3)
+        assert made.seen == 0
+        with pytest.raises(InvalidInput, match="cannot keep a state"):
+            made.save(tmp_path / "state")
+        with pytest.raises(InvalidInput, match="cannot keep a state"):
+            pt.Monitor(P, Q, epsilon=2, max_rows_per_unit=2, state=tmp_path / "state")
+        assert list(tmp_path.iterdir()) == []
+        with pytest.raises(InvalidInput, match="takes each record for a person's only one"):
+            pt.Monitor(P, Q, epsilon=2).update(1, unit="anna")
+
+    def test_a_unit_that_is_missing_raises_nothing(self) -> None:
+        made = pt.Monitor(P, Q, epsilon=2, max_rows_per_unit=1)
+        made.update(1, unit=None)
+        made.update([1, 0], unit=[None, float("nan")])
+        assert made.seen == 3
+
+
+def test_the_promises_of_persons_are_those_of_their_share_of_epsilon() -> None:
+    both = pt.design_change(P, Q, epsilon=2, max_rows_per_unit=2), pt.design_change(P, Q, epsilon=1)
+    assert both[0].accuracy == both[1].accuracy
+    assert (both[0].price, both[0].epsilon, both[0].need.rows) == (2, 2.0, 2)
+    assert pt.ChangePlan.from_json(both[0].to_json()) == both[0]
+    assert "max_rows_per_unit" not in both[1].to_dict()
+    watches = pt.Monitor(P, Q, epsilon=2, max_rows_per_unit=2), pt.Monitor(P, Q, epsilon=1)
+    assert watches[0].expected_delay == watches[1].expected_delay
+    assert (watches[0].epsilon, watches[1].epsilon) == (2.0, 1.0)
+
+
+def test_a_placed_record_promises_its_rows() -> None:
+    frame = pd.DataFrame({"x": [0, 1], "who": [1, 1]})
+    records = engines.open_for(NEED[2], frame, column="x", unit="who")
+    assert isinstance(records, PlacedRecords)
+    assert records.promise == engines.Promise(2, "fixed")
+    assert (records.count(), records.total(SCORE), sum(records.histogram(SCORE.cells))) == (2, 1, 2)

@@ -1,0 +1,280 @@
+"""pt.Sequential: batches, verdicts, bad input, e-values at any time, state files and ledgers."""
+
+from __future__ import annotations
+
+import json
+import math
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import privatest as pt
+from privatest.changepoint.state_file import StateFile
+from privatest.errors import InvalidDocument, InvalidInput, PrivatestError, RequestConflict
+from privatest.sequential import Sequential
+from privatest.sequential.boundaries import Boundaries
+from tests.changepoint import kills
+from tests.sequential.plans import P, Q, coin, small_plan
+
+ONES, ZEROS = [1] * 200, [0] * 200
+
+
+def fresh(seed: int = 0, **words: Any) -> Sequential:
+    return Sequential.of(coin(**words), rng=np.random.default_rng(seed))
+
+
+def test_it_decides() -> None:
+    for records, decision in ((ONES, "alternative"), (ZEROS, "null")):
+        run = fresh()
+        verdict = run.update(records)
+        assert verdict is not None
+        assert verdict == run.verdict
+        assert verdict.decision == decision
+        assert run.decided
+        assert verdict.seen == run.seen < 60
+        assert (run.evalue > 1) == (decision == "alternative")
+        assert verdict.evalue == run.evalue
+        assert run.walk[-1] == pytest.approx(math.log(run.evalue))
+        assert len(run.walk) == len(run.trace)
+
+
+def test_after_the_verdict_nothing_is_consumed() -> None:
+    run = fresh()
+    run.update(ONES)
+    before = run.to_dict()
+    for call in (lambda: run.update(1), lambda: run.update(ONES), lambda: run.update_many(ONES)):
+        with pytest.raises(InvalidInput, match="was decided for the alternative Q"):
+            call()
+    assert run.to_dict() == before
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_how_a_stream_is_cut_makes_no_difference(seed: int) -> None:
+    stream = (np.random.default_rng(seed + 50).random(300) < 0.5).astype(int)
+    answers = []
+    for cut in (1, 2, 7, 12, 20, 300):
+        run = fresh(seed)
+        if cut == 1:
+            for record in stream.tolist():
+                if run.update(record) is not None:
+                    break
+        else:
+            for first in range(0, 300, cut):
+                if run.update(stream[first : first + cut]) is not None:
+                    break
+        answers.append((run.verdict, run.walk, run.trace, run.pvalue))
+    assert all(answer == answers[0] for answer in answers)
+
+
+def test_the_walk_is_the_sum_of_the_votes() -> None:
+    plan = small_plan(Fraction(1), (3, 2), Boundaries(-5000, 5000))
+    run = Sequential.of(plan, rng=np.random.default_rng(1))
+    peak = level = 0
+    for i in range(400):
+        run.update([i % 2] * (3 if i == 0 else 2))
+        level = run._progress.level
+        peak = max(peak, level)
+        assert run.evalue == pytest.approx(math.exp(level / 128))
+        assert run.pvalue == pytest.approx(min(math.exp(-peak / 128), 1))
+        released = list(run._stream.released)
+        votes = [plan.vote(value, i - len(released) + 1 + k) for k, value in enumerate(released)]
+        assert run.walk[-1] == pytest.approx(level / 128)
+        assert np.diff(run.walk) * 128 == pytest.approx(votes[1:])
+    assert len(run.walk) == 256
+
+
+@pytest.mark.statistical
+def test_the_evalue_seldom_exceeds_one_over_alpha() -> None:
+    """3,000 streams from P, looked at after every block for 30 blocks: a rule that waits for 20 errs in 5% at most."""
+    plan = small_plan(Fraction(1), (6, 3), Boundaries(-(10**6), 10**6))
+    rng, runs, above, largest = np.random.default_rng(4), 3000, 0, []
+    for _ in range(runs):
+        run = Sequential.of(plan, rng=rng)
+        run.update((rng.random(6 + 29 * 3) < 0.2).astype(int))
+        above += run.pvalue <= 0.05
+        largest.append(run.evalue)
+    assert above / runs <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / runs)
+    assert np.mean(largest) < 1.5
+
+
+def test_promises() -> None:
+    run = fresh()
+    assert run.alpha <= 0.05
+    assert run.beta <= 0.05
+    assert run.fixed_n == 21
+    assert run.most is None
+    assert run.boundaries[0] < 0 < run.boundaries[1]
+    assert run.quantile_n(0.5) <= run.quantile_n(0.9) <= run.quantile_n(0.999)
+    assert run.privacy == pt.Monitor("bernoulli(0.2)", "bernoulli(0.8)", epsilon=1).privacy
+    assert "SIMULATED" in repr(run)
+    assert run.simulated
+    assert not run.private
+    facts = run.values()
+    assert facts["fixed_n"] == 21
+    assert facts["schedule"] == list(run.schedule)
+    assert str(run).startswith("Sequential test")
+    json.dumps(run.to_dict(), allow_nan=False)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ({"alpha": 0.6, "beta": 0.4}, "must add up to less than 1"),
+        ({"alpha": 0}, "alpha=0"),
+        ({"beta": 1.5}, "beta=1.5"),
+        ({"epsilon": -1}, "epsilon=-1"),
+        ({"most": 0}, "most=0"),
+        ({"most": 5, "schedule": (12, 8)}, "most=5 is smaller than the first block of 12"),
+        ({"schedule": (12,)}, "schedule="),
+        ({"schedule": (0, 3)}, "schedule=0"),
+        ({"aim": "both"}, "aim='both'"),
+        ({"dataset": "x"}, "without ledger="),
+        ({"null": P, "alternative": P}, "same"),
+    ],
+)
+def test_bad_input_is_refused(words: dict[str, Any], message: str) -> None:
+    with pytest.raises(PrivatestError, match=message):
+        Sequential(**{"null": P, "alternative": Q, "epsilon": 1, **words})
+
+
+def test_bad_batches_consume_nothing() -> None:
+    run = fresh()
+    frame = pd.DataFrame({"x": [0, 1] * 20, "day": [1] * 40})
+    with pytest.raises(InvalidInput, match="day"):  # who comes first is not said: one person could move others
+        run.update_many(frame, column="x", order="day")
+    with pytest.raises(PrivatestError, match="y"):
+        run.update_many(frame, column="y")
+    with pytest.raises(InvalidInput, match="plain JSON"):
+        run.update_many([1], place=object())
+    assert run.seen == 0
+    frame["day"] = range(40)
+    run.update_many(frame, column="x", order="day")
+    assert run.seen > 0
+
+
+def test_persons() -> None:
+    """Rows beyond those that count stay in their places and say nothing; whose they are must be said."""
+    words: dict[str, Any] = {"epsilon": 2, "schedule": (14, 8), "max_rows_per_unit": 2}
+    run = Sequential(P, Q, rng=np.random.default_rng(0), **words)
+    assert run.epsilon == 2
+    assert run.plan.later.noise.epsilon == 1
+    with pytest.raises(InvalidInput, match="unit is missing"):
+        run.update([1, 0])
+    run.update([1, 1, 1], unit=["anna", "anna", "anna"])
+    run.update(1, unit="bert")
+    assert run.seen == 4
+    with pytest.raises(InvalidInput, match="cannot keep a state"):
+        run.save("state.json")
+    with pytest.raises(InvalidInput, match="cannot keep a state"):
+        Sequential(P, Q, state="state.json", **words)
+    with pytest.raises(InvalidInput, match=r"Sequential\(..., max_rows_per_unit=1\)"):
+        fresh().update(1, unit="anna")
+
+
+def test_records_that_make_no_sense_raise_nothing() -> None:
+    run = fresh(3)
+    run.update([None, "x", math.nan, 7, 1, 0, b"", 1, 0, None, None])
+    assert run.seen == 11
+
+
+def test_states_go_on(tmp_path: Path) -> None:
+    path = tmp_path / "state.json"
+    words: dict[str, Any] = {"epsilon": 1, "schedule": (12, 8), "state": path}
+    first = Sequential(P, Q, **words)
+    assert first.update([0, 1] * 5) is None
+    assert first.seen == 10
+    again = Sequential(P, Q, **words)
+    assert again.seen == 0  # an unfinished block is in no file
+    assert again.update([0, 1] * 6) is None or again.decided
+    known = (again.seen, again.evalue, again.pvalue, again.walk)
+    third = Sequential.load(path)
+    assert (third.seen, third.evalue, third.pvalue, third.walk) == known
+    with pytest.raises(InvalidInput, match="no longer holds"):
+        again.update([0, 1] * 20)
+    if not third.decided:
+        third.update(ONES)
+    fourth = Sequential.load(path)
+    assert fourth.verdict == third.verdict
+    with pytest.raises(InvalidInput, match="was decided"):
+        fourth.update([1])
+
+
+def test_states_of_other_settings_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "state.json"
+    run = Sequential(P, Q, epsilon=1, schedule=(12, 8), state=path)
+    del run
+    for words in ({"epsilon": 2}, {"alpha": 0.01}, {"most": 90}, {"schedule": (12, 9)}):
+        with pytest.raises(InvalidInput, match="sequential test with other settings"):
+            Sequential(P, Q, **{"epsilon": 1, "schedule": (12, 8), "state": path, **words})  # type: ignore[arg-type]
+    with pytest.raises(InvalidDocument, match=r"no monitor's: load it with what wrote it"):
+        pt.Monitor.load(path)
+    monitor = pt.Monitor("bernoulli(0.2)", "bernoulli(0.8)", epsilon=1, state=tmp_path / "monitor.json")
+    del monitor
+    with pytest.raises(InvalidDocument, match=r"no sequential test's"):
+        Sequential.load(tmp_path / "monitor.json")
+    with pytest.raises(InvalidDocument, match="There is no state of a sequential test"):
+        Sequential.load(tmp_path / "none.json")
+
+
+def test_edited_states_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "state.json"
+    run = Sequential.of(coin())
+    run.save(path)
+    del run
+    path.write_text(path.read_text().replace('"peak":0', '"peak":9'))
+    with pytest.raises(InvalidDocument, match="checksum"):
+        Sequential.load(path)
+    with pytest.raises(InvalidDocument, match="checksum"):
+        StateFile(path, coin().keeper).read()
+
+
+def test_ledgers_are_charged_once(tmp_path: Path) -> None:
+    with pt.Ledger(tmp_path / "ledger.db") as ledger:
+        ledger.grant("visits", epsilon=1.5)
+        words: dict[str, Any] = {"epsilon": 1, "schedule": (12, 8), "ledger": ledger, "dataset": "visits"}
+        path = tmp_path / "state.json"
+        run = Sequential(P, Q, request="one", state=path, **words)
+        assert ledger.left("visits") == 0.5
+        run.update([0, 1] * 6)
+        seen = run.seen
+        again = Sequential(P, Q, request="one", state=path, **words)
+        assert again.seen == seen
+        assert ledger.left("visits") == 0.5
+        with pytest.raises(RequestConflict, match="began a sequential test before"):
+            Sequential(P, Q, request="one", **words)
+        with pytest.raises(pt.errors.BudgetExceeded):
+            Sequential(P, Q, request="two", **words)
+        with pytest.raises(InvalidInput, match="give ledger="):
+            Sequential.load(path)
+        loaded = Sequential.load(path, ledger=ledger)
+        assert loaded.seen == seen
+
+
+def test_an_older_state_is_refused_by_the_ledger(tmp_path: Path) -> None:
+    with pt.Ledger(tmp_path / "ledger.db") as ledger:
+        ledger.grant("visits", epsilon=1)
+        path = tmp_path / "state.json"
+        words: dict[str, Any] = {"epsilon": 1, "schedule": (12, 8), "ledger": ledger, "dataset": "visits"}
+        run = Sequential(P, Q, alpha=1e-5, beta=1e-5, request="one", state=path, **words)
+        run.update([0, 1] * 6)
+        older = path.read_bytes()
+        run.update([0, 1] * 4)
+        assert not run.decided
+        del run
+        (tmp_path / "copy.json").write_bytes(older)
+        with pytest.raises(PrivatestError, match="newest"):
+            Sequential.load(tmp_path / "copy.json", ledger=ledger)
+
+
+def test_kills_lose_nothing_of_a_sequential_test() -> None:
+    found = kills.run(8, seed=3, sequential=True)
+    assert found.problems == []
+    assert found.kills >= 8
+
+
+def test_a_sequential_state_that_is_written_too_late_is_caught() -> None:
+    assert kills.run(60, seed=5, broken=True, sequential=True).problems
