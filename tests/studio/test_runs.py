@@ -530,7 +530,7 @@ def test_two_groups_from_one_file_or_from_two(fresh: Any) -> None:
     [
         ("estimate", {**RATE, "family": "uniform(0, ?)", "between": [1.0, 2.0]}, "Use bernoulli"),
         ("estimate", {**RATE, "between": [0.9, 0.1]}, "lower end first"),
-        ("estimate", {**RATE, "column": "tos"}, "Did you mean 'toss'"),
+        ("estimate", {**RATE, "column": "tos"}, "No column 'tos'"),
         ("estimate", {**RATE, "source": {"path": "../tosses.csv"}}, "inside the studio's folder"),
         ("groups", {**ARMS, "group": "ar"}, "arm"),
         ("groups", {**ARMS, "group": None}, "The data of two groups are missing"),
