@@ -471,6 +471,7 @@ def test_an_estimate_is_planned_and_run_on_its_own_tab(watched: Watched) -> None
     page.fill("#ask-low", "0.9")
     page.fill("#ask-high", "0.1")
     until(page, "document.getElementById('problem').textContent.includes('lower end first')")
+    watched.complaints[:] = [each for each in watched.complaints if "422" not in each]  # the browser tells of refusals
     page.click("#tab-run")
     assert page.is_visible("#run-button")
     assert "Nothing yet" in page.inner_text("#release")
@@ -496,5 +497,6 @@ def test_two_groups_are_planned_and_run_on_their_own_tab(watched: Watched) -> No
     assert "b minus a: about" in page.inner_text("#release .decision")
     page.fill("#ask-lift", "0.9")
     until(page, "document.getElementById('problem').textContent.includes('between 0 and 1')")
+    watched.complaints[:] = [each for each in watched.complaints if "422" not in each]
     page.set_viewport_size({"width": 420, "height": 900})
     assert page.evaluate("document.documentElement.scrollWidth") <= 420  # nothing wider than a telephone
