@@ -242,7 +242,7 @@ def _laplace(n: int, rates: tuple[float, float], epsilon: float) -> float:
 
 
 def times() -> None:
-    """Seconds of one interval and of one two-group p-value."""
+    """Seconds of one interval and of one two-group p-value; processor seconds beside, where others share the machine."""
     rng = np.random.default_rng(4)
     for family, between, data in (
         ("bernoulli(?)", None, rng.binomial(1, 0.3, 10**6)),
@@ -251,17 +251,19 @@ def times() -> None:
     ):
         for n in (1000, 10**6):
             design = pt.design_estimate(family, between=between, epsilon=1, n=n)
-            start = time.perf_counter()
-            design.run(data[:n])
-            print(f"{family} n={n}: a run takes {time.perf_counter() - start:.2f} s", flush=True)
+            _timed(f"{family} n={n}: a run with its interval", lambda d=design, x=data[:n]: d.run(x))
     one, other = rng.binomial(1, 0.3, 10**6), rng.binomial(1, 0.301, 10**6)
     design = pt.design_groups(n=(10**6, 10**6), epsilon=1)
-    start = time.perf_counter()
-    release = design.run(one, other)
-    print(f"two groups of 10^6, p-value and interval: {time.perf_counter() - start:.2f} s; p {release.pvalue:.4f}")
-    start = time.perf_counter()
-    design.counts.pvalue((300_000, 301_500))
-    print(f"  the p-value alone: {time.perf_counter() - start:.2f} s")
+    _timed("two groups of 10^6: p-value and interval", lambda: design.run(one, other))
+    _timed("  the p-value alone", lambda: design.counts.pvalue((300_000, 301_500)))
+    mean = pt.design_estimate("poisson(?)", between=(0, 10), epsilon=1, n=1000)
+    _timed("width_bound of a Poisson mean, n=1000", lambda: mean.width_bound(5.0))
+
+
+def _timed(what: str, work: Callable[[], object]) -> None:
+    start, used = time.perf_counter(), time.process_time()
+    work()
+    print(f"{what}: {time.perf_counter() - start:.2f} s, {time.process_time() - used:.2f} of the processor", flush=True)
 
 
 PARTS: dict[str, Callable[[], None]] = {
