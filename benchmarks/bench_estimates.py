@@ -242,7 +242,7 @@ def _laplace(n: int, rates: tuple[float, float], epsilon: float) -> float:
 
 
 def times() -> None:
-    """Seconds of one interval and of one two-group p-value; processor seconds beside, where others share the machine."""
+    """Seconds of one interval and of one two-group p-value, and processor seconds, as others may share the machine."""
     rng = np.random.default_rng(4)
     for family, between, data in (
         ("bernoulli(?)", None, rng.binomial(1, 0.3, 10**6)),
