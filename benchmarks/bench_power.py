@@ -10,6 +10,7 @@ from bench_core import Comparison, side_by_side
 
 import privatest as pt
 from privatest.decision import PrivateTest
+from privatest.hypotheses import question
 from privatest.laws.total import NoisyTotal
 
 EPSILON = 0.5
@@ -49,6 +50,7 @@ def sample_sizes(repeats: int) -> Comparison:
     found: dict[str, int] = {}
 
     def size(shift: float, epsilon: float) -> int:
+        question._question.cache_clear()  # else the second time it is known
         n = pt.sample_size("normal(0, 1)", f"normal({shift}, 1)", epsilon=epsilon)
         found[f"{shift} at epsilon {epsilon}"] = n
         return n

@@ -16,6 +16,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -71,6 +72,14 @@ def quick_choice(items: list[pytest.Item], slow: Collection[str]) -> list[pytest
     return [item for item in items if id(item) in kept]
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Of a file that is left out as a whole not even its imports are made."""
+    if not config.getoption("--quick") or not collection_path.is_relative_to(ROOT):
+        return None
+    return True if collection_path.relative_to(ROOT).as_posix() in slow_tests() else None
+
+
+@cache
 def slow_tests() -> dict[str, float]:
     """What tests/slow.txt lists: tests or whole files, each with its seconds, 0 where they are not known."""
     lines = (line.split(maxsplit=1) for line in SLOW.read_text(encoding="utf-8").splitlines())

@@ -180,7 +180,7 @@ def test_the_last_digits_of_a_design_make_no_new_request(ledger: pt.Ledger) -> N
 
     def asked(value: float) -> Any:
         names = {"ledger": ledger, "dataset": "d", "request": "r"}
-        return make_charge(**names, epsilon=Fraction(1, 2), design=lambda: {"power": [value]}, simulated=False)
+        return make_charge(**names, price=Fraction(1, 2), design=lambda: {"power": [value]}, simulated=False)
 
     assert asked(0.1).perform(lambda: {"a": 1}) == {"a": 1}
     assert asked(0.1 + 1e-15).earlier() == {"a": 1}

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import privatest as pt
+from tests.ready import command_line
 
 PROBLEMS = ["conversion", "lab_value", "daily_counts", "survey"]
 CHANGE = 2000  # of examples/make_worked.py
@@ -19,7 +20,7 @@ CHANGE = 2000  # of examples/make_worked.py
 
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_a_worked_problem(name: str, root: Path, tmp_path: Path) -> None:
-    program = {"PRIVATEST": f"{sys.executable} -m privatest", "PYTHON": sys.executable, "PYTHONPATH": str(root / "src")}
+    program = {"PRIVATEST": " ".join(command_line()), "PYTHON": sys.executable, "PYTHONPATH": str(root / "src")}
     words = ["sh", str(root / "examples" / name / "run.sh"), str(tmp_path)]
     found = subprocess.run(words, env=os.environ | program, capture_output=True, text=True, timeout=300)
     assert (found.returncode, found.stderr) == (0, ""), found.stderr

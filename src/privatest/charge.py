@@ -96,14 +96,26 @@ class Released(Protocol):
 R = TypeVar("R", bound=Released)
 
 
+class Stable(Protocol):
+    """A price that is no epsilon: a notion of stability (:class:`privatest.privacy.Notion`)."""
+
+    @property
+    def text(self) -> str:
+        """Short and exact."""
+
+
 @dataclass(frozen=True)
 class Charge:
-    """One request to a ledger: whose budget pays, under which name, how much, for what."""
+    """One request to a ledger: whose budget pays, under which name, how much, for what.
+
+    Attributes:
+        price: epsilon, exactly, or a notion that is not pure; a ledger is asked for ``epsilon`` or ``privacy``.
+    """
 
     ledger: Any
     dataset: str
     request: str
-    epsilon: Fraction
+    price: Fraction | Stable
     design: str
     asked: Mapping[str, Any]
     source: Source
@@ -124,7 +136,9 @@ class Charge:
 
     @property
     def _words(self) -> dict[str, Any]:
-        return {field.name: getattr(self, field.name) for field in fields(self) if field.name != "ledger"}
+        named = {"ledger": None, "price": "epsilon" if isinstance(self.price, Fraction) else "privacy"}
+        words = {named.get(field.name, field.name): getattr(self, field.name) for field in fields(self)}
+        return {word: value for word, value in words.items() if word is not None}
 
 
 def make_charge(
@@ -132,7 +146,7 @@ def make_charge(
     dataset: str | None,
     request: str | None,
     *,
-    epsilon: Fraction | None,
+    price: Fraction | Stable | None,
     design: Callable[[], Mapping[str, Any]],
     simulated: bool,
     data: Any = None,
@@ -141,7 +155,7 @@ def make_charge(
     """The charge a user asks for; None without a ledger.
 
     Args:
-        epsilon: None where the release is not private, which no budget pays for.
+        price: epsilon, or a notion that is not pure; None where the release is not private, which no budget pays for.
         design: gives everything the release depends on besides the data, ready for JSON.
         data: what will be read, as the user passed it; only its name is looked at.
         told: settings by which a difference from an earlier request is named; None: the short ones of the design.
@@ -159,13 +173,13 @@ def make_charge(
             raise InvalidInput(f"{name} is missing: a ledger charges a data set once for a request. Give {name}=...")
     if simulated:
         raise InvalidInput("ledger= and rng= were both given, but a simulation releases nothing. Give one of them.")
-    if epsilon is None:
+    if price is None:
         raise InvalidInput("ledger= was given, but this test is not private (epsilon=inf): no budget pays for it.")
     assert dataset is not None
     assert request is not None
     whole = {**design(), **reading_of(data)}
     settings = _settings(whole if told is None else {"told": told})
-    return Charge(ledger, dataset, request, epsilon, fingerprint(whole), settings, source_of(data))
+    return Charge(ledger, dataset, request, price, fingerprint(whole), settings, source_of(data))
 
 
 def fingerprint(question: Mapping[str, Any]) -> str:

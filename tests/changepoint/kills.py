@@ -243,7 +243,7 @@ class History:
             else:
                 stream = Stream.restored(known, system_source, file, Watch)
             if self.charged:
-                words: Any = {"epsilon": self.watch.epsilon, "design": stream.design, "simulated": False}
+                words: Any = {"price": self.watch.epsilon, "design": stream.design, "simulated": False}
                 charge = make_charge(Ledger(self.book), "stream", "watch", **words)
                 assert charge is not None
                 stream.begin(charge)

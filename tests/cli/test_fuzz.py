@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 
 from privatest import cli
-from tests.cli.conftest import ENVIRONMENT, PROGRAM, Run
+from tests.cli.conftest import ENVIRONMENT, Run
+from tests.ready import command_line
 
 LEDGER = "ledger.db"
 OTHER_LEDGER = "other.db"  # for grants: one whose spoilt word happens to be a good name is a grant
@@ -170,7 +171,9 @@ def test_malformed_command_lines_in_processes_of_their_own(files: list[str]) -> 
     for words in command_lines(3 * LINES_IN_PROCESSES, files, SEED + 1):
         if any("\x00" in word for word in words) or words[:1] in (["plan"], ["compare"], ["curve"]):
             continue  # no process can be given a NUL; planning is slow to start
-        found = subprocess.run([*PROGRAM, *words], input=LINES, capture_output=True, env=ENVIRONMENT, timeout=120)
+        found = subprocess.run(
+            [*command_line(), *words], input=LINES, capture_output=True, env=ENVIRONMENT, timeout=120
+        )
         assert found.returncode in {0, 2, 3}, (words, found)
         assert b"Traceback" not in found.stdout + found.stderr, words
         assert len(found.stderr.splitlines()) <= 2, words

@@ -26,6 +26,7 @@ from privatest.errors import InvalidData
 from privatest.line_files import LONGEST_LINE, NO_TEXT
 from tests.cli.conftest import ENVIRONMENT, PROGRAM, Run
 from tests.cli.test_commands import until
+from tests.ready import command_line
 
 RARELY = ("--mean-time-between-false-alarms", "1e9")  # so that no test here fails for a false alarm
 PAIR = ("--null", "bernoulli(0.1)", "--alternative", "bernoulli(0.9)", "--epsilon", "2", *RARELY)
@@ -378,7 +379,7 @@ def test_a_full_device_after_the_charge_is_4_and_the_answer_can_be_had_again(
     for _ in range(2):
         with open("/dev/full", "wb") as full:
             found = subprocess.run(
-                [*PROGRAM, *words], stdout=full, stderr=subprocess.PIPE, text=True, timeout=120, env=ENVIRONMENT
+                [*command_line(), *words], stdout=full, stderr=subprocess.PIPE, text=True, timeout=120, env=ENVIRONMENT
             )
         assert found.returncode == 4
         assert found.stderr.count("\n") == 1
@@ -392,7 +393,7 @@ def test_a_full_device_without_a_ledger_says_that_the_answer_is_lost(files: Path
     words = ("test", str(files / "a.csv"), *QUESTIONS["test"], "--column", "x")
     with open("/dev/full", "wb") as full:
         found = subprocess.run(
-            [*PROGRAM, *words], stdout=full, stderr=subprocess.PIPE, text=True, timeout=120, env=ENVIRONMENT
+            [*command_line(), *words], stdout=full, stderr=subprocess.PIPE, text=True, timeout=120, env=ENVIRONMENT
         )
     assert found.returncode == 4
     assert "asking again spends epsilon again" in found.stderr
@@ -451,7 +452,7 @@ def test_a_monitor_that_fails_after_the_charge_says_how_to_go_on(
     ]
     with open("/dev/full", "wb") as full:
         found = subprocess.run(
-            [*PROGRAM, *words], stdout=full, stderr=subprocess.PIPE, text=True, timeout=120, env=ENVIRONMENT
+            [*command_line(), *words], stdout=full, stderr=subprocess.PIPE, text=True, timeout=120, env=ENVIRONMENT
         )
     assert found.returncode == 4
     assert "is charged, its monitor kept: the same command goes on from" in found.stderr

@@ -9,6 +9,7 @@ import decimal
 import math
 from collections.abc import Callable
 from fractions import Fraction
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -105,6 +106,7 @@ def refusable(ask: Callable[[], list[int]]) -> list[int] | str:
         return TIED if "does not order the records" in str(error) else str(error)
 
 
+@cache
 def expected(case: Case) -> dict[str, Any]:
     scores = [by_hand(case.score, record) for record in case.columns["x"]]
     return {"count": len(scores), "total": sum(scores), "cells": cells_by_hand(case, case.columns["x"])}
@@ -140,6 +142,7 @@ def kept_by_hand(values: dict[Any, list[tuple[int, Any]]], most: int) -> list[tu
     return kept
 
 
+@cache
 def expected_in_order(case: Case) -> dict[str, Any]:
     rows = list(zip(case.columns["when"], case.columns["x"], case.columns["who"], strict=True))
     scores = [by_hand(case.score, x) for _, x, _ in sorted(rows, key=lambda row: row[0])]

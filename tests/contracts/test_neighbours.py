@@ -8,6 +8,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 from fractions import Fraction
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -36,12 +37,18 @@ def tables(labels: list[Any], most: int) -> Iterator[Rows]:
         yield from itertools.combinations_with_replacement([*labels, None, "odd"], size)
 
 
+@cache
+def opened(persons: tuple[tuple[str, Rows], ...], most: int) -> tuple[Any, int]:
+    """The rows of some persons, opened once for all tests that look at them, and how many of them are used."""
+    rows = [(who, x) for who, values in persons for x in values]
+    frame = pd.DataFrame({"who": [r[0] for r in rows], "x": np.array([r[1] for r in rows], dtype=object)})
+    records = engines.open_source(frame, column="x", unit="who", max_rows_per_unit=most)
+    return records, records.count()
+
+
 def total(test: PrivateTest, persons: dict[str, Rows]) -> tuple[int, int]:
     """The total before the noise, and how many rows are used."""
-    rows = [(who, x) for who, values in persons.items() for x in values]
-    frame = pd.DataFrame({"who": [r[0] for r in rows], "x": np.array([r[1] for r in rows], dtype=object)})
-    records = engines.open_source(frame, column="x", unit="who", max_rows_per_unit=test.max_rows_per_unit)
-    count = records.count()
+    records, count = opened(tuple(persons.items()), test.max_rows_per_unit)
     return test.scale * records.total(test.score) - test.shift * count, count
 
 

@@ -21,7 +21,7 @@ import pytest
 
 import privatest as pt
 from privatest import engines
-from privatest.changepoint import change_plan, monitor
+from privatest.changepoint import change_plan, watcher
 from privatest.changepoint import detectors as designs
 from privatest.changepoint.blocks import BlockDetector
 from privatest.changepoint.watch import SumBlocks
@@ -326,7 +326,7 @@ BROKEN: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
         for part in range(COMPARISONS)
     },
     "designs do not ask": unchecked(engines),
-    "monitors do not ask": unchecked(monitor),
+    "monitors do not ask": unchecked(watcher),
     "ties are not looked for": lambda patch: patch.setattr(cuts, "check_ends", lambda *_: None),
     "monitors name no ends": lambda patch: patch.setattr(
         SumBlocks, "values", lambda self, records, _ends=None: protocol.scores_of_each(records, self.score)

@@ -11,6 +11,7 @@ import json
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import replace
 from fractions import Fraction
+from functools import cache
 from typing import Any
 
 import mpmath
@@ -141,6 +142,14 @@ def test_a_test_of_sets_releases_no_more(epsilon: str, units: int, n: int, two_s
         assert loss(run, (0, 2), n) > 1.9 * float(Fraction(epsilon))
 
 
+@cache
+def of_two_rows(mine: Records) -> Any:
+    """One person's rows beside another's, in a frame with names; opening draws nothing, so once for all branches."""
+    rows = [("me", x) for x in mine] + [("you", 2)]
+    frame = pd.DataFrame({"who": [who for who, _ in rows], "x": np.array([x for _, x in rows], dtype=object)})
+    return open_source(frame, column="x", unit="who", max_rows_per_unit=2)
+
+
 @pytest.mark.parametrize(("kind", "neighbours"), [("tight", "replace"), ("ncllr", "replace"), ("tight", "add-remove")])
 def test_a_person_of_two_rows(kind: str, neighbours: str) -> None:
     """All of one person's rows, beside another's, through a data frame with a column of names."""
@@ -148,9 +157,7 @@ def test_a_person_of_two_rows(kind: str, neighbours: str) -> None:
     test = small_test(kind, epsilon, 1, 3, around=Neighbourhood(neighbours, 2))
 
     def run(mine: Records, source: Any) -> Hashable:
-        rows = [("me", x) for x in mine] + [("you", 2)]
-        frame = pd.DataFrame({"who": [who for who, _ in rows], "x": np.array([x for _, x in rows], dtype=object)})
-        release = test.run(frame, column="x", unit="who", rng=source)
+        release = test.run(of_two_rows(mine), rng=source)
         # the shifted lattice of add-remove is too fine to tell all of its values apart
         return (release.decision, release.statistic) if neighbours == "replace" else (release.decision,)
 
@@ -196,9 +203,7 @@ def test_a_person_of_two_odd_rows(neighbours: str) -> None:
     test = small_test("tight", Fraction(1), 1, 3, around=Neighbourhood(neighbours, 2))
 
     def run(mine: Records, source: Any) -> Hashable:
-        rows = [("me", x) for x in mine] + [("you", 2)]
-        frame = pd.DataFrame({"who": [who for who, _ in rows], "x": np.array([x for _, x in rows], dtype=object)})
-        return test.run(frame, column="x", unit="who", rng=source, odd_epsilon=epsilon).odd_share
+        return test.run(of_two_rows(mine), rng=source, odd_epsilon=epsilon).odd_share
 
     mine = [*itertools.product((0, None), repeat=2), *itertools.combinations_with_replacement((0, None), 3)]
     if neighbours == "replace":

@@ -117,7 +117,7 @@ def test_settings_are_noted_where_they_are_short() -> None:
         Listening(),
         "claims",
         "q0",
-        epsilon=Fraction(1),
+        price=Fraction(1),
         design=lambda: {"test": {**short, **long}, "column": "x", "unit": None},
         simulated=False,
     )

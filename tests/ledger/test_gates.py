@@ -304,7 +304,7 @@ def test_a_ledger_that_may_not_be_read_is_a_sentence_without_folders(path: Path)
 class TestChargeItself:
     def charge(self, ledger: Ledger, value: Any, name: str = "r") -> Any:
         names: dict[str, Any] = {"ledger": ledger, "dataset": "claims", "request": name}
-        return make_charge(**names, epsilon=Fraction(1, 2), design=lambda: {"value": value}, simulated=False)
+        return make_charge(**names, price=Fraction(1, 2), design=lambda: {"value": value}, simulated=False)
 
     def test_the_ninth_digit_makes_another_request_the_tenth_does_not(self, path: Path) -> None:
         ledger = Ledger(path)
@@ -344,14 +344,14 @@ class TestChargeItself:
     def test_a_ledger_needs_both_names(self, missing: str, path: Path) -> None:
         names: dict[str, Any] = {"dataset": "claims", "request": "r", missing: None}
         with pytest.raises(InvalidInput, match=f"{missing} is missing"):
-            make_charge(Ledger(path), **names, epsilon=Fraction(1), design=dict, simulated=False)
+            make_charge(Ledger(path), **names, price=Fraction(1), design=dict, simulated=False)
         with pytest.raises(InvalidInput, match="without ledger="):
-            make_charge(None, **names, epsilon=Fraction(1), design=dict, simulated=False)
-        assert make_charge(None, None, None, epsilon=Fraction(1), design=dict, simulated=True) is None
+            make_charge(None, **names, price=Fraction(1), design=dict, simulated=False)
+        assert make_charge(None, None, None, price=Fraction(1), design=dict, simulated=True) is None
 
     def test_a_ledger_has_both_methods(self) -> None:
         class Half:
             def perform(self) -> None: ...
 
         with pytest.raises(InvalidInput, match="not a Half"):
-            make_charge(Half(), "claims", "r", epsilon=Fraction(1), design=dict, simulated=False)
+            make_charge(Half(), "claims", "r", price=Fraction(1), design=dict, simulated=False)

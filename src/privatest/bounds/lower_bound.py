@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from statistics import NormalDist
 from typing import Any
 
@@ -58,6 +58,7 @@ def lower_bound(null: Any, alternative: Any, *, epsilon: Number, advantage: floa
     return records_bound(hardest_pair(null, alternative), level, target)
 
 
+@lru_cache(maxsize=64)
 def records_bound(pair: Pair, level: float, target: float) -> int:
     """:func:`lower_bound` of a pair."""
     atoms = atoms_of(pair)

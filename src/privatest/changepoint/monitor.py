@@ -146,7 +146,7 @@ class Monitor(Watcher[Watch, Alarm]):
             **({} if rows is None else {"max_rows_per_unit": rows}),
         }
         paying: dict[str, Any] = {"ledger": ledger, "dataset": dataset, "request": request, "data": source}
-        make_charge(**paying, epsilon=budget, design=dict, simulated=rng is not None)  # refuses what it must
+        make_charge(**paying, price=budget, design=dict, simulated=rng is not None)  # refuses what it must
         targets = Targets(beta, target, interval)
 
         def made() -> Watch:

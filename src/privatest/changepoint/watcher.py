@@ -77,7 +77,7 @@ class Watcher(Single, Told, Generic[D, A]):
             self._stream = Stream(made(), asked, source, file)
         stream = self._stream
         charge = make_charge(
-            **paying, epsilon=stream.watch.epsilon, design=stream.design, simulated=rng is not None, told=stream.asked
+            **paying, price=stream.watch.epsilon, design=stream.design, simulated=rng is not None, told=stream.asked
         )
         if charge is not None:
             stream.begin(charge)
@@ -240,7 +240,7 @@ class Watcher(Single, Told, Generic[D, A]):
             ledger,
             dataset,
             request,
-            epsilon=stream.watch.epsilon,
+            price=stream.watch.epsilon,
             design=stream.design,
             simulated=rng is not None,
             data=source,

@@ -21,7 +21,8 @@ from privatest.charge import Receipt, charged, make_charge, replayed
 from privatest.documents import check_format, document_from_json, reading
 from privatest.errors import InvalidInput, shown
 from privatest.markup import Fact, Probability, Told, plain_value, short
-from privatest.privacy import Pure, Source, seeded_source, system_source
+from privatest.privacy import Notion, Pure, Source, seeded_source, system_source
+from privatest.privacy.composition import together
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -168,8 +169,11 @@ class Design(Told, Generic[R]):
 
     @property
     @abstractmethod
-    def price(self) -> Fraction | None:
-        """What a run costs, exactly; None where it is not private, which no budget pays for."""
+    def price(self) -> Fraction | Notion | None:
+        """What a run costs, exactly: epsilon, or a notion that is not pure (as ``privacy.price``).
+
+        None where it is not private, which no budget pays for.
+        """
 
     @property
     @abstractmethod
@@ -249,7 +253,7 @@ class Design(Told, Generic[R]):
             ledger,
             dataset,
             request,
-            epsilon=self.price if besides is None or self.price is None else self.price + besides.epsilon,
+            price=self.price if besides is None or self.price is None else together(self.price, besides.epsilon),
             design=lambda: {**self.question(), **self._named(where), **({} if besides is None else besides.question())},
             simulated=rng is not None,
             data=data,

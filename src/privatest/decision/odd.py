@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 from privatest import _validate
 from privatest.decision.design import Besides
 from privatest.errors import InvalidInput, shown
-from privatest.privacy import Source, Tulap
+from privatest.privacy import Notion, Source, Tulap
+from privatest.privacy.composition import together
 from privatest.rational import Number
 
 if TYPE_CHECKING:
@@ -86,9 +87,11 @@ class OddShare(Besides):
         release = design.answer(records, source, simulated=simulated)
         noisy = records.odd(design.score) + self.noise.draw(source)
         # From here on post-processing of the noisy number.
+        cost = together(design.price, self.epsilon)
+        loss = float(cost.epsilon if isinstance(cost, Notion) else cost)
         return replace(
             release,
-            epsilon=float(design.price + self.epsilon) if math.isfinite(release.epsilon) else release.epsilon,
+            epsilon=loss if math.isfinite(release.epsilon) else release.epsilon,
             odd_share=float(min(max(noisy / self.n, Fraction(0)), Fraction(1))),
             odd_margin=self.margin,
             odd_epsilon=float(self.epsilon),

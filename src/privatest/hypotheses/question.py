@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from privatest.errors import NothingToTest
@@ -52,7 +53,50 @@ def hardest_pair(null: Any, alternative: Any) -> Pair:
 
 
 def make_question(null: Any, alternative: Any) -> Question:
-    """The question a user asks, with sets that do not overlap."""
+    """The question a user asks, with sets that do not overlap.
+
+    The last few are kept: what is known of a pair is computed once, however often it is asked about.
+    """
+    given = _Given(null), _Given(alternative)
+    return _question(*given) if all(one.lasting for one in given) else _asked(null, alternative)
+
+
+class _Given:
+    """A hypothesis as it was given: the same as another where both are the same text, the same numbers or one object.
+
+    ``lasting`` is whether it stays what it is: not so an array, or an object of another library.
+    """
+
+    __slots__ = ("key", "lasting", "law")
+
+    def __init__(self, law: Any) -> None:
+        plain = _plain(law)
+        self.law, self.lasting = law, plain or isinstance(law, Distribution | Hypothesis)
+        self.key: Any = (type(law), repr(law)) if plain else id(law)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Given) and self.key == other.key
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+
+def _plain(law: Any) -> bool:
+    """Whether its repr says all of it: a text, or a list or table of labels and numbers."""
+    if type(law) is dict:
+        return all(type(value) in _PLAIN for entry in law.items() for value in entry)
+    return type(law) is str or (type(law) in (list, tuple) and all(type(value) in _PLAIN for value in law))
+
+
+_PLAIN = {str, int, float, bool}
+
+
+@lru_cache(maxsize=64)
+def _question(null: _Given, alternative: _Given) -> Question:
+    return _asked(null.law, alternative.law)
+
+
+def _asked(null: Any, alternative: Any) -> Question:
     first, second = as_hypothesis(null, "null"), as_hypothesis(alternative, "alternative")
     found = nearest(first.leaves(), second.leaves())
     shares = sum(part.share for part in found.parts)

@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from statistics import NormalDist
 from typing import Any
 
@@ -487,15 +487,29 @@ def make_family(
         raise InvalidInput(
             f"{name}={shown(value)} does not apply to test={test!r}, which is not private. Leave it out."
         )
-    asked = make_question(null, alternative)
+    found = _family(make_question(null, alternative), budget, test, clamp, level, goal, around)
+    if found.sides is not None and found.sides.above:
+        _check_two_sided(test, neighbours, threshold)
+    return found
+
+
+@lru_cache(maxsize=32)
+def _family(
+    asked: Question,
+    epsilon: Fraction,
+    test: str,
+    clamp: str | GivenClamp,
+    threshold: Fraction | None,
+    goal: Goal,
+    around: Neighbourhood,
+) -> Family:
+    """The last few are kept, with the clamps that they have tuned."""
     if asked.simple:
-        return Family(asked.pair, budget, test, clamp, level, goal, around)
+        return Family(asked.pair, epsilon, test, clamp, threshold, goal, around)
     if test not in PRIVATE_KINDS:
         raise InvalidInput(f"test={test!r} is for two distributions, not for sets of them. Use test='tight'.")
     sides = sides_of(asked)
-    if sides.above:
-        _check_two_sided(test, neighbours, threshold)
-    return Family(sides.pair, budget, test, clamp, level, goal, around, asked, sides)
+    return Family(sides.pair, epsilon, test, clamp, threshold, goal, around, asked, sides)
 
 
 def _check_two_sided(test: str, neighbours: str, threshold: Number | None) -> None:
@@ -524,7 +538,14 @@ def _given_clamp(clamp: Any) -> GivenClamp:
 
 
 def smallest_n(family: Family) -> int:
-    """:func:`sample_size` of a family."""
+    """:func:`sample_size` of a family, which remembers it."""
+    known: dict[str, int] = family.__dict__
+    if "_smallest" not in known:
+        known["_smallest"] = _smallest_n(family)
+    return known["_smallest"]
+
+
+def _smallest_n(family: Family) -> int:
     _refuse_hopeless(family)
     crossing = _crossing(family.margin, _guess(family), lambda n: _never(family, n))
     # Power can dip below the goal again beyond the crossing. Scores with many values smooth that away; with few, look

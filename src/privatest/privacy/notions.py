@@ -160,6 +160,11 @@ class Notion(ABC):
         """The privacy loss where this notion bounds it, else infinity."""
         return math.inf
 
+    @property
+    def price(self) -> Fraction | Notion | None:
+        """What a ledger is asked for: epsilon where this is pure, else itself; None where it is not private."""
+        return self
+
     # What a guarantee in one notion is worth in another.
 
     def implies(self, other: Notion) -> bool:
@@ -263,6 +268,10 @@ class Pure(Notion):
     def epsilon(self) -> float:
         """The privacy loss."""
         return float(self.loss)
+
+    @property
+    def price(self) -> Fraction | None:
+        return None if self.loss == math.inf else Fraction(self.loss)
 
     @property
     def text(self) -> str:

@@ -126,7 +126,7 @@ class Sequential(Watcher[SequentialPlan, Verdict]):
             **({} if rows is None else {"max_rows_per_unit": rows}),
         }
         paying: dict[str, Any] = {"ledger": ledger, "dataset": dataset, "request": request, "data": source}
-        make_charge(**paying, epsilon=budget, design=dict, simulated=rng is not None)  # refuses what it must
+        make_charge(**paying, price=budget, design=dict, simulated=rng is not None)  # refuses what it must
         wanted = Asked(goal.alpha, goal.beta, most, aim, sizes, rows)
 
         def made() -> SequentialPlan:

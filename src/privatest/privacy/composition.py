@@ -1,0 +1,99 @@
+r"""What several private answers cost together, where that is one number that adds up.
+
+==============  ==============  ================================================================
+a budget in     adds up         because
+==============  ==============  ================================================================
+``pure``        epsilon         losses add up
+``zcdp``        rho             Renyi divergences of every order add up (Bun and Steinke 2016)
+``gdp``         mu squared      shifts of independent Gaussians add up (Dong, Roth and Su 2022)
+``renyi``       the bound       divergences of that order add up (Mironov 2017)
+``tv``, ``kl``  eta             total variation is subadditive; the chain rule of divergences
+==============  ==============  ================================================================
+
+Guarantees: the sums are exact rationals; they also hold where what is asked next, and at which price, is chosen after
+looking at the answers before (Feldman and Zrnic 2021 for Renyi divergences, hence zcdp; Smith and Thakurta 2022 for
+gdp). (epsilon, delta) is not among them: what it takes is composed as a whole, in ``ledger/account.py``; here it only
+adds up, which holds too, and is loose.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+from privatest.errors import InvalidInput
+from privatest.privacy.notions import Approx, Gdp, Notion, Pure, Renyi, Tv
+
+__all__ = ["converted", "of_weight", "together", "weight"]
+
+DIGITS = 10**15
+
+
+def weight(notion: Notion) -> Fraction:
+    """The number of a notion that adds up: its last parameter, or the square of mu.
+
+    >>> from privatest.privacy.notions import Zcdp
+    >>> weight(Zcdp(0.5)), weight(Gdp(0.5))
+    (Fraction(1, 2), Fraction(1, 4))
+    """
+    if isinstance(notion, Approx):
+        raise InvalidInput(f"{notion} has no one number that adds up.")
+    last: Fraction = notion.exact[-1]
+    return last**2 if isinstance(notion, Gdp) else last
+
+
+def of_weight(kind: Notion, amount: Fraction, *, up: bool = True) -> Notion:
+    """The notion of a kind (and order) whose weight that is; the root of gdp is rounded up, or down."""
+    if isinstance(kind, Gdp):
+        return Gdp(_root(amount, up=up))
+    if isinstance(kind, Tv) and amount >= 1:
+        raise InvalidInput(f"Stability in total variation adds up to {float(amount):g}, and 1 says nothing at all.")
+    made: type[Any] = type(kind)  # each takes its own parameters
+    found: Notion = made(*kind.exact[:-1], amount)
+    return found
+
+
+def converted(notion: Notion, kind: Notion) -> Notion | None:
+    """The strongest guarantee of that kind (and order) that follows from a notion; None where none does.
+
+    >>> converted(Pure(1), Gdp(1)), converted(Gdp(1), Pure(1)), converted(Pure(1), Approx(1, 1e-6))
+    (gdp(1.23204), None, approx(1, 0))
+    """
+    if type(notion) is type(kind) and not isinstance(notion, Renyi):
+        return notion
+    if isinstance(kind, Approx) and isinstance(notion, Pure):
+        return Approx(notion.loss, 0)
+    choices = {"approx": {"delta": kind.exact[-1]}, "renyi": {"order": kind.exact[0]}}
+    try:
+        return notion.into(kind.name, **choices.get(kind.name, {}))
+    except InvalidInput:
+        return None
+
+
+def together(price: Fraction | Notion, epsilon: Fraction | int) -> Fraction | Notion:
+    """What an answer at a price and one more at a pure epsilon cost together, in the notion of the first.
+
+    >>> from privatest.privacy.notions import Zcdp
+    >>> together(Fraction(1, 2), Fraction(1, 4)), together(Zcdp(0.5), Fraction(1)), together(Approx(1, 1e-6), 1)
+    (Fraction(3, 4), zcdp(1), approx(2, 1e-06))
+    """
+    if not isinstance(price, Notion):
+        return price + epsilon
+    if not epsilon:
+        return price
+    if isinstance(price, Approx):
+        return Approx(price.loss + epsilon, price.delta)
+    more = converted(Pure(epsilon), price)
+    assert more is not None  # pure converts into everything
+    return of_weight(price, weight(price) + weight(more))
+
+
+def _root(amount: Fraction, *, up: bool) -> Fraction:
+    """A rational of 15 digits that is at least the root, or at most; the root itself where that is short."""
+    exact = Fraction(math.isqrt(amount.numerator), math.isqrt(amount.denominator))
+    if exact**2 == amount:
+        return exact
+    unit = DIGITS * 10 ** (len(str(int(1 / amount))) // 2)
+    found = math.isqrt(int(amount * unit**2))  # the root of amount unit^2, rounded down
+    return Fraction(found + up, unit)

@@ -1,0 +1,59 @@
+"""What adds up, exactly; what does not convert is said to."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+
+from privatest.errors import InvalidInput
+from privatest.privacy import Approx, Gdp, Kl, Notion, Pure, Renyi, Tv, Zcdp
+from privatest.privacy.composition import converted, of_weight, together, weight
+
+KINDS: list[Notion] = [Pure(0.3), Zcdp(0.3), Gdp(0.3), Renyi(3, 0.3), Tv(0.3), Kl(0.3)]
+
+
+@pytest.mark.parametrize("notion", KINDS, ids=str)
+def test_a_weight_says_all_of_its_kind(notion: Notion) -> None:
+    assert of_weight(notion, weight(notion)) == notion
+    assert of_weight(notion, weight(notion), up=False) == notion
+
+
+@pytest.mark.parametrize("amount", [Fraction(2), Fraction(1, 3), Fraction(1, 10**13), Fraction(10**9 + 1)])
+def test_roots_are_rounded_to_the_side_that_is_asked_for(amount: Fraction) -> None:
+    above, below = (weight(of_weight(Gdp(1), amount, up=up)) for up in (True, False))
+    assert below < amount < above
+    assert above - below < amount * Fraction(1, 10**14)
+
+
+@pytest.mark.parametrize("notion", [*KINDS, Approx(1, 1e-6)], ids=str)
+def test_a_pure_answer_besides_costs_what_it_converts_to(notion: Notion) -> None:
+    both = together(notion, Fraction(1, 10))
+    assert isinstance(both, Notion)
+    assert type(both) is type(notion)
+    assert notion.implies(both)
+    assert not both.implies(notion)
+    assert together(notion, 0) == notion
+
+
+def test_epsilons_add_up_as_numbers() -> None:
+    assert together(Fraction(1, 3), Fraction(1, 6)) == Fraction(1, 2)
+
+
+def test_what_follows_and_what_does_not() -> None:
+    assert converted(Pure(1), Zcdp(9)) == Zcdp(0.5)
+    assert converted(Gdp(1), Zcdp(9)) == Zcdp(0.5)
+    assert converted(Renyi(4, 0.5), Renyi(2, 9)) == Renyi(2, 0.5)
+    assert converted(Renyi(2, 0.5), Renyi(4, 9)) is None
+    assert converted(Zcdp(0.5), Gdp(1)) is None
+    assert converted(Approx(1, 1e-6), Zcdp(1)) is None
+
+
+def test_total_variation_of_one_says_nothing() -> None:
+    with pytest.raises(InvalidInput, match="says nothing"):
+        together(Tv(0.9), Fraction(2))
+
+
+def test_approx_has_no_one_number() -> None:
+    with pytest.raises(InvalidInput, match="no one number"):
+        weight(Approx(1, 1e-6))
