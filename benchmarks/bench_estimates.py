@@ -8,6 +8,7 @@ extra of that name.
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import time
 from collections.abc import Callable
@@ -47,7 +48,7 @@ def opendp() -> None:
         privacy = epsilon, 0.0
         reach = 14 / epsilon
         totals = np.linspace(-reach, n + reach, round((n + 2 * reach) * (8 if epsilon == 1 else 2)) + 1)
-        ends = np.array([canonical.two_sided_confidence_interval(z, 1.0, privacy, n, 0.05) for z in totals.tolist()])
+        ends = np.array([_their_interval(canonical, z, n, privacy) for z in totals.tolist()])
         rates = np.linspace(0, 1, VALUES + 2)[1:-1]
         found = np.array([_held(canonical, rate, n, privacy, totals, ends) for rate in [*rates.tolist(), 0.1]])
         print(
@@ -55,6 +56,23 @@ def opendp() -> None:
             f"{np.median(found[:-1]):.4f}, largest {found[:-1].max():.4f}; at rate 0.1 {found[-1]:.4f}",
             flush=True,
         )
+
+
+def _their_interval(canonical: Any, total: float, n: int, privacy: tuple[float, float]) -> tuple[float, float]:
+    """OpenDP's interval; where it finds no end and raises, all on that side of the estimate counts as held."""
+    from opendp.mod import binary_search
+
+    try:
+        low, high = canonical.two_sided_confidence_interval(total, 1.0, privacy, n, 0.05)
+        return low, high
+    except ValueError:
+        rate, ends = min(max(total / n, 0.0), 1.0), [0.0, 1.0]
+    for side, bounds in enumerate(((0.0, rate), (rate, 1.0))):
+        with contextlib.suppress(ValueError):
+            ends[side] = binary_search(
+                lambda b: canonical.two_sided_pvalue(b * n, 1.0, privacy, n, rate) > 0.05, bounds=bounds
+            )
+    return ends[0], ends[1]
 
 
 def _held(canonical: Any, rate: float, n: int, privacy: tuple[float, float], totals: Any, ends: Any) -> float:

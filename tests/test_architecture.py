@@ -53,7 +53,7 @@ for folder in (
     "sequential",
 ):  # those that run on data
     MAY_IMPORT[folder] |= {"engines"}
-MAY_IMPORT["ledger"] = set()
+MAY_IMPORT["ledger"] = {"privacy"}  # what notions are, and what they come to together; never noise
 MAY_IMPORT["pictures"] = set(ORDER)  # drawn from designs and releases; never from data
 MAY_IMPORT["report"] = {*ORDER, "pictures"}
 DRAWN_BY = {"pictures": ("plot", "plot_power")}  # any folder may import it, but only inside methods of these names

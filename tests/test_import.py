@@ -23,6 +23,7 @@ HEAVY = [
     "pyspark",
     "fastapi",
     "plotly",
+    "dp_accounting",
     "opendp",
 ]
 

@@ -24,9 +24,13 @@ if TYPE_CHECKING:
     from privatest.changepoint import Alarm as Alarm
     from privatest.changepoint import ChangePlan as ChangePlan
     from privatest.changepoint import ChangePoint as ChangePoint
+    from privatest.changepoint import ChangePoints as ChangePoints
+    from privatest.changepoint import ChangesPlan as ChangesPlan
     from privatest.changepoint import Monitor as Monitor
     from privatest.changepoint import design_change as design_change
+    from privatest.changepoint import design_changes as design_changes
     from privatest.changepoint import detect_change as detect_change
+    from privatest.changepoint import detect_changes as detect_changes
     from privatest.decision import PrivateTest as PrivateTest
     from privatest.decision import Release as Release
     from privatest.engines import count_records as count_records
@@ -67,7 +71,10 @@ if TYPE_CHECKING:
     from privatest.power import sample_size as sample_size
     from privatest.power.look import check as check
     from privatest.power.sample_sizes import decide as decide
+    from privatest.privacy.adaptive import AdaptiveLevel as AdaptiveLevel
+    from privatest.privacy.adaptive import adaptive_level as adaptive_level
     from privatest.privacy.asked import approx as approx
+    from privatest.privacy.asked import as_notion as as_notion
     from privatest.privacy.asked import gdp as gdp
     from privatest.privacy.asked import kl as kl
     from privatest.privacy.asked import pure as pure
@@ -90,6 +97,8 @@ _HOMES = {
     "Alarm": "changepoint",
     "ChangePlan": "changepoint",
     "ChangePoint": "changepoint",
+    "ChangePoints": "changepoint",
+    "ChangesPlan": "changepoint",
     "Comparison": "power",
     "Decomposition": "theory",
     "EstimateDesign": "estimates",
@@ -131,6 +140,7 @@ _HOMES = {
     "density": "hypotheses",
     "design": "power",
     "detect_change": "changepoint",
+    "detect_changes": "changepoint",
     "design_fit": "fit",
     "fit_sample_size": "fit",
     "goodness_of_fit": "fit",
@@ -142,12 +152,16 @@ _HOMES = {
     "optimum_sample_size": "bounds",
     "plan": "power",
     "design_change": "changepoint",
+    "design_changes": "changepoint",
     "power_curve": "power",
     "read_as": "engines",
     "read_lines": "engines",
     "sample_complexity": "theory",
     "sample_size": "power",
+    "AdaptiveLevel": "privacy",
+    "adaptive_level": "privacy",
     "approx": "privacy",
+    "as_notion": "privacy",
     "gdp": "privacy",
     "kl": "privacy",
     "pure": "privacy",

@@ -38,6 +38,7 @@ class Receipt:
         given: what was given to read this time.
         same_source: whether that is the same; None where nobody can tell.
         read: whether the data given now were read all the same: another run of this request was faster.
+        converted: what was lost where the price is of another notion than the budget; None where nothing was.
     """
 
     dataset: str
@@ -50,6 +51,7 @@ class Receipt:
     given: str | None = None
     same_source: bool | None = None
     read: bool = False
+    converted: str | None = None
 
     @property
     def note(self) -> str:
@@ -57,6 +59,8 @@ class Receipt:
         when = f"{self.recorded:%Y-%m-%d %H:%M:%S} UTC"
         source = "data that were not noted" if self.source is None else repr(self.source)
         text = f"recorded on {when} as request {self.request!r} of data set {self.dataset!r}, for {source}"
+        if self.converted is not None:
+            text = f"{text}; {self.converted}"
         if not self.replayed:
             return text
         if self.read:
@@ -69,14 +73,16 @@ class Receipt:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
-        return {**asdict(self), "recorded": self.recorded.isoformat(), "note": self.note}
+        kept = {name: value for name, value in asdict(self).items() if name != "converted" or value is not None}
+        return {**kept, "recorded": self.recorded.isoformat(), "note": self.note}
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any] | None) -> Receipt | None:
         """The receipt that :meth:`to_dict` wrote; None for None."""
         if document is None:
             return None
-        kept = {one.name: document[one.name] for one in fields(cls)}
+        kept = {one.name: document[one.name] for one in fields(cls) if one.name != "converted"}
+        kept["converted"] = document.get("converted")
         return cls(**{**kept, "recorded": datetime.fromisoformat(kept["recorded"]).astimezone(UTC)})
 
 

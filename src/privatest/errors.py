@@ -28,6 +28,7 @@ from __future__ import annotations
 import os
 from decimal import Decimal
 from fractions import Fraction
+from typing import Any
 
 __all__ = [
     "BudgetExceeded",
@@ -106,9 +107,12 @@ class MissingExtra(PrivatestError, ImportError):
 
 
 class BudgetExceeded(PrivatestError):
-    """More epsilon was asked for than is left; nothing was charged. The amounts are exact."""
+    """More was asked for than is left; nothing was charged.
 
-    def __init__(self, message: str, dataset: str, asked: Fraction, spent: Fraction, left: Fraction) -> None:
+    The amounts are exact epsilons, or notions where the budget or the price is none.
+    """
+
+    def __init__(self, message: str, dataset: str, asked: Any, spent: Any, left: Any) -> None:
         super().__init__(message, dataset, asked, spent, left)  # all of them, so that it survives pickling
         self.dataset, self.asked, self.spent, self.left = dataset, asked, spent, left
 

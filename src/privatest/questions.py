@@ -95,6 +95,7 @@ QUESTIONS = {
     "check": Question("check", "data null alternative"),
     "test": Question("design", f"data {_PAIR}"),
     "detect": Question("detect_change", "data null epsilon"),
+    "changes": Question("detect_changes", f"data {_PAIR}"),
     "fit": Question("goodness_of_fit", "data null distance epsilon"),
     "estimate": Question("estimate", "family epsilon"),
     "groups": Question("compare_groups", "epsilon"),
@@ -178,8 +179,8 @@ _ESTIMATES = "/estimate /estimate/size /run/estimate"
 _GROUPS = "/groups /groups/size /run/groups"
 _ON_DATA = f"{_ON_PAIRS} /run/estimate /run/groups"
 _IN_STUDIO = f"{_FOR_PLANS} {_ON_PAIRS} /monitors"
-_PAIRED = f"plan compare curve check test detect monitor {_IN_STUDIO} /theory"
-_RUNS = "test detect fit estimate groups"
+_PAIRED = f"plan compare curve check test detect changes monitor {_IN_STUDIO} /theory"
+_RUNS = "test detect changes fit estimate groups"
 
 OPTIONS = (
     Option(
@@ -238,7 +239,8 @@ OPTIONS = (
         LOSS,
         RULE,
         "Privacy loss; typically between 0.1 and 2.",
-        f"plan compare curve check test detect monitor fit estimate groups grant {_IN_STUDIO} {_ESTIMATES} {_GROUPS}",
+        f"plan compare curve check test detect changes monitor fit estimate groups grant {_IN_STUDIO} {_ESTIMATES} "
+        f"{_GROUPS}",
     ),
     Option("epsilons", LOSSES, RULE, "Privacy losses.", "/theory"),
     Option("distance", NUMBER, RULE, "Total variation from the null, where Q is unknown.", "detect monitor fit"),
@@ -288,7 +290,7 @@ OPTIONS = (
         SHARE,
         RULE,
         "Probability of missing the stated accuracy; 0.1.",
-        "detect monitor /run/change /monitors",
+        "detect changes monitor /run/change /monitors",
         default=0.1,
     ),
     Option("any_power", SWITCH, MANNER, "Run also where the type II error is larger than beta.", "fit"),
@@ -309,7 +311,7 @@ OPTIONS = (
         COUNT,
         RULE,
         "Rows that count of one person; 1 if nothing is said.",
-        "plan test detect fit estimate groups /run/estimate /run/groups",
+        "plan test detect changes fit estimate groups /run/estimate /run/groups",
     ),
     Option("bins", COUNT, RULE, "Number of bins for a continuous null.", "fit"),
     Option("method", NAME, RULE, "auto (the default), direct, uniformity or grains.", "fit"),
@@ -320,7 +322,7 @@ OPTIONS = (
         SHARE,
         RULE,
         "Say 'changed' of unchanged data at most so often; 0.05.",
-        "detect /run/change",
+        "detect changes /run/change",
     ),
     Option(
         "assume_change",
@@ -351,9 +353,9 @@ OPTIONS = (
         NAME,
         WHERE,
         "The column that says whose row it is.",
-        "test detect fit estimate groups /run/estimate /run/groups",
+        "test detect changes fit estimate groups /run/estimate /run/groups",
     ),
-    Option("order", NAME, WHERE, "The column that gives the order of time.", "detect /run/change"),
+    Option("order", NAME, WHERE, "The column that gives the order of time.", "detect changes /run/change"),
     Option("decimal", TEXT, READING, "The decimal mark of numbers in texts: . or a comma.", f"check {_RUNS}"),
     Option("missing", TEXT, READING, "Texts that mean a missing record, such as NA,-.", f"check {_RUNS}"),
     Option("fold_case", SWITCH, READING, "Labels may differ in case, or by blanks around them.", f"check {_RUNS}"),
@@ -364,7 +366,7 @@ OPTIONS = (
         SWITCH,
         WHERE,
         "The order's values are public: name the one at the change, too.",
-        "detect /run/change",
+        "detect changes /run/change",
     ),
     Option(
         "ledger",
@@ -412,6 +414,7 @@ OPTIONS = (
         "A file, folder, glob or table that belongs to it; others are refused. Repeat it.",
         "grant",
     ),
+    Option("privacy", TEXT, MANNER, 'The total budget in another notion, such as "approx(1, 1e-6)".', "grant"),
     Option("since", TEXT, MANNER, "A fingerprint noted earlier: from a result, a report, show or verify.", "verify"),
     Option("folder", FOLDER, MANNER, "Folder whose files the page may open.", "studio", default="."),
     Option("port", PORT, MANNER, "Port on this machine; 0 takes a free one.", "studio", default=0),
@@ -451,7 +454,7 @@ OPTIONS = (
         SWITCH,
         MANNER,
         "Exit with 1 for alternative or changed, 0 otherwise.",
-        "test detect fit groups monitor",
+        "test detect changes fit groups monitor",
     ),
     Option(
         "json",

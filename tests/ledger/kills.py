@@ -1,5 +1,7 @@
 """Kill -9 at random instants during requests: python -m tests.ledger.kills [path or URL] --instants 300
 
+--budget "zcdp(1000000)" grants the budget in another notion.
+
 Three processes ask the same requests at the same time, each noting in a file of its own what it was given. At
 random instants one of them, or all, are killed with SIGKILL and replaced. After every kill the ledger is
 verified (what is new; in the end everything); at last every unfinished request is finished, and all that was
@@ -21,9 +23,11 @@ import time
 from collections import Counter
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 from privatest.ledger import Ledger
 from privatest.ledger.chain import Chain, Row
+from privatest.privacy import Zcdp
 
 WORKERS = 3
 EPSILON = Fraction(1, 10)
@@ -108,7 +112,7 @@ class Killer:
 
 def check(ledger: Ledger, given: set[tuple[str, str]]) -> tuple[int, int]:
     """Read the history without the ledger's own verification and look for what must never be."""
-    charged: dict[str, Fraction] = {}
+    charged: dict[str, Any] = {}
     released: dict[str, str] = {}
     for entry in ledger.history("claims"):
         assert entry.request is not None or entry.kind == "grant"
@@ -122,7 +126,8 @@ def check(ledger: Ledger, given: set[tuple[str, str]]) -> tuple[int, int]:
             released[str(entry.request)] = entry.release["noise"]
     for request, noise in given:
         assert released[request] == noise, "given out, and not what is on record"
-    assert ledger.spent("claims") == sum(charged.values())
+    rho, spent = sum((epsilon**2 / 2 for epsilon in charged.values()), Fraction(0)), ledger.spent("claims")
+    assert spent == (Zcdp(rho) if isinstance(spent, Zcdp) else sum(charged.values()))
     return len(charged), len(released)
 
 
@@ -135,9 +140,9 @@ def follow(chain: Chain, ledger: Ledger) -> None:
     chain.finish(head)
 
 
-def kills(target: str, instants: int, seed: int, kind: type[Ledger]) -> dict[str, object]:
+def kills(target: str, instants: int, seed: int, kind: type[Ledger], budget: str = "1000000") -> dict[str, object]:
     with tempfile.TemporaryDirectory() as folder, kind(target, timeout=120) as ledger:
-        ledger.grant("claims", epsilon=10**6)
+        ledger.grant("claims", privacy=budget)
         began = time.monotonic()
         for k in range(10):
             ledger.perform(
@@ -183,11 +188,12 @@ def main() -> None:
     parser.add_argument("--instants", type=int, default=300)
     parser.add_argument("--seed", type=int, default=time.time_ns() % 10**6)
     parser.add_argument("--broken", action="store_true")
+    parser.add_argument("--budget", default="1000000")
     options = parser.parse_args()
     kind = Forgetful if options.broken else Ledger
     with tempfile.TemporaryDirectory() as folder:
         target = options.target or str(Path(folder) / "ledger.db")
-        print(json.dumps({"seed": options.seed, **kills(target, options.instants, options.seed, kind)}))
+        print(json.dumps({"seed": options.seed, **kills(target, options.instants, options.seed, kind, options.budget)}))
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """Many processes race for one budget. Run it: python -m tests.ledger.race [path or URL] [--same]
 
 Every process asks 100 requests of 1/500 each, from a budget of 1. With --same all of them ask the same 100;
---requests 20 makes it 20 requests of 1/100, and so on.
+--requests 20 makes it 20 requests of 1/100, and so on. --budget "zcdp(0.5)" --price "pure(0.03)" takes others.
 """
 
 from __future__ import annotations
@@ -14,10 +14,13 @@ import tempfile
 import time
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 from privatest.errors import BudgetExceeded
 from privatest.ledger import Ledger
-from privatest.ledger.chain import unstored
+from privatest.ledger.account import written
+from privatest.ledger.ledger import affordable
+from privatest.privacy import Notion, Zcdp, as_notion
 
 PROCESSES = 16
 
@@ -28,23 +31,24 @@ class Unlocked(Ledger):
     def _check_all(self) -> None:
         """It looks at nothing either."""
 
-    def _charge(self, dataset: str, request: str, asked: Fraction, design: str, *_: object) -> None:
-        left = self.left(dataset)
-        if asked > left:
-            raise BudgetExceeded("", dataset, asked, left, left)
+    def _charge(self, dataset: str, request: str, asked: Notion, design: str, *_: object) -> None:
+        affordable(self._standing(dataset), asked)
         with self._store.write() as book:
             head, newest = book.tail(), self._newest(book, dataset)
-            granted, spent = unstored(newest.granted), unstored(newest.spent) + asked
-            amounts = {"epsilon": asked, "granted": granted, "spent": spent}
+            spent = newest.account.after(newest.spent, asked)
+            amounts = {"epsilon": written(asked), "granted": newest.granted, "spent": spent}
             book.append(head, "charge", dataset, request=request, design=design, **amounts)
 
 
-def race(target: str, requests: int, same: bool, kind: type[Ledger]) -> dict[str, object]:
+def race(
+    target: str, requests: int, same: bool, kind: type[Ledger], budget: str = "1", price: str | None = None
+) -> dict[str, object]:
     """Fork, wait for everybody, count. The children inherit a ledger in use; that must do no harm."""
     ledger = kind(target, timeout=120)
-    ledger.grant("claims", epsilon=1)
+    ledger.grant("claims", privacy=budget)
+    asked = as_notion(price or Fraction(1, 5 * requests))
     began = time.monotonic()
-    pipes = [child(ledger, "all" if same else str(number), requests) for number in range(PROCESSES)]
+    pipes = [child(ledger, "all" if same else str(number), requests, asked) for number in range(PROCESSES)]
     answers = [json.loads(os.fdopen(pipe).read() or "{}") for pipe in pipes]
     seconds = time.monotonic() - began
     codes = [os.waitstatus_to_exitcode(os.wait()[1]) for _ in pipes]
@@ -54,7 +58,7 @@ def race(target: str, requests: int, same: bool, kind: type[Ledger]) -> dict[str
     for answer in answers:
         for request, release in answer["releases"].items():
             assert releases[request] == release, "somebody was given a release that is not on record"
-    assert sum(charges) == ledger.spent("claims")
+    check_sum(ledger, charges)
     if kind is Ledger:
         assert ledger.verify() == 1 + len(charges) + len(releases)
     return {
@@ -66,7 +70,17 @@ def race(target: str, requests: int, same: bool, kind: type[Ledger]) -> dict[str
     }
 
 
-def child(ledger: Ledger, name: str, requests: int) -> int:
+def check_sum(ledger: Ledger, charges: list[Any]) -> None:
+    """The accountant's own sum, from the charges alone, without the ledger's."""
+    granted, spent = ledger.granted("claims"), ledger.spent("claims")
+    if isinstance(granted, Zcdp):
+        rhos = [one**2 / 2 if isinstance(one, Fraction) else one.into("zcdp").exact[0] for one in charges]
+        assert sum(rhos) == (spent.rho if charges else 0)
+    else:
+        assert sum(charges) == spent
+
+
+def child(ledger: Ledger, name: str, requests: int, asked: Notion) -> int:
     """Start one process; the pipe on which it answers."""
     ours, theirs = os.pipe()
     if os.fork() > 0:
@@ -75,9 +89,8 @@ def child(ledger: Ledger, name: str, requests: int) -> int:
     try:
         releases: dict[str, object] = {}
         refused = 0
-        epsilon = Fraction(1, 5 * requests)
         for k in range(requests):
-            request = {"dataset": "claims", "request": f"{name}-{k}", "epsilon": epsilon, "design": "race"}
+            request = {"dataset": "claims", "request": f"{name}-{k}", "privacy": asked, "design": "race"}
             try:
                 releases[f"{name}-{k}"] = ledger.perform(**request, compute=lambda: {"noise": os.urandom(8).hex()})
             except BudgetExceeded:
@@ -96,11 +109,13 @@ def main() -> None:
     parser.add_argument("--requests", type=int, default=100)
     parser.add_argument("--same", action="store_true")
     parser.add_argument("--broken", action="store_true")
+    parser.add_argument("--budget", default="1")
+    parser.add_argument("--price")
     options = parser.parse_args()
     kind = Unlocked if options.broken else Ledger
     with tempfile.TemporaryDirectory() as folder:
         target = options.target or str(Path(folder) / "ledger.db")
-        print(json.dumps(race(target, options.requests, options.same, kind)))
+        print(json.dumps(race(target, options.requests, options.same, kind, options.budget, options.price)))
 
 
 if __name__ == "__main__":

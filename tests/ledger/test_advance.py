@@ -10,7 +10,7 @@ import pytest
 
 from privatest.errors import InvalidInput, LedgerTampered, RequestConflict
 from privatest.ledger import Ledger
-from privatest.ledger.chain import ADVANCE, Row, unstored
+from privatest.ledger.chain import ADVANCE, Row
 from tests.ledger.test_tampering import Tamper, altered, edit, forge
 
 Ask = Callable[..., dict[str, Any]]
@@ -135,7 +135,7 @@ def test_the_newest_of_many_advances_is_the_last(streamed: Ledger) -> None:
         assert newest is not None
         inside.append(
             inside.head(), ADVANCE.format(1234), "claims", request="watch", design=newest.design,
-            epsilon=unstored(newest.epsilon), granted=unstored(newest.granted), spent=unstored(newest.spent),
+            epsilon=newest.epsilon, granted=newest.granted, spent=newest.spent,
             release=json.dumps({"position": 40, "after": "c", "mark": "d"}),
         )  # fmt: skip
     go(streamed, 50, "e", "d")

@@ -17,7 +17,8 @@ import pytest
 from privatest.charge import make_charge
 from privatest.errors import BudgetExceeded, InvalidInput, LedgerTampered, LedgerUnavailable, RequestConflict
 from privatest.ledger import Ledger
-from privatest.ledger.chain import EMPTY, MOST_BITS, Row, exact, stored
+from privatest.ledger.account import MOST_BITS, stored
+from privatest.ledger.chain import EMPTY, Row, exact
 from privatest.ledger.ledger import LONGEST_NAME, ROWS_AT_A_TIME
 from privatest.rational import rational
 from tests.ledger.server import Server

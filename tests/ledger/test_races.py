@@ -43,6 +43,13 @@ def test_a_race_for_the_same_requests(target: str) -> None:
     assert answer == {"returned": 160, "refused": 0, "releases": 10, "spent": "1/5"}
 
 
+def test_a_race_for_a_budget_of_another_notion(path: Path) -> None:
+    """0.1 is worth rho = 0.005, of which 0.5 holds exactly 100."""
+    answer = run("race", str(path), "--requests", "8", "--budget", "zcdp(0.5)", "--price", "pure(0.1)")
+    del answer["seconds"]
+    assert answer == {"returned": 100, "refused": 28, "releases": 100, "spent": "zcdp(0.5)"}
+
+
 def test_kill_minus_nine_at_random_instants(target: str, show: Callable[[str], None]) -> None:
     answer = run("kills", target, "--instants", str(INSTANTS))
     assert answer["charged"] > 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -12,9 +12,9 @@ import numpy as np
 
 from privatest import _validate
 from privatest.changepoint.blocks import BlockDetector
-from privatest.changepoint.change_point import ChangePoint
+from privatest.changepoint.change_point import FALSE_ALARM, MOST_SUMS, ChangePoint, PublicOrder
 from privatest.changepoint.detectors import Detection, auto_designs, design, unknown_design
-from privatest.decision.design import HIDDEN, Besides, Design
+from privatest.decision.design import HIDDEN, Design
 from privatest.documents import (
     integer_from_json,
     number_from_json,
@@ -22,7 +22,7 @@ from privatest.documents import (
     texts_from_json,
     wholes_from_json,
 )
-from privatest.engines.protocol import Need, OrderTeller, Records
+from privatest.engines.protocol import Need, Records
 from privatest.engines.sources import open_for
 from privatest.errors import Infeasible, InvalidData, InvalidInput, shown
 from privatest.hypotheses.question import pair_or_question
@@ -44,8 +44,6 @@ __all__ = [
     "detect_change",
 ]
 
-FALSE_ALARM = 0.05
-"""How probably unchanged data are said to have changed, at most, where nothing else is asked."""
 _LARGEST_EPSILON = 64.0
 
 
@@ -134,8 +132,6 @@ def _smallest_epsilon(design: Detection, n: int | None, again: Callable[[Fractio
 
 METHODS = ("auto", "direct", "blocks", "paper")
 FORMAT = "privatest/change/1"
-MOST_SUMS = 10_000
-"""Of more blocks than these the noisy sums are not given: nobody would look at them one by one."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -359,49 +355,6 @@ class ChangePlan(Design[ChangePoint]):
 
     def __hash__(self) -> int:
         return hash((self.method, self.accuracy, self.epsilon, self.block, self.null, self.alternative))
-
-
-class PublicOrder(Besides):
-    """The values of the column ``order``, at an index that was released and at the ends of its accuracy.
-
-    Guarantees: they are looked up after the release, in a column that was declared public and is the same whatever the
-    records hold, so they cost nothing.
-    """
-
-    @classmethod
-    def of(cls, order: str | None, public_order: bool) -> PublicOrder | None:
-        """What a run is asked for; refuses a declaration about no column."""
-        if not isinstance(public_order, bool | np.bool_):
-            raise InvalidInput(f"public_order={shown(public_order)} must be True or False.")
-        if public_order and order is None:
-            raise InvalidInput(
-                "public_order=True was given without order=: it declares the values of that column public. Name the "
-                "column that gives the order of time, order=..., or leave public_order out."
-            )
-        return cls() if public_order else None
-
-    def question(self) -> dict[str, Any]:
-        """Nothing but that it is asked for."""
-        return {"public_order": True}
-
-    def prepared(self, records: Records) -> Records:
-        """The records themselves; refuses those that cannot tell the values of their order."""
-        if not (isinstance(records, OrderTeller) and records.tells_order):
-            raise InvalidData(
-                "public_order=True cannot be kept here: this source sorts by the column order, but does not hand its "
-                "values over as they are. Leave public_order out."
-            )
-        return records
-
-    def answer(self, design: Any, records: Any, source: Source, *, simulated: bool) -> ChangePoint:
-        """The change point, with the values."""
-        found: ChangePoint = design.answer(records, source, simulated=simulated)
-        if found.index is None:
-            return found
-        last = found.n - 1
-        places = [found.index, found.index - found.accuracy, found.index + found.accuracy]
-        value, *ends = records.order_values([min(max(place, 0), last) for place in places])
-        return replace(found, order_value=value if found.index <= last else None, order_range=tuple(ends))
 
 
 def design_change(

@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
+
 from privatest.charge import Receipt
-from privatest.decision.design import Outcome
+from privatest.decision.design import Besides, Outcome
+from privatest.engines.protocol import OrderTeller, Records
+from privatest.errors import InvalidData, InvalidInput, shown
 from privatest.markup import Fact, Told, short
+from privatest.privacy import Source
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["Alarm", "ChangePoint"]
+__all__ = ["FALSE_ALARM", "MOST_SUMS", "Alarm", "ChangePoint", "ChangePoints", "PublicOrder"]
+
+FALSE_ALARM = 0.05
+"""How probably unchanged data are said to have changed, at most, where nothing else is asked."""
+MOST_SUMS = 10_000
+"""Of more blocks than these the noisy sums are not given: nobody would look at them one by one."""
 
 
 @dataclass(frozen=True)
@@ -125,6 +135,142 @@ class ChangePoint(Outcome):
             Fact("false_alarm", self.false_alarm, "alarms without a change, at most"),
             Fact("power", self.power, f"alarms if {self.accuracy:,} records follow the change, at least"),
             Fact("method", self.method, "" if self.block is None else f"blocks of {self.block:,} records"),
+            *self._ending(),
+        ]
+
+
+class PublicOrder(Besides):
+    """The values of the column ``order``, at an index that was released and at the ends of its accuracy.
+
+    Guarantees: they are looked up after the release, in a column that was declared public and is the same whatever the
+    records hold, so they cost nothing.
+    """
+
+    @classmethod
+    def of(cls, order: str | None, public_order: bool) -> PublicOrder | None:
+        """What a run is asked for; refuses a declaration about no column."""
+        if not isinstance(public_order, bool | np.bool_):
+            raise InvalidInput(f"public_order={shown(public_order)} must be True or False.")
+        if public_order and order is None:
+            raise InvalidInput(
+                "public_order=True was given without order=: it declares the values of that column public. Name the "
+                "column that gives the order of time, order=..., or leave public_order out."
+            )
+        return cls() if public_order else None
+
+    def question(self) -> dict[str, Any]:
+        """Nothing but that it is asked for."""
+        return {"public_order": True}
+
+    def prepared(self, records: Records) -> Records:
+        """The records themselves; refuses those that cannot tell the values of their order."""
+        if not (isinstance(records, OrderTeller) and records.tells_order):
+            raise InvalidData(
+                "public_order=True cannot be kept here: this source sorts by the column order, but does not hand its "
+                "values over as they are. Leave public_order out."
+            )
+        return records
+
+    def answer(self, design: Any, records: Any, source: Source, *, simulated: bool) -> ChangePoint:
+        """The change point, with the values."""
+        found: ChangePoint = design.answer(records, source, simulated=simulated)
+        if found.index is None:
+            return found
+        last = found.n - 1
+        places = [found.index, found.index - found.accuracy, found.index + found.accuracy]
+        value, *ends = records.order_values([min(max(place, 0), last) for place in places])
+        return replace(found, order_value=value if found.index <= last else None, order_range=tuple(ends))
+
+
+@dataclass(frozen=True)
+class ChangePoints(Outcome):
+    """Where the data changed from P to Q, back to P, and so on; or that they did not change at all.
+
+    Each index is that of the first record of a regime, counted from 0. The series is taken to start with P.
+
+    Guarantees: indices, states and sums together are epsilon-differentially private (replace one record, n public),
+    however many changes are reported. Of a series of P alone any change is reported with probability at most
+    ``false_alarm``. Each true change that is at least ``spacing`` records from all others and from both ends has, with
+    probability at least 1 - beta, a reported change of the same direction within ``accuracy`` records.
+
+    Attributes:
+        indices: see above, in ascending order; empty where no change is reported.
+        states: "null" or "alternative" for each stretch between them: one more than there are indices. Where the first
+            one is "alternative", the series seems to have been of Q from the start.
+        accuracy, spacing, beta, false_alarm: see above; computed from P, Q and epsilon, never from the data.
+        epsilon: privacy loss of this answer, all of it.
+        n: number of records, which is public.
+        block: records in a block.
+        neighbours: which pairs of data sets the guarantee compares.
+        simulated: True when the randomness came from a generator of the caller's: such an answer is not private.
+        sums: the noisy block sums of clamped log P/Q in nats, as the changes were found from them; None for more than
+            10,000 blocks. Block j holds records from n % block // 2 + j * block on.
+        order_values: the values of the column ``order`` at the indices; None unless that column was declared public.
+        receipt: what the ledger noted beside it, with a fingerprint to keep; None without a ledger.
+        design: the plan that was run; no part of its documents, None in one that was read.
+    """
+
+    indices: tuple[int, ...]
+    states: tuple[str, ...]
+    accuracy: int
+    spacing: int
+    beta: float
+    epsilon: float
+    n: int
+    false_alarm: float
+    block: int
+    neighbours: str = "replace"
+    simulated: bool = False
+    sums: tuple[float, ...] | None = field(default=None, repr=False)
+    order_values: tuple[int | float | str | None, ...] | None = None
+    receipt: Receipt | None = field(default=None, compare=False, repr=False)
+
+    design: Any = field(default=None, compare=False, repr=False)
+
+    KIND: ClassVar[str] = "Change points"
+
+    @property
+    def changed(self) -> bool:
+        """Whether any change is reported."""
+        return len(self.states) > 1 or self.states[0] != "null"
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """The changes with their accuracy and the blocks' noisy sums; never the data."""
+        from privatest import pictures
+
+        return pictures.change_points(self, ax)
+
+    @property
+    def sentence(self) -> str:
+        """Where, or that nothing changed, and how surely."""
+        sure = f"with probability {1 - self.beta:g} or more for each that is {self.spacing} records from the others"
+        if not self.changed:
+            return f"No change was found in {self.n} records. A lasting one would have been found {sure}."
+        if not self.indices:
+            return f"All {self.n} records look like Q, from the start."
+        several = len(self.indices) > 1
+        return (
+            f"The records changed at {self._told()} of {self.n}, give or take {self.accuracy} records: this is right "
+            f"{sure if several else sure.replace('for each that is', 'if it is').replace('the others', 'the ends')}."
+        )
+
+    def _told(self) -> str:
+        values = self.order_values or (None,) * len(self.indices)
+        pairs = zip(self.indices, values, strict=True)
+        return ", ".join(str(index) if value is None else f"{index} ({value})" for index, value in pairs)
+
+    def facts(self) -> list[Fact]:
+        """What left the data, what is promised of it, and what it cost."""
+        sure = f"records or better, with probability {1 - self.beta:g} for each"
+        return [
+            Fact("indices", self._told() or "no change", "the first record of each new regime, counted from 0"),
+            Fact("states", ", ".join(self.states), "the regimes, in order"),
+            Fact("changed", self.changed, "whether there was a change at all"),
+            Fact("accuracy", self.accuracy, sure),
+            Fact("spacing", self.spacing, "records from any other change and from both ends, for that"),
+            Fact("n", self.n, "records, public"),
+            Fact("false_alarm", self.false_alarm, "probability of any change where there is none, at most"),
+            Fact("block", self.block, "records in a block"),
             *self._ending(),
         ]
 

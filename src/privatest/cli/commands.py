@@ -81,6 +81,7 @@ COMMANDS: tuple[tuple[str | None, str, Callable[[Given], None]], ...] = (
     (None, "check", run_commands.check),
     (None, "test", run_commands.decide),
     (None, "detect", run_commands.detect),
+    (None, "changes", run_commands.changes),
     (None, "monitor", run_commands.monitor),
     (None, "fit", run_commands.fit),
     (None, "estimate", run_commands.estimate),

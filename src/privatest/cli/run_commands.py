@@ -1,4 +1,4 @@
-"""The commands that run on data (``test``, ``detect``, ``fit``, ``estimate``, ``groups``, ``monitor``), and who pays.
+"""The commands that run on data (``test``, ``detect``, ``changes``, ``fit`` and so on), and who pays.
 
 ``ledger grant``, ``show`` and ``verify`` look after the budgets.
 """
@@ -11,6 +11,7 @@ import os
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -39,6 +40,7 @@ __all__ = [
     "answered",
     "arriving",
     "budget",
+    "changes",
     "check",
     "check_payment",
     "decide",
@@ -74,18 +76,27 @@ def grant(given: Given) -> None:
     Example:
       privatest ledger grant --ledger ledger.db --dataset claims --epsilon 1 \\
           --covers claims.csv
+      privatest ledger grant --ledger ledger.db --dataset claims \\
+          --privacy "approx(1, 1e-6)"
     """
-    need(given, "ledger", "dataset", "epsilon")
-    dataset, epsilon = given["dataset"], given["epsilon"]
-    if not epsilon > 0 or epsilon == float("inf"):  # before an empty ledger is made for nothing
+    import privatest as pt  # here, for a quick start
+
+    need(given, "ledger", "dataset", *(() if given["privacy"] is not None else ("epsilon",)))
+    dataset, epsilon, privacy = given["dataset"], given["epsilon"], given["privacy"]
+    # Before an empty ledger is made for nothing.
+    if epsilon is not None and (not epsilon > 0 or epsilon == float("inf")):
         raise errors.InvalidInput(f"epsilon={epsilon!r} must be greater than 0 and finite.")
+    if privacy is not None and epsilon is not None:
+        raise errors.InvalidInput(f"--epsilon {epsilon:g} and --privacy {privacy} were both given. Give one of them.")
+    if privacy is not None:
+        pt.as_notion(privacy)
     with opened(given, create=True) as book:
-        book.grant(dataset, epsilon=epsilon, covers=given["covers"] or None)
+        book.grant(dataset, epsilon=epsilon, privacy=privacy, covers=given["covers"] or None)
         line, named = _line(book, dataset), book.covers(dataset)
     if given["json"]:
         emit_json({**line, "covers": named})
         return
-    lines = [(name, value if name == "dataset" else f"{value:g}", "") for name, value in line.items()]
+    lines = [(name, value if name == "dataset" else _amount(value), "") for name, value in line.items()]
     facts("Budget", [*lines, *(("covers", one, "") for one in named or ["any source"])])
 
 
@@ -105,9 +116,12 @@ def show(given: Given) -> None:
     if given["json"]:
         emit_json({"datasets": lines, "history": [entry.to_dict() for entry in history], "fingerprint": fingerprint})
         return
-    headings = ("dataset", "granted", "spent", "left")
-    rows = [[line["dataset"], *(f"{line[name]:g}" for name in headings[1:])] for line in lines]
-    show_table("Budgets of epsilon", headings, rows, left=("dataset",))
+    composed = any("added up" in line for line in lines)
+    headings = ("dataset", "granted", "spent", "left", *(("added up", "saved") if composed else ()))
+    rows = [[line["dataset"], *(_amount(line.get(name)) for name in headings[1:])] for line in lines]
+    show_table("Budgets" if composed else "Budgets of epsilon", headings, rows, left=("dataset",))
+    if composed:
+        say("Added up: what the same requests would come to if their losses were only added up, not composed.")
     newest = {(entry.dataset, entry.request): entry.sequence for entry in history if entry.kind == "advance"}
     entries = [
         (
@@ -116,7 +130,7 @@ def show(given: Given) -> None:
             entry.kind if entry.release is None or entry.kind != "advance" else f"to {entry.release['position']}",
             entry.dataset,
             entry.request or "",
-            f"{float(entry.epsilon):g}",
+            _amount(_plain(entry.epsilon)),
         )
         for entry in history
         if entry.kind != "advance" or newest[entry.dataset, entry.request] == entry.sequence
@@ -124,7 +138,7 @@ def show(given: Given) -> None:
     emit("")
     show_table(
         "History (times in UTC)",
-        ("row", "time", "what", "dataset", "request", "epsilon"),
+        ("row", "time", "what", "dataset", "request", "price" if composed else "epsilon"),
         entries,
         left=("time", "what", "dataset", "request"),
     )
@@ -155,8 +169,30 @@ def verify(given: Given) -> None:
 
 
 def _line(book: Any, dataset: str) -> dict[str, Any]:
-    granted, spent = book.granted(dataset), book.spent(dataset)
-    return {"dataset": dataset, "granted": float(granted), "spent": float(spent), "left": float(granted - spent)}
+    granted, spent, left = book.granted(dataset), book.spent(dataset), book.left(dataset)
+    line = {"dataset": dataset, "granted": _plain(granted), "spent": _plain(spent), "left": _plain(left)}
+    if isinstance(granted, Fraction):
+        return line
+    added = book.added_up(dataset)
+    return {**line, "added up": _plain(added), "saved": _spared(spent, added)}
+
+
+def _spared(spent: Any, added: Any) -> str | None:
+    """How much less of the first number composition costs than adding up; None where nothing can be said."""
+    if isinstance(spent, Fraction) or added is None or isinstance(added, Fraction):
+        return None
+    place = 0 if spent.name == "approx" else -1
+    return f"{max(0.0, 1 - float(spent.exact[place] / added.exact[place])):.0%}"
+
+
+def _plain(amount: Any) -> float | str | None:
+    """An amount of a ledger in JSON: an epsilon as a number, every other notion as its text."""
+    return None if amount is None else float(amount) if isinstance(amount, Fraction) else str(amount.text)
+
+
+def _amount(value: Any) -> str:
+    """The same in a table."""
+    return "" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def check_payment(asked: Mapping[str, Any]) -> None:
@@ -207,7 +243,8 @@ def budget(asked: Mapping[str, Any]) -> list[tuple[str, str, str]]:
         return [("budget", "no ledger", "note somewhere that this epsilon is spent")]
     with opened(asked) as ledger:
         left, granted = ledger.left(asked["dataset"]), ledger.granted(asked["dataset"])
-    return [("budget", f"{float(left):g} left", f"of {float(granted):g} for data set {asked['dataset']}")]
+    of = f"of {_amount(_plain(granted))} for data set {asked['dataset']}"
+    return [("budget", f"{_amount(_plain(left))} left", of)]
 
 
 def check(given: Given) -> None:
@@ -290,6 +327,26 @@ def detect(given: Given) -> None:
     _save(given, asked)
     found = pt.detect_change(source, **_of_role("detect", asked, questions.RULE, questions.WHERE), **paid(asked))
     _answer("detect", given, asked, found)
+
+
+def changes(given: Given) -> None:
+    """When data in order of time changed from the null to the alternative, back, and so on, with privacy.
+
+    As many changes are reported as there seem to be, for epsilon in all; none is an answer, too: of data of the null
+    alone any change is reported with probability 0.05 at most, or --false-alarm. "detect" looks for one change.
+
+    \b
+    Example:
+      privatest changes claims.csv --column value --null "normal(0,1)" \\
+          --alternative "normal(0.5,1)" --epsilon 0.5
+    """
+    import privatest as pt  # here, for a quick start
+
+    asked = asked_of("changes", given)
+    source = _checked(given, asked)
+    _save(given, asked)
+    found = pt.detect_changes(source, **_of_role("changes", asked, questions.RULE, questions.WHERE), **paid(asked))
+    _answer("changes", given, asked, found)
 
 
 def fit(given: Given) -> None:
@@ -434,7 +491,7 @@ def _answer(command: str, given: Given, asked: Mapping[str, Any], found: Any) ->
         if given["report"] is not None:
             write_report(given["report"], question=asked, design=found.design, result=found, kind=command)
     if given.get("exit_code"):
-        other = found.changed is not False if command == "detect" else found.decision == "alternative"
+        other = found.changed is not False if command in ("detect", "changes") else found.decision == "alternative"
         if other:
             raise typer.Exit(1)
 

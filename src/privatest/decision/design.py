@@ -269,6 +269,30 @@ class Design(Told, Generic[R]):
             found = charged(charge, lambda: answer(opened, source, simulated=rng is not None), self.outcome.from_dict)
         return replace(found, design=self)  # type: ignore[type-var]
 
+    def to_dp_event(self) -> Any:
+        """One run as an event of ``dp_accounting`` (extra ``accounting``), for its accountants as made by default."""
+        # Needs an extra.
+        from privatest.privacy.accounting import event_of
+
+        return event_of(self.privacy)
+
+    def privacy_loss_distribution(self) -> Any:
+        """The privacy-loss distribution of one run, by ``dp_accounting`` (extra ``accounting``), on the safe side.
+
+        From the exact law of the noise where the release is one noisy total, else from the design's notion.
+        """
+        # Needs an extra.
+        from privatest.decision.measurement import losses_of
+
+        return losses_of(self)
+
+    def to_opendp(self) -> Any:
+        """The test as a measurement of OpenDP (extra ``opendp``): a list of records in, the release's document out."""
+        # Needs an extra.
+        from privatest.decision.measurement import make_measurement
+
+        return make_measurement(self)
+
     def _named(self, where: Mapping[str, str | None]) -> dict[str, str | None]:
         """Where the records lie, as a request of a ledger tells one from another."""
         return {name: value for name, value in where.items() if name == "column" or value is not None}

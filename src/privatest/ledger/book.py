@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from datetime import UTC, datetime
-from fractions import Fraction
 from typing import Any
 
 from sqlalchemy import (
@@ -23,7 +23,8 @@ from sqlalchemy import (
 )
 
 from privatest.errors import LedgerTampered, LedgerUnreadable
-from privatest.ledger.chain import ADVANCE, EMPTY, FORMAT, Head, Row, stored
+from privatest.ledger.chain import ADVANCE, EMPTY, FORMAT, Head, Row
+from privatest.privacy.notions import Notion
 
 __all__ = ["Book"]
 
@@ -76,6 +77,7 @@ NEWEST_ADVANCE = (
 IN_ORDER = select(rows).order_by(rows.c.sequence)
 AFTER = IN_ORDER.where(rows.c.sequence > bindparam("after"))
 OF_DATASET = select(rows).where(rows.c.dataset == bindparam("dataset")).order_by(rows.c.sequence)
+CHARGES = OF_DATASET.where(rows.c.kind == "charge")
 GRANTS = select(rows).where(rows.c.kind == "grant").order_by(rows.c.sequence)
 DATASETS = select(rows.c.dataset).distinct().order_by(rows.c.dataset)
 ADD = rows.insert()
@@ -173,6 +175,11 @@ class Book:
         )
         return [Row(*values).checked(self.ledger) for values in found]
 
+    def prices(self, dataset: str) -> Counter[Notion]:
+        """How many charges of each price a data set has."""
+        found = self.connection.execute(CHARGES, {"dataset": dataset})
+        return Counter(Row(*values).checked(self.ledger).price for values in found)
+
     def covers(self) -> dict[str, list[str]]:
         """The sources that each data set's grant names; a data set that takes any source is not listed."""
         found: dict[str, list[str]] = {}
@@ -192,24 +199,24 @@ class Book:
         kind: str,
         dataset: str,
         *,
-        epsilon: Fraction,
-        granted: Fraction,
-        spent: Fraction,
+        epsilon: str,
+        granted: str,
+        spent: str,
         request: str | None = None,
         design: str | None = None,
         release: str | None = None,
     ) -> Row:
-        """Add a row after the head record ``at``, which this transaction has locked."""
+        """Add a row after the head record ``at``, which this transaction has locked; amounts as they are written."""
         row = Row(
             sequence=at.rows + 1,
             time=datetime.now(UTC).isoformat(timespec="microseconds"),
             kind=kind,
             dataset=dataset,
             request=request,
-            epsilon=stored(epsilon),
+            epsilon=epsilon,
             design=design,
-            granted=stored(granted),
-            spent=stored(spent),
+            granted=granted,
+            spent=spent,
             release=release,
             previous=at.hash,
         ).sealed()

@@ -1,7 +1,8 @@
 """The ledger's rows, chained by their hashes.
 
-A row as stored is a :class:`Row`, as read by people an :class:`Entry`; amounts of epsilon are exact rationals, stored
-as the text ``p/q`` in lowest terms. :class:`Chain` reads the whole ledger again: every hash, every link, every sum.
+A row as stored is a :class:`Row`, as read by people an :class:`Entry`; amounts are exact, and each has one text
+(``account.py``): an epsilon is ``p/q`` in lowest terms. :class:`Chain` reads the whole ledger again: every hash, every
+link, every sum.
 
 What this finds: a row edited in any column, removed, inserted, moved or swapped, at the end too (the head
 record holds the number of rows and the newest hash); a running total that is not the sum of the rows; a
@@ -20,17 +21,28 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
-from fractions import Fraction
-from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
 from privatest.addresses import Source
 from privatest.charge import Receipt, Recorded
-from privatest.errors import InvalidInput, LedgerTampered
+from privatest.errors import LedgerTampered
+from privatest.ledger.account import (
+    Account,
+    Amount,
+    Composed,
+    Inconvertible,
+    account_of,
+    amount,
+    canonical,
+    conversion,
+    price_of,
+)
+from privatest.privacy.notions import Notion, Pure
 
 __all__ = [
     "ADVANCE",
@@ -41,58 +53,22 @@ __all__ = [
     "Head",
     "Kind",
     "Row",
-    "canonical",
     "exact",
-    "stored",
-    "unstored",
 ]
 
 
-# 3,300 bits are at most 994 digits: far under the 4,300 at which Python refuses to convert an integer to
-# text, and enough for every float (the smallest, 5e-324, has 324 digits).
-MOST_BITS = 3300
 LONGEST_DECIMAL = 17
 LONGEST_FRACTION = 24
 
 
-def stored(amount: Fraction) -> str:
-    """The text of ``amount``, one text per number.
-
-    Guarantees: ``unstored(stored(x)) == x``.
-
-    >>> stored(Fraction(1, 10)), stored(Fraction(3))
-    ('1/10', '3/1')
-    """
-    if max(amount.numerator.bit_length(), amount.denominator.bit_length()) > MOST_BITS:
-        raise InvalidInput(
-            "The exact sum of the epsilons needs more than 990 digits. "
-            "Use epsilons of few decimal digits, such as 0.05."
-        )
-    return f"{amount.numerator}/{amount.denominator}"
-
-
-def unstored(text: str) -> Fraction:
-    """The amount that :func:`stored` wrote."""
-    numerator, _, denominator = text.partition("/")
-    return Fraction(int(numerator), int(denominator))
-
-
-@lru_cache(maxsize=4096)
-def canonical(text: object) -> Fraction | None:
-    """The amount, if the text is the one that :func:`stored` writes for it; else None. Rows repeat most amounts."""
-    try:
-        amount = unstored(text)  # type: ignore[arg-type]  # whatever a forger put there
-        return amount if type(text) is str and stored(amount) == text else None
-    except (InvalidInput, AttributeError, TypeError, ValueError, ZeroDivisionError):
-        return None
-
-
-def exact(amount: Fraction) -> str:
-    """``amount`` for people: a decimal where it is short, else a fraction, else rounded, saying so.
+def exact(amount: Amount) -> str:
+    """``amount`` for people: a decimal where it is short, else a fraction, else rounded, saying so; or the notion.
 
     >>> exact(Fraction(1)), exact(Fraction(3, 10)), exact(Fraction(1, 3)), exact(Fraction(2, 3**60))
     ('1.0', '0.3', '1/3', 'about 4.71796e-29')
     """
+    if isinstance(amount, Notion):
+        return str(amount)
     rest, twos, fives = amount.denominator, 0, 0
     while rest % 2 == 0:
         rest, twos = rest // 2, twos + 1
@@ -208,8 +184,24 @@ class Row(NamedTuple):
             given=None if given is None else given.name,
             same_source=None if given is None else same(source, given),
             read=read,
+            converted=conversion(self.price, self.budget),
         )
         return found
+
+    @property
+    def price(self) -> Notion:
+        """The new budget (grant), or what the request cost. Call it on checked rows."""
+        return _known(price_of(self.epsilon))
+
+    @property
+    def budget(self) -> Notion:
+        """The budget of the data set after this row. Call it on checked rows."""
+        return _known(price_of(self.granted))
+
+    @property
+    def account(self) -> Account:
+        """How the data set's charges are summed after this row."""
+        return account_of(self.budget)
 
     def entry(self) -> Entry:
         """The same, for people. Call it on checked rows."""
@@ -219,14 +211,19 @@ class Row(NamedTuple):
             kind=self.kind.partition(" ")[0],  # type: ignore[arg-type]  # the hash is right, so it is one of the four
             dataset=self.dataset,
             request=self.request,
-            epsilon=unstored(self.epsilon),
+            epsilon=amount(self.price),
             design=self.design,
-            granted=unstored(self.granted),
-            spent=unstored(self.spent),
+            granted=amount(self.budget),
+            total=self.spent,
             release=None if self.kind in ("grant", "charge") else dict(self.recorded(None, replayed=True)),
             hash=self.hash,
             about=self.about,
         )
+
+
+def _known(price: Notion | None) -> Notion:
+    assert price is not None  # the hash is right, so it is what was written
+    return price
 
 
 def same(noted: Mapping[str, Any], given: Source) -> bool | None:
@@ -247,10 +244,10 @@ class Entry:
             (a stream was released further; nothing was spent).
         dataset: whose budget.
         request: name of the request; None for a grant.
-        epsilon: the new budget (grant), or what the request cost.
+        epsilon: the new budget (grant), or what the request cost: a number, or a notion that is not pure.
         design: fingerprint of what was asked; None for a grant.
         granted: budget of the data set after this row.
-        spent: epsilon spent on the data set after this row.
+        total: what is spent on the data set after this row, as it is written there.
         release: the recorded release, for rows of that kind; of an advance, how far the stream was released.
         hash: sha256 over this row and the hash of the one before.
         about: what else was noted: of a grant ``covers``, of a charge ``asked`` and ``source``, of a release
@@ -262,23 +259,38 @@ class Entry:
     kind: Kind
     dataset: str
     request: str | None
-    epsilon: Fraction
+    epsilon: Amount
     design: str | None
-    granted: Fraction
-    spent: Fraction
+    granted: Amount
+    total: str
     release: dict[str, Any] | None
     hash: str
     about: dict[str, Any] = field(default_factory=dict)
 
     @property
-    def left(self) -> Fraction:
-        """Budget left after this row."""
-        return self.granted - self.spent
+    def spent(self) -> Amount:
+        """What is spent on the data set after this row, in the notion of its budget; 0 where that is nothing."""
+        return amount(self._account.total(self.total))
+
+    @property
+    def left(self) -> Amount:
+        """Budget left after this row; 0 where that is nothing."""
+        return amount(self._account.left(self.total))
+
+    @property
+    def _account(self) -> Account:
+        return account_of(self.granted if isinstance(self.granted, Notion) else Pure(self.granted))
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON: the time as ISO text, amounts as numbers."""
-        amounts = {name: float(getattr(self, name)) for name in ("epsilon", "granted", "spent", "left")}
-        return {**vars(self), "time": self.time.isoformat(), **amounts}
+        """Plain values, ready for JSON: the time as ISO text, amounts as numbers, or as texts of notions."""
+        amounts = {name: plain(getattr(self, name)) for name in ("epsilon", "granted", "spent", "left")}
+        kept = {name: value for name, value in vars(self).items() if name != "total"}
+        return {**kept, "time": self.time.isoformat(), **amounts}
+
+
+def plain(amount: Amount) -> float | str:
+    """An amount in JSON: an epsilon as a number, as ever, every other notion as its text."""
+    return amount.text if isinstance(amount, Notion) else float(amount)
 
 
 @dataclass
@@ -294,8 +306,9 @@ class Chain:
     head: Head = EMPTY
     pin: Head = EMPTY
     """A row that must be among them, noted before."""
-    granted: dict[str, Fraction] = field(default_factory=dict)
-    spent: dict[str, Fraction] = field(default_factory=dict)
+    granted: dict[str, Notion] = field(default_factory=dict)
+    spent: dict[str, str] = field(default_factory=dict)
+    prices: dict[str, Counter[Notion]] = field(default_factory=dict)
     charges: dict[tuple[str, str | None], tuple[str, str]] = field(default_factory=dict)
     released: set[tuple[str, str | None]] = field(default_factory=set)
     advanced: dict[tuple[str, str | None], tuple[int, int, str]] = field(default_factory=dict)
@@ -314,8 +327,10 @@ class Chain:
             raise self.broken(expected, "does not continue the row before it")
         if problem := self.wrong(row):
             raise self.broken(expected, problem)
-        self.granted[row.dataset] = canonical(row.granted) or Fraction(0)
-        self.spent[row.dataset] = canonical(row.spent) or Fraction(0)
+        self.granted[row.dataset] = row.budget
+        self.spent[row.dataset] = row.spent
+        if row.kind == "charge":
+            self.prices.setdefault(row.dataset, Counter())[row.price] += 1
         self.head = Head(row.sequence, row.hash)
         if self.pin.rows == self.head.rows and self.pin != self.head:
             raise self.broken(self.pin.rows, f"is not the one that the fingerprint {self.pin.fingerprint!r} pins")
@@ -332,32 +347,51 @@ class Chain:
         if self.head.rows < self.pin.rows:
             missing = f"is missing: the fingerprint {self.pin.fingerprint!r} pins {self.pin.rows} rows"
             raise self.broken(self.head.rows + 1, missing)
+        for dataset, budget in self.granted.items():
+            if not account_of(budget).fits(self.spent[dataset]):
+                raise self.broken(self.head.rows, f"leaves data set {dataset!r} with more spent than was granted")
 
     def wrong(self, row: Row) -> str | None:
         """What contradicts the rows before, if anything. Only a forger who recomputes hashes gets here."""
-        epsilon, granted, spent = canonical(row.epsilon), canonical(row.granted), canonical(row.spent)
-        if epsilon is None or granted is None or spent is None:
-            return "holds an amount that is not a fraction in lowest terms"
-        if epsilon <= 0:
-            return "holds an epsilon that is not positive"
-        if spent > granted:
-            return "spends more than was granted"
-        granted_before = self.granted.get(row.dataset)
-        spent_before = self.spent.get(row.dataset, Fraction(0))
+        if problem := self.wrong_amounts(row):
+            return problem
+        budget, account = row.budget, row.account
+        before = self.granted.get(row.dataset)
+        spent = self.spent.get(row.dataset, account.nothing)
         if row.kind == "grant":
-            wrong = "is a grant with wrong totals" if (granted, spent) != (epsilon, spent_before) else None
+            try:
+                expected = spent if before == budget else account.of(self.prices.get(row.dataset, {}))
+            except Inconvertible:
+                return "is a grant into which earlier charges do not convert"
+            fits = budget == row.price and account.same(row.spent, expected)
+            wrong = None if fits else "is a grant with wrong totals"
             return wrong or (None if row.release is None else self.wrong_document(row))
-        if granted_before is None:
+        if before is None:
             return f"is a {row.kind} on a data set without a grant"
-        if granted != granted_before:
+        if budget != before:
             return "changes the budget without a grant"
         if row.kind == "charge":
-            return self.wrong_charge(row, spent == spent_before + epsilon)
+            try:
+                adds_up = account.same(row.spent, account.after(spent, row.price))
+            except Inconvertible:
+                return "is a charge that does not convert into the budget"
+            return self.wrong_charge(row, adds_up)
         if row.kind == "release":
-            return self.wrong_release(row, spent == spent_before)
+            return self.wrong_release(row, spent == row.spent)
         if row.kind.startswith("advance"):
-            return self.wrong_advance(row, spent == spent_before)
+            return self.wrong_advance(row, spent == row.spent)
         return f"is of the unknown kind {row.kind!r}"
+
+    def wrong_amounts(self, row: Row) -> str | None:
+        """What is wrong with the texts of the amounts, or with their sizes; of (epsilon, delta) see ``finish``."""
+        if (epsilon := canonical(row.epsilon)) is not None and epsilon <= 0:
+            return "holds an epsilon that is not positive"
+        budget = price_of(row.granted)
+        if price_of(row.epsilon) is None or budget is None or not account_of(budget).reads(row.spent):
+            return "holds an amount that is not a fraction in lowest terms, nor a notion as it is written"
+        if not isinstance(account_of(budget), Composed) and not account_of(budget).fits(row.spent):
+            return "spends more than was granted"
+        return None
 
     def wrong_charge(self, row: Row, adds_up: bool) -> str | None:
         key = (row.dataset, row.request)

@@ -10,7 +10,6 @@ import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from fractions import Fraction
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +26,10 @@ from privatest.errors import (
     note_charge,
     shown,
 )
-from privatest.ledger.chain import ADVANCE, EMPTY, SOURCE, Chain, Entry, Head, Row, exact, stored, unstored
+from privatest.ledger.account import Account, Amount, Inconvertible, account_of, amount, written
+from privatest.ledger.chain import ADVANCE, EMPTY, SOURCE, Chain, Entry, Head, Row, exact
+from privatest.privacy.asked import as_notion
+from privatest.privacy.notions import Notion, Pure
 from privatest.rational import Number, rational
 
 if TYPE_CHECKING:
@@ -91,13 +93,15 @@ LONGEST_TIMEOUT = 86_400  # a day; PostgreSQL takes no more than 24
 
 
 class Ledger:
-    r"""Budgets of epsilon per data set, in a SQLite file or a PostgreSQL database.
+    r"""Budgets of privacy per data set, in a SQLite file or a PostgreSQL database.
 
     The privacy loss of all requests on a data set together is at most the sum of their epsilons, so
 
     .. math:: \sum_{\text{requests}} \varepsilon_i \le \text{granted}
 
-    is kept at every instant, in exact rationals: 0.1 ten times fits in 1 exactly.
+    is kept at every instant, in exact rationals: 0.1 ten times fits in 1 exactly. A budget may be granted in another
+    notion, ``privacy="zcdp(0.5)"``, "gdp(1)", "approx(1, 1e-6)", ...; charges of any notion that converts into it are
+    then composed in it, which costs less than adding up.
 
     Guarantees:
         - Charged before released: no release is recorded or returned whose charge is not on disk.
@@ -154,7 +158,8 @@ class Ledger:
         self,
         dataset: str,
         *,
-        epsilon: Number,
+        epsilon: Number | None = None,
+        privacy: Any = None,
         covers: str | os.PathLike[str] | Iterable[str | os.PathLike[str]] | None = None,
     ) -> None:
         """Set the total budget of a data set, and which files or tables it is the budget of.
@@ -165,24 +170,30 @@ class Ledger:
         Args:
             dataset: its name.
             epsilon: the total that all requests may spend together.
+            privacy: the same in another notion, as ``privatest.zcdp(0.5)`` or "zcdp(0.5)". Charges convert into it and
+                are composed: rho adds up, so does mu squared, and so do Renyi divergences of one order; (epsilon,
+                delta) is composed by privacy-loss distributions (needs the extra ``accounting``), which supposes that
+                nobody chooses the next *price* by looking at earlier answers. A data set's notion may be changed if
+                what is spent converts into the new one.
             covers: files, globs, folders and tables (``address::table``) that belong to the data set, and
                 ``"data in memory"`` if data frames and arrays do, which nobody can tell apart. Requests that read
                 anything else are refused, and so are requests of other data sets that read these. None: as before,
                 at first any source. An empty list: any source again.
         """
         check_name(dataset=dataset)
-        budget = _validate.positive("A budget is the total that all requests may spend together.", epsilon=epsilon)
-        stored(budget)
+        budget = asked_price("A budget is the total that all requests may spend together.", epsilon, privacy)
+        account, text = account_of(budget), written(budget)
         named = None if covers is None else covers_of(covers)
         self._check_all()
         with self._write() as book:
             head = book.tail()
             newest = book.newest_of(dataset)
-            spent = Fraction(0) if newest is None else unstored(newest.spent)
-            if budget < spent:
+            spent = respent(book, dataset, newest, account)
+            if not account.fits(spent):
+                already = exact(amount(account.total(spent)))
                 raise InvalidInput(
-                    f"epsilon={exact(budget)} is less than the {exact(spent)} already spent on data set "
-                    f"{dataset!r}. Grant at least {exact(spent)}."
+                    f"{worded(budget)} is less than the {already} already spent on data set "
+                    f"{dataset!r}. Grant at least {already}."
                 )
             before = book.covers()
             for other, parts in before.items():
@@ -192,9 +203,9 @@ class Ledger:
                         f"budgets. Charge {other!r}, or take it away there first: ledger.grant({other!r}, covers=...)."
                     )
             changed = named is not None and named != before.get(dataset, [])
-            if newest is None or unstored(newest.granted) != budget or changed:
+            if newest is None or newest.granted != text or changed:
                 document = noted(covers=named if changed else None)
-                book.append(head, "grant", dataset, epsilon=budget, granted=budget, spent=spent, release=document)
+                book.append(head, "grant", dataset, epsilon=text, granted=text, spent=spent, release=document)
 
     def covers(self, dataset: str) -> list[str] | None:
         """The files and tables that a data set's grant names; None where it takes any."""
@@ -204,18 +215,37 @@ class Ledger:
             self._newest(book, dataset)
             return book.covers().get(dataset)
 
-    def granted(self, dataset: str) -> Fraction:
-        """The total budget of a data set."""
-        return self._totals(dataset)[0]
+    def granted(self, dataset: str) -> Any:
+        """The total budget of a data set: an exact epsilon, or a notion where it was granted in one."""
+        return amount(self._standing(dataset).budget)
 
-    def spent(self, dataset: str) -> Fraction:
-        """Sum of the epsilons of all requests charged to a data set, whether completed or not."""
-        return self._totals(dataset)[1]
+    def spent(self, dataset: str) -> Any:
+        """What all requests charged to a data set come to, whether completed or not, in the notion of its budget.
 
-    def left(self, dataset: str) -> Fraction:
-        """Budget that is left: granted minus spent."""
-        granted, spent = self._totals(dataset)
-        return granted - spent
+        The sum of the epsilons where the budget is one, exactly; else a notion, rounded up; 0 where nothing is spent.
+        """
+        newest = self._standing(dataset)
+        return amount(newest.account.total(newest.spent))
+
+    def left(self, dataset: str) -> Any:
+        """Budget that is left, in its notion; 0 where nothing is.
+
+        Of a budget in (epsilon, delta) of which something is spent: an epsilon that still fits in any case.
+        """
+        newest = self._standing(dataset)
+        return amount(newest.account.left(newest.spent))
+
+    def added_up(self, dataset: str) -> Any:
+        """What the requests would come to if their losses were only added up: what composition saves is the difference.
+
+        In the notion of the budget; None where that would say nothing.
+        """
+        check_name(dataset=dataset)
+        with self._store.read() as book:
+            book.tail()
+            newest, prices = self._newest(book, dataset), book.prices(dataset)
+        found = newest.account.added_up(prices)
+        return None if found is None and prices else amount(found)
 
     def datasets(self) -> list[str]:
         """Names of all data sets that have a budget."""
@@ -228,7 +258,8 @@ class Ledger:
         *,
         dataset: str,
         request: str,
-        epsilon: Number,
+        epsilon: Number | None = None,
+        privacy: Any = None,
         design: str,
         compute: Callable[[], Mapping[str, Any]],
         source: Source | None = None,
@@ -244,6 +275,7 @@ class Ledger:
             dataset: whose budget pays.
             request: name of this request, unique within the data set.
             epsilon: privacy loss of the release; a float is read as its shortest decimal.
+            privacy: the same in another notion, as ``privatest.gdp(0.1)`` or "gdp(0.1)"; it is kept as it is.
             design: fingerprint of everything the release depends on besides the data.
             compute: called without arguments, outside any transaction; returns the release, a dict that JSON
                 can hold. If it raises, the exception passes through, with a note that the charge stays.
@@ -254,13 +286,14 @@ class Ledger:
             The release as JSON reads it back (tuples have become lists), with its ``receipt``.
 
         Raises:
-            BudgetExceeded, RequestConflict, SourceNotCovered, LedgerTampered: nothing was charged.
+            BudgetExceeded, RequestConflict, SourceNotCovered, LedgerTampered, InvalidInput (such as for a notion that
+                does not convert into the budget's): nothing was charged.
         """
-        price = _validate.positive("Nothing private is free.", epsilon=epsilon)
-        stored(price)
+        price = asked_price("Nothing private is free.", epsilon, privacy)
+        written(price)
         if not callable(compute):
             raise InvalidInput(f"compute must be a function without arguments, not a {type(compute).__name__}.")
-        again: dict[str, Any] = {"dataset": dataset, "request": request, "epsilon": price, "design": design}
+        again: dict[str, Any] = {"dataset": dataset, "request": request, "privacy": price, "design": design}
         done = self.released(**again, source=source, asked=asked)
         if done is not None:
             return done
@@ -275,7 +308,7 @@ class Ledger:
         except BaseException as error:
             note_charge(
                 error,
-                f"epsilon={exact(price)} of data set {dataset!r} stays charged for request {request!r}. The same "
+                f"{worded(price)} of data set {dataset!r} stays charged for request {request!r}. The same "
                 "request again completes it, without a new charge.",
             )
             raise
@@ -286,7 +319,8 @@ class Ledger:
         *,
         dataset: str,
         request: str,
-        epsilon: Number,
+        epsilon: Number | None = None,
+        privacy: Any = None,
         design: str,
         source: Source | None = None,
         asked: Mapping[str, Any] | None = None,
@@ -301,7 +335,7 @@ class Ledger:
         check_name(dataset=dataset)
         check_name(request=request)
         check_name(design=design)
-        price = _validate.positive(epsilon=epsilon)
+        price = asked_price("", epsilon, privacy)
         with self._store.read() as book:
             book.tail()
             self._newest(book, dataset)
@@ -346,7 +380,7 @@ class Ledger:
                 raise RequestConflict(
                     f"The stream of request {request!r} on data set {dataset!r} was released up to record "
                     f"{known['position']} from a newer state than this one. To go on from an older one would release "
-                    f"records a second time, at epsilon={exact(unstored(earlier['charge'].epsilon))} more for each of "
+                    f"records a second time, at {worded(earlier['charge'].price)} more for each of "
                     "them, which nobody paid: use the newest state, or make a new request."
                 )
             book.append(
@@ -355,9 +389,9 @@ class Ledger:
                 dataset,
                 request=request,
                 design=earlier["charge"].design,
-                epsilon=unstored(earlier["charge"].epsilon),
-                granted=unstored(newest.granted),
-                spent=unstored(newest.spent),
+                epsilon=earlier["charge"].epsilon,
+                granted=newest.granted,
+                spent=newest.spent,
                 release=json.dumps(
                     {"position": max(position, known["position"]), "after": known["mark"], "mark": mark}
                 ),
@@ -447,7 +481,7 @@ class Ledger:
         self._seen = max(self._seen, book.written)
 
     def _charge(
-        self, dataset: str, request: str, price: Fraction, design: str, source: Source | None, asked: dict[str, Any]
+        self, dataset: str, request: str, price: Notion, design: str, source: Source | None, asked: dict[str, Any]
     ) -> Row | None:
         """Make sure the request is charged; the row of its release if it has one."""
         with self._write() as book:
@@ -462,26 +496,16 @@ class Ledger:
             check_covered(book.covers(), dataset, source)
             if charge is not None:
                 return None
-            granted, spent = unstored(newest.granted), unstored(newest.spent)
-            left = granted - spent
-            if price > left:
-                raise BudgetExceeded(
-                    f"epsilon={exact(price)} asked, {exact(left)} left of {exact(granted)} for data set "
-                    f"{dataset!r}. Ask for less, or have the budget raised with ledger.grant().",
-                    dataset,
-                    price,
-                    spent,
-                    left,
-                )
+            spent = affordable(newest, price)
             book.append(
                 head,
                 "charge",
                 dataset,
                 request=request,
                 design=design,
-                epsilon=price,
-                granted=granted,
-                spent=spent + price,
+                epsilon=written(price),
+                granted=newest.granted,
+                spent=spent,
                 release=noted(asked=asked or None, source=source_document(source)),
             )
         return None
@@ -506,19 +530,18 @@ class Ledger:
                 dataset,
                 request=request,
                 design=charge.design,
-                epsilon=unstored(charge.epsilon),
-                granted=unstored(newest.granted),
-                spent=unstored(newest.spent),
+                epsilon=charge.epsilon,
+                granted=newest.granted,
+                spent=newest.spent,
                 release=text,
             )
         return row, True
 
-    def _totals(self, dataset: str) -> tuple[Fraction, Fraction]:
+    def _standing(self, dataset: str) -> Row:
         check_name(dataset=dataset)
         with self._store.read() as book:
             book.tail()
-            newest = self._newest(book, dataset)
-            return unstored(newest.granted), unstored(newest.spent)
+            return self._newest(book, dataset)
 
     def _newest(self, book: Book, dataset: str) -> Row:
         newest = book.newest_of(dataset)
@@ -550,19 +573,84 @@ def _restore(target: Target, timeout: float) -> Ledger:
     return Ledger(target, create=False, timeout=timeout)
 
 
-def check_same(charge: Row, price: Fraction, design: str, asked: Mapping[str, Any], *, completed: bool) -> None:
+def asked_price(rule: str, epsilon: Number | None, privacy: Any) -> Notion:
+    """The price or budget that is asked for by ``epsilon`` or ``privacy``."""
+    if privacy is None:
+        if epsilon is None:
+            raise InvalidInput("epsilon is missing: give epsilon=1, say, or privacy='zcdp(0.5)'.")
+        return Pure(_validate.positive(rule, epsilon=epsilon))
+    if epsilon is not None:
+        raise InvalidInput(f"epsilon={shown(epsilon)} and privacy={shown(privacy)} were both given. Give one of them.")
+    found = as_notion(privacy)
+    if found.price is None:
+        raise InvalidInput(f"privacy={shown(privacy)} is no privacy at all: no budget pays for it.")
+    return found
+
+
+def worded(price: Notion) -> str:
+    """A price in messages: "epsilon=0.3", "privacy=zcdp(0.5)"."""
+    return f"epsilon={exact(amount(price))}" if isinstance(price, Pure) else f"privacy={price}"
+
+
+def respent(book: Book, dataset: str, newest: Row | None, account: Account) -> str:
+    """What is spent of a data set, as a new grant counts it: as before, or anew from the charges, in another notion."""
+    if newest is None:
+        return account.nothing
+    if newest.budget == account.budget:
+        return newest.spent
+    try:
+        return account.of(book.prices(dataset))
+    except Inconvertible:
+        raise InvalidInput(
+            f"{worded(account.budget)} cannot be granted to data set {dataset!r}: what is spent of its budget of "
+            f"{newest.budget} does not convert into it. Grant it in a notion that all earlier requests convert into."
+        ) from None
+
+
+def affordable(newest: Row, price: Notion) -> str:
+    """What is spent after one more charge; refuses one that does not fit, or does not convert into the budget."""
+    account, budget, dataset = newest.account, newest.budget, newest.dataset
+    try:
+        after = account.after(newest.spent, price)
+    except Inconvertible:
+        spent, left = totals(newest)
+        raise InvalidInput(
+            f"{worded(price)} asked does not convert into the budget of data set {dataset!r}, {budget} "
+            f"({exact(spent)} spent, {exact(left)} left): no such guarantee follows from it. Ask in another notion, or "
+            "have a budget granted that it converts into, with ledger.grant()."
+        ) from None
+    if not account.fits(after):
+        spent, left = totals(newest)
+        comes = "" if isinstance(budget, Pure) else f" ({exact(spent)} spent)"
+        raise BudgetExceeded(
+            f"{worded(price)} asked, {exact(left)} left of {exact(amount(budget))}{comes} for data set "
+            f"{dataset!r}. Ask for less, or have the budget raised with ledger.grant().",
+            dataset,
+            amount(price),
+            spent,
+            left,
+        )
+    return after
+
+
+def totals(newest: Row) -> tuple[Amount, Amount]:
+    """What is spent and what is left, for people."""
+    return amount(newest.account.total(newest.spent)), amount(newest.account.left(newest.spent))
+
+
+def check_same(charge: Row, price: Notion, design: str, asked: Mapping[str, Any], *, completed: bool) -> None:
     """Refuse a request whose name stands for something else.
 
     What was completed at a price rounded to a double, as the first version did, is still the same request.
     """
-    before = unstored(charge.epsilon)
-    if completed and before == rational(float(price)):
+    before = charge.price
+    if completed and isinstance(price, Pure) and before == Pure(rational(price.epsilon)):
         before = price
     where = f"Request {charge.request!r} on data set {charge.dataset!r}"
     remedy = "Give this request another name, or repeat the earlier one unchanged."
     if before != price:
         raise RequestConflict(
-            f"{where} was charged before with epsilon={exact(before)}, now asked with epsilon={exact(price)}. {remedy}"
+            f"{where} was charged before with {worded(before)}, now asked with {worded(price)}. {remedy}"
         )
     if charge.design != design:
         noted = charge.about.get("asked")

@@ -7,7 +7,7 @@ is ever given data.
 from privatest.pictures.canvas import png
 from privatest.pictures.densities import decomposition
 from privatest.pictures.intervals import estimate, groups
-from privatest.pictures.series import alarm, change_plan, change_point, monitor
+from privatest.pictures.series import alarm, change_plan, change_point, change_points, changes_plan, monitor
 from privatest.pictures.sizes import comparison, complexity, power_curve
 from privatest.pictures.totals import fit_test, histogram_test, power_along, private_test
 from privatest.pictures.walks import sequential, stopping
@@ -16,6 +16,8 @@ __all__ = [
     "alarm",
     "change_plan",
     "change_point",
+    "change_points",
+    "changes_plan",
     "comparison",
     "complexity",
     "decomposition",

@@ -27,10 +27,10 @@ from privatest.pictures.canvas import (
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from privatest.changepoint import Alarm, ChangePlan, ChangePoint
+    from privatest.changepoint import Alarm, ChangePlan, ChangePoint, ChangePoints, ChangesPlan
     from privatest.changepoint.confidence import FailureCurve
 
-__all__ = ["alarm", "change_plan", "change_point", "monitor"]
+__all__ = ["alarm", "change_plan", "change_point", "change_points", "changes_plan", "monitor"]
 
 MOST_BARS = 300
 """More blocks than this are drawn as one outline."""
@@ -63,6 +63,52 @@ def change_point(found: ChangePoint, ax: Axes | None = None) -> Axes:
         when = "" if found.order_value is None else f" ({plain(str(found.order_value))})"
         answer = "No change found" if found.index is None else f"Change at record {found.index}{when}"
         axes.set_title(f"{answer} of {found.n} (method '{plain(found.method)}', {kept})")
+        legend(axes)
+        return axes
+
+
+def change_points(found: ChangePoints, ax: Axes | None = None) -> Axes:
+    """The indices with their accuracy on the line of records, and the blocks' noisy sums."""
+    with drawing(ax, (8.6, 3.8 if found.sums else 2.2)) as axes:
+        if found.sums:
+            _sums(axes, np.asarray(found.sums, dtype=np.float64), found.block, found.n % found.block // 2)
+        else:
+            axes.set_yticks([])
+            axes.set_ylim(0, 1)
+            axes.spines["left"].set_visible(False)
+        for place, index in enumerate(found.indices):
+            low, high = max(index - found.accuracy, 0), min(index + found.accuracy, found.n)
+            text = f"{PLUS_MINUS}{found.accuracy}, each right with\nprobability {number(1 - found.beta)}"
+            _band(axes, low, high, "" if place else text)
+            axes.axvline(index, color=VERMILLION, linewidth=2.0, label="" if place else "changes")
+        axes.set_xlim(0, found.n)
+        axes.set_xlabel("record, in order of time")
+        kept = f"{EPSILON} = {number(found.epsilon)}" if found.private else "SIMULATED, not private"
+        count = len(found.indices)
+        answer = "No change found" if not found.changed else f"{count} change{'' if count == 1 else 's'}"
+        axes.set_title(f"{answer} in {found.n} records ({kept})")
+        legend(axes)
+        return axes
+
+
+def changes_plan(plan: ChangesPlan, missed: list[float], ax: Axes | None = None) -> Axes:
+    """How probably one of several changes is missed or further off than a distance, at most, block by block."""
+    with drawing(ax, (8.6, 4.0)) as axes:
+        distances = plan.block * np.arange(len(missed)) + plan.block // 2
+        shown = np.maximum(np.asarray(missed), LEAST)
+        axes.step(distances, shown, where="post", color=BLUE, label="a change missed or\nfurther off, at most")
+        look: dict[str, Any] = {"color": BLACK, "linewidth": 0.8, "linestyle": (0, (5, 2, 1, 2))}
+        axes.axhline(plan.beta, label=f"{BETA} = {number(plan.beta)}", **look)
+        axes.axvline(plan.accuracy, color=VERMILLION, linewidth=1.4, label=f"accuracy: {plan.accuracy} records")
+        axes.set_yscale("log")
+        axes.set_ylim(LEAST, 1.1)
+        axes.set_xlim(0, max(float(distances[-1]), plan.accuracy * 1.2))
+        axes.set_xlabel("distance from a true change, in records")
+        axes.set_ylabel("probability")
+        axes.set_title(
+            f"How far off each change can be; {law('P', plan.null)}, {law('Q', plan.alternative)}, "
+            f"{EPSILON} = {number(plan.epsilon)}"
+        )
         legend(axes)
         return axes
 

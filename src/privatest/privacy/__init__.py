@@ -18,6 +18,7 @@ from collections.abc import Mapping
 
 from privatest import _validate
 from privatest.errors import InvalidDocument, shown
+from privatest.privacy.adaptive import AdaptiveLevel, adaptive_level
 from privatest.privacy.asked import approx, as_notion, gdp, kl, make_notion, pure, renyi, tv, zcdp
 from privatest.privacy.laplace import Laplace
 from privatest.privacy.logistic import Logistic
@@ -29,6 +30,7 @@ from privatest.privacy.tulap import Tulap
 __all__ = [
     "NOISES",
     "NOTIONS",
+    "AdaptiveLevel",
     "Approx",
     "Gdp",
     "Kl",
@@ -43,6 +45,7 @@ __all__ = [
     "Tulap",
     "Tv",
     "Zcdp",
+    "adaptive_level",
     "approx",
     "as_notion",
     "gdp",

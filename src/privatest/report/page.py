@@ -23,7 +23,7 @@ from typing import Any
 from privatest import __version__, markup, questions
 from privatest.addresses import without_secrets
 from privatest.bounds import HistogramTest, Optimum
-from privatest.changepoint import ChangePlan, ChangePoint
+from privatest.changepoint import ChangePlan, ChangePoint, ChangePoints, ChangesPlan
 from privatest.decision import PrivateTest, Release
 from privatest.errors import InvalidInput, MissingExtra, PrivatestError, shown
 from privatest.estimates import EstimateDesign, EstimateRelease, GroupsDesign, GroupsRelease
@@ -164,15 +164,17 @@ KINDS = {
     "plan": "Plan of a private test",
     "test": "Result of a private test",
     "detect": "Search for a change point, privately",
+    "changes": "Search for several change points, privately",
     "fit": "Private test of goodness of fit",
     "estimate": "Private estimate with an interval",
     "groups": "Private comparison of two groups",
 }
-DESIGNS = (PrivateTest, FitTest, ChangePlan, HistogramTest, EstimateDesign, GroupsDesign)
+DESIGNS = (PrivateTest, FitTest, ChangePlan, ChangesPlan, HistogramTest, EstimateDesign, GroupsDesign)
 EXTRAS = (Decomposition, SampleComplexity, PowerCurve, Comparison)
 RESULTS: dict[str, Any] = {
     "test": Release,
     "detect": ChangePoint,
+    "changes": ChangePoints,
     "fit": FitRelease,
     "estimate": EstimateRelease,
     "groups": GroupsRelease,
@@ -215,8 +217,8 @@ def render(
             ``unit``, ``dataset``, ``request`` and so on; texts and numbers only.
         design: a test or plan of this package, or several results of planning in a list (a decomposition, a sample
             complexity, a power curve, a comparison), the test or plan first.
-        result: what was released: a Release, ChangePoint, FitRelease, EstimateRelease or GroupsRelease.
-        kind: "plan", "test", "detect", "fit", "estimate" or "groups".
+        result: what was released: a Release, ChangePoint(s), FitRelease, EstimateRelease or GroupsRelease.
+        kind: "plan", "test", "detect", "changes", "fit", "estimate" or "groups".
         date: when; now by default.
 
     Guarantees: the page is made from the arguments alone, and they cannot hold data: anything but designs and releases
@@ -329,7 +331,7 @@ def _facts(asked: dict[str, Any], main: Any, result: Any) -> dict[str, Any]:
         "rows": int(first("max_rows_per_unit", 1)),
         "unit": asked.get("unit"),
         "simulated": bool(getattr(result, "simulated", False)),
-        "public_order": getattr(result, "order_range", None) is not None,
+        "public_order": any(getattr(result, one, None) is not None for one in ("order_range", "order_values")),
         "dataset": asked.get("dataset"),
         "request": asked.get("request"),
         "receipt": getattr(result, "receipt", None),
@@ -339,6 +341,8 @@ def _facts(asked: dict[str, Any], main: Any, result: Any) -> dict[str, Any]:
 def _question(kind: str, asked: dict[str, Any]) -> Iterator[str]:
     if kind == "detect":
         yield "<p>Did the records change from the old law P to a new one, and when?</p>"
+    elif kind == "changes":
+        yield "<p>Did the records change from the law P to the law Q, back to P, and so on, and when?</p>"
     elif kind == "estimate":
         yield "<p>How large is what stands as a question mark in the family of distributions?</p>"
     elif kind == "groups":
@@ -405,7 +409,7 @@ def _pictures(asked: dict[str, Any], parts: list[Any], main: Any, result: Any) -
     if main is not None:
         own = {"release": result} if isinstance(result, Release | EstimateRelease | GroupsRelease) else {}
         wanted.append((main, lambda: main.plot(**own)))
-    if isinstance(result, ChangePoint):
+    if isinstance(result, ChangePoint | ChangePoints):
         wanted.append((result, result.plot))
     if not any(isinstance(part, Decomposition) for part in parts) and asked.get("null") and asked.get("alternative"):
         try:
@@ -508,7 +512,7 @@ def unprotected(neighbours: str, unit: str | None, kind: str, public_order: bool
     )
     if kind == "groups":
         lines.append("Which of the two groups a record belongs to is taken to be public, and that nobody is in both.")
-    if kind == "detect":
+    if kind in ("detect", "changes"):
         lines.append("The order of the records in time is used; that a record has a certain place in it is public.")
         if public_order:
             lines.append("The values of the column that gives the order were declared public; some of them are shown.")

@@ -183,15 +183,21 @@ def ledger_of(packed: str) -> pt.Ledger:
 
 
 def _budget(book: pt.Ledger, name: str) -> Json:
-    granted, spent, covers = book.granted(name), book.spent(name), book.covers(name)
+    granted, spent, left, covers = book.granted(name), book.spent(name), book.left(name), book.covers(name)
     files = None if covers is None else [_shown(one, {}) for one in covers]
     return {
         "dataset": name,
-        "granted": float(granted),
-        "spent": float(spent),
-        "left": float(granted - spent),
+        "granted": _plain(granted),
+        "spent": _plain(spent),
+        "left": _plain(left),
         "covers": files,
     }
+
+
+def _plain(amount: Any) -> float | str:
+    """An epsilon as a number, every other notion as its text."""
+    text: str | None = getattr(amount, "text", None)
+    return float(amount) if text is None else text
 
 
 def source_of(source: Json, folder: Folder, uploads: Uploads) -> Path:

@@ -30,9 +30,12 @@ export async function showBudgets() {
       cell.textContent = text;
       if (i) cell.className = "number";
     });
-    const meter = Object.assign(document.createElement("meter"), { min: 0, max: each.granted, value: each.spent });
-    meter.setAttribute("aria-label", `${short(each.spent)} of ${short(each.granted)} spent`);
-    line.insertCell().append(meter);
+    const used = line.insertCell();
+    if (typeof each.granted === "number") {  // budgets in other notions are texts: no one number fills them
+      const meter = Object.assign(document.createElement("meter"), { min: 0, max: each.granted, value: each.spent });
+      meter.setAttribute("aria-label", `${short(each.spent)} of ${short(each.granted)} spent`);
+      used.append(meter);
+    }
     line.insertCell().textContent = each.covers === null ? "any source" : each.covers.join(", ");
     return line;
   }));

@@ -1,0 +1,414 @@
+"""When did it change, and back? Several changes between P and Q: planned, and the whole of it in one call."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields, replace
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from privatest import _validate
+from privatest.changepoint.blocks import BlockDesign, BlockDetector
+from privatest.changepoint.change_point import FALSE_ALARM, MOST_SUMS, ChangePoints, PublicOrder
+from privatest.changepoint.detectors import Clamp, Problem, law_of
+from privatest.changepoint.switches import Switches
+from privatest.decision.design import HIDDEN, Design
+from privatest.documents import (
+    fraction_from_json,
+    integer_from_json,
+    number_from_json,
+    numbers_from_json,
+    texts_from_json,
+    wholes_from_json,
+)
+from privatest.engines.protocol import Need, Records
+from privatest.engines.sources import open_for
+from privatest.errors import Infeasible, InvalidData, InvalidDocument, shown
+from privatest.hypotheses.question import pair_or_question
+from privatest.laws.block_laws import BlockLaws
+from privatest.markup import Fact
+from privatest.privacy import Source, Tulap
+from privatest.rational import Number
+from privatest.scores import Score
+from privatest.vectors import Floats, Integers
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["ChangesPlan", "design_changes", "detect_changes"]
+
+FORMAT = "privatest/changes/1"
+# Blocks to try, in units of the block that tells P from Q by three deviations.
+_FACTORS = (0.35, 0.5, 0.7, 1.0, 1.4)
+# Votes are log-likelihood ratios in sixteenths of a nat.
+_UNIT, _LARGEST_VOTE = 1 / 16, 40.0
+
+
+@dataclass(frozen=True, eq=False)
+class ChangesPlan(Design[ChangePoints]):
+    """Blocks, votes and a penalty: ``run(data)`` asks where data in order of time changed, as often as they did.
+
+    Guarantees: as stated for :class:`ChangePoints`.
+
+    Attributes:
+        accuracy: a true change has a reported one of its direction within so many records, with probability at least 1
+            - beta, if it is at least ``spacing`` records from all others and from both ends.
+        spacing: see there.
+        epsilon, beta: as asked.
+        n: number of records.
+        block: records in a block.
+        clamp: the least and the most that one record's log-likelihood ratio counts.
+        false_alarm: bound on the probability that any change is reported when there is none, all records being of P.
+        penalty: what the votes of blocks must outweigh for each change, in nats.
+        null, alternative: short descriptions.
+        max_rows_per_unit: the most rows of one person that count, where a run names the ``unit``.
+    """
+
+    FORMAT: ClassVar[str] = FORMAT
+    KIND: ClassVar[str] = "plan of several changes"
+    UNFIT: ClassVar[Mapping[str, str]] = {}
+
+    accuracy: int
+    spacing: int
+    epsilon: float
+    beta: float
+    n: int
+    block: int
+    clamp: tuple[float, float]
+    false_alarm: float
+    penalty: float
+    null: str
+    alternative: str
+    max_rows_per_unit: int
+    _score: Score = field(repr=False, compare=False)
+    _each: Fraction = field(repr=False, compare=False)
+    _named_laws: bool = field(repr=False, compare=False)
+    _worst: bool = field(repr=False, compare=False)
+
+    @property
+    def price(self) -> Fraction:
+        """Epsilon, exactly."""
+        return self._each * self.max_rows_per_unit
+
+    @property
+    def need(self) -> Need:
+        """Records in order of time, of each person no more than the noise hides."""
+        return Need(self.max_rows_per_unit, ordered=True)
+
+    @property
+    def outcome(self) -> type[ChangePoints]:
+        """Change points."""
+        return ChangePoints
+
+    @cached_property
+    def _blocks(self) -> BlockDetector:
+        design = BlockDesign(law_of(self._score), Tulap(self._each, self._score.width), self.block)
+        return BlockDetector(self._score, design)
+
+    @cached_property
+    def _switches(self) -> Switches:
+        laws = self._blocks.design.laws
+        return Switches(votes_of(laws, monotone=self._worst), laws.laws[-1], laws.laws[0], round(self.penalty / _UNIT))
+
+    def question(self) -> dict[str, Any]:
+        """The plan's settings, and the score where the descriptions of P and Q leave it open."""
+        return {"changes": self._settings(), **({} if self._named_laws else {"score": self._score.to_dict()})}
+
+    def run(
+        self,
+        data: Any,
+        *,
+        column: str | None = None,
+        unit: str | None = None,
+        order: str | None = None,
+        public_order: bool = False,
+        ledger: Any = None,
+        dataset: str | None = None,
+        request: str | None = None,
+        rng: np.random.Generator | None = None,
+    ) -> ChangePoints:
+        """Run it once on data in order of time, or in that of the column ``order``: as :meth:`ChangePlan.run`."""
+        where, told = {"column": column, "unit": unit, "order": order}, _PublicOrders.of(order, public_order)
+        return self.run_opened(
+            None, data, where, ledger=ledger, dataset=dataset, request=request, rng=rng, besides=told
+        )
+
+    def check(self, records: Records, *, charging: bool) -> None:
+        """Number, type and, where a charge follows, ties: without one the sums refuse them."""
+        if records.count() != self.n:
+            raise InvalidData(
+                f"The data have {records.count()} records, the plan is for n={self.n}. Plan with n={records.count()}."
+            )
+        records.check(self._score)
+        _ = self._switches
+        if charging:
+            records.check_ends(self._blocks.ends(self.n))
+
+    def answer(self, records: Records, source: Source, *, simulated: bool) -> ChangePoints:
+        """The changes, and the noisy sums they were found from."""
+        released = self._blocks.release(records, self.n, source)
+        outcomes = self._blocks.design.laws.bins(np.zeros(len(released), dtype=np.int64), released)
+        indices, first = self.locate(outcomes)
+        return ChangePoints(
+            indices=indices,
+            states=tuple(("null", "alternative")[(first + i) % 2] for i in range(len(indices) + 1)),
+            accuracy=self.accuracy,
+            spacing=self.spacing,
+            beta=self.beta,
+            epsilon=self.epsilon,
+            n=self.n,
+            false_alarm=self.false_alarm,
+            block=self.block,
+            simulated=simulated,
+            sums=self._blocks.nats(released) if len(released) <= MOST_SUMS else None,
+        )
+
+    def locate(self, outcomes: Integers) -> tuple[tuple[int, ...], int]:
+        """Where the records change, from the blocks' outcomes, and the first label (0: P).
+
+        Each change is placed by the median of the posterior given the blocks between the middles of the stretches
+        beside it, at most half a block from where the labels change. It stays between its neighbours.
+        """
+        labels = self._switches.labels(outcomes)
+        turns = (np.flatnonzero(np.diff(labels)) + 1).tolist()
+        start, block, design = self._blocks.start(self.n), self.block, self._blocks.design
+        found: list[int] = []
+        for place, turn in enumerate(turns):
+            before = turns[place - 1] if place else 0
+            after = turns[place + 1] if place + 1 < len(turns) else len(labels)
+            low, high = (before + turn) // 2, (turn + after + 1) // 2
+            near = outcomes[low:high]
+            inside = design.locate(near) if labels[turn] else len(near) * block - design.locate(near[::-1])
+            index = low * block + min(max(inside, (turn - low) * block - block // 2), (turn - low) * block + block // 2)
+            found.append(start + max(index, found[-1] - start + 1 if found else 0))
+        return tuple(found), int(labels[0])
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """How probably a change is missed or misplaced by more than a distance, at most."""
+        from privatest import pictures
+
+        reach = max(2 * self.accuracy // self.block, 4)
+        return pictures.changes_plan(self, [self._switches.missed(blocks) for blocks in range(reach)], ax)
+
+    @property
+    def title(self) -> str:
+        """What this is."""
+        return f"Changes between {self.null} and {self.alternative}"
+
+    def facts(self) -> list[Fact]:
+        """The question, the settings and the promises."""
+        rows = self.max_rows_per_unit if self.max_rows_per_unit > 1 else None
+        near = f"within so many records with probability {1 - self.beta:g}, for each change"
+        return [
+            Fact("null", self.null, "the regime at the start, and after every second change"),
+            Fact("alternative", self.alternative, "the other regime"),
+            Fact("epsilon", self.epsilon, "privacy loss of the whole answer"),
+            Fact("n", self.n, "records, public"),
+            Fact("accuracy", self.accuracy, near),
+            Fact("spacing", self.spacing, "records from any other change and from both ends, for that"),
+            Fact("beta", self.beta, "probability with which a change may be missed or further off"),
+            Fact("false_alarm", self.false_alarm, "probability of any change where there is none, at most"),
+            Fact("block", self.block, "records in a block"),
+            Fact("clamp", self.clamp, "least and most of one record, in nats"),
+            Fact("penalty", self.penalty, "what blocks must outweigh for each change, in nats"),
+            Fact("max_rows_per_unit", rows, "rows of one person that count, where unit= names the person"),
+            Fact("neighbours", "replace", f"hides {HIDDEN['replace']}"),
+        ]
+
+    def _settings(self) -> dict[str, Any]:
+        values = {one.name: getattr(self, one.name) for one in fields(self) if not one.name.startswith("_")}
+        return {**values, "clamp": list(self.clamp)}
+
+    def to_dict(self) -> dict[str, Any]:
+        """A JSON document from which :meth:`from_dict` restores the plan exactly."""
+        hidden = {"score": self._score.to_dict(), "budget": str(self._each)}
+        return {"format": FORMAT, **self._settings(), **hidden, "named": self._named_laws, "worst": self._worst}
+
+    @classmethod
+    def _read(cls, document: dict[str, Any]) -> ChangesPlan:
+        numbers = {name: number_from_json(document[name]) for name in ("epsilon", "beta", "false_alarm", "penalty")}
+        each, rows = fraction_from_json(document["budget"]), integer_from_json(document["max_rows_per_unit"], 1)
+        if not each > 0 or float(each * rows) != numbers["epsilon"]:
+            raise InvalidDocument(
+                f"budget={each} must be the share of epsilon={shown(numbers['epsilon'])} of each of {rows} rows, "
+                "before it was rounded."
+            )
+        low, high = numbers_from_json(document["clamp"]).tolist()
+        settings: dict[str, Any] = {
+            **texts_from_json(document, "null", "alternative"),
+            **wholes_from_json(document, "accuracy", "spacing", "block", "n", least=1),
+            **numbers,
+        }
+        return cls(
+            **settings,
+            clamp=(low, high),
+            max_rows_per_unit=rows,
+            _score=Score.from_dict(document["score"]),
+            _each=each,
+            _named_laws=document["named"] is True,
+            _worst=document["worst"] is True,
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.accuracy, self.epsilon, self.block, self.n, self.null, self.alternative))
+
+
+class _PublicOrders(PublicOrder):
+    """The values of the column ``order`` at all indices that were released."""
+
+    def answer(self, design: Any, records: Any, source: Source, *, simulated: bool) -> Any:
+        """The change points, with the values."""
+        found: ChangePoints = design.answer(records, source, simulated=simulated)
+        values = records.order_values([min(index, found.n - 1) for index in found.indices])
+        return replace(found, order_values=tuple(values))
+
+
+def votes_of(laws: BlockLaws, *, monotone: bool) -> Integers:
+    """Log-likelihood ratios of new against old as integers; of sets such that no larger sum votes more for Q."""
+    nats: Floats = np.clip(laws.log_laws[0] - laws.log_laws[-1], -_LARGEST_VOTE, _LARGEST_VOTE)
+    votes: Integers = np.rint(nats / _UNIT).astype(np.int64)
+    return np.minimum.accumulate(votes) if monotone else votes
+
+
+def design_changes(
+    null: Any,
+    alternative: Any,
+    *,
+    epsilon: Number,
+    n: int,
+    beta: float = 0.1,
+    false_alarm: float = FALSE_ALARM,
+    max_rows_per_unit: int = 1,
+) -> ChangesPlan:
+    """The plan that :func:`detect_changes` would run, and how well it does. No data are needed.
+
+    Args:
+        null, alternative: the two regimes, in any of the forms that :func:`privatest.design` takes; the series starts
+            with the null.
+        epsilon: privacy loss of the whole answer, however many changes there are.
+        n: number of records.
+        beta: probability with which a change may be missed, or be further off than ``accuracy``.
+        false_alarm: report any change at all in a series of the null alone with at most this probability.
+        max_rows_per_unit: the most rows of one person that count, where the run names a ``unit``.
+
+    >>> plan = design_changes("bernoulli(0.2)", "bernoulli(0.8)", epsilon=1, n=1000)
+    >>> plan.accuracy <= 60, plan.false_alarm <= 0.05, plan.spacing > plan.accuracy
+    (True, True, True)
+    """
+    budget = _validate.positive(epsilon=epsilon, remedy="Typical values lie between 0.1 and 2.")
+    rows = _validate.positive_integer(max_rows_per_unit=max_rows_per_unit)
+    n, beta = _validate.positive_integer(n=n), _validate.probability(beta=beta)
+    target = _validate.probability(false_alarm=false_alarm)
+    asked = pair_or_question(null, alternative)
+    each = budget / rows
+    problem = Problem.of(asked, each)
+    worst = problem.question is not None
+    best: tuple[int, Clamp, int] | None = None
+    for clamp, block in _candidates(problem, n):
+        law = problem.rough_law(clamp)
+        laws = BlockLaws.of(law, Tulap(each, law.width), block, (0, block))
+        switches = _calibrated(laws, target, n, worst)
+        reach = None if switches is None else switches.reach(beta)
+        if reach is not None and (best is None or reach * block + block // 2 < best[0]):
+            best = reach * block + block // 2, clamp, block
+    if best is None or 2 * best[0] > n:
+        needed = "" if best is None else f" At this epsilon about {2 * best[0]} records are needed."
+        raise Infeasible(
+            f"false_alarm={target:g} and beta={beta:g} cannot be had with n={n} records at epsilon={float(budget):g}: "
+            f"a change in the middle would be missed or misplaced too often.{needed} Use more records, or a larger "
+            "epsilon, beta or false_alarm."
+        )
+    _, clamp, block = best
+    score = problem.score(clamp)
+    laws = BlockDesign(law_of(score), Tulap(each, score.width), block).laws
+    switches = _calibrated(laws, target, n, worst)
+    reach = None if switches is None else switches.reach(beta)
+    assert switches is not None, "the rough law of the score was calibrated"
+    assert reach is not None, "the rough law of the score had a reach"
+    return ChangesPlan(
+        accuracy=reach * block + block // 2,
+        spacing=(reach + 2) * block,
+        epsilon=float(budget),
+        beta=beta,
+        n=n,
+        block=block,
+        clamp=score.bounds(),
+        false_alarm=switches.false_alarm(max(n // block, 1)),
+        penalty=switches.penalty * _UNIT,
+        null=asked.null.describe(),
+        alternative=asked.alternative.describe(),
+        max_rows_per_unit=rows,
+        _score=score,
+        _each=each,
+        _named_laws=asked.null.named and asked.alternative.named,
+        _worst=worst,
+    )
+
+
+def _candidates(problem: Problem, n: int) -> Iterator[tuple[Clamp, int]]:
+    """Clamps and block lengths to try."""
+    for clamp in dict.fromkeys((*problem.clamps[:2], problem.paper)):
+        for factor in _FACTORS:
+            size = factor * problem.natural_block(clamp)
+            if size <= n / 4:
+                yield clamp, max(round(size), 1)
+
+
+def _calibrated(laws: BlockLaws, target: float, n: int, worst: bool) -> Switches | None:
+    votes = votes_of(laws, monotone=worst)
+    return Switches.calibrated(votes, laws.laws[-1], laws.laws[0], target, max(n // laws.block, 1))
+
+
+def detect_changes(
+    data: Any,
+    null: Any,
+    alternative: Any,
+    *,
+    epsilon: Number,
+    beta: float = 0.1,
+    false_alarm: float = FALSE_ALARM,
+    max_rows_per_unit: int | None = None,
+    column: str | None = None,
+    unit: str | None = None,
+    order: str | None = None,
+    public_order: bool = False,
+    ledger: Any = None,
+    dataset: str | None = None,
+    request: str | None = None,
+    rng: np.random.Generator | None = None,
+) -> ChangePoints:
+    """Where data in order of time changed from P (``null``) to Q (``alternative``), back to P, and so on.
+
+    As many changes are reported as there seem to be; none is an answer, too. The whole costs epsilon once. What is
+    guaranteed: :class:`ChangePoints`.
+
+    Args:
+        data, column, unit, order, public_order, ledger, dataset, request, rng: as for :func:`detect_change`.
+        null, alternative, epsilon, beta, false_alarm: as for :func:`design_changes`.
+        max_rows_per_unit: the most rows of one person that count, 1 if only ``unit`` is given.
+
+    >>> data = [0, 0, 1, 0, 0] * 60 + [1, 1, 1, 0, 1] * 60 + [0, 0, 1, 0, 0] * 60
+    >>> found = detect_changes(data, "bernoulli(0.2)", "bernoulli(0.8)", epsilon=2, rng=np.random.default_rng(2))
+    >>> [abs(index - k) <= found.accuracy for index, k in zip(found.indices, (300, 600))], found.states
+    ([True, True], ('null', 'alternative', 'null'))
+    """
+    told = _PublicOrders.of(order, public_order)
+    rows = _validate.rows_of_a_unit(unit, max_rows_per_unit)
+    records = open_for(Need(rows, ordered=True), data, column=column, unit=unit, order=order)
+    n = records.count()
+    if n == 0:
+        raise InvalidData("The data have no records. Pass at least one block of them.")
+    plan = design_changes(
+        null,
+        alternative,
+        epsilon=epsilon,
+        n=n,
+        beta=beta,
+        false_alarm=false_alarm,
+        max_rows_per_unit=rows,
+    )
+    where = {"column": column, "unit": unit, "order": order}
+    return plan.run_opened(records, data, where, ledger=ledger, dataset=dataset, request=request, rng=rng, besides=told)

@@ -1,0 +1,181 @@
+"""Several changes: privacy by enumeration, promises simulated, documents, refusals."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+from fractions import Fraction
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import privatest as pt
+from privatest.engines import open_source
+from privatest.engines.protocol import totals_of_blocks
+from privatest.errors import Infeasible, InvalidData, InvalidDocument, InvalidInput
+
+P, Q = "bernoulli(0.2)", "bernoulli(0.8)"
+N = 600
+
+
+@cache
+def plan(epsilon: float = 1.0, n: int = N, rows: int = 1) -> pt.ChangesPlan:
+    return pt.design_changes(P, Q, epsilon=epsilon, n=n, max_rows_per_unit=rows)
+
+
+def series(changes: tuple[int, ...], rng: np.random.Generator, n: int = N) -> np.ndarray:
+    regime = np.zeros(n, dtype=np.int64)
+    for k in changes:
+        regime[k:] ^= 1
+    return (rng.random(n) < np.where(regime, 0.8, 0.2)).astype(np.int64)
+
+
+def RNG(seed: int) -> np.random.Generator:
+    return np.random.default_rng(seed)
+
+
+def loss(made: pt.ChangesPlan, block: int) -> Fraction:
+    """The exact loss of all noisy sums together, over all binary series of six records and their neighbours."""
+    small = replace(made, n=6, block=block)._blocks
+    noise = small.design.noise
+    totals = {
+        data: totals_of_blocks(open_source(np.array(data)), small.score, block, small.start(6))
+        for data in itertools.product((0, 1), repeat=6)
+    }
+    worst = Fraction(0)
+    for data, sums in totals.items():
+        for i in range(6):
+            other = totals[(*data[:i], 1 - data[i], *data[i + 1 :])]
+            shifts = [a - b for a, b in zip(sums, other, strict=True)]
+            worst = max(worst, sum((noise.exact_loss(shift) for shift in shifts), Fraction(0)))
+    return worst
+
+
+@pytest.mark.parametrize("block", [1, 2, 4])
+@pytest.mark.parametrize(("epsilon", "rows"), [(1.0, 1), (2.0, 2)])
+def test_all_noisy_sums_together_are_private(epsilon: float, rows: int, block: int) -> None:
+    made = plan(epsilon, N, rows)
+    assert made.price == Fraction(epsilon)
+    assert loss(made, block) * rows == made.price  # a person has so many rows
+    assert loss(replace(made, _each=2 * made._each), block) * rows > made.price  # half the noise is noticed
+
+
+def test_the_answer_is_made_of_the_noisy_sums_alone() -> None:
+    made = plan()
+    found = made.run(series((200,), RNG(1)), rng=RNG(7))
+    step, origin = float(made._score.step) / 2, float(made.block * made._score.origin)
+    released = np.rint((np.array(found.sums) - origin) / step).astype(np.int64)
+    laws = made._blocks.design.laws
+    again, first = made.locate(laws.bins(np.zeros(len(released), dtype=np.int64), released))
+    assert (again, first) == (found.indices, 0)
+
+
+@pytest.mark.parametrize("changes", [(), (300,), (200, 400), (150, 300, 450)])
+def test_promises_are_kept(changes: tuple[int, ...]) -> None:
+    made, rng = plan(), np.random.default_rng(20)
+    runs, near, quiet = 150, 0, 0
+    for _ in range(runs):
+        found = made.run(series(changes, rng), rng=rng)
+        quiet += not found.changed
+        assert list(found.indices) == sorted(set(found.indices))
+        assert len(found.states) == len(found.indices) + 1
+        assert all(a != b for a, b in itertools.pairwise(found.states))
+        for place, k in enumerate(changes):
+            state = ("alternative", "null")[place % 2]
+            near += any(
+                abs(index - k) <= made.accuracy
+                for index, then in zip(found.indices, found.states[1:], strict=True)
+                if then == state
+            )
+    if changes:
+        share, goal = near / (runs * len(changes)), 1 - made.beta
+        assert share >= goal - 4 * np.sqrt(goal * (1 - goal) / runs)
+    else:
+        assert quiet / runs >= 1 - made.false_alarm - 4 * np.sqrt(made.false_alarm / runs)
+
+
+def test_the_plan_travels_and_refuses_what_is_edited() -> None:
+    made = plan()
+    assert pt.ChangesPlan.from_json(made.to_json()) == made
+    document = made.to_dict()
+    with pytest.raises(InvalidDocument, match="budget"):
+        pt.ChangesPlan.from_dict({**document, "budget": "2"})
+    with pytest.raises(InvalidDocument):
+        pt.ChangesPlan.from_dict({**document, "score": {}})
+
+
+def test_an_outcome_travels() -> None:
+    found = plan().run(series((200, 400), RNG(3)), rng=RNG(4))
+    assert pt.ChangePoints.from_dict(found.to_dict()) == found
+    assert "SIMULATED" in str(found)
+    assert str(found.indices[0]) in found.sentence
+    quiet = plan().run(series((), RNG(3)), rng=RNG(5))
+    assert quiet.indices == ()
+    assert "No change" in quiet.sentence
+
+
+def test_a_series_of_the_alternative_alone_has_no_index_and_says_so() -> None:
+    found = plan().run(1 - series((), RNG(3)), rng=RNG(4))
+    assert found.changed
+    assert found.indices == ()
+    assert found.states == ("alternative",)
+    assert "from the start" in found.sentence
+
+
+def test_order_and_units_and_their_values() -> None:
+    rng = RNG(6)
+    frame = pd.DataFrame({"x": series((200, 400), rng), "when": np.arange(1000, 1000 + N), "who": np.arange(N) // 2})
+    shuffled = frame.sample(frac=1, random_state=1)
+    asked: dict[str, Any] = {"column": "x", "order": "when", "public_order": True}
+    found = plan().run(shuffled, **asked, rng=RNG(8))
+    again = plan().run(frame["x"].to_numpy(), rng=RNG(8))
+    assert found.indices == again.indices
+    assert found.order_values == tuple(1000 + index for index in found.indices)
+    both = pt.detect_changes(
+        frame, P, Q, epsilon=2, column="x", unit="who", max_rows_per_unit=2, order="when", rng=RNG(9)
+    )
+    assert both.epsilon == 2
+
+
+def test_sets_of_distributions_have_monotone_votes() -> None:
+    made = pt.design_changes("bernoulli(p<=0.2)", "bernoulli(p>=0.8)", epsilon=1, n=N)
+    assert np.all(np.diff(made._switches.steps) <= 0)
+    assert made.run(series((300,), RNG(1)), rng=RNG(2)).changed
+
+
+def test_bad_input_is_refused() -> None:
+    with pytest.raises(Infeasible, match="Use more records"):
+        pt.design_changes(P, Q, epsilon=1, n=20)
+    with pytest.raises(InvalidData, match="no records"):
+        pt.detect_changes([], P, Q, epsilon=1)
+    with pytest.raises(InvalidData, match="Plan with n=10"):
+        plan().run([0] * 10)
+    with pytest.raises(InvalidInput, match="false_alarm"):
+        pt.design_changes(P, Q, epsilon=1, n=N, false_alarm=0)
+    with pytest.raises(InvalidInput, match="needs a unit"):
+        pt.detect_changes([0] * N, P, Q, epsilon=1, max_rows_per_unit=2)
+    tied = pd.DataFrame({"x": [0] * N, "when": [0] * N})
+    with pytest.raises(InvalidData, match="does not order"):
+        plan().run(tied, column="x", order="when")
+
+
+def test_a_ledger_pays_once(tmp_path: Any) -> None:
+    ledger = pt.Ledger(tmp_path / "budgets.db")
+    ledger.grant("claims", epsilon=1)
+    paying: dict[str, Any] = {"ledger": ledger, "dataset": "claims", "request": "r"}
+    data = series((300,), RNG(1))
+    first = plan().run(data, **paying)
+    assert plan().run(data, **paying).indices == first.indices
+    with pytest.raises(pt.errors.BudgetExceeded):
+        plan().run(data, **{**paying, "request": "another"})
+
+
+def test_pictures_are_drawn() -> None:
+    pytest.importorskip("matplotlib").use("agg")
+    made = plan()
+    assert any("accuracy: 40" in text.get_text() for text in made.plot().get_legend().get_texts())
+    axes = made.run(series((200, 400), RNG(3)), rng=RNG(4)).plot()
+    assert "changes in 600 records" in axes.get_title(loc="left")

@@ -1,0 +1,113 @@
+"""Compositions against closed forms, against the library run by hand, and never on the wrong side."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import pytest
+from scipy.stats import binom
+
+from privatest.errors import InvalidInput
+from privatest.privacy import Approx, Gdp, Kl, Laplace, Notion, Pure, Renyi, Tulap, Tv, Zcdp
+from privatest.privacy.accounting import composed_epsilon, event_of, loss_distribution, noise_distribution
+
+pytest.importorskip("dp_accounting")
+from dp_accounting import dp_event
+from dp_accounting.pld import common, pld_privacy_accountant, privacy_loss_distribution
+
+DELTA = Fraction(1, 10**6)
+
+
+def binomial_delta(loss: float, times: int, epsilon: float) -> float:
+    """Of so many randomised responses, exactly: the loss is (2 K - times) loss, K binomial."""
+    total = 0.0
+    for k in range(times + 1):
+        each = (2 * k - times) * loss
+        if each > epsilon:
+            total += binom.pmf(k, times, 1 / (1 + math.exp(-loss))) * -math.expm1(epsilon - each)
+    return float(total)
+
+
+@pytest.mark.parametrize(("loss", "times"), [(Fraction(1, 42), 100), (Fraction(1, 3), 5)])
+def test_pure_answers_compose_as_randomised_responses_do(loss: Fraction, times: int) -> None:
+    """The epsilon that is found is safe, and a thousandth less is not."""
+    found = composed_epsilon({Pure(loss): times}, DELTA)
+    assert binomial_delta(float(loss), times, found) <= 1e-6
+    assert binomial_delta(float(loss), times, found * (1 - 1e-3)) > 1e-6
+
+
+def test_gaussian_answers_compose_as_one_gaussian_does() -> None:
+    """100 of them within (1, 1e-6) have mu = 0.02367 each; the closed form is that of sqrt(100) mu."""
+    found = composed_epsilon({Gdp(0.02367): 100}, DELTA)
+    whole = Gdp(0.2367)
+    assert whole._delta(found) <= 1e-6
+    assert whole._delta(found - 1e-4) > 1e-6
+    assert found == pytest.approx(1, abs=1e-3)
+
+
+def test_the_library_run_by_hand_says_the_same() -> None:
+    gaussian = privacy_loss_distribution.from_gaussian_mechanism(20.0).self_compose(30)
+    response = privacy_loss_distribution.from_privacy_parameters(common.DifferentialPrivacyParameters(0.02, 0.0))
+    by_hand = gaussian.compose(response.self_compose(20)).get_epsilon_for_delta(1e-6)
+    assert composed_epsilon({Gdp(0.05): 30, Pure(0.02): 20}, DELTA) == pytest.approx(by_hand, rel=1e-4)
+
+
+def test_few_answers_cost_no_more_than_their_sum() -> None:
+    assert composed_epsilon({Pure(0.5): 1}, DELTA) <= 0.5
+    assert composed_epsilon({Pure(0.5): 2, Approx(0.25, 1e-6): 1}, DELTA) == 1.25  # no delta is left for more
+    assert composed_epsilon({Approx(0.25, 1e-6): 1, Tv(1e-9): 1}, DELTA) == math.inf
+
+
+def test_divergences_are_added_up_before_they_are_converted() -> None:
+    rho = Fraction(1, 100)
+    one = composed_epsilon({Zcdp(rho): 1}, DELTA)
+    assert composed_epsilon({Zcdp(rho / 4): 4}, DELTA) == one
+    assert one == pytest.approx(float(Zcdp(rho).into("approx", delta=DELTA).exact[0]), rel=1e-9)
+    assert one < composed_epsilon({Zcdp(rho): 1, Pure(0.1): 1}, DELTA) < one + 0.1 + 0.1
+
+
+def test_a_tiny_delta_is_left_to_formulas() -> None:
+    tiny = Fraction(1, 10**15)
+    assert composed_epsilon({Pure(0.01): 3}, tiny) == pytest.approx(0.03, rel=1e-15)
+    assert composed_epsilon({Pure(0.01): 10_000}, tiny) < 100
+
+
+@pytest.mark.parametrize("notion", [Zcdp(1), Renyi(2, 1), Kl(1)], ids=str)
+def test_a_divergence_has_no_one_distribution(notion: Notion) -> None:
+    with pytest.raises(InvalidInput, match="bounds divergences"):
+        loss_distribution(notion)
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.1, 0.45, 0.6])
+def test_the_distribution_of_a_notion_has_its_curve(epsilon: float) -> None:
+    for notion in (Pure(0.5), Approx(0.5, 0.01), Tv(0.1), Gdp(0.5)):
+        found = loss_distribution(notion).get_delta_for_epsilon(epsilon)
+        assert notion._delta(epsilon) - 1e-12 <= found <= notion._delta(epsilon) + 1e-6
+
+
+def test_the_exact_law_of_the_noise_has_the_curve_of_its_notion() -> None:
+    """Tulap meets pure with equality; Laplace, rounded, stays below it; half the noise would not."""
+    for epsilon in (0.0, 0.2, 0.4):
+        tulap = noise_distribution(Tulap(Fraction(1, 2), 7), 7).get_delta_for_epsilon(epsilon)
+        assert tulap == pytest.approx(Pure(0.5)._delta(epsilon), abs=1e-4)
+        assert noise_distribution(Laplace(Fraction(20)), 10).get_delta_for_epsilon(epsilon) <= tulap + 1e-4
+        assert noise_distribution(Tulap(Fraction(1), 7), 7).get_delta_for_epsilon(epsilon) > tulap + 0.05
+    assert noise_distribution(Tulap(Fraction(1, 2), 7), 7).get_delta_for_epsilon(0.5002) < 1e-20
+
+
+def test_a_noise_of_very_many_values_is_refused() -> None:
+    with pytest.raises(InvalidInput, match="too large"):
+        noise_distribution(Laplace(Fraction(10**6)), 10**6)
+
+
+def test_events_are_understood_by_the_librarys_own_accountant() -> None:
+    accountant = pld_privacy_accountant.PLDAccountant()
+    accountant.compose(event_of(Pure(0.02)), 20)
+    accountant.compose(event_of(Gdp(0.05)), 30)
+    mine = composed_epsilon({Gdp(0.05): 30, Pure(0.02): 20}, DELTA)
+    assert accountant.get_epsilon(1e-6) == pytest.approx(mine, rel=1e-4)
+    assert event_of(Zcdp(0.5)) == dp_event.ZCDpEvent(0.5)
+    for notion in (Renyi(2, 1), Approx(1, 1e-6)):
+        with pytest.raises(InvalidInput, match="no event"):
+            event_of(notion)
