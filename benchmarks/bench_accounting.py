@@ -12,7 +12,9 @@ from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 
+import numpy as np
 from dp_accounting.pld import common, privacy_loss_distribution
+from scipy.stats import binom
 
 import privatest as pt
 from privatest.privacy import Gdp, Notion, Pure
@@ -57,7 +59,16 @@ def main() -> None:
     print(f"dp_accounting by hand, gaussian: {by_hand.get_epsilon_for_delta(1e-6):.6f}")
     response = common.DifferentialPrivacyParameters(float(pure.exact[0]), 0.0)
     by_hand = privacy_loss_distribution.from_privacy_parameters(response, 1e-6).self_compose(TESTS)
-    print(f"dp_accounting by hand, pure: {by_hand.get_epsilon_for_delta(1e-6):.6f}")
+    print(f"dp_accounting by hand, pure: {by_hand.get_epsilon_for_delta(1e-6):.6f} (losses rounded up to 1e-6)")
+    print(f"delta of that many randomised responses at {EPSILON:g}, by the binomial law: {exact_delta(pure):.6e}")
+
+
+def exact_delta(price: Notion) -> float:
+    """The loss of so many randomised responses is (2 K - TESTS) epsilon, K binomial."""
+    loss = float(price.exact[0])
+    losses = (2 * np.arange(TESTS + 1) - TESTS) * loss
+    chances = binom.pmf(np.arange(TESTS + 1), TESTS, 1 / (1 + math.exp(-loss)))
+    return float(np.sum(chances * np.maximum(-np.expm1(EPSILON - losses), 0)))
 
 
 if __name__ == "__main__":

@@ -61,9 +61,11 @@ if TYPE_CHECKING:
     from privatest.hypotheses import near as near
     from privatest.ledger import Ledger as Ledger
     from privatest.power import Comparison as Comparison
+    from privatest.power import NotionComparison as NotionComparison
     from privatest.power import Plan as Plan
     from privatest.power import PowerCurve as PowerCurve
     from privatest.power import compare as compare
+    from privatest.power import compare_notions as compare_notions
     from privatest.power import design as design
     from privatest.power import min_epsilon as min_epsilon
     from privatest.power import plan as plan
@@ -100,6 +102,7 @@ _HOMES = {
     "ChangePoints": "changepoint",
     "ChangesPlan": "changepoint",
     "Comparison": "power",
+    "NotionComparison": "power",
     "Decomposition": "theory",
     "EstimateDesign": "estimates",
     "EstimateRelease": "estimates",
@@ -134,6 +137,7 @@ _HOMES = {
     "median_below": "hypotheses",
     "near": "hypotheses",
     "compare": "power",
+    "compare_notions": "power",
     "count_records": "engines",
     "decide": "power.sample_sizes",
     "decompose": "theory",

@@ -242,6 +242,13 @@ OPTIONS = (
         f"plan compare curve check test detect changes monitor fit estimate groups grant {_IN_STUDIO} {_ESTIMATES} "
         f"{_GROUPS}",
     ),
+    Option(
+        "privacy",
+        TEXT,
+        MANNER,
+        'Instead of epsilon, a notion such as "zcdp(0.5)": records under it and what it converts into.',
+        "compare",
+    ),
     Option("epsilons", LOSSES, RULE, "Privacy losses.", "/theory"),
     Option("distance", NUMBER, RULE, "Total variation from the null, where Q is unknown.", "detect monitor fit"),
     Option(

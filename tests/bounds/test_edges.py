@@ -11,9 +11,11 @@ import mpmath
 import numpy as np
 import pytest
 
-from privatest.bounds.histogram_test import DENOMINATOR, MOST_HISTOGRAMS, HistogramTest, dual_test, exp_below
+from privatest.bounds.histogram_test import DENOMINATOR, MOST_HISTOGRAMS, HistogramTest, dual_test
 from privatest.errors import InvalidDocument, InvalidInput
 from privatest.ledger import Ledger
+from privatest.privacy import Pure
+from privatest.rational import exp_below
 from privatest.scores import LabelCells
 from privatest.theory.wasserstein import wasserstein
 
@@ -28,7 +30,7 @@ def made(n: int = 1, **changes: Any) -> HistogramTest:
         "null_law": np.array([0.25, 0.75]),
         "alternative_law": np.array([1.0, 0.0]),
         "numerators": np.array([HALF] * n + [HALF + 7]),
-        "budget": Fraction(1, 3),
+        "notion": Pure(Fraction(1, 3)),
         "n": n,
     }
     return HistogramTest(**settings | changes)

@@ -88,7 +88,7 @@ def test_privacy_by_exhaustion(null: list[float], alternative: list[float], epsi
     """Must show 7, for data sets small enough to list, odd records included."""
     test = optimum(null, alternative, epsilon=epsilon, n=n).test
     ratio = exhaustive_ratio(by_labels(test), len(test.members), n)
-    assert below_exp(ratio, test.budget)
+    assert below_exp(ratio, test.privacy.loss)
     assert math.log(ratio) == pytest.approx(test.largest_log_ratio(), rel=1e-9)
     assert math.log(ratio) > 0.999 * epsilon  # and it spends its budget
 
@@ -101,7 +101,7 @@ def test_the_exhaustive_check_fails_on_a_broken_test(test: HistogramTest) -> Non
     broken[row[np.argmax(values)]] += DENOMINATOR // 10**9  # one part in a billion too likely
     copy = object.__new__(HistogramTest)  # past the constructor, which refuses
     copy.__dict__.update({**test.__dict__, "numerators": broken})
-    assert not below_exp(exhaustive_ratio(by_labels(copy), 4, 5), test.budget)
+    assert not below_exp(exhaustive_ratio(by_labels(copy), 4, 5), test.privacy.loss)
     with pytest.raises(InvalidInput, match="privacy loss"):
         dataclasses.replace(test, numerators=broken)
 
@@ -241,8 +241,8 @@ def test_the_mechanism_of_the_dual_function(epsilon: float, n: int) -> None:
         test = dual_test(distance)
         assert test.advantage == pytest.approx(distance.value / 4, abs=1e-13)
         ratio = exhaustive_ratio(by_labels(test), len(test.members), n)
-        assert below_exp(ratio, test.budget)
-        assert ratio <= 1 + test.budget  # the argument of the paper
+        assert below_exp(ratio, test.privacy.loss)
+        assert ratio <= 1 + test.privacy.loss  # the argument of the paper
         counts = test.histograms.table[0].tolist()
         assert test.probability(counts) == distance.probabilities()[0]
 

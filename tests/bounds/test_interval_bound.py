@@ -12,6 +12,7 @@ import privatest as pt
 from privatest.bounds.interval_bound import _lower_sum, length_bound
 from privatest.bounds.lower_bound import advantage_bound, missed_bound
 from privatest.hypotheses import as_distribution, make_pair
+from privatest.privacy import Pure
 
 
 @pytest.mark.parametrize(("epsilon", "n", "at"), [(1, 60, 0.3), (0.2, 60, 0.5), (5, 30, 0.1)])
@@ -23,7 +24,7 @@ def test_below_our_width_and_above_the_bound_from_two_points(epsilon: float, n: 
     for h in (0.02, 0.05, 0.1):
         if at - h > 0:
             pair = make_pair(f"bernoulli({at - h})", f"bernoulli({at + h})")
-            assert 2 * h * (1 - 0.1 - advantage_bound(pair, epsilon, n)) <= bound * (1 + 1e-9)
+            assert 2 * h * (1 - 0.1 - advantage_bound(pair, Pure(epsilon), n)) <= bound * (1 + 1e-9)
 
 
 def test_without_privacy_it_is_that_of_neyman_and_pearson() -> None:
@@ -48,10 +49,10 @@ def test_a_private_bound_at_a_level_is_no_less_than_the_advantage_allows() -> No
     guide = None
     for mean in (2.6, 2.4, 2.2):
         pair = make_pair(f"poisson({mean})", "poisson(2)")
-        alone, _ = missed_bound(pair, 1.0, 40, 0.05)
-        found, guide = missed_bound(pair, 1.0, 40, 0.05, guide)
+        alone, _ = missed_bound(pair, Pure(1), 40, 0.05)
+        found, guide = missed_bound(pair, Pure(1), 40, 0.05, guide)
         ours = pt.design(f"poisson({mean})", "poisson(2)", epsilon=1, n=40, alpha=0.05)
-        assert 0.95 - advantage_bound(pair, 1.0, 40) - 0.02 <= max(found, alone)
+        assert 0.95 - advantage_bound(pair, Pure(1), 40) - 0.02 <= max(found, alone)
         assert found <= ours.beta + 1e-9
         assert alone <= ours.beta + 1e-9
 
@@ -60,7 +61,7 @@ def test_of_two_points_it_is_the_error_of_the_best_private_test() -> None:
     """Uniformly most powerful: a count with Tulap noise, a threshold between whole numbers included."""
     pair = make_pair("bernoulli(0.4)", "bernoulli(0.2)")
     ours = pt.design("bernoulli(0.4)", "bernoulli(0.2)", epsilon=1, n=50, alpha=0.05)
-    found, guide = missed_bound(pair, 1.0, 50, 0.05)
+    found, guide = missed_bound(pair, Pure(1), 50, 0.05)
     assert guide is None
     assert ours.beta - 2e-3 <= found <= ours.beta + 1e-9
 

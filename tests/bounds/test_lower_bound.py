@@ -16,11 +16,12 @@ from privatest.bounds import advantage_bound, lower_bound, optimum, optimum_samp
 from privatest.bounds.certificate import Certificate, Effort, balanced, make_tables, single_table
 from privatest.bounds.domination import Atoms, RootLaw, Shape, atoms_of, shares, split_atoms
 from privatest.bounds.lower_bound import CAREFUL, QUICK
-from privatest.bounds.optimum import _solve
+from privatest.bounds.optimum import Program
 from privatest.bounds.two_point import TwoPoint
 from privatest.errors import InvalidInput
 from privatest.hypotheses import Pair, make_pair
 from privatest.power import plan, sample_size
+from privatest.privacy import Pure, as_notion
 from privatest.theory.coupling import coupling, largest_gain
 from privatest.theory.histograms import merge
 
@@ -134,7 +135,9 @@ def test_every_shape_is_above_the_linear_program(show: Show) -> None:
         pair = random_pair(rng)
         epsilon, classes = float(rng.choice([0.05, 0.3, 1.0, 3.0])), merge(pair)
         n = int(rng.integers(1, 16 if classes.count == 3 else 7))
-        best = _solve(classes, epsilon, n)[1] if classes.count > 2 else optimum_of_two(classes.p, classes.q, epsilon, n)
+        best = optimum_of_two(classes.p, classes.q, epsilon, n)
+        if classes.count > 2:
+            best = Program(classes, Pure(epsilon), n).solved()[1]
         atoms = atoms_of(pair)
         for _ in range(5):
             split = split_atoms(atoms, random_shape(atoms, rng))
@@ -143,10 +146,10 @@ def test_every_shape_is_above_the_linear_program(show: Show) -> None:
                 assert movers >= 0
                 assert split.tau + movers + rest == pytest.approx(1, abs=1e-9)
             for effort in (QUICK, CAREFUL, ROUGH):
-                bound = Certificate(split, epsilon, effort, 0.3).bound(n)
+                bound = Certificate(split, Pure(epsilon), effort, 0.3).bound(n)
                 assert bound >= best - 1e-9
                 closest, count = min(closest, bound - best), count + 1
-        best_gap.append(advantage_bound(pair, epsilon, n) - best)
+        best_gap.append(advantage_bound(pair, Pure(epsilon), n) - best)
         assert best_gap[-1] >= -1e-9
     show(
         f"{count} bounds, the closest {closest:.1e} above the program; best shape: median "
@@ -169,7 +172,7 @@ def test_large_n_is_above_tests_that_exist() -> None:
             epsilon, n = float(10 ** rng.uniform(-3, 0.5)), int(10 ** rng.uniform(0.5, 5.5))
             witness = max(TwoPoint(n, *pair.above(level), epsilon).best()[0] for level in (-0.1, 0.0, 0.1))
             split = split_atoms(atoms, random_shape(atoms, rng))
-            assert Certificate(split, epsilon, QUICK, 0.3).bound(n) >= witness - 1e-9
+            assert Certificate(split, Pure(epsilon), QUICK, 0.3).bound(n) >= witness - 1e-9
 
 
 @pytest.mark.parametrize(
@@ -230,7 +233,7 @@ def test_hidden_tails_by_the_program() -> None:
     """k tails alone: p under P and q under Q, certain; the bound is the largest gain over k steps, exactly."""
     split = split_atoms(atoms_of(make_pair([1.0, 0.0], [0.0, 1.0])), Shape(None, (1.0, 1.0)))
     for epsilon, k in itertools.product((0.1, 1.0, 3.0), (1, 2, 3, 8)):
-        error = Certificate(split, epsilon, CAREFUL, 0.3)._hidden_errors([(k, 0)], [1], np.zeros(1))[0]
+        error = Certificate(split, Pure(epsilon), CAREFUL, 0.3)._hidden_errors([(k, 0)], [1], np.zeros(1))[0]
         assert 1 - error == pytest.approx(float(largest_gain(k, epsilon)), abs=1e-9)
 
 
@@ -238,7 +241,7 @@ def test_tails_and_movers_by_the_program() -> None:
     """One label only P has, one only Q has, two in between: tails and movers at once, against the program."""
     p, q = [0.15, 0.0, 0.5, 0.35], [0.0, 0.15, 0.35, 0.5]
     for epsilon, n in ((0.2, 6), (1.0, 5), (2.0, 4)):
-        bound = advantage_bound(make_pair(p, q), epsilon, n)
+        bound = advantage_bound(make_pair(p, q), Pure(epsilon), n)
         best = optimum(p, q, epsilon=epsilon, n=n).advantage
         assert best - 1e-9 <= bound <= best + 0.08  # few records, much mass on either side: the bound's weak spot
 
@@ -266,7 +269,7 @@ def test_never_above_the_best_sample_size(show: Show) -> None:
             best = next(
                 n
                 for n in itertools.count(max(bound - 1, 1))
-                if _solve(merge(make_pair(null, alternative)), epsilon, n)[1] >= 2 / 3
+                if Program(merge(make_pair(null, alternative)), Pure(epsilon), n).reaches(2 / 3)
             )
         assert bound <= best
         ratios[f"{null}/{alternative} at {epsilon}"] = bound / best
@@ -316,7 +319,7 @@ def test_better_than_the_papers_coupling_and_than_no_privacy(epsilon: float, sho
     printed = pairs.expected(np.tanh(epsilon * np.arange(n + 1) / 2), variations)
     sharper = pairs.expected(largest_gain(np.arange(n + 1), epsilon), variations)
     free = product_variation(np.array(null), np.array(alternative), n)
-    bound = advantage_bound(make_pair(null, alternative), epsilon, n)
+    bound = advantage_bound(make_pair(null, alternative), Pure(epsilon), n)
     best = optimum(null, alternative, epsilon=epsilon, n=n).advantage
     show(
         f"epsilon {epsilon}, n = {n}: best {best:.4f} <= {bound:.4f}; coupling {sharper:.4f}, with tanh {printed:.4f}; "
@@ -332,8 +335,8 @@ def test_without_privacy_it_is_the_total_variation() -> None:
         shift = 0.5 if n < 100 else 0.01
         pair = make_pair("normal(0, 1)", f"normal({shift}, 1)")
         variation = 2 * stats.norm.cdf(shift * math.sqrt(n) / 2) - 1
-        assert advantage_bound(pair, 60.0, n) == pytest.approx(variation, abs=3e-3)
-        assert advantage_bound(pair, 60.0, n) >= variation - 1e-9
+        assert advantage_bound(pair, Pure(60), n) == pytest.approx(variation, abs=3e-3)
+        assert advantage_bound(pair, Pure(60), n) >= variation - 1e-9
 
 
 def test_one_record() -> None:
@@ -341,7 +344,7 @@ def test_one_record() -> None:
     for (null, alternative), epsilon in itertools.product(GRID, (0.1, 1.0)):
         pair = make_pair(null, alternative)
         exact = pair.total_variation * math.tanh(epsilon / 2)
-        assert exact - 1e-9 <= advantage_bound(pair, epsilon, 1) <= exact * 1.35
+        assert exact - 1e-9 <= advantage_bound(pair, Pure(epsilon), 1) <= exact * 1.35
 
 
 @pytest.mark.parametrize(
@@ -411,7 +414,7 @@ def test_heavy_tails_against_a_normal_law() -> None:
 @pytest.mark.parametrize("n", [10**5, 5 * 10**6, 10**9, 10**12])
 def test_more_records_than_anybody_needs(n: int) -> None:
     """Nothing is left of the affinity: the bound is that of certainty, without a warning."""
-    assert advantage_bound(make_pair("normal(0, 1)", "normal(0.5, 1)"), 0.5, n) == 1.0
+    assert advantage_bound(make_pair("normal(0, 1)", "normal(0.5, 1)"), Pure(0.5), n) == 1.0
     assert plan("normal(0, 1)", "normal(0.5, 1)", epsilon=0.5, n=n).design.advantage == pytest.approx(1.0)
 
 
@@ -432,3 +435,48 @@ def test_more_records_than_a_ratio_without_a_clamp_can_add_up(n: int) -> None:
     assert found.design.advantage == pytest.approx(1.0)
     assert found.nonprivate_advantage is None
     assert plan("poisson(3)", "poisson(4)", epsilon=1, n=1000).nonprivate_advantage == pytest.approx(1.0)
+
+
+NOTIONS = ["approx(0.5, 0.05)", "tv(0.15)", "gdp(0.7)", "kl(0.2)", "renyi(2, 0.4)"]
+
+
+@pytest.mark.parametrize("privacy", NOTIONS)
+def test_every_shape_of_every_notion_is_above_the_program(privacy: str) -> None:
+    """As for epsilon; also with unequal weights on the two errors."""
+    rng = np.random.default_rng(8)
+    notion = as_notion(privacy)
+    for _ in range(3):
+        pair = random_pair(rng)
+        classes = merge(pair)
+        n = int(rng.integers(2, 6))
+        best = Program(classes, notion, n).solved()[1]
+        power = Program(classes, notion, n, 0.2).solved()[1]
+        atoms = atoms_of(pair)
+        for _ in range(3):
+            split = split_atoms(atoms, random_shape(atoms, rng))
+            for effort in (QUICK, ROUGH):
+                assert Certificate(split, notion, effort, 0.3).bound(n) >= best - 3e-9
+                for tilt in (-1.0, 0.7):
+                    bound = Certificate(split, notion, effort, 0.3, tilt).bound(n)
+                    weighed = 0.2 * math.exp(tilt / 2) + (1 - power) * math.exp(-tilt / 2)
+                    assert (1 - bound) * math.exp(-abs(tilt) / 2) <= weighed + 3e-9
+
+
+@pytest.mark.parametrize("privacy", ["approx(0.5, 0.05)", "gdp(0.7)"])
+def test_between_the_bound_and_the_best_size(privacy: str) -> None:
+    pair = ([0.1, 0.3, 0.6], [0.6, 0.3, 0.1])
+    size = optimum_sample_size(*pair, privacy=privacy)
+    assert 0.85 * size <= lower_bound(*pair, privacy=privacy) <= size
+
+
+def test_between_the_bound_and_the_best_size_at_a_level() -> None:
+    pair, privacy = ([0.1, 0.3, 0.6], [0.6, 0.3, 0.1]), "gdp(0.7)"
+    goal = {"alpha": 0.1, "beta": 0.2}
+    size = optimum_sample_size(*pair, privacy=privacy, **goal)  # type: ignore[arg-type]
+    assert 0.8 * size <= lower_bound(*pair, privacy=privacy, **goal) <= size  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("budgets", [("gdp(0.5)", "gdp(0.55)"), ("tv(0.15)", "tv(0.17)")])
+def test_a_bound_never_rises_with_a_budget(budgets: tuple[str, ...]) -> None:
+    bounds = [lower_bound("normal(0, 1)", "normal(1, 1)", privacy=privacy) for privacy in budgets]
+    assert bounds == sorted(bounds, reverse=True)

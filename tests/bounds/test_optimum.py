@@ -6,6 +6,7 @@ import itertools
 import math
 import time
 from collections.abc import Callable
+from fractions import Fraction
 
 import numpy as np
 import numpy.typing as npt
@@ -15,11 +16,13 @@ from scipy import optimize, stats
 from privatest.bounds import optimum, optimum_sample_size
 from privatest.bounds.certificate import balanced, single_table
 from privatest.bounds.histogram_test import DENOMINATOR
-from privatest.bounds.optimum import _repaired, _solve, _staircase
+from privatest.bounds.optimum import Program, _chain, _repaired
 from privatest.bounds.two_point import TwoPoint
 from privatest.errors import InvalidInput, PrivatestError
 from privatest.hypotheses import make_pair
 from privatest.laws.noisy_counts import binomial
+from privatest.privacy import Pure, as_notion
+from privatest.privacy.lines import Line
 from privatest.rational import exp_below, rational
 from privatest.theory.histograms import Histograms, merge
 from privatest.theory.wasserstein import wasserstein
@@ -85,7 +88,7 @@ def test_against_the_program_over_all_tests(null: Law, alternative: Law, epsilon
 def test_two_points_closed_form_against_the_program(x: float, y: float, epsilon: float) -> None:
     for n in (1, 2, 6, 11):
         classes = merge(make_pair([1 - x, x], [1 - y, y]))
-        _, bound = _solve(classes, epsilon, n)
+        _, bound = Program(classes, Pure(epsilon), n).solved()
         assert TwoPoint(n, x, y, epsilon).best()[0] == pytest.approx(bound, abs=1e-8)
         assert optimum([1 - x, x], [1 - y, y], epsilon=epsilon, n=n).advantage == pytest.approx(bound, abs=1e-8)
 
@@ -177,7 +180,7 @@ def test_every_repaired_program_is_private_and_close(show: Show) -> None:
         assert found.test.is_private()
         assert found.test.largest_log_ratio() <= epsilon * (1 + 1e-9)
         gaps.append(found.gap)
-        raw, _ = _solve(merge(make_pair(p, q)), epsilon, n)
+        raw, _ = Program(merge(make_pair(p, q)), Pure(epsilon), n).solved()
         rows = Histograms(merge(make_pair(p, q)).count, n).rows
         low, high = raw[rows].min(axis=1), raw[rows].max(axis=1)
         factor = exp_below(rational(epsilon))
@@ -215,12 +218,9 @@ def test_a_solver_that_gives_up_is_asked_again(failures: int, monkeypatch: pytes
 def test_repair_of_a_badly_broken_solution() -> None:
     histograms = Histograms(3, 6)
     rng = np.random.default_rng(1)
-    g = np.clip(
-        _solve(merge(make_pair([0.2, 0.3, 0.5], [0.5, 0.3, 0.2])), 1.0, 6)[0] + rng.normal(0, 1e-3, histograms.count),
-        0,
-        1,
-    )
-    numerators = _repaired(g, histograms, exp_below(rational(1)))
+    program = Program(merge(make_pair([0.2, 0.3, 0.5], [0.5, 0.3, 0.2])), Pure(1), 6)
+    g = np.clip(program.solved()[0] + rng.normal(0, 1e-3, histograms.count), 0, 1)
+    numerators = _repaired(g, program, Line(exp_below(rational(1)), Fraction(0)))
     test = optimum([0.2, 0.3, 0.5], [0.5, 0.3, 0.2], epsilon=1, n=6).test
     import dataclasses
 
@@ -230,7 +230,8 @@ def test_repair_of_a_badly_broken_solution() -> None:
 def test_staircases_are_private_and_nearly_exact() -> None:
     for epsilon, n, threshold in itertools.product((0.01, 0.7, 5.0), (1, 4, 4000), (-1, 0, 2)):
         factor = exp_below(rational(epsilon))
-        g = _staircase(n, threshold, factor)[::-1].astype(object)  # by increasing counts
+        start = round(DENOMINATOR / (1 + factor))
+        g = _chain(n, threshold, start, Line(factor, Fraction(0)))[::-1].astype(object)  # by increasing counts
         for low, high in itertools.pairwise(g.tolist()):
             assert high * factor.denominator <= low * factor.numerator
             assert (DENOMINATOR - low) * factor.denominator <= (DENOMINATOR - high) * factor.numerator
@@ -291,3 +292,112 @@ def test_refusals() -> None:
     for epsilon in (0, -1, math.inf):
         with pytest.raises(InvalidInput, match="epsilon"):
             optimum([0.5, 0.5], [0.4, 0.6], epsilon=epsilon, n=3)
+
+
+def test_for_tv_it_is_the_wasserstein_distance(show: Show) -> None:
+    """Must show 3: Kantorovich's duality, by two programs, on 30 random finite cases."""
+    worst = 0.0
+    for p, q, _, n in random_cases(30, seed=15):
+        eta = float(np.random.default_rng(n).choice([0.07, 0.2, 0.5]))
+        best = optimum(p, q, privacy=f"tv({eta})", n=min(n, 6))
+        worst = max(worst, abs(best.advantage - wasserstein(p, q, epsilon=eta, n=min(n, 6)).value))
+    show(f"30 cases, optimum under tv(eta) beside the distance under min(eta d, 1): at most {worst:.1e} apart")
+    assert worst <= 1e-9
+
+
+THREE = ([0.2, 0.3, 0.5], [0.5, 0.3, 0.2])
+
+
+@pytest.mark.parametrize("privacy", ["gdp(1)", "kl(0.1)", "renyi(2, 0.5)"])
+@pytest.mark.parametrize("alpha", [None, 0.1])
+def test_tangent_cuts_against_a_general_solver(privacy: str, alpha: float | None) -> None:
+    """All neighbours, nothing sorted: a solver of smooth problems started at the solution finds nothing better."""
+    notion, n = as_notion(privacy), 2
+    found = optimum(*THREE, privacy=privacy, n=n, alpha=alpha)
+    assert found.method == "tangent cuts"
+    assert 0 <= found.gap < 2e-8
+    table = Histograms(3, n)
+    laws = [table.law(np.array(law)) for law in THREE]
+    pairs = np.argwhere(np.abs(table.table[:, None] - table.table[None]).sum(axis=2) == 2)
+
+    def slack(g: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        g = np.clip(g, 1e-9, 1 - 1e-9)
+        level = [] if alpha is None else [float(laws[0] @ g) - 1 + alpha]
+        return np.array([*(notion.h(g)[pairs[:, 1]] - g[pairs[:, 0]]), *level])
+
+    gain = laws[0] - laws[1] if alpha is None else -laws[1]
+    start = np.full(table.count, 0.5 if alpha is None else 1 - alpha)
+    other = optimize.minimize(
+        lambda g: -gain @ g, start, bounds=[(1e-9, 1)] * table.count, constraints={"type": "ineq", "fun": slack}
+    )
+    assert slack(other.x).min() > -1e-6
+    assert -other.fun + (alpha is not None) == pytest.approx(found.bound, abs=2e-5)
+
+
+def test_every_notion_in_order() -> None:
+    """What follows from a notion allows no less: pure(1) -> gdp, zcdp -> renyi, kl, tv; and alike at a level."""
+    pure = as_notion("pure(1)")
+    weaker = [pure.into("gdp"), pure.into("kl"), pure.into("renyi", order=2), pure.into("tv")]
+    for alpha in (None, 0.2):
+        least = optimum(*THREE, privacy=pure, n=3, alpha=alpha)
+        for notion in weaker:
+            found = optimum(*THREE, privacy=notion, n=3, alpha=alpha)
+            assert found.bound >= least.bound - 1e-9
+            if alpha is not None:
+                assert found.alpha <= alpha
+
+
+@pytest.mark.parametrize("privacy", ["approx(0.5, 0.05)", "tv(0.2)"])
+@pytest.mark.parametrize("alpha", [None, 0.1])
+def test_straight_notions_by_exhaustion(privacy: str, alpha: float | None) -> None:
+    """Every two neighbouring data sets, in rationals, with e^epsilon from below by its series; tight."""
+    found = optimum(*THREE, privacy=privacy, n=4, alpha=alpha)
+    notion, test = as_notion(privacy), found.test
+    delta = Fraction(notion.delta if hasattr(notion, "delta") else notion.eta)  # type: ignore[attr-defined]
+    loss = notion.loss if hasattr(notion, "loss") else Fraction(0)
+    factor = sum((loss**i / math.factorial(i) for i in range(30)), Fraction(0))  # below e^epsilon
+
+    def largest_excess(chances: list[Fraction]) -> Fraction:
+        worst = Fraction(-1)
+        table = test.histograms.table.tolist()
+        for i, j in itertools.permutations(range(len(table)), 2):
+            if sum(abs(a - b) for a, b in zip(table[i], table[j], strict=True)) == 2:
+                for a, b in ((chances[i], chances[j]), (1 - chances[i], 1 - chances[j])):
+                    worst = max(worst, a - factor * b - delta)
+        return worst
+
+    chances = [Fraction(int(value), DENOMINATOR) for value in test.numerators]
+    assert -1e-9 < largest_excess(chances) <= 0
+    assert alpha is None or test.alpha <= alpha
+    broken = test.numerators.copy()
+    broken[0 if broken[0] > DENOMINATOR // 2 else -1] = DENOMINATOR
+    broken[-1 if broken[0] == DENOMINATOR else 0] = 0
+    broken[test.histograms.rows[0]] = [0, DENOMINATOR // 2, DENOMINATOR]
+    assert largest_excess([Fraction(int(value), DENOMINATOR) for value in broken]) > 0
+    import dataclasses
+
+    with pytest.raises(InvalidInput, match="Move them towards 1/2"):
+        dataclasses.replace(test, numerators=broken)
+    again = type(test).from_json(test.to_json())
+    assert again == test
+    assert again.privacy == notion
+
+
+def test_a_curved_notion_tells_its_advantage_and_is_not_run() -> None:
+    found = optimum(*THREE, privacy="gdp(1)", n=3)
+    assert found.to_dict()["privacy"] == "gdp(1)"
+    with pytest.raises(InvalidInput, match=r"gdp\(1\) has a curved h"):
+        found.test  # noqa: B018
+    with pytest.raises(InvalidInput, match=r"which its release could not say"):
+        optimum(*THREE, privacy="tv(0.2)", n=3).test.run([0, 1, 2])
+
+
+def test_one_of_epsilon_and_privacy() -> None:
+    with pytest.raises(InvalidInput, match="both given"):
+        optimum(*THREE, epsilon=1, privacy="gdp(1)", n=3)
+    with pytest.raises(InvalidInput, match="epsilon is missing"):
+        optimum(*THREE, n=3)
+    with pytest.raises(InvalidInput, match="alpha=2"):
+        optimum(*THREE, epsilon=1, n=3, alpha=2)
+    with pytest.raises(InvalidInput, match="beta is missing"):
+        optimum_sample_size(*THREE, epsilon=1, alpha=0.05)

@@ -112,6 +112,7 @@ def test_documents_of_blocks_at_their_edges(key: str, value: Any) -> None:
 
 def test_an_open_block_sums_whatever_the_portions(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(open_block, "draw_blocks", lambda _, count, __: np.zeros(count, dtype=np.int64))
+    monkeypatch.setattr(open_block, "single_draws", lambda _, __: lambda: 0)
     source = seeded_source(np.random.default_rng(1))
     scores = np.array([1, 3, 5, 2, 4, 0, 1, 1, 5], dtype=np.int64)
     one = OpenSum(blocks(), source)

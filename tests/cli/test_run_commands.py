@@ -161,6 +161,25 @@ def test_a_state_of_no_file_or_of_another_one_needs_a_word(run: Run, tmp_path: P
     assert printed(run("monitor", lines, "--state", state, "--replaced", "same", "--json").out)[-1]["seen"] == 400
 
 
+def test_a_budget_in_another_notion_is_granted_and_shown(run: Run, tmp_path: Path) -> None:
+    ledger = tmp_path / "ledger.db"
+    where = ("--ledger", ledger, "--dataset", "claims")
+    assert "must be one of" in run("ledger", "grant", *where, "--privacy", "much").err
+    assert "both given" in run("ledger", "grant", *where, "--privacy", "zcdp(1)", "--epsilon", "1").err
+    assert not ledger.exists()
+    assert "zcdp(0.5)" in run("ledger", "grant", *where, "--privacy", "zcdp(0.5)").out
+    with Ledger(ledger) as book:
+        for number in range(4):
+            book.perform(dataset="claims", request=f"q{number}", epsilon=0.2, design="d", compute=dict)
+    (line,) = run("ledger", "show", *where, "--json").document["datasets"]
+    assert (line["granted"], line["spent"], line["left"]) == ("zcdp(0.5)", "zcdp(0.08)", "zcdp(0.42)")
+    assert (line["added up"], line["saved"]) == ("zcdp(0.32)", "75%")
+    shown = run("ledger", "show", *where)
+    assert "75%" in shown.out
+    assert "Added up: what the same requests would come to" in shown.out
+    assert run("ledger", "verify", "--ledger", ledger).code == 0
+
+
 def test_a_charged_monitor_goes_on_with_its_ledger(run: Run, tmp_path: Path) -> None:
     ledger, state, lines = tmp_path / "ledger.db", tmp_path / "state.json", tmp_path / "values.txt"
     lines.write_bytes(OLD)

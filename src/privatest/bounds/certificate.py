@@ -21,8 +21,11 @@ log-likelihood ratio, every eps-DP test on n records has
 
 where A is the Hellinger affinity and the mean is under the law proportional to sqrt(PQ). This contains the paper's
 coupling (no movers, the weights' smaller one in place of Phi) and the bound without privacy (movers not hidden), and
-is exact on two-point domains. Every approximation errs on the safe side: what is dropped has Phi >= 0,
-counts are rounded up (more records never hurt the tester), ratios are split (domination).
+is exact on two-point domains. For a notion of stability other than eps-DP, Phi_{k,K} is that of a two-point domain in
+which P has k records more (``Chains`` in ``bounds/two_point.py``): a test g on the movers that is allowed where the
+tails are q is allowed h^k(g) where they are p, and that is a chain again where g is one. Every approximation errs on
+the safe side: what is dropped has Phi >= 0, counts are rounded up (more records never hurt the tester), ratios are
+split (domination).
 """
 
 from __future__ import annotations
@@ -31,15 +34,17 @@ import itertools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
 from privatest.bounds.domination import RootLaw, Split, shares
-from privatest.bounds.two_point import TwoPoint, discounted
+from privatest.bounds.two_point import Chains, TwoPoint, corners, discounted
 from privatest.laws.noisy_counts import binomial, window_of
+from privatest.privacy.notions import Notion, Pure
 from privatest.vectors import Floats, Integers
 
-__all__ = ["Certificate", "Effort", "Table", "balanced", "make_tables", "single_table"]
+__all__ = ["Certificate", "Effort", "Table", "balanced", "loss_of", "make_tables", "single_table"]
 
 _LARGEST_BATCH = 1 << 16
 # Rows on which discounts by e^-eps a step stay clear of underflow.
@@ -213,6 +218,7 @@ class Effort:
         coarse: relative size of a group of counts that does no harm.
         dropped: share of the error that may be left out.
         points: lattice points to a standard deviation of the rest's ratio in all records together.
+        rungs: to a record, on the ladder of a notion whose h is curved.
     """
 
     steps: int
@@ -220,6 +226,7 @@ class Effort:
     coarse: float
     dropped: float
     points: int = 48
+    rungs: int = 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -228,37 +235,42 @@ class Certificate:
 
     Attributes:
         split: the dominating pair.
-        epsilon: privacy loss.
+        notion: of stability.
         effort: how finely to compute.
         error: size of the weighted error that matters: what is dropped is small beside it.
+        tilt: log of the weight of type I errors over that of type II errors.
     """
 
     split: Split
-    epsilon: float
+    notion: Notion
     effort: Effort
     error: float
-    _errors: dict[tuple[int, float], float] = field(default_factory=dict)
+    tilt: float = 0.0
+    _bounds: dict[int, float] = field(default_factory=dict)
     _powers: dict[tuple[int, int], RootLaw] = field(default_factory=dict)
     _tables: dict[int, Table] = field(default_factory=dict)
+    _chains: dict[int, Chains] = field(default_factory=dict)
+    _hidden: dict[tuple[int, int], Table] = field(default_factory=dict)
 
     def bound(self, n: int) -> float:
-        """What no private test on n records exceeds."""
-        return min(1.0 - self.error_at(n), 1.0)
+        """What no private test on n records exceeds: 1 - the least weighted error over that of no records at all."""
+        if n not in self._bounds:
+            self._bounds[n] = self._bound(n)
+        return self._bounds[n]
 
-    def error_at(self, n: int, tilt: float = 0.0) -> float:
-        """At least so much is e^(tilt/2) times the type I error plus e^(-tilt/2) times the type II error of a test."""
-        if (n, tilt) not in self._errors:
-            self._errors[n, tilt] = self._error_at(n, tilt)
-        return self._errors[n, tilt]
+    @cached_property
+    def epsilon(self) -> float:
+        """The privacy loss, or that of the pure notion with the same gain from one record."""
+        return min(loss_of(self.notion), 300.0)
 
-    def _error_at(self, n: int, tilt: float) -> float:
+    def _bound(self, n: int) -> float:
         split = self.split
         rest = split.roots
         r_p, r_q = (float((rest * np.exp(sign * split.levels / 2)).sum()) for sign in (1, -1))
         movers, others = math.sqrt(split.p_movers * split.q_movers), math.sqrt(r_p * r_q)
         core = movers + others
         if core == 0:
-            return self._only_tails(n, tilt)
+            return self._only_tails(n)
         # Log ratios of being a mover and of being of the rest, and the affinity of the rest's two laws.
         flag = math.log(split.p_movers / split.q_movers) if movers > 0 else 0.0
         other = math.log(r_p / r_q) if others > 0 else 0.0
@@ -276,11 +288,11 @@ class Certificate:
                 factor = outer * math.exp(count * math.log(affinity))
                 for end, weight in ends:
                     if weight > 0:
-                        pieces.append(_Piece(k_high, high, blocks, end - count * other + tilt, factor * weight))
+                        pieces.append(_Piece(k_high, high, blocks, self.tilt + end - count * other, factor * weight))
         self._prepare(pieces, block, size, exact)
         total = self._total(pieces, size)
         # Binomials cut off at six deviations were scaled up by up to 2e-9 each.
-        return total * (1 - 1e-8)
+        return min(1.0 - total * (1 - 1e-8) * math.exp(abs(self.tilt) / 2), 1.0)
 
     def _prepare(self, pieces: list[_Piece], block: RootLaw, size: int, exact: bool) -> None:
         """The laws and the tables that the pieces need, all at once."""
@@ -291,7 +303,8 @@ class Certificate:
             fine = min(deviation * math.sqrt(blocks) / (self.effort.points * block.step), len(kept.roots) / FEW_POINTS)
             # A lattice on which all levels lie is kept: it costs nothing.
             self._powers[size, blocks] = kept.thinned(1 if exact else math.floor(fine))
-        self._tabulate({piece.movers for piece in pieces})
+        if isinstance(self.notion, Pure):
+            self._tabulate({piece.movers for piece in pieces})
 
     def _tabulate(self, movers: set[int]) -> None:
         """The movers' two-point problems, for so many movers, are known from here on."""
@@ -325,10 +338,11 @@ class Certificate:
             return RootLaw(law.step, 0, np.zeros(1))
         return RootLaw(law.step, law.first + int(kept[0]), law.roots[kept[0] : kept[-1] + 1])
 
-    def _only_tails(self, n: int, tilt: float) -> float:
+    def _only_tails(self, n: int) -> float:
         if self.split.tau < 1:
-            return 0.0
-        return float(self._hidden_errors([(n, 0)], [1], np.full(1, tilt))[0])
+            return 1.0
+        error = float(self._hidden_errors([(n, 0)], [1], np.full(1, self.tilt))[0])
+        return 1.0 - error * math.exp(abs(self.tilt) / 2)
 
     def _groups(self, n: int, rate: float, kind: int, weight: float) -> Iterator[tuple[int, int, Floats]]:
         """Groups of counts (first, last, probabilities) of a binomial, but for improbable ones.
@@ -375,12 +389,14 @@ class Certificate:
         are moved by eps (2i - k). Spreading over i and i + 1, a share f of Q and e^g f of P to i, brings both prior
         ratios to one target, where phi_K is largest.
         """
+        if not isinstance(self.notion, Pure):
+            return balanced([self._hidden_table(*each) for each in hidden], lengths, ratio)
         self._tabulate({movers for _, movers in hidden})
         tables = [self._tables[movers] for _, movers in hidden]
         tails = np.array([float(k) for k, _ in hidden])
         if not tails.any():
             return balanced(tables, lengths, ratio)
-        epsilon = min(self.epsilon, 300.0)
+        epsilon = self.epsilon
         k = np.repeat(tails, lengths)
         target = np.repeat([table.target for table in tables], lengths)
         i = np.minimum(np.maximum(np.floor((target - ratio + epsilon * k) / (2 * epsilon)), 0.0), k)
@@ -397,6 +413,24 @@ class Certificate:
             further = balanced(tables, np.diff(among).tolist(), near + 2 * epsilon)
             found[between] = np.maximum.reduce([found[between], further, spread])
         return found * np.exp(-epsilon * k / 2)
+
+    def _hidden_table(self, tails: int, movers: int) -> Table:
+        """The errors of k tails and K movers under any notion."""
+        if (tails, movers) not in self._hidden:
+            if movers not in self._chains:
+                x, y = self.split.x, self.split.y
+                self._chains[movers] = Chains(movers, x, y, self.notion, self.effort.rungs, 6.0)
+            alphas, betas = corners(self._chains[movers], tails)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                turns = np.log(np.diff(alphas)) - np.log(-np.diff(betas))
+            turns = np.maximum.accumulate(np.where(np.isnan(turns), -np.inf, turns)) if len(turns) else turns
+            self._hidden[tails, movers] = Table(alphas, betas, turns, math.inf)
+        return self._hidden[tails, movers]
+
+
+def loss_of(notion: Notion) -> float:
+    """The epsilon of the pure notion with the same gain from one record."""
+    return notion.epsilon if isinstance(notion, Pure) else 2 * math.atanh(min(notion.gain(), 1 - 1e-15))
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,10 @@ r"""A test that knows the histogram of the records: any private decision rule on
 The probability of "null" is a fraction for each histogram, the coin is exact, and privacy is verified in
 integers: with E a rational below e^epsilon, every two neighbouring histograms have
 
-.. math:: g(h) \le E\, g(h'), \qquad 1 - g(h') \le E\, (1 - g(h)).
+.. math:: g(h) \le E\, g(h') + \delta, \qquad 1 - g(h') \le E\, (1 - g(h)) + \delta,
+
+delta = 0 for epsilon-DP, E = 1 for stability in total variation. A notion whose h is curved has no such line, and no
+test of this kind: a table of rationals cannot meet it provably.
 """
 
 from __future__ import annotations
@@ -24,9 +27,9 @@ from privatest.documents import fraction_from_json, texts_from_json, wholes_from
 from privatest.errors import InvalidDocument, InvalidInput
 from privatest.hypotheses import DiscretePair, Pair
 from privatest.markup import Fact, Probability
-from privatest.privacy import Source
+from privatest.privacy import Notion, Pure, Source, as_notion
+from privatest.privacy.lines import exact_line
 from privatest.privacy.randomness import bernoulli
-from privatest.rational import exp_below
 from privatest.scores import IntegerCells, LabelCells
 from privatest.scores.score import cells_from_dict
 from privatest.theory.histograms import Classes, Histograms
@@ -38,21 +41,22 @@ if TYPE_CHECKING:
 
     from privatest.engines import Need, Records
 
-__all__ = ["DENOMINATOR", "FORMAT", "HistogramTest", "dual_test"]
+__all__ = ["CURVED", "DENOMINATOR", "FORMAT", "HistogramTest", "dual_test", "told"]
 
 
 FORMAT = "privatest/histogram-test/1"
 # Numerators stay below 2^53: every JSON reader keeps them whole.
 DENOMINATOR = 1 << 50
 MOST_HISTOGRAMS = 5_000_000
+CURVED = "Its advantage is known; for a test to run use design(), or pure, approx or tv."
 
 
 @dataclass(frozen=True, eq=False)
 class HistogramTest(Design[Release]):
     r"""Decide P ("null") with probability ``numerators[h] / DENOMINATOR`` for the histogram h of the records.
 
-    Guarantees: epsilon-differentially private (replace one record, n public), verified exactly over all neighbouring
-    histograms whenever such an object is made; ``alpha`` and ``beta`` are exact to 1e-12.
+    Guarantees: private in the sense of its notion (replace one record, n public), verified exactly over all
+    neighbouring histograms whenever such an object is made; ``alpha`` and ``beta`` are exact to 1e-12.
 
     Attributes:
         cells: the labels or integers of the domain.
@@ -61,7 +65,7 @@ class HistogramTest(Design[Release]):
         null_law, alternative_law: mass of each class under P and under Q.
         numerators: probability of "null" for each histogram of classes, in lexicographic order, in units of
             1/DENOMINATOR.
-        budget: epsilon, exact.
+        notion: pure, approx or tv, with its budget.
         n: number of records.
         name: what a release says it came from.
         null, alternative: short descriptions of P and Q.
@@ -75,7 +79,7 @@ class HistogramTest(Design[Release]):
     null_law: Floats
     alternative_law: Floats
     numerators: Integers
-    budget: Fraction
+    notion: Notion
     n: int
     name: str = "optimum"
     null: str = "P"
@@ -94,15 +98,17 @@ class HistogramTest(Design[Release]):
             )
         if self.numerators.min() < 0 or self.numerators.max() > DENOMINATOR:
             raise InvalidInput(f"Probabilities must lie between 0 and {DENOMINATOR} / {DENOMINATOR}.")
+        if exact_line(self.notion) is None:
+            raise InvalidInput(f"{self.notion} has a curved h, which no table of fractions provably meets. {CURVED}")
         if not self.is_private():
             raise InvalidInput(
                 f"The probabilities allow a privacy loss of {self.largest_log_ratio():.9g}, more than "
-                f"epsilon={self.epsilon:g}. Move them towards 1/2."
+                f"{told(self.notion)}. Move them towards 1/2."
             )
 
     @classmethod
     def of_pair(
-        cls, pair: Pair, classes: Classes, numerators: Integers, budget: Fraction, n: int, name: str
+        cls, pair: Pair, classes: Classes, numerators: Integers, notion: Notion, n: int, name: str
     ) -> HistogramTest:
         """The test on the domain of a pair whose classes are ``classes``."""
         assert isinstance(pair, DiscretePair)
@@ -115,7 +121,7 @@ class HistogramTest(Design[Release]):
             classes.p.copy(),
             classes.q.copy(),
             numerators,
-            budget,
+            notion,
             n,
             name,
             pair.null.describe(),
@@ -124,8 +130,13 @@ class HistogramTest(Design[Release]):
 
     @property
     def epsilon(self) -> float:
-        """Privacy loss of one run."""
-        return float(self.budget)
+        """Privacy loss of one run, where the notion bounds it."""
+        return float(self.notion.epsilon)
+
+    @property
+    def privacy(self) -> Any:
+        """The notion of stability that every run meets."""
+        return self.notion
 
     @property
     def private(self) -> bool:
@@ -146,11 +157,14 @@ class HistogramTest(Design[Release]):
 
     def is_private(self) -> bool:
         """Whether both inequalities hold for all neighbours, in exact arithmetic, with a rational below e^epsilon."""
-        factor = exp_below(self.budget)
+        line = exact_line(self.notion)
+        assert line is not None, "made for a curved h"
         low, high = (ends.astype(object) for ends in self._extremes)
-        top, bottom = factor.numerator, factor.denominator
-        null_kept = np.all(high * bottom <= low * top)
-        return bool(null_kept and np.all((DENOMINATOR - low) * bottom <= (DENOMINATOR - high) * top))
+        # All times the denominators of the line: whole numbers.
+        common = math.lcm(line.slope.denominator, line.height.denominator)
+        top, more = int(line.slope * common), int(line.height * common) * DENOMINATOR
+        null_kept = np.all(high * common <= low * top + more)
+        return bool(null_kept and np.all((DENOMINATOR - low) * common <= (DENOMINATOR - high) * top + more))
 
     def largest_log_ratio(self) -> float:
         """The largest log-ratio of the probabilities of either decision over all neighbours."""
@@ -190,9 +204,9 @@ class HistogramTest(Design[Release]):
         return 1.0 - self.alpha - self.beta
 
     @property
-    def price(self) -> Fraction:
-        """Epsilon, exactly."""
-        return self.budget
+    def price(self) -> Fraction | Notion | None:
+        """Epsilon, exactly, or the notion."""
+        return self.notion.price
 
     @property
     def need(self) -> Need:
@@ -214,6 +228,11 @@ class HistogramTest(Design[Release]):
         """Type and number; no law is needed."""
         from privatest.engines.protocol import check_count, counter
 
+        if not isinstance(self.notion, Pure):
+            raise InvalidInput(
+                f"This test keeps to {self.notion}, which its release could not say. It tells what is possible; run "
+                "design() on data."
+            )
         records.check(counter(self.cells))
         check_count(records.count(), self.n)
 
@@ -247,7 +266,11 @@ class HistogramTest(Design[Release]):
             Fact("null", self.null, "the null hypothesis P"),
             Fact("alternative", self.alternative, "the alternative Q"),
             Fact("test", self.name, "where its probabilities come from"),
-            Fact("epsilon", self.epsilon, "privacy loss of one run"),
+            *(
+                [Fact("epsilon", self.epsilon, "privacy loss of one run")]
+                if isinstance(self.notion, Pure)
+                else [Fact("privacy", self.notion.text, "what one run keeps to")]
+            ),
             Fact("n", self.n, "records, public"),
             Fact("alpha", Probability(self.alpha), "type I error: alternative under P; exact"),
             Fact("beta", Probability(self.beta), "type II error: null under Q; exact"),
@@ -264,7 +287,7 @@ class HistogramTest(Design[Release]):
             "name": self.name,
             "null": self.null,
             "alternative": self.alternative,
-            "epsilon": str(self.budget),
+            **({"epsilon": str(self.notion.loss)} if isinstance(self.notion, Pure) else {"privacy": self.notion.text}),
             "n": self.n,
             "neighbours": self.neighbours,
             "cells": self.cells.to_dict(),
@@ -280,7 +303,11 @@ class HistogramTest(Design[Release]):
         cells = cells_from_dict(document["cells"])
         members, numerators = (_integers(document[key]) for key in ("members", "numerators"))
         laws = [np.array(document[key], dtype=np.float64) for key in ("null_law", "alternative_law")]
-        budget = _validate.positive(epsilon=fraction_from_json(document["epsilon"]))
+        notion = (
+            as_notion(texts_from_json(document, "privacy")["privacy"])
+            if "privacy" in document
+            else Pure(_validate.positive(epsilon=fraction_from_json(document["epsilon"])))
+        )
         n = wholes_from_json(document, "n", least=1)["n"]
         fits = (
             isinstance(cells, LabelCells | IntegerCells)
@@ -295,17 +322,22 @@ class HistogramTest(Design[Release]):
             raise InvalidDocument("The parts of the test do not fit together.")
         assert isinstance(cells, LabelCells | IntegerCells)
         texts = texts_from_json(document, "name", "null", "alternative", "neighbours")
-        return cls(cells, members, laws[0], laws[1], numerators, budget, n, **texts)
+        return cls(cells, members, laws[0], laws[1], numerators, notion, n, **texts)
 
     def __hash__(self) -> int:
-        return hash((self.name, self.budget, self.n, self.numerators.tobytes()))
+        return hash((self.name, self.notion, self.n, self.numerators.tobytes()))
 
     def __repr__(self) -> str:
         return (
             f"HistogramTest({self.name!r}, null={self.null}, alternative={self.alternative}, "
-            f"epsilon={self.epsilon:g}, n={self.n}, {self.histograms.classes} classes of records, "
+            f"{told(self.notion)}, n={self.n}, {self.histograms.classes} classes of records, "
             f"{self.histograms.count} histograms, neighbours={self.neighbours!r})"
         )
+
+
+def told(notion: Notion) -> str:
+    """``epsilon=1``, or ``privacy=zcdp(0.5)``."""
+    return f"epsilon={notion.epsilon:g}" if isinstance(notion, Pure) else f"privacy={notion}"
 
 
 def dual_test(distance: Wasserstein) -> HistogramTest:
@@ -315,7 +347,7 @@ def dual_test(distance: Wasserstein) -> HistogramTest:
     """
     numerators = (UNITS + distance.dual) * (DENOMINATOR // (4 * UNITS))
     return HistogramTest.of_pair(
-        distance.pair, distance.classes, numerators, distance.epsilon, distance.n, "wasserstein"
+        distance.pair, distance.classes, numerators, Pure(distance.epsilon), distance.n, "wasserstein"
     )
 
 

@@ -21,6 +21,7 @@ from privatest.bounds.lower_bound import about_enough, missed_bound
 from privatest.bounds.neyman_pearson import least_missed
 from privatest.errors import NothingToTest
 from privatest.hypotheses import Distribution, Pair, make_pair
+from privatest.privacy import Pure
 from privatest.vectors import Floats
 
 __all__ = ["length_bound"]
@@ -45,6 +46,7 @@ def length_bound(
         ends: between which values are counted, those that an interval may hold at all; any two make a valid bound.
         level: how often the interval must hold the parameter, at least.
     """
+    notion = Pure(epsilon)
 
     def pair_with(other: float) -> Pair | None:
         try:
@@ -60,7 +62,7 @@ def length_bound(
     def privately(far: float) -> tuple[list[float], list[float]]:
         """The same of a private one, at some distances."""
         first = pair_with(at + far)
-        guide = None if first is None else missed_bound(first, epsilon, n, 1 - level)[1]
+        guide = None if first is None else missed_bound(first, notion, n, 1 - level)[1]
         wanted = PLACES if guide is not None else MANY_PLACES  # two points only, which takes no time
         places = [place for place in wanted if ends[0] <= at + place * far / 4 <= ends[1]]
         found: list[float] = []
@@ -69,9 +71,9 @@ def length_bound(
             if pair is None:
                 found.append(level)
                 continue
-            value, shape = missed_bound(pair, epsilon, n, 1 - level, guide)
+            value, shape = missed_bound(pair, notion, n, 1 - level, guide)
             if i > 0 and place < PLACES[0] and guide is not None and value < found[i - 1] + BETTER:
-                value, shape = max((value, shape), missed_bound(pair, epsilon, n, 1 - level), key=lambda one: one[0])
+                value, shape = max((value, shape), missed_bound(pair, notion, n, 1 - level), key=lambda one: one[0])
             guide = shape if place <= PLACES[0] else guide
             found.append(value)
         return [abs(place * far / 4) for place in places], found
@@ -81,7 +83,7 @@ def length_bound(
         far = reach
         while abs(far) > abs(reach) / 1024:
             pair = pair_with(at + far)
-            if pair is None or about_enough(pair, epsilon, TOLD_APART) >= n:
+            if pair is None or about_enough(pair, notion, TOLD_APART) >= n:
                 break
             far /= 2
         return far

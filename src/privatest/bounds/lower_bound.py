@@ -16,17 +16,21 @@ from typing import Any
 
 import numpy as np
 
-from privatest import _validate
-from privatest.bounds.certificate import Certificate, Effort
+from privatest.bounds.certificate import Certificate, Effort, loss_of
 from privatest.bounds.domination import NOTHING, Atoms, Shape, atoms_of, split_atoms
-from privatest.bounds.two_point import TwoPoint
+from privatest.bounds.two_point import Chains, TwoPoint
+from privatest.decision.goal import Goal, make_goal
+from privatest.errors import Infeasible
 from privatest.hypotheses import Pair
 from privatest.hypotheses.question import hardest_pair
-from privatest.rational import Number
+from privatest.privacy import Approx, Gdp, Kl, Notion, Pure, Renyi, Tv, Zcdp, make_notion
+from privatest.rational import Number, rational
 
 __all__ = ["Guide", "about_enough", "advantage_bound", "lower_bound", "missed_bound", "records_bound"]
 
 FARTHEST_BOUND = 10**12
+MOST_COUNTED = 10**9
+"""Beyond this many records the chains of a notion, other than pure at an advantage, are not walked."""
 CUTS = (0.0, 0.02, 0.06, 0.12, 0.2, 0.3, 0.4, 0.55, 0.75, 1.0)
 TAILS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
 """Numbers of tails among n records, from which levels of the clamp follow."""
@@ -36,65 +40,85 @@ NEARLY_THE_SAME = 1e-2
 PLENTY = 20
 """Beyond so many times the records that are about enough for certainty, nothing below 1 is provable."""
 LARGER = 1.2
-"""How many times as large the epsilon is whose best shape is tried as well."""
-TILTS = (-3.0, -2.0, -1.2, -0.6, 0.0, 0.4, 0.8, 1.2, 1.6)
-"""Log ratios of the weights of both errors from which the least type II error at a level of type I errors is told."""
-QUICK, STEADY = Effort(6, (4, 12), 0.02, 1e-3, 16), Effort(12, (6, 36), 0.005, 1e-4, 24)
-CAREFUL = Effort(24, (12, 72), 0.002, 1e-5)
+"""How many times as large the budget is whose best shape is tried as well."""
+QUICK, CAREFUL = Effort(6, (4, 12), 0.02, 1e-3, 16, 3), Effort(24, (12, 72), 0.002, 1e-5)
+STEADY = Effort(12, (6, 36), 0.005, 1e-4, 24)
+WEIGHTS = (-3.0, -2.0, -1.2, -0.6, 0.0, 0.4, 0.8, 1.2, 1.6)
+"""Tilts from which the least type II error at a level of type I errors is told."""
 
 
-def lower_bound(null: Any, alternative: Any, *, epsilon: Number, advantage: float = 2 / 3) -> int:
-    """An n such that no epsilon-DP test with fewer records has the advantage.
+def lower_bound(
+    null: Any,
+    alternative: Any,
+    *,
+    epsilon: Number | None = None,
+    privacy: Any = None,
+    advantage: float | None = None,
+    alpha: float | None = None,
+    beta: float | None = None,
+) -> int:
+    """An n such that no private test with fewer records meets the goal: an advantage of 2/3 where none is given.
 
     Of sets of distributions: that of the two members found that are the hardest to tell apart.
+
+    Args:
+        null, alternative: P and Q.
+        epsilon, privacy: the notion of stability: ``epsilon=1`` is ``privacy="pure(1)"``.
+        advantage: the goal, 1 - type I error - type II error; or
+        alpha, beta: the goal, two error rates, as Neyman and Pearson ask.
 
     Guarantees: never more than the best test's sample size; equal to it on two-point domains.
 
     >>> lower_bound([0.6, 0.4], [0.4, 0.6], epsilon=1), lower_bound("normal(0, 1)", "normal(1, 1)", epsilon=1)
     (29, 9)
+    >>> lower_bound([0.6, 0.4], [0.4, 0.6], privacy="gdp(1)"), lower_bound([0.6, 0.4], [0.4, 0.6], privacy="tv(0.1)")
+    (27, 43)
     """
-    level = float(_validate.positive(epsilon=epsilon, remedy="Typical values lie between 0.1 and 2."))
-    target = _validate.probability(advantage=advantage)
-    return records_bound(hardest_pair(null, alternative), level, target)
+    notion = make_notion(epsilon, privacy)
+    return records_bound(hardest_pair(null, alternative), notion, make_goal(advantage, alpha, beta))
 
 
 @lru_cache(maxsize=64)
-def records_bound(pair: Pair, level: float, target: float) -> int:
+def records_bound(pair: Pair, notion: Notion, goal: Goal) -> int:
     """:func:`lower_bound` of a pair."""
     atoms = atoms_of(pair)
-    two_points = _two_points(atoms, level)
-    if two_points is not None:
+    rates = _two_rates(atoms)
+    aim = _Aim.of(goal)
+    if rates is not None:
         # What rounding cannot tell from the target counts as reached.
-        return _last(lambda n: two_points(n).best()[0] + 1e-12, target, _guess(atoms, level, target)) + 1
-    n = _guess(atoms, level, target)
-    search = _Search(atoms, level, 1 - target, n)
+        value, target = _two_point_value(rates, notion, goal)
+        return _last(lambda n: value(n) + 1e-12, target, _guess(atoms, notion, aim.target)) + 1
+    n = _guess(atoms, notion, aim.target)
+    search = _Search(atoms, notion, aim.error, n, aim.tilt)
     shapes: list[Shape] = []
     rivals: list[Shape] = []
     for _ in range(5):
         before = n
         shapes, others = search.best_shapes(n, shapes[0] if shapes else None)
         rivals += others
-        n = max(_last(search.at(shapes[0], QUICK), target, n, slack=0.01), 1)
+        n = max(_last(search.at(shapes[0], QUICK), aim.target, n, slack=0.01), 1)
         if abs(n - before) <= 0.04 * n:
             break
     rivals += _from_above(search, n)
     # The quick bound ranks roughly.
     shape = min(dict.fromkeys([*shapes, *rivals]), key=lambda shape: search.at(shape, CAREFUL)(n))
-    return _last(search.at(shape, CAREFUL), target, n, slack=5e-4) + 1
+    if goal.alpha is not None:
+        search, aim = _best_tilt(search, shape, goal, n)
+    return _last(search.at(shape, CAREFUL), aim.target, n, slack=5e-4) + 1
 
 
-def advantage_bound(pair: Pair, epsilon: float, n: int) -> float:
-    """What no epsilon-DP test on n records can exceed.
+def advantage_bound(pair: Pair, notion: Notion, n: int) -> float:
+    """What no private test on n records can exceed.
 
     Guarantees: at least the best test's advantage, up to 1e-9; at most 1; equal to it on two-point domains.
     """
     atoms = atoms_of(pair)
-    two_points = _two_points(atoms, epsilon)
-    if two_points is not None:
-        return two_points(n).best()[0]
-    if n > PLENTY * _guess(atoms, epsilon, 1 - 1e-12):
+    rates = _two_rates(atoms)
+    if rates is not None:
+        return _two_point_best(n, rates, notion)
+    if n > PLENTY * _guess(atoms, notion, 1 - 1e-12):
         return 1.0
-    search = _Search(atoms, epsilon, 1e-3, n)
+    search = _Search(atoms, notion, 1e-3, n)
     shapes, rivals = search.best_shapes(n)
     rivals += _from_above(search, n)
     return min(search.at(shape, CAREFUL)(n) for shape in dict.fromkeys([*shapes, *rivals]))
@@ -106,19 +130,19 @@ class Guide:
 
     Attributes:
         tails: None: there is no clamp.
-        tilt: which of the tilts proved most.
+        weight: which of the tilts proved most.
     """
 
     tails: float | None
     cuts: tuple[float, float]
     open_side: int
-    tilt: int = 5
+    weight: int = 5
 
 
 def missed_bound(
-    pair: Pair, epsilon: float, n: int, alpha: float, guide: Guide | None = None
+    pair: Pair, notion: Notion, n: int, alpha: float, guide: Guide | None = None
 ) -> tuple[float, Guide | None]:
-    """The least type II error of an epsilon-DP test on n records whose type I error is at most alpha.
+    """The least type II error of a private test on n records whose type I error is at most alpha.
 
     Args:
         guide: of a pair like this one: its shape is taken, and none looked for.
@@ -127,36 +151,106 @@ def missed_bound(
     advantage that the same shape proves.
     """
     atoms = atoms_of(pair)
-    two_points = _two_points(atoms, epsilon)
-    if two_points is not None:
-        alphas, betas = two_points(n).rates
+    rates = _two_rates(atoms)
+    if rates is not None and isinstance(notion, Pure):
+        alphas, betas = TwoPoint(n, *rates, notion.epsilon).rates
         return float(np.interp(alpha, np.maximum.accumulate(alphas), betas, left=1.0, right=0.0)), None
-    if n > PLENTY * _guess(atoms, epsilon, 1 - 1e-12):
+    if rates is not None:
+        return max(Chains(_countable(n), *rates, notion).beta_bounds(alpha)[0], 0.0), None
+    if n > PLENTY * _guess(atoms, notion, 1 - 1e-12):
         return 0.0, guide
-    search = _Search(atoms, epsilon, 1e-3, n)
+    search = _Search(atoms, notion, 1e-3, n)
     if guide is None:
         guide = search.guide(search.best_shapes(n)[0][0])
-    certificate = search.certificate(search.guided(guide), STEADY)
+    shape = search.guided(guide)
 
     def proven(place: int) -> float:
-        tilt = TILTS[place]
-        return math.exp(tilt / 2) * certificate.error_at(n, tilt) - math.exp(tilt) * alpha
+        tilt = WEIGHTS[place]
+        least = 1.0 - _Search(atoms, notion, 1e-3, n, tilt).at(shape, STEADY)(n)
+        # e^(t/2) times the type I error and e^(-t/2) times the type II error are at least this, times e^(-|t|/2).
+        return math.exp((tilt - abs(tilt)) / 2) * least - math.exp(tilt) * alpha
 
     # Every tilt proves something; from the one that was best last, step to better ones.
-    best, most = guide.tilt, proven(guide.tilt)
+    best, most = guide.weight, proven(guide.weight)
     for step in (1, -1):
-        while 0 <= best + step < len(TILTS) and (found := proven(best + step)) > most:
+        while 0 <= best + step < len(WEIGHTS) and (found := proven(best + step)) > most:
             best, most = best + step, found
-    return max(most, 0.0), replace(guide, tilt=best)
+    return max(most, 0.0), replace(guide, weight=best)
+
+
+def about_enough(pair: Pair, notion: Notion, target: float) -> int:
+    """Roughly how many records an advantage takes."""
+    return _guess(atoms_of(pair), notion, target)
+
+
+@dataclass(frozen=True)
+class _Aim:
+    """A goal as a certificate tells it: errors alpha and beta are out of reach where, with some weights on the two,
+    they weigh less than any private test's.
+
+    Attributes:
+        tilt: log of the weight of type I errors over that of type II errors.
+        error: what the goal's errors weigh beside those of no records at all.
+    """
+
+    tilt: float
+    error: float
+
+    @property
+    def target(self) -> float:
+        """What a certificate must stay below."""
+        return 1.0 - self.error
+
+    @classmethod
+    def of(cls, goal: Goal, more: float = 0.0) -> _Aim:
+        """The weights at which normal laws with these errors have the least weighted error, tilted by a little more."""
+        if goal.alpha is None:
+            assert goal.advantage is not None
+            return cls(0.0, 1 - goal.advantage)
+        alpha, beta = goal.alpha, goal.beta or 0.0
+        first, second = NormalDist().inv_cdf(1 - alpha), NormalDist().inv_cdf(1 - beta)
+        # Weights at which saying always the same weighs more than the goal's errors prove something.
+        most, least = math.log((1 - beta) / alpha), math.log(beta / (1 - alpha))
+        tilt = min(max((first**2 - second**2) / 2 + more, least + 0.02 * (most - least)), most - 0.02 * (most - least))
+        weight = alpha * math.exp(tilt / 2) + beta * math.exp(-tilt / 2)
+        return cls(tilt, weight * math.exp(abs(tilt) / 2))
+
+
+TILTS = (0.0, -0.25, 0.25, -0.5, 0.5, -1.0, 1.0)
+"""How far from the normal laws' weights others are tried."""
+
+
+def _best_tilt(search: _Search, shape: Shape, goal: Goal, n: int) -> tuple[_Search, _Aim]:
+    """The weights that prove the most at n."""
+    aims = [_Aim.of(goal, more) for more in TILTS]
+    searches = [_Search(search.atoms, search.notion, aim.error, n, aim.tilt) for aim in aims]
+    return min(zip(searches, aims, strict=True), key=lambda each: each[0].at(shape, CAREFUL)(n) - each[1].target)
 
 
 def _from_above(search: _Search, n: int) -> list[Shape]:
-    """The best shape at a larger epsilon: a bound holds at all smaller ones, so what proves it must compete here."""
-    return _Search(search.atoms, LARGER * search.epsilon, search.error, n).best_shapes(n)[0][:1]
+    """The best shape at a larger budget: a bound holds at all smaller ones, so what proves it must compete here."""
+    larger = _larger(search.notion, LARGER)
+    return _Search(search.atoms, larger, search.error, n, search.tilt).best_shapes(n)[0][:1]
 
 
-def _two_points(atoms: Atoms, epsilon: float) -> Callable[[int], TwoPoint] | None:
-    """The two-point problem of n records where there are only two ratios, infinite ones included."""
+def _larger(notion: Notion, times: float) -> Notion:
+    """The same notion with a larger budget: so many times the loss, the square of that where it is a divergence."""
+    factor = rational(times)
+    if isinstance(notion, Tv):
+        return Tv(min(notion.eta * factor, (1 + notion.eta) / 2))
+    if isinstance(notion, Approx):
+        return Approx(notion.loss * factor, min(notion.delta * factor, (1 + notion.delta) / 2))
+    if isinstance(notion, Renyi):
+        return Renyi(notion.order, notion.bound * factor**2)
+    (budget,) = notion.exact
+    if isinstance(notion, Pure | Gdp):
+        return type(notion)(budget * factor)
+    assert isinstance(notion, Zcdp | Kl)
+    return type(notion)(budget * factor**2)
+
+
+def _two_rates(atoms: Atoms) -> tuple[float, float] | None:
+    """The rates, under P and Q, of the ratio that speaks for P, where there are only two ratios, infinite included."""
     order = np.argsort(atoms.levels)
     levels = atoms.levels[order]
     # Levels as close as rounding are one.
@@ -170,16 +264,47 @@ def _two_points(atoms: Atoms, epsilon: float) -> Callable[[int], TwoPoint] | Non
         p, q = [0.0, *p], [atoms.q_only, *q]
     if len(p) != 2:
         return None
-    return lambda n: TwoPoint(n, min(p[1], 1.0), min(q[1], 1.0), epsilon)
+    return min(p[1], 1.0), min(q[1], 1.0)
 
 
-def about_enough(pair: Pair, epsilon: float, target: float) -> int:
-    """Roughly how many records an advantage takes."""
-    return _guess(atoms_of(pair), epsilon, target)
+def _two_point_best(n: int, rates: tuple[float, float], notion: Notion) -> float:
+    if isinstance(notion, Pure):
+        return TwoPoint(n, *rates, notion.epsilon).best()[0]
+    return Chains(n, *rates, notion).best()[0]
 
 
-def _guess(atoms: Atoms, epsilon: float, target: float) -> int:
+def _two_point_value(rates: tuple[float, float], notion: Notion, goal: Goal) -> tuple[Callable[[int], float], float]:
+    """What the best test achieves on n records, exactly where that is near the goal, and the goal."""
+    if goal.alpha is not None:
+        level, target = goal.alpha, 1 - (goal.beta or 0.0)
+
+        def power(n: int) -> float:
+            problem = Chains(_countable(n), *rates, notion)
+            least, most = problem.beta_bounds(level)
+            return 1 - (most if 1 - most >= target else least if 1 - least < target else problem.beta_at(level)[0])
+
+        return power, target
+    assert goal.advantage is not None
+    target = goal.advantage
+
+    def advantage(n: int) -> float:
+        if isinstance(notion, Pure):
+            return _two_point_best(n, rates, notion)
+        low, high = Chains(_countable(n), *rates, notion).bounds()
+        return low if low >= target else high if high < target else _two_point_best(n, rates, notion)
+
+    return advantage, target
+
+
+def _countable(n: int) -> int:
+    if n > MOST_COUNTED:
+        raise Infeasible(f"More than {MOST_COUNTED:.0e} records would be needed, more than is computed here.")
+    return n
+
+
+def _guess(atoms: Atoms, notion: Notion, target: float) -> int:
     """Roughly the answer: what a normal approximation needs without privacy, and what noise on a count adds to that."""
+    epsilon = loss_of(notion)
     affinity = min(float(atoms.roots.sum()), 1 - 1e-15)
     deviations = NormalDist().inv_cdf(min((1 + target) / 2, 1 - 1e-15))
     without = -(deviations**2) / (2 * math.log(affinity)) if affinity > 0 else 1.0
@@ -235,24 +360,22 @@ class _Search:
     Attributes:
         error: size of the weighted error that matters: what is dropped must be small beside it.
         n: about how many records there are.
+        tilt: log of the weight of type I errors over that of type II errors.
     """
 
     atoms: Atoms
-    epsilon: float
+    notion: Notion
     error: float
     n: int
+    tilt: float = 0.0
     _known: dict[tuple[Shape, Effort], Certificate] = field(default_factory=dict)
 
     def at(self, shape: Shape, effort: Effort) -> Callable[[int], float]:
         """The bound as a function of n."""
-        return self.certificate(shape, effort).bound
-
-    def certificate(self, shape: Shape, effort: Effort) -> Certificate:
-        """All that the shape proves."""
         if (shape, effort) not in self._known:
             split = split_atoms(self.atoms, shape)
-            self._known[shape, effort] = Certificate(split, self.epsilon, effort, self.error)
-        return self._known[shape, effort]
+            self._known[shape, effort] = Certificate(split, self.notion, effort, self.error, self.tilt)
+        return self._known[shape, effort].bound
 
     def guide(self, shape: Shape) -> Guide:
         """A shape in terms that fit another pair."""

@@ -1,17 +1,21 @@
-r"""The best epsilon-DP test of all on a finite domain, exactly private and runnable.
+r"""The best private test of all on a finite domain: exactly private and runnable where its notion is made of lines.
 
-A test is its probability g(h) of "null" for each histogram h of the records (``theory/histograms.py`` shows that
+A test is its probability g(x) of "null" for each histogram x of the records (``theory/histograms.py`` shows that
 classes of labels and histograms lose nothing). The best one solves
 
-.. math:: \max_g \sum_h (P^n(h) - Q^n(h))\, g(h), \quad
-          g(h) \le e^\varepsilon g(h'), \quad 1 - g(h') \le e^\varepsilon (1 - g(h))
+.. math:: \max_g \sum_x (P^n(x) - Q^n(x))\, g(x), \quad g(x) \le h(g(x'))
 
-over all neighbours h, h'. One of the best is *monotone*: moving a record to a class of larger ratio never lowers g.
-For split the classes into slivers of equal Q-mass, ordered by ratio, and sort g along one record after the other. Under
-Q the mean of g stays, under P it can only grow; sorting keeps every inequality between neighbours, for both sides are
-sorted alike; and averaging over the slivers of each class makes a monotone test on the classes again. With
-the monotone inequalities added, of each set of mutual neighbours r + e_1, ..., r + e_k only the outermost two need the
-privacy inequalities: k + 1 inequalities for each r instead of 2k(k - 1), which HiGHS solves many times faster.
+over all neighbours x, x'; at a level alpha it minimises :math:`\sum_x Q^n(x)\, g(x)` among those with
+:math:`\sum_x P^n(x)\, g(x) \ge 1 - \alpha`. For pure, approx and tv h is made of straight lines and this is a linear
+program; for the others h is concave, and lines that touch it where the last solution broke it are added until none is
+broken by more than 1e-9 (Kelley 1960): every program on the way bounds the best test from above.
+
+One of the best is *monotone*: moving a record to a class of larger ratio never lowers g. For split the classes into
+slivers of equal Q-mass, ordered by ratio, and sort g along one record after the other. Under Q the mean of g stays,
+under P it can only grow; sorting keeps every inequality between neighbours, for both sides are sorted alike and h
+increases; and averaging over the slivers of each class, h being concave, makes a monotone test on the classes again.
+With the monotone inequalities added, of each set of mutual neighbours r + e_1, ..., r + e_k only the outermost two need
+the privacy inequalities: k + 1 inequalities for each r instead of 2k(k - 1), which HiGHS solves many times faster.
 (Where Q has no mass but P has, the class has infinite ratio and is the top of the order already.)
 
 Two classes need no program: ``bounds/two_point.py``.
@@ -21,71 +25,121 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from fractions import Fraction
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from privatest import _validate
-from privatest.bounds.histogram_test import DENOMINATOR, HistogramTest
-from privatest.bounds.lower_bound import lower_bound
-from privatest.bounds.two_point import TwoPoint
-from privatest.errors import InvalidInput
+from privatest.bounds.histogram_test import CURVED, DENOMINATOR, HistogramTest, told
+from privatest.bounds.lower_bound import records_bound
+from privatest.bounds.two_point import Chains, TwoPoint
+from privatest.decision.goal import make_goal
+from privatest.errors import InvalidInput, PrivatestError
 from privatest.hypotheses import make_pair
-from privatest.markup import Fact, Told
-from privatest.rational import Number, exp_below
+from privatest.markup import Fact, Probability, Told
+from privatest.privacy import Approx, Notion, Pure, Tv, make_notion
+from privatest.privacy.lines import Line, exact_line, tangent
+from privatest.rational import Number
 from privatest.theory.histograms import Classes, Histograms, merge, solved_program
 from privatest.vectors import Floats, Integers
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["MOST_VARIABLES", "Optimum", "optimum", "optimum_sample_size"]
+__all__ = ["MOST_VARIABLES", "Optimum", "Program", "optimum", "optimum_sample_size"]
 
 
 MOST_VARIABLES = 100_000
 """A program of this size takes a quarter of a minute to a minute."""
 LONGEST_TABLE = 20_000_000
 """For two classes: a table of n + 1 probabilities that still fits comfortably into memory."""
+VIOLATION = 1e-9
+"""By how much the last solution may break a curved h."""
+MOST_ROUNDS = 60
 _ELSEWHERE = "Use lower_bound() for what no private test can beat, and design() for one that comes close."
 
 
 @dataclass(frozen=True)
 class Optimum(Told):
-    """The best epsilon-DP test, repaired to exact privacy, and how far from the best that leaves it.
+    """The best private test, repaired to exact privacy, and how far from the best that leaves it.
 
     Attributes:
-        test: runnable like any other.
-        advantage: of this very test, exact to 1e-12.
-        bound: no epsilon-DP test on n records has a larger advantage (from the dual program).
-        n, epsilon: what it was asked for.
-        method: "closed form" (two classes of labels) or "linear program".
+        made: the test; None where its notion is not made of lines, and no table of fractions provably meets it.
+        alpha, beta: its error rates, exact to 1e-12 where there is a test.
+        bound: no private test on n records has a larger advantage; at a level, a larger power.
+        n, privacy: what it was asked for.
+        method: "closed form" (two classes of labels), "linear program" or "tangent cuts".
+        level: the largest type I error allowed; None: the advantage is the largest.
+        null, alternative: short descriptions of P and Q.
     """
 
-    test: HistogramTest
-    advantage: float
+    made: HistogramTest | None
+    alpha: float
+    beta: float
     bound: float
     n: int
-    epsilon: float
+    privacy: Notion
     method: str
+    level: float | None
+    null: str
+    alternative: str
+
+    @property
+    def test(self) -> HistogramTest:
+        """The test itself."""
+        if self.made is None:
+            raise InvalidInput(f"{self.privacy} has a curved h, which no table of fractions provably meets. {CURVED}")
+        return self.made
+
+    @property
+    def epsilon(self) -> float:
+        """The privacy loss, where the notion bounds it."""
+        return float(self.privacy.epsilon)
+
+    @property
+    def advantage(self) -> float:
+        """1 - alpha - beta."""
+        return 1.0 - self.alpha - self.beta
+
+    @property
+    def power(self) -> float:
+        """1 - beta."""
+        return 1.0 - self.beta
 
     @property
     def gap(self) -> float:
-        """What rounding and repair cost: bound - advantage."""
-        return self.bound - self.advantage
+        """What rounding and repair cost: bound - advantage; at a level, bound - power."""
+        return self.bound - (self.advantage if self.level is None else self.power)
 
     @property
     def title(self) -> str:
         """What this is."""
-        return f"The best private test of {self.test.null} against {self.test.alternative}"
+        at = "" if self.level is None else f" at level {self.level:g}"
+        return f"The best private test of {self.null} against {self.alternative}{at}"
 
     def facts(self) -> list[Fact]:
         """The test's, and how far they are from the best possible."""
+        if self.made is not None:
+            facts = self.made.facts()
+        else:
+            facts = [
+                Fact("null", self.null, "the null hypothesis P"),
+                Fact("alternative", self.alternative, "the alternative Q"),
+                Fact("privacy", self.privacy.text, "what it keeps to"),
+                Fact("n", self.n, "records, public"),
+                Fact("alpha", Probability(self.alpha), "type I error: alternative under P"),
+                Fact("beta", Probability(self.beta), "type II error: null under Q"),
+                Fact("advantage", self.advantage, "1 - alpha - beta"),
+            ]
+        most = "advantage" if self.level is None else "power at this level"
         return [
-            *self.test.facts(),
-            Fact("bound", self.bound, "no private test has a larger advantage"),
-            Fact("gap", self.gap, "what rounding and repair cost: bound - advantage"),
+            *facts,
+            Fact("level", self.level, "the largest type I error allowed"),
+            Fact("bound", self.bound, f"no private test has a larger {most}"),
+            Fact("gap", self.gap, "what rounding and repair cost: the bound less what this test has"),
             Fact("method", self.method),
         ]
 
@@ -98,51 +152,92 @@ class Optimum(Told):
         return self.values()
 
     def __repr__(self) -> str:
+        best = f"advantage={self.advantage:.9f}"
+        if self.level is not None:
+            best = f"power={self.power:.9f}, level={self.level:g}"
         return (
-            f"Optimum(advantage={self.advantage:.9f}, n={self.n}, epsilon={self.epsilon:g}, "
-            f"method={self.method!r}, gap={max(self.gap, 0.0):.1e})"
+            f"Optimum({best}, n={self.n}, {told(self.privacy)}, method={self.method!r}, gap={max(self.gap, 0.0):.1e})"
         )
 
 
-def optimum(null: Any, alternative: Any, *, epsilon: Number, n: int) -> Optimum:
-    """The best epsilon-DP test of P against Q on n records; finite domains only.
+def optimum(
+    null: Any,
+    alternative: Any,
+    *,
+    epsilon: Number | None = None,
+    privacy: Any = None,
+    n: int,
+    alpha: float | None = None,
+) -> Optimum:
+    """The best private test of P against Q on n records; finite domains only.
+
+    Args:
+        null, alternative: P and Q.
+        epsilon, privacy: the notion of stability: ``epsilon=1`` is ``privacy="pure(1)"``.
+        n: number of records.
+        alpha: the largest type I error allowed: the power is the largest then, as Neyman and Pearson ask. None: the
+            advantage is.
 
     >>> optimum([0.6, 0.4], [0.4, 0.6], epsilon=1, n=29)
     Optimum(advantage=0.677428013, n=29, epsilon=1, method='closed form', gap=...)
+    >>> optimum([0.6, 0.4], [0.4, 0.6], privacy="tv(0.1)", n=43, alpha=0.05)
+    Optimum(power=0.628920643, level=0.05, n=43, privacy=tv(0.1), method='closed form', gap=...)
     """
-    budget = _validate.positive(epsilon=epsilon, remedy="Typical values lie between 0.1 and 2.")
+    notion = make_notion(epsilon, privacy)
     n = _validate.positive_integer(n=n)
+    level = None if alpha is None else _validate.probability(alpha=alpha)
     pair = make_pair(null, alternative)
     classes = merge(pair, _ELSEWHERE)
+    line = exact_line(notion)
+    names = pair.null.describe(), pair.alternative.describe()
     if classes.count == 2:
         _refuse(n + 1, LONGEST_TABLE, f"n={n} records of two classes need a table of {n + 1} probabilities")
-        bound, threshold = _two_points(classes, float(budget), n).best()
-        numerators, method = _staircase(n, threshold, exp_below(budget)), "closed form"
+        problem = Chains(n, float(classes.p[1]), float(classes.q[1]), notion)
+        bound, at = _two_points(problem, level)
+        if line is None:
+            return Optimum(None, *problem.errors(at), bound, n, notion, "closed form", level, *names)
+        numerators, method = _staircase(problem, at, line, level), "closed form"
     else:
-        found, bound = _solve(classes, float(budget), n)
-        numerators, method = _repaired(found, Histograms(classes.count, n), exp_below(budget)), "linear program"
-    test = HistogramTest.of_pair(pair, classes, numerators, budget, n, "optimum")
-    return Optimum(test, test.advantage, bound, n, float(budget), method)
+        program = Program(classes, notion, n, level)
+        found, bound = program.solved()
+        method = "linear program" if line is not None else "tangent cuts"
+        if line is None:
+            g = program.kept(found)
+            laws = program.laws
+            errors = float(laws[0] @ (1 - g)), float(laws[1] @ g)
+            return Optimum(None, *errors, bound, n, notion, method, level, *names)
+        numerators = _repaired(found, program, line)
+    test = HistogramTest.of_pair(pair, classes, numerators, notion, n, "optimum")
+    return Optimum(test, test.alpha, test.beta, bound, n, notion, method, level, *names)
 
 
-def optimum_sample_size(null: Any, alternative: Any, *, epsilon: Number, advantage: float = 2 / 3) -> int:
-    """The smallest n at which some epsilon-DP test has the advantage (more records never hurt the best test).
+def optimum_sample_size(
+    null: Any,
+    alternative: Any,
+    *,
+    epsilon: Number | None = None,
+    privacy: Any = None,
+    advantage: float | None = None,
+    alpha: float | None = None,
+    beta: float | None = None,
+) -> int:
+    """The smallest n at which some private test meets the goal, which is that of ``lower_bound``.
+
+    More records never hurt the best test.
 
     >>> optimum_sample_size([0.6, 0.4], [0.4, 0.6], epsilon=1)
     29
+    >>> optimum_sample_size("bernoulli(0.4)", "bernoulli(0.6)", privacy="gdp(1)")
+    27
     """
-    budget = _validate.positive(epsilon=epsilon, remedy="Typical values lie between 0.1 and 2.")
-    target = _validate.probability(advantage=advantage)
+    notion, goal = make_notion(epsilon, privacy), make_goal(advantage, alpha, beta)
     pair = make_pair(null, alternative)
     classes = merge(pair, _ELSEWHERE)
-    first = lower_bound(pair.null, pair.alternative, epsilon=budget, advantage=target)
+    first = records_bound(pair, notion, goal)
     if classes.count == 2:  # the bound is exact there
         return first
-
-    def reaches(n: int) -> bool:
-        return _solve(classes, float(budget), n)[1] >= target
-
-    return _smallest(reaches, first)
+    target = goal.advantage if goal.advantage is not None else 1 - (goal.beta or 0.0)
+    return _smallest(lambda n: Program(classes, notion, n, goal.alpha).reaches(target), first)
 
 
 def _smallest(reaches: Callable[[int], bool], first: int) -> int:
@@ -157,25 +252,45 @@ def _smallest(reaches: Callable[[int], bool], first: int) -> int:
     return high
 
 
-def _two_points(classes: Classes, epsilon: float, n: int) -> TwoPoint:
-    return TwoPoint(n, float(classes.p[1]), float(classes.q[1]), epsilon)
+def _two_points(problem: Chains, level: float | None) -> tuple[float, float]:
+    """The best value and its threshold, in the rungs of the problem's chains."""
+    if level is not None:
+        beta, at = problem.beta_at(level)
+        return 1 - beta, at
+    if isinstance(problem.notion, Pure):  # however many records
+        value, threshold = TwoPoint(problem.n, problem.x, problem.y, problem.notion.epsilon).best()
+        return value, float(threshold)
+    return problem.best()
 
 
-def _staircase(n: int, threshold: int, factor: Fraction) -> Integers:
-    """Pr[N + G > threshold] for N = n, ..., 0 records of the second class, rounded so that it stays private.
+def _staircase(problem: Chains, at: float, line: Line, level: float | None) -> Integers:
+    """The chain through its start, for N = n, ..., 0 records of the second class, rounded so that it stays private.
 
-    From the middle step outwards each number (g below the threshold, 1 - g above) is the last one over E, rounded up.
+    From the start outwards each number is the least, or the most, that the last one allows. At a level the start is
+    rounded up until the type I error is at most that.
     """
-    top, bottom = factor.numerator, factor.denominator
-    stairs = [-(-DENOMINATOR * bottom // (top + bottom))]  # 1/(1 + E)
-    while len(stairs) <= max(n - threshold, threshold):
-        smaller = -(-stairs[-1] * bottom // top)
-        if smaller == stairs[-1]:  # the smallest private number stays
-            break
-        stairs.append(smaller)
-    away = np.arange(n, -1, -1) - threshold  # N - threshold
-    value = np.array(stairs, dtype=np.int64)[np.minimum(np.where(away > 0, away - 1, -away), len(stairs) - 1)]
-    return np.where(away > 0, DENOMINATOR - value, value)
+    n = problem.n
+    count, (p, _) = problem.start(at)
+    start = round(p * DENOMINATOR)
+    found = _chain(n, count, start, line)
+    if level is not None:
+        law = Histograms(2, n).law(np.array([1 - problem.x, problem.x]))
+        while start < DENOMINATOR and math.fsum((law * ((DENOMINATOR - found) / DENOMINATOR)).tolist()) > level:
+            start = min(start + max(DENOMINATOR >> 44, 1), DENOMINATOR)
+            found = _chain(n, count, start, line)
+    return found
+
+
+def _chain(n: int, count: int, start: int, line: Line) -> Integers:
+    """Numerators for N = n, ..., 0: ``start`` at N = count, which need not lie between them, and all that allows."""
+    up, down = [start], [start]
+    while len(up) <= n - count and (more := line.most(up[-1], DENOMINATOR)) != up[-1]:
+        up.append(more)
+    while len(down) <= count and (less := line.least(down[-1], DENOMINATOR)) != down[-1]:
+        down.append(less)
+    away = np.arange(n, -1, -1) - count
+    above, below = np.array(up, dtype=np.int64), np.array(down, dtype=np.int64)
+    return np.where(away >= 0, above[np.clip(away, 0, len(up) - 1)], below[np.clip(-away, 0, len(down) - 1)])
 
 
 def _refuse(size: int, most: int, what: str) -> None:
@@ -183,53 +298,213 @@ def _refuse(size: int, most: int, what: str) -> None:
         raise InvalidInput(f"{what}; at most {most} are handled. {_ELSEWHERE}")
 
 
-def _solve(classes: Classes, epsilon: float, n: int) -> tuple[Floats, float]:
-    """An optimal g up to the solver's tolerance, and an upper bound on the advantage of every private test."""
-    k = classes.count
-    rows = math.comb(n + k - 2, k - 1)
-    _refuse(
-        Histograms(k, n).count,
-        MOST_VARIABLES,
-        f"n={n} records of {k} classes need a linear program of {Histograms(k, n).count} variables and "
-        f"{(k + 1) * rows} constraints",
-    )
-    histograms = Histograms(k, n)
-    gain = histograms.law(classes.p) - histograms.law(classes.q)
-    matrix, limit = _constraints(histograms, math.exp(min(epsilon, 300.0)))
-    return solved_program(gain, matrix, limit)
+@dataclass(frozen=True, eq=False)
+class Program:
+    """The program of the best test on n records; with a level, of the most powerful one."""
+
+    classes: Classes
+    notion: Notion
+    n: int
+    level: float | None = None
+
+    @cached_property
+    def histograms(self) -> Histograms:
+        """Of the variables."""
+        k, n = self.classes.count, self.n
+        rows = math.comb(n + k - 2, k - 1)
+        found = Histograms(k, n)
+        _refuse(
+            found.count,
+            MOST_VARIABLES,
+            f"n={n} records of {k} classes need a linear program of {found.count} variables and "
+            f"{(k + 1) * rows} constraints",
+        )
+        return found
+
+    @cached_property
+    def laws(self) -> tuple[Floats, Floats]:
+        """Of the histograms, under P and under Q."""
+        return self.histograms.law(self.classes.p), self.histograms.law(self.classes.q)
+
+    @property
+    def gain(self) -> Floats:
+        """What g is worth, but for a constant."""
+        return self.laws[0] - self.laws[1] if self.level is None else -self.laws[1]
+
+    @property
+    def constant(self) -> float:
+        """That constant."""
+        return 0.0 if self.level is None else 1.0
+
+    @cached_property
+    def ends(self) -> tuple[Integers, Integers]:
+        """The outermost two histograms of each set of mutual neighbours."""
+        rows = self.histograms.rows
+        return rows[:, 0], rows[:, -1]
+
+    def solved(self, target: float | None = None) -> tuple[Floats, float]:
+        """An optimal g up to the solver's tolerance, and an upper bound on what every private test achieves.
+
+        Where h is curved, no cuts are added once the bound is below ``target``, or g, made private, reaches it.
+        """
+        line = _float_line(self.notion)
+        if line is not None:
+            found, bound = self._with(_Cuts.everywhere(self, [line]))
+            return found, bound + self.constant
+        cuts = _Cuts.everywhere(self, [_tangent(self.notion, p) for p in _first_points(self.notion)])
+        for _ in range(MOST_ROUNDS):
+            found, bound = self._with(cuts)
+            excess = self._excess(found)
+            value, most = self._value(self.kept(found, excess)), bound + self.constant
+            done = most - value <= VIOLATION or float(excess.max(initial=0.0)) <= VIOLATION
+            if done or (target is not None and (most < target or value >= target)):
+                return found, most
+            cuts = cuts.more(self, np.flatnonzero(excess > VIOLATION / 2), found)
+        raise PrivatestError(f"The program of n={self.n} records was not solved to {VIOLATION:g}. Use a smaller n.")
+
+    def reaches(self, target: float) -> bool:
+        """Whether some private test is worth that much."""
+        return self.solved(target)[1] >= target
+
+    def _with(self, cuts: _Cuts) -> tuple[Floats, float]:
+        from scipy import sparse
+
+        histograms, rows = self.histograms, self.histograms.rows
+        size = len(rows)
+        pairs = [(rows[:, i], rows[:, i + 1]) for i in range(histograms.classes - 1)]  # g rises with the class
+        columns = np.concatenate([np.stack(pair) for pair in pairs] + [np.stack([cuts.high, cuts.low])], axis=1)
+        steady = np.ones(size * len(pairs))
+        entries = np.stack([np.concatenate([steady, cuts.a]), np.concatenate([-steady, cuts.b])])
+        limit = np.concatenate([0 * steady, cuts.c])
+        lines = np.tile(np.arange(len(limit)), 2)
+        matrix: Any = sparse.csr_matrix(
+            (entries.ravel(), (lines, columns.ravel())), shape=(len(limit), histograms.count)
+        )
+        if self.level is not None:
+            matrix = sparse.vstack([matrix, sparse.csr_matrix(-self.laws[0])], format="csr")
+            limit = np.append(limit, self.level - 1.0)
+        return solved_program(self.gain, matrix, limit)
+
+    def _excess(self, g: Floats) -> Floats:
+        """By how much each set of neighbours breaks h."""
+        low, high = g[self.ends[0]], g[self.ends[1]]
+        known: dict[float, float] = {}
+        for value in low.tolist():
+            if value not in known:
+                known[value] = self.notion.step(value, 1 - value)[0]
+        return np.asarray(high - np.array([known[value] for value in low.tolist()]))
+
+    def _value(self, g: Floats) -> float:
+        return float(self.gain @ g) + self.constant
+
+    def kept(self, g: Floats, excess: Floats | None = None) -> Floats:
+        """A test next to g, which breaks h by so much, that does not.
+
+        Shrinking towards 1/2 by a share s leaves of a violation v at most (1 - s) v - s (h(1/2) - 1/2): h is concave.
+        """
+        among = g[self.histograms.rows]
+        order = float(np.max(among.max(axis=1) - g[self.ends[1]], initial=0.0))
+        broken = self._excess(g) if excess is None else excess
+        v = max(float(broken.max(initial=0.0)), 0.0) + 2 * order + 1e-15
+        share = v / (v + self.notion.step(0.5, 0.5)[0] - 0.5)
+        return shrunk(self, g, share)
 
 
-def _constraints(histograms: Histograms, factor: float) -> tuple[Any, Floats]:
-    """A and b of A g <= b: g rises with the class, and its outermost two values in a row are private."""
-    from scipy import sparse
-
-    rows = histograms.rows
-    low, high = rows[:, 0], rows[:, -1]
-    blocks = [(rows[:, i], 1.0, rows[:, i + 1], -1.0, 0.0) for i in range(histograms.classes - 1)]
-    blocks += [(high, 1.0, low, -factor, 0.0), (high, factor, low, -1.0, factor - 1.0)]
-    # A row of large entries is divided by the factor: the same inequality, better scaled.
-    index = np.arange(len(rows))
-    lines = [np.tile(index + i * len(rows), 2) for i in range(len(blocks))]
-    columns = [np.concatenate([left, right]) for left, _, right, _, _ in blocks]
-    entries = [np.repeat([a / max(abs(a), abs(b)), b / max(abs(a), abs(b))], len(rows)) for _, a, _, b, _ in blocks]
-    limit = np.repeat([c / max(abs(a), abs(b)) for _, a, _, b, c in blocks], len(rows))
-    shape = (len(blocks) * len(rows), histograms.count)
-    parts = (np.concatenate(entries), (np.concatenate(lines), np.concatenate(columns)))
-    return sparse.csr_matrix(parts, shape=shape), limit
+def shrunk(program: Program, g: Floats, share: float) -> Floats:
+    """g moved towards 1/2 by a share; at a level it is mixed with "always null" first, for its type I error to stay."""
+    if program.level is not None:
+        alpha = float(program.laws[0] @ (1 - g))
+        allowed = max(program.level - share / 2 - 1e-13, 0.0) / (1 - share)
+        if alpha > allowed:
+            g = 1 - (1 - g) * (allowed / alpha)
+    return np.asarray((1 - share) * g + share / 2)
 
 
-def _repaired(found: Floats, histograms: Histograms, factor: Fraction) -> Integers:
+@dataclass(frozen=True, eq=False)
+class _Cuts:
+    """Inequalities a g(high) + b g(low) <= c, one a row."""
+
+    high: Integers
+    low: Integers
+    a: Floats
+    b: Floats
+    c: Floats
+
+    @classmethod
+    def everywhere(cls, program: Program, lines: list[tuple[float, float]]) -> _Cuts:
+        """Each line, and its mirror image, for every set of neighbours."""
+        low, high = program.ends
+        made = [cls._one(low, high, np.full(len(low), slope), np.full(len(low), height)) for slope, height in lines]
+        return cls._joined(made)
+
+    @classmethod
+    def _one(cls, low: Integers, high: Integers, slope: Floats, height: Floats) -> _Cuts:
+        """high <= slope low + height and 1 - low <= slope (1 - high) + height.
+
+        A row of large entries is divided: the same inequality, better scaled.
+        """
+        scale = np.maximum(slope / LARGEST_ENTRY, 1.0)
+        one, by = np.ones(len(low)) / scale, slope / scale
+        return cls(
+            np.concatenate([high, high]),
+            np.concatenate([low, low]),
+            np.concatenate([one, by]),
+            np.concatenate([-by, -one]),
+            np.concatenate([height / scale, (slope - 1 + height) / scale]),
+        )
+
+    @classmethod
+    def _joined(cls, parts: list[_Cuts]) -> _Cuts:
+        return cls(*(np.concatenate([getattr(part, each.name) for part in parts]) for each in fields(cls)))
+
+    def more(self, program: Program, broken: Integers, g: Floats) -> _Cuts:
+        """With a tangent where each of these sets of neighbours broke h."""
+        low, high = program.ends[0][broken], program.ends[1][broken]
+        known: dict[float, tuple[float, float]] = {}
+        for value in g[low].tolist():
+            at = min(max(value, LEAST_POINT), 1 - LEAST_POINT)
+            if value not in known:
+                known[value] = _tangent(program.notion, at)
+        lines = np.array([known[value] for value in g[low].tolist()])
+        return self._joined([self, self._one(low, high, lines[:, 0], lines[:, 1])])
+
+
+LARGEST_ENTRY = 1e3
+"""Of a row: the solver's tolerance is that of the row."""
+LEAST_POINT = 1e-12
+"""Where an h that is steep at 0 is touched at the latest."""
+
+
+def _tangent(notion: Notion, p: float) -> tuple[float, float]:
+    """Slope and height of the line that touches a curved h at p."""
+    q, slope = tangent(notion, p, 1 - p)
+    return slope, q - slope * p
+
+
+def _float_line(notion: Notion) -> tuple[float, float] | None:
+    """Slope and height of the one line of a notion that is made of lines."""
+    if isinstance(notion, Pure | Approx):
+        return math.exp(min(notion.epsilon, 300.0)), float(notion.delta) if isinstance(notion, Approx) else 0.0
+    return (1.0, float(notion.eta)) if isinstance(notion, Tv) else None
+
+
+def _first_points(notion: Notion) -> list[float]:
+    """Where h is touched first: with the mirror images these cover it."""
+    low = notion.balanced[0]
+    return [low, low / 3, low / 30, low / 1000]
+
+
+def _repaired(found: Floats, program: Program, line: Line) -> Integers:
     """A feasible g next to a nearly feasible one, in units of 1/DENOMINATOR.
 
-    Shrinking towards 1/2 by a share s leaves of a violation v at most (1 - s) v - s (E - 1)/2. So with v the largest
-    violation, rounding included, s = 2v/(E - 1 + 2v) is enough.
+    Shrinking towards 1/2 by a share s leaves of a violation v at most (1 - s) v - s ((E - 1)/2 + delta). So with v the
+    largest violation, rounding included, s = v/((E - 1)/2 + delta + v) is enough.
     """
-    among = found[histograms.rows]
+    among = found[program.histograms.rows]
     low, high = among.min(axis=1), among.max(axis=1)
-    e = float(min(factor, Fraction(10**30)))  # more would overflow one day, and changes nothing
-    violation = max(float(np.max(high - e * low)), float(np.max(e * high - low)) - (e - 1), 0.0)
+    e, height = float(min(line.slope, Fraction(10**30))), float(line.height)  # more would overflow, and changes nothing
+    violation = max(float(np.max(high - e * low - height)), float(np.max(e * high - low)) - (e - 1) - height, 0.0)
     # Rounding to the lattice and the doubles above move each side by at most this.
     violation += (1 + e) * (1.0 / DENOMINATOR + 4e-16)
-    share = 2 * violation / (e - 1 + 2 * violation)
-    shrunk = (1 - share) * found + share / 2
-    return np.rint(shrunk * DENOMINATOR).astype(np.int64)
+    share = violation / ((e - 1) / 2 + height + violation)
+    return np.rint(shrunk(program, found, share) * DENOMINATOR).astype(np.int64)

@@ -11,6 +11,12 @@ The same with prior weights u on P and v on Q,
         = \min\{u, v, \min_j u \Pr_P[N + G \le j] + v \Pr_Q[N + G > j]\},
 
 is what the lower bound for general pairs is made of.
+
+For any notion of stability the same holds with the chains g(k + 1) = h(g(k)) in place of geometric noise
+(``privacy/ladder.py``): :class:`Chains`. No private test f that is below a chain g at k, f(k) <= g(k), is above it at
+k + 1; so f - g changes its sign at most once, from above to below. The ratio of the counts' laws increases; so a
+test whose type I error is no larger than the chain's has no smaller type II error. Hence the errors of all chains lie
+on a convex curve, below which no private test comes; a few of its points enclose it.
 """
 
 from __future__ import annotations
@@ -22,9 +28,12 @@ from functools import cached_property
 import numpy as np
 
 from privatest.laws.noisy_counts import REACH, binomial
+from privatest.privacy.divergences import Odds
+from privatest.privacy.ladder import Ladder, chain, is_straight, make_ladder
+from privatest.privacy.notions import Notion
 from privatest.vectors import Floats, Integers
 
-__all__ = ["TwoPoint", "discounted"]
+__all__ = ["Chains", "TwoPoint", "corners", "discounted", "outline"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -184,3 +193,219 @@ def discounted(law: Floats, b: float) -> Floats:
             sums[..., reach:] += factor * sums[..., :-reach]
             reach, factor = 2 * reach, factor * factor
     return sums
+
+
+FINE = 16
+"""Rungs to a record where h is curved."""
+SMALLEST = 1e-15
+"""An error rate below this counts as none."""
+NOISY = 1e-9
+"""Sums by transforms are not accurate below this."""
+DIRECTLY = 1 << 23
+
+
+@dataclass(frozen=True, eq=False)
+class Rates:
+    """One error rate of all chains that a ladder's rungs give, by the rung of the threshold, from ``first`` on.
+
+    Attributes:
+        accurate: whether small rates are accurate relative to themselves.
+    """
+
+    first: int
+    values: Floats
+    accurate: bool = True
+
+
+@dataclass(frozen=True, eq=False)
+class Chains:
+    """n records of a two-point domain under any notion: the point that speaks for P has rate x under P, y <= x under Q.
+
+    A threshold is a number of rungs J, not always whole: the test says "null" of N records with probability F at the
+    rung N * fine - J.
+    """
+
+    n: int
+    x: float
+    y: float
+    notion: Notion
+    fine: int = FINE
+    reach: float = REACH
+
+    @property
+    def ladder(self) -> Ladder:
+        """Of the notion."""
+        return make_ladder(self.notion, self.fine)
+
+    @cached_property
+    def _windows(self) -> tuple[tuple[int, Floats], tuple[int, Floats]]:
+        return binomial(self.n, self.x, self.reach), binomial(self.n, self.y, self.reach)
+
+    @cached_property
+    def rates(self) -> tuple[Rates, Rates]:
+        """Type I errors, which rise with the threshold from 0 to 1, and type II errors, which fall from 1 to 0."""
+        ladder = self.ladder
+        (first, p), (other, q) = self._windows
+        falling = _means(ladder, -(other + len(q) - 1), q[::-1])  # mirrored: F(rung) = 1 - F(fine - rung)
+        last = -ladder.fine - (falling.first + len(falling.values) - 1)
+        return _means(ladder, first, p), Rates(last, falling.values[::-1], falling.accurate)
+
+    @cached_property
+    def outlines(self) -> tuple[tuple[int, Floats, Floats], tuple[Floats, Floats]]:
+        """First rung and errors at the rungs; and the corners of a polygon that the curve of errors is not below."""
+        alphas, betas = self.rates
+        first, a, b = _together(alphas, betas, 0)
+        return (first, a, b), corners(self, 0)
+
+    def bounds(self) -> tuple[float, float]:
+        """The largest advantage lies between these; they are equal where h is made of lines."""
+        (_, a, b), (c, d) = self.outlines
+        return 1.0 - float((a + b).min()), 1.0 - float((c + d).min())
+
+    def best(self) -> tuple[float, float]:
+        """The largest advantage and its threshold."""
+        (first, a, b), _ = self.outlines
+        top = int(np.argmin(a + b))
+        value, at = 1.0 - float(a[top] + b[top]), float(first + top)
+        if is_straight(self.notion):
+            return value, at
+        from scipy import optimize  # start-up: a plan of a pure test needs none
+
+        found = optimize.minimize_scalar(
+            lambda where: sum(self.errors(where)), bounds=(at - 1, at + 1), method="bounded", options={"xatol": 1e-5}
+        )
+        refined = 1.0 - float(found.fun)
+        return (refined, float(found.x)) if refined > value else (value, at)
+
+    def beta_bounds(self, level: float) -> tuple[float, float]:
+        """The least type II error at a type I error of at most ``level`` lies between these."""
+        (_, a, b), (c, d) = self.outlines
+        return float(np.interp(level, c, d)), float(np.interp(level, a, b))
+
+    def beta_at(self, level: float) -> tuple[float, float]:
+        """The least type II error at a type I error of at most ``level``, and its threshold."""
+        (first, a, _), _ = self.outlines
+        place = int(np.searchsorted(a, level, side="right")) - 1
+        if place >= len(a) - 1:  # no errors of the second kind are left
+            return 0.0, float(first + len(a) - 1)
+        from scipy import optimize  # start-up: a plan of a pure test needs none
+
+        low = float(first + place)
+        excess = [self.errors(low + share)[0] - level for share in (0.0, 1.0)]
+        if excess[0] >= 0 or excess[1] <= 0:
+            at = low if excess[0] >= 0 else low + 1
+        else:
+            at = float(optimize.brentq(lambda where: self.errors(where)[0] - level, low, low + 1, xtol=1e-13))
+        return self.errors(at)[1], at
+
+    def start(self, threshold: float) -> tuple[int, Odds]:
+        """A count in the middle of the chain of this threshold, and the probability of "null" there."""
+        ladder = self.ladder
+        count = -(math.floor(-threshold) // ladder.fine)
+        rung = count * ladder.fine - threshold
+        whole = min(max(math.floor(rung), 0), ladder.fine - 1)
+        return count, ladder.between(whole, rung - whole)
+
+    def errors(self, threshold: float) -> tuple[float, float]:
+        """Type I and type II error of one chain, walked from its start both ways."""
+        count, (p, rest) = self.start(threshold)
+        up, down = np.array(chain(self.notion, p, rest)), np.array(chain(self.notion, rest, p))
+        found = []
+        for lo, law in self._windows:
+            away = np.arange(lo, lo + len(law)) - count
+            over, under = np.append(up, 0.0), np.append(down, 0.0)
+            not_null = over[np.clip(away, 0, len(up))]
+            null = under[np.clip(-away, 0, len(down))]
+            found.append((law, np.where(away >= 0, not_null, 1 - null), np.where(away > 0, 1 - not_null, null)))
+        (p_law, not_null, _), (q_law, _, null) = found
+        return math.fsum((p_law * not_null).tolist()), math.fsum((q_law * null).tolist())
+
+
+def corners(problem: Chains, certain: int) -> tuple[Floats, Floats]:
+    """A polygon that the errors are not below, where so many more records are certain: "+" under P and "-" under Q."""
+    alphas, betas = problem.rates
+    _, a, b = _together(alphas, betas, certain * problem.ladder.fine)
+    return outline(a, b, straight=is_straight(problem.notion), accurate=alphas.accurate)
+
+
+def _means(ladder: Ladder, first: int, law: Floats) -> Rates:
+    """The mean of 1 - F at the rung N * fine - J, for N from ``first`` on of this law: by J, where it is not 0 or 1."""
+    fine, reach = ladder.fine, ladder.records + 1
+    low, high = first - reach, first + len(law) - 1 + reach
+    size = high - low + 1
+    steps = np.arange(first - high, first + len(law) - low)  # N - j
+    accurate = len(law) * len(steps) <= DIRECTLY
+    found = np.empty((size, fine))
+    for rung in range(fine):
+        row = ladder.above(steps * fine + rung)
+        if accurate:
+            means = np.correlate(row, law, mode="valid")
+        else:
+            length = 1 << (len(row) - 1).bit_length()
+            product = np.fft.rfft(row, length) * np.conj(np.fft.rfft(law, length))
+            means = np.maximum(np.fft.irfft(product, length)[:size] - SMALLEST, 0.0)
+        # J = j * fine - rung rises with j and falls with the rung.
+        found[:, fine - 1 - rung] = means[::-1]
+    return Rates(low * fine - fine + 1, found.ravel(), accurate)
+
+
+def _together(alphas: Rates, betas: Rates, later: int) -> tuple[int, Floats, Floats]:
+    """First rung and both errors where both are more than nothing, and one rung to either side.
+
+    Args:
+        later: rungs by which the type I errors come later: those of records that are certain under either hypothesis.
+    """
+    first = alphas.first + later + int(np.searchsorted(alphas.values, SMALLEST, side="right")) - 1
+    last = betas.first + len(betas.values) - int(np.searchsorted(betas.values[::-1], SMALLEST, side="right"))
+    if first >= last:
+        return first, np.zeros(1), np.zeros(1)
+    rungs = np.arange(first, last + 1)
+    a = np.append(alphas.values, 1.0)[np.clip(rungs - alphas.first - later, 0, len(alphas.values))]
+    b = np.append(1.0, betas.values)[np.clip(rungs - betas.first + 1, 0, len(betas.values))]
+    a[0] = b[-1] = 0.0
+    return first, a, b
+
+
+def outline(a: Floats, b: Floats, *, straight: bool, accurate: bool = True) -> tuple[Floats, Floats]:
+    """Corners of a polygon that a convex falling curve through the points (a, b) is not below.
+
+    Guarantees: the corners are in convex position.
+
+    Between two points the curve is above both neighbouring chords, prolonged: a corner is where they meet. Where
+    rounding would matter it is the corner of the box instead. Where h is made of lines the points are the corners.
+    """
+    if straight or len(a) < 2:
+        return a, b
+    corner_a, corner_b = a[:-1].copy(), b[1:].copy()
+    if len(a) > 6:
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            slope = np.diff(b) / np.diff(a)
+            before, after = slope[:-2], slope[2:]  # of the segments 1, ..., len - 3
+            left_a, left_b, right_a, right_b = a[1:-2], b[1:-2], a[2:-1], b[2:-1]
+            at = (right_b - left_b + before * left_a - after * right_a) / (before - after)
+            at = np.clip(np.where(np.isfinite(at), at, left_a), left_a, right_a)
+            height = np.maximum(left_b + before * (at - left_a), right_b + after * (at - right_a))
+        least = 0.0 if accurate else NOISY
+        fit = np.isfinite(height) & (left_a > least) & (right_b > least)
+        fit[:1] = fit[-1:] = False
+        corner_a[1:-1] = np.where(fit, at, left_a)
+        corner_b[1:-1] = np.where(fit, np.clip(height, right_b, left_b), right_b)
+    return _hull(np.concatenate([a[:1], corner_a, a[-1:]]), np.concatenate([b[:1], corner_b, b[-1:]]))
+
+
+def _hull(a: Floats, b: Floats) -> tuple[Floats, Floats]:
+    """The points that are not above the straight line between two others, for a increasing.
+
+    Every other point is looked at at a time, so that the two beside it stay: of points that rounding cannot tell apart
+    one is left.
+    """
+    unchanged, odd = 0, 1
+    while unchanged < 2:
+        middle = np.arange(2 - odd, len(a) - 1, 2)
+        left, right = middle - 1, middle + 1
+        above = (a[middle] - a[left]) * (b[right] - b[left]) < (a[right] - a[left]) * (b[middle] - b[left])
+        unchanged = 0 if above.any() else unchanged + 1
+        kept = np.ones(len(a), dtype=np.bool_)
+        kept[middle[above]] = False
+        a, b, odd = a[kept], b[kept], 1 - odd
+    return a, b

@@ -16,7 +16,7 @@ import sys
 import threading
 import weakref
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, NoReturn, Protocol
@@ -30,7 +30,7 @@ from privatest.engines.protocol import Column, Records
 from privatest.engines.units import PlacedRecords, Turns
 from privatest.errors import InvalidDocument, InvalidInput, RequestConflict
 from privatest.privacy import Source, Tulap, system_source
-from privatest.privacy.draws import draw_blocks
+from privatest.privacy.draws import draw_blocks, single_draws
 from privatest.vectors import Integers
 
 __all__ = [
@@ -119,6 +119,7 @@ class OpenSum(Single):
     def __init__(self, blocks: Sums, source: Source, first: int | None = None) -> None:
         self._block, self._noise, self._source = blocks.block, blocks.noise, source
         self._first = blocks.block if first is None else first
+        self._draw: Callable[[], int] | None = None
         self.start = self.count = self._doubled = 0
 
     @property
@@ -150,7 +151,13 @@ class OpenSum(Single):
 
     def close_one(self, values: Integers) -> int:
         """The release of the block, which exactly these values fill."""
-        return self._doubled + 2 * int(values.sum()) + int(draw_blocks(self._noise, 1, self._source)[0])
+        return self.close_total(int(values.sum()))
+
+    def close_total(self, total: int) -> int:
+        """The release of the block, which values of this total fill."""
+        if self._draw is None:
+            self._draw = single_draws(self._noise, self._source)
+        return self._doubled + 2 * total + self._draw()
 
     def go_to(self, start: int) -> None:
         """Begin an empty block here: those before it were accounted for."""
@@ -309,7 +316,8 @@ class Stream(Single):
         self._generation = self._origin = 0
         self._progress: Any = watch.rule.begin
         self._open: OpenBlock = watch.opened(source)
-        self._pending: list[Any] = []
+        self._pending: list[Any] = []  # single records, appended without taking turns
+        self._quick = getattr(watch.blocks, "quick_total", None) if isinstance(self._open, OpenSum) else None
         self._make_room()
         _streams.add(self)
 
@@ -336,6 +344,7 @@ class Stream(Single):
             stream._open.go_to(int(content["start"]))
             if stream._open.start != stream._origin + watch.records(stream._progress.blocks):
                 raise InvalidDocument(f"The progress of the {noun} does not fit its blocks.")
+        stream._make_room()
         return stream
 
     def design(self) -> dict[str, Any]:
@@ -368,8 +377,8 @@ class Stream(Single):
 
     @property
     def seen(self) -> int:
-        """Records consumed so far."""
-        return self._open.end + len(self._pending)
+        """Records consumed so far; what came after an alarm is not."""
+        return self._open.end + (len(self._pending) if self.alarm is None else 0)
 
     @property
     def fresh(self) -> bool:
@@ -383,15 +392,42 @@ class Stream(Single):
                 return self.alarm
             counts = self.turns is None or self.turns.admits(unit)
             self._pending.append(record if counts else None)  # None makes no sense whatever P and Q are
-            if len(self._pending) < self._room:
-                return None
             try:
-                return self._flush()
+                return self._filled()
             except BaseException:
-                self._pending.pop()
                 if self.turns is not None and counts:
                     self.turns.give_back(unit)
                 raise
+
+    def filled(self) -> Any:
+        """Release the block that the records that wait may have filled.
+
+        Whoever appends a record without taking turns has seen ``_free`` above 0 and comes here unless fewer wait. A
+        block is made of those that wait when its turn comes; one that came too late waits for the next.
+        """
+        with self._turn:
+            if self.alarm is not None:
+                return self.alarm
+            pending, opened = self._pending, self._open
+            batch = pending[:]
+            if self._quick is None or len(batch) != opened.length - opened.count:
+                return self._filled()
+            total = self._quick(batch)
+            if total is None or self.file is not None:
+                return self._filled()
+            self.check()
+            released = opened.close_total(total)  # type: ignore[union-attr]  # of sums only
+            del pending[: len(batch)]  # what comes meanwhile stays
+            return self._account(released, None)
+
+    def _filled(self) -> Any:
+        if len(self._pending) < self._room:
+            return None
+        try:
+            return self._flush()
+        except BaseException:
+            self._pending.pop()
+            raise
 
     def take_many(self, records: Records, place: Any = None) -> Any:
         """Consume records until the alarm; the state goes on at ``place`` once a block ended among them."""
@@ -417,8 +453,11 @@ class Stream(Single):
         """Begin anew with the next block."""
         with self._turn:
             self.check()
+            if self.alarm is not None:
+                self._pending.clear()  # came while it was raised
             self._flush()
             self.alarm, self._progress, self._origin = None, self.watch.rule.begin, self._open.start
+            self._make_room()
             if self.file is not None:
                 self.persist()
 
@@ -459,11 +498,23 @@ class Stream(Single):
 
     def _flush(self) -> Any:
         """Score the single records that wait for it."""
-        if not self._pending:
+        pending, opened = self._pending, self._open
+        if not pending:
             return self.alarm
-        found = self._consume(self.watch.blocks.values_of(self._pending))
-        self._pending.clear()
-        return found
+        batch = pending[:]
+        del pending[: len(batch)]  # what comes meanwhile stays
+        try:
+            total = None
+            if self._quick is not None and len(batch) == opened.length - opened.count:
+                total = self._quick(batch)
+            if total is None:
+                return self._consume(self.watch.blocks.values_of(batch))
+            self.check()
+            assert isinstance(opened, OpenSum)
+            return self._account(opened.close_total(total), None)
+        except BaseException:
+            pending[:0] = batch
+            raise
 
     def _consume(self, values: Integers, place: Any = None) -> Any:
         """Add values to the open block; what whole blocks release is on disk before anybody looks at it."""
@@ -490,12 +541,22 @@ class Stream(Single):
 
     def _consume_block(self, values: Integers, place: Any) -> Any:
         """:meth:`_consume` of values that fill the open block and no other: without the price of arrays."""
-        watch, end = self.watch, self._open.start + self._open.length
-        released = self._open.close_one(values)
-        progress, fires = watch.rule.step(self._progress, watch.vote(released, self._progress.blocks))
-        alarm = watch.raised(progress, self._origin, end, self.simulated) if fires else None
-        self._show(progress, alarm, [released], end, place)
-        return alarm
+        return self._account(self._open.close_one(values), place)
+
+    def _account(self, released: int, place: Any) -> Any:
+        """Account for the open block, which released this: as :meth:`_show` does."""
+        watch, opened, before = self.watch, self._open, self._progress
+        end = opened.start + opened.length
+        progress, fires = watch.rule.step(before, watch.vote(released, before.blocks))
+        if fires or self.file is not None:
+            alarm = watch.raised(progress, self._origin, end, self.simulated) if fires else None
+            self._show(progress, alarm, [released], end, place)
+            return alarm
+        self._progress, self.place = progress, place
+        self.released.append(released)
+        opened.go_to(end)
+        self._make_room()
+        return None
 
     def _show(self, progress: Any, alarm: Any, newest: list[int], end: int, place: Any) -> None:
         """Account for blocks up to ``end``: first on disk and in the ledger, then to be seen. All or nothing."""
@@ -507,7 +568,10 @@ class Stream(Single):
         self._make_room()
 
     def _make_room(self) -> None:
-        self._room = min(self._open.length - self._open.count, _MOST_PENDING)
+        """How many single records may wait, and how many of them without a further look: none after an alarm."""
+        room = self._open.length - self._open.count
+        self._room = room = room if room < _MOST_PENDING else _MOST_PENDING
+        self._free = room if self.alarm is None and self.turns is None else 0
 
     def _write(self, progress: Any, alarm: Any, released: Iterable[int], start: int, place: Any) -> None:
         assert self.file is not None
@@ -546,7 +610,7 @@ _streams: weakref.WeakSet[Stream] = weakref.WeakSet()
 
 def _after_fork() -> None:
     for stream in list(_streams):
-        stream._room = 0  # the next record of any kind meets check()
+        stream._room = stream._free = 0  # the next record of any kind meets check()
         stream._turn = threading.Lock()  # a thread that had its turn is not in the child
 
 

@@ -20,7 +20,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
@@ -150,8 +150,7 @@ def blocks_from_dict(document: dict[str, Any]) -> SumBlocks | FitBlocks:
     return SumBlocks.from_dict(document)
 
 
-@dataclass(frozen=True)
-class CusumProgress:
+class CusumProgress(NamedTuple):
     """Blocks so far, W after them, and the number of blocks after which W was 0 last."""
 
     blocks: int = 0
@@ -185,8 +184,11 @@ class Cusum:
 
     def step(self, progress: CusumProgress, vote: int) -> tuple[CusumProgress, bool]:
         """:meth:`feed` of one vote."""
-        blocks, level = progress.blocks + 1, max(progress.level + vote, 0)
-        return CusumProgress(blocks, level, progress.zero if level else blocks), level > self.threshold
+        blocks, level, zero = progress
+        blocks, level = blocks + 1, level + vote
+        if level <= 0:
+            return CusumProgress(blocks, 0, blocks), False  # no threshold is below 0
+        return CusumProgress(blocks, level, zero), level > self.threshold
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values."""

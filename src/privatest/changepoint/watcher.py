@@ -135,6 +135,11 @@ class Watcher(Single, Told, Generic[D, A]):
             unit: whose it is, where the design is one of persons (``max_rows_per_unit``): any value that names a
                 person; of a batch, one for each record. None is nobody.
         """
+        stream = self._stream
+        if type(x) in _PLAIN and unit is UNSAID and (free := stream._free):
+            pending = stream._pending
+            pending.append(x)  # a turn is taken when the block is full
+            return None if len(pending) < free else stream.filled()
         if type(x) in _PLAIN or not self._is_batch(x):
             if (unit is UNSAID) != (self._stream.turns is None):
                 self._check_unit(unit)

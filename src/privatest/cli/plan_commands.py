@@ -10,7 +10,7 @@ from privatest.cli.options import Given, asked_of, check_written, write_problem
 from privatest.cli.output import emit_json, facts, say, show_table, working, write_report, write_text
 
 if TYPE_CHECKING:
-    from privatest import Comparison, PowerCurve
+    from privatest import Comparison, NotionComparison, PowerCurve
 
 __all__ = ["compare", "curve", "plan", "plan_estimate", "plan_groups"]
 
@@ -51,13 +51,23 @@ def compare(given: Given) -> None:
     Example:
       privatest compare --null "bernoulli(0.6)" \\
           --alternative "bernoulli(0.4)" --epsilon 1
+      privatest compare --null "bernoulli(0.6)" \\
+          --alternative "bernoulli(0.4)" --privacy "zcdp(0.5)"
     """
     import privatest as pt  # here, for a quick start
 
-    asked = asked_of("compare", given)
+    notion = given["privacy"]
+    asked = asked_of("compare", given, needs=None if notion is None else "null alternative")
     check_written(given, save=given["save"])
-    with working("comparing tests"):
-        found = pt.compare(**asked)
+    found: Comparison | NotionComparison
+    if notion is None:
+        with working("comparing tests"):
+            found = pt.compare(**asked)
+    else:
+        if given["epsilon"] is None:
+            asked.pop("epsilon", None)  # that of the problem file
+        with working("comparing notions of privacy"):
+            found = pt.compare_notions(**asked, privacy=notion)
     if given["save"] is not None:
         write_problem(given["save"], asked)
     _tabled(given, found)
@@ -81,7 +91,7 @@ def curve(given: Given) -> None:
     _tabled(given, found)
 
 
-def _tabled(given: Given, found: Comparison | PowerCurve) -> None:
+def _tabled(given: Given, found: Comparison | NotionComparison | PowerCurve) -> None:
     if given["json"]:
         emit_json(found.to_dict())
         return

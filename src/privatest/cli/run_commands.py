@@ -191,8 +191,12 @@ def _plain(amount: Any) -> float | str | None:
 
 
 def _amount(value: Any) -> str:
-    """The same in a table."""
-    return "" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
+    """The same in a table: with few digits."""
+    import privatest as pt  # here, for a quick start
+
+    if value is None or isinstance(value, float):
+        return "" if value is None else f"{value:g}"
+    return str(pt.as_notion(value)) if "(" in value else str(value)
 
 
 def check_payment(asked: Mapping[str, Any]) -> None:

@@ -13,6 +13,7 @@ from fractions import Fraction
 from typing import Any
 
 from privatest.errors import InvalidInput, MissingExtra
+from privatest.privacy import Tulap
 from privatest.privacy.composition import converted
 from privatest.privacy.notions import Approx, Notion, Pure, Zcdp
 from privatest.scores import LabelCells, Score
@@ -67,7 +68,7 @@ def losses_of(design: Any) -> Any:
     noise, move = getattr(design, "noise", None), getattr(design, "sensitivity", None)
     if design.privacy.price is None:
         raise InvalidInput("A design that is not private (epsilon=inf) has no privacy-loss distribution.")
-    if noise is None or move is None or not (noise.plateau > 0 or move * 400 < MOST_ATOMS):
+    if noise is None or move is None or (not isinstance(noise, Tulap) and move * 400 >= MOST_ATOMS):
         return loss_distribution(design.privacy)
     return noise_distribution(noise, move)
 

@@ -208,8 +208,9 @@ class _Summed(Account):
         if not isinstance(self.budget, Gdp | Zcdp):
             total = sum((times * weights[price] for price, times in prices.items()), Fraction(0))
             return None if isinstance(self.budget, Tv) and total >= 1 else of_weight(self.budget, total)
-        roots = [times * of_weight(Gdp(1), weights[price]).exact[0] for price, times in prices.items()]
-        return of_weight(self.budget, sum(roots, Fraction(0)) ** 2)
+        twice = 2 if isinstance(self.budget, Zcdp) else 1
+        roots = [times * of_weight(Gdp(1), twice * weights[price]).exact[0] for price, times in prices.items()]
+        return of_weight(self.budget, sum(roots, Fraction(0)) ** 2 / twice)
 
 
 class Composed(Account):

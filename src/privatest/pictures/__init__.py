@@ -8,7 +8,7 @@ from privatest.pictures.canvas import png
 from privatest.pictures.densities import decomposition
 from privatest.pictures.intervals import estimate, groups
 from privatest.pictures.series import alarm, change_plan, change_point, change_points, changes_plan, monitor
-from privatest.pictures.sizes import comparison, complexity, power_curve
+from privatest.pictures.sizes import comparison, complexity, notion_comparison, power_curve
 from privatest.pictures.totals import fit_test, histogram_test, power_along, private_test
 from privatest.pictures.walks import sequential, stopping
 
@@ -26,6 +26,7 @@ __all__ = [
     "groups",
     "histogram_test",
     "monitor",
+    "notion_comparison",
     "png",
     "power_along",
     "power_curve",

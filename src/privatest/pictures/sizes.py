@@ -42,9 +42,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from privatest.hypotheses import Pair
-    from privatest.power import Comparison, PowerCurve
+    from privatest.power import Comparison, NotionComparison, PowerCurve
 
-__all__ = ["comparison", "complexity", "power_curve"]
+__all__ = ["comparison", "complexity", "notion_comparison", "power_curve"]
 
 CURVE_POINTS = 45
 EXACT_POINTS = 6
@@ -234,6 +234,33 @@ def comparison(table: Comparison, ax: Axes | None = None) -> Axes:
         axes.grid(visible=False, axis="y")
         axes.set_xlabel("records n")
         axes.set_title(_title(f"Records for advantage {number(table.advantage)} at {_epsilon(table.epsilon)}", table))
+        legend(axes)
+        return axes
+
+
+def notion_comparison(table: NotionComparison, ax: Axes | None = None) -> Axes:
+    """Records that every test needs under each notion, and the best test's where it is known."""
+    rows = list(table.rows)
+    with drawing(ax, (8.6, 0.34 * len(rows) + 1.8)) as axes:
+        looks = {"as asked": BLUE, "is enough for it": ORANGE, "follows from it": SKY}
+        for relation, colour in looks.items():
+            places = [place for place, row in enumerate(rows) if row.relation == relation]
+            sizes = [rows[place].lower_bound for place in places]
+            if places:
+                axes.barh(places, sizes, height=0.62, facecolor=colour, edgecolor=BLACK, linewidth=0.6, label=relation)
+        known = [(place, row.optimum) for place, row in enumerate(rows) if row.optimum is not None]
+        if known:
+            axes.plot([n for _, n in known], [place for place, _ in known], "D", color=BLACK, label="best test")
+        for place, row in enumerate(rows):
+            axes.text(
+                max(row.lower_bound, row.optimum or 0) * 1.03, place, f"{row.lower_bound}", va="center", fontsize=8.5
+            )
+        axes.set_yticks(range(len(rows)), [plain(row.privacy, 34) for row in rows])
+        axes.invert_yaxis()
+        axes.set_xlim(0, 1.25 * max(max(row.lower_bound, row.optimum or 0) for row in rows))
+        axes.grid(visible=False, axis="y")
+        axes.set_xlabel("records n that every test needs")
+        axes.set_title(_title(f"Records for {plain(table.goal)} beside {plain(table.privacy)}", table))
         legend(axes)
         return axes
 

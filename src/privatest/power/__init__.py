@@ -2,15 +2,19 @@
 
 from privatest.power.comparison import Comparison, Row, compare
 from privatest.power.curve import PowerCurve, power_curve
+from privatest.power.notion_comparison import NotionComparison, NotionRow, compare_notions
 from privatest.power.overview import Plan, plan
 from privatest.power.sample_sizes import design, min_epsilon, sample_size
 
 __all__ = [
     "Comparison",
+    "NotionComparison",
+    "NotionRow",
     "Plan",
     "PowerCurve",
     "Row",
     "compare",
+    "compare_notions",
     "design",
     "min_epsilon",
     "plan",

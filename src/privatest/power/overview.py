@@ -12,6 +12,7 @@ from privatest.hypotheses.question import make_question
 from privatest.markup import Fact, Told
 from privatest.power.sample_sizes import design, sample_size
 from privatest.power.tuning import Goal, make_goal
+from privatest.privacy import Pure
 from privatest.rational import Number
 from privatest.theory import Decomposition, SampleComplexity, decompose_pair, sample_complexity
 
@@ -154,11 +155,10 @@ def plan(
     complexity, split = sample_complexity(P, Q, epsilon=epsilon), decompose_pair(pair, float(epsilon))
     if n is not None:
         without = _without_privacy(P, Q, epsilon, n, alpha)
-        best = advantage_bound(pair, float(level), made.n)
+        best = advantage_bound(pair, Pure(level), made.n)
         return Plan(made, None, None, None, best, without, complexity, split)
     goal = make_goal(advantage, alpha, beta)
-    target = goal.advantage if goal.advantage is not None else 1 - (goal.alpha or 0) - (goal.beta or 0)
-    bound = records_bound(pair, float(level), target)
+    bound = records_bound(pair, Pure(level), goal)
     nonprivate = _nonprivate(P, Q, epsilon, goal)
     return Plan(made, goal, bound, nonprivate, None, None, complexity, split)
 

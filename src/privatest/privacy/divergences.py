@@ -7,18 +7,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 
 __all__ = [
     "Odds",
+    "concentrated",
     "concentration",
     "from_logit",
     "golden_maximum",
+    "golden_peak",
     "kullback",
+    "kullback_slope",
     "log_normal",
     "log_ratio",
     "normal",
     "quantile",
     "renyi_divergence",
+    "renyi_slope",
     "root",
 ]
 
@@ -86,6 +91,63 @@ def concentration(p: float, u: float, q: float, v: float) -> float:
     return max(base, golden_maximum(over_order, -9.0, math.log(max(largest / base, 1.0) + 1.0)))
 
 
+def concentrated(p: float, u: float, rho: float) -> tuple[float, float]:
+    """The largest logit whose coin has :func:`concentration` at most rho from and to (p, u), and the order that binds.
+
+    The least of what the orders allow, one by one; the order 1 stands for Kullback and Leibler.
+    """
+    start = math.log(p) - math.log(u)
+
+    def first(y: float) -> float:
+        q, v = from_logit(y)
+        return max(kullback(p, u, q, v), kullback(q, v, p, u)) - rho
+
+    last = root(first, start)
+    return min((last, 1.0), *(_binding((p, u), rho, start, last, forward) for forward in (True, False)))
+
+
+def _binding(coin: Odds, rho: float, start: float, last: float, forward: bool) -> tuple[float, float]:
+    """The logit that the orders allow in one direction, at most ``last``, and the order that binds (1: none)."""
+    binding = 1.0
+
+    def excess(order: float, y: float) -> float:
+        other = from_logit(y)
+        found = renyi_divergence(*coin, *other, order) if forward else renyi_divergence(*other, *coin, order)
+        return found - rho * order
+
+    def worst(y: float) -> tuple[float, float]:
+        """The order that is exceeded most at this logit, and by how much of it."""
+        # Divergences are at most the largest ratio: no order beyond this one binds.
+        most = max(abs(log_ratio(a, b)) for a, b in zip(coin, from_logit(y), strict=True)) / rho
+        end = math.log(max(most, 1.0) + 1.0)
+        s, top = golden_peak(lambda s: excess(1 + math.exp(s), y) / (1 + math.exp(s)), -9.0, end)
+        return 1 + math.exp(s), top
+
+    # Invariant: the orders allow no more than `last`. The one that is exceeded most there says how much less.
+    for _ in range(20):
+        order, top = worst(last)
+        if top <= 1e-15 * rho:
+            break
+        found = root(partial(excess, order), start)
+        if not found < last - 1e-16 * max(abs(last), 1e-2):
+            break
+        last, binding = found, order
+    return last, binding
+
+
+def kullback_slope(p: float, u: float, q: float, v: float) -> tuple[float, float]:
+    """Derivatives of :func:`kullback` in p and in q."""
+    return log_ratio(p, q) - log_ratio(u, v), (q - p) / (q * v)
+
+
+def renyi_slope(p: float, u: float, q: float, v: float, order: float) -> tuple[float, float]:
+    """Derivatives of :func:`renyi_divergence` in p and in q, both times one positive factor."""
+    first, second = log_ratio(p, q), log_ratio(u, v)
+    most = (order - 1) * max(first, second)
+    a, b = math.exp((order - 1) * first - most), math.exp((order - 1) * second - most)
+    return order * (a - b), (order - 1) * (b * u / v - a * p / q)
+
+
 def log_ratio(a: float, b: float) -> float:
     """log(a/b), also where the quotient is near 1 or out of range."""
     difference = (a - b) / b
@@ -97,14 +159,19 @@ _GRID = 24
 
 
 def golden_maximum(of: Callable[[float], float], low: float, high: float) -> float:
-    """The largest value between the two ends: on a grid, then by golden section around its best point."""
+    """The largest value between the two ends."""
+    return golden_peak(of, low, high)[1]
+
+
+def golden_peak(of: Callable[[float], float], low: float, high: float) -> tuple[float, float]:
+    """Where a function is largest, and how large: on a grid, then by golden section around its best point."""
     points = [low + (high - low) * i / _GRID for i in range(_GRID + 1)]
     values = [of(x) for x in points]
     top = max(range(len(values)), key=values.__getitem__)
     left, right = points[max(top - 1, 0)], points[min(top + 1, _GRID)]
     x, y = right - _GOLDEN * (right - left), left + _GOLDEN * (right - left)
     fx, fy = of(x), of(y)
-    best = max(values[top], fx, fy)
+    best = max((values[top], points[top]), (fx, x), (fy, y))
     # Invariant: the largest value between the neighbours of the grid's best lies between left and right.
     while right - left > 1e-8 * max(abs(left), abs(right), 1e-3):
         if fx < fy:
@@ -115,8 +182,8 @@ def golden_maximum(of: Callable[[float], float], low: float, high: float) -> flo
             right, y, fy = y, x, fx
             x = right - _GOLDEN * (right - left)
             fx = of(x)
-        best = max(best, fx, fy)
-    return best
+        best = max(best, (fx, x), (fy, y))
+    return best[1], best[0]
 
 
 def root(excess: Callable[[float], float], start: float) -> float:

@@ -8,6 +8,7 @@ more bits of the number and of the threshold are compared until they differ. Arg
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Callable
 from fractions import Fraction
 from functools import lru_cache
 
@@ -18,7 +19,7 @@ from privatest.privacy import Source, Tulap
 from privatest.rational import exp_bounds
 from privatest.vectors import Integers
 
-__all__ = ["draw_blocks", "draw_many"]
+__all__ = ["draw_blocks", "draw_many", "single_draws"]
 
 Words = npt.NDArray[np.uint64]
 
@@ -48,18 +49,31 @@ def draw_blocks(noise: Tulap, count: int, source: Source) -> Integers:
     same order however many are asked for at a time (but where a word must be drawn again: once in 10^16).
     """
     w, epsilon = noise.width, noise.epsilon
-    cells = _cells(epsilon)
-    if cells is None:
-        return np.array([int(2 * noise.draw(source)) for _ in range(count)], dtype=np.int64)
-    if count == 1:
-        word, other = divmod(source.bits(2 * _WORD), 1 << _WORD)
-        place = bisect_left(cells, word)
-        settled = place < len(cells) and cells[place] != word
-        g = place - len(cells) // 2 if settled else _resolve(epsilon, word, source)
-        u = other % w if other < (1 << _WORD) // w * w else source.below(w)
-        return np.array([2 * (w * g + u) - (w - 1)], dtype=np.int64)
+    if count == 1 or _cells(epsilon) is None:
+        draw = single_draws(noise, source)
+        return np.array([draw() for _ in range(count)], dtype=np.int64)
     words = _words(2 * count, source)
     return 2 * (w * _inverted(epsilon, words[::2], source) + _residues(w, words[1::2].copy(), source)) - (w - 1)
+
+
+def single_draws(noise: Tulap, source: Source) -> Callable[[], int]:
+    """A function that makes one draw of :func:`draw_blocks`, as an integer: quick, and never ahead."""
+    w, epsilon = noise.width, noise.epsilon
+    found = _cells(epsilon)
+    if found is None:
+        return lambda: int(2 * noise.draw(source))
+    cells, middle, limit, bits = found, len(found) // 2, (1 << _WORD) // w * w, source.bits
+    last, low_word = len(found), (1 << _WORD) - 1
+
+    def draw() -> int:
+        both = bits(2 * _WORD)
+        word, other = both >> _WORD, both & low_word
+        place = bisect_left(cells, word)
+        g = place - middle if place < last and cells[place] != word else _resolve(epsilon, word, source)
+        u = other % w if other < limit else source.below(w)
+        return 2 * (w * g + u) - (w - 1)
+
+    return draw
 
 
 def _words(count: int, source: Source) -> Words:

@@ -37,12 +37,12 @@ from privatest import _validate
 from privatest.errors import InvalidInput, shown
 from privatest.privacy.divergences import (
     Odds,
+    concentrated,
     concentration,
     from_logit,
     golden_maximum,
     kullback,
     log_normal,
-    log_ratio,
     normal,
     quantile,
     renyi_divergence,
@@ -210,7 +210,8 @@ class Notion(ABC):
     def _into(self, other: Notion) -> Notion | None:
         """The strongest guarantee of the other's kind (and its choices) that follows; None where none does."""
         if isinstance(other, Tv):
-            return Tv(_above(self.gain()))
+            most = _above(self.gain())
+            return Tv(most) if most < 1 else None
         if isinstance(other, Approx):
             return self._approx(other.exact)
         return None
@@ -585,28 +586,7 @@ class Zcdp(_ByDivergence):
         """The least of what the orders allow, one by one; the order 1 stands for Kullback and Leibler."""
         if not p > 0 or not rest > 0:
             return p, rest
-        rho, start = float(self.rho), math.log(p) - math.log(rest)
-        last = root(lambda y: Kl._excess(Kl(self.rho), p, rest, *from_logit(y)), start)
-        q, v = from_logit(last)
-        # Divergences are at most the largest ratio: no order beyond this one binds.
-        most = max(abs(log_ratio(p, q)), abs(log_ratio(rest, v))) / rho
-
-        def lowest(forward: bool) -> float:
-            def allowed(s: float) -> float:
-                order = 1 + math.exp(s)
-
-                def excess(y: float) -> float:
-                    q, v = from_logit(y)
-                    found = (
-                        renyi_divergence(p, rest, q, v, order) if forward else renyi_divergence(q, v, p, rest, order)
-                    )
-                    return found - rho * order
-
-                return -root(excess, start)
-
-            return -golden_maximum(allowed, -9.0, math.log(max(most, 1.0) + 1.0))
-
-        return from_logit(min(last, lowest(forward=True), lowest(forward=False)))
+        return from_logit(concentrated(p, rest, float(self.rho))[0])
 
     def _delta(self, epsilon: float) -> float:
         r"""What all orders together say of delta (Canonne, Kamath and Steinke 2020, proposition 12).

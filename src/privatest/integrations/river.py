@@ -1,0 +1,107 @@
+"""A drift detector for river that is differentially private. Needs the extra: privatest[river]."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import privatest as pt
+from privatest import errors
+
+try:
+    from river import base
+except ImportError:
+    raise errors.MissingExtra(
+        "privatest.integrations.river needs river. Install it: pip install privatest[river]"
+    ) from None
+
+__all__ = ["PrivateDrift"]
+
+
+class PrivateDrift(base.DriftDetector):
+    """A :class:`privatest.Monitor` with river's protocol: ``update(x)``, then ``drift_detected``.
+
+    Guarantees: as for the monitor. All that one detector ever says of its stream, alarms and their absence, is together
+    epsilon-differentially private (replace one record), also over resets; false alarms are at least
+    ``mean_time_between_false_alarms`` records apart on average.
+
+    As river's own detectors do, it starts anew with the first update after a drift. What it can say, it says at the end
+    of a block of ``monitor.block`` records; in between ``drift_detected`` is False.
+
+    A clone is a detector of its own: it begins with no records, and what it says of the records that it is fed costs
+    epsilon of its own. A model that clones its detector for each of many trees and feeds them the same records spends
+    epsilon as often. A detector cannot be pickled or copied: it holds raw records of an unfinished block.
+
+    It hides its records in what *it* says. The model around it learns from the raw records and is not private for that,
+    and neither are river's metrics and plots of them.
+
+    Args:
+        null, alternative: the old and the new regime, as for :func:`privatest.design`; of a model's errors, say
+            "bernoulli(0.1)" and "bernoulli(0.3)".
+        distance: in place of an alternative: the total variation by which it differs from the null at least.
+        epsilon, beta, method, mean_time_between_false_alarms: as for :class:`privatest.Monitor`.
+
+    >>> detector = PrivateDrift("bernoulli(0.1)", "bernoulli(0.6)", epsilon=2)
+    >>> for x in [0] * 200:
+    ...     detector.update(x)
+    >>> for i, x in enumerate([1] * 200):
+    ...     detector.update(x)
+    ...     if detector.drift_detected:
+    ...         break
+    >>> detector.drift_detected, i < 100, abs(detector.alarm.index - 200) <= detector.alarm.accuracy
+    (True, True, True)
+    """
+
+    def __init__(
+        self,
+        null: Any,
+        alternative: Any = None,
+        distance: float | None = None,
+        epsilon: float = 1.0,
+        beta: float = 0.1,
+        method: str | None = None,
+        mean_time_between_false_alarms: float | None = None,
+    ) -> None:
+        super().__init__()
+        self.null = null
+        self.alternative = alternative
+        self.distance = distance
+        self.epsilon = epsilon
+        self.beta = beta
+        self.method = method
+        self.mean_time_between_false_alarms = mean_time_between_false_alarms
+        self._monitor = pt.Monitor(
+            null,
+            alternative,
+            distance=distance,
+            epsilon=epsilon,
+            beta=beta,
+            method=method,
+            mean_time_between_false_alarms=mean_time_between_false_alarms,
+        )
+
+    @property
+    def monitor(self) -> pt.Monitor:
+        """The monitor, with its promises: ``expected_delay``, ``accuracy``, ``block``; ``save`` keeps its state."""
+        return self._monitor
+
+    @property
+    def alarm(self) -> pt.Alarm | None:
+        """The alarm that raised ``drift_detected``, with its index and accuracy; None where nothing was raised."""
+        return self._monitor.alarm
+
+    def update(self, x: Any) -> None:
+        """Take one record: a number, or a label of P and Q. What makes no sense raises nothing."""
+        if self._drift_detected:
+            self._reset()
+        if self._monitor.update(x) is not None:
+            self._drift_detected = True
+
+    def _reset(self) -> None:
+        super()._reset()
+        self._monitor.reset()
+
+    @classmethod
+    def _unit_test_params(cls) -> Iterator[dict[str, Any]]:
+        yield {"null": "bernoulli(0.1)", "alternative": "bernoulli(0.6)", "epsilon": 2.0}
+        yield {"null": "normal(0, 1)", "distance": 0.5, "epsilon": 5.0}

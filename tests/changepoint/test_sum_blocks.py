@@ -1,0 +1,112 @@
+"""Single records are totalled without arrays, to the same integers; threads lose none of them."""
+
+from __future__ import annotations
+
+import math
+import threading
+from typing import Any
+
+import numpy as np
+import pytest
+
+import privatest as pt
+from privatest.changepoint.sum_blocks import SumBlocks, quick_scorer
+from privatest.hypotheses import make_pair
+from privatest.scores import clamped_score
+
+PAIRS = {
+    "normal": ("normal(0, 1)", "normal(1, 1)"),
+    "falling": ("normal(1, 1)", "normal(0, 1)"),
+    "two bends": ("normal(0, 1)", "normal(0, 2)"),
+    "coins": ("bernoulli(0.2)", "bernoulli(0.8)"),
+    "labels": ({"a": 0.3, "b": 0.7}, {"a": 0.6, "b": 0.4}),
+    "counts": ("poisson(3)", "poisson(4)"),
+    "half line": ("exponential(1)", "exponential(2)"),
+}
+ODD: list[Any] = [
+    math.nan,
+    math.inf,
+    -math.inf,
+    1e308,
+    -1e308,
+    5e-324,
+    True,
+    False,
+    0,
+    1,
+    7,
+    -3,
+    10**30,
+    "a",
+    "b",
+    "",
+    "1",
+]
+
+
+def blocks_of(name: str) -> SumBlocks:
+    watch = pt.Monitor(*PAIRS[name], epsilon=1)._stream.watch
+    assert isinstance(watch.blocks, SumBlocks)
+    return watch.blocks
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_quick_totals_are_the_totals_of_arrays(name: str) -> None:
+    blocks, rng = blocks_of(name), np.random.default_rng(3)
+    edges = [step / 8 + shift for step in range(-24, 25) for shift in (0.0, -1e-12, 1e-12)]
+    plain = [*rng.normal(0, 2, 60).tolist(), *rng.integers(0, 9, 40).tolist(), *edges, "a", "b"]
+    quick = 0
+    for _ in range(300):
+        records = [plain[i] for i in rng.integers(0, len(plain), 12)]
+        if name in ("normal", "falling", "two bends", "half line"):
+            records = [record for record in records if not isinstance(record, str)]
+        if rng.random() < 0.3:
+            records.append(ODD[rng.integers(len(ODD))])
+        total = blocks.quick_total(records)
+        quick += total is not None
+        if total is not None:
+            assert total == int(blocks.values_of(records).sum()), records
+    assert quick > 0 or name in ("two bends", "half line")  # there arrays do it
+
+
+@pytest.mark.parametrize("record", ODD, ids=repr)
+def test_what_makes_no_sense_is_left_to_the_arrays_or_scored_alike(record: Any) -> None:
+    for name in ("normal", "coins", "labels", "counts"):
+        blocks = blocks_of(name)
+        total = blocks.quick_total([record])
+        assert total is None or total == int(blocks.values_of([record])[0]), name
+
+
+def test_a_wrong_total_would_be_noticed() -> None:
+    score = clamped_score(make_pair(*PAIRS["normal"]), (-1, 1), 16)
+    quick = quick_scorer(score, lambda _: np.zeros(1, dtype=np.int64))
+    records = np.random.default_rng(1).normal(0, 1, 20).tolist()
+    assert quick(records) == int(score.table[score.cells.index(np.array(records))].sum())
+    assert quick([*records, 0.0]) != quick(records) or score.table[score.cells.index(np.array([0.0]))[0]] == 0
+
+
+def test_threads_lose_no_record() -> None:
+    made = pt.Monitor(*PAIRS["coins"], epsilon=1, mean_time_between_false_alarms=1e8)
+
+    def feed() -> None:
+        for _ in range(2_000):
+            made.update(0)
+
+    threads = [threading.Thread(target=feed) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert made.alarm is not None or made.seen == 8_000
+
+
+def test_nothing_is_consumed_after_an_alarm_until_it_is_reset() -> None:
+    made = pt.Monitor(*PAIRS["coins"], epsilon=5, rng=np.random.default_rng(1))
+    while made.update(1) is None:
+        pass
+    seen = made.seen
+    assert made.update(1) is made.alarm
+    assert made.seen == seen
+    made.reset()
+    assert made.update(0) is None
+    assert made.seen == seen + 1

@@ -1,0 +1,152 @@
+"""The drift detector in river's protocol: its base class, its checks, its meta-models; and what it refuses."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import pickle
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+
+import privatest as pt
+from privatest.errors import InvalidInput
+
+river = pytest.importorskip("river")
+
+from river import base, drift, dummy, naive_bayes  # noqa: E402 - only where it is installed
+from river.checks import common  # noqa: E402
+
+from privatest.integrations.river import PrivateDrift  # noqa: E402
+
+PARAMS = list(PrivateDrift._unit_test_params())
+
+
+@cache
+def coins() -> dict[str, Any]:
+    return {"null": "bernoulli(0.1)", "alternative": "bernoulli(0.6)", "epsilon": 2.0}
+
+
+def detected(detector: Any, stream: list[Any]) -> list[int]:
+    found = []
+    for i, x in enumerate(stream):
+        detector.update(x)
+        if detector.drift_detected:
+            found.append(i)
+    return found
+
+
+@pytest.mark.parametrize("params", PARAMS)
+def test_it_follows_the_protocol(params: dict[str, Any]) -> None:
+    detector = PrivateDrift(**params)
+    assert isinstance(detector, base.DriftDetector)
+    assert detector.drift_detected is False
+    assert detector.update(0) is None
+    signature = inspect.signature(PrivateDrift.__init__)
+    assert set(detector._get_params()) == set(signature.parameters) - {"self"}
+    assert {name: getattr(detector, name) for name in params} == params
+
+
+CHECKS = [
+    name
+    for name in ("check_repr", "check_str", "check_clone_same_class", "check_clone_is_idempotent")
+    if hasattr(common, name)
+]
+
+
+@pytest.mark.parametrize("name", CHECKS)
+def test_rivers_own_checks(name: str) -> None:
+    getattr(common, name)(PrivateDrift(**coins()))
+
+
+def test_some_of_rivers_checks_are_there() -> None:
+    assert CHECKS
+
+
+def test_drift_is_told_once_and_then_it_starts_anew() -> None:
+    rng = np.random.default_rng(1)
+    quiet, loud = (rng.random(300) < 0.1).astype(int).tolist(), (rng.random(60) < 0.6).astype(int).tolist()
+    detector = PrivateDrift(**coins())
+    found = detected(detector, quiet + loud)
+    assert found
+    first = found[0]
+    assert 300 <= first < 340
+    assert detector.monitor.seen >= first + 1 - detector.monitor.block
+    detector.update(0)
+    assert detector.drift_detected is False or detector.alarm is not None
+
+
+def test_the_alarm_comes_at_the_end_of_a_block_and_no_later_record_moves_it() -> None:
+    detector = PrivateDrift(**coins())
+    (last,) = detected(detector, [1] * detector.monitor.block * 20)[:1]
+    assert (last + 1) % detector.monitor.block == 0
+
+
+def test_a_clone_is_fresh() -> None:
+    detector = PrivateDrift(**coins())
+    detected(detector, [1] * 50)
+    fresh = detector.clone()
+    assert type(fresh) is PrivateDrift
+    assert fresh._get_params() == detector._get_params()
+    assert fresh.monitor.seen == 0
+    assert fresh.monitor is not detector.monitor
+    assert fresh.drift_detected is False
+
+
+def test_it_cannot_be_copied_with_what_it_holds() -> None:
+    detector = PrivateDrift(**coins())
+    detector.update(1)
+    for copied in (pickle.dumps, copy.deepcopy, copy.copy, lambda one: one.clone(include_attributes=True)):
+        with pytest.raises(InvalidInput, match="cannot be copied, pickled"):
+            copied(detector) if copied is not copy.copy else pickle.dumps(copied(detector))
+
+
+def test_a_model_retrains_with_it() -> None:
+    model = drift.DriftRetrainingClassifier(
+        model=naive_bayes.GaussianNB(),
+        drift_detector=PrivateDrift("bernoulli(0.05)", "bernoulli(0.7)", epsilon=3),
+        train_in_background=False,
+    )
+    rng = np.random.default_rng(2)
+    for i in range(1200):
+        x = float(rng.normal())
+        y = bool(x > 0) if i < 600 else bool(x <= 0)
+        model.learn_one({"x": x}, y)
+    right = 0
+    for _ in range(200):
+        x = float(rng.normal())
+        right += model.predict_one({"x": x}) == (x <= 0)
+    assert right >= 150  # it forgot what was right before the drift
+
+
+def test_what_makes_no_sense_raises_nothing() -> None:
+    detector = PrivateDrift(**coins())
+    for x in (None, float("nan"), "text", object(), 7):
+        detector.update(x)
+    assert detector.monitor.seen == 5
+
+
+def test_bad_settings_are_refused_as_by_the_monitor() -> None:
+    with pytest.raises(InvalidInput, match="epsilon"):
+        PrivateDrift("bernoulli(0.1)", "bernoulli(0.6)", epsilon=0)
+    with pytest.raises(InvalidInput, match="alternative"):
+        PrivateDrift("bernoulli(0.1)")
+
+
+def test_a_dummy_alarm_is_no_better_a_detector() -> None:
+    """An alarm every so many records tells nothing; ours comes behind the change and seldom before it."""
+    regular = drift.DummyDriftDetector(t_0=100)
+    assert isinstance(regular, base.DriftDetector)
+    assert dummy is not None
+    early = 0
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        early += bool(detected(PrivateDrift(**coins()), (rng.random(500) < 0.1).astype(int).tolist()))
+    assert early <= 1
+    assert detected(regular, [0] * 500)
+
+
+def test_the_public_package_does_not_import_it() -> None:
+    assert not hasattr(pt, "PrivateDrift")

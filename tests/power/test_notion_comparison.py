@@ -1,0 +1,79 @@
+"""Budgets that convert into one another: each row follows or is enough, tightly, and its records are in order."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+
+import pytest
+
+from privatest.errors import InvalidInput
+from privatest.power import notion_comparison
+from privatest.power.notion_comparison import ASKED, STRONGER, WEAKER, _digits, compare_notions
+from privatest.privacy import Notion, as_notion
+
+COINS = "bernoulli(0.4)", "bernoulli(0.6)"
+
+
+def more(notion: Notion) -> Notion:
+    """The same with one percent more."""
+    place = 1 if notion.name == "renyi" else 0
+    values = [value * Fraction(101, 100) if i == place else value for i, value in enumerate(notion.exact)]
+    return type(notion)(*values)
+
+
+@pytest.mark.parametrize("privacy", ["gdp(1)", "approx(0.5, 0.05)"])
+def test_every_row_follows_or_is_enough(privacy: str) -> None:
+    asked = as_notion(privacy)
+    found = compare_notions(*COINS, privacy=privacy)
+    assert found.asked.privacy == asked.text
+    for row in found:
+        notion = as_notion(row.privacy)
+        assert row.optimum == row.lower_bound  # two points
+        if row.relation == WEAKER:
+            assert asked.implies(notion)
+            assert row.lower_bound <= found.asked.lower_bound
+        elif row.relation == STRONGER:
+            assert notion.implies(asked)
+            assert not more(notion).implies(asked)
+            assert row.lower_bound >= found.asked.lower_bound
+        else:
+            assert row.relation == ASKED
+
+
+def test_the_table_of_one_epsilon() -> None:
+    found = compare_notions(*COINS, epsilon=1)
+    sizes = {row.privacy.split("(")[0]: row.lower_bound for row in found}
+    assert sizes == {"pure": 29, "gdp": 26, "zcdp": 26, "approx": 29, "renyi": 26, "kl": 25, "tv": 24}
+    assert str(found).splitlines()[1].split() == ["privacy", "best", "at", "least", "/", "asked"]
+    assert json.loads(json.dumps(found.to_dict()))["rows"][0]["relation"] == "as asked"
+
+
+def test_other_domains_have_bounds_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(notion_comparison, "records_bound", lambda *_: 40)
+    for pair in (("normal(0, 1)", "normal(2, 1)"), ("poisson(3)", "poisson(4)"), ([0.1] * 10, [0.05, 0.15] * 5)):
+        found = compare_notions(*pair, privacy="tv(0.3)", alpha=0.1, beta=0.2)
+        assert [row.lower_bound for row in found] == [40] * len(found.rows)
+        assert [row.optimum is None for row in found] == [isinstance(pair[0], str)] * len(found.rows)
+
+
+def test_rounding_goes_to_the_stated_side() -> None:
+    for value in (0.123456, 7.00049, 1e-7, 31.41592):
+        assert _digits(value, up=False) <= Fraction(repr(value)) <= _digits(value, up=True)
+    assert _digits(0.5, up=True) == _digits(0.5 + 1e-12, up=True) == Fraction(1, 2)
+
+
+def test_refusals() -> None:
+    with pytest.raises(InvalidInput, match="both given"):
+        compare_notions(*COINS, epsilon=1, privacy="gdp(1)")
+    with pytest.raises(InvalidInput, match="delta"):
+        compare_notions(*COINS, epsilon=1, delta=2)
+    with pytest.raises(InvalidInput, match="order"):
+        compare_notions(*COINS, epsilon=1, order=1)
+
+
+def test_drawn() -> None:
+    pytest.importorskip("matplotlib")
+    found = compare_notions(*COINS, privacy="tv(0.1)")
+    axes = found.plot()
+    assert [tick.get_text() for tick in axes.get_yticklabels()] == [row.privacy for row in found]
