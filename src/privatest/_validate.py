@@ -4,22 +4,12 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
-from fractions import Fraction
 from numbers import Integral
 
 from privatest.errors import InvalidInput, shown
-from privatest.rational import Number, rational
+from privatest.rational import positive, rational
 
 __all__ = ["choice", "positive", "positive_integer", "probability", "rows_of_a_unit", "suggestion"]
-
-
-def positive(remedy: str = "", **arguments: Number) -> Fraction:
-    """The one named argument, as an exact positive finite rational."""
-    ((name, value),) = arguments.items()
-    number = rational(value, name)
-    if number <= 0:
-        raise InvalidInput(f"{name}={shown(value)} must be greater than 0. {remedy}".rstrip())
-    return number
 
 
 def positive_integer(remedy: str = "", **arguments: int) -> int:

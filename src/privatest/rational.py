@@ -14,7 +14,7 @@ from numbers import Rational, Real
 
 from privatest.errors import InvalidInput, shown
 
-__all__ = ["Number", "exp_below", "exp_bounds", "rational"]
+__all__ = ["Number", "exp_below", "exp_bounds", "positive", "rational"]
 
 Number = int | float | Fraction | Decimal
 
@@ -42,6 +42,15 @@ def rational(value: Number, name: str = "value") -> Fraction:
             raise InvalidInput(f"{name}={shown(number)} must be finite.")
         return Fraction(repr(number))
     raise InvalidInput(f"{name}={shown(value)} must be a number.")
+
+
+def positive(remedy: str = "", **arguments: Number) -> Fraction:
+    """The one named argument, as an exact positive finite rational."""
+    ((name, value),) = arguments.items()
+    number = rational(value, name)
+    if number <= 0:
+        raise InvalidInput(f"{name}={shown(value)} must be greater than 0. {remedy}".rstrip())
+    return number
 
 
 # Rounding widens the interval by a few units at each of the steps below; this many more bits hide that.

@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from privatest.bounds.neyman_pearson import COUNTS, SCALES, SHIFTS, least_missed
-from privatest.decision.private_test import unclamped
+from privatest.decision.build import unclamped
 from privatest.hypotheses import make_pair
 from privatest.hypotheses.families import FAMILIES
 

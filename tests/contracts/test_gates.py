@@ -19,7 +19,7 @@ from privatest.changepoint.detectors import law_of
 from privatest.changepoint.direct import DirectDesign, DirectDetector
 from privatest.changepoint.watch import SumBlocks
 from privatest.decision import PrivateTest
-from privatest.decision.private_test import from_score
+from privatest.decision.build import from_score
 from privatest.engines import open_source
 from privatest.errors import InvalidInput
 from privatest.fit import design_fit

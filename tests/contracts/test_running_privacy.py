@@ -30,8 +30,8 @@ from privatest.changepoint.direct import DirectDesign, DirectDetector, draw_expo
 from privatest.changepoint.monitor import Monitor
 from privatest.changepoint.watch import Cusum, FitBlocks, Intervals, Rule, SumBlocks, Watch
 from privatest.decision import PrivateTest
+from privatest.decision.build import from_score
 from privatest.decision.odd import OddShare
-from privatest.decision.private_test import from_score
 from privatest.engines.sources import open_source
 from privatest.fit import FitTest, design_fit
 from privatest.fit.candidates import Candidate

@@ -197,10 +197,10 @@ def _remembered(plain: Callable[..., Any]) -> Callable[..., Any]:
     """The p-values of a statistic, which draw nothing: many branches lead to the same ones."""
     known: dict[Hashable, tuple[Any, ...]] = {}
 
-    def pvalues(test: Any, noisy: Any) -> Any:
-        key = id(test), id(test.noise), noisy
+    def pvalues(test: Any, *between: Any) -> Any:
+        key = id(test), id(test.noise), between
         if key not in known:
-            known[key] = plain(test, noisy), test, test.noise  # kept, so that no other object has their ids
+            known[key] = plain(test, *between), test, test.noise  # kept, so that no other object has their ids
         return known[key][0]
 
     return pvalues

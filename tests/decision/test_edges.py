@@ -16,9 +16,8 @@ import pytest
 
 from privatest import design, design_change
 from privatest.charge import Receipt
-from privatest.decision import PrivateTest, Release, private_test
-from privatest.decision.private_test import calibrated_cutoffs, from_score, kind_score, unclamped
-from privatest.decision.shifted import centred
+from privatest.decision import PrivateTest, Release, pvalues
+from privatest.decision.build import calibrated_cutoffs, centred, from_score, kind_score, unclamped
 from privatest.errors import InvalidData, InvalidDocument, InvalidInput, RequestConflict
 from privatest.hypotheses import make_pair
 from privatest.laws.curves import Curves
@@ -415,9 +414,9 @@ def test_what_does_not_fit_has_less_than_a_thousandth_in_two_tails(kind: str, mo
         for bound, others in ((small, ("null", "both")), (2 * plain.pvalue_alternative, ("alternative", "both"))):
             if not 0 < bound < 0.5:
                 continue
-            monkeypatch.setattr(private_test, "EXTREME", bound)
+            monkeypatch.setattr(pvalues, "EXTREME", bound)
             assert test.release(at).fits in others
-            monkeypatch.setattr(private_test, "EXTREME", math.nextafter(bound, 1))
+            monkeypatch.setattr(pvalues, "EXTREME", math.nextafter(bound, 1))
             assert test.release(at).fits not in others
 
 
@@ -431,9 +430,9 @@ def test_the_other_tails_are_asked_for_the_same_bound(monkeypatch: pytest.Monkey
             for bound, others in ((high, ("null", "both")), (low, ("alternative", "both"))):
                 if bound > 0.5:
                     continue
-                monkeypatch.setattr(private_test, "EXTREME", bound)
+                monkeypatch.setattr(pvalues, "EXTREME", bound)
                 first = test.release(at).fits in others
-                monkeypatch.setattr(private_test, "EXTREME", math.nextafter(bound, 1))
+                monkeypatch.setattr(pvalues, "EXTREME", math.nextafter(bound, 1))
                 second = test.release(at).fits in others
                 assert (first, second) == (True, False)
 

@@ -187,3 +187,30 @@ def test_equal_hypotheses_are_refused() -> None:
 def test_bad_designs_name_the_rule(arguments, message) -> None:  # type: ignore[no-untyped-def]
     with pytest.raises(InvalidInput, match=message):
         pt.design(*FAIR, epsilon=1, **arguments)
+
+
+@pytest.mark.parametrize(
+    ("privacy", "n"),
+    [
+        ("pure(1)", 29),
+        ("approx(1, 1e-6)", 29),
+        ("approx(0.5, 0.05)", 32),
+        ("tv(0.1)", 43),
+        ("tv(0.25)", 28),
+        ("gdp(1)", 27),
+        ("gdp(0.5)", 34),
+    ],
+)
+def test_the_best_decision_on_two_points_under_every_notion(privacy: str, n: int) -> None:
+    """DESIGN 7.1; benchmarks/bench_stair.py has the optimum beside it."""
+    if privacy.startswith("gdp"):
+        pytest.importorskip("flint")
+    assert pt.sample_size([0.6, 0.4], [0.4, 0.6], privacy=privacy, release="decision") == n
+
+
+def test_the_decision_alone_needs_fewer_records() -> None:
+    pair = ([0.0, 0.5, 0.5], [0.1, 0.6, 0.3])
+    assert pt.sample_size(*pair, epsilon=2) == 15
+    assert pt.sample_size(*pair, epsilon=2, release="decision") == 14
+    plan = pt.plan(*pair, epsilon=2)
+    assert (plan.n, plan.n_other, plan.values()["n_decision"]) == (15, 14, 14)

@@ -42,7 +42,7 @@ BAD: list[tuple[Any, str]] = [
     ({}, "kind=None"),
     ({"kind": 3}, "kind=3"),
     ({"kind": "tulip", "epsilon": "1/2", "width": 3}, "Did you mean 'tulap'"),
-    ({"kind": "gaussian"}, "must be one of 'tulap', 'logistic', 'laplace', 'none'"),
+    ({"kind": "cauchy"}, "must be one of 'tulap', 'logistic', 'laplace', 'none'"),
     ({"kind": "tulap", "epsilon": "1/2"}, "'width' is missing"),
     ({"kind": "tulap", "width": 3}, "'epsilon' is missing"),
     ({"kind": "tulap", "epsilon": "1/2", "width": 3, "delta": "0/1"}, "Unknown field 'delta'"),

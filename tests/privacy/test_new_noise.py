@@ -12,10 +12,10 @@ import pytest
 from numpy.typing import NDArray
 
 from privatest.decision import PrivateTest
-from privatest.decision.private_test import from_score
+from privatest.decision.build import from_score
 from privatest.errors import InvalidDocument, InvalidInput
 from privatest.hypotheses import make_pair
-from privatest.privacy import NOISES, Noise, NoNoise, noise_from_dict
+from privatest.privacy import NOISES, Noise, NoNoise, Pure, noise_from_dict
 from privatest.privacy import randomness as coins
 from privatest.privacy.noise import Neighbourhood, two_sided_characteristic
 from privatest.privacy.randomness import Source
@@ -74,7 +74,7 @@ def test_a_registered_noise_makes_tests_that_run_and_can_be_saved(neighbours: st
     pair, clamp = make_pair("bernoulli(0.7)", "bernoulli(0.3)"), (-1, 1)
     score = clamped_score(pair, clamp)
     test = from_score(
-        pair, score, Fraction(1, 2), 60, Geometric.test, clamp, alpha=0.1, around=Neighbourhood(neighbours)
+        pair, score, Pure(Fraction(1, 2)), 60, Geometric.test, clamp, alpha=0.1, around=Neighbourhood(neighbours)
     )
     assert isinstance(test.noise, Geometric)
     assert test.price == Fraction(1, 2)

@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from scipy.special import bdtr, gammainc, gammaincc, gammainccinv, gammaincinv, nbdtr, ndtr, ndtri, pdtr
 
-from privatest.decision.private_test import unclamped
+from privatest.decision.build import unclamped
 from privatest.hypotheses import Pair
 from privatest.hypotheses.sets import parameters_of
 

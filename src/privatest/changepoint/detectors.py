@@ -29,7 +29,7 @@ from privatest.changepoint.charts import SuffixAlarm
 from privatest.changepoint.confidence import FailureCurve
 from privatest.changepoint.direct import DirectDesign, DirectDetector
 from privatest.decision import PrivateTest
-from privatest.decision.private_test import from_score, paper_clamp
+from privatest.decision.build import from_score, paper_clamp
 from privatest.documents import (
     fraction_from_json,
     integers_from_json,
@@ -46,7 +46,7 @@ from privatest.hypotheses.question import Question
 from privatest.laws.block_laws import ScoreLaw
 from privatest.power.tuning import Profile, make_family, make_goal, profile_of, smallest_n
 from privatest.power.worst_case import envelope_score, sides_of
-from privatest.privacy import Source, Tulap
+from privatest.privacy import Pure, Source, Tulap
 from privatest.scores import Score, clamped_score
 from privatest.vectors import Floats, Integers
 
@@ -130,7 +130,7 @@ class Problem:
     @cached_property
     def paper(self) -> Clamp:
         """The decomposition's clamp, or about the sign of the ratio where that is very narrow."""
-        a, b = (float(end) for end in paper_clamp(self.pair, self.epsilon))
+        a, b = (float(end) for end in paper_clamp(self.pair, Pure(self.epsilon)))
         least = _GRID[0] * self.profile.typical
         return (a, b) if b - a > least else (-least / 2, least / 2)
 
@@ -506,7 +506,7 @@ def paper_test(problem: Problem) -> PrivateTest:
     if problem.question is not None:
         return family.test(size)
     # The threshold of the largest advantage, if both errors are small enough there; else the one made for alpha.
-    test = from_score(pair, family.score_for(size), problem.epsilon, size, "tight", family.clamp_for(size))
+    test = from_score(pair, family.score_for(size), family.notion, size, "tight", family.clamp_for(size))
     if max(test.alpha, test.beta) > PAPER_ERROR:
         test = family.test(size)
     return test

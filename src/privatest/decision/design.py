@@ -22,7 +22,6 @@ from privatest.documents import check_format, document_from_json, reading
 from privatest.errors import InvalidInput, shown
 from privatest.markup import Fact, Probability, Told, plain_value, short
 from privatest.privacy import Notion, Pure, Source, seeded_source, system_source
-from privatest.privacy.composition import together
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -49,6 +48,7 @@ class Outcome(Told):
     simulated: bool
     receipt: Receipt | None
     design: Any
+    privacy: str | None = None  # the notion, where that is not epsilon alone
 
     @property
     def replayed(self) -> Receipt | None:
@@ -57,12 +57,13 @@ class Outcome(Told):
 
     @property
     def private(self) -> bool:
-        """Whether the guarantee holds: finite epsilon and randomness from the operating system."""
-        return math.isfinite(self.epsilon) and not self.simulated
+        """Whether the guarantee holds: a notion is met, with randomness from the operating system."""
+        return (self.privacy is not None or math.isfinite(self.epsilon)) and not self.simulated
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON (infinity as the text "inf"): every field, and every other fact by its name."""
-        kept = {one.name: plain_value(getattr(self, one.name)) for one in fields(self) if one.name != "design"}  # type: ignore[arg-type]
+        left_out = {"design"} if self.privacy is not None else {"design", "privacy"}
+        kept = {one.name: plain_value(getattr(self, one.name)) for one in fields(self) if one.name not in left_out}  # type: ignore[arg-type]
         receipt = None if self.receipt is None else self.receipt.to_dict()
         paid = {"private": self.private, "receipt": receipt, "replayed": self.replayed is not None}
         return {**self.values(), **kept, **paid}
@@ -92,7 +93,7 @@ class Outcome(Told):
 
     def _ending(self) -> list[Fact]:
         """The facts that every outcome ends with: what it cost, whom that protects, and what the ledger noted."""
-        private = f"{self.epsilon:g}-differentially private"
+        private = f"{self.epsilon:g}-differentially private" if self.privacy is None else f"meets {self.privacy}"
         if not self.private:
             private = "SIMULATED, not private" if self.simulated else "NOT PRIVATE: no noise hides single records"
         noted = []
@@ -103,7 +104,9 @@ class Outcome(Told):
                 Fact("receipt.fingerprint", self.receipt.fingerprint, "of the ledger, to keep elsewhere"),
             ]
         return [
-            Fact("epsilon", self.epsilon, "privacy loss of this answer, all of it"),
+            Fact("epsilon", self.epsilon, "privacy loss of this answer, all of it")
+            if self.privacy is None
+            else Fact("privacy", self.privacy, "what this answer costs, all of it"),
             Fact("neighbours", self.neighbours, f"hides {HIDDEN.get(self.neighbours, self.neighbours)}"),
             Fact("private", self.private, private),
             *noted,
@@ -163,7 +166,7 @@ class Design(Told, Generic[R]):
         return ""
 
     @property
-    def privacy(self) -> Pure:
+    def privacy(self) -> Notion:
         """The notion of stability that every run meets."""
         return Pure(self.epsilon)
 
@@ -246,6 +249,8 @@ class Design(Told, Generic[R]):
         besides: Besides | None = None,
     ) -> R:
         """:meth:`run` on records that are open already: those of ``data``, which lie ``where``. None: to be opened."""
+        from privatest.privacy.composition import together  # start-up: planning adds up no prices
+
         for name, reason in self.UNFIT.items():
             if where.get(name) is not None:
                 raise InvalidInput(f"{name}={shown(where[name])} cannot be given to a {self.KIND}: {reason}.")
@@ -346,7 +351,8 @@ class Release(Outcome):
 
     Attributes:
         decision: "null" (the data look like P) or "alternative" (they look like Q).
-        statistic: the noisy sum of clamped log-likelihood ratios, in nats; large values speak for P.
+        statistic: the noisy sum of clamped log-likelihood ratios, in nats; large values speak for P. Of a test that was
+            made with release="decision" its level: a whole number, from 1 on where the decision is "null".
         pvalue: probability, were P true, of a statistic as small as this one of n records; exact. Where P is a set, the
             largest over it; of a two-sided test, twice the smaller tail.
         pvalue_alternative: probability, were Q true, of a statistic as large as this one (on Q's own side, where that
@@ -366,6 +372,10 @@ class Release(Outcome):
             supports), with noise; None unless it was asked for with ``odd_epsilon``.
         odd_margin: how far the noise moves that share at most, with probability 95%.
         odd_epsilon: the part of epsilon that it cost.
+        released: "statistic"; "level" where the statistic is the level of a decision, and p-values are those of levels;
+            "decision" where nothing else leaves: statistic and p-values are then None.
+        privacy: the notion that this release meets, such as "zcdp(0.5)", where it is not epsilon alone; epsilon is then
+            what that notion bounds of the privacy loss, infinite where it bounds none.
     """
 
     decision: Decision
@@ -385,6 +395,8 @@ class Release(Outcome):
     odd_share: float | None = None
     odd_margin: float | None = None
     odd_epsilon: float | None = None
+    released: str = "statistic"
+    privacy: str | None = None
 
     KIND: ClassVar[str] = "Release"
     SMALLEST_PVALUE: ClassVar[float] = 1e-300
@@ -423,10 +435,12 @@ class Release(Outcome):
             first, second = (short(Probability(error), 4) for error in (test.alpha, test.beta))
             errors = f"type I error {first}, type II error {second} on {test.n:,} records"
         hidden = self.neighbours == "add-remove"
+        what = "with noise" if self.released == "statistic" else "the level, a whole number, with noise"
         return [
             Fact("decision", self.decision, f"{FITS.get(self.fits or '', 'the data look like')} {looks}"),
             Fact("fits", self.fits, "what the statistic is not too extreme for (probability 0.001, both sides)"),
-            Fact("statistic", self.statistic, f"with noise; {above}"),
+            *([] if self.released != "decision" else [Fact("released", self.released, "the decision, and no more")]),
+            Fact("statistic", self.statistic, f"{what}; {above}"),
             Fact("pvalue", self._told(self.pvalue), f"of so {'extreme' if two else 'small'} a statistic, were P true"),
             Fact(
                 "pvalue_alternative",
@@ -450,6 +464,8 @@ class Release(Outcome):
         ]
 
     def to_dict(self) -> dict[str, Any]:
-        """As every outcome's; the share of odd records only where it was asked for."""
+        """As every outcome's; the share of odd records and what left only where that was asked for."""
         found = super().to_dict()
+        if self.released == "statistic":
+            del found["released"]
         return found if self.odd_share is not None else {k: v for k, v in found.items() if not k.startswith("odd_")}

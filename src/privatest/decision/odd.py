@@ -6,7 +6,6 @@ whole column was of that kind. The exact number of odd records plus noise of its
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -88,10 +87,10 @@ class OddShare(Besides):
         noisy = records.odd(design.score) + self.noise.draw(source)
         # From here on post-processing of the noisy number.
         cost = together(design.price, self.epsilon)
-        loss = float(cost.epsilon if isinstance(cost, Notion) else cost)
         return replace(
             release,
-            epsilon=loss if math.isfinite(release.epsilon) else release.epsilon,
+            epsilon=cost.epsilon if isinstance(cost, Notion) else float(cost),
+            privacy=cost.text if isinstance(cost, Notion) else None,
             odd_share=float(min(max(noisy / self.n, Fraction(0)), Fraction(1))),
             odd_margin=self.margin,
             odd_epsilon=float(self.epsilon),

@@ -1,7 +1,4 @@
-"""A designed test: score, noise and threshold, frozen, printable, serialisable, ready to run; and how it is built.
-
-:func:`from_score` and its kin go from a pair, a clamp and an epsilon to a test of each kind.
-"""
+"""A designed test: score, noise and threshold, frozen, printable, serialisable, ready to run."""
 
 from __future__ import annotations
 
@@ -17,20 +14,18 @@ import numpy as np
 from privatest import _validate
 from privatest.decision.design import HIDDEN, Decision, Design, Fits, Release
 from privatest.decision.odd import OddShare
-from privatest.decision.shifted import centred, noise_class, unmoved
+from privatest.decision.pvalues import Coin, Cutoffs, above, below, members_from_json, pvalues
 from privatest.documents import fraction_from_json, number_from_json, texts_from_json, wholes_from_json
 from privatest.errors import InvalidDocument, InvalidInput, shown
-from privatest.hypotheses import DiscretePair, Pair, as_distribution
+from privatest.hypotheses import as_distribution
 from privatest.hypotheses.one_parameter import between_members
-from privatest.laws import Curves, NoisyTotal, TwoSidedCurves
+from privatest.laws import Curves, NoisyTotal
 from privatest.markup import Fact, Probability
-from privatest.privacy import NOISES, Logistic, Noise, NoNoise, Source, noise_from_dict
-from privatest.privacy.noise import NEIGHBOURS, REPLACE, Neighbourhood
+from privatest.privacy import Noise, Notion, Pure, Source, as_notion, noise_from_dict
+from privatest.privacy.noise import NEIGHBOURS, Neighbourhood
 from privatest.rational import Number, rational
-from privatest.scores import Score, clamped_score, whole_score
-from privatest.scores.score import FEW_VALUES
+from privatest.scores import Score
 from privatest.scores.score_law import score_law
-from privatest.theory import decompose_pair
 from privatest.vectors import Floats
 
 if TYPE_CHECKING:
@@ -38,29 +33,9 @@ if TYPE_CHECKING:
 
     from privatest.engines import Need, Records
 
-__all__ = [
-    "FORMAT",
-    "KINDS",
-    "NEIGHBOURS",
-    "PRIVATE_KINDS",
-    "PrivateTest",
-    "calibrated_cutoffs",
-    "calibrated_noise",
-    "from_score",
-    "kind_score",
-    "paper_clamp",
-    "unclamped",
-]
+__all__ = ["FORMAT", "NEIGHBOURS", "PrivateTest"]
 
 FORMAT = "privatest/test/2"
-EXTREME = 0.001
-"""A noisy total whose two-sided p-value is below this does not fit."""
-FITTING: dict[tuple[bool, bool], Fits] = {
-    (True, True): "both",
-    (True, False): "null",
-    (False, True): "alternative",
-    (False, False): "neither",
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,6 +63,9 @@ class PrivateTest(Design[Release]):
         budget: epsilon exactly, where it is no short decimal (1/3, say); ``epsilon`` is then its double.
         worst_members: of sets, the members of null and alternative under which the errors are the largest found.
         upper: the second cutoff of a two-sided test.
+        coin: the public coin that takes another cutoff now and then, where alpha is exact.
+        notion: what the noise meets, where that is another notion than epsilon; ``epsilon`` is then what it bounds of
+            the privacy loss, infinite where it bounds none.
     """
 
     FORMAT: ClassVar[str] = FORMAT
@@ -108,6 +86,8 @@ class PrivateTest(Design[Release]):
     budget: Fraction | None = None
     worst_members: tuple[str, str] | None = None
     upper: Fraction | None = None
+    coin: Coin | None = None
+    notion: Notion | None = None
 
     def __post_init__(self) -> None:
         if self.neighbours not in NEIGHBOURS:
@@ -118,10 +98,15 @@ class PrivateTest(Design[Release]):
         self.score.check_total(self.n)
         if self.upper is not None and not self.cutoff < self.upper:
             raise InvalidInput(f"upper={self.upper} must be greater than cutoff={self.cutoff}.")
+        if self.upper is not None and (self.noise.spacing > 1 or self.coin is not None):
+            raise InvalidInput(f"upper={self.upper} does not go with a noise of spaced values, nor with a coin.")
         if (self.upper is None) != (not self.score.upper_laws):
             raise InvalidInput("upper and the score's upper_laws go together: a two-sided test has both.")
         if self.budget is not None and float(self.budget) != self.epsilon:
             raise InvalidInput(f"budget={self.budget} must be epsilon={self.epsilon!r} before it was rounded.")
+        if self.notion is not None:
+            self._check_notion(self.notion)
+            return
         loss = self.noise.exact_loss(self.sensitivity)
         # A loss that is only the double's rounding above epsilon is what was meant, and what is paid.
         if self.epsilon != math.inf and (
@@ -135,6 +120,23 @@ class PrivateTest(Design[Release]):
                 f"epsilon={self.epsilon:g}. Use more noise or a narrower clamp."
             )
 
+    def _check_notion(self, notion: Notion) -> None:
+        """Refuse noise that does not meet the notion for totals one person can set apart."""
+        if isinstance(notion, Pure) or self.budget is not None or notion.epsilon != self.epsilon:
+            raise InvalidInput(
+                f"notion={notion} must be another notion than pure, and epsilon={self.epsilon:g} its own."
+            )
+        if not self.noise.meets(notion, self.sensitivity):
+            raise InvalidInput(
+                f"The noise meets {self.noise.guarantee(self.sensitivity) or 'nothing'} for totals {self.sensitivity} "
+                f"apart, which is not {notion}. Use more noise or a narrower clamp."
+            )
+
+    @property
+    def privacy(self) -> Notion:
+        """The notion of stability that every run meets."""
+        return self.notion or Pure(self._declared if self.private else math.inf)
+
     @property
     def worst_null(self) -> str:
         """The member of the null under which the type I error is the largest that was found; P if it is no set."""
@@ -147,8 +149,8 @@ class PrivateTest(Design[Release]):
 
     @property
     def private(self) -> bool:
-        """Whether epsilon is finite."""
-        return math.isfinite(self.epsilon)
+        """Whether a notion is met: epsilon is finite, or another one is."""
+        return self.notion is not None or math.isfinite(self.epsilon)
 
     @property
     def sensitivity(self) -> int:
@@ -174,6 +176,8 @@ class PrivateTest(Design[Release]):
     @property
     def when_null(self) -> str:
         """Which statistics speak for P, in words."""
+        if self.released != "statistic":
+            return "null from 1 on" if self.released == "level" else ""
         if self.upper is None:
             return f"null above {self.threshold:.6g}"
         low, high = self.thresholds
@@ -259,8 +263,8 @@ class PrivateTest(Design[Release]):
 
         Of a two-sided test the sum of the largest tails to both sides.
         """
-        error = _below(self._lowest, self.cutoff)
-        return error if self.upper is None else error + _above(self._highest, self.upper)
+        error = below(self._lowest, self._tossed)
+        return error if self.upper is None else error + above(self._highest, [(self.upper, 1.0)])
 
     @cached_property
     def beta(self) -> float:
@@ -268,8 +272,15 @@ class PrivateTest(Design[Release]):
 
         Of a two-sided test the probability of not coming out on the side where Q lies.
         """
-        error = _above(self._alternatives, self.cutoff)
-        return error if self.upper is None else max(error, _below(self._uppers, self.upper))
+        error = above(self._alternatives, self._tossed)
+        return error if self.upper is None else max(error, below(self._uppers, [(self.upper, 1.0)]))
+
+    @property
+    def _tossed(self) -> Cutoffs:
+        """The cutoffs with their probabilities."""
+        if self.coin is None:
+            return [(self.cutoff, 1.0)]
+        return [(self.cutoff, float(1 - self.coin.share)), (self.coin.cutoff, float(self.coin.share))]
 
     @property
     def advantage(self) -> float:
@@ -288,7 +299,7 @@ class PrivateTest(Design[Release]):
         """
         support, probabilities = score_law(self.score, as_distribution(law, "law"))
         total = NoisyTotal(self.scale * support - self.shift, probabilities, self.n, self.noise)
-        return total.cdf(self.cutoff) + (0.0 if self.upper is None else total.sf(self.upper))
+        return below([total], self._tossed) + (0.0 if self.upper is None else total.sf(self.upper))
 
     def run(
         self,
@@ -347,14 +358,17 @@ class PrivateTest(Design[Release]):
         total = self.scale * records.total(self.score)
         if self.shift:
             total -= self.shift * records.count()
-        return self.release(total + self.noise.draw(source), simulated=simulated)
+        tossed = self.coin is not None and self.coin.toss(source)
+        return self.release(total + self.noise.draw(source), simulated=simulated, tossed=tossed)
 
     @property
-    def price(self) -> Fraction | None:
+    def price(self) -> Fraction | Notion | None:
         """What a run costs, exactly: epsilon as it was written, and never less than the noise allows; None: no price.
 
         Where only the double of epsilon is known, and it is that of the noise's loss, the loss is what was written.
         """
+        if self.notion is not None:
+            return self.notion
         loss = self.noise.exact_loss(self.sensitivity)
         if not self.private or loss is None:
             return None
@@ -366,14 +380,20 @@ class PrivateTest(Design[Release]):
     def _declared(self) -> Fraction:
         return self.budget if self.budget is not None else rational(self.epsilon)
 
-    def release(self, noisy: Fraction, *, simulated: bool = False) -> Release:
-        """Decision, statistic and p-value from a noisy total: post-processing, which costs no privacy."""
-        between = noisy > self.cutoff and (self.upper is None or noisy <= self.upper)
+    def release(self, noisy: Fraction, *, simulated: bool = False, tossed: bool = False) -> Release:
+        """Decision, statistic and p-value from a noisy total: post-processing, which costs no privacy.
+
+        Args:
+            noisy: of a noise with spaced values it must not leave itself; its level does, see :meth:`_leaves`.
+            tossed: whether the coin chose its own cutoff.
+        """
+        cutoff = self.coin.cutoff if tossed and self.coin is not None else self.cutoff
+        between = noisy > cutoff and (self.upper is None or noisy <= self.upper)
         decision: Decision = "null" if between else "alternative"
         statistic = pvalue = other = fits = None
-        if self.private:
-            statistic = float(self._nats(noisy))
-            pvalue, other, fits = self._pvalues(noisy)
+        if self.private and self.released != "decision":
+            statistic, most, least = self._leaves(noisy, cutoff)
+            pvalue, other, fits = self._pvalues(most, least)
         return Release(
             decision,
             statistic,
@@ -385,26 +405,31 @@ class PrivateTest(Design[Release]):
             simulated,
             pvalue_alternative=other,
             fits=fits,
+            released=self.released,
+            privacy=None if self.notion is None else self.notion.text,
         )
 
-    def _pvalues(self, noisy: Fraction) -> tuple[float, float, Fits]:
-        """P-values under P and under Q, and what a noisy total fits; tails that decide nothing are spared."""
-        at_least = noisy - Fraction(1, 2)  # totals have this lattice's unit
-        low, other = _below(self._lowest, noisy), _above(self._alternatives, at_least)
-        if self.upper is not None:
-            pvalue = min(2 * min(low, _above(self._highest, at_least)), 1.0)
-            other = max(other, _below(self._uppers, noisy))
-            return pvalue, other, FITTING[pvalue >= EXTREME, 2 * other >= EXTREME]
-        # Of one law the other tail is at least what the first leaves of 1.
-        fits_null = 2 * low >= EXTREME and (
-            (self._highest is self._lowest and 2 * (1 - low) >= EXTREME)
-            or 2 * _above(self._highest, at_least) >= EXTREME
-        )
-        fits_alternative = 2 * other >= EXTREME and (
-            (self._outer_alternatives is self._alternatives and 2 * (1 - other) >= EXTREME)
-            or 2 * _below(self._outer_alternatives, noisy) >= EXTREME
-        )
-        return low, other, FITTING[fits_null, fits_alternative]
+    def _pvalues(self, most: Fraction, least: Fraction) -> tuple[float, float, Fits]:
+        return pvalues(self, most, least)
+
+    @property
+    def released(self) -> str:
+        """What leaves: "statistic", the noisy sum in nats; "level", how many widths above; or the "decision" alone."""
+        if self.noise.decision_only:
+            return "decision"
+        return "statistic" if self.noise.spacing == 1 else "level"
+
+    def _leaves(self, noisy: Fraction, cutoff: Fraction) -> tuple[float, Fraction, Fraction]:
+        """The statistic, and the noisy totals that have it: up to the first number, beyond the second.
+
+        Where the noise's values are further apart than the totals', the noisy total would tell the total modulo their
+        spacing, whatever epsilon. Only the level leaves then.
+        """
+        spacing = self.noise.spacing
+        if spacing == 1:
+            return float(self._nats(noisy)), noisy, noisy - Fraction(1, 2)  # totals have this lattice's unit
+        level = self.noise.level(noisy, cutoff)
+        return float(level), cutoff + spacing * level, cutoff + spacing * (level - 1)
 
     def interval(
         self, release: Release, *, between: tuple[float, float] | None = None, confidence: float = 0.95
@@ -415,6 +440,8 @@ class PrivateTest(Design[Release]):
         member of that family with the parameter ``between`` the ends, by default far beyond P and Q. It is shortest
         near these; :func:`privatest.estimate` makes one for a whole range.
         """
+        if self.released != "statistic":
+            raise InvalidInput("Only a test that releases its statistic has an interval: design(release='statistic').")
         if self.neighbours != "replace" or not self.private or self.worst_members is not None:
             raise InvalidInput(
                 "Only a private test of two distributions whose number of records is public has an interval."
@@ -482,7 +509,9 @@ class PrivateTest(Design[Release]):
             Fact("null", self.null, "the null hypothesis P"),
             Fact("alternative", self.alternative, "the alternative Q"),
             Fact("test", self.name, "the kind of test"),
-            Fact("epsilon", self.epsilon, "privacy loss of one run" if self.private else "this test is NOT PRIVATE"),
+            Fact("epsilon", self.epsilon, "privacy loss of one run" if self.private else "this test is NOT PRIVATE")
+            if self.notion is None
+            else Fact("privacy", str(self.notion), "what one run meets"),
             Fact("n", self.n, public),
             Fact("alpha", Probability(self.alpha), f"type I error: alternative under P; {exact}"),
             Fact("beta", Probability(self.beta), f"type II error: null under Q; {exact}"),
@@ -494,9 +523,24 @@ class PrivateTest(Design[Release]):
             Fact("threshold", self.threshold, "says null above it, in nats")
             if self.upper is None
             else Fact("thresholds", self.thresholds, "says null between them, in nats"),
+            *self._deciding(),
             Fact("neighbours", self.neighbours, f"hides {HIDDEN[self.neighbours]}"),
             Fact("max_rows_per_unit", self.max_rows_per_unit, "rows used of one person, all protected"),
         ]
+
+    def _deciding(self) -> list[Fact]:
+        """What leaves besides the decision, where that is not the statistic; and the public coin."""
+        facts = []
+        if self.released != "statistic":
+            beside = {"level": "beside the decision: widths above the threshold, with noise", "decision": "and no more"}
+            facts.append(Fact("released", self.released, beside[self.released]))
+        if self.coin is not None:
+            other = float(self._nats(self.coin.cutoff))
+            facts += [
+                Fact("other_threshold", other, "taken instead where a public coin says so"),
+                Fact("coin", float(self.coin.share), "how often it does: alpha is exact"),
+            ]
+        return facts
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON document from which :meth:`from_dict` restores the test exactly."""
@@ -505,10 +549,12 @@ class PrivateTest(Design[Release]):
             "name": self.name,
             "null": self.null,
             "alternative": self.alternative,
-            "epsilon": self.epsilon if self.private else "inf",
+            "epsilon": self.epsilon if math.isfinite(self.epsilon) else "inf",
+            **({} if self.notion is None else {"privacy": self.notion.text}),
             **({} if self.budget is None else {"budget": str(self.budget)}),
             **({} if self.worst_members is None else {"worst_members": list(self.worst_members)}),
             **({} if self.upper is None else {"upper": str(self.upper)}),
+            **({} if self.coin is None else {"coin": self.coin.to_dict()}),
             "n": self.n,
             "neighbours": self.neighbours,
             "max_rows_per_unit": self.max_rows_per_unit,
@@ -536,8 +582,10 @@ class PrivateTest(Design[Release]):
             cutoff=fraction_from_json(document["cutoff"]),
             epsilon=epsilon,
             budget=fraction_from_json(document["budget"]) if "budget" in document else None,
-            worst_members=_members_from_json(document.get("worst_members")),
+            worst_members=members_from_json(document.get("worst_members")),
             upper=fraction_from_json(document["upper"]) if "upper" in document else None,
+            coin=Coin.from_dict(document["coin"]) if "coin" in document else None,
+            notion=as_notion(document["privacy"]) if "privacy" in document else None,
             **fields,
         )
 
@@ -548,153 +596,9 @@ class PrivateTest(Design[Release]):
         low, high = self.clamp
         rows = f", max_rows_per_unit={self.max_rows_per_unit}" if self.max_rows_per_unit > 1 else ""
         privacy = f"epsilon={self.epsilon:g}" if self.private else "NOT PRIVATE (epsilon=inf)"
+        privacy = privacy if self.notion is None else f"privacy={self.notion}"
         return (
             f"PrivateTest({self.name!r}, null={self.null}, alternative={self.alternative}, {privacy}, n={self.n}, "
             f"clamp=({low:.6g}, {high:.6g}), width={self.score.width}, noise={self.noise.describe()}, "
             f"threshold={self.threshold:.6g}, neighbours={self.neighbours!r}{rows})"
         )
-
-
-def _below(totals: Sequence[NoisyTotal], level: Fraction) -> float:
-    """The largest probability of a noisy total up to the level."""
-    return max(total.cdf(level) for total in totals)
-
-
-def _above(totals: Sequence[NoisyTotal], level: Fraction) -> float:
-    """The largest probability of a noisy total beyond the level."""
-    return max(total.sf(level) for total in totals)
-
-
-def _members_from_json(value: Any) -> tuple[str, str] | None:
-    if value is None:
-        return None
-    first, second = value
-    if not isinstance(first, str) or not isinstance(second, str):
-        raise InvalidDocument(f"worst_members={shown(value)} must be two texts.")
-    return first, second
-
-
-PRIVATE_KINDS = tuple(noise.test for noise in NOISES.values() if noise.test)
-KINDS = (*PRIVATE_KINDS, "llr", "sllr")
-COARSE_UNITS = 64
-
-
-def from_score(
-    pair: Pair,
-    score: Score,
-    epsilon: Fraction,
-    n: int,
-    kind: str,
-    clamp: tuple[Number, Number],
-    *,
-    threshold: Fraction | None = None,
-    alpha: float | None = None,
-    around: Neighbourhood = REPLACE,
-    cutoffs: Sequence[Fraction] | None = None,
-) -> PrivateTest:
-    """A private test with this clamp, whose score is :func:`kind_score`.
-
-    The threshold is the given one; else the largest that keeps the type I error at ``alpha``; else, for "tight", the
-    one of the largest advantage and, for the paper's tests, 0. ``cutoffs``: where :func:`calibrated_cutoffs` has been
-    asked before, what it said.
-    """
-    calibrated = threshold is None and (alpha is not None or kind == "tight")
-    uppers: list[Fraction] = []
-    if around.kind == "add-remove":
-        if calibrated:
-            found = centred(score, kind, epsilon, n, alpha, around)
-        else:
-            found = unmoved(score, kind, epsilon, n, threshold or Fraction(0), around)
-        noise, cutoff, scale, shift = found.noise, found.cutoff, found.scale, found.shift
-    else:
-        noise, scale, shift = calibrated_noise(kind, score, epsilon, clamp, around.rows), 1, 0
-        if calibrated:
-            cutoff, *uppers = cutoffs or calibrated_cutoffs(score, noise, n, alpha)
-        else:
-            cutoff = score.lattice_threshold(threshold or Fraction(0), n)
-    null, alternative = pair.null.describe(), pair.alternative.describe()
-    rounded = float(epsilon)
-    budget = None if rational(rounded) == epsilon else epsilon
-    return PrivateTest(
-        kind,
-        score,
-        noise,
-        cutoff,
-        rounded,
-        n,
-        around.kind,
-        null,
-        alternative,
-        around.rows,
-        scale,
-        shift,
-        budget,
-        upper=uppers[0] if uppers else None,
-    )
-
-
-def kind_score(pair: Pair, kind: str, clamp: tuple[Number, Number]) -> Score:
-    """The clamped score on the kind's lattice.
-
-    Few values need few steps: a coarse lattice makes the exact law of their sum much cheaper. The paper's tests
-    keep the fine one, which is closest to the letter.
-    """
-    few = isinstance(pair, DiscretePair) and 2 < len(pair.ratios) <= FEW_VALUES
-    return clamped_score(pair, clamp, COARSE_UNITS if kind == "tight" and few else None)
-
-
-def calibrated_noise(kind: str, score: Score, epsilon: Fraction, clamp: tuple[Number, Number], rows: int) -> Noise:
-    """The kind's noise, scaled to what it must hide of a person with ``rows`` rows, in units of the score's lattice."""
-    width = Fraction(score.width)
-    if kind != "tight":  # the paper's b - a, not the realised one
-        width = (rational(clamp[1], "clamp") - rational(clamp[0], "clamp")) / score.step
-    return noise_class(kind).for_width(epsilon, rows * width, score.step)
-
-
-def calibrated_cutoffs(score: Score, noise: Noise, n: int, alpha: float | None) -> tuple[Fraction, ...]:
-    """The cutoff of the largest advantage, or the largest one whose type I error is at most alpha.
-
-    Of a two-sided test two of them, between which the decision is "null", with equal tails.
-    """
-    score.check_total(n)
-    if not score.upper_laws:
-        if alpha is None:
-            return (Curves(score.support, score.null_law, score.alternative_law, n, noise).best_cutoff(),)
-        rivals = [Curves(score.support, law, score.alternative_law, n, noise) for law in score.null_laws]
-        return (min(rival.cutoff_for_alpha(alpha) for rival in rivals),)
-    below, above = score.alternative_law, score.upper_laws[0]
-
-    def curves(low: Floats, high: Floats) -> TwoSidedCurves:
-        return TwoSidedCurves.of(score.support, low, below, high, above, n, noise)
-
-    if alpha is None:
-        return curves(score.null_law, score.null_high_laws[0]).best_cutoffs()
-    lows = [curves(law, law).low.cutoff_for_alpha(alpha / 2) for law in score.null_laws]
-    highs = [-curves(law, law).high.cutoff_for_alpha(alpha / 2) for law in score.null_high_laws]
-    return min(lows), max(highs)
-
-
-def paper_clamp(pair: Pair, epsilon: Fraction) -> tuple[Number, Number]:
-    """[-eps', eps], or [-eps, eps'] when the roles are swapped, with eps exactly as the user wrote it."""
-    split = decompose_pair(pair, float(epsilon))
-    inner = min(rational(split.epsilon_prime), epsilon)
-    return (-epsilon, inner) if split.swapped else (-inner, epsilon)
-
-
-def unclamped(
-    pair: Pair, n: int, kind: str, *, threshold: Fraction | None = None, alpha: float | None = None
-) -> PrivateTest:
-    """llr and sllr: the ratio as it is."""
-    score = whole_score(pair, n)
-    noise = NoNoise() if kind == "llr" else Logistic(2 / score.step)
-    if alpha is not None and threshold is None:
-        (cutoff,) = calibrated_cutoffs(score, noise, n, alpha)
-    else:
-        cutoff = score.lattice_threshold(threshold or Fraction(0), n)
-        if kind == "llr":
-            # The likelihood-ratio test says P on ties (the paper's K_S), so the cutoff lies just below.
-            cutoff = math.ceil(cutoff) - Fraction(1, 2)
-    bounded = kind == "sllr" and all(math.isfinite(end) for end in pair.ratio_range)
-    epsilon = float(score.step * score.width / 2) if bounded else math.inf
-    null, alternative = pair.null.describe(), pair.alternative.describe()
-    return PrivateTest(kind, score, noise, cutoff, epsilon, n, null=null, alternative=alternative)

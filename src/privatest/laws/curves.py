@@ -128,8 +128,7 @@ class Curves:
         noise = self._lattice[3]
         null, alternative = self._means
         spread = max(self._variances)
-        tail = 24 / noise.decay_rate if math.isfinite(noise.decay_rate) else 0.0
-        return self.n * abs(null - alternative) / 2 + 7 * math.sqrt(self.n * spread) + tail + 2
+        return self.n * abs(null - alternative) / 2 + 7 * math.sqrt(self.n * spread) + noise.reach(24) + 2
 
     @cached_property
     def _apart(self) -> bool:
@@ -137,9 +136,8 @@ class Curves:
         _, _, steps, noise = self._lattice
         null, alternative = self._means
         spread = max(self._variances)
-        tail = 40 / noise.decay_rate if math.isfinite(noise.decay_rate) else 0.0
         skew = 60 * float(steps[-1])  # Bernstein: tails of bounded steps are Gaussian up to this
-        return self.n * (null - alternative) / 2 > 10 * math.sqrt(self.n * spread) + tail + skew
+        return self.n * (null - alternative) / 2 > 10 * math.sqrt(self.n * spread) + noise.reach(40) + skew
 
     @cached_property
     def _core(self) -> float:
@@ -147,7 +145,7 @@ class Curves:
         noise = self._lattice[3]
         null, alternative = self._means
         spread = max(self._variances)
-        middle = 3 / noise.decay_rate if math.isfinite(noise.decay_rate) else 0.0
+        middle = noise.reach(3)
         if noise.plateau:  # its law is flat for half of that on either side of 0, then falls
             middle = min(middle, 2.0 * noise.plateau)
         return self.n * abs(null - alternative) / 2 + 7 * math.sqrt(self.n * spread) + middle + 2
@@ -290,6 +288,8 @@ class Curves:
             return top, float(alternative[top] - null[top])
 
         low, high = -self._edge, self._edge
+        if (table := self._every_offset) is not None:
+            low = high = table[best_of(table)[0]]
         while high - low > _GRID - 1:
             grid = np.rint(np.linspace(low, high, _GRID))
             top, _ = best_of(grid)
@@ -298,6 +298,18 @@ class Curves:
         grid = np.arange(math.floor(low), math.ceil(high) + 1, dtype=np.float64)
         top, best = best_of(grid)
         return int(grid[top]), best
+
+    @property
+    def _every_offset(self) -> Floats | None:
+        """All offsets of a table, where the noise is spaced: the advantage then has a peak at every spacing.
+
+        Where the integral will do the sum is so wide and smooth that its place between the peaks does not matter.
+        """
+        inner = self._without_infinite[0] if self._without_infinite else self
+        if inner._lattice[3].spacing == 1 or inner._smooth or inner._core > _LARGEST_TABLE:
+            return None
+        most = inner._tables[0]
+        return np.arange(-most, most + 1, dtype=np.float64)
 
     def best_advantage(self) -> float:
         """The largest advantage of any cutoff."""
@@ -309,7 +321,7 @@ class Curves:
         Between two whole offsets of the same advantage both errors are linear and their sum is constant.
         """
         offset, best = self.best_offset()
-        if self.unit == 1:
+        if self.unit == 1 or self.noise.spacing > 1:
             return self.cutoff(offset)
         near = np.array([offset - 1, offset, offset + 1], dtype=np.float64)
         null, alternative = self.cdfs(near)
@@ -347,11 +359,42 @@ class Curves:
         if offset is None:
             cutoff = self.cutoff_for_alpha(alpha)
             return NoisyTotal(self.support, self.alternative_law, self.n, self.noise).sf(cutoff)
+        if self.noise.spacing > 1:
+            ends, share = self._mixed(offset, alpha)
+            return 1.0 - float((np.array([1 - share, share]) * self.cdfs(ends)[1]).sum())
         ends = np.array([offset, offset + 1], dtype=np.float64)
         null, alternative = self.cdfs(ends)
         # Between whole offsets both rates are linear on a coarser lattice, and a step on the finest one.
         part = (alpha - null[0]) / (null[1] - null[0]) if self.unit > 1 and null[1] > null[0] else 0.0
         return 1.0 - float(alternative[0] + part * (alternative[1] - alternative[0]))
+
+    def mixed_cutoffs(self, alpha: float) -> tuple[Fraction, Fraction]:
+        """The two cutoffs between which tossing a coin has the least type II error where the type I error is alpha."""
+        offset = self.offset_for_alpha(alpha)
+        if offset is None:
+            first = self.cutoff_for_alpha(alpha)
+            return first, first + 1
+        (low, high), _ = self._mixed(offset, alpha)
+        return self.cutoff(int(low)), self.cutoff(int(high))
+
+    def _mixed(self, offset: int, alpha: float) -> tuple[Floats, float]:
+        """Two whole offsets and the share of the second: both ends of the line over all error rates above alpha.
+
+        Invariant: the type I error is at most alpha at the first and above it at the second. Each round the offset
+        that is farthest above their line takes the place of one of them.
+        """
+        ends = np.array([offset, offset + 1], dtype=np.float64)
+        every = ends if (table := self._every_offset) is None else table
+        nulls, powers = self.cdfs(every)
+        while True:
+            null, power = self.cdfs(ends)
+            run = null[1] - null[0]
+            slope = (power[1] - power[0]) / run if run > 0 else 0.0
+            above = powers - power[0] - slope * (nulls - null[0])
+            top = int(np.argmax(above))
+            if run <= 0 or above[top] <= _TIE * (1 + slope) or every[top] in ends:
+                return ends, float((alpha - null[0]) / run) if run > 0 else 0.0
+            ends[int(nulls[top] > alpha)] = every[top]
 
     def cutoff_for_alpha(self, alpha: float) -> Fraction:
         """The largest cutoff, halfway between two values of T, at which the type I error is at most alpha."""
@@ -397,7 +440,7 @@ class TwoSidedCurves:
         cls, support: Integers, lowest: Floats, below: Floats, highest: Floats, above: Floats, n: int, noise: Noise
     ) -> TwoSidedCurves:
         """Of the lowest and the highest law of the null, and the laws of the alternatives below and above."""
-        high = Curves(-support[::-1], highest[::-1], above[::-1], n, noise)  # the noise is symmetric
+        high = Curves(-support[::-1], highest[::-1], above[::-1], n, noise.mirrored)
         return cls(Curves(support, lowest, below, n, noise), high)
 
     def beta_at(self, alpha: float) -> float:

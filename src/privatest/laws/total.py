@@ -14,7 +14,7 @@ tail probabilities accurate relative to themselves; a probability above 1/2 or s
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -67,8 +67,12 @@ def tilt(steps: Floats, law: Floats, theta: float) -> tuple[Floats, float]:
     return weights / mass, shift + math.log(mass)
 
 
-def saddle(steps: Floats, law: Floats, n: int, level: float, most: float) -> float:
+def saddle(
+    steps: Floats, law: Floats, n: int, level: float, most: float, drift: Callable[[float], float] = lambda _: 0.0
+) -> float:
     """theta in [0, most] that minimises n log M(theta) - theta level: the best tilt for Pr[J + N > level].
+
+    ``drift``: the mean of the noise tilted by theta, where the noise is so light that it bounds theta in this way.
 
     Rounded to a binary fraction by at most a quarter of the tilted sum's standard deviation, so that
     neighbouring levels share it and what was computed for it.
@@ -81,14 +85,14 @@ def saddle(steps: Floats, law: Floats, n: int, level: float, most: float) -> flo
     limit = most * (1 - 1e-9)
     if math.isinf(limit):
         limit = 1e-6
-        while limit < 700 and float(tilt(steps, law, limit)[0] @ steps) < goal:
+        while limit < 700 and float(tilt(steps, law, limit)[0] @ steps) + drift(limit) / n < goal:
             limit *= 2
-    if float(tilt(steps, law, limit)[0] @ steps) <= goal:
+    if float(tilt(steps, law, limit)[0] @ steps) + drift(limit) / n <= goal:
         return limit
     left, right = 0.0, limit
     while right - left > 1e-3 * right:
         middle = (left + right) / 2
-        if float(tilt(steps, law, middle)[0] @ steps) < goal:
+        if float(tilt(steps, law, middle)[0] @ steps) + drift(middle) / n < goal:
             left = middle
         else:
             right = middle
@@ -158,6 +162,9 @@ def upper_tail_by_inversion(
     """
     if spacing > 1:
         if (coarse := noise.coarser(spacing)) is not None:
+            if noise.spacing > 1:  # J + N lies on the coarser lattice itself
+                middle = math.floor(y / spacing) + Fraction(1, 2)
+                return upper_tail_by_inversion(steps, law, n, coarse, middle, 1, theta * spacing, most_lobes, most_work)
             return _on_coarser_lattice(steps, law, n, coarse, y, spacing, theta, most_lobes, most_work)
         steps = steps * spacing
     mean = math.fsum(law * steps)
@@ -172,7 +179,7 @@ def upper_tail_by_inversion(
     if reach is None or reach * noise.plateau > 5.0:
         return None
     lobes = side_lobes(steps, tilted, n, reach, _NEGLIGIBLE, most_lobes)
-    if lobes is None:
+    if lobes is None or (len(lobes) and noise.spacing > 1):  # spaced values have poles beside other peaks, too
         return None
     first, last = window_ends(steps, tilted, n)
     bandwidth = float(max(abs(y - first), abs(last - y)))
@@ -403,7 +410,7 @@ class NoisyTotal:
 
     def bounded_cdf(self, x: Fraction | int) -> Bounded:
         """Pr[T <= x] with a bound on its error, accurate relative to itself in the lower tail."""
-        # -T has the mirrored law and the same (symmetric) noise.
+        # -T has the mirrored laws, of the scores and of the noise.
         return self._mirror._tail(-self._between(x))
 
     def bounded_sf(self, x: Fraction | int) -> Bounded:
@@ -425,7 +432,7 @@ class NoisyTotal:
 
     @cached_property
     def _mirror(self) -> NoisyTotal:
-        mirrored = NoisyTotal(-self.support[::-1], self.law[::-1], self.n, self.noise)
+        mirrored = NoisyTotal(-self.support[::-1], self.law[::-1], self.n, self.noise.mirrored)
         mirrored.__dict__["_mirror"] = self
         return mirrored
 
@@ -444,7 +451,7 @@ class NoisyTotal:
         y = x - self.n * low  # Pr[spacing * J + N > y], J the sum of n steps
         if len(steps) == 1:
             value, rest = float(self.noise.sf(float(y))), float(self.noise.cdf(float(y)))
-            digits = 8 + 2 * min(self.noise.decay_rate * abs(float(y)), 800.0)
+            digits = 8 + 2 * min(self.noise.exponent(float(y)), 800.0)
             return Bounded(value, _ROUNDING * (digits * min(value, rest) + (value > 0.5)))
         if self._is_long and (found := self._tail_with_far_step(x)) is not None:
             return found
@@ -468,7 +475,14 @@ class NoisyTotal:
         few = window <= SMALL_WINDOW and self.n * steps[-1] < SMALLEST_WINDOW
         if few and (found := self._upper_by_enumeration(y)).value > PLAINLY_POSITIVE:
             return found  # Chernoff's bound below would be above it
-        theta = saddle(steps, law, self.n, float(y / spacing), self.noise.decay_rate * spacing)
+        theta = saddle(
+            steps,
+            law,
+            self.n,
+            float(y / spacing),
+            self.noise.decay_rate * spacing,
+            lambda theta: self.noise.drift(theta / spacing) / spacing,
+        )
         if self._log_bound(y, theta / spacing) < LEAST_EXPONENT:
             return Bounded(0.0, math.exp(LEAST_EXPONENT))
         arguments = (steps, law, self.n, self.noise, y, spacing, theta / spacing)
@@ -509,7 +523,7 @@ class NoisyTotal:
         exponents = tails - theta * places + log_mass
         top = float(exponents.max())
         # Outside of the window a term is at most this: E e^(theta J) over e^(theta y), times the noise's stairs.
-        stairs = theta / spacing * self.noise.plateau / 2
+        stairs = self.noise.log_excess(theta / spacing)
         outside = log_mass - theta * float(y / spacing - start) + stairs - NEGLIGIBLE_EXPONENT
         if math.isinf(top):
             return Bounded(0.0, 2 * math.exp(min(outside, 0.0)))
@@ -531,7 +545,7 @@ class NoisyTotal:
         tails = self.noise.sf(float(y) - self._atoms[1] * np.arange(len(weights), dtype=np.float64))
         with np.errstate(under="ignore"):
             value = dot(weights, tails)
-        reach = min(self.noise.decay_rate, 1e9) * (abs(float(y)) + self._atoms[1] * len(weights))
+        reach = self.noise.exponent(abs(float(y)) + self._atoms[1] * len(weights))
         digits = 8 + min(2 * reach, 800.0) + (4 + math.sqrt(len(weights))) * self.n.bit_length()
         return Bounded(min(value, 1.0), _ROUNDING * digits * value)
 

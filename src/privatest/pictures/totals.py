@@ -56,6 +56,10 @@ def private_test(test: PrivateTest, ax: Axes | None = None, *, release: Release 
     null, alternative, *upper = test.masses(cutoffs)
     unit = test.score.step / test.scale
     edges = np.array([test.threshold + float(unit * (cutoff - test.cutoff)) for cutoff in cutoffs])
+    thresholds, axis = test.thresholds, "noisy sum of clamped log ratios, in nats"
+    if test.noise.spacing > 1:  # a bar around every level; the first beyond the threshold is 1
+        edges = np.array([float((cutoff - test.cutoff) / test.noise.spacing) + 0.5 for cutoff in cutoffs])
+        thresholds, axis = (0.5,), "level: widths above the threshold, with noise"
     left = np.array([cutoff < test.cutoff for cutoff in cutoffs[:-1]])
     right = np.array([test.upper is not None and cutoff >= test.upper for cutoff in cutoffs[:-1]])
     with drawing(ax, (8.6, 4.2)) as axes:
@@ -67,8 +71,8 @@ def private_test(test: PrivateTest, ax: Axes | None = None, *, release: Release 
             error = f"{BETA} = {chance(test.beta)}" if first else None
             _error(axes, edges, masses, wrong, error, VERMILLION, "....")
         where = 'left: "alternative"' if test.upper is None else 'between: "null"'
-        _finish(axes, edges, test.thresholds, where, release)
-        axes.set_xlabel("noisy sum of clamped log ratios, in nats")
+        _finish(axes, edges, thresholds, where, release)
+        axes.set_xlabel(axis)
         kept = f"{EPSILON} = {number(test.epsilon)}" if test.private else "NOT PRIVATE"
         axes.set_title(f"What the test '{plain(test.name)}' releases from n = {test.n} records, {kept}")
         return axes
@@ -123,6 +127,7 @@ def _cutoffs(test: PrivateTest) -> list[Fraction]:
     # With noise all multiples of the step are possible; bins of whole spacings look as smooth as the law is.
     unit = spacing if ordinary.all() else 1
     hidden = math.log(1 / (2 * OUTSIDE)) / noise.decay_rate + getattr(noise, "width", 0) / 2
+    unit = noise.spacing if noise.spacing > 1 else unit  # all that leaves is the level
     places: set[int] = {0}
     if test.upper is not None:
         places.add(math.floor(test.upper - test.cutoff))

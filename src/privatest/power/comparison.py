@@ -18,7 +18,7 @@ import numpy.typing as npt
 from privatest import _validate
 from privatest.bounds.lower_bound import lower_bound
 from privatest.bounds.optimum import optimum_sample_size
-from privatest.decision.private_test import PRIVATE_KINDS
+from privatest.decision.build import PRIVATE_KINDS
 from privatest.errors import Infeasible, InvalidInput, MissingExtra
 from privatest.hypotheses import ContinuousPair, DiscretePair, Pair
 from privatest.hypotheses.question import make_question
@@ -257,9 +257,11 @@ def compare(null: Any, alternative: Any, *, epsilon: Number, advantage: float = 
     best = _optimum(pair, budget, target)
     found: list[tuple[str, int | None, bool, str]] = []
 
-    def ours(name: str, kind: str, clamp: str | None, note: str = "") -> int | None:
+    def ours(name: str, kind: str, clamp: str | None, note: str = "", release: str = "statistic") -> int | None:
         given = asked if kind in PRIVATE_KINDS else pair
-        family = make_family(given.null, given.alternative, budget, kind, clamp, None, Goal(advantage=target))
+        family = make_family(
+            given.null, given.alternative, budget, kind, clamp, None, Goal(advantage=target), release=release
+        )
         try:
             n: int | None = smallest_n(family)
         except Infeasible:
@@ -270,6 +272,7 @@ def compare(null: Any, alternative: Any, *, epsilon: Number, advantage: float = 
     tight = ours("tight", "tight", None, "the default")
     ours("tight, paper's clamp", "tight", "paper")
     if not sides_of(asked).above:
+        ours("stair", "tight", None, "release='decision': no statistic, only the decision's level", "decision")
         ours("ncLLR", "ncllr", None, "as the paper defines it")
         ours("scLLR", "scllr", None, "as the paper defines it")
     hardest = "" if asked.simple else ", of the hardest pair alone"

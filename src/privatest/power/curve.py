@@ -11,8 +11,9 @@ import numpy as np
 
 from privatest import _validate
 from privatest.errors import Infeasible, InvalidInput
-from privatest.markup import Probability, Tabled
+from privatest.markup import Probability, Tabled, plain_value
 from privatest.power.tuning import ADVANTAGE, Family, Goal, make_family, smallest_n
+from privatest.privacy import Pure
 from privatest.rational import Number
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ class PowerCurve(Tabled):
     @property
     def title(self) -> str:
         """Names the test and the pair."""
-        return f"Exact error rates of {self.test!r} at epsilon {self.epsilon:g}: {self.null} against {self.alternative}"
+        return f"Exact error rates of {self.test!r} at {self._budget}: {self.null} against {self.alternative}"
 
     @property
     def ending(self) -> str:
@@ -89,14 +90,24 @@ class PowerCurve(Tabled):
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
         names = ("test", "epsilon", "n", "alpha", "beta", "null", "alternative", "beta_goal", "advantage")
-        return {name: getattr(self, name) for name in names}
+        found = {name: getattr(self, name) for name in names}
+        if self._family is not None and not isinstance(self._family.notion, Pure):
+            found |= {"epsilon": plain_value(self.epsilon), "privacy": self._family.notion.text}
+        return found
+
+    @property
+    def _budget(self) -> str:
+        if self._family is None or isinstance(self._family.notion, Pure):
+            return f"epsilon {self.epsilon:g}"
+        return str(self._family.notion)
 
 
 def power_curve(
     null: Any,
     alternative: Any,
     *,
-    epsilon: Number,
+    epsilon: Number | None = None,
+    privacy: Any = None,
     n: Sequence[int] | None = None,
     test: str = "tight",
     clamp: str | tuple[Number, Number] | None = None,
@@ -104,10 +115,13 @@ def power_curve(
     alpha: float | None = None,
     neighbours: str = "replace",
     max_rows_per_unit: int = 1,
+    release: str = "statistic",
 ) -> PowerCurve:
     """alpha and beta of the test at each n; without n, at 25 sizes around the one that is enough, itself among them."""
     goal = Goal(advantage=ADVANTAGE) if alpha is None else Goal(alpha=_validate.probability(alpha=alpha), beta=0.2)
-    family = make_family(null, alternative, epsilon, test, clamp, threshold, goal, neighbours, max_rows_per_unit)
+    family = make_family(
+        null, alternative, epsilon, test, clamp, threshold, goal, neighbours, max_rows_per_unit, privacy, release
+    )
     if n is None:
         middle = smallest_n(family)
         grid = [*np.geomspace(max(middle / 16, 1), middle, 15), *np.geomspace(middle, middle * 8, 11)]
@@ -117,7 +131,7 @@ def power_curve(
     tests = [family.test(size) for size in sizes]
     errors = tuple(found.alpha for found in tests), tuple(found.beta for found in tests)
     names = tests[0].null, tests[0].alternative
-    return PowerCurve(test, float(family.epsilon), tuple(sizes), *errors, *names, goal.beta, family)
+    return PowerCurve(family.kind, family.notion.epsilon, tuple(sizes), *errors, *names, goal.beta, family)
 
 
 def _sizes(n: Sequence[int]) -> list[int]:

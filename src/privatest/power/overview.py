@@ -11,8 +11,8 @@ from privatest.errors import Infeasible, InvalidInput
 from privatest.hypotheses.question import make_question
 from privatest.markup import Fact, Told
 from privatest.power.sample_sizes import design, sample_size
-from privatest.power.tuning import Goal, make_goal
-from privatest.privacy import Pure
+from privatest.power.tuning import Goal, make_family, make_goal, smallest_n
+from privatest.privacy import Gdp, Notion, Pure, Tv, Zcdp, make_notion
 from privatest.rational import Number
 from privatest.theory import Decomposition, SampleComplexity, decompose_pair, sample_complexity
 
@@ -45,7 +45,10 @@ class Plan(Told):
         nonprivate_advantage: advantage of the likelihood-ratio test on n records; None unless n was given, and where
             n records of a ratio without bounds could add up to more than 64 bits.
         complexity: what the paper's theorem says, with the regime.
-        split: the paper's decomposition at this epsilon.
+        split: the paper's decomposition at this epsilon; of other notions, at that of the pure one that allows one
+            record as much, and so for ``complexity``.
+        n_other: the records that the goal needs with the other ``release``: of the decision alone where the design
+            releases its statistic, of the statistic where it does not; None where there is no such test.
     """
 
     design: PrivateTest
@@ -56,6 +59,7 @@ class Plan(Told):
     nonprivate_advantage: float | None
     complexity: SampleComplexity
     split: Decomposition
+    n_other: int | None = None
 
     @property
     def n(self) -> int:
@@ -88,8 +92,10 @@ class Plan(Told):
             Fact("n", self.n, f"{fact.meaning}; {why}") if fact.name == "n" else fact for fact in self.design.facts()
         ]
         ratio, cost = self.ratio_to_bound, self.cost_of_privacy
+        other = ("decision", "statistic")[self.design.released != "statistic"]
         return [
             *test,
+            Fact(f"n_{other}", self.n_other, f"records with release='{other}'"),
             Fact("lower_bound", self.lower_bound, "no private test needs fewer"),
             Fact("ratio_to_bound", ratio, "times that; 1 is the best possible"),
             Fact("nonprivate", self.nonprivate, "records without privacy"),
@@ -114,7 +120,8 @@ def plan(
     null: Any,
     alternative: Any,
     *,
-    epsilon: Number,
+    epsilon: Number | None = None,
+    privacy: Any = None,
     n: int | None = None,
     advantage: float | None = None,
     alpha: float | None = None,
@@ -124,6 +131,7 @@ def plan(
     threshold: Number | None = None,
     neighbours: str = "replace",
     max_rows_per_unit: int = 1,
+    release: str = "statistic",
 ) -> Plan:
     """What to expect of a test of P against Q at privacy epsilon, before any data are seen.
 
@@ -133,13 +141,14 @@ def plan(
     >>> found.n, found.lower_bound, found.nonprivate, found.complexity.regime
     (29, 29, 23, 'free')
     """
+    notion = make_notion(epsilon, privacy)
     asked = make_question(null, alternative)
     pair = asked.pair
     P, Q = pair.null, pair.alternative
     made = design(
         asked.null,
         asked.alternative,
-        epsilon=epsilon,
+        privacy=notion,
         n=n,
         test=test,
         clamp=clamp,
@@ -149,18 +158,29 @@ def plan(
         advantage=advantage,
         neighbours=neighbours,
         max_rows_per_unit=max_rows_per_unit,
+        release=release,
     )
     # One record replaced is one removed and one added, so an add-remove test is 2 epsilon-DP under replacement.
-    level = epsilon if made.neighbours == "replace" else 2 * epsilon
-    complexity, split = sample_complexity(P, Q, epsilon=epsilon), decompose_pair(pair, float(epsilon))
+    pure = notion.equivalent
+    level = notion if made.neighbours == "replace" else _twice(notion)
+    complexity, split = sample_complexity(P, Q, epsilon=pure), decompose_pair(pair, float(pure))
     if n is not None:
-        without = _without_privacy(P, Q, epsilon, n, alpha)
-        best = advantage_bound(pair, Pure(level), made.n)
+        without = _without_privacy(P, Q, pure, n, alpha)
+        best = None if level is None else advantage_bound(pair, level, made.n)
         return Plan(made, None, None, None, best, without, complexity, split)
     goal = make_goal(advantage, alpha, beta)
-    bound = records_bound(pair, Pure(level), goal)
-    nonprivate = _nonprivate(P, Q, epsilon, goal)
-    return Plan(made, goal, bound, nonprivate, None, None, complexity, split)
+    bound = None if level is None else records_bound(pair, level, goal)
+    nonprivate = _nonprivate(P, Q, pure, goal)
+    other = None
+    if test == "tight" and neighbours == "replace" and not made.two_sided:
+        arguments = asked.null, asked.alternative, epsilon, test, clamp, threshold, goal, neighbours, max_rows_per_unit
+        rival = "decision" if made.released == "statistic" else "statistic"
+        # The decision alone never needs more records, and nothing fewer than the bound.
+        if rival == "decision" and made.n == bound:
+            other = made.n
+        else:
+            other = smallest_n(make_family(*arguments, privacy, rival))
+    return Plan(made, goal, bound, nonprivate, None, None, complexity, split, other)
 
 
 def _without_privacy(P: Any, Q: Any, epsilon: Number, n: int, alpha: float | None) -> float | None:
@@ -177,3 +197,14 @@ def _nonprivate(P: Any, Q: Any, epsilon: Number, goal: Goal) -> int | None:
         )
     except Infeasible:
         return None
+
+
+def _twice(notion: Notion) -> Notion | None:
+    """What two steps of a notion allow, in its own kind; None where that says nothing, or is another kind."""
+    if isinstance(notion, Pure):
+        return Pure(2 * notion.loss)
+    if isinstance(notion, Gdp):
+        return Gdp(2 * notion.mu)
+    if isinstance(notion, Zcdp):
+        return Zcdp(4 * notion.rho)
+    return Tv(2 * notion.eta) if isinstance(notion, Tv) and 2 * notion.eta < 1 else None

@@ -14,8 +14,8 @@ import numpy as np
 
 from privatest import _validate
 from privatest.decision import PrivateTest, Release
+from privatest.decision.build import KINDS, PRIVATE_KINDS
 from privatest.decision.odd import OddShare
-from privatest.decision.private_test import PRIVATE_KINDS
 from privatest.errors import Infeasible, InvalidInput, shown
 from privatest.power.tuning import Goal, make_family, make_goal, smallest_n
 from privatest.rational import Number
@@ -29,7 +29,8 @@ def sample_size(
     null: Any,
     alternative: Any,
     *,
-    epsilon: Number,
+    epsilon: Number | None = None,
+    privacy: Any = None,
     advantage: float | None = None,
     alpha: float | None = None,
     beta: float | None = None,
@@ -38,17 +39,21 @@ def sample_size(
     threshold: Number | None = None,
     neighbours: str = "replace",
     max_rows_per_unit: int = 1,
+    release: str = "statistic",
 ) -> int:
     """The smallest n such that the test on n records, and on any larger number, meets the goal.
 
     The goal is an advantage (2/3 unless said otherwise), or type I and II errors alpha and beta. On discrete data power
-    is a sawtooth in n; "and on any larger number" is what the paper means by sample complexity.
+    is a sawtooth in n; "and on any larger number" is what the paper means by sample complexity. The arguments are those
+    of :func:`privatest.design`.
 
     >>> sample_size([0.6, 0.4], [0.4, 0.6], epsilon=1)
     29
     """
     goal = make_goal(advantage, alpha, beta)
-    family = make_family(null, alternative, epsilon, test, clamp, threshold, goal, neighbours, max_rows_per_unit)
+    family = make_family(
+        null, alternative, epsilon, test, clamp, threshold, goal, neighbours, max_rows_per_unit, privacy, release
+    )
     return smallest_n(family)
 
 
@@ -65,12 +70,14 @@ def min_epsilon(
     threshold: Number | None = None,
     neighbours: str = "replace",
     max_rows_per_unit: int = 1,
+    release: str = "statistic",
 ) -> float:
     """The strongest privacy at which n records suffice: the smallest epsilon, rounded up to four digits."""
     n = _validate.positive_integer(n=n)
     goal = make_goal(advantage, alpha, beta)
-    _validate.choice(PRIVATE_KINDS, test=test)
-    base = make_family(null, alternative, 1, test, clamp, threshold, goal, neighbours, max_rows_per_unit)
+    _validate.choice([kind for kind in KINDS if kind in PRIVATE_KINDS], test=test)
+    arguments = test, clamp, threshold, goal, neighbours, max_rows_per_unit
+    base = make_family(null, alternative, 1, *arguments, release=release)
 
     def margin(epsilon: float, ends: tuple[Number, Number] | None = None) -> float:
         return base.at_epsilon(epsilon, ends).margin(n)
@@ -115,7 +122,8 @@ def design(
     null: Any,
     alternative: Any,
     *,
-    epsilon: Number,
+    epsilon: Number | None = None,
+    privacy: Any = None,
     n: int | None = None,
     test: str = "tight",
     clamp: str | tuple[Number, Number] | None = None,
@@ -125,12 +133,15 @@ def design(
     advantage: float | None = None,
     neighbours: str = "replace",
     max_rows_per_unit: int = 1,
+    release: str = "statistic",
 ) -> PrivateTest:
     """A test of P (``null``) against Q (``alternative``).
 
     Args:
         null, alternative: frozen scipy distributions, mappings, arrays of probabilities, densities, text.
         epsilon: privacy loss of one run; a float is read as its shortest decimal.
+        privacy: another notion in place of epsilon: ``pt.approx(1, 1e-6)``, ``pt.gdp(1)``, ``pt.zcdp(0.5)``, ``pt.tv``,
+            ``pt.renyi``, ``pt.kl``, or such a text: "zcdp(0.5)".
         n: number of records, which is public. None: the smallest that meets ``advantage``, or ``alpha`` and ``beta``.
         test: "tight" (the default), or one of the paper's: "scllr", "ncllr", and "llr" and "sllr", which do not clamp
             and are not private.
@@ -144,6 +155,9 @@ def design(
             test is tuned, and is neither checked nor revealed.
         max_rows_per_unit: the most records of one person that a run uses (see ``unit`` of :meth:`PrivateTest.run`); all
             of them together are protected.
+        release: "statistic" (the default): the noisy statistic, its p-value and an interval, whatever level is asked
+            for afterwards. "decision": the best decision there is, on fewer records; beside it only its level leaves,
+            a whole number with p-values of its own. ``alpha`` is met exactly, by a public coin between two thresholds.
 
     >>> test = design([0.6, 0.4], [0.4, 0.6], epsilon=1, n=29)
     >>> round(test.advantage, 4)
@@ -153,7 +167,9 @@ def design(
         raise InvalidInput(f"threshold={shown(threshold)} and alpha={shown(alpha)} were both given. Give one of them.")
     if n is None:
         goal = make_goal(advantage, alpha, beta)
-        family = make_family(null, alternative, epsilon, test, clamp, threshold, goal, neighbours, max_rows_per_unit)
+        family = make_family(
+            null, alternative, epsilon, test, clamp, threshold, goal, neighbours, max_rows_per_unit, privacy, release
+        )
         return family.test(smallest_n(family))
     n = _validate.positive_integer(n=n)
     if beta is not None or advantage is not None:
@@ -162,7 +178,9 @@ def design(
             f"{name}={shown(value)} and n={n} were both given, but n records have the power they have. Leave one out."
         )
     goal = Goal(advantage=0.0) if alpha is None else Goal(alpha=_validate.probability(alpha=alpha), beta=0.0)
-    family = make_family(null, alternative, epsilon, test, clamp, threshold, goal, neighbours, max_rows_per_unit)
+    family = make_family(
+        null, alternative, epsilon, test, clamp, threshold, goal, neighbours, max_rows_per_unit, privacy, release
+    )
     return family.test(n)
 
 
@@ -171,7 +189,8 @@ def decide(
     null: Any,
     alternative: Any,
     *,
-    epsilon: Number,
+    epsilon: Number | None = None,
+    privacy: Any = None,
     n: int | None = None,
     alpha: float | None = None,
     test: str = "tight",
@@ -179,6 +198,7 @@ def decide(
     threshold: Number | None = None,
     neighbours: str = "replace",
     max_rows_per_unit: int = 1,
+    release: str = "statistic",
     column: str | None = None,
     unit: str | None = None,
     odd_epsilon: Number | None = None,
@@ -192,8 +212,8 @@ def decide(
     Args:
         data: array, list, pandas/polars/pyarrow column, a data frame, file, SQL table or Spark DataFrame together with
             ``column``.
-        null, alternative, epsilon, alpha, test, clamp, threshold, neighbours, max_rows_per_unit: as for
-            :func:`privatest.design`.
+        null, alternative, epsilon, privacy, alpha, test, clamp, threshold, neighbours, max_rows_per_unit, release: as
+            for :func:`privatest.design`.
         n: number of records; by default that of the data, which is public. With neighbours "add-remove" it is not:
             say how many you expect.
         column, unit, odd_epsilon, ledger, dataset, request, rng: see :meth:`PrivateTest.run`.
@@ -218,6 +238,7 @@ def decide(
         null,
         alternative,
         epsilon=epsilon,
+        privacy=privacy,
         n=n,
         alpha=alpha,
         test=test,
@@ -225,6 +246,7 @@ def decide(
         threshold=threshold,
         neighbours=neighbours,
         max_rows_per_unit=max_rows_per_unit,
+        release=release,
     )
     where, odd = {"column": column, "unit": unit}, OddShare.of(made, odd_epsilon)
     return made.run_opened(records, data, where, ledger=ledger, dataset=dataset, request=request, rng=rng, besides=odd)

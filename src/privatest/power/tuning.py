@@ -8,7 +8,7 @@ and the rest tuned; :func:`smallest_n` is where it meets its goal.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
@@ -20,8 +20,8 @@ import numpy.typing as npt
 
 from privatest import _validate
 from privatest.decision import PrivateTest
-from privatest.decision.goal import ADVANTAGE, Goal, make_goal
-from privatest.decision.private_test import (
+from privatest.decision.build import (
+    CALIBRATED,
     KINDS,
     PRIVATE_KINDS,
     calibrated_cutoffs,
@@ -31,13 +31,15 @@ from privatest.decision.private_test import (
     paper_clamp,
     unclamped,
 )
+from privatest.decision.goal import ADVANTAGE, Goal, make_goal
 from privatest.errors import Infeasible, InvalidInput, shown
 from privatest.hypotheses import ContinuousPair, DiscretePair, Distribution, Pair
 from privatest.hypotheses.question import Question, make_question
 from privatest.hypotheses.sets import Leaf, Side
 from privatest.laws import Curves, TwoSidedCurves
 from privatest.power.worst_case import Sides, sides_of, worst_score
-from privatest.privacy import Tulap
+from privatest.privacy import Notion, Pure, canonical_noise, make_notion
+from privatest.privacy.decision_chain import chain_starts, decision_noise
 from privatest.privacy.noise import REPLACE, Neighbourhood, make_neighbourhood
 from privatest.rational import Number, rational
 from privatest.scores import Score, whole_score
@@ -61,6 +63,9 @@ __all__ = [
     "tuning_size",
 ]
 
+RELEASES = ("statistic", "decision")
+"""What a test is tuned to release: its noisy statistic and all that follows from it, or the decision."""
+
 # Steps of the lattice used while tuning; the final test has a finer one. Few values need few.
 COARSE_UNITS = 192
 FEW_UNITS = 24
@@ -82,9 +87,14 @@ class Profile:
     upper: Floats | None = None
 
     def curves(
-        self, clamp: tuple[float, float], epsilon: Fraction, n: int, around: Neighbourhood = REPLACE
+        self,
+        clamp: tuple[float, float],
+        notion: Notion,
+        n: int,
+        around: Neighbourhood = REPLACE,
+        start: Fraction | None = None,
     ) -> Curves | TwoSidedCurves:
-        """Error rates of the tight test with this clamp, on a coarse lattice."""
+        """Error rates of the tight test, or of the stair, with this clamp, on a coarse lattice."""
         a, b = clamp
         low, high = max(a, float(self.ratios[0])), min(b, float(self.ratios[-1]))
         units = FEW_UNITS if 2 < len(self.ratios) <= FEW_VALUES else COARSE_UNITS
@@ -96,7 +106,8 @@ class Profile:
             support, place = np.unique(steps, return_inverse=True)
         null, alternative = (self._law(mass, place, len(support)) for mass in (self.p, self.q))
         centre = (self.centre(clamp) - low) * (units / (high - low))
-        noise = Tulap(epsilon, math.ceil(around.extent(0, units, centre) - 1e-9))
+        width = math.ceil(around.extent(0, units, centre) - 1e-9)
+        noise = canonical_noise(notion, width) if start is None else decision_noise(notion, width, start)
         spoiled = self.parts or (None, None)
         worst = _worst(spoiled[0], null, "low"), _worst(spoiled[1], alternative, "high")
         if self.upper is None:
@@ -171,7 +182,13 @@ Clamp = tuple[float, float]
 
 
 def tuned_clamp(
-    profile: Profile, epsilon: Fraction, n: int, goal: Goal, *extra: Clamp, around: Neighbourhood = REPLACE
+    profile: Profile,
+    notion: Notion,
+    n: int,
+    goal: Goal,
+    *extra: Clamp,
+    around: Neighbourhood = REPLACE,
+    chains: Sequence[Fraction | None] = (None,),
 ) -> Clamp:
     """(a, b) of the largest margin at n records; ``extra`` clamps (the paper's) compete too.
 
@@ -187,12 +204,12 @@ def tuned_clamp(
         a, b = max(clamp[0], least), min(clamp[1], most)
         key = (float(f"{a:.12g}"), float(f"{b:.12g}"))
         if key not in tried:
-            tried[key] = goal.margin(profile.curves(key, epsilon, n, around))
+            tried[key] = max(goal.margin(profile.curves(key, notion, n, around, start)) for start in chains)
         return tried[key]
 
     for clamp in extra:
         margin(clamp)
-    ranked = _ranked(profile, epsilon, n, around)
+    ranked = _ranked(profile, notion, n, around)
     for _, a, b in ranked[:14]:
         margin((a, b))
     starts = sorted(tried, key=lambda clamp: -tried[clamp])[:2]
@@ -200,37 +217,43 @@ def tuned_clamp(
     return max(tried, key=lambda clamp: tried[clamp]) if tried else best
 
 
-def rough_clamp(profile: Profile, epsilon: Fraction, n: int, around: Neighbourhood = REPLACE) -> Clamp:
+def rough_clamp(profile: Profile, notion: Notion, n: int, around: Neighbourhood = REPLACE) -> Clamp:
     """About the best (a, b), by the means and variances of the noisy total alone: error rates are not computed."""
     tried: dict[Clamp, float] = {}
+    spread = _noise_variance(notion)
 
     def value(clamp: Clamp) -> float:
         if clamp not in tried:
-            tried[clamp] = _deflection(profile, clamp, float(epsilon), n, around)
+            tried[clamp] = _deflection(profile, clamp, spread, n, around)
         return tried[clamp]
 
-    _, *start = _ranked(profile, epsilon, n, around)[0]
+    _, *start = _ranked(profile, notion, n, around)[0]
     return _climb(value, (start[0], start[1]), tried)
 
 
-def _ranked(profile: Profile, epsilon: Fraction, n: int, around: Neighbourhood) -> list[tuple[float, float, float]]:
+def _ranked(profile: Profile, notion: Notion, n: int, around: Neighbourhood) -> list[tuple[float, float, float]]:
     """(deflection, a, b) of the clamps of the grid, the most promising first."""
     least, most = float(profile.ratios[0]), float(profile.ratios[-1])
-    size = profile.typical
+    size, spread = profile.typical, _noise_variance(notion)
     lows = sorted({max(-g * size, least) for g in _GRID})
     highs = sorted({min(g * size, most) for g in _GRID})
-    return sorted(
-        ((_deflection(profile, (a, b), float(epsilon), n, around), a, b) for a in lows for b in highs), reverse=True
-    )
+    return sorted(((_deflection(profile, (a, b), spread, n, around), a, b) for a in lows for b in highs), reverse=True)
 
 
-def _deflection(profile: Profile, clamp: Clamp, epsilon: float, n: int, around: Neighbourhood) -> float:
+def _deflection(profile: Profile, clamp: Clamp, spread: float, n: int, around: Neighbourhood) -> float:
     """Gap of the means over the standard deviation of the noisy total: a quick guide to where to look."""
     gap, null, alternative = profile.moments(clamp)
     low, high = max(clamp[0], float(profile.ratios[0])), min(clamp[1], float(profile.ratios[-1]))
     width = around.extent(low, high, profile.centre(clamp))
-    noise = 2 * (width / (2 * math.sinh(min(epsilon, 40) / 2))) ** 2 / 2 + width**2 / 12
-    return n * gap / math.sqrt(n * (null + alternative) / 2 + noise)
+    return n * gap / math.sqrt(n * (null + alternative) / 2 + spread * width**2)
+
+
+def _noise_variance(notion: Notion) -> float:
+    """Of the canonical noise for a width of 1, without a lattice."""
+    if isinstance(notion, Pure):
+        return 1 / (2 * math.sinh(min(notion.epsilon, 40) / 2)) ** 2 + 1 / 12
+    units = 1 << 10
+    return canonical_noise(notion, units).variance / units**2
 
 
 def _climb(margin: Callable[[Clamp], float], start: Clamp, tried: dict[Clamp, float]) -> Clamp:
@@ -276,7 +299,7 @@ class Family:
     """Tests of one pair at one epsilon for any n."""
 
     pair: Pair
-    epsilon: Fraction
+    notion: Notion
     kind: str
     clamp: str | GivenClamp
     threshold: Fraction | None
@@ -294,7 +317,7 @@ class Family:
         made = from_score(
             self.pair,
             self.score_for(n),
-            self.epsilon,
+            self.notion,
             n,
             self.kind,
             self.clamp_for(n),
@@ -302,6 +325,7 @@ class Family:
             alpha=self.goal.alpha,
             around=self.around,
             cutoffs=self.__dict__.get("_cutoffs", {}).get((self.clamp_for(n), n)),
+            start=self.start_for(n),
         )
         if self.question is None:
             return made
@@ -320,7 +344,7 @@ class Family:
     @cached_property
     def paper(self) -> GivenClamp:
         """The decomposition's clamp."""
-        return paper_clamp(self.pair, self.epsilon)
+        return paper_clamp(self.pair, self.notion)
 
     def clamp_for(self, n: int) -> GivenClamp:
         """The clamp of the test on n records."""
@@ -331,32 +355,70 @@ class Family:
         size = tuning_size(n)
         known: dict[int, GivenClamp] = self.__dict__.setdefault("_tuned", {})
         if size not in known:
-            start = float(self.paper[0]), float(self.paper[1])
-            known[size] = tuned_clamp(self.profile, self.epsilon, size, self.goal, start, around=self.around)
+            first = [(float(self.paper[0]), float(self.paper[1]))]
+            if self.kind == "stair":
+                a, b = self.tight.clamp_for(n)
+                first.append((float(a), float(b)))
+            asked = self.profile, self.notion, size, self.goal
+            known[size] = tuned_clamp(*asked, *first, around=self.around, chains=self.starts)
         return known[size]
+
+    @property
+    def starts(self) -> Sequence[Fraction | None]:
+        """Of the chain of a decision; None where the statistic is released."""
+        return chain_starts(self.notion) if self.kind == "stair" else (None,)
+
+    def start_for(self, n: int) -> Fraction | None:
+        """The best start for n records, of the pair's own laws."""
+        starts = self.starts
+        if len(starts) == 1:
+            return starts[0]
+        ends = self.clamp_for(n)
+        known: dict[tuple[GivenClamp, int], Fraction | None] = self.__dict__.setdefault("_starts", {})
+        if (ends, n) not in known:
+            score = self._pair_score(ends)
+            laws = score.support, score.null_law, score.alternative_law
+            margins = [
+                self.goal.margin(
+                    Curves(*laws, n, calibrated_noise(self.kind, score, self.notion, ends, self.around.rows, start))
+                )
+                for start in starts
+            ]
+            known[ends, n] = starts[int(np.argmax(margins))]
+        return known[ends, n]
+
+    @cached_property
+    def tight(self) -> Family:
+        """The same family releasing its statistic, for a stair."""
+        return replace(self, kind="tight")
 
     def score_for(self, n: int) -> Score:
         """The score of the test on n records."""
         if self.kind not in PRIVATE_KINDS:
             return whole_score(self.pair, n)
         ends = self.clamp_for(n)
+        score = self._pair_score(ends)
+        if self.question is None or self.sides is None:
+            return score
+        return self._worst_score(self.question, self.sides, score, ends, n)
+
+    def _pair_score(self, ends: GivenClamp) -> Score:
+        """The score with this clamp and the laws of the pair."""
         known: dict[GivenClamp, Score] = self.__dict__.setdefault("_scores", {})
         if ends not in known:
             known[ends] = kind_score(self.pair, self.kind, ends)
-        if self.question is None or self.sides is None:
-            return known[ends]
-        return self._worst_score(self.question, self.sides, known[ends], ends, n)
+        return known[ends]
 
     def _worst_score(self, question: Question, sides: Sides, score: Score, ends: GivenClamp, n: int) -> Score:
         """The score with the worst laws of the sets for the test on n records."""
         known: dict[tuple[GivenClamp, int], Score] = self.__dict__.setdefault("_worst_scores", {})
         if (ends, n) not in known:
-            noise = calibrated_noise(self.kind, score, self.epsilon, ends, self.around.rows)
+            noise = calibrated_noise(self.kind, score, self.notion, ends, self.around.rows, self.start_for(n))
 
             last: list[tuple[Score, tuple[Fraction, ...]]] = []
 
             def cutoffs_of(made: Score) -> tuple[Fraction, ...]:
-                if self.threshold is None and (self.goal.alpha is not None or self.kind == "tight"):
+                if self.threshold is None and (self.goal.alpha is not None or self.kind in CALIBRATED):
                     last[:] = [(made, calibrated_cutoffs(made, noise, n, self.goal.alpha))]
                     return last[0][1]
                 return (made.lattice_threshold(self.threshold or Fraction(0), n),)
@@ -371,13 +433,15 @@ class Family:
 
     def margin(self, n: int) -> float:
         """By how much the test on n records exceeds the goal, exactly; negative where it falls short."""
-        calibrated = self.threshold is None and (self.kind == "tight" or self.goal.alpha is not None)
+        calibrated = self.threshold is None and (self.kind in CALIBRATED or self.goal.alpha is not None)
         score = self.score_for(n)
-        several = len(score.null_laws) + len(score.alternative_laws) > 2 or score.upper_laws
+        several = len(score.null_laws) + len(score.alternative_laws) > 2 or bool(score.upper_laws)
+        several = several or (self.kind == "stair" and self.question is not None)  # no coin
         if several or not calibrated or self.kind not in PRIVATE_KINDS or self.around.kind != "replace":
             test = self.test(n)
             return self.goal.surplus(test.alpha, test.beta)
-        noise = calibrated_noise(self.kind, score, self.epsilon, self.clamp_for(n), self.around.rows)
+        ends, start = self.clamp_for(n), self.start_for(n)
+        noise = calibrated_noise(self.kind, score, self.notion, ends, self.around.rows, start)
         return self.goal.margin(Curves(score.support, score.null_law, score.alternative_law, n, noise))
 
     def with_clamp_for(self, n: int) -> Family:
@@ -390,7 +454,7 @@ class Family:
 
     def at_epsilon(self, epsilon: Number, clamp: GivenClamp | None = None) -> Family:
         """The same family at another epsilon, perhaps with a fixed clamp."""
-        other = replace(self, epsilon=rational(epsilon, "epsilon"), clamp=clamp or self.clamp)
+        other = replace(self, notion=Pure(rational(epsilon, "epsilon")), clamp=clamp or self.clamp)
         other.__dict__["profile"] = self.profile
         other.__dict__["_scores"] = self.__dict__.setdefault("_scores", {})
         return other
@@ -411,17 +475,23 @@ class Family:
 def make_family(
     null: Any,
     alternative: Any,
-    epsilon: Number,
+    epsilon: Number | None,
     test: str,
     clamp: str | GivenClamp | None,
     threshold: Number | None,
     goal: Goal,
     neighbours: str = "replace",
     max_rows_per_unit: int = 1,
+    privacy: Any = None,
+    release: str = "statistic",
 ) -> Family:
     """The family a user asks for, all arguments checked."""
-    budget = _validate.positive(epsilon=epsilon, remedy="Typical values lie between 0.1 and 2.")
+    notion = make_notion(epsilon, privacy)
     _validate.choice(KINDS, test=test)
+    if _validate.choice(RELEASES, release=release) == "decision":
+        _check_decision(test, neighbours)
+    if test != "tight" and not isinstance(notion, Pure):
+        raise InvalidInput(f"test={test!r} is for epsilon=, not for privacy={notion.text!r}. Use test='tight'.")
     if clamp is None:
         clamp = "tuned" if test == "tight" else "paper"
     elif test not in PRIVATE_KINDS:
@@ -439,7 +509,13 @@ def make_family(
         raise InvalidInput(
             f"{name}={shown(value)} does not apply to test={test!r}, which is not private. Leave it out."
         )
-    found = _family(make_question(null, alternative), budget, test, clamp, level, goal, around)
+    arguments = clamp, level, goal, around
+    asked = make_question(null, alternative)
+    found = _family(asked, notion, test, *arguments)
+    if release == "decision":
+        test = "stair"
+        tight, found = found, _family(asked, notion, test, *arguments)
+        found.__dict__["tight"] = tight  # where tuning starts; it may be tuned already
     if found.sides is not None and found.sides.above:
         _check_two_sided(test, neighbours, threshold)
     return found
@@ -448,7 +524,7 @@ def make_family(
 @lru_cache(maxsize=32)
 def _family(
     asked: Question,
-    epsilon: Fraction,
+    notion: Notion,
     test: str,
     clamp: str | GivenClamp,
     threshold: Fraction | None,
@@ -457,17 +533,32 @@ def _family(
 ) -> Family:
     """The last few are kept, with the clamps that they have tuned."""
     if asked.simple:
-        return Family(asked.pair, epsilon, test, clamp, threshold, goal, around)
+        return Family(asked.pair, notion, test, clamp, threshold, goal, around)
     if test not in PRIVATE_KINDS:
         raise InvalidInput(f"test={test!r} is for two distributions, not for sets of them. Use test='tight'.")
     sides = sides_of(asked)
-    return Family(sides.pair, epsilon, test, clamp, threshold, goal, around, asked, sides)
+    return Family(sides.pair, notion, test, clamp, threshold, goal, around, asked, sides)
+
+
+def _check_decision(test: str, neighbours: str) -> None:
+    """Refuse what a test that releases its decision alone cannot have."""
+    if test != "tight":
+        raise InvalidInput(
+            f"test={test!r} does not go with release='decision', which is a test of its own. Leave test out."
+        )
+    if neighbours != "replace":
+        raise InvalidInput(
+            f"neighbours={neighbours!r} does not go with release='decision': its threshold is tuned for one number "
+            "of records. Use release='statistic'."
+        )
 
 
 def _check_two_sided(test: str, neighbours: str, threshold: Number | None) -> None:
     """Refuse what a two-sided test cannot have."""
     wrong: dict[str, Any] = {}
-    if test != "tight":
+    if test == "stair":
+        wrong["release"] = "decision"
+    elif test != "tight":
         wrong["test"] = test
     if neighbours != "replace":
         wrong["neighbours"] = neighbours
@@ -517,14 +608,14 @@ def _guess(family: Family) -> int:
     """A first idea of n: without privacy from a normal approximation, else from tuning on the coarse profile."""
     if family.kind == "llr":
         return _guess_without_privacy(family)
-    if family.kind != "tight" or family.clamp != "tuned" or len(family.profile.ratios) <= 2:
+    if family.kind not in CALIBRATED or family.clamp != "tuned" or len(family.profile.ratios) <= 2:
         return 64
-    noise = 2 / (math.sinh(min(float(family.epsilon), 9.0)) * family.pair.total_variation)
+    noise = 2 / (math.sinh(min(float(family.notion.equivalent), 9.0)) * family.pair.total_variation)
     n = min(_guess_without_privacy(family) + math.ceil(min(noise, MOST_RECORDS)), MOST_RECORDS // 4)
-    clamp = rough_clamp(family.profile, family.epsilon, n, family.around)
+    clamp = rough_clamp(family.profile, family.notion, n, family.around)
 
     def margin(m: int) -> float:
-        return family.goal.margin(family.profile.curves(clamp, family.epsilon, m, family.around))
+        return family.goal.margin(family.profile.curves(clamp, family.notion, m, family.around))
 
     return _crossing(margin, n, lambda _: MOST_RECORDS, rough=True)
 
@@ -574,7 +665,7 @@ def _crossing(margin: Callable[[int], float], guess: int, never: Callable[[int],
 
 def _refuse_hopeless(family: Family) -> None:
     """With a fixed threshold the total must drift up under P and down under Q, or one error tends to 1/2 or 1."""
-    if family.threshold is None and (family.kind == "tight" or family.goal.alpha is not None):
+    if family.threshold is None and (family.kind in CALIBRATED or family.goal.alpha is not None):
         return
     null, alternative = family.drifts(1)
     size = abs(null) + abs(alternative)

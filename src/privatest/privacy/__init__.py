@@ -8,8 +8,13 @@ class          law                                              test that uses i
 ``Tulap``      width * two-sided geometric + uniform            the tight test
 ``Laplace``    continuous Laplace, rounded to half integers     ncLLR
 ``Logistic``   continuous logistic, rounded to half integers    scLLR, sLLR
+``Stair``      width * two-sided geometric                      the stair: a decision and its level
 ``NoNoise``    0                                                LLR, not private
 =============  ===============================================  ==============================
+
+And the canonical noises of other notions, which the tight test adds there (:func:`canonical_noise`): ``TruncatedTulap``
+for ``approx``, ``Uniform`` for ``tv``, ``Gaussian`` for ``gdp`` and, as it meets their divergences, for ``zcdp``,
+``renyi`` and ``kl``. ``Chain`` is the noise of a decision alone, under every notion (:func:`decision_noise`).
 """
 
 from __future__ import annotations
@@ -20,18 +25,25 @@ from privatest import _validate
 from privatest.errors import InvalidDocument, shown
 from privatest.privacy.adaptive import AdaptiveLevel, adaptive_level
 from privatest.privacy.asked import approx, as_notion, gdp, kl, make_notion, pure, renyi, tv, zcdp
+from privatest.privacy.canonical import canonical_noise
+from privatest.privacy.decision_chain import Chain
+from privatest.privacy.gaussian import Gaussian
 from privatest.privacy.laplace import Laplace
 from privatest.privacy.logistic import Logistic
 from privatest.privacy.noise import Noise, NoNoise
 from privatest.privacy.notions import NOTIONS, Approx, Gdp, Kl, Notion, Pure, Renyi, Tv, Zcdp
 from privatest.privacy.randomness import Source, seeded_source, system_source
-from privatest.privacy.tulap import Tulap
+from privatest.privacy.stair import Stair
+from privatest.privacy.tulap import TruncatedTulap, Tulap
+from privatest.privacy.uniform import Uniform
 
 __all__ = [
     "NOISES",
     "NOTIONS",
     "AdaptiveLevel",
     "Approx",
+    "Chain",
+    "Gaussian",
     "Gdp",
     "Kl",
     "Laplace",
@@ -42,12 +54,16 @@ __all__ = [
     "Pure",
     "Renyi",
     "Source",
+    "Stair",
+    "TruncatedTulap",
     "Tulap",
     "Tv",
+    "Uniform",
     "Zcdp",
     "adaptive_level",
     "approx",
     "as_notion",
+    "canonical_noise",
     "gdp",
     "kl",
     "make_notion",
@@ -60,7 +76,8 @@ __all__ = [
     "zcdp",
 ]
 
-NOISES: dict[str, type[Noise]] = {noise.kind: noise for noise in (Tulap, Logistic, Laplace, NoNoise)}
+_ALL = (Tulap, Logistic, Laplace, NoNoise, Stair, TruncatedTulap, Uniform, Gaussian, Chain)
+NOISES: dict[str, type[Noise]] = {noise.kind: noise for noise in _ALL}
 
 
 def noise_from_dict(document: Mapping[str, object]) -> Noise:

@@ -29,6 +29,7 @@ from privatest.rational import Number
 from privatest.vectors import Floats
 
 if TYPE_CHECKING:
+    from privatest.privacy.notions import Notion
     from privatest.scores import Score
 
 __all__ = [
@@ -59,24 +60,76 @@ class Noise(ABC):
     Attributes:
         kind: what documents call it.
         test: the name of the private test that adds it, "" where none does.
+        decision_only: whether nothing but the decision, that a total exceeds a cutoff, may leave.
         plateau: over how many values at a time the law is flat; 0 where it is not flat at all.
     """
 
     kind: ClassVar[str]
     test: ClassVar[str] = ""
+    decision_only: ClassVar[bool] = False
 
     @classmethod
-    @abstractmethod
     def for_width(cls, epsilon: Fraction, width: Fraction, step: Fraction) -> Self:
         """The noise that hides totals ``width`` lattice steps, of ``step`` nats, apart at the price of epsilon."""
+        raise InvalidInput(
+            f"{cls.kind} noise hides nothing at the price of an epsilon (here {epsilon}, {width}, {step})."
+        )
 
     @property
     def plateau(self) -> int:
         return 0
 
+    @property
+    def spacing(self) -> int:
+        """The distance between values: 1, or more where a noisy total would tell the total modulo this.
+
+        Then only the level may leave: the number of spacings between a public cutoff and the noisy total, rounded up.
+        """
+        return 1
+
+    def level(self, noisy: Fraction, cutoff: Fraction) -> int:
+        """That number: at least 1 iff the noisy total exceeds the cutoff."""
+        return math.ceil((noisy - cutoff) / self.spacing)
+
+    @property
+    def mirrored(self) -> Noise:
+        """The noise whose law is that of -N: itself, where the law is symmetric."""
+        return self
+
     def coarser(self, spacing: int) -> Self | None:  # noqa: ARG002 - what Tulap needs
-        """N' such that N has the law of spacing N' + V, V uniform on ``spacing`` points about 0; None where none is."""
+        """N' such that N has the law of spacing N' + V, V uniform on ``spacing`` points about 0; None where none is.
+
+        Of values that are spaced themselves: N has the law of spacing N', there is no V.
+        """
         return None
+
+    def guarantee(self, shift: int) -> Notion | None:
+        """What hides totals ``shift`` apart, as strongly as it does, exactly; None where nothing does."""
+        from privatest.privacy.notions import Pure  # start-up: a draw needs no notion
+
+        loss = self.exact_loss(shift)
+        return Pure(loss) if loss else None
+
+    def meets(self, notion: Notion, shift: int) -> bool:
+        """Whether noisy totals ``shift`` apart, or less, meet the notion: the one place where that is decided."""
+        found = self.guarantee(shift) if shift else None
+        return shift == 0 or (found is not None and found.implies(notion))
+
+    def reach(self, nats: float) -> float:
+        """A distance from 0 beyond which, on either side, there is a probability of about e^-nats or less."""
+        return nats / self.decay_rate if math.isfinite(self.decay_rate) else 0.0
+
+    def exponent(self, x: float) -> float:
+        """About how large an exponent is taken for a probability at x: what its rounding is proportional to."""
+        return min(self.decay_rate, 1e9) * abs(x)
+
+    def drift(self, theta: float) -> float:  # noqa: ARG002 - nothing, where the tails themselves bound theta
+        """Mean of the law tilted by e^(theta N), for saddle points; 0 where ``decay_rate`` bounds those anyway."""
+        return 0.0
+
+    def log_excess(self, theta: float) -> float:
+        """A number c such that Pr[N > x] <= e^(c - theta x) for all x."""
+        return theta * self.plateau / 2
 
     def describe(self) -> str:
         """The name that designs print."""

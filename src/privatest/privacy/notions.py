@@ -33,7 +33,6 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from privatest import _validate
 from privatest.errors import InvalidInput, shown
 from privatest.privacy.divergences import (
     Odds,
@@ -48,7 +47,7 @@ from privatest.privacy.divergences import (
     renyi_divergence,
     root,
 )
-from privatest.rational import Number, rational
+from privatest.rational import Number, positive, rational
 from privatest.vectors import Floats
 
 __all__ = [
@@ -161,6 +160,11 @@ class Notion(ABC):
         return math.inf
 
     @property
+    def equivalent(self) -> Fraction:
+        """The epsilon of the pure notion that allows one record to gain as much; for a first idea of scales."""
+        return Fraction(f"{2 * math.atanh(min(self.gain(), 1 - 1e-12)):.12g}")
+
+    @property
     def price(self) -> Fraction | Notion | None:
         """What a ledger is asked for: epsilon where this is pure, else itself; None where it is not private."""
         return self
@@ -190,7 +194,9 @@ class Notion(ABC):
         >>> Gdp(1).into("zcdp"), Gdp(1).into("renyi", order=3)
         (zcdp(0.5), renyi(3, 1.5))
         """
-        kind = NOTIONS[_validate.choice(NOTIONS, name=name)]
+        if name not in NOTIONS:
+            raise InvalidInput(f"name={shown(name)} must be one of {', '.join(map(repr, NOTIONS))}.")
+        kind = NOTIONS[name]
         asked = kind.asking(**given)
         found = self if type(asked) is type(self) and not given else self._into(asked)
         if found is None:
@@ -263,12 +269,16 @@ class Pure(Notion):
 
     def __post_init__(self) -> None:
         if self.loss != math.inf:
-            object.__setattr__(self, "loss", _validate.positive(epsilon=self.loss))
+            object.__setattr__(self, "loss", positive(epsilon=self.loss))
 
     @property
     def epsilon(self) -> float:
         """The privacy loss."""
         return float(self.loss)
+
+    @property
+    def equivalent(self) -> Fraction:
+        return Fraction(self.loss)
 
     @property
     def price(self) -> Fraction | None:
@@ -390,7 +400,7 @@ class Tv(Notion):
     eta: Any
 
     def __post_init__(self) -> None:
-        value = _validate.positive(eta=self.eta)
+        value = positive(eta=self.eta)
         if value >= 1:
             raise InvalidInput(f"eta={shown(self.eta)} must lie in (0, 1): it bounds a difference of probabilities.")
         object.__setattr__(self, "eta", value)
@@ -438,7 +448,7 @@ class Gdp(Notion):
     mu: Any
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "mu", _validate.positive(mu=self.mu))
+        object.__setattr__(self, "mu", positive(mu=self.mu))
 
     def step(self, p: float, rest: float) -> Odds:
         return self.rise(p, rest, 1)
@@ -519,7 +529,7 @@ class Renyi(_ByDivergence):
         if order <= 1:
             raise InvalidInput(f"order={shown(self.order)} must be greater than 1. At 1 it is kl(bound).")
         object.__setattr__(self, "order", order)
-        object.__setattr__(self, "bound", _validate.positive(bound=self.bound))
+        object.__setattr__(self, "bound", positive(bound=self.bound))
 
     @classmethod
     def asking(cls, order: Number | None = None, **given: Number) -> Notion:
@@ -556,7 +566,7 @@ class Kl(_ByDivergence):
     eta: Any
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "eta", _validate.positive(eta=self.eta))
+        object.__setattr__(self, "eta", positive(eta=self.eta))
 
     def _excess(self, p: float, u: float, q: float, v: float) -> float:
         return max(kullback(p, u, q, v), kullback(q, v, p, u)) - float(self.eta)
@@ -577,7 +587,7 @@ class Zcdp(_ByDivergence):
     rho: Any
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "rho", _validate.positive(rho=self.rho))
+        object.__setattr__(self, "rho", positive(rho=self.rho))
 
     def _excess(self, p: float, u: float, q: float, v: float) -> float:
         return max(concentration(p, u, q, v), concentration(q, v, p, u)) - float(self.rho)

@@ -1,22 +1,31 @@
-r"""Tulap, the tight noise: no epsilon-DP test on a two-point domain decides better."""
+r"""Tulap, the tight noise: no epsilon-DP test on a two-point domain decides better; and its truncated kin.
+
+``TruncatedTulap`` is what Tulap is where a probability of delta may be lost: canonical for (epsilon, delta).
+"""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from privatest import _validate
+from privatest.errors import InvalidInput, shown
 from privatest.privacy import randomness as coins
 from privatest.privacy.noise import Noise, positive_within_double, two_sided_characteristic
+from privatest.privacy.notions import Approx, Notion
 from privatest.privacy.randomness import Source
+from privatest.rational import exp_bounds, rational
 from privatest.vectors import Floats
 
-__all__ = ["Tulap"]
+__all__ = ["TruncatedTulap", "Tulap"]
+
+_BITS = 128
 
 
 @dataclass(frozen=True)
@@ -115,3 +124,223 @@ class Tulap(Noise):
 
     def _exact_loss(self, shift: int) -> Fraction:
         return self.epsilon * -(-shift // self.width)
+
+
+@dataclass(frozen=True)
+class TruncatedTulap(Noise):
+    r"""Tulap noise whose tails end: blocks of ``width`` values, each e^-epsilon as likely as the one before, to an end.
+
+    With b = e^-epsilon, a value of block g has probability :math:`m b^{|g|}/w`, m = (1 - b + 2 delta b)/(1 + b), until
+    all of the mass is used up; the last value on either side has what is left.
+
+    Guarantees: at every lattice x, F(x + width) = h(F(x)) with the h of ``approx(epsilon, delta)``: the constraint is
+    met with equality. Half integers when the width is even.
+    Reference: Awan and Slavkovic 2018 (the truncated law); Awan and Vadhan 2023 (canonical).
+
+    >>> TruncatedTulap(Fraction(1), Fraction(1, 100), 3).guarantee(3)
+    approx(1, 0.01)
+    """
+
+    epsilon: Fraction
+    delta: Fraction
+    width: int
+    kind: ClassVar[str] = "truncated_tulap"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", positive_within_double(epsilon=self.epsilon))
+        object.__setattr__(self, "width", _validate.positive_integer(width=self.width))
+        delta = rational(self.delta, "delta")
+        if not Fraction(1, 10**100) <= delta < 1:
+            raise InvalidInput(f"delta={shown(self.delta)} must lie between 1e-100 and 1: for 0 there is Tulap.")
+        object.__setattr__(self, "delta", delta)
+
+    @property
+    def plateau(self) -> int:
+        return self.width
+
+    def coarser(self, spacing: int) -> TruncatedTulap | None:
+        """None but for 1: the end is not at a multiple of the spacing."""
+        return self if spacing == 1 else None
+
+    @property
+    def offset(self) -> Fraction:
+        return Fraction(0) if self.width % 2 else Fraction(1, 2)
+
+    @property
+    def decay_rate(self) -> float:
+        """That of Tulap, which has more mass beyond any value."""
+        return float(self.epsilon / self.width)
+
+    @cached_property
+    def _end(self) -> tuple[int, int, float]:
+        """K, f, share: blocks up to K are whole, of the next f values are, and one more has this share of its mass."""
+        last = self._last_block()
+        bits = _BITS
+        # Invariant: too few digits are known to tell how many whole values there are.
+        while True:
+            low, high = self._values_left(last, bits)
+            if math.floor(low) == math.floor(high):
+                return last, math.floor(low), float((low + high) / 2 - math.floor(low))
+            bits *= 2
+
+    def _last_block(self) -> int:
+        """The smallest K such that what lies beyond block K does not fill the next one.
+
+        Invariant of the bisection: it fills it at `low` (-1: the block 0 is always there), and not at `high`.
+        """
+
+        def fills(block: int) -> bool:
+            bits = _BITS
+            while True:
+                least, most = self._values_left(block, bits)
+                if least >= self.width:
+                    return True
+                if most < self.width:
+                    return False
+                bits *= 2
+
+        low, high = -1, 1
+        while fills(high):
+            low, high = high, 2 * high
+        while high - low > 1:
+            middle = (low + high) // 2
+            if fills(middle):
+                low = middle
+            else:
+                high = middle
+        return high
+
+    def _values_left(self, block: int, bits: int) -> tuple[Fraction, Fraction]:
+        r"""Bounds of the mass beyond a block over that of one value of the next block.
+
+        .. math:: w \frac{p_0 - \delta b (b^{-K} - 1)/(1 - b)}{m b}, \qquad p_0 = \frac{b (1 - \delta)}{1 + b}
+        """
+        if not block and self.delta == Fraction(1, 2):  # whatever b is: the one case in which bounds never part
+            return Fraction(self.width, 2), Fraction(self.width, 2)
+        p, q = self.epsilon.numerator, self.epsilon.denominator
+        size = bits + 2 * math.ceil((block + 2) * self.epsilon)
+        one = Fraction(1, 1 << size)
+        b_low, b_high = (one * end for end in exp_bounds(p, q, size))
+        power_low, power_high = (one * end for end in exp_bounds(block * p, q, size))
+
+        def at(b: Fraction, other: Fraction, power: Fraction) -> Fraction:
+            """The formula with b in three places, in each of which it is monotone."""
+            first = (1 - self.delta) / (1 + other)
+            second = self.delta * (1 / power - 1) / (1 - other)
+            m = (1 - b + 2 * self.delta * b) / (1 + b)
+            return self.width * (first - second) / m
+
+        # Monotone in each place, so that the least and the most are among the corners.
+        corners = [
+            at(x, y, z) for x in (b_low, b_high) for y in (b_low, b_high) for z in (power_low, power_high) if z > 0
+        ]
+        if power_low <= 0:
+            return Fraction(-1), max(corners)
+        return min(corners), max(corners)
+
+    @cached_property
+    def _first_mass(self) -> float:
+        """m: the mass of block 0."""
+        epsilon, delta = float(self.epsilon), float(self.delta)
+        return (-math.expm1(-epsilon) + 2 * delta * math.exp(-epsilon)) / (1 + math.exp(-epsilon))
+
+    @property
+    def largest(self) -> float:
+        """The largest value."""
+        last, whole, _ = self._end
+        return self.width * (last + 1) - (self.width - 1) / 2 + whole
+
+    @property
+    def variance(self) -> float:
+        last, whole, share = self._end
+        w, m, epsilon = self.width, self._first_mass, float(self.epsilon)
+        blocks = np.arange(1, last + 1, dtype=np.float64)
+        inside = 2 * m * np.sum(np.exp(-epsilon * blocks) * ((w * blocks) ** 2 + (w**2 - 1) / 12))
+        start = w * (last + 1) - (w - 1) / 2
+        # whole values start, start + 1, ... and one more with its share
+        middle = start + (whole - 1) / 2
+        ends = whole * (middle**2 + (whole**2 - 1) / 12) + share * (start + whole) ** 2
+        return float(m * (w**2 - 1) / 12 + inside + 2 * m * math.exp(-epsilon * (last + 1)) / w * ends)
+
+    def reach(self, nats: float) -> float:
+        return min(super().reach(nats), self.largest)
+
+    def guarantee(self, shift: int) -> Notion | None:
+        return Approx(self.epsilon, self.delta) if 0 < abs(shift) <= self.width else None
+
+    def _draw_doubled(self, source: Source) -> int:
+        whole_noise = Tulap(self.epsilon, self.width)
+        last, whole, _ = self._end
+        w = self.width
+        # Invariant: values beyond the end are rejected and leave no trace.
+        while True:
+            doubled = whole_noise._draw_doubled(source)
+            block, place = divmod((abs(doubled) + w - 1) // 2, w)
+            if block <= last:
+                return doubled
+            if block == last + 1 and (place < whole or (place == whole and self._kept(source))):
+                return doubled
+
+    def _kept(self, source: Source) -> bool:
+        """True with the probability that the last value keeps of its mass: lazily drawn bits against its bounds."""
+        last, whole, _ = self._end
+        bits, uniform = 64, source.bits(64)
+        # Invariant: the uniform number lies in [uniform, uniform + 1)/2^bits, and the share's bounds do not settle it.
+        while True:
+            low, high = (end - whole for end in self._values_left(last, bits + _BITS))
+            if Fraction(uniform + 1, 1 << bits) <= low:
+                return True
+            if Fraction(uniform, 1 << bits) >= high:
+                return False
+            bits, uniform = bits + 64, uniform << 64 | source.bits(64)
+
+    def _places(self, v: Floats) -> tuple[Floats, Floats]:
+        """The block of abs(v) and its place in it, counted outwards."""
+        w = float(self.width)
+        j = np.abs(v) + (w - 1) / 2
+        block = np.floor(j / w)
+        block = np.where(j < w * block, block - 1, block)
+        return block, np.clip(np.rint(j - w * block), 0, w - 1)
+
+    def _log_pmf(self, v: Floats) -> Floats:
+        last, whole, share = self._end
+        block, place = self._places(v)
+        mass = math.log(self._first_mass / self.width) - float(self.epsilon) * block
+        beyond = np.where(place < whole, 0.0, np.where(place == whole, math.log(share) if share else -np.inf, -np.inf))
+        return np.where(block <= last, mass, np.where(block == last + 1, mass + beyond, -np.inf))
+
+    def _log_lower(self, v: Floats) -> Floats:
+        """Pr[N <= v], v < 0: what lies beyond the block of abs(v), and the values of it from abs(v) outwards."""
+        last, whole, share = self._end
+        epsilon, w = float(self.epsilon), float(self.width)
+        block, place = self._places(v)
+        inner = np.minimum(block, last)
+        left = (whole + share) / w * np.exp(-epsilon * (last + 1 - inner))
+        # In units of the mass of the block: those up to the last whole one, and the end.
+        between = math.exp(-epsilon) * np.expm1(-epsilon * (last - inner)) / math.expm1(-epsilon)
+        inside = between + left + (w - place) / w
+        # In block 0, values on either side of 0: counted from the far side of the block, which is not cut by 0.
+        inside = np.where(block == 0, between + left + (v + (w - 1) / 2 + 1) / w, inside)
+        outside = np.maximum(whole + share - place, 0.0) / w
+        shares = np.where(block <= last, inside, np.where(block == last + 1, outside, 0.0))
+        return math.log(self._first_mass) - epsilon * block + np.log(shares)
+
+    def _characteristic(self, t: NDArray[Any]) -> NDArray[Any]:
+        last, whole, share = self._end
+        w, m, epsilon = float(self.width), self._first_mass, float(self.epsilon)
+        half = np.where(t == 0, 1, t / 2)
+        kernel = np.where(t == 0, 1, np.sin(w * half) / (w * np.sin(half)))
+        start = w * (last + 1) - (w - 1) / 2
+        row = np.where(t == 0, whole, np.sin(whole * half) / np.sin(half))
+        blocks: NDArray[Any] = np.ones_like(kernel)
+        ends: NDArray[Any] = np.zeros_like(kernel)
+        for sign in (1, -1):
+            ahead = -epsilon + sign * 1j * w * t
+            blocks = blocks + np.exp(ahead) * np.expm1(last * ahead) / np.expm1(ahead)
+            rows = np.exp(sign * 1j * t * (start + (whole - 1) / 2)) * row
+            ends = ends + rows + share * np.exp(sign * 1j * t * (start + whole))
+        total = m * (blocks * kernel + math.exp(-epsilon * (last + 1)) / w * ends)
+        return np.asarray(total if np.iscomplexobj(t) else np.real(total))
+
+    def _exact_loss(self, shift: int) -> Fraction | None:
+        return None if shift else Fraction(0)

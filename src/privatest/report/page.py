@@ -442,6 +442,8 @@ def _complete(asked: dict[str, Any], kind: str, main: Any) -> dict[str, Any]:
     found = {"null": main.null, "alternative": main.alternative, "epsilon": main.epsilon, "n": main.n}
     if main.neighbours != "replace" or main.max_rows_per_unit != 1:
         found |= {"neighbours": main.neighbours, "max_rows_per_unit": main.max_rows_per_unit}
+    if main.released != "statistic":
+        found["release"] = "decision"
     return {**found, **asked}
 
 

@@ -361,7 +361,8 @@ def statistic_law(test: pt.PrivateTest) -> dict[str, Any]:
     low = min(mean - DEVIATIONS * spread for mean, spread in zip(means, spreads, strict=True)) - noise
     high = max(mean + DEVIATIONS * spread for mean, spread in zip(means, spreads, strict=True)) + noise
     low, high = min(low, float(cutoffs[0])), max(high, float(cutoffs[-1]))
-    step = max(1, math.ceil((high - low) / (BARS - 1)))
+    spacing = test.noise.spacing  # where that is more than 1, all that leaves is the level
+    step = max(1, math.ceil((high - low) / spacing / (BARS - 1))) * spacing
     half = test.noise.offset
     # T is a whole number plus half. Thresholds are edges, so that the bars beyond them add up to alpha.
     inner = [math.floor(cutoff - half) + 1 for cutoff in cutoffs]
@@ -372,6 +373,8 @@ def statistic_law(test: pt.PrivateTest) -> dict[str, Any]:
     start = 0.0 if test.neighbours == "add-remove" else float(score.value(Fraction(n * test.shift, test.scale), n))
     # Edges between two values of T.
     ends = [(edge - 0.5 + float(half)) * unit + start for edge in edges]
+    if spacing > 1:
+        ends = [(edge - inner[0]) / spacing + 0.5 for edge in edges]
     drawn = [bars / np.diff(ends) for bars in test.masses([edge + half - Fraction(1, 2) for edge in edges])]
     return {
         "edges": [float(f"{end:.9g}") for end in ends],
@@ -380,6 +383,8 @@ def statistic_law(test: pt.PrivateTest) -> dict[str, Any]:
         "alternative": _finite(drawn[1]),
         "above": _finite(drawn[2]) if test.upper is not None else None,
         "decided": edges.index(inner[0]),
+        "thresholds": list(test.thresholds) if spacing == 1 else [0.5],
+        "released": test.released,
         "upper": edges.index(inner[-1]) if test.upper is not None else None,
     }
 

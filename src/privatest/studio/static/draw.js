@@ -138,7 +138,7 @@ export function lawTraces(found, c) {
 export function drawLaw(found, id = "chart-law", release = null) {
   const c = colours();
   const { n, epsilon } = found.design;
-  const thresholds = found.design.thresholds || [found.design.threshold];
+  const { thresholds } = found.law;
   const line = (x, colour, dash) => ({ type: "line", x0: x, x1: x, yref: "paper", y0: 0, y1: 1, line: { color: colour, width: 1.6, dash } });
   const note = (x, text, y, colour) => ({ x, y, yref: "paper", text, showarrow: false, xanchor: "left", xshift: 5, bgcolor: c.card, font: { size: 11, color: colour } });
   const shapes = thresholds.map((each) => line(each, c.ink, "dash"));
@@ -152,7 +152,7 @@ export function drawLaw(found, id = "chart-law", release = null) {
   const laws = [found.law.null, found.law.alternative, found.law.above || []];
   const made = layout(c, {
     shapes, annotations,
-    xaxis: { title: { text: "noisy sum of clamped log ratios, in nats" } },
+    xaxis: { title: { text: found.law.released === "statistic" ? "noisy sum of clamped log ratios, in nats" : "level: widths above the threshold, with noise" } },
     yaxis: { title: { text: "probability density" }, range: [0, 1.2 * Math.max(...laws.flat())], nticks: 6 },
   });
   const where = thresholds.length > 1 ? `outside the thresholds ${thresholds.map((each) => short(each)).join(" and ")}` : `below the threshold ${short(thresholds[0])}`;

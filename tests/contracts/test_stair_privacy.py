@@ -1,0 +1,169 @@
+"""release="decision", verified: every data set, every neighbour, all that a release holds. Broken ones are caught."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import json
+import math
+from fractions import Fraction
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+
+import privatest as pt
+from privatest.decision import PrivateTest
+from privatest.errors import InvalidInput
+from privatest.privacy import Stair
+from tests.contracts.exhaustive import neighbouring_totals
+
+CASES: list[tuple[Any, Any, float, int, float | None]] = [
+    ([0.6, 0.4], [0.4, 0.6], 1, 4, None),
+    ([0.2, 0.3, 0.5], [0.5, 0.3, 0.2], 0.5, 3, None),
+    ([0.0, 0.5, 0.5], [0.1, 0.6, 0.3], 2, 3, 0.2),
+]
+REACH = 4
+
+
+@cache
+def designed(case: int) -> PrivateTest:
+    null, alternative, epsilon, n, alpha = CASES[case]
+    return pt.design(null, alternative, epsilon=epsilon, n=n, alpha=alpha, clamp="paper", release="decision")
+
+
+def release_law(test: PrivateTest, total: int) -> dict[tuple[str, bool], float]:
+    """log-probability of every whole release, and of what the coin said, where the level is near 0."""
+    spacing, epsilon = test.noise.spacing, test.noise.privacy_loss(test.noise.spacing)
+    found: dict[tuple[str, bool], float] = {}
+    for tossed in (False, True) if test.coin is not None else (False,):
+        cutoff = test.coin.cutoff if tossed and test.coin is not None else test.cutoff
+        first = math.ceil((cutoff - total) / spacing)
+        for g in range(first - REACH, first + REACH):
+            told = json.dumps(test.release(Fraction(total + spacing * g), tossed=tossed).to_dict())
+            found[told, tossed] = math.log(math.tanh(epsilon / 2)) - epsilon * abs(g)
+    return found
+
+
+def largest_log_ratio(test: PrivateTest, n: int) -> float:
+    """Over all data sets, all neighbours and all releases: infinite where one data set cannot give another's."""
+    scores = sorted(set(test.score.table.tolist()))
+    pairs = neighbouring_totals(scores, n)
+    laws = {total: release_law(test, total) for total in {t for pair in pairs for t in pair}}
+    worst = 0.0
+    for a, b in pairs:
+        # The outermost two levels of a list may lie beyond the other's.
+        inner = list(laws[a].items())
+        size = len(inner) // (2 if test.coin is not None else 1)
+        for place, (told, log) in enumerate(inner):
+            if 2 <= place % size < size - 2:
+                worst = max(worst, abs(log - laws[b].get(told, math.inf)))
+    return worst
+
+
+@pytest.mark.parametrize("case", range(len(CASES)))
+def test_every_release_of_every_data_set_and_neighbour(case: int) -> None:
+    test, epsilon = designed(case), CASES[case][2]
+    ratio = largest_log_ratio(test, CASES[case][3])
+    print(f"{test.null} against {test.alternative}: largest log-ratio / epsilon {ratio / epsilon:.12f}")
+    assert epsilon * 0.999999 <= ratio <= epsilon * (1 + 1e-12)
+
+
+def test_the_noisy_total_itself_would_tell_the_total_modulo_the_width(monkeypatch: pytest.MonkeyPatch) -> None:
+    test = designed(1)
+
+    def leaky(self: PrivateTest, noisy: Fraction, cutoff: Fraction) -> tuple[float, Fraction, Fraction]:  # noqa: ARG001
+        return float(self._nats(noisy)), noisy, noisy - Fraction(1, 2)
+
+    monkeypatch.setattr(PrivateTest, "_leaves", leaky)
+    assert largest_log_ratio(test, CASES[1][3]) == math.inf
+
+
+def test_half_the_noise_is_caught_twice() -> None:
+    test, (_, _, epsilon, n, _) = designed(0), CASES[0]
+    half = Stair(Fraction(epsilon), test.score.width // 2)
+    with pytest.raises(InvalidInput, match="privacy loss of 2"):
+        PrivateTest("stair", test.score, half, test.cutoff, float(epsilon), n)
+    broken = PrivateTest("stair", test.score, half, test.cutoff, 2.0 * epsilon, n)
+    assert largest_log_ratio(broken, n) > 1.9 * epsilon
+
+
+def test_runs_have_the_law_of_their_design() -> None:
+    """Through run(), with a seeded generator: the share of decisions is 1 - alpha under P."""
+    test = designed(2)
+    rng = np.random.default_rng(7)
+    data = rng.choice(3, size=(600, 3), p=[0.0, 0.5, 0.5])
+    said = [test.run(row, rng=rng).decision for row in data]
+    share = said.count("alternative") / len(said)
+    assert abs(share - test.alpha) < 4 * math.sqrt(test.alpha / 600)
+
+
+def test_no_release_holds_what_its_level_does_not() -> None:
+    """Totals of one stretch of the width are told apart by nothing that leaves."""
+    test = designed(1)
+    spacing, first = test.noise.spacing, math.floor(test.cutoff) + 1 - 2 * test.noise.spacing
+    for start, shift in itertools.product((first, first + spacing), (1, spacing // 2, spacing - 1)):
+        assert test.release(Fraction(start)) == test.release(Fraction(start + shift))
+
+
+NOTIONS = ("approx(0.5, 0.05)", "tv(0.1)", "gdp(0.5)", "zcdp(0.5)", "renyi(2, 0.5)", "kl(0.5)")
+
+
+@cache
+def decided(text: str, null: tuple[float, ...], alternative: tuple[float, ...], n: int) -> PrivateTest:
+    pytest.importorskip("flint")
+    return pt.design(list(null), list(alternative), privacy=text, n=n, clamp="paper", release="decision")
+
+
+def decisions(test: PrivateTest) -> dict[int, Fraction]:
+    """Exactly, Pr["null"] of every total."""
+    noise: Any = test.noise
+    first, heights = noise._heights
+    scores, found = sorted(set(test.score.table.tolist())), {}
+    for data in itertools.combinations_with_replacement(scores, test.n):
+        level = math.ceil((sum(data) - test.cutoff) / noise.width)
+        found[sum(data)] = Fraction(heights[min(max(level - first, 0), len(heights) - 1)], 1 << 192)
+    return found
+
+
+@pytest.mark.parametrize("text", NOTIONS)
+def test_decisions_of_every_data_set_and_neighbour_meet_their_notion(text: str) -> None:
+    """All data sets of up to 5 records over 2 and 3 symbols: q <= h(p) to 1e-12, and to 1e-9 no room on two symbols."""
+    violation, room = -math.inf, -math.inf
+    for null, alternative in (((0.6, 0.4), (0.4, 0.6)), ((0.2, 0.3, 0.5), (0.5, 0.3, 0.2))):
+        test = decided(text, null, alternative, 5)
+        chances = decisions(test)
+        for a, b in neighbouring_totals(sorted(set(test.score.table.tolist())), 5):
+            p, q = chances[a], chances[b]
+            most = float(test.privacy.step(float(p), float(1 - p))[0])
+            violation = max(violation, float(q) - most)
+            if len(null) == 2 and 1e-6 < p < q:
+                room = max(room, most - float(q))
+    print(f"{text}: largest violation {violation:.1e}, most room on two symbols {room:.1e}")
+    assert violation <= 1e-12
+    assert room <= 1e-9
+
+
+@pytest.mark.parametrize("text", NOTIONS)
+def test_half_the_width_is_refused_and_would_break_the_notion(text: str) -> None:
+    test = decided(text, (0.6, 0.4), (0.4, 0.6), 5)
+    noise: Any = test.noise
+    half = type(noise)(noise.notion, noise.width // 2, noise.start)
+    with pytest.raises(InvalidInput, match="which is not"):
+        dataclasses.replace(test, noise=half)
+    first, heights = noise._heights
+    place = -first
+    p, q = Fraction(heights[place], 1 << 192), Fraction(heights[place + 2], 1 << 192)  # two levels for one record
+    assert float(q) > float(test.privacy.step(float(p), float(1 - p))[0]) + 0.01
+
+
+@pytest.mark.parametrize("text", NOTIONS)
+def test_nothing_but_the_decision_leaves(text: str) -> None:
+    test = decided(text, (0.6, 0.4), (0.4, 0.6), 5)
+    said = {json.dumps(test.release(Fraction(total)).to_dict()) for total in range(-500000, 500000, 49999)}
+    assert len(said) == 2
+    found = test.run([0] * 5)
+    assert (found.statistic, found.pvalue, found.pvalue_alternative, found.fits) == (None, None, None, None)
+    assert found.released == "decision"
+    assert found.privacy == test.privacy.text

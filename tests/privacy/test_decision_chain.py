@@ -1,0 +1,141 @@
+"""Chains of decisions: every pair of neighbouring levels meets its notion, tightly; draws have exactly that law."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import sys
+from fractions import Fraction
+from functools import cache
+
+import numpy as np
+import pytest
+
+from privatest.errors import InvalidDocument, InvalidInput, MissingExtra
+from privatest.privacy import Approx, Chain, Gdp, Kl, Notion, Pure, Renyi, Tv, Zcdp, decision_chain, noise_from_dict
+from privatest.privacy.decision_chain import BITS, ONE, chain_starts, climbed, decision_noise, proven
+
+pytest.importorskip("flint")
+
+NOTIONS = [
+    Approx(Fraction(1, 2), Fraction(1, 20)),
+    Tv(Fraction(1, 10)),
+    Gdp(Fraction(1, 2)),
+    Zcdp(Fraction(1, 2)),
+    Renyi(2, Fraction(1, 2)),
+    Kl(Fraction(1, 2)),
+]
+every_notion = pytest.mark.parametrize("notion", NOTIONS, ids=str)
+
+
+class Fixed:
+    simulated = True
+
+    def __init__(self, value: int) -> None:
+        self.value = value
+
+    def bits(self, k: int) -> int:
+        assert k == BITS
+        return self.value
+
+    def below(self, n: int) -> int:
+        raise AssertionError(n)
+
+
+@cache
+def made(notion: Notion, width: int = 5) -> Chain:
+    noise = decision_noise(notion, width)
+    assert isinstance(noise, Chain)
+    return noise
+
+
+def allowed(notion: Notion, p: Fraction) -> float:
+    """h(p), in doubles."""
+    return notion.step(float(p), float(1 - p))[0]
+
+
+@every_notion
+def test_neighbouring_levels_meet_the_notion_and_waste_nothing(notion: Notion) -> None:
+    for start in chain_starts(notion):
+        _, heights = climbed(notion, start)
+        for low, high in itertools.pairwise(heights):
+            p, q = Fraction(low, ONE), Fraction(high, ONE)
+            assert p < q
+            assert float(q) <= allowed(notion, p) + 1e-12
+            assert float(1 - p) <= allowed(notion, 1 - q) + 1e-12
+            if 1e-6 < p < 1 - 1e-6:
+                assert float(q) >= allowed(notion, p) - 1e-9
+        if not isinstance(notion, Approx | Tv):
+            assert 0 < heights[0] < ONE  # never impossible beside possible
+            assert 0 < heights[-1] < ONE
+
+
+@pytest.mark.parametrize("notion", [notion for notion in NOTIONS if not notion.tradeoff], ids=str)
+def test_what_is_proven_is_true_and_more_is_not_proven(notion: Notion) -> None:
+    _, heights = climbed(notion, Fraction(1, 2))
+    low, high = heights[len(heights) // 2], heights[len(heights) // 2 + 1]
+    assert proven(notion, low, high)
+    assert not proven(notion, low, high + (ONE - high) // 1000)
+
+
+def test_gaussian_levels_are_those_of_a_normal_law() -> None:
+    first, heights = climbed(Gdp(Fraction(1, 2)), Fraction(1, 2))
+    for level in (-4, -1, 0, 1, 4):
+        expected = 0.5 * math.erfc(-level / 2 / math.sqrt(2))
+        assert heights[level - first] / ONE == pytest.approx(expected, rel=1e-12)
+
+
+@every_notion
+def test_a_draw_says_null_exactly_with_the_chance_of_the_level(notion: Notion) -> None:
+    """At the very thresholds of a uniform integer of 192 bits: nothing is rounded."""
+    noise, cutoff = made(notion), Fraction(1, 2)
+    first, heights = noise._heights
+    for level in range(first, first + len(heights)):
+        total = 5 * level - 4  # of level: ceil((total - cutoff) / 5) = level
+        assert math.ceil((total - cutoff) / 5) == level
+        height = heights[level - first]
+        for uniform, null in ((height - 1, True), (height, False)):
+            if 0 <= uniform < ONE:
+                assert (total + noise.draw(Fixed(uniform)) > cutoff) == null
+
+
+@every_notion
+def test_the_law_is_that_of_the_levels(notion: Notion) -> None:
+    noise = made(notion)
+    first, heights = noise._heights
+    x = np.arange(-40, 41)
+    levels = [min(max(-(value // 5), first), first + len(heights) - 1) for value in x.tolist()]
+    above = np.array([heights[level - first] / ONE for level in levels])
+    np.testing.assert_allclose(noise.sf(x), above, rtol=1e-12, atol=1e-300)
+    np.testing.assert_allclose(noise.mirrored.cdf(-x - 1), noise.sf(x), rtol=1e-12, atol=1e-300)
+    values = np.arange(-600, 601)
+    masses = noise.pmf(values)
+    assert math.fsum(masses) == pytest.approx(1, abs=1e-12)
+    for t in (0.1, 1.0):
+        assert complex(noise.characteristic(t)) == pytest.approx(complex(np.exp(1j * t * values) @ masses), abs=1e-9)
+    assert noise.variance == pytest.approx(masses @ values**2 - (masses @ values) ** 2, rel=1e-9)
+
+
+@every_notion
+def test_documents_and_guarantees(notion: Notion) -> None:
+    noise = made(notion)
+    assert noise_from_dict(noise.to_dict()) == noise
+    assert noise.guarantee(5) == notion
+    assert noise.guarantee(6) is None
+    assert noise.decision_only
+    for wrong in ({"start": "2"}, {"start": "x"}, {"width": 0}, {"notion": "zzz(1)"}, {"more": 1}):
+        with pytest.raises(InvalidDocument):
+            noise_from_dict({**noise.to_dict(), **wrong})
+
+
+def test_pure_has_the_stair_and_the_extra_is_asked_for_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert decision_noise(Pure(Fraction(1)), 3).kind == "stair"
+    monkeypatch.setitem(sys.modules, "flint", None)
+    with pytest.raises(MissingExtra, match="exact"):
+        decision_noise(Gdp(Fraction(1, 3)), 3)
+    decision_noise(Tv(Fraction(1, 3)), 3)  # rational already
+
+
+def test_so_strong_a_notion_has_too_many_levels() -> None:
+    with pytest.raises(InvalidInput, match=f"more than {decision_chain.MOST_LEVELS} levels"):
+        decision_noise(Tv(Fraction(1, 10**6)), 3)

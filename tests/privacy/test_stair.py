@@ -1,0 +1,74 @@
+"""The stair: its law, its exact draws, and what leaves of a noisy total."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from privatest.errors import InvalidDocument
+from privatest.privacy import Stair, Tulap, noise_from_dict, seeded_source
+from privatest.privacy.randomness import two_sided_geometric
+
+NOISES = [Stair(Fraction(1, 2), 3), Stair(Fraction(1), 1), Stair(Fraction(3), 64), Stair(Fraction(1, 10), 7)]
+
+
+@pytest.mark.parametrize("noise", NOISES, ids=str)
+def test_the_law_is_a_geometric_on_multiples_of_the_width(noise: Stair) -> None:
+    w, b = noise.width, math.exp(-float(noise.epsilon))
+    g = np.arange(-400, 401)
+    mass = (1 - b) / (1 + b) * b ** np.abs(g)
+    np.testing.assert_allclose(noise.pmf(w * g), mass, rtol=1e-13, atol=1e-300)
+    x = np.arange(-6 * w, 6 * w + 1)
+    below = np.array([math.fsum(mass[w * g <= value]) for value in x])
+    np.testing.assert_allclose(noise.cdf(x), below, rtol=0, atol=1e-13 + b**400)
+    np.testing.assert_allclose(noise.sf(x), 1 - below, rtol=0, atol=1e-13 + b**400)
+    assert noise.variance == pytest.approx(math.fsum(mass * (w * g) ** 2), rel=1e-6)
+    for t in (0.1, 1.0, 2.5):
+        assert float(noise.characteristic(t)) == pytest.approx(math.fsum(mass * np.cos(t * w * g)), abs=1e-9)
+    between = np.setdiff1d(x, w * g)
+    assert not np.any(noise.pmf(between))
+
+
+def test_draws_are_the_width_times_an_exact_geometric() -> None:
+    noise = Stair(Fraction(1, 2), 5)
+    drawn = [noise.draw(seeded_source(np.random.default_rng(seed))) for seed in range(50)]
+    plain = [two_sided_geometric(1, 2, seeded_source(np.random.default_rng(seed))) for seed in range(50)]
+    assert drawn == [5 * g for g in plain]
+    assert all(isinstance(value, Fraction) for value in drawn)
+
+
+def test_the_average_over_all_cutoffs_of_a_width_is_tulap() -> None:
+    """Why the stair's best cutoff is at least as good as Tulap's: Tulap is the stair at a random one."""
+    stair, tulap = Stair(Fraction(1), 5), Tulap(Fraction(1), 5)
+    x = np.arange(-30, 31)
+    average = np.mean([stair.cdf(x + shift) for shift in range(-2, 3)], axis=0)
+    np.testing.assert_allclose(tulap.cdf(x), average, rtol=1e-13)
+
+
+def test_a_level_costs_epsilon_for_every_width_begun() -> None:
+    noise = Stair(Fraction(1, 2), 3)
+    assert [noise.exact_loss(shift) for shift in (0, 1, 3, 4, 7)] == [
+        0,
+        Fraction(1, 2),
+        Fraction(1, 2),
+        1,
+        Fraction(3, 2),
+    ]
+
+
+def test_the_level_says_null_exactly_where_the_noisy_total_exceeds_the_cutoff() -> None:
+    noise, cutoff = Stair(Fraction(1), 4), Fraction(13, 2)
+    for noisy in range(-30, 31):
+        assert (noise.level(Fraction(noisy), cutoff) >= 1) == (noisy > cutoff)
+        # All that it tells of a total is in which stretch of four it lies, and the noise.
+        assert noise.level(Fraction(noisy + 4), cutoff) == noise.level(Fraction(noisy), cutoff) + 1
+
+
+def test_documents() -> None:
+    for noise in NOISES:
+        assert noise_from_dict(noise.to_dict()) == noise
+    with pytest.raises(InvalidDocument, match="width"):
+        noise_from_dict({"kind": "stair", "epsilon": "1/1"})
