@@ -66,6 +66,10 @@ def drawings() -> Iterator[tuple[str, Callable[[], Any]]]:
     yield "monitor", watch.plot
     assert watch.alarm is not None
     yield "alarm", watch.alarm.plot
+    run = pt.Sequential("bernoulli(0.4)", "bernoulli(0.6)", epsilon=0.5, rng=np.random.default_rng(11))
+    run.update(np.random.default_rng(12).random(2000) < 0.53)
+    yield "sequential_walk", run.plot
+    yield "sequential_stopping", run.plan.plot
     share = pt.design_estimate("bernoulli(?)", epsilon=1, n=200)
     yield "estimate", lambda: pictures.estimate(share, patience=60.0)
     yield "estimate_released", share.run(rng.random(200) < 0.3, rng=rng).plot

@@ -100,6 +100,7 @@ QUESTIONS = {
     "estimate": Question("estimate", "family epsilon"),
     "groups": Question("compare_groups", "epsilon"),
     "monitor": Question("Monitor", "null epsilon"),
+    "sequential": Question("Sequential", _PAIR),
     "/look": Question("decompose", _PAIR, "P, Q and the privacy loss."),
     "/design": Question(
         "design",
@@ -171,6 +172,12 @@ QUESTIONS = {
         "file that takes the place of the one that is followed holds new records, and so does one that was cut short. "
         "Otherwise the monitor stops there, and says so.",
     ),
+    "/sequentials": Question(
+        "Sequential",
+        f"{_PAIR} dataset request",
+        "Test a stream till it is decided: records sent to it, or the lines of a file in the folder, as for a monitor. "
+        "``most``: decide after so many records in any case.",
+    ),
 }
 
 _FOR_PLANS = "/look /design /size /power /along /compare"
@@ -178,8 +185,10 @@ _ON_PAIRS = "/run/test /run/change"
 _ESTIMATES = "/estimate /estimate/size /run/estimate"
 _GROUPS = "/groups /groups/size /run/groups"
 _ON_DATA = f"{_ON_PAIRS} /run/estimate /run/groups"
-_IN_STUDIO = f"{_FOR_PLANS} {_ON_PAIRS} /monitors"
-_PAIRED = f"plan compare curve check test detect changes monitor {_IN_STUDIO} /theory"
+_FOLLOWED = "/monitors /sequentials"
+_IN_STUDIO = f"{_FOR_PLANS} {_ON_PAIRS} {_FOLLOWED}"
+_WATCHES = "monitor sequential"
+_PAIRED = f"plan compare curve check test detect changes {_WATCHES} {_IN_STUDIO} /theory"
 _RUNS = "test detect changes fit estimate groups"
 
 OPTIONS = (
@@ -194,7 +203,7 @@ OPTIONS = (
         "treatment", TREATMENT, SOURCE, "The data of the treated group, where no --group tells the two apart.", "groups"
     ),
     Option("treatment", PLACE, SOURCE, "The treated group's file, where no column tells the two apart.", "/run/groups"),
-    Option("file", LINES, MANNER, "A file of one record a line; - or nothing: standard input.", "monitor"),
+    Option("file", LINES, MANNER, "A file of one record a line; - or nothing: standard input.", _WATCHES),
     Option("null", LAW, RULE, 'P, such as "normal(0, 1)" or "categorical(a=0.2, b=0.8)".', f"{_PAIRED} fit"),
     Option("alternative", LAW, RULE, "Q, written like the null.", _PAIRED),
     Option(
@@ -239,7 +248,7 @@ OPTIONS = (
         LOSS,
         RULE,
         "Privacy loss; typically between 0.1 and 2.",
-        f"plan compare curve check test detect changes monitor fit estimate groups grant {_IN_STUDIO} {_ESTIMATES} "
+        f"plan compare curve check test detect changes {_WATCHES} fit estimate groups grant {_IN_STUDIO} {_ESTIMATES} "
         f"{_GROUPS}",
     ),
     Option(
@@ -271,6 +280,14 @@ OPTIONS = (
         "Type I error: saying alternative under the null.",
         "plan curve test fit /design /size /power /along /run/test",
     ),
+    Option(
+        "alpha",
+        SHARE,
+        RULE,
+        "Type I error: the verdict alternative under the null; 0.05.",
+        "sequential /sequentials",
+        default=0.05,
+    ),
     Option("alpha", SHARE, RULE, "Type I error: finding a difference where there is none; 0.05.", f"groups {_GROUPS}"),
     Option(
         "confidence",
@@ -292,6 +309,24 @@ OPTIONS = (
     Option("lift", NUMBER, MANNER, "For a plan: by how much the treatment's rate is larger.", "groups"),
     Option("beta", SHARE, RULE, "Type II error: saying null under the alternative.", "plan fit /size"),
     Option("beta", SHARE, MANNER, "For a plan: type II error that the lift may be missed with; 0.2.", "groups"),
+    Option(
+        "beta",
+        SHARE,
+        RULE,
+        "Type II error: the verdict null under the alternative; 0.05.",
+        "sequential /sequentials",
+        default=0.05,
+    ),
+    Option("most", COUNT, RULE, "Decide after so many records in any case.", "sequential /sequentials"),
+    Option(
+        "aim",
+        NAME,
+        RULE,
+        "Whose mean number of records is made small: larger (of both, the default), null or alternative.",
+        "sequential",
+        choices=("larger", "null", "alternative"),
+    ),
+    Option("schedule", COUNTS, RULE, "Sizes of the first block and of the later ones, such as 12,8.", "sequential"),
     Option(
         "beta",
         SHARE,
@@ -356,7 +391,7 @@ OPTIONS = (
         "monitor /monitors",
     ),
     Option("source", PLACE, SOURCE, "A path inside the studio's folder, or the name of an upload.", _ON_DATA),
-    Option("path", FILE, SOURCE, "A file in the studio's folder, whose lines are followed.", "/monitors"),
+    Option("path", FILE, SOURCE, "A file in the studio's folder, whose lines are followed.", _FOLLOWED),
     Option("column", NAME, WHERE, "The column that holds the records.", f"check {_RUNS} {_ON_DATA}"),
     Option(
         "group", NAME, WHERE, "The column that names the group of a row, with two values; public.", "groups /run/groups"
@@ -389,38 +424,38 @@ OPTIONS = (
         LEDGER,
         PAYER,
         "Ledger of budgets: a file or postgresql:// address.",
-        f"{_RUNS} monitor grant show verify studio",
+        f"{_RUNS} {_WATCHES} grant show verify studio",
     ),
-    Option("dataset", NAME, PAYER, "Whose budget pays.", f"{_RUNS} monitor grant show {_ON_DATA} /monitors"),
+    Option("dataset", NAME, PAYER, "Whose budget pays.", f"{_RUNS} {_WATCHES} grant show {_ON_DATA} {_FOLLOWED}"),
     Option(
         "request",
         NAME,
         PAYER,
         "Name of this request; the same again is free.",
-        f"{_RUNS} monitor {_ON_DATA} /monitors",
+        f"{_RUNS} {_WATCHES} {_ON_DATA} {_FOLLOWED}",
     ),
     Option(
         "ledger_timeout",
         SECONDS,
         PAYER,
         "Seconds to wait for a ledger that others hold; 30.",
-        f"{_RUNS} monitor grant show verify",
+        f"{_RUNS} {_WATCHES} grant show verify",
     ),
     Option("family", TEXT, MANNER, 'Where records come from, with one "?", as in "normal(mean=?, sd=1)".', "/along"),
     Option("between", RANGE, MANNER, 'The least and the largest value of the "?".', "/along"),
     Option("document", SWITCH, MANNER, "The whole test as JSON, too.", "/design"),
     Option("bound", SWITCH, MANNER, "The number that no private test can do without, too.", "/size"),
     Option("bound", SWITCH, MANNER, "The length that no private interval falls below, too.", "/estimate"),
-    Option("rotated", SWITCH, MANNER, "A file that takes the place of this one holds new records.", "/monitors"),
-    Option("follow", SWITCH, MANNER, "Wait for more lines at the end of the file, like tail -F.", "monitor"),
-    Option("state", FILE, MANNER, "Keep the monitor in this file, and go on from it.", "monitor"),
-    Option("from_start", SWITCH, MANNER, "Standard input starts anew: skip the lines that were seen.", "monitor"),
+    Option("rotated", SWITCH, MANNER, "A file that takes the place of this one holds new records.", _FOLLOWED),
+    Option("follow", SWITCH, MANNER, "Wait for more lines at the end of the file, like tail -F.", _WATCHES),
+    Option("state", FILE, MANNER, "Keep the state in this file, and go on from it.", _WATCHES),
+    Option("from_start", SWITCH, MANNER, "Standard input starts anew: skip the lines that were seen.", _WATCHES),
     Option(
         "replaced",
         Kind("text", "new|same"),
         MANNER,
         "A replaced or shortened file holds new records, or the same lines again.",
-        "monitor",
+        _WATCHES,
     ),
     Option("go_on", SWITCH, MANNER, "Watch on after an alarm, for the next one.", "monitor"),
     Option(
@@ -453,31 +488,35 @@ OPTIONS = (
     Option("no_browser", SWITCH, MANNER, "Print the address and open nothing.", "studio"),
     Option("design", FILE, MANNER, "Run the test that plan --save-design wrote.", "test"),
     Option(
-        "problem", FILE, MANNER, "Read options from a TOML or JSON file.", f"plan compare curve monitor check {_RUNS}"
+        "problem",
+        FILE,
+        MANNER,
+        "Read options from a TOML or JSON file.",
+        f"plan compare curve {_WATCHES} check {_RUNS}",
     ),
     Option("save", FILE, MANNER, "Write the options to such a file.", f"plan compare {_RUNS}"),
     Option("save_design", FILE, MANNER, "Write the designed test, for test --design.", "plan"),
-    Option("report", FILE, MANNER, "Write a report to hand over, one HTML file.", f"plan {_RUNS}"),
+    Option("report", FILE, MANNER, "Write a report to hand over, one HTML file.", f"plan sequential {_RUNS}"),
     Option(
         "force",
         SWITCH,
         MANNER,
         "Write over files that are there, though not over what is read.",
-        f"plan compare {_RUNS}",
+        f"plan compare sequential {_RUNS}",
     ),
     Option(
         "exit_code",
         SWITCH,
         MANNER,
         "Exit with 1 for alternative or changed, 0 otherwise.",
-        "test detect changes fit groups monitor",
+        f"test detect changes fit groups {_WATCHES}",
     ),
     Option(
         "json",
         SWITCH,
         MANNER,
         "Print the result as JSON, and nothing else.",
-        f"plan compare curve monitor check grant show verify version {_RUNS}",
+        f"plan compare curve {_WATCHES} check grant show verify version {_RUNS}",
     ),
 )
 

@@ -47,6 +47,7 @@ def test_the_example_runs(words: list[str], run: Run, tmp_path: Path, monkeypatc
     monkeypatch.chdir(tmp_path)
     Path("claims.csv").write_text("value\n" + "\n".join(str(i % 7 / 3 - 1) for i in range(700)) + "\n")
     Path("survey.csv").write_text("answer\n" + "yes\nno\n" * 400)
+    Path("answers.txt").write_text("1\n0\n1\n" * 40)
     Path("visits.csv").write_text("arm,bought\n" + "old,0\nnew,1\nold,1\nnew,1\n" * 20)
     if words[1:3] in (["ledger", "show"], ["ledger", "verify"]):
         run("ledger", "grant", "--ledger", "ledger.db", "--dataset", "claims", "--epsilon", "1")

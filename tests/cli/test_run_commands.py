@@ -51,6 +51,57 @@ def test_an_alarm_is_one_line_of_json(run: Run) -> None:
     assert (last["seen"], last["drift_detected"], last["private"]) == (200, False, True)
 
 
+EITHER = ("--null", "bernoulli(0.1)", "--alternative", "bernoulli(0.9)", "--epsilon", "2", "--schedule", "8,5")
+
+
+def test_a_verdict_is_one_line_of_json(run: Run, tmp_path: Path) -> None:
+    found = run("sequential", *EITHER, stdin=NEW)
+    (verdict,) = printed(found.out)
+    assert (found.code, found.err) == (0, "")
+    assert set(verdict) == {"decision", "seen", "evalue"}
+    assert run("sequential", *EITHER, "--alpha", "1e-6", "--beta", "1e-6", "--exit-code", stdin=NEW).code == 1
+    open_still = run("sequential", *EITHER, "--json", stdin=b"1\n" * 5)
+    (last,) = printed(open_still.out)
+    assert (last["seen"], last["decided"], last["evalue"], last["walk"]) == (5, False, 1.0, [])
+    assert last["expected_n"][0] < last["fixed_n"] + 20
+    page = tmp_path / "report.html"
+    run("sequential", *EITHER, "--report", str(page), stdin=NEW)
+    assert "Private sequential test" in page.read_text()
+    assert "decided for" in page.read_text()
+    page.write_text("not ours")
+    assert run("sequential", *EITHER, "--report", str(page), stdin=NEW).refused
+
+
+def test_a_sequential_test_goes_on_from_its_state(run: Run, tmp_path: Path) -> None:
+    lines, state = tmp_path / "lines.txt", str(tmp_path / "state.json")
+    lines.write_bytes(b"0\n" * 5)
+    words = ("--alpha", "1e-7", "--beta", "1e-7")
+    assert printed(run("sequential", str(lines), *EITHER, *words, "--state", state, "--json").out)[-1]["seen"] == 5
+    with lines.open("ab") as file:
+        file.write(b"0\n" * 300)
+    (verdict,) = printed(run("sequential", str(lines), "--state", state).out)
+    assert verdict["decision"] == "null"
+    assert printed(run("sequential", str(lines), "--state", state).out) == [verdict], "a verdict is never forgotten"
+    assert run("monitor", str(lines), "--state", state).refused
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--schedule", "8"), "schedule"),
+        (("--schedule", "a,b"), "schedule='a,b'"),
+        (("--most", "3"), "most=3 is smaller than the first block of 8"),
+        (("--alpha", "0.6", "--beta", "0.5"), "add up to less than 1"),
+        (("--aim", "both"), "aim"),
+        (("--follow",), "--follow needs the name of a file"),
+    ],
+)
+def test_a_sequential_test_refuses(words: tuple[str, ...], message: str, run: Run) -> None:
+    found = run("sequential", *EITHER, *words, stdin=NEW)
+    assert found.refused
+    assert message in found.err
+
+
 def test_broken_lines_are_records_like_any_other(run: Run) -> None:
     """Nothing is said about them, and they count."""
     broken = [

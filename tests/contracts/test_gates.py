@@ -24,7 +24,7 @@ from privatest.engines import open_source
 from privatest.errors import InvalidInput
 from privatest.fit import design_fit
 from privatest.hypotheses import make_pair
-from privatest.privacy import Laplace, Logistic, Noise, Tulap
+from privatest.privacy import Laplace, Logistic, Noise, Pure, Tulap
 from privatest.privacy.noise import Neighbourhood
 from privatest.rational import rational
 from privatest.scores import Score, clamped_score
@@ -74,7 +74,7 @@ def test_a_scale_of_width_over_epsilon_passes_and_a_trace_less_does_not(kind: ty
 @pytest.mark.parametrize("rows", [1, 2, 7])
 @pytest.mark.parametrize("neighbours", ["replace", "add-remove"])
 def test_rows_of_a_person_one_more_than_the_noise_hides(neighbours: str, rows: int) -> None:
-    test = from_score(PAIR, SCORE, Fraction(1), 30, "tight", (-1, 1), around=Neighbourhood(neighbours, rows))
+    test = from_score(PAIR, SCORE, Pure(1), 30, "tight", (-1, 1), around=Neighbourhood(neighbours, rows))
     test = replace(test, noise=Tulap(Fraction(1), test.sensitivity))  # designs round it up to whole scores
     with pytest.raises(InvalidInput, match="privacy loss"):
         replace(test, max_rows_per_unit=rows + 1)

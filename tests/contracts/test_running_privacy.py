@@ -37,7 +37,7 @@ from privatest.fit import FitTest, design_fit
 from privatest.fit.candidates import Candidate
 from privatest.fit.statistic import Excess
 from privatest.hypotheses import make_pair
-from privatest.privacy import Laplace, Tulap, draws
+from privatest.privacy import Laplace, Pure, Tulap, draws
 from privatest.privacy.noise import Neighbourhood
 from privatest.scores import Score, clamped_score
 from tests.contracts.walk import Law, largest_loss, walk, walking
@@ -81,7 +81,7 @@ def decision(answer: Any) -> Hashable:
 def small_test(kind: str, epsilon: Fraction, units: int, n: int = 2, **words: Any) -> PrivateTest:
     """Three labels on a lattice of few steps."""
     pair = make_pair([0.2, 0.3, 0.5], [0.5, 0.3, 0.2])
-    return from_score(pair, clamped_score(pair, (-1, 1), units), epsilon, n, kind, (-1, 1), **words)
+    return from_score(pair, clamped_score(pair, (-1, 1), units), Pure(epsilon), n, kind, (-1, 1), **words)
 
 
 def run_test(test: PrivateTest) -> Callable[[Records, Any], Hashable]:
@@ -383,7 +383,7 @@ def test_blocks_with_half_the_noise_are_seen() -> None:
 
 
 def paper(epsilon: Fraction, block: int, units: int, false_alarm: float | None) -> BitDetector:
-    test = from_score(PAIR, few_steps(units), epsilon, block, "tight", (-1, 1))
+    test = from_score(PAIR, few_steps(units), Pure(epsilon), block, "tight", (-1, 1))
     design = BitDesign(block, min(test.alpha, 0.45), min(test.beta, 0.45))
     alarm = None if false_alarm is None else design.alarm(false_alarm, None)
     return BitDetector(design, epsilon, pair_bits(test), alarm)
@@ -402,7 +402,7 @@ def test_a_blocks_bit_is_the_tests_decision(units: int) -> None:
     """To the last outcome: the same draws decide the same, on the cutoff and next to it, whole or half."""
     epsilon, n = Fraction(2), 2
     for alpha in (None, 0.05, 0.3):
-        test = from_score(PAIR, few_steps(units), epsilon, n, "tight", (-1, 1), alpha=alpha)
+        test = from_score(PAIR, few_steps(units), Pure(epsilon), n, "tight", (-1, 1), alpha=alpha)
         bits = pair_bits(test)
         for data in itertools.product((0, 1), repeat=n):
             with walking(6):

@@ -100,6 +100,7 @@ BODIES: dict[str, dict[str, Any]] = {
     },
     "/api/monitors": {**ASK, "dataset": "poor", "request": "f"},
     "/api/monitors/monitor-1/records": {"lines": ["1"]},
+    "/api/sequentials": {**ASK, "dataset": "poor", "request": "f"},
 }
 TEXTS = [
     b"",
@@ -126,7 +127,7 @@ def test_good_requests_made_wrong_in_one_place_are_answered_or_refused(
     for path, good in BODIES.items():
         for name in good:
             # What runs or watches starts a process each time.
-            for odd in rng.sample(ODD, 3 if path.startswith(("/api/run", "/api/monitors")) else 7):
+            for odd in rng.sample(ODD, 3 if path.startswith(("/api/run", "/api/monitors", "/api/seq")) else 7):
                 sent += post(studio, path, {**good, name: odd})
             sent += post(studio, path, {key: value for key, value in good.items() if key != name})
             sent += post(studio, path, {**good, name + "_": 1})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from fractions import Fraction
 from typing import Any
 
 import pytest
@@ -31,6 +32,29 @@ def test_records_sent_to_a_monitor_raise_the_alarm(fresh: Any) -> None:
     again = fresh.post(f"/api/monitors/{name}/records", lines=sent).json()
     assert (again["alarms"], again["seen"]) == (loud["alarms"], loud["seen"])
     assert fresh.ledger.spent("claims") == 1
+
+
+def test_records_sent_to_a_sequential_test_bring_the_verdict(fresh: Any) -> None:
+    """The walk of the log e-value, the promises, one verdict; then nothing more, and one charge."""
+    asked = {**ASK, "epsilon": 0.9, "request": "s"}
+    started = fresh.post("/api/sequentials", **asked).json()
+    assert (started["seen"], started["alarms"], started["walk"]) == (0, [], [])
+    assert started["settings"]["fixed_n"] > started["settings"]["expected_n"][0]
+    name = started["monitor"]
+    assert name == "sequential-1"
+    decided = fresh.post(f"/api/sequentials/{name}/records", lines=["1"] * 300).json()
+    (verdict,) = decided["alarms"]
+    assert (verdict["decision"], decided["drift_detected"]) == ("alternative", True)
+    assert decided["seen"] == verdict["seen"] < 300
+    assert decided["walk"][-1] >= decided["settings"]["boundaries"][1]
+    again = fresh.post(f"/api/sequentials/{name}/records", lines=["1"]).json()
+    assert again["seen"] == decided["seen"]
+    assert fresh.client.get("/api/sequentials").json()["sequentials"] == [again]
+    assert fresh.client.get("/api/monitors").json()["monitors"] == []
+    assert fresh.ledger.spent("claims") == Fraction(9, 10)
+    refused = fresh.post("/api/sequentials", **{**asked, "request": "t", "most": 1})
+    assert refused.status_code in (400, 422)
+    assert fresh.ledger.spent("claims") == Fraction(9, 10)
 
 
 def test_a_followed_file_is_read_as_it_grows(fresh: Any) -> None:

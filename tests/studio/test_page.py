@@ -335,15 +335,31 @@ def test_a_monitor_is_followed_live(watched: Watched) -> None:
     until(page, "document.getElementById('watch-state').textContent === 'changed'")
 
 
+def test_a_sequential_test_is_followed_to_its_verdict(watched: Watched) -> None:
+    page = watched.open("#kind=bernoulli&null=0.2&alternative=0.8&epsilon=0.5&tab=sequential")
+    page.fill("#sequential-dataset", "claims")
+    page.click("#sequential-button")
+    until(page, "document.getElementById('walk-state').textContent === 'waiting for records'")
+    assert "a fixed test needs" in page.inner_text("#walk-expected-note")
+    page.fill("#walk-feed-lines", "1\n" * 400)
+    page.click("#walk-feed-button")
+    until(page, "document.getElementById('walk-state').textContent === 'alternative'")
+    assert int(page.get_attribute("#chart-walk", "data-points")) >= 1
+    assert "verdict: alternative" in page.get_attribute("#chart-walk", "aria-label")
+    page.reload()
+    until(page, "document.getElementById('walk-state').textContent === 'alternative'")
+
+
 def test_tabs_and_controls_work_from_the_keyboard_and_have_names(watched: Watched) -> None:
     page = watched.open()
     page.focus("#tab-plan")
     for key, tab in (
         ("ArrowRight", "run"),
         ("ArrowRight", "monitor"),
+        ("ArrowRight", "sequential"),
         ("ArrowRight", "plan"),
-        ("End", "monitor"),
-        ("ArrowLeft", "run"),
+        ("End", "sequential"),
+        ("ArrowLeft", "monitor"),
         ("Home", "plan"),
     ):
         page.keyboard.press(key)
@@ -372,7 +388,7 @@ def test_nothing_is_cut_off_on_narrow_pages_and_at_other_zooms(watched: Watched)
     page.wait_for_selector("#chart-law[data-n='40']")
     for width, height in ((360, 740), (867, 600), (1625, 1125), (360, 740)):
         page.set_viewport_size({"width": width, "height": height})
-        for tab in ("run", "monitor", "plan"):
+        for tab in ("run", "monitor", "sequential", "plan"):
             page.click(f"#tab-{tab}")
             until(page, "document.documentElement.scrollWidth <= document.documentElement.clientWidth", 5)
 

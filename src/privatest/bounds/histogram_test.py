@@ -228,11 +228,6 @@ class HistogramTest(Design[Release]):
         """Type and number; no law is needed."""
         from privatest.engines.protocol import check_count, counter
 
-        if not isinstance(self.notion, Pure):
-            raise InvalidInput(
-                f"This test keeps to {self.notion}, which its release could not say. It tells what is possible; run "
-                "design() on data."
-            )
         records.check(counter(self.cells))
         check_count(records.count(), self.n)
 
@@ -242,7 +237,9 @@ class HistogramTest(Design[Release]):
         np.add.at(counts, self.members, records.histogram(self.cells))
         numerator = int(self.numerators[self.histograms.rank(counts[None, :])[0]])
         decision: Decision = "null" if bernoulli(numerator, DENOMINATOR, source) else "alternative"
-        return Release(decision, None, None, self.epsilon, self.n, self.name, self.neighbours, simulated=simulated)
+        said = None if isinstance(self.notion, Pure) else self.notion.text
+        words: dict[str, Any] = {"simulated": simulated, "privacy": said}
+        return Release(decision, None, None, self.epsilon, self.n, self.name, self.neighbours, **words)
 
     @property
     def chances(self) -> Floats:

@@ -272,6 +272,9 @@ def _staircase(problem: Chains, at: float, line: Line, level: float | None) -> I
     n = problem.n
     count, (p, _) = problem.start(at)
     start = round(p * DENOMINATOR)
+    if isinstance(problem.notion, Pure) and level is None:  # the middle step itself, 1/(1 + E): no double is rounded
+        top, bottom = line.slope.numerator, line.slope.denominator
+        start = -(-DENOMINATOR * bottom // (top + bottom)) if p < 0.5 else DENOMINATOR * top // (top + bottom)
     found = _chain(n, count, start, line)
     if level is not None:
         law = Histograms(2, n).law(np.array([1 - problem.x, problem.x]))

@@ -213,12 +213,12 @@ class Monitor(Watcher[Watch, Alarm]):
     @property
     def drift_detected(self) -> bool:
         """Whether the alarm has been raised and :meth:`reset` was not called since."""
-        return self._raised is not None
+        return self.raised is not None
 
     @property
     def alarm(self) -> Alarm | None:
         """The alarm, if it has been raised."""
-        return self._raised
+        return self.raised
 
     @property
     def trace(self) -> tuple[float, ...]:
@@ -267,7 +267,7 @@ class Monitor(Watcher[Watch, Alarm]):
 
     def to_dict(self) -> dict[str, Any]:
         """Settings, promises and what was released so far: plain values, ready for JSON."""
-        alarm = None if self._raised is None else self._raised.to_dict()
+        alarm = None if self.raised is None else self.raised.to_dict()
         return {**self.values(), "alarm": alarm, "trace": list(self.trace)}
 
     def __repr__(self) -> str:
@@ -277,5 +277,5 @@ class Monitor(Watcher[Watch, Alarm]):
             f"Monitor({watch.null} to {watch.alternative}, {privacy}, method={self.method!r}, "
             f"block={self.block}, mean_time_between_false_alarms={self.mean_time_between_false_alarms:.4g}, "
             f"expected_delay={self.expected_delay:.4g}, accuracy={self.accuracy}, seen={self.seen}, "
-            f"alarm={self._raised!r})"
+            f"alarm={self.raised!r})"
         )

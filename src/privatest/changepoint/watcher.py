@@ -91,7 +91,8 @@ class Watcher(Single, Told, Generic[D, A]):
         return design
 
     @property
-    def _raised(self) -> A | None:
+    def raised(self) -> A | None:
+        """What ended the stream: an alarm, a verdict; None while it goes on."""
         found: A | None = self._stream.alarm
         return found
 

@@ -24,7 +24,7 @@ from typing import Any
 import typer
 
 from privatest import errors
-from privatest.cli import plan_commands, run_commands
+from privatest.cli import plan_commands, run_commands, stream_commands
 from privatest.cli.options import Given, signature
 from privatest.cli.output import ReaderGone, complain, emit, emit_json, facts, flush
 
@@ -82,7 +82,8 @@ COMMANDS: tuple[tuple[str | None, str, Callable[[Given], None]], ...] = (
     (None, "test", run_commands.decide),
     (None, "detect", run_commands.detect),
     (None, "changes", run_commands.changes),
-    (None, "monitor", run_commands.monitor),
+    (None, "monitor", stream_commands.monitor),
+    (None, "sequential", stream_commands.sequential),
     (None, "fit", run_commands.fit),
     (None, "estimate", run_commands.estimate),
     (None, "groups", run_commands.groups),

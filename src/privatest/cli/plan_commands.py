@@ -12,7 +12,7 @@ from privatest.cli.output import emit_json, facts, say, show_table, working, wri
 if TYPE_CHECKING:
     from privatest import Comparison, NotionComparison, PowerCurve
 
-__all__ = ["compare", "curve", "plan", "plan_estimate", "plan_groups"]
+__all__ = ["compare", "curve", "plan", "plan_estimate", "plan_groups", "sizes_of"]
 
 
 def plan(given: Given) -> None:
@@ -85,7 +85,7 @@ def curve(given: Given) -> None:
 
     asked = asked_of("curve", given)
     if "n" in asked:
-        asked["n"] = _sizes(asked["n"])
+        asked["n"] = sizes_of(asked["n"])
     with working("computing error rates"):
         found = pt.power_curve(**asked)
     _tabled(given, found)
@@ -99,12 +99,13 @@ def _tabled(given: Given, found: Comparison | NotionComparison | PowerCurve) -> 
     say(found.ending)
 
 
-def _sizes(text: str) -> list[int]:
+def sizes_of(text: str, name: str = "n") -> list[int]:
+    """Whole numbers that an option lists."""
     try:
         return [int(part) for part in text.split(",")]
     except ValueError:
         raise errors.InvalidInput(
-            f"n={text!r} must be whole numbers separated by commas, such as 50,100,200."
+            f"{name}={text!r} must be whole numbers separated by commas, such as 50,100,200."
         ) from None
 
 
@@ -154,7 +155,7 @@ def plan_groups(given: Given, asked: Mapping[str, Any], rules: Mapping[str, Any]
             n = pt.design_groups(n=(100, 100), **words).sample_size(rate=rate, lift=lift, **aim)
             sizes = [n, n]
         else:
-            sizes = _sizes(given["n"])
+            sizes = sizes_of(given["n"])
             if len(sizes) != 2:
                 raise errors.InvalidInput(f"n={given['n']!r} must be the records of both groups, such as 200,300.")
         design = pt.design_groups(n=(sizes[0], sizes[1]), **words)

@@ -404,6 +404,17 @@ class Release(Outcome):
     AWAY: ClassVar[str] = "the alternative Q"
 
     @property
+    def evalue(self) -> float | None:
+        """Evidence against P, from what was released: under P its mean is at most 1, so it combines with others.
+
+        See :func:`privatest.combine_evalues`. None in a release that was read from a document, which does not hold its
+        test, and where neither statistic nor p-value was told.
+        """
+        from privatest.decision.likelihood import evalue_of  # start-up: most releases are asked for less
+
+        return None if self.design is None else evalue_of(self.design, self.statistic, self.pvalue)
+
+    @property
     def sentence(self) -> str:
         """The decision, and how it would look were P true."""
         says = "the null hypothesis P" if self.decision == "null" else self.AWAY
@@ -447,6 +458,7 @@ class Release(Outcome):
                 self._told(self.pvalue_alternative),
                 f"of a statistic so {'near to P' if two else 'large'}, were Q true",
             ),
+            Fact("evalue", self.evalue, "evidence against P, to be combined with others'"),
             Fact("n", self.n, "records, as expected; their number is not revealed" if hidden else "records, public"),
             Fact("test", self.test, errors),
             *self._odd(),

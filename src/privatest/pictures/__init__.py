@@ -10,7 +10,7 @@ from privatest.pictures.intervals import estimate, groups
 from privatest.pictures.series import alarm, change_plan, change_point, change_points, changes_plan, monitor
 from privatest.pictures.sizes import comparison, complexity, notion_comparison, power_curve
 from privatest.pictures.totals import fit_test, histogram_test, power_along, private_test
-from privatest.pictures.walks import sequential, stopping
+from privatest.pictures.walks import stopping, walk
 
 __all__ = [
     "alarm",
@@ -31,6 +31,6 @@ __all__ = [
     "power_along",
     "power_curve",
     "private_test",
-    "sequential",
     "stopping",
+    "walk",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,24 +24,30 @@ from privatest.pictures.canvas import (
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from privatest.sequential import Sequential, SequentialPlan
+    from privatest.sequential import SequentialPlan, Verdict
 
-__all__ = ["sequential", "stopping"]
+__all__ = ["stopping", "walk"]
 
 
-def sequential(run: Sequential, ax: Axes | None = None) -> Axes:
-    """The logarithm of the e-value after each block, the two boundaries, and the verdict."""
-    plan, walk, verdict = run.plan, np.asarray(run.walk, dtype=np.float64), run.verdict
-    low, high = run.boundaries
-    first, later = run.schedule
-    seen = verdict.seen if verdict is not None else first + later * max(len(walk) - 1, 0) if len(walk) else 0
+def walk(
+    plan: SequentialPlan,
+    levels: Sequence[float],
+    seen: int,
+    verdict: Verdict | None,
+    ax: Axes | None = None,
+    *,
+    private: bool,
+) -> Axes:
+    """The logarithm of the e-value after each of the newest blocks, the two boundaries, and the verdict."""
+    low, high = plan.nats(plan.rule.lower), plan.nats(plan.rule.upper)
     with drawing(ax, (8.6, 3.8)) as axes:
-        places = seen - later * np.arange(len(walk) - 1, -1, -1) if len(walk) else np.zeros(0)
-        if len(walk) and places[0] < first:
-            places[0] = first
-        whole = len(walk) == 0 or places[0] <= first
-        xs, ys = (np.concatenate([[0.0], values]) for values in (places, walk)) if whole else (places, walk)
-        axes.plot(xs, ys, color=BLUE, marker="o", markersize=4, label="log e-value after each block")
+        places = [max(seen - plan.block * back, 0) for back in range(len(levels) - 1, -1, -1)]
+        if places and places[0] <= plan.first.block:  # the walk from its start
+            places = [0, plan.first.block, *places[1:]]
+            levels = [0.0, *levels]
+        if not places:
+            places, levels = [0], [0.0]
+        axes.plot(places, levels, color=BLUE, marker="o", markersize=4, label="log e-value after each block")
         for value, colour, style, text in (
             (high, VERMILLION, "-", f"alternative from {number(high)} on"),
             (low, GREEN, "--", f"null from {number(low)} down"),
@@ -50,13 +57,11 @@ def sequential(run: Sequential, ax: Axes | None = None) -> Axes:
         if verdict is not None:
             text = f"verdict after {verdict.seen}"
             axes.axvline(verdict.seen, color=BLACK, linewidth=1.4, linestyle=":", label=text)
-        axes.set_xlim(float(xs[0]) if len(xs) else 0.0, max(float(seen) * 1.03, max(run.expected_n)))
+        axes.set_xlim(float(places[0]), max(float(seen) * 1.03, max(plan.expected_n)))
         axes.set_xlabel("record, in order of time")
         axes.set_ylabel("log e-value against P, in nats")
-        state = (
-            f"{verdict.decision} after {verdict.seen} records" if verdict is not None else f"open after {seen} records"
-        )
-        kept = f"{EPSILON} = {number(run.epsilon)}" if run.private else "SIMULATED, not private"
+        state = f"{verdict.decision} after {seen} records" if verdict is not None else f"open after {seen} records"
+        kept = f"{EPSILON} = {number(float(plan.epsilon))}" if private else "SIMULATED, not private"
         axes.set_title(f"{law('P', plan.null)} or {law('Q', plan.alternative)}: {state}, {kept}")
         legend(axes)
         return axes
@@ -67,13 +72,13 @@ def stopping(plan: SequentialPlan, ax: Axes | None = None) -> Axes:
     with drawing(ax, (8.6, 3.8)) as axes:
         last = 1
         looks: tuple[tuple[Any, str, str, str, float], ...] = tuple(
-            (walk, colour, style, name, mean)
-            for walk, colour, style, name, mean in zip(
+            (each, colour, style, name, mean)
+            for each, colour, style, name, mean in zip(
                 plan.walks, (BLUE, ORANGE), ("-", "--"), ("P", "Q"), plan.expected_n, strict=True
             )
         )
-        for walk, colour, style, name, mean in looks:
-            left = 1 - np.cumsum(walk.stops)
+        for each, colour, style, name, mean in looks:
+            left = 1 - np.cumsum(each.stops)
             count = max(int(np.argmax(left < 0.005)) + 1 if np.any(left < 0.005) else len(left), 1)
             last = max(last, plan.records(count))
             edges = [0.0, *(float(plan.records(k)) for k in range(1, count + 1))]

@@ -31,13 +31,14 @@ from privatest.fit import FitRelease, FitTest
 from privatest.hypotheses.convert import as_hypothesis
 from privatest.pictures import png
 from privatest.power import Comparison, Plan, PowerCurve
+from privatest.sequential import SequentialPlan, Verdict
 from privatest.theory import Decomposition, SampleComplexity, decompose
 
 __all__ = ["KINDS", "command", "document", "plain_question", "python", "render", "write"]
 
 LAWS = ("null", "alternative")
 # The only settings that are lists: others could be a column of data, passed by mistake.
-LISTS = {"between": 2, "clamp": 2, "n": 200}
+LISTS = {"between": 2, "clamp": 2, "n": 200, "schedule": 2}
 LONGEST = 4000
 UNKNOWN = "data.csv"
 
@@ -104,6 +105,9 @@ def python(kind: str, question: dict[str, Any]) -> str:
     call = f"pt.{questions.QUESTIONS[kind].call}"
     if kind == "plan":
         lines.append(f"{call}({', '.join([*laws, *settings])}).design")
+    elif kind == "sequential":
+        lines.append(f"run = {call}({', '.join([*laws, *settings, *running])})")
+        lines.append(f"run.update(pt.read_lines(open({source}, 'rb').read().splitlines()))")
     elif kind == "test":
         lines.append(f"test = {call}({', '.join([*laws, *settings])})")
         lines.append(f"test.run({', '.join([source, *running])})")
@@ -168,8 +172,9 @@ KINDS = {
     "fit": "Private test of goodness of fit",
     "estimate": "Private estimate with an interval",
     "groups": "Private comparison of two groups",
+    "sequential": "Private sequential test",
 }
-DESIGNS = (PrivateTest, FitTest, ChangePlan, ChangesPlan, HistogramTest, EstimateDesign, GroupsDesign)
+DESIGNS = (PrivateTest, FitTest, ChangePlan, ChangesPlan, HistogramTest, EstimateDesign, GroupsDesign, SequentialPlan)
 EXTRAS = (Decomposition, SampleComplexity, PowerCurve, Comparison)
 RESULTS: dict[str, Any] = {
     "test": Release,
@@ -178,6 +183,7 @@ RESULTS: dict[str, Any] = {
     "fit": FitRelease,
     "estimate": EstimateRelease,
     "groups": GroupsRelease,
+    "sequential": Verdict,
     "plan": (),
 }
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
@@ -217,8 +223,9 @@ def render(
             ``unit``, ``dataset``, ``request`` and so on; texts and numbers only.
         design: a test or plan of this package, or several results of planning in a list (a decomposition, a sample
             complexity, a power curve, a comparison), the test or plan first.
-        result: what was released: a Release, ChangePoint(s), FitRelease, EstimateRelease or GroupsRelease.
-        kind: "plan", "test", "detect", "changes", "fit", "estimate" or "groups".
+        result: what was released: a Release, ChangePoint(s), FitRelease, EstimateRelease, GroupsRelease or
+            Verdict.
+        kind: "plan", "test", "detect", "changes", "fit", "estimate", "groups" or "sequential".
         date: when; now by default.
 
     Guarantees: the page is made from the arguments alone, and they cannot hold data: anything but designs and releases
@@ -328,7 +335,7 @@ def _facts(asked: dict[str, Any], main: Any, result: Any) -> dict[str, Any]:
     return {
         "epsilon": epsilon,
         "neighbours": str(first("neighbours", "replace")),
-        "rows": int(first("max_rows_per_unit", 1)),
+        "rows": int(first("max_rows_per_unit", 1) or 1),
         "unit": asked.get("unit"),
         "simulated": bool(getattr(result, "simulated", False)),
         "public_order": any(getattr(result, one, None) is not None for one in ("order_range", "order_values")),
@@ -409,7 +416,7 @@ def _pictures(asked: dict[str, Any], parts: list[Any], main: Any, result: Any) -
     if main is not None:
         own = {"release": result} if isinstance(result, Release | EstimateRelease | GroupsRelease) else {}
         wanted.append((main, lambda: main.plot(**own)))
-    if isinstance(result, ChangePoint | ChangePoints):
+    if isinstance(result, ChangePoint | ChangePoints | Verdict):
         wanted.append((result, result.plot))
     if not any(isinstance(part, Decomposition) for part in parts) and asked.get("null") and asked.get("alternative"):
         try:
@@ -512,6 +519,8 @@ def unprotected(neighbours: str, unit: str | None, kind: str, public_order: bool
     lines.append(
         "Every further result from the same data adds its own epsilon. A ledger keeps count; without one, you must."
     )
+    if kind == "sequential":
+        lines.append("When it was decided is public; it follows from the noisy sums, and from nothing else.")
     if kind == "groups":
         lines.append("Which of the two groups a record belongs to is taken to be public, and that nobody is in both.")
     if kind in ("detect", "changes"):

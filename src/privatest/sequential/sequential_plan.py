@@ -16,8 +16,8 @@ from privatest.changepoint.stream import OpenSum
 from privatest.changepoint.sum_blocks import SumBlocks
 from privatest.decision.design import Decision
 from privatest.documents import integers_from_json, wholes_from_json
-from privatest.errors import InvalidDocument
-from privatest.markup import Fact, Told
+from privatest.errors import InvalidDocument, InvalidInput
+from privatest.markup import Fact, Probability, Told
 from privatest.privacy import Source
 from privatest.sequential.boundaries import Boundaries, Stopped, WalkProgress, stopped
 from privatest.sequential.evidence import PARTS, VoteLaws, vote_laws
@@ -43,12 +43,16 @@ class Verdict(Told):
         seen: records consumed; always the end of a block.
         evalue: evidence against P at that moment: whatever the rule to stop, at least 1/a with probability a at most.
         simulated: True when randomness came from a generator of the caller's; no part of its documents.
+        walk, design: the log e-values after each of the newest blocks, and the plan, for :meth:`plot` and reports; no
+            part of its documents.
     """
 
     decision: Decision
     seen: int
     evalue: float
     simulated: bool = field(default=False, compare=False, repr=False)
+    walk: tuple[float, ...] = field(default=(), compare=False, repr=False)
+    design: SequentialPlan | None = field(default=None, compare=False, repr=False)
 
     @property
     def private(self) -> bool:
@@ -83,9 +87,17 @@ class Verdict(Told):
         """Plain values, ready for JSON."""
         return self.values()
 
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """The walk of the log e-value between its boundaries, to the verdict; never the records."""
+        if self.design is None:
+            raise InvalidInput("This verdict was read from a document, which does not hold its walk. Draw run.plot().")
+        from privatest import pictures
+
+        return pictures.walk(self.design, self.walk, self.seen, self, ax, private=self.private)
+
 
 @dataclass(frozen=True, eq=False)
-class SequentialPlan:
+class SequentialPlan(Told):
     """Everything a sequential test needs besides its progress; restores from plain JSON values.
 
     Guarantees: votes are logarithms of e-values, which is checked when the object is made, however it is made; all
@@ -123,6 +135,30 @@ class SequentialPlan:
                 f"The votes of this sequential test are no e-values: their mean under P may be {max(means):.6g}, more "
                 "than 1."
             )
+
+    @property
+    def title(self) -> str:
+        """Names the question."""
+        return f"Sequential test of {self.null} against {self.alternative}"
+
+    def facts(self) -> list[Fact]:
+        """The question and the promises."""
+        sizes, ends = (self.first.block, self.later.block), (self.nats(self.rule.lower), self.nats(self.rule.upper))
+        rows = self.max_rows_per_unit
+        return [
+            Fact("null", self.null, "the null hypothesis P"),
+            Fact("alternative", self.alternative, "the alternative Q"),
+            Fact("epsilon", float(self.epsilon), "privacy loss of the whole stream"),
+            Fact("alpha", Probability(self.alpha), "type I error: alternative under P; computed on the stopped walk"),
+            Fact("beta", Probability(self.beta), "type II error: null under Q; computed on the stopped walk"),
+            Fact("expected_n", self.expected_n, "records till the verdict on average, under P and under Q"),
+            Fact("quantile_n", self.quantile_n(0.9), "records that suffice with probability 0.9, under P and under Q"),
+            Fact("fixed_n", self.fixed_n, "records that a test of a fixed number needs"),
+            Fact("most", self.most, "records after which it is decided in any case"),
+            Fact("schedule", sizes, "records in the first block and in each later one"),
+            Fact("boundaries", ends, "of the logarithm of the e-value: null below, alternative above"),
+            Fact("max_rows_per_unit", rows, "rows of one person that count in the whole stream"),
+        ]
 
     @property
     def blocks(self) -> SumBlocks:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -194,12 +195,18 @@ class Sequential(Watcher[SequentialPlan, Verdict]):
     @property
     def verdict(self) -> Verdict | None:
         """The verdict, once there is one."""
-        return self._raised
+        found = super().raised
+        return None if found is None else replace(found, walk=self.walk, design=self._design)
+
+    @property
+    def raised(self) -> Verdict | None:
+        """The verdict, once there is one, with its walk."""
+        return self.verdict
 
     @property
     def decided(self) -> bool:
         """Whether there is a verdict."""
-        return self._raised is not None
+        return self.raised is not None
 
     @property
     def _progress(self) -> WalkProgress:
@@ -248,7 +255,8 @@ class Sequential(Watcher[SequentialPlan, Verdict]):
                 each record. None is nobody.
         """
         self._check_open()
-        return super().update(x, unit=unit)
+        super().update(x, unit=unit)
+        return self.verdict
 
     def update_many(
         self,
@@ -261,12 +269,13 @@ class Sequential(Watcher[SequentialPlan, Verdict]):
     ) -> Verdict | None:
         """Take a batch of records in order of time, as :meth:`Monitor.update_many` does; the verdict if it falls."""
         self._check_open()
-        return super().update_many(batch, column=column, unit=unit, order=order, place=place)
+        super().update_many(batch, column=column, unit=unit, order=order, place=place)
+        return self.verdict
 
     def _check_open(self) -> None:
-        if self._raised is not None:
+        if self.raised is not None:
             raise InvalidInput(
-                f"This sequential test was {self._raised.sentence}. Nothing more is consumed: for more records make a "
+                f"This sequential test was {self.raised.sentence}. Nothing more is consumed: for more records make a "
                 "new one, with a budget of its own."
             )
 
@@ -274,7 +283,8 @@ class Sequential(Watcher[SequentialPlan, Verdict]):
         """The walk of the log e-value between its boundaries; never the records."""
         from privatest import pictures
 
-        return pictures.sequential(self, ax)
+        seen = self._design.records(self._progress.blocks)
+        return pictures.walk(self._design, self.walk, seen, self.raised, ax, private=self.private)
 
     @property
     def title(self) -> str:
@@ -283,31 +293,19 @@ class Sequential(Watcher[SequentialPlan, Verdict]):
 
     def facts(self) -> list[Fact]:
         """The question, the promises, and what was released so far."""
-        plan, verdict = self._design, self._raised
-        smaller = Probability(self.pvalue)
+        verdict = self.raised
         return [
-            Fact("null", plan.null, "the null hypothesis P"),
-            Fact("alternative", plan.alternative, "the alternative Q"),
-            Fact("epsilon", self.epsilon, "privacy loss of the whole stream"),
-            Fact("alpha", Probability(self.alpha), "type I error: alternative under P; computed on the stopped walk"),
-            Fact("beta", Probability(self.beta), "type II error: null under Q; computed on the stopped walk"),
-            Fact("expected_n", self.expected_n, "records till the verdict on average, under P and under Q"),
-            Fact("quantile_n", self.quantile_n(0.9), "records that suffice with probability 0.9, under P and under Q"),
-            Fact("fixed_n", self.fixed_n, "records that a test of a fixed number needs"),
-            Fact("most", self.most, "records after which it is decided in any case"),
-            Fact("schedule", self.schedule, "records in the first block and in each later one"),
-            Fact("boundaries", self.boundaries, "of the logarithm of the e-value: null below, alternative above"),
-            Fact("max_rows_per_unit", plan.max_rows_per_unit, "rows of one person that count in the whole stream"),
+            *self._design.facts(),
             Fact("seen", self.seen, "records so far; the stream goes on with this one"),
             Fact("evalue", self.evalue, "evidence against P so far, valid whenever one looks"),
-            Fact("pvalue", smaller, "valid whenever one looks"),
+            Fact("pvalue", Probability(self.pvalue), "valid whenever one looks"),
             Fact("decided", self.decided, "no verdict yet" if verdict is None else verdict.sentence),
             Fact("private", self.private, "SIMULATED, not private" if self.simulated else ""),
         ]
 
     def to_dict(self) -> dict[str, Any]:
         """Settings, promises and what was released so far: plain values, ready for JSON."""
-        verdict = None if self._raised is None else self._raised.to_dict()
+        verdict = None if self.raised is None else self.raised.to_dict()
         return {**self.values(), "verdict": verdict, "walk": list(self.walk), "trace": list(self.trace)}
 
     def __repr__(self) -> str:
@@ -317,7 +315,7 @@ class Sequential(Watcher[SequentialPlan, Verdict]):
         return (
             f"Sequential({plan.null} or {plan.alternative}, {privacy}, alpha={self.alpha:.4g}, beta={self.beta:.4g}, "
             f"expected_n=({low:.4g}, {high:.4g}), fixed_n={self.fixed_n}, schedule={self.schedule}, seen={self.seen}, "
-            f"evalue={self.evalue:.4g}, verdict={self._raised!r})"
+            f"evalue={self.evalue:.4g}, verdict={self.raised!r})"
         )
 
 

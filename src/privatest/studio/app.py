@@ -24,7 +24,7 @@ from privatest import errors
 from privatest.studio.answering import Records, body
 from privatest.studio.guard import UPLOAD, Guard, Receive, Scope, Send, Token
 from privatest.studio.lanes import RUNNING, Busy, Lane
-from privatest.studio.monitors import Monitors
+from privatest.studio.monitors import NOUNS, Monitors
 from privatest.studio.runs import KINDS, STAYS, Budgets, Folder, Uploads, source_of
 
 __all__ = ["build"]
@@ -92,7 +92,7 @@ def build(
     if not isinstance(max_seconds, int | float) or isinstance(max_seconds, bool) or not 1 <= max_seconds <= 1e6:
         raise errors.InvalidInput(f"max_seconds={max_seconds!r} must be a number of seconds from 1 to 1,000,000.")
     secret, places, uploads, budgets = Token(token), Folder(folder), Uploads(), Budgets(ledger)
-    monitors = Monitors(places, budgets)
+    followed = {route: Monitors(places, budgets, route) for route in NOUNS}
     longer = f"Start the studio with a larger max_seconds for larger files, or simplify P and Q. {STAYS}"
     lanes = {
         "look": Lane(seconds=20),
@@ -117,7 +117,8 @@ def build(
         """End all processes and remove all uploads, now."""
         for lane in lanes.values():
             lane.close()
-        monitors.close()
+        for each in followed.values():
+            each.close()
         uploads.close()
 
     @asynccontextmanager
@@ -143,13 +144,14 @@ def build(
         telemetry={"tracing": False, "metrics": False, "logs": False, "auto_configure": False},
     )
     app.state.token, app.state.launch, app.state.waits = secret.text, secret.launch, secret.waits
-    app.state.lanes, app.state.monitors, app.state.close = lanes, monitors, close
+    app.state.lanes, app.state.monitors, app.state.close = lanes, followed["/monitors"], close
     app.guard = Guard(app.inside, token=secret, hosts=tuple(hosts), max_upload=max_upload)
     _add_refusals(app)
     _add_page(app)
     _add_planning(app, lanes)
     _add_runs(app, lanes, places, uploads, budgets, max_upload)
-    _add_monitors(app, monitors)
+    for route, each in followed.items():
+        _add_followed(app, route, each)
     return app
 
 
@@ -317,24 +319,26 @@ def _add_runs(
         _add_question(app, f"/run/{job}", summary, run(f"run_{job}"))
 
 
-def _add_monitors(app: FastAPI, monitors: Monitors) -> None:
+def _add_followed(app: FastAPI, route: str, followed: Monitors) -> None:
+    noun = {"/monitors": "a monitor", "/sequentials": "a sequential test"}[route]
+
     async def start(body: BaseModel, request: Request) -> Json:
-        return await monitors.start(body.model_dump(), request.is_disconnected)
+        return await followed.start(body.model_dump(), request.is_disconnected)
 
-    _add_question(app, "/monitors", "Start a monitor, charged to the ledger", start)
+    _add_question(app, route, f"Start {noun}, charged to the ledger", start)
 
-    @app.get("/api/monitors", summary="The monitors of this studio")
+    @app.get(f"/api{route}", summary=f"All of this studio: {route[1:]}", name=f"list {route}")
     async def listed() -> Answer:
-        return Answer({"monitors": await monitors.listed()})
+        return Answer({route[1:]: await followed.listed()})
 
-    @app.get("/api/monitors/{name}", summary="What a monitor has released")
+    @app.get(f"/api{route}/{{name}}", summary=f"What {noun} has released", name=f"state of {route}")
     async def state(name: MonitorName) -> Answer:
-        return Answer(await monitors.state(name))
+        return Answer(await followed.state(name))
 
-    @app.post("/api/monitors/{name}/records", summary="Hand records to a monitor")
+    @app.post(f"/api{route}/{{name}}/records", summary=f"Hand records to {noun}", name=f"feed {route}")
     async def feed(name: MonitorName, body: Records) -> Answer:
-        return Answer(await monitors.feed(name, body.lines))
+        return Answer(await followed.feed(name, body.lines))
 
-    @app.post("/api/monitors/{name}/stop", summary="Follow no more")
+    @app.post(f"/api{route}/{{name}}/stop", summary=f"Follow {noun} no more", name=f"stop {route}")
     async def stop(name: MonitorName) -> Answer:
-        return Answer(await monitors.stop(name))
+        return Answer(await followed.stop(name))

@@ -1,4 +1,4 @@
-"""Monitors that the page follows: fed by requests or by a file that grows. Only what they release is shown.
+"""Monitors and sequential tests that the page follows: fed by requests or by a file. Only what they release is shown.
 
 Each lives in a worker process of its own (``_Followed``, and the jobs below it); the server keeps ``Monitors``, which
 of them there are and what they said last.
@@ -27,6 +27,8 @@ MOST_STARTING = 2
 SHOWN = 400
 TOLD = ("null", "alternative", "epsilon", "beta", "dataset", "request")
 """What a monitor's state repeats of the question."""
+NOUNS = {"/monitors": "monitor", "/sequentials": "sequential"}
+"""What is followed, by the request that starts it; the names of those that run begin so."""
 _REMEDY = (
     "The monitor has stopped. Start another one, with a request of its own; where a file is rotated, so that a new one "
     "holds new records, say so when it starts."
@@ -46,7 +48,7 @@ class _Followed:
     def feed(self, lines: Iterable[bytes | str]) -> None:
         """Hand on records; none after an alarm."""
         with self.lock:
-            if not self.monitor.drift_detected and not self.stop.is_set():
+            if self.monitor.raised is None and not self.stop.is_set():
                 alarm = self.monitor.update_many(pt.read_lines(lines))
                 if alarm is not None:
                     self.alarms.append(alarm.to_dict())
@@ -54,15 +56,17 @@ class _Followed:
     def state(self, name: str) -> Json:
         with self.lock:
             trace = [float(each) for each in self.monitor.trace]
+            walk = getattr(self.monitor, "walk", None)  # of a sequential test
             told: Json = plain_number(
                 {
                     "monitor": name,
                     **{name: self.asked[name] for name in TOLD},
+                    **({"walk": list(walk)[-SHOWN:]} if walk is not None else {}),
                     "following": self.path is not None and not self.stop.is_set(),
                     "stopped": self.stop.is_set(),
                     "problem": self.problem,
                     "seen": self.monitor.seen,
-                    "drift_detected": self.monitor.drift_detected,
+                    "drift_detected": self.monitor.raised is not None,
                     "alarms": list(self.alarms),
                     "trace": trace[-SHOWN:],
                     "settings": self.monitor.values(),
@@ -92,17 +96,17 @@ class _Followed:
             self.stop.set()
 
     def _ended(self, seconds: float = 0) -> bool:
-        return self.stop.wait(seconds) or self.monitor.drift_detected
+        return self.stop.wait(seconds) or self.monitor.raised is not None
 
 
 _here: list[_Followed] = []
 """The one monitor of this worker."""
 
 
-def _start(name: str, asked: Json, path: str | None, ledger: str) -> Json:
+def _start(name: str, route: str, asked: Json, path: str | None, ledger: str) -> Json:
     try:
-        settings = arguments("/monitors", asked, questions.RULE, questions.PAYER)
-        monitor = pt.Monitor(**settings, ledger=ledger_of(ledger), source=path)
+        settings = arguments(route, asked, questions.RULE, questions.PAYER)
+        monitor = getattr(pt, questions.QUESTIONS[route].call)(**settings, ledger=ledger_of(ledger), source=path)
     except errors.PrivatestError as error:
         if path is not None:  # its place in the folder is all that the page knows of
             error.args = (str(error).replace(path, asked["path"]), *error.args[1:])
@@ -167,10 +171,10 @@ class _Known:
 
 
 class Monitors:
-    """The monitors of one studio, in memory; the oldest stops when there are too many."""
+    """The monitors of one studio, or its sequential tests, in memory; the oldest stops when there are too many."""
 
-    def __init__(self, folder: Folder, budgets: Budgets) -> None:
-        self._folder, self._budgets = folder, budgets
+    def __init__(self, folder: Folder, budgets: Budgets, route: str = "/monitors") -> None:
+        self._folder, self._budgets, self._route = folder, budgets, route
         self._all: OrderedDict[str, _Known] = OrderedDict()
         self._starting = asyncio.Semaphore(MOST_STARTING)
         self._count = 0
@@ -191,12 +195,12 @@ class Monitors:
                     raise errors.Infeasible("This monitor was asked for at the same time and did not begin.")
                 return await each.ask("monitor_state")
         self._count += 1
-        made = _Known(f"monitor-{self._count}", asked)
+        made = _Known(f"{NOUNS[self._route]}-{self._count}", asked)
         self._all[made.name] = made
         try:
             async with self._starting:
                 where = None if path is None else str(path)
-                state = await made.ask("monitor_start", gone, asked=asked, path=where, ledger=ledger)
+                state = await made.ask("monitor_start", gone, route=self._route, asked=asked, path=where, ledger=ledger)
         except BaseException:
             del self._all[made.name]
             made.end()

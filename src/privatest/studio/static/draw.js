@@ -339,3 +339,31 @@ export function drawMonitor(state) {
   });
   return show("chart-monitor", traces, made, `${trace.length} noisy block sums; ${alarms.length ? `alarm: change at ${alarms[0].index}` : "no alarm"}.`, { points: String(trace.length) });
 }
+
+export function drawWalk(state) {
+  const c = colours();
+  const { walk, alarms, settings, seen } = state;
+  const [first, later] = settings.schedule;
+  const [low, high] = settings.boundaries;
+  const blocks = seen < first ? 0 : 1 + Math.floor((seen - first) / later);
+  const at = (block) => (block ? first + (block - 1) * later : 0);
+  const x = walk.map((_, i) => at(blocks - walk.length + i + 1));
+  const y = [...walk];
+  if (blocks === walk.length) { x.unshift(0); y.unshift(0); }
+  const end = Math.max(...x, at(blocks) * 1.03, ...settings.expected_n, 1);
+  const traces = [{ x, y, mode: "lines+markers", name: "log e-value", line: { color: c.ink, width: 2 }, marker: { size: 7 }, hovertemplate: "%{y:.3g} nats" }];
+  const level = (value, color, dash) => ({ type: "line", x0: 0, x1: end, y0: value, y1: value, line: { color, width: 2, dash } });
+  const shapes = [level(high, c.alternative, "solid"), level(low, c.null, "dash")];
+  const annotations = [
+    { x: end, y: high, text: "alternative", showarrow: false, xanchor: "right", yshift: 9, font: { size: 11, color: c.alternative } },
+    { x: end, y: low, text: "null", showarrow: false, xanchor: "right", yshift: -9, font: { size: 11, color: c.null } },
+  ];
+  for (const verdict of alarms) shapes.push({ type: "line", x0: verdict.seen, x1: verdict.seen, yref: "paper", y0: 0, y1: 1, line: { color: c.ink, width: 1.4, dash: "dot" } });
+  const made = layout(c, {
+    shapes, annotations, showlegend: false,
+    xaxis: { title: { text: "records seen" }, range: [0, end] },
+    yaxis: { title: { text: "log e-value against P, nats" } },
+  });
+  const verdict = alarms.length ? `verdict: ${alarms[0].decision} after ${alarms[0].seen} records` : "no verdict yet";
+  return show("chart-walk", traces, made, `Log e-value after ${walk.length} blocks, between ${short(low)} and ${short(high)}; ${verdict}.`, { points: String(walk.length) });
+}

@@ -18,8 +18,8 @@ export async function showBudgets() {
   const about = await get("/api/about");
   by("files").replaceChildren(...about.files.map((name) => Object.assign(document.createElement("option"), { value: name })));
   by("datasets").replaceChildren(...about.budgets.map((each) => Object.assign(document.createElement("option"), { value: each.dataset })));
-  for (const id of ["run-dataset", "monitor-dataset"]) if (!by(id).value && about.budgets.length === 1) by(id).value = about.budgets[0].dataset;
-  for (const id of ["run-path", "run-treatment", "monitor-path"]) by(id).disabled = !about.folder;
+  for (const id of ["run-dataset", "monitor-dataset", "sequential-dataset"]) if (!by(id).value && about.budgets.length === 1) by(id).value = about.budgets[0].dataset;
+  for (const id of ["run-path", "run-treatment", "monitor-path", "sequential-path"]) by(id).disabled = !about.folder;
   by("budget-hint").textContent = about.ledger
     ? "A budget is granted on the command line: privatest ledger grant --ledger FILE --dataset NAME --epsilon 1. Name the files it is for, or the same file can be charged to any data set."
     : "No ledger was given at start, so nothing can be run. Start again with: privatest studio --ledger FILE.";

@@ -53,7 +53,7 @@ export const DEFAULTS = {
   success: "",
   above: "",
 };
-export const TABS = ["plan", "run", "estimate", "groups", "monitor"];
+export const TABS = ["plan", "run", "estimate", "groups", "monitor", "sequential"];
 // Written as they stand in their fields, which are called ask-…
 export const ASKED = ["estimate", "low", "high", "at", "width", "confidence", "control", "treatment", "rate", "lift", "side", "level", "miss", "success", "above"];
 const NUMBERS = { __proto__: null, epsilon: [1e-6, 100], n: [1, 1e9], advantage: [0.001, 0.999], alpha: [1e-6, 0.5], beta: [1e-6, 0.5] };

@@ -1,11 +1,12 @@
 // The page: controls, tabs and the address.
 
 import { enter, launch } from "./ask.js";
-import { restoreMonitor, redrawMonitor, startMonitor } from "./monitor.js";
+import { monitor } from "./monitor.js";
 import { planned, problem, redraw, saveDesign } from "./plan.js";
 import { askedFor, moveRun, showBudgets, startRun } from "./run.js";
-import { grouped, redrawSizes, sized } from "./sized.js";
+import { sequential } from "./sequential.js";
 import { ASKED, EXAMPLE, FAMILIES, TABS, described, launchWord, numbers, read, write } from "./settings.js";
+import { grouped, redrawSizes, sized } from "./sized.js";
 
 /* global Plotly */
 
@@ -120,7 +121,7 @@ function select(tab, { focus = false } = {}) {
 function tabKeys(event) {
   const at = TABS.indexOf(settings.tab);
   const last = TABS.length - 1;
-  const to = { ArrowRight: at === last ? 0 : at + 1, ArrowLeft: at === 0 ? last : at - 1, Home: 0, End: last }[event.key];
+  const to = { ArrowRight: at === last ? 0 : at + 1, ArrowLeft: at ? at - 1 : last, Home: 0, End: last }[event.key];
   if (to === undefined) return;
   event.preventDefault();
   select(TABS[to], { focus: true });
@@ -179,7 +180,7 @@ function listen() {
     select(settings.tab);
     if (word) open(word);
   });
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { redraw(); redrawSizes(); redrawMonitor(); });
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { redraw(); redrawSizes(); monitor.redraw(); sequential.redraw(); });
 }
 
 // Everything that asks the server, once there is a key.
@@ -187,7 +188,7 @@ function begin() {
   by("launch").hidden = begun = true;
   by("main").hidden = false;
   changed();
-  Promise.all([showBudgets(), restoreMonitor()]).catch((error) => problem(error.message)).finally(() => { document.documentElement.dataset.ready = "yes"; });
+  Promise.all([showBudgets(), monitor.restore(), sequential.restore()]).catch((error) => problem(error.message)).finally(() => { document.documentElement.dataset.ready = "yes"; });
 }
 
 function shut(message = "") {
@@ -211,7 +212,8 @@ const word = launchWord(location.hash);
 listen();
 fill();
 startRun(() => settings);
-startMonitor(() => settings);
+monitor.start(() => settings);
+sequential.start(() => settings);
 select(settings.tab); // which also writes the address anew, without the word
 by("launch").addEventListener("submit", async (event) => {
   event.preventDefault();

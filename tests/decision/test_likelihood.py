@@ -1,0 +1,88 @@
+"""e-values of releases: their mean under P by enumeration, sets and two sides, and what has none."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import privatest as pt
+from privatest.decision.likelihood import _deviation, evalue_of, from_pvalue, ratio
+
+COIN = pt.design("bernoulli(0.3)", "bernoulli(0.7)", epsilon=1, n=6)
+
+
+def test_the_mean_under_p_is_at_most_one() -> None:
+    """Over all bins but the rarest, with probabilities from the definitions."""
+    test = pt.design("bernoulli(0.3)", "bernoulli(0.7)", epsilon=3, n=3)
+    score, noise, totals = test.score, test.noise, (test.null_total, test.alternative_total)
+    ends = score.table[score.cells.index(np.array([0.0, 1.0]))]
+    width = int(min(_deviation(total) for total in totals) / 24)
+    edges = [test.cutoff + k * width for k in range(-140, 141)]
+    mean, seen = {0.3: 0.0, 0.7: 0.0}, {0.3: 0.0, 0.7: 0.0}
+    below = {
+        rate: sum(
+            float(stats.binom.pmf(k, 3, rate))
+            * noise.cdf(np.array([float(edge) - k * int(ends[1]) - (3 - k) * int(ends[0]) for edge in edges]))
+            for k in range(4)
+        )
+        for rate in mean
+    }
+    for i, low in enumerate(edges[:-1]):
+        shares = {rate: float(cdf[i + 1] - cdf[i]) for rate, cdf in below.items()}
+        value = ratio(*totals, test.cutoff, low + Fraction(width, 2)) if max(shares.values()) > 1e-5 else 0.0
+        for rate, share in shares.items():
+            mean[rate] += share * value
+            seen[rate] += share
+    assert seen[0.3] > 0.999
+    assert 0.99 < mean[0.3] <= 1
+    assert mean[0.7] > 1.3
+
+
+def test_a_release_has_the_evalue_of_its_total() -> None:
+    rng = np.random.default_rng(0)
+    for data, side in (([0] * 6, -1), ([1] * 6, 1)):
+        found = COIN.run(data, rng=rng)
+        assert found.evalue is not None
+        assert found.values()["evalue"] == found.evalue
+        noisy = COIN.score.lattice_threshold(Fraction(found.statistic or 0.0), 6)
+        assert found.evalue == pytest.approx(ratio(COIN.null_total, COIN.alternative_total, COIN.cutoff, noisy))
+        assert side * math.log(found.evalue) > -3
+    assert replace(found, design=None).evalue is None
+
+
+def test_likelihoods_rise_as_totals_fall() -> None:
+    cutoff, totals = COIN.cutoff, (COIN.null_total, COIN.alternative_total)
+    width = COIN.noise.width  # type: ignore[attr-defined]
+    found = [ratio(*totals, cutoff, cutoff + Fraction(k * width)) for k in (-8, -2, 0, 2, 8)]
+    assert found == sorted(found, reverse=True)
+    assert found[0] > 1 > found[-1]
+
+
+def test_sets_and_two_sides_go_by_their_pvalues() -> None:
+    rng = np.random.default_rng(1)
+    for null, alternative in (
+        ("bernoulli(p<=0.3)", "bernoulli(p>=0.7)"),
+        ("bernoulli(0.5)", pt.any_of("bernoulli(0.1)", "bernoulli(0.9)")),
+    ):
+        found = pt.design(null, alternative, epsilon=1, n=8).run([0, 1] * 4, rng=rng)
+        assert found.pvalue is not None
+        assert found.evalue == pytest.approx(from_pvalue(found.pvalue))
+    assert 0.98 < np.mean([from_pvalue(k / 4000) for k in range(1, 4001)]) < 1  # of a p-value on a grid
+
+
+def test_nothing_told_nothing_said() -> None:
+    assert evalue_of(COIN, None, None) is None
+    assert pt.design("bernoulli(0.3)", "bernoulli(0.7)", epsilon=1, n=4, test="llr").run([0, 1, 1, 0]).evalue is None
+
+
+def test_hidden_numbers_of_records() -> None:
+    test = pt.design("bernoulli(0.3)", "bernoulli(0.7)", epsilon=1, n=9, neighbours="add-remove")
+    low, high = (test.run([x] * 9, rng=np.random.default_rng(5)).evalue for x in (0, 1))
+    assert low is not None
+    assert high is not None
+    assert low < high
