@@ -355,6 +355,8 @@ def test_tabs_and_controls_work_from_the_keyboard_and_have_names(watched: Watche
     page.focus("#tab-plan")
     for key, tab in (
         ("ArrowRight", "run"),
+        ("ArrowRight", "estimate"),
+        ("ArrowRight", "groups"),
         ("ArrowRight", "monitor"),
         ("ArrowRight", "sequential"),
         ("ArrowRight", "plan"),
