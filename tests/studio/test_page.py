@@ -471,6 +471,7 @@ def test_data_that_fit_neither_are_a_headline(watched: Watched) -> None:
 
 
 def test_an_estimate_is_planned_and_run_on_its_own_tab(watched: Watched) -> None:
+    watched.served.studio.ledger.grant("rates", epsilon=1)
     page = watched.open("#tab=estimate&epsilon=1&n=100&estimate=bernoulli(?)&low=&high=&at=0.3&width=0.25")
     until(page, "!document.querySelector('#panel-estimate .busy')")
     made = pt.design_estimate("bernoulli(?)", epsilon=1, n=100)
@@ -480,7 +481,7 @@ def test_an_estimate_is_planned_and_run_on_its_own_tab(watched: Watched) -> None
     assert not page.is_visible("#kind")  # P and Q are no part of this question
     page.fill("#run-path", "tosses.csv")
     page.fill("#run-column", "toss")
-    page.fill("#run-dataset", "claims")
+    page.fill("#run-dataset", "rates")
     page.fill("#run-request", "how often")
     page.click("#run-button")
     until(page, "document.getElementById('release').dataset.request === 'how often'")
@@ -501,13 +502,14 @@ def test_two_groups_are_planned_and_run_on_their_own_tab(watched: Watched) -> No
     folder = watched.served.studio.folder
     rows = "".join(f"{'ab'[i % 2]},{int(i % 5 == 0)}\n" for i in range(200))
     (folder / "arms.csv").write_text("arm,bought\n" + rows)
+    watched.served.studio.ledger.grant("arms", epsilon=1)
     page = watched.open("#tab=groups&epsilon=1&control=100&treatment=100&rate=0.3&lift=0.3&miss=0.3")
     until(page, "!document.querySelector('#panel-groups .busy')")
     made = pt.design_groups(n=(100, 100), epsilon=1)
     assert watched.number("power") == pytest.approx(made.power((0.3, 0.6)), abs=1e-3)
     assert page.inner_text("#fact-arms").partition(" ")[0] == str(made.sample_size(rate=0.3, lift=0.3, beta=0.3))
     assert page.is_visible("#run-group")
-    for name, value in (("path", "arms.csv"), ("column", "bought"), ("group", "arm"), ("dataset", "claims")):
+    for name, value in (("path", "arms.csv"), ("column", "bought"), ("group", "arm"), ("dataset", "arms")):
         page.fill(f"#run-{name}", value)
     page.fill("#run-request", "b or a")
     page.click("#run-button")
