@@ -75,6 +75,7 @@ def test_errors_and_the_papers_objects_are_reached_from_the_package() -> None:
 
 
 PLANS = {
+    "poisson(3)": "poisson(5)",
     "normal(0, 1)": "normal(0.2, 1)",
     "bernoulli(0.3)": "bernoulli(0.5)",
     "exponential(1)": "exponential(1.5)",
@@ -102,7 +103,7 @@ def test_a_cold_plan_does_without_scipy_and_engines(null: str) -> None:
 
 
 def test_a_plan_of_any_named_family_does_without_scipy_stats() -> None:
-    assert loaded_by_a_plan("poisson(3)", "poisson(5)") == ["scipy", "scipy.special"]
+    assert loaded_by_a_plan("binomial(9, 0.3)", "binomial(9, 0.5)") == ["scipy", "scipy.special"]
 
 
 def test_what_a_plan_loads_is_seen() -> None:

@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from privatest.fit import design_fit as design_fit
     from privatest.fit import fit_sample_size as fit_sample_size
     from privatest.fit import goodness_of_fit as goodness_of_fit
+    from privatest.headway import progress as progress
     from privatest.hypotheses import any_of as any_of
     from privatest.hypotheses import contaminated as contaminated
     from privatest.hypotheses import density as density
@@ -83,6 +84,8 @@ if TYPE_CHECKING:
     from privatest.privacy.asked import renyi as renyi
     from privatest.privacy.asked import tv as tv
     from privatest.privacy.asked import zcdp as zcdp
+    from privatest.privacy.verification import Verification as Verification
+    from privatest.privacy.verification import verify_privacy as verify_privacy
     from privatest.sequential import Sequential as Sequential
     from privatest.sequential import SequentialPlan as SequentialPlan
     from privatest.sequential import Verdict as Verdict
@@ -158,10 +161,13 @@ _HOMES = {
     "design_change": "changepoint",
     "design_changes": "changepoint",
     "power_curve": "power",
+    "progress": "headway",
     "read_as": "engines",
     "read_lines": "engines",
     "sample_complexity": "theory",
     "sample_size": "power",
+    "Verification": "privacy.verification",
+    "verify_privacy": "privacy.verification",
     "AdaptiveLevel": "privacy",
     "adaptive_level": "privacy",
     "approx": "privacy",

@@ -382,7 +382,7 @@ OPTIONS = (
         "Take a change for granted: always name an index, never say 'no change'.",
         "detect /run/change",
     ),
-    Option("interval", COUNT, RULE, "Records between two decisions of the monitor.", "monitor"),
+    Option("interval", COUNT, RULE, "Blocks in an interval, for the paper's method.", "monitor"),
     Option(
         "mean_time_between_false_alarms",
         SPAN,

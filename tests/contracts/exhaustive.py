@@ -1,4 +1,4 @@
-"""Enumerate every data set of n records over a small domain and every neighbour, and measure privacy.
+"""Every data set of n records over a small domain and every neighbour, enumerated by privatest/privacy/verification.py.
 
 No sampling: log-probabilities come in closed form from the definitions of the noises, in extended precision and
 independently of the package's own floats, so that log-ratios are good to better than 1e-14.
@@ -14,7 +14,8 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-from privatest.privacy import Laplace, Logistic, Noise, Tulap
+from privatest.privacy import Laplace, Logistic, Noise, Pure, Tulap
+from privatest.privacy.verification import data_sets, measure, neighbouring
 
 __all__ = [
     "decision_log_ratio",
@@ -69,10 +70,19 @@ def log_sf(noise: Noise, doubled: Integers) -> Long:
 
 
 def neighbouring_totals(scores: Iterable[int], n: int) -> set[tuple[int, int]]:
-    """(total, neighbour's total) over all data sets of n records and all ways to replace one of them."""
-    scores = list(scores)
-    rest = {sum(data) for data in itertools.product(scores, repeat=n - 1)}
-    return {(a + r, b + r) for r in rest for a in scores for b in scores}
+    """(total, neighbour's total) over all data sets of n records and all ways to replace one of them.
+
+    Enumerated as :func:`privatest.verify_privacy` enumerates them; a total does not look at the order.
+    """
+    values = sorted(set(scores))
+    found = set()
+    for data in data_sets(len(values), n, ordered=False):
+        here = sum(values[place] for place in data)
+        for other in neighbouring(data, len(values), ordered=False):
+            there = sum(values[place] for place in other)
+            found |= {(here, there), (there, here)}
+        found.add((here, here))
+    return found
 
 
 def largest_log_ratio(noise: Noise, totals: Iterable[tuple[int, int]], reach: int) -> float:
@@ -96,9 +106,12 @@ def decision_log_ratio(noise: Noise, cutoff: Fraction, totals: Iterable[tuple[in
     # "null" when T > cutoff, that is when T exceeds the midpoint between the values of T around the cutoff
     doubled = 2 * int((cutoff - noise.offset).__floor__()) + int(2 * noise.offset) + 1
     raw = np.array(sorted({t for pair in totals for t in pair}))
-    null = dict(zip(raw.tolist(), log_sf(noise, doubled - 2 * raw), strict=True))
-    alternative = dict(zip(raw.tolist(), log_sf(noise, 2 * raw - doubled), strict=True))  # by symmetry
-    return max(float(abs(table[a] - table[b])) for table in (null, alternative) for a, b in totals)
+    null, alternative = (
+        np.exp(log_sf(noise, doubled - 2 * raw)),
+        np.exp(log_sf(noise, 2 * raw - doubled)),
+    )  # by symmetry
+    laws = {total: {"null": null[place], "alternative": alternative[place]} for place, total in enumerate(raw.tolist())}
+    return max(float(np.log(measure(Pure(1), laws[a], laws[b])[0])) for a, b in totals)
 
 
 def owners(n: int) -> Iterator[tuple[int, ...]]:

@@ -56,6 +56,9 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "look": lambda: pt.check(DATA, *COINS),
     "monitor": lambda: pt.Monitor(*COINS, epsilon=1),
     "alarm": lambda: pt.Alarm(10, 3, 20),
+    "sequential": lambda: pt.Sequential(*COINS, epsilon=1, schedule=(8, 5)),
+    "sequential plan": lambda: made("sequential").plan,
+    "verdict": lambda: pt.Verdict("null", 20, 0.1),
     "plan": lambda: pt.plan(*COINS, epsilon=1),
     "best possible": lambda: pt.optimum(*COINS, epsilon=1, n=20),
     "split": lambda: pt.decompose(*COINS, epsilon=0.2),
@@ -91,7 +94,7 @@ def deaf(one: Told) -> list[str]:
     texts = {"str": str(one), "_repr_html_": in_notebook(one)}
     found = [name for name, text in texts.items() if not all(part in text for part in (LABEL, TEXT, PLANTED.meaning))]
     plain = {"values": one.values()}
-    if not isinstance(one, Design):  # whose documents are what it is read from, and no more
+    if not isinstance(one, Design | pt.SequentialPlan):  # whose documents are what it is read from, and no more
         plain["to_dict"] = one.to_dict()  # type: ignore[attr-defined]
     return found + [name for name, values in plain.items() if values.get(PLANTED.name) != PLANTED.value]
 

@@ -19,7 +19,7 @@ import platform
 import sys
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 
@@ -114,6 +114,22 @@ def _parsed(name: str, function: Callable[[Given], None]) -> Callable[..., None]
     return parsed
 
 
+def _told_version(asked: bool) -> None:
+    if asked:
+        import privatest as pt  # here, for a quick start
+
+        emit(f"{PROGRAM} {pt.__version__}")
+        raise typer.Exit
+
+
+def _program(
+    version: Annotated[
+        bool, typer.Option("--version", is_eager=True, callback=_told_version, help="Say the version and stop.")
+    ] = False,
+) -> None:
+    pass
+
+
 @cache
 def command() -> Any:
     """The program, as an object that runs a list of words."""
@@ -123,6 +139,7 @@ def command() -> Any:
         name="privatest", help=ABOUT, context_settings={"terminal_width": 80, "max_content_width": 80}, **plain
     )
     ledger = typer.Typer(help="Budgets: who may spend how much epsilon on which data set.", **plain)
+    app.callback()(_program)
     for place, name, function in COMMANDS:
         (app if place is None else ledger).command(name)(_parsed(name, function))
     app.add_typer(ledger, name="ledger")

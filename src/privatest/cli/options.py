@@ -114,7 +114,20 @@ def asked_of(command: str, given: Given, needs: str | None = None) -> dict[str, 
     asked |= {name: given[name] for name in settings if given[name] is not None and given[name] is not False}
     if isinstance(asked.get("clamp"), str):
         asked["clamp"] = _clamp(asked["clamp"])
-    return need(asked, *(questions.QUESTIONS[command].needs if needs is None else needs).split())
+    names = (questions.QUESTIONS[command].needs if needs is None else needs).split()
+    if any(asked.get(name) is None for name in names):
+        _check_there(asked.get("data"))
+    return need(asked, *names)
+
+
+def _check_there(data: Any) -> None:
+    """Refuse the name of a file that is not there before anything is said of what else is missing."""
+    if isinstance(data, str) and FILE.search(data) and not os.path.exists(data):
+        raise errors.InvalidInput(f"No file {data!r}.")
+
+
+FILE = re.compile(r"^[^*?\[:]+\.(csv|tsv|txt|json|jsonl|ndjson|parquet|feather|arrow)$", re.IGNORECASE)
+"""What can be nothing but the name of one file: no pattern, no address."""
 
 
 def need(settings: dict[str, Any], *names: str) -> dict[str, Any]:

@@ -5,16 +5,18 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import select
 import stat
 import sys
 import textwrap
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from privatest import errors
+from privatest import errors, questions
 
 __all__ = [
     "ReaderGone",
@@ -29,6 +31,7 @@ __all__ = [
     "reason",
     "say",
     "show_table",
+    "spoken",
     "working",
     "write_report",
     "write_text",
@@ -39,6 +42,9 @@ LONGEST_COMPLAINT = 700
 LARGEST_TEXT = 100_000_000
 PATIENCE = 10.0
 """Seconds that a pipe may be silent where a short text is due."""
+NARROW, DROPPED = 60, ("note", "private", "")
+"""On a terminal of fewer columns facts lose their meanings, and tables these columns."""
+BAR = 16
 UNBROKEN, LONGEST_VALUE = 50, 60
 """A word of so many letters, such as a fingerprint, and a value of so many stand below the table, the word unbroken."""
 
@@ -90,13 +96,27 @@ def emit_json(document: Mapping[str, Any], *, line: bool = False) -> None:
 
 def complain(problem: object) -> None:
     """One or two lines on standard error, whatever characters the problem quotes."""
-    text = plain(str(problem))
+    text = plain(spoken(str(problem)))
     if len(text) > LONGEST_COMPLAINT:
         text = f"{text[: LONGEST_COMPLAINT // 2]} ... {text[-LONGEST_COMPLAINT // 2 :]}"
     if sys.stderr is not None:
         encoding = getattr(sys.stderr, "encoding", None) or "utf-8"
         with contextlib.suppress(OSError):  # nobody can be told; the exit code still says it
             print(f"privatest: {text}".encode(encoding, "backslashreplace").decode(encoding), file=sys.stderr)
+
+
+def spoken(text: str) -> str:
+    """What the package tells a program to write, as the command line writes it; calls of functions stay as they are.
+
+    >>> spoken("Say which one holds the records: column=...")
+    'Say which one holds the records: --column'
+    """
+    known = "|".join(option.name for option in questions.OPTIONS)
+    parts = re.split(r"(\([^()]*\))", text)
+    return "".join(
+        part if place % 2 else re.sub(rf"\b({known})=\.\.\.", lambda found: questions.flag(found[1]), part)
+        for place, part in enumerate(parts)
+    )
 
 
 def plain(text: object) -> str:
@@ -110,6 +130,7 @@ def facts(title: str, lines: Iterable[tuple[str, str, str]]) -> None:
     """A title, and below it one line for each fact: its name, its value and what that means."""
     from rich.table import Table
 
+    narrow = _width() < NARROW
     table = Table.grid(padding=(0, 2), expand=False)
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
@@ -119,7 +140,7 @@ def facts(title: str, lines: Iterable[tuple[str, str, str]]) -> None:
         if len(value) > LONGEST_VALUE or (len(value) >= UNBROKEN and " " not in value):
             below.append((name, value, meaning))
         else:
-            table.add_row(f"  {plain(name)}", _text(value), _text(meaning))
+            table.add_row(f"  {plain(name)}", _text(value), _text("" if narrow else meaning))
     _print(title, table)
     for name, value, meaning in below:
         if " " in value:
@@ -135,10 +156,13 @@ def show_table(title: str, headings: Sequence[str], rows: Iterable[Sequence[obje
     from rich.table import Table
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 2, 0, 0), collapse_padding=True)
-    for heading in headings:
+    kept = [place for place, heading in enumerate(headings) if _width() >= NARROW or heading not in DROPPED]
+    for heading in (headings[place] for place in kept):
+        # A number is never broken; on a narrow terminal the words around it go first.
         table.add_column(heading, justify="left" if heading in left else "right", overflow="fold")
+        table.columns[-1].no_wrap = heading not in left
     for row in rows:
-        table.add_row(*(_text(value) for value in row))
+        table.add_row(*(_text(value) for place, value in enumerate(row) if place in kept))
     _print(title, table)
 
 
@@ -153,8 +177,7 @@ def _print(title: str, table: Any) -> None:
 
     from rich.console import Console
 
-    terminal = sys.stdout is not None and sys.stdout.isatty()
-    width = min(_columns(), 100) if terminal else WIDTH
+    terminal, width = sys.stdout is not None and sys.stdout.isatty(), _width()
     encoding = (getattr(sys.stdout, "encoding", None) or "utf-8").lower()
     page = StringIO()
     console = Console(
@@ -175,6 +198,10 @@ def _print(title: str, table: Any) -> None:
     emit(text)
 
 
+def _width() -> int:
+    return min(_columns(), 100) if sys.stdout is not None and sys.stdout.isatty() else WIDTH
+
+
 def _columns() -> int:
     import shutil
 
@@ -183,14 +210,29 @@ def _columns() -> int:
 
 @contextmanager
 def working(what: str) -> Iterator[None]:
-    """A sign of life while something is computed, on standard error and only if that is a terminal."""
+    """A sign of life while something is computed, on standard error and only if that is a terminal.
+
+    Then a bar, once it takes longer than two seconds and how far it has come is known.
+    """
     if sys.stderr is None or not sys.stderr.isatty():
         yield
         return
     from rich.console import Console
 
-    with Console(stderr=True, highlight=False, markup=False).status(what):
-        yield
+    from privatest import progress
+
+    with Console(stderr=True, highlight=False, markup=False).status(what) as status:
+        started = time.monotonic()
+
+        def listener(headway: Any) -> None:
+            if time.monotonic() - started >= 2.0:
+                filled = round(BAR * headway.done / max(headway.total, 1))
+                bar = "\u2588" * filled + "\u2591" * (BAR - filled)
+                told = f"{headway.done} of {headway.total}" + (f" ({headway.detail})" if headway.detail else "")
+                status.update(f"{what} {bar} {plain(told)}")
+
+        with progress(listener):
+            yield
 
 
 def write_text(path: str, text: str, option: str) -> None:

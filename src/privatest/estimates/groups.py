@@ -22,7 +22,7 @@ from privatest.estimates.two_counts import ALTERNATIVES, TwoCounts
 from privatest.hypotheses.families import number_text
 from privatest.hypotheses.one_parameter import OneParameter
 from privatest.laws.noisy_counts import NoiseMasses, NoisyCount
-from privatest.markup import Fact, Probability
+from privatest.markup import Fact, Probability, short
 from privatest.privacy import Source, Tulap, noise_from_dict
 from privatest.privacy.noise import REPLACE, Neighbourhood
 from privatest.rational import Number
@@ -87,7 +87,7 @@ class GroupsRelease(Outcome):
         told = "differ" if self.alternative == "two-sided" else f"differ ({self.names[1]} is {self.alternative})"
         decided = f"The rates {told}" if self.decision == "alternative" else "No difference of the rates was found"
         return (
-            f"{decided}, p-value {self.pvalue:.4g}: {self.names[1]} minus {self.names[0]} is about "
+            f"{decided}, p-value {short(Probability(self.pvalue), 4)}: {self.names[1]} minus {self.names[0]} is about "
             f"{self.difference:.4g}, {self.confidence:.4g} interval {low:.4g} to {high:.4g}."
         )
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, Final
 
@@ -440,8 +440,41 @@ def _binomial_logpmf(k: Floats, n: float, p: float) -> Floats:
 
 
 def _poisson_logpmf(k: Floats, mean: float) -> Floats:
-    special = special_functions()
-    return np.asarray(special.xlogy(k, mean) - special.gammaln(k + 1) - mean)
+    if k.size > _MOST_EACH or float(np.max(k, initial=0.0)) > 1e300:
+        factorials = special_functions().gammaln(k + 1)
+    else:  # the standard library's, which is there at once
+        factorials = _each(math.lgamma, k + 1)
+    return np.asarray(k * math.log(mean) - factorials - mean)
+
+
+# Values of a function of the standard library that take less time than loading scipy.special.
+_MOST_EACH = 1 << 16
+# Means of Poisson laws whose masses are quickly added up.
+_LARGEST_MEAN = 1e4
+
+
+@lru_cache(maxsize=64)
+def _poisson_sums(mean: float) -> tuple[Floats, Floats]:
+    """Pr[K <= k] and Pr[K > k] for k = 0, 1, ... until nothing is left, each added up from its small end.
+
+    Masses follow from those beside them, from the largest on, which is found from their sum being 1.
+    """
+    top = math.floor(mean)
+    last = top + 64 + math.ceil(40 * math.sqrt(mean)) + math.ceil(mean)
+    with np.errstate(under="ignore"):
+        up = np.cumprod(mean / np.arange(top + 1, last + 1, dtype=np.float64))
+        down = np.cumprod(np.arange(top, 0, -1, dtype=np.float64) / mean)[::-1]
+        masses = np.concatenate([down, [1.0], up])
+        masses = masses / math.fsum(masses)
+    return np.cumsum(masses), np.append(np.cumsum(masses[::-1])[-2::-1], 0.0)
+
+
+def _poisson_share(k: Floats, mean: float, *, above: bool) -> Floats:
+    if mean > _LARGEST_MEAN:
+        special = special_functions()
+        return np.asarray((special.pdtrc if above else special.pdtr)(k, mean))
+    sums = _poisson_sums(mean)[above]
+    return np.asarray(np.where(k < len(sums), sums[np.clip(k, 0, len(sums) - 1).astype(np.intp)], float(not above)))
 
 
 def _geometric_logpmf(k: Floats, p: float) -> Floats:
@@ -469,8 +502,8 @@ DISCRETE: Final[dict[str, Masses]] = {
     ),
     "poisson": Masses(
         _poisson_logpmf,
-        lambda k, mean: special_functions().pdtr(k, mean),
-        lambda k, mean: special_functions().pdtrc(k, mean),
+        lambda k, mean: _poisson_share(k, mean, above=False),
+        lambda k, mean: _poisson_share(k, mean, above=True),
     ),
     "geom": Masses(
         _geometric_logpmf,

@@ -36,6 +36,9 @@ __all__ = [
 
 Complexes = npt.NDArray[np.complex128]
 
+# Fourier coefficients below e^-64 are left out: all of them together are below 1e-20.
+_LEFT_OUT = 64.0
+
 
 def log_waves(places: npt.NDArray[np.int64], law: Floats, size: int) -> Complexes:
     """Logarithms of the Fourier coefficients of a law on a circle of ``size`` integers.
@@ -52,7 +55,7 @@ def log_waves(places: npt.NDArray[np.int64], law: Floats, size: int) -> Complexe
 
 def probabilities(logs: Complexes, size: int, *, first: int, count: int) -> Floats:
     """The probabilities of ``count`` integers from ``first`` on, from logarithms of Fourier coefficients."""
-    return np.roll(np.maximum(fft.irfft(np.exp(logs), size), 0.0), -(first % size))[:count]
+    return _unfolded(np.exp(logs), size, first, count)
 
 
 def sum_laws(
@@ -73,13 +76,40 @@ def sum_laws(
     [[0.5, 0.5, 0.0], [0.25, 0.5, 0.25]]
     """
     size = fast_length(max(last - first + 1 for first, last in windows))
-    waves = [log_waves(places, law, size) for law in laws]
-    noise = 0.0 if noise_waves is None else noise_waves(size)
+    waves = [fft.rfft(np.bincount(places % size, weights=law, minlength=size)) for law in laws]
+    with np.errstate(divide="ignore"):
+        sizes = [0.5 * np.log(wave.real**2 + wave.imag**2) for wave in waves]
+    noise = np.zeros(1) if noise_waves is None else noise_waves(size)
+    # A coefficient that is left out for one of the sums may count for another, of fewer terms.
+    kept = np.zeros(size // 2 + 1, dtype=bool)
+    counted = []
+    for row in counts:
+        size_of_sum = noise.real + sum(count * part for count, part in zip(row, sizes, strict=True) if count)
+        counted.append(np.broadcast_to(np.asarray(size_of_sum) > -_LEFT_OUT, kept.shape))
+        kept |= counted[-1]
+    index = np.flatnonzero(kept)
+    logs = [np.log(wave[index]) if len(index) else index for wave in waves]
     found = []
-    for row, (first, last) in zip(counts, windows, strict=True):
-        logs = sum(count * wave for count, wave in zip(row, waves, strict=True)) + noise
-        found.append(probabilities(np.asarray(logs), size, first=first, count=last - first + 1))
+    for row, those, (first, last) in zip(counts, counted, windows, strict=True):
+        inner = those[index]
+        there = index[inner]
+        exponents = np.broadcast_to(noise, kept.shape)[there] + 0j
+        for count, log in zip(row, logs, strict=True):
+            if count:
+                exponents += count * log[inner]
+        coefficients = np.zeros(size // 2 + 1, dtype=np.complex128)
+        coefficients[there] = np.exp(exponents)
+        found.append(_unfolded(coefficients, size, first, last - first + 1))
     return found
+
+
+def _unfolded(coefficients: Complexes, size: int, first: int, count: int) -> Floats:
+    """The probabilities of ``count`` integers from ``first`` on, from Fourier coefficients."""
+    circle = np.maximum(fft.irfft(coefficients, size), 0.0)
+    start = first % size
+    if start + count <= size:
+        return circle[start : start + count]
+    return np.concatenate([circle[start:], circle[: start + count - size]])
 
 
 def convolution(first: Floats, second: Floats) -> Floats:
@@ -314,6 +344,13 @@ _SERIES_RADIUS = 6.0
 _FACTORIALS = np.array([float(math.factorial(j)) for j in range(1, _QUICK_MOMENTS + 1)])
 
 
+def _moments_for(radius: float) -> int:
+    """An even number of moments after which those that follow add less than 1e-20 at this distance."""
+    added = radius ** np.arange(1, _QUICK_MOMENTS + 1) / _FACTORIALS
+    needed = int(np.flatnonzero(added > 1e-21)[-1]) + 2 if added[0] > 1e-21 else 2
+    return min(needed + needed % 2, _QUICK_MOMENTS)
+
+
 def quick_log_transforms(
     steps: Floats, laws: Sequence[Floats], t: Floats
 ) -> list[tuple[float, npt.NDArray[np.complex128]]]:
@@ -325,16 +362,19 @@ def quick_log_transforms(
     sizes = [float(max(steps[-1] - mean, mean - steps[0])) for mean in means]
     if float(t[-1]) * max(sizes) > _SERIES_RADIUS:
         return [log_transform(steps, law, (1j * t).astype(np.complex128)) for law in laws]
-    moments = np.empty((len(laws), _QUICK_MOMENTS))
+    count = _moments_for(float(t[-1]) * max(sizes))
+    moments = np.empty((len(laws), count))
     for row, (law, mean, size) in enumerate(zip(laws, means, sizes, strict=True)):
-        powers = np.cumprod(np.broadcast_to((steps - mean) / size, (_QUICK_MOMENTS, len(steps))), axis=0)
+        powers = np.cumprod(np.broadcast_to((steps - mean) / size, (count, len(steps))), axis=0)
         moments[row] = np.einsum("ij,j->i", powers, law)
     # (i x)^j is real for even j and imaginary for odd j, and either way a power of -x^2.
-    coefficients = (moments / _FACTORIALS).reshape(len(laws), -1, 2)  # [law, k, :] are those of x^(2k+1), x^(2k+2)
+    coefficients = (moments / _FACTORIALS[:count]).reshape(
+        len(laws), -1, 2
+    )  # [law, k, :] are those of x^(2k+1), x^(2k+2)
     x = np.multiply.outer(sizes, t)
     square = -(x * x)
     series = np.zeros((2, *x.shape))
-    for k in range(_QUICK_MOMENTS // 2 - 1, -1, -1):
+    for k in range(count // 2 - 1, -1, -1):
         series *= square
         series += coefficients[:, k].T[:, :, None]
     odd, even = series[0] * x, series[1] * square

@@ -45,6 +45,7 @@ __all__ = [
     "convolve",
     "noisy_cdf",
     "saddle",
+    "smooth_window",
     "tilt",
     "upper_tail_by_inversion",
     "window_ends",
@@ -324,6 +325,22 @@ def convolve(steps: Floats, law: Floats, n: int, theta: float) -> Window:
         cumulant = tilt(steps - mean, law, theta)[1]
         accuracy += 4 * _ROUNDING * n * abs(cumulant)
     return Window(first, weights, n * cumulant + theta * float(n * Fraction(mean) - first), accuracy)
+
+
+def smooth_window(steps: Floats, law: Floats, n: int) -> tuple[int, Floats] | None:
+    """Where the law of the sum of n steps starts, and its probabilities, from the few Fourier coefficients that matter.
+
+    None where other peaks of the transform do. For what is tuned: errors are near 1e-13 of the largest probability.
+    """
+    if n < 32:
+        return None
+    first, last = window_ends(steps, law, n)
+    size = fast_length(last - first + 1)
+    centre = round(float(law @ steps))
+    found = _waves_near_zero(steps.astype(np.int64) - centre, law, n, size) if size <= LARGEST_WINDOW else None
+    if found is None:
+        return None
+    return first, probabilities(found[0], size, first=first - n * centre, count=last - first + 1)
 
 
 def _waves_near_zero(places: Integers, law: Floats, n: int, size: int) -> tuple[Complexes, float] | None:

@@ -20,6 +20,7 @@ from privatest.bounds.lower_bound import lower_bound
 from privatest.bounds.optimum import optimum_sample_size
 from privatest.decision.build import PRIVATE_KINDS
 from privatest.errors import Infeasible, InvalidInput, MissingExtra
+from privatest.headway import each
 from privatest.hypotheses import ContinuousPair, DiscretePair, Pair
 from privatest.hypotheses.question import make_question
 from privatest.laws.curves import Curves
@@ -47,12 +48,18 @@ class Rival:
     name: str
     advantage: Callable[[int], float]
     few_values: bool = True
+    short_cut: Callable[[int, float], bool] | None = None
+    """Whether the advantage on n records is at least so much, where that can be said without computing all of it."""
+
+    def reaches(self, n: int, target: float) -> bool:
+        """Whether the advantage on n records is at least the target."""
+        return self.advantage(n) >= target if self.short_cut is None else self.short_cut(n, target)
 
 
 def rivals(pair: Pair, epsilon: Fraction) -> Iterator[Rival]:
     """All rivals that apply to the pair."""
     profile = profile_of(pair)
-    yield Rival("sample and aggregate", _sample_and_aggregate(pair, epsilon))
+    yield Rival("sample and aggregate", *_sample_and_aggregate(pair, epsilon))
     values = _numbers(pair)
     if values is not None:
         yield Rival("clipped mean, Laplace", _clipped_mean(*values, epsilon), few_values=False)
@@ -71,7 +78,9 @@ def _best(support: list[int], null: list[float], alternative: list[float], n: in
     return Curves(scores, *laws, n, noise).best_offset()[1]  # type: ignore[arg-type]
 
 
-def _sample_and_aggregate(pair: Pair, epsilon: Fraction) -> Callable[[int], float]:
+def _sample_and_aggregate(
+    pair: Pair, epsilon: Fraction
+) -> tuple[Callable[[int], float], bool, Callable[[int, float], bool]]:
     """Disjoint blocks, the likelihood-ratio test on each, a noisy count of the verdicts (Nissim et al. 2007)."""
     rates: dict[int, tuple[float, float]] = {}
 
@@ -83,15 +92,28 @@ def _sample_and_aggregate(pair: Pair, epsilon: Fraction) -> Callable[[int], floa
             rates[size] = float(null[0]), float(alternative[0])
         return rates[size]
 
-    def advantage(n: int) -> float:
-        sizes = {max(round(n / blocks), 1) for blocks in (1, 2, 3, 5, 7, 9, 13, 19, 27, 41, 61, 101, 201, 501)}
-        found = []
-        for size in sorted(sizes):
-            alpha, power = block(size)
-            found.append(_best([0, 64], [1 - alpha, alpha], [1 - power, power], n // size, Tulap(epsilon, 64)))
-        return max(found)
+    def sizes(n: int) -> list[int]:
+        return sorted({max(round(n / blocks), 1) for blocks in (1, 2, 3, 5, 7, 9, 13, 19, 27, 41, 61, 101, 201, 501)})
 
-    return advantage
+    def with_blocks(n: int, size: int) -> float:
+        alpha, power = block(size)
+        return _best([0, 64], [1 - alpha, alpha], [1 - power, power], n // size, Tulap(epsilon, 64))
+
+    def hopeless(n: int, size: int, target: float) -> bool:
+        """A block's verdicts are at most sqrt(1 - (1 - H^2)^2m) apart, and k verdicts move a test by tanh(eps k/2)."""
+        apart = math.sqrt(-math.expm1(2 * size * math.log1p(-min(pair.hellinger_squared, 1 - 1e-15))))
+        return math.tanh(float(epsilon) * (n // size) * apart / 2) < target - 1e-9
+
+    last = [1.0]  # how many blocks did best where it was last reached
+
+    def reaches(n: int, target: float) -> bool:
+        for size in sorted(sizes(n), key=lambda m: abs(math.log(n / m / last[0]))):
+            if not hopeless(n, size, target) and with_blocks(n, size) >= target:
+                last[0] = n / size
+                return True
+        return False
+
+    return lambda n: max(with_blocks(n, size) for size in sizes(n)), True, reaches
 
 
 def _numbers(pair: Pair) -> tuple[Floats, Floats, Floats] | None:
@@ -269,16 +291,21 @@ def compare(null: Any, alternative: Any, *, epsilon: Number, advantage: float = 
         found.append((name, n, kind not in ("llr", "sllr"), note))
         return n
 
-    tight = ours("tight", "tight", None, "the default")
-    ours("tight, paper's clamp", "tight", "paper")
-    if not sides_of(asked).above:
-        ours("stair", "tight", None, "release='decision': no statistic, only the decision's level", "decision")
-        ours("ncLLR", "ncllr", None, "as the paper defines it")
-        ours("scLLR", "scllr", None, "as the paper defines it")
     hardest = "" if asked.simple else ", of the hardest pair alone"
-    ours("LLR", "llr", None, f"not private{hardest}")
-    ours("sLLR", "sllr", None, f"not private at this epsilon{hardest}")
-    for rival in rivals(pair, budget) if asked.simple else ():
+    todo: list[tuple[Any, ...]] = [
+        ("tight, paper's clamp", "tight", "paper", ""),
+        ("stair", "tight", None, "release='decision': no statistic, only the decision's level", "decision"),
+        ("ncLLR", "ncllr", None, "as the paper defines it"),
+        ("scLLR", "scllr", None, "as the paper defines it"),
+        ("LLR", "llr", None, f"not private{hardest}"),
+        ("sLLR", "sllr", None, f"not private at this epsilon{hardest}"),
+    ]
+    if sides_of(asked).above:
+        todo = [row for row in todo if row[0] not in ("stair", "ncLLR", "scLLR")]
+    tight = ours("tight", "tight", None, "the default")
+    for row in each("the paper's tests", todo):
+        ours(*row)
+    for rival in each("other ways to test", list(rivals(pair, budget)) if asked.simple else []):
         n = _rival_size(rival, target, _PATIENCE * (tight or 1))
         found.append((rival.name, n, True, "" if n is not None else f"more than {_PATIENCE} times the default's"))
     if best is not None:
@@ -310,12 +337,12 @@ def _optimum(pair: Any, epsilon: Number, target: float) -> int | None:
 
 def _rival_size(rival: Rival, target: float, most: int) -> int | None:
     """The smallest n at which the rival reaches the target and, looking a little ahead, keeps it."""
-    known: dict[int, float] = {}
+    known: dict[int, bool] = {}
 
     def reaches(n: int) -> bool:
         if n not in known:
-            known[n] = rival.advantage(n)
-        return known[n] >= target
+            known[n] = rival.reaches(n, target)
+        return known[n]
 
     high = 1
     while not reaches(high):

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from privatest.bounds.lower_bound import advantage_bound, records_bound
 from privatest.decision import PrivateTest
 from privatest.errors import Infeasible, InvalidInput
+from privatest.headway import part
+from privatest.hypotheses import Pair
 from privatest.hypotheses.question import make_question
 from privatest.markup import Fact, Told
 from privatest.power.sample_sizes import design, sample_size
-from privatest.power.tuning import Goal, make_family, make_goal, smallest_n
+from privatest.power.tuning import Family, Goal, make_family, make_goal, smallest_n
 from privatest.privacy import Gdp, Notion, Pure, Tv, Zcdp, make_notion
 from privatest.rational import Number
 from privatest.theory import Decomposition, SampleComplexity, decompose_pair, sample_complexity
@@ -144,42 +147,63 @@ def plan(
     notion = make_notion(epsilon, privacy)
     asked = make_question(null, alternative)
     pair = asked.pair
+    goal = None if n is not None else make_goal(advantage, alpha, beta)
+    with part("planning", 4) as tell:
+        tell(0)
+        made = design(
+            asked.null,
+            asked.alternative,
+            privacy=notion,
+            n=n,
+            test=test,
+            clamp=clamp,
+            threshold=threshold,
+            alpha=alpha,
+            beta=beta,
+            advantage=advantage,
+            neighbours=neighbours,
+            max_rows_per_unit=max_rows_per_unit,
+            release=release,
+        )
+        tell(1)
+
+        def other_family(goal: Goal, rival: str) -> Family:
+            arguments = asked.null, asked.alternative, epsilon, test, clamp, threshold, goal, neighbours
+            return make_family(*arguments, max_rows_per_unit, privacy, rival)
+
+        return _beside(made, pair, notion, n, alpha, goal, test, other_family, tell)
+
+
+def _beside(
+    made: PrivateTest,
+    pair: Pair,
+    notion: Notion,
+    n: int | None,
+    alpha: float | None,
+    goal: Goal | None,
+    test: str,
+    other_family: Callable[[Goal, str], Family],
+    tell: Callable[[int], None],
+) -> Plan:
+    """The plan of a test: what is possible at all, and without privacy."""
     P, Q = pair.null, pair.alternative
-    made = design(
-        asked.null,
-        asked.alternative,
-        privacy=notion,
-        n=n,
-        test=test,
-        clamp=clamp,
-        threshold=threshold,
-        alpha=alpha,
-        beta=beta,
-        advantage=advantage,
-        neighbours=neighbours,
-        max_rows_per_unit=max_rows_per_unit,
-        release=release,
-    )
     # One record replaced is one removed and one added, so an add-remove test is 2 epsilon-DP under replacement.
     pure = notion.equivalent
     level = notion if made.neighbours == "replace" else _twice(notion)
     complexity, split = sample_complexity(P, Q, epsilon=pure), decompose_pair(pair, float(pure))
-    if n is not None:
-        without = _without_privacy(P, Q, pure, n, alpha)
+    tell(2)
+    if n is not None or goal is None:
+        without = _without_privacy(P, Q, pure, made.n, alpha)
         best = None if level is None else advantage_bound(pair, level, made.n)
         return Plan(made, None, None, None, best, without, complexity, split)
-    goal = make_goal(advantage, alpha, beta)
     bound = None if level is None else records_bound(pair, level, goal)
+    tell(3)
     nonprivate = _nonprivate(P, Q, pure, goal)
     other = None
-    if test == "tight" and neighbours == "replace" and not made.two_sided:
-        arguments = asked.null, asked.alternative, epsilon, test, clamp, threshold, goal, neighbours, max_rows_per_unit
+    if test == "tight" and made.neighbours == "replace" and not made.two_sided:
         rival = "decision" if made.released == "statistic" else "statistic"
         # The decision alone never needs more records, and nothing fewer than the bound.
-        if rival == "decision" and made.n == bound:
-            other = made.n
-        else:
-            other = smallest_n(make_family(*arguments, privacy, rival))
+        other = made.n if rival == "decision" and made.n == bound else smallest_n(other_family(goal, rival))
     return Plan(made, goal, bound, nonprivate, None, None, complexity, split, other)
 
 

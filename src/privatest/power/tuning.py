@@ -33,10 +33,12 @@ from privatest.decision.build import (
 )
 from privatest.decision.goal import ADVANTAGE, Goal, make_goal
 from privatest.errors import Infeasible, InvalidInput, shown
+from privatest.headway import part
 from privatest.hypotheses import ContinuousPair, DiscretePair, Distribution, Pair
 from privatest.hypotheses.question import Question, make_question
 from privatest.hypotheses.sets import Leaf, Side
 from privatest.laws import Curves, TwoSidedCurves
+from privatest.power.ahead import unsure
 from privatest.power.worst_case import Sides, sides_of, worst_score
 from privatest.privacy import Notion, Pure, canonical_noise, make_notion
 from privatest.privacy.decision_chain import chain_starts, decision_noise
@@ -207,13 +209,15 @@ def tuned_clamp(
             tried[key] = max(goal.margin(profile.curves(key, notion, n, around, start)) for start in chains)
         return tried[key]
 
-    for clamp in extra:
-        margin(clamp)
-    ranked = _ranked(profile, notion, n, around)
-    for _, a, b in ranked[:14]:
-        margin((a, b))
-    starts = sorted(tried, key=lambda clamp: -tried[clamp])[:2]
-    best = max((_climb(margin, start, tried) for start in starts), key=margin)
+    with part("tuning", _MOST_TRIALS) as tell:
+        for clamp in extra:
+            margin(clamp)
+        ranked = _ranked(profile, notion, n, around)
+        for _, a, b in ranked[:14]:
+            margin((a, b))
+            tell(len(tried))
+        starts = sorted(tried, key=lambda clamp: -tried[clamp])[:2]
+        best = max((_climb(margin, start, tried) for start in starts), key=margin)
     return max(tried, key=lambda clamp: tried[clamp]) if tried else best
 
 
@@ -590,15 +594,22 @@ def smallest_n(family: Family) -> int:
 
 def _smallest_n(family: Family) -> int:
     _refuse_hopeless(family)
-    crossing = _crossing(family.margin, _guess(family), lambda n: _never(family, n))
-    # Power can dip below the goal again beyond the crossing. Scores with many values smooth that away; with few, look
-    # as far ahead as a dip can lie: within a couple of steps of the total past the cutoff.
+    with part("the number of records", 2) as tell:
+        crossing = _crossing(family.margin, _guess(family), lambda n: _never(family, n))
+        tell(1)
+        return _beyond_dips(family, crossing)
+
+
+def _beyond_dips(family: Family, crossing: int) -> int:
+    """The smallest n from which on the goal is met: power can dip below it again beyond the crossing. Scores with many
+    values smooth that away; with few, look as far ahead as a dip can lie, a couple of steps past the cutoff."""
     while True:
         ahead = max(32, crossing // 8) if family.few_values(crossing) else 3
         ahead = min(ahead, 400)
         # A clamp tuned for each n does at least as well as the one tuned for the crossing.
         fixed = family.with_clamp_for(crossing)
-        dips = [n for n in range(crossing + 1, crossing + ahead + 1) if fixed.margin(n) < 0 and family.margin(n) < 0]
+        doubtful = unsure(fixed, range(crossing + 1, crossing + ahead + 1), calibrated_noise)
+        dips = [n for n in doubtful if fixed.margin(n) < 0 and family.margin(n) < 0]
         if not dips:
             return crossing
         crossing = dips[-1] + 1

@@ -1,0 +1,137 @@
+"""How far a long computation has come: told to whoever asked with :func:`progress`, else to nobody.
+
+What computes for long calls :func:`each` on what it goes through, or :func:`part`. The outermost says how far it has
+come; what happens inside of it is told as a detail. Nothing of this depends on data: designs are computed before any
+record is read.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+__all__ = ["PATIENCE", "Headway", "each", "part", "progress"]
+
+PATIENCE = 2.0
+"""Seconds before a bar appears."""
+
+Item = TypeVar("Item")
+
+
+@dataclass(frozen=True)
+class Headway:
+    """What is being computed, how many parts of it are done, out of how many, and what is being done inside one."""
+
+    what: str
+    done: int
+    total: int
+    detail: str = ""
+
+    def __str__(self) -> str:
+        inner = f" ({self.detail})" if self.detail else ""
+        return f"{self.what}: {self.done} of {self.total}{inner}"
+
+
+Listener = Callable[[Headway], None]
+_listener: ContextVar[Listener | None] = ContextVar("listener", default=None)
+_outermost: ContextVar[Headway | None] = ContextVar("outermost", default=None)
+
+
+def each(what: str, items: Sequence[Item]) -> Iterator[Item]:
+    """The items one by one, telling before each how many are done."""
+    with part(what, len(items)) as tell:
+        for done, item in enumerate(items):
+            tell(done)
+            yield item
+        tell(len(items))
+
+
+@contextmanager
+def part(what: str, total: int) -> Iterator[Callable[[int], None]]:
+    """What follows goes through so many parts: the function that is given tells how many are done."""
+    listener = _listener.get()
+    if listener is None:
+        yield _nobody
+        return
+    outer = _outermost.get()
+
+    def tell(done: int) -> None:
+        if outer is None:
+            here = Headway(what, done, total)
+            _outermost.set(here)
+            listener(here)
+        else:
+            listener(replace(outer, detail=f"{what}: {done} of {total}"))
+
+    token = _outermost.set(outer or Headway(what, 0, total))
+    try:
+        yield tell
+    finally:
+        _outermost.reset(token)
+
+
+def _nobody(_done: int) -> None:
+    pass
+
+
+@contextmanager
+def progress(listener: Listener | None = None) -> Iterator[None]:
+    """Tell how far the computations inside have come.
+
+    Args:
+        listener: is called with a :class:`Headway` (``what``, ``done``, ``total``, ``detail``) as often as there is
+            something to tell; what it raises ends the computation. Without it, a bar appears after two seconds, in a
+            notebook or on standard error if that is a terminal; otherwise nothing does.
+
+    >>> seen = []
+    >>> with progress(seen.append):
+    ...     for n in each("squares", [1, 2]):
+    ...         pass
+    >>> [str(headway) for headway in seen]
+    ['squares: 0 of 2', 'squares: 1 of 2', 'squares: 2 of 2']
+    """
+    if listener is None:
+        with _bar() as shown, progress(shown):
+            yield
+        return
+    token, outer = _listener.set(listener), _outermost.set(None)
+    try:
+        yield
+    finally:
+        _outermost.reset(outer)
+        _listener.reset(token)
+
+
+@contextmanager
+def _bar() -> Iterator[Listener]:
+    """A bar by rich, which draws in terminals and notebooks; nothing where neither is."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    console = Console(stderr=True)
+    if not (console.is_jupyter or (sys.stderr is not None and sys.stderr.isatty())):
+        yield lambda _headway: None
+        return
+    columns: list[Any] = [TextColumn("{task.description}", markup=False), BarColumn(), TimeElapsedColumn()]
+    bar = Progress(*columns, console=console, transient=True)
+    started = time.monotonic()
+    task = bar.add_task("", total=None)
+    running = [False]
+
+    def shown(headway: Headway) -> None:
+        if not running[0] and time.monotonic() - started >= PATIENCE:
+            bar.start()
+            running[0] = True
+        name = headway.what if not headway.detail else f"{headway.what} ({headway.detail})"
+        bar.update(task, description=name, completed=headway.done, total=headway.total)
+
+    try:
+        yield shown
+    finally:
+        if running[0]:
+            bar.stop()

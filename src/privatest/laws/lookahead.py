@@ -1,0 +1,121 @@
+r"""A sure lower bound on the advantage at many numbers of records, for the price of one.
+
+The transforms of one record's law are computed once; the n-th power is all that changes with n. The Fourier integral is
+taken about 0 alone, at cutoffs that move with the mean of the total. What the other peaks of the transform could add is
+bounded by the integral of its modulus there, which only shrinks as n grows:
+
+.. math:: |F(c) - \hat F(c)| \le \frac1\pi \int_{r}^{\pi} \frac{|\phi(t)|^n |\phi_N(t)|}{2 \sin(t/2)} dt .
+
+So a bound above the goal settles that n; where it lies below, nothing is said.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+
+import numpy as np
+
+from privatest.laws.curves import Curves
+from privatest.laws.fourier import doubling_panels, quick_log_transforms, side_lobes
+from privatest.privacy import Noise
+from privatest.vectors import Floats, Integers, row_dots
+
+__all__ = ["sure_advantages"]
+
+_MOST_PANELS = 200
+_NEGLIGIBLE = 46.0
+_MOST_LOBES = 4096
+# Rounding, and what lies below e^-46 of the transform's peak.
+_SLACK = 1e-11
+# Cutoffs that are tried, in standard deviations of the noisy total from the one that was best for the fewest records.
+_TRIED = np.linspace(-0.3, 0.3, 13)
+_BLOCK = 1 << 20
+
+
+def sure_advantages(
+    support: Integers,
+    laws: tuple[Floats, Floats],
+    noise: Noise,
+    counts: Sequence[int],
+    cutoffs: Callable[[int], Fraction] | None = None,
+) -> Floats:
+    """At each number of records (consecutive, increasing) an advantage that the test surely has; -1 where in doubt.
+
+    Args:
+        support, laws: scores, and their probabilities under P and under Q.
+        cutoffs: the test's own cutoff at n records; without it, the best of those tried.
+
+    Guarantees: at most the advantage at the best cutoff (at the given one), at each n.
+    """
+    unknown = np.full(len(counts), -1.0)
+    first, last = (Curves(support, *laws, n, noise) for n in (counts[0], counts[-1]))
+    if np.any(np.abs(support) >= 1 << 20) or min(first._variances) <= 0 or first.n < 32:
+        return unknown
+    low, spacing, steps, coarse = first._lattice
+    reach = 9.5 / math.sqrt(first.n * min(first._variances))
+    farthest = last._near
+    if reach > math.pi / 4 or reach * coarse.plateau > 5:
+        return unknown
+    scale = min(1.0 / math.sqrt(last.n * max(last._variances) + coarse.variance), coarse.decay_rate, 1.0 / farthest)
+    nodes = doubling_panels(scale, reach, farthest, _MOST_PANELS)
+    missed = None if nodes is None else _beyond(steps, laws, first.n, coarse, reach)
+    if nodes is None or missed is None:
+        return unknown
+    t, weights = nodes
+    shared = coarse.characteristic(t) * (weights / (2 * math.pi * np.sin(t / 2)))
+    transforms = quick_log_transforms(steps, laws, t)
+    if cutoffs is None:
+        offset = float(first.best_offset()[0])
+        sizes = np.sqrt(np.array(counts) * max(first._variances) + coarse.variance)
+        tried = np.rint(offset + np.multiply.outer(sizes, _TRIED))
+        centres = [Curves(support, *laws, n, noise)._centre for n in counts]
+    else:
+        tried = np.zeros((len(counts), 1))
+        half = coarse.offset + Fraction(1, 2)
+        centres = [math.floor(cutoffs(n) - n * low - coarse.offset) + half for n in counts]
+        moved = max(abs(c - Curves(support, *laws, n, noise)._centre) for n, c in zip(counts, centres, strict=True))
+        if spacing > 1 or moved > farthest:
+            return unknown
+    found = np.empty(len(counts))
+    rows = max(_BLOCK // (len(t) * tried.shape[1]), 1)
+    numbers = np.array(counts, dtype=np.float64)
+    for start in range(0, len(counts), rows):
+        part = slice(start, start + rows)
+        angles = np.multiply.outer(tried[part], t)
+        cosines, sines = np.cos(angles), np.sin(angles)
+        gains = np.zeros(angles.shape[:2])
+        for sign, (mean, logs) in zip((-1.0, 1.0), transforms, strict=True):
+            turns = [float(n * Fraction(mean) - c) for n, c in zip(counts[part], centres[part], strict=True)]
+            waves = np.exp(np.multiply.outer(numbers[part], logs) + 1j * np.multiply.outer(turns, t)) * shared
+            gains += sign * (np.einsum("ijk,ik->ij", sines, waves.real) - np.einsum("ijk,ik->ij", cosines, waves.imag))
+        found[part] = gains.max(axis=1)
+    return found - missed - _SLACK
+
+
+def _beyond(steps: Floats, laws: tuple[Floats, Floats], n: int, noise: Noise, reach: float) -> float | None:
+    """What both integrals could be beyond the reach, at most; None where there are too many peaks."""
+    missed = 0.0
+    for law in laws:
+        lobes = side_lobes(steps, law, n, reach, _NEGLIGIBLE, _MOST_LOBES)
+        if lobes is None:
+            return None
+        if len(lobes) == 0:
+            continue
+        # Each peak is at most as wide as the one at 0: half as wide panels resolve it, and its two sides.
+        panels = doubling_panels(reach / 16, reach, 48 / reach, _MOST_PANELS)
+        if panels is None:
+            return None
+        away, weights = panels
+        t = np.concatenate([lobes[:, None] - away, lobes[:, None] + away], axis=1)
+        inside = (t > reach) & (t <= math.pi)
+        modulus = np.empty(t.shape)
+        for row, angles in enumerate(t):
+            waves = np.multiply.outer(angles, steps)
+            modulus[row] = np.hypot(row_dots(np.cos(waves), law), row_dots(np.sin(waves), law))
+        with np.errstate(under="ignore", divide="ignore"):
+            sizes = np.exp(n * np.log(np.minimum(modulus, 1.0))) * np.abs(noise.characteristic(t))
+        parts = np.where(inside, sizes / (2 * math.pi * np.sin(np.minimum(t, math.pi) / 2)), 0.0)
+        missed += 2 * math.fsum((parts * np.tile(weights, 2)).ravel())  # twice: peaks that share an interval
+    return missed

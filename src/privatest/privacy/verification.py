@@ -1,0 +1,426 @@
+r"""Whether a mechanism is private, by looking at everything it can do: all data sets, all neighbours, all outputs.
+
+A mechanism is a function from a data set, a tuple of records, to the probabilities of its outputs. For two neighbouring
+data sets with output laws p and q a notion of stability asks something of every event; of these the events
+:math:`\{o : q(o)/p(o) \ge c\}` are the hardest (Neyman and Pearson), so only they are looked at:
+
+=================  ========================================================================================
+notion             what is measured, the largest over neighbours
+=================  ========================================================================================
+``pure(eps)``      the logarithm of q(o)/p(o)
+``approx(eps, d)`` the sum of q(o) - e^eps p(o) over the outputs where it is positive
+``tv(eta)``        the same with eps = 0
+``gdp(mu)``        the quantile of q(event) less that of p(event)
+``zcdp(rho)``      the Renyi divergence of q from p over its order, all orders above 1
+``renyi(a, c)``    the Renyi divergence of order a
+``kl(eta)``        the divergence of Kullback and Leibler
+=================  ========================================================================================
+
+Where all probabilities are whole numbers or fractions, ``pure``, ``approx`` and ``tv`` are decided exactly: e^eps is
+enclosed between rationals as closely as the comparison asks.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal, localcontext
+from fractions import Fraction
+from typing import Any
+
+from privatest import _validate
+from privatest.errors import InvalidInput, shown
+from privatest.headway import part
+from privatest.markup import Fact, Told
+from privatest.privacy.asked import make_notion
+from privatest.privacy.divergences import golden_maximum, quantile
+from privatest.privacy.notions import Approx, Gdp, Kl, Notion, Pure, Renyi, Tv, Zcdp
+from privatest.rational import Number
+
+__all__ = ["Verification", "Witness", "data_sets", "measure", "neighbouring", "verify_privacy"]
+
+Records = tuple[Any, ...]
+Places = tuple[int, ...]
+Outputs = tuple[Hashable, ...]
+Law = Mapping[Hashable, Any]
+"""Output -> probability, all of them fractions or all floats."""
+Mechanism = Callable[[Records], Any]
+
+MOST_DATA_SETS = 200_000
+ROUNDING = 1e-9
+"""By how much a measured number may exceed what is allowed, relatively, where probabilities are floats."""
+_ALIKE = 1 - 1e-12
+# Probabilities that are floats may fail to add up to 1 by this much.
+SUMS_TO_ONE = 1e-6
+
+
+@dataclass(frozen=True)
+class Witness:
+    """Two neighbours and an event: what the mechanism does on the first is too likely for what it does on the second.
+
+    Attributes:
+        data, neighbour: the data sets.
+        outputs: the event, a tuple of outputs.
+        probability, neighbour_probability: of the event on either.
+    """
+
+    data: Records
+    neighbour: Records
+    outputs: tuple[Hashable, ...]
+    probability: Any
+    neighbour_probability: Any
+
+    def __str__(self) -> str:
+        likely, unlikely = (f"{float(p):.6g}" for p in (self.probability, self.neighbour_probability))
+        event = ", ".join(_short(output) for output in self.outputs[:4]) + (", ..." if len(self.outputs) > 4 else "")
+        return f"{{{event}}} has probability {likely} on {_short(self.data)} and {unlikely} on {_short(self.neighbour)}"
+
+
+@dataclass(frozen=True)
+class Verification(Told):
+    """What :func:`verify_privacy` found.
+
+    Guarantees: ``private`` says of this mechanism, on data sets of this domain and size, whether it meets the notion;
+    it says nothing of other domains, of more records, or of how the mechanism draws its outputs.
+
+    Attributes:
+        privacy: the notion that was asked for.
+        measured: the least budget of that kind which the mechanism meets, infinite where none is enough.
+        allowed: that of the notion.
+        private: whether measured is at most allowed.
+        exact: whether that was decided by exact arithmetic.
+        witness: neighbours at which it is measured; None where the data make no difference at all.
+        data_sets, pairs: how many were looked at.
+    """
+
+    privacy: Notion
+    measured: float
+    allowed: float
+    private: bool
+    exact: bool
+    witness: Witness | None
+    neighbours: str
+    data_sets: int
+    pairs: int
+
+    @property
+    def violation(self) -> float:
+        """By how much measured exceeds allowed; 0 where it does not."""
+        return 0.0 if self.private else max(self.measured - self.allowed, 0.0)
+
+    def __bool__(self) -> bool:
+        return self.private
+
+    @property
+    def title(self) -> str:
+        """The verdict."""
+        return f"{'Private' if self.private else 'NOT private'}: {self.privacy}, {self.neighbours} one record"
+
+    def facts(self) -> list[Fact]:
+        """The two numbers, how they were compared, and where the larger one comes from."""
+        how = "exactly, in fractions" if self.exact else "in floating-point numbers"
+        return [
+            Fact("private", self.private, f"compared {how}"),
+            Fact("measured", self.measured, MEASURES.get(type(self.privacy), "largest probability above h")),
+            Fact("allowed", self.allowed, "by the notion"),
+            Fact("violation", self.violation, "by how much it is exceeded"),
+            Fact("data_sets", self.data_sets, "all of them"),
+            Fact("pairs", self.pairs, "of neighbours, all of them"),
+            Fact("witness", None if self.witness is None else str(self.witness)),
+        ]
+
+
+MEASURES: dict[type[Notion], str] = {
+    Pure: "epsilon: largest log ratio of the probabilities of an output",
+    Approx: "delta at this epsilon",
+    Tv: "largest change of the probability of an event",
+    Gdp: "mu: largest difference of normal quantiles",
+    Zcdp: "rho: largest Renyi divergence over its order",
+    Renyi: "largest Renyi divergence of this order",
+    Kl: "largest divergence of Kullback and Leibler",
+}
+
+
+def verify_privacy(
+    mechanism: Mechanism,
+    *,
+    domain: Iterable[Any],
+    n: int,
+    epsilon: Number | None = None,
+    privacy: Any = None,
+    neighbours: str = "replace",
+    ordered: bool = True,
+) -> Verification:
+    """Look at every data set of n records of the domain and all of its neighbours: is the mechanism private?
+
+    Args:
+        mechanism: takes a tuple of n records and returns the probabilities of its outputs: a mapping from output to
+            probability, or a sequence of probabilities (of the outputs 0, 1, ...). Lump what is far out together.
+        domain: the records there are; a few that stand for all.
+        n: number of records.
+        epsilon, privacy: what is promised, one of the two: a number, ``pt.zcdp(0.5)`` or "zcdp(0.5)".
+        neighbours: "replace" one record, or "add-remove": data sets of up to n records, each with and without one.
+        ordered: False where the mechanism does not look at the order of records: far fewer data sets then.
+
+    Guarantees: exact where the mechanism returns fractions and the notion is pure, approx or tv; else a measured
+    number may exceed what is allowed by one part in 10^9.
+
+    >>> def respond(data):
+    ...     return {data[0]: Fraction(3, 4), 1 - data[0]: Fraction(1, 4)}
+    >>> found = verify_privacy(respond, domain=[0, 1], n=1, epsilon=1.1)
+    >>> found.private, round(found.measured, 6), verify_privacy(respond, domain=[0, 1], n=1, epsilon=1).private
+    (True, 1.098612, False)
+    """
+    notion = make_notion(epsilon, privacy)
+    records = _domain(domain)
+    n = _validate.positive_integer(n=n)
+    _validate.choice(("replace", "add-remove"), neighbours=neighbours)
+    sizes = range(n, n + 1) if neighbours == "replace" else range(n + 1)
+    sets = [data for size in sizes for data in data_sets(len(records), size, ordered=ordered)]
+    laws = {data: _law(mechanism(tuple(records[i] for i in data)), tuple(records[i] for i in data)) for data in sets}
+    fractions = all(isinstance(value, Fraction) for law in laws.values() for value in law.values())
+    if not fractions:
+        laws = {data: {output: float(value) for output, value in law.items()} for data, law in laws.items()}
+    best: tuple[Any, Places, Places, Outputs] | None = None
+    pairs = 0
+    with part("pairs of neighbours", len(sets)) as tell:
+        for done, data in enumerate(sets):
+            tell(done)
+            for other in neighbouring(data, len(records), neighbours=neighbours, ordered=ordered):
+                pairs += 1
+                for first, second in ((data, other), (other, data)):
+                    size, outputs = measure(notion, laws[first], laws[second])
+                    if best is None or size * _ALIKE > best[0] or (fractions and size > best[0]):
+                        best = size, first, second, outputs
+    assert best is not None, "a domain of two records has neighbours"
+    size, first, second, outputs = best
+    chances = [sum(laws[data].get(output, 0) for output in outputs) for data in (first, second)]
+    names = [tuple(records[i] for i in data) for data in (first, second)]
+    witness = Witness(names[0], names[1], outputs, chances[0], chances[1])
+    exact = fractions and isinstance(notion, Pure | Approx | Tv)
+    return Verification(
+        notion,
+        _number(notion, size),
+        _allowed(notion),
+        _within(notion, size, laws[first], laws[second], exact=exact),
+        exact,
+        witness if outputs else None,
+        neighbours,
+        len(sets),
+        pairs,
+    )
+
+
+def data_sets(records: int, size: int, *, ordered: bool = True) -> list[Places]:
+    """All data sets of so many records, as the places of each record in the domain; sorted ones, without an order."""
+    count = records**size if ordered else math.comb(records + size - 1, size)
+    if count > MOST_DATA_SETS:
+        remedy = "" if not ordered else " If the mechanism does not look at their order, say ordered=False."
+        raise InvalidInput(
+            f"n={size} records of a domain of {records} make {count:,} data sets, more than {MOST_DATA_SETS:,} to look "
+            f"at. Take fewer of either.{remedy}"
+        )
+    places = range(records)
+    if ordered:
+        return list(itertools.product(places, repeat=size))
+    return list(itertools.combinations_with_replacement(places, size))
+
+
+def neighbouring(data: Places, records: int, *, neighbours: str = "replace", ordered: bool = True) -> Iterator[Places]:
+    """The neighbours of a data set that make a pair with it, each pair once: one record replaced by a later one of the
+    domain, or one record removed."""
+    seen = set()
+    for place, record in enumerate(data):
+        changed: Iterable[Places] = (
+            [data[:place] + data[place + 1 :]]
+            if neighbours == "add-remove"
+            else [(*data[:place], other, *data[place + 1 :]) for other in range(record + 1, records)]
+        )
+        for other in changed:
+            found = other if ordered else tuple(sorted(other))
+            if found not in seen:
+                seen.add(found)
+                yield found
+
+
+def measure(notion: Notion, law: Law, other: Law) -> tuple[Any, Outputs]:
+    """How far the probabilities of ``law`` exceed those of ``other``, as the notion sees it; and where.
+
+    Of ``pure`` the largest ratio (a fraction where the laws are), of the others the number that the notion bounds.
+    """
+    both = [(output, q, other.get(output, 0)) for output, q in law.items() if q > 0]
+    if isinstance(notion, Pure):
+        ratios = [q / p if p > 0 else math.inf for _, q, p in both]
+        top = max(ratios)
+        # Of outputs that differ by rounding alone, the most likely one.
+        output = max((q, i) for i, (_, q, _) in enumerate(both) if ratios[i] >= top * _ALIKE)[1]
+        return ratios[output] if top == math.inf else top, (both[output][0],)
+    if isinstance(notion, Approx | Tv):
+        exact = all(isinstance(value, Fraction) for _, q, p in both for value in (q, p))
+        factor = _factor(notion, exact=exact)
+        event = [(output, q - factor * p) for output, q, p in both if q > factor * p]
+        return sum(excess for _, excess in event), tuple(output for output, _ in event)
+    if isinstance(notion, Renyi | Kl | Zcdp):
+        chances = [(float(q), float(p)) for _, q, p in both]
+        top = max(both, key=lambda row: row[1] / row[2] if row[2] > 0 else math.inf)
+        return _divergence(notion, chances), (top[0],)
+    return _quantiles(notion, law, other)
+
+
+def _divergence(notion: Notion, chances: Sequence[tuple[float, float]]) -> float:
+    """Of the first law from the second, of a list of both probabilities of every output."""
+    if any(p <= 0 for _, p in chances):
+        return math.inf
+    logs = [(q, math.log(q) - math.log(p)) for q, p in chances]
+    base = max(math.fsum(q * log for q, log in logs), 0.0)
+    if isinstance(notion, Kl):
+        return base
+    if isinstance(notion, Renyi):
+        return _of_order(float(notion.order), logs)
+    largest = max(log for _, log in logs)
+    if base <= 0 or largest <= 0:
+        return 0.0
+    # No divergence exceeds the largest log ratio: beyond largest/base its ratio to the order is below that at 1.
+    most = math.log(max(largest / base, 1.0) + 1.0)
+    return max(base, golden_maximum(lambda s: _of_order(1 + math.exp(s), logs) / (1 + math.exp(s)), -9.0, most))
+
+
+def _of_order(order: float, logs: Sequence[tuple[float, float]]) -> float:
+    top = max((order - 1) * log for _, log in logs)
+    return (top + math.log(math.fsum(q * math.exp((order - 1) * log - top) for q, log in logs))) / (order - 1)
+
+
+def _quantiles(notion: Notion, law: Law, other: Law) -> tuple[float, Outputs]:
+    """Over the events by decreasing ratio: the difference of quantiles for ``gdp``, for any other notion q - h(p)."""
+    outputs = sorted(
+        {*law, *other},
+        key=lambda output: -(law.get(output, 0) / other[output] if other.get(output, 0) > 0 else math.inf),
+    )
+    q = [float(law.get(output, 0)) for output in outputs]
+    p = [float(other.get(output, 0)) for output in outputs]
+    best, event = 0.0, 0
+    for count in range(1, len(outputs) + 1):
+        here, there = math.fsum(q[:count]), math.fsum(p[:count])
+        rest_here, rest_there = math.fsum(q[count:]), math.fsum(p[count:])
+        if not isinstance(notion, Gdp):
+            size = here - notion.step(there, rest_there)[0]
+        elif (there <= 0 < here) or (rest_here <= 0 < rest_there):
+            size = math.inf
+        elif there <= 0 or rest_here <= 0:
+            continue
+        else:
+            size = quantile(here, rest_here) - quantile(there, rest_there)
+        if size > best:
+            best, event = size, count
+    return best, tuple(outputs[:event])
+
+
+def _allowed(notion: Notion) -> float:
+    """The number that the notion bounds."""
+    if isinstance(notion, Approx):
+        return float(notion.delta)
+    if isinstance(notion, Pure | Tv | Gdp | Zcdp | Kl | Renyi):
+        return float(notion.exact[-1]) if not isinstance(notion, Pure) else notion.epsilon
+    return 0.0
+
+
+def _number(notion: Notion, size: Any) -> float:
+    """What is told of the size: of ``pure`` the logarithm of the ratio."""
+    if not isinstance(notion, Pure):
+        return float(size)
+    if size == math.inf:
+        return math.inf
+    if isinstance(size, Fraction):
+        return math.log(size.numerator) - math.log(size.denominator)
+    return math.log(size)
+
+
+def _within(notion: Notion, size: Any, law: Law, other: Law, *, exact: bool) -> bool:
+    """Whether the size is allowed; exactly, or with what rounding can do."""
+    if not exact or size == math.inf:
+        return _number(notion, size) <= _allowed(notion) * (1 + ROUNDING) + ROUNDING * 1e-3
+    if isinstance(notion, Tv):
+        return bool(size <= notion.eta)
+    if notion.epsilon == math.inf:
+        return True
+    digits = 60
+    while True:
+        # e^epsilon is no fraction, so that close enough bounds decide; where it does not matter, they are the same.
+        low, high = _exp_bounds(notion.exact[0], digits)
+        if isinstance(notion, Approx):
+            allowed = notion.delta
+            least, most = (_excess(law, other, factor) for factor in (high, low))
+        else:
+            allowed = 1
+            least, most = size / high, size / low
+        if most <= allowed or least > allowed:
+            return bool(most <= allowed)
+        digits *= 2
+
+
+def _excess(law: Law, other: Law, factor: Fraction) -> Fraction:
+    parts = (q - factor * other.get(output, 0) for output, q in law.items())
+    return sum((part for part in parts if part > 0), Fraction(0))
+
+
+def _exp_bounds(x: Fraction, digits: int) -> tuple[Fraction, Fraction]:
+    """Two fractions between which e^x lies, of so many digits; both 1 at 0."""
+    if x == 0:
+        return Fraction(1), Fraction(1)
+    with localcontext() as context:
+        context.prec = digits + 10
+        middle = Fraction((Decimal(x.numerator) / Decimal(x.denominator)).exp())
+    slack = middle / Fraction(10) ** digits * (1 + abs(x))
+    return middle - slack, middle + slack
+
+
+def _factor(notion: Notion, *, exact: bool) -> Any:
+    """e^epsilon, for a start; of ``tv`` 1."""
+    if isinstance(notion, Tv):
+        return Fraction(1) if exact else 1.0
+    return _exp_bounds(notion.exact[0], 60)[0] if exact else math.exp(min(notion.epsilon, 700.0))
+
+
+def _domain(domain: Iterable[Any]) -> list[Any]:
+    records = list(domain)
+    if len(records) < 2:
+        raise InvalidInput(f"domain has {len(records)} record(s): nothing can be replaced. Give at least two.")
+    return records
+
+
+def _law(found: Any, data: Records) -> dict[Hashable, Any]:
+    """What a mechanism returned, checked."""
+    where = f"The mechanism, on {_short(data)},"
+    if isinstance(found, Mapping):
+        pairs = list(found.items())
+    else:
+        try:
+            pairs = list(enumerate(found))
+        except TypeError:
+            raise InvalidInput(
+                f"{where} returned {shown(found)}: it must return a mapping from output to probability, or a sequence "
+                "of probabilities."
+            ) from None
+    law: dict[Hashable, Any] = {}
+    for output, value in pairs:
+        try:
+            chance = Fraction(value) if isinstance(value, int | Fraction) else float(value)
+        except (TypeError, ValueError):
+            raise InvalidInput(f"{where} gives {_short(output)} the probability {shown(value)}: no number.") from None
+        if not chance >= 0 or chance == math.inf:
+            raise InvalidInput(f"{where} gives {_short(output)} the probability {shown(value)}: it must be 0 or more.")
+        law[output] = chance
+    total = sum(law.values()) if all(isinstance(value, Fraction) for value in law.values()) else math.fsum(law.values())
+    if total != 1 if isinstance(total, Fraction | int) else abs(total - 1) > SUMS_TO_ONE:
+        raise InvalidInput(
+            f"{where} returned probabilities that add up to {float(total):.9g}, not to 1. Lump what is far out "
+            "together as one output."
+        )
+    return law
+
+
+def _short(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
