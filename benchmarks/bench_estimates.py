@@ -1,18 +1,22 @@
 """Private estimates and two groups: coverage, width over the bound, errors beside others', time.
 
-    python -m benchmarks.bench_estimates [coverage reference bound error wide groups times]
+    python -m benchmarks.bench_estimates [coverage opendp reference bound error wide size power times]
 
-Everything is computed, but for the mean absolute errors, which are simulated from a fixed seed.
+Everything is computed, but for the mean absolute errors, which are simulated from a fixed seed. ``opendp`` needs the
+extra of that name.
 """
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
-from scipy import stats
+from scipy import optimize, stats
 
 import privatest as pt
 
@@ -34,7 +38,56 @@ def coverage() -> None:
                     f"{np.median(found):.6f}, largest {found.max():.6f}",
                     flush=True,
                 )
-    print("OpenDP's BinomialCND interval, published figure: 0.920 at n = 30, epsilon 1, rate 0.1")
+
+
+def opendp() -> None:
+    """The same of OpenDP's interval for a rate, by numerical integration: the totals at which it holds the rate."""
+    from opendp.extras.numpy import canonical
+
+    for n, epsilon in ((30, 1.0), (100, 1.0), (30, 0.1)):
+        privacy = epsilon, 0.0
+        reach = 14 / epsilon
+        totals = np.linspace(-reach, n + reach, round((n + 2 * reach) * (8 if epsilon == 1 else 2)) + 1)
+        ends = np.array([_their_interval(canonical, z, n, privacy) for z in totals.tolist()])
+        rates = np.linspace(0, 1, VALUES + 2)[1:-1]
+        found = np.array([_held(canonical, rate, n, privacy, totals, ends) for rate in [*rates.tolist(), 0.1]])
+        print(
+            f"OpenDP's interval n={n:5} epsilon={epsilon:4}: smallest {found[:-1].min():.4f}, median "
+            f"{np.median(found[:-1]):.4f}, largest {found[:-1].max():.4f}; at rate 0.1 {found[-1]:.4f}",
+            flush=True,
+        )
+
+
+def _their_interval(canonical: Any, total: float, n: int, privacy: tuple[float, float]) -> tuple[float, float]:
+    """OpenDP's interval; where it finds no end and raises, all on that side of the estimate counts as held."""
+    from opendp.mod import binary_search
+
+    try:
+        low, high = canonical.two_sided_confidence_interval(total, 1.0, privacy, n, 0.05)
+        return low, high
+    except ValueError:
+        rate, ends = min(max(total / n, 0.0), 1.0), [0.0, 1.0]
+    for side, bounds in enumerate(((0.0, rate), (rate, 1.0))):
+        with contextlib.suppress(ValueError):
+            ends[side] = binary_search(
+                lambda b: canonical.two_sided_pvalue(b * n, 1.0, privacy, n, rate) > 0.05, bounds=bounds
+            )
+    return ends[0], ends[1]
+
+
+def _held(canonical: Any, rate: float, n: int, privacy: tuple[float, float], totals: Any, ends: Any) -> float:
+    """How likely the noisy total is one whose interval holds the rate."""
+    edges = np.concatenate([[-np.inf], (totals[1:] + totals[:-1]) / 2, [np.inf]])
+    inside = (ends[:, 0] <= rate) & (rate <= ends[:, 1])
+    counts, held = stats.binom.pmf(np.arange(n + 1), n, rate), 0.0
+    starts, stops = (np.flatnonzero(np.diff(np.concatenate([[0], inside, [0]])) == side) for side in (1, -1))
+    for first, last in zip(starts, stops, strict=True):
+        for edge, sign in ((edges[last], 1), (edges[first], -1)):
+            if np.isfinite(edge):
+                held += sign * float(counts @ canonical._cnd_cdf(edge - np.arange(n + 1), 0.0, 1.0, privacy))
+            else:
+                held += float(edge > 0)
+    return held
 
 
 def reference() -> None:
@@ -49,26 +102,22 @@ def reference() -> None:
     print(f"18 of 30 at epsilon 1: ours ({low:.3f}, {high:.3f}); {theirs}")
 
 
-def bound() -> None:
-    """Expected width over what no private interval can beat."""
+def bound(places: int = 8) -> None:
+    """Expected width over what no private interval can beat: every 25th of the values of ``coverage``."""
     ratios = []
-    for family, values in {
-        "bernoulli(?)": (0.1, 0.5),
-        "poisson(?)": (1.0, 5.0),
-        "normal(mean=?, sd=1)": (0.0, 2.0),
-    }.items():
+    for family, between in RATES.items():
         for n in SIZES:
             for epsilon in EPSILONS:
-                for value in values:
-                    design = pt.design_estimate(family, between=RATES[family], epsilon=epsilon, n=n)
-                    width, least = design.expected_width(value), design.width_bound(value)
-                    ratios.append(width / least)
-                    print(
-                        f"{family:22} n={n:5} epsilon={epsilon:4} at {value:4}: width {width:.4f}, bound {least:.4f}, "
-                        f"ratio {ratios[-1]:.2f}",
-                        flush=True,
-                    )
-    print(f"width over bound: median {np.median(ratios):.2f}, largest {max(ratios):.2f}")
+                design = pt.design_estimate(family, between=between, epsilon=epsilon, n=n)
+                values = np.linspace(*design.between, VALUES + 2)[1:-1][VALUES // places // 2 :: VALUES // places]
+                found = [design.expected_width(value) / design.width_bound(value) for value in values.tolist()]
+                ratios += found
+                print(
+                    f"{family:22} n={n:5} epsilon={epsilon:4}: smallest ratio {min(found):.2f}, median "
+                    f"{np.median(found):.2f}, largest {max(found):.2f}",
+                    flush=True,
+                )
+    print(f"width over bound, {len(ratios)} cases: median {np.median(ratios):.2f}, largest {max(ratios):.2f}")
 
 
 def error(runs: int = 200) -> None:
@@ -98,47 +147,120 @@ def wide() -> None:
     print(f"ratio {widths[0] / widths[1]:.3f}")
 
 
-def groups() -> None:
-    """Size over a grid of common rates, and power beside Boschloo's exact test and a Laplace difference test."""
+def size(rates: int = 1000) -> None:
+    """Type I error over a grid of common rates: at most alpha = 0.05."""
     for n in ((50, 50), (200, 200), (100, 400)):
         for epsilon in (0.5, 1.0):
             design = pt.design_groups(n=n, epsilon=epsilon)
-            sizes = [design.power((rate, rate)) for rate in np.linspace(0.0005, 0.9995, 1000).tolist()]
+            grid = (np.arange(rates) + 0.5) / rates
+            # Rates r and 1 - r have the same error where the groups are of one size: both are computed all the same.
+            sizes = [design.power((rate, rate)) for rate in grid.tolist()]
             worst = int(np.argmax(sizes))
             print(
-                f"n={n} epsilon={epsilon}: largest size {sizes[worst]:.5f} at rate {(worst + 0.5) / 1000:.3f}",
+                f"n={n} epsilon={epsilon}: {rates} rates, largest type I error {sizes[worst]:.6f} at "
+                f"{grid[worst]:.4f}, median {np.median(sizes):.4f}",
                 flush=True,
             )
-    design = pt.design_groups(n=(200, 200), epsilon=1)
-    print(f"power at .3/.4, n = 200 each: ours at epsilon 1 {design.power((0.3, 0.4)):.4f}")
-    print(f"  Boschloo's exact test, without privacy: {_boschloo(200, (0.3, 0.4)):.4f}")
-    print(f"  Laplace difference test (normal approximation, its own error): {_laplace(200, (0.3, 0.4)):.4f}")
 
 
-def _boschloo(n: int, rates: tuple[float, float], runs: int = 400) -> float:
-    """Simulated from a seed: the exact test has no closed form for its power."""
-    rng = np.random.default_rng(2)
-    x, y = rng.binomial(n, rates[0], runs), rng.binomial(n, rates[1], runs)
-    known: dict[tuple[int, int], float] = {}
-    hits = 0
-    for a, b in zip(x.tolist(), y.tolist(), strict=True):
-        if (a, b) not in known:
-            known[a, b] = stats.boschloo_exact([[a, b], [n - a, n - b]], n=16).pvalue
-        hits += known[a, b] <= 0.05
-    return hits / runs
+def power() -> None:
+    """Power at .3/.4, n = 200 each, epsilon 1, beside others; to two sides and to one."""
+    n, rates, epsilon = 200, (0.3, 0.4), 1.0
+    for alternative, level in (("two-sided", 0.025), ("greater", 0.05)):
+        design = pt.design_groups(n=(n, n), epsilon=epsilon, alternative=alternative)
+        bounds = [_semi_private(n, rates, loss, level) for loss in (epsilon, 2 * epsilon, 40.0)]
+        print(
+            f"power at .3/.4, n = 200 each, {alternative}: ours {design.power(rates):.4f}; semi-private at epsilon "
+            f"{bounds[0]:.4f}, at 2 epsilon {bounds[1]:.4f}, without privacy {bounds[2]:.4f}; Boschloo, not private, "
+            f"{_boschloo(n, rates, level):.4f}",
+            flush=True,
+        )
+        for ignored in (1e-5, 1e-3):
+            other = replace(design.counts, ignored=ignored)
+            print(f"  with {ignored:g} in place of 1e-4 for common rates left out: {other.power(rates, 0.05):.4f}")
+    found, largest = _laplace(n, rates, epsilon), max(_laplace(n, (r, r), epsilon) for r in (0.01, 0.02, 0.05, 0.3))
+    print(f"a Laplace difference test, normal approximation: {found:.4f}; its type I error is up to {largest:.4f}")
 
 
-def _laplace(n: int, rates: tuple[float, float]) -> float:
+def _semi_private(n: int, rates: tuple[float, float], epsilon: float, level: float) -> float:
+    """Awan and Vadhan's semi-private test: most powerful where the total of both groups is known, and only the rest is
+    private. With one record more in the treated group and the same total, two records differ: of every epsilon-private
+    test the most powerful unbiased one at 2 epsilon is a bound, that at epsilon is none.
+
+    Given that total, the count of the treated group is hypergeometric under the null, and the best private test of it
+    adds Tulap noise and compares with a threshold of that level. To two sides, of groups of one size, with half of the
+    level to either: given the total the law is symmetric, so that this is the unbiased one.
+    """
+    counts = np.arange(n + 1)
+    laws = [stats.binom.pmf(counts, n, rate) for rate in rates]
+    sides = (1, -1) if level < 0.05 else (1,)
+    found = 0.0
+    for total in range(2 * n + 1):
+        treated = np.arange(max(total - n, 0), min(total, n) + 1)
+        weights = laws[1][treated] * laws[0][total - treated]
+        if weights.sum() < 1e-12:
+            continue
+        null = stats.hypergeom.pmf(treated, 2 * n, total, n)
+        for side in sides:
+            cut = optimize.brentq(
+                lambda c, t=treated, h=null, s=side: float(h @ _tulap_cdf(s * t - c, epsilon)) - level,
+                -2.0 * n - 60 / epsilon,
+                2.0 * n + 60 / epsilon,
+                xtol=1e-9,
+            )
+            found += float(weights @ _tulap_cdf(side * treated - cut, epsilon))
+    return found
+
+
+def _tulap_cdf(x: Any, epsilon: float) -> Any:
+    """Of G + U, G two-sided geometric and U uniform on (-1/2, 1/2)."""
+    b, x = np.exp(-epsilon), np.asarray(x, dtype=float)
+    away = np.abs(x)
+    whole = np.rint(away)
+    upper = b**whole / (1 + b) * (b + (whole - away + 0.5) * (1 - b))
+    return np.where(x > 0, 1 - upper, upper)
+
+
+def _boschloo(n: int, rates: tuple[float, float], level: float) -> float:
+    """Reject where Fisher's one-sided p-value is so small that, whatever the common rate, it seldom is; to two sides
+    with half of the level to either, as scipy's ``boschloo_exact`` doubles the smaller one. Two tables at the edge are
+    asked of scipy."""
+    counts = np.arange(n + 1)
+    control, treated = np.meshgrid(counts, counts, indexing="ij")
+    fisher = stats.hypergeom.sf(treated - 1, 2 * n, control + treated, n)
+    common = [stats.binom.pmf(counts, n, rate) for rate in np.linspace(0.001, 0.999, 999)]
+    values = np.unique(fisher[(fisher > level / 4) & (fisher < 4 * level)])
+    low, high = 0, len(values) - 1  # invariant: rejecting up to values[low] keeps to the level, up to values[high] not
+    while high - low > 1:
+        middle = (low + high) // 2
+        region = (fisher <= values[middle]).astype(float)
+        fits = max(float(law @ region @ law) for law in common) <= level
+        low, high = (middle, high) if fits else (low, middle)
+    region = fisher <= values[low]
+    row = round(n * rates[0])
+    edge = int(np.argmax(region[row]))
+    alternative = "two-sided" if level < 0.05 else "greater"
+    asked = [
+        stats.boschloo_exact([[b, row], [n - b, n - row]], alternative=alternative, n=32).pvalue
+        for b in (edge - 1, edge)
+    ]
+    assert asked[1] <= 0.05 < asked[0] + 1e-3, asked
+    one, other = (stats.binom.pmf(counts, n, rate) for rate in rates)
+    other_side = float(one @ region.T @ other) if level < 0.05 else 0.0
+    return float(one @ region @ other) + other_side
+
+
+def _laplace(n: int, rates: tuple[float, float], epsilon: float) -> float:
     """The difference of two Laplace-noised rates over its standard error, as people write it."""
     rng, runs = np.random.default_rng(3), 200_000
-    a, b = (rng.binomial(n, rate, runs) + rng.laplace(0, 1, runs) for rate in rates)
-    common = np.clip((a + b) / (2 * n), 0.001, 0.999)
-    z = (b - a) / n / np.sqrt(2 * common * (1 - common) / n + 4 / n**2)
+    a, b = (rng.binomial(n, rate, runs) + rng.laplace(0, 1 / epsilon, runs) for rate in rates)
+    common = np.clip((a + b) / (2 * n), 1 / (2 * n), 1 - 1 / (2 * n))
+    z = (b - a) / n / np.sqrt(2 * common * (1 - common) / n + 4 / (epsilon * n) ** 2)
     return float(np.mean(np.abs(z) > stats.norm.isf(0.025)))
 
 
 def times() -> None:
-    """Seconds of one interval and of one two-group p-value."""
+    """Seconds of one interval and of one two-group p-value, and processor seconds, as others may share the machine."""
     rng = np.random.default_rng(4)
     for family, between, data in (
         ("bernoulli(?)", None, rng.binomial(1, 0.3, 10**6)),
@@ -147,26 +269,30 @@ def times() -> None:
     ):
         for n in (1000, 10**6):
             design = pt.design_estimate(family, between=between, epsilon=1, n=n)
-            start = time.perf_counter()
-            design.run(data[:n])
-            print(f"{family} n={n}: a run takes {time.perf_counter() - start:.2f} s", flush=True)
+            _timed(f"{family} n={n}: a run with its interval", lambda d=design, x=data[:n]: d.run(x))
     one, other = rng.binomial(1, 0.3, 10**6), rng.binomial(1, 0.301, 10**6)
     design = pt.design_groups(n=(10**6, 10**6), epsilon=1)
-    start = time.perf_counter()
-    release = design.run(one, other)
-    print(f"two groups of 10^6, p-value and interval: {time.perf_counter() - start:.2f} s; p {release.pvalue:.4f}")
-    start = time.perf_counter()
-    design.counts.pvalue((300_000, 301_500))
-    print(f"  the p-value alone: {time.perf_counter() - start:.2f} s")
+    _timed("two groups of 10^6: p-value and interval", lambda: design.run(one, other))
+    _timed("  the p-value alone", lambda: design.counts.pvalue((300_000, 301_500)))
+    mean = pt.design_estimate("poisson(?)", between=(0, 10), epsilon=1, n=1000)
+    _timed("width_bound of a Poisson mean, n=1000", lambda: mean.width_bound(5.0))
+
+
+def _timed(what: str, work: Callable[[], object]) -> None:
+    start, used = time.perf_counter(), time.process_time()
+    work()
+    print(f"{what}: {time.perf_counter() - start:.2f} s, {time.process_time() - used:.2f} of the processor", flush=True)
 
 
 PARTS: dict[str, Callable[[], None]] = {
     "coverage": coverage,
+    "opendp": opendp,
     "reference": reference,
     "bound": bound,
     "error": error,
     "wide": wide,
-    "groups": groups,
+    "size": size,
+    "power": power,
     "times": times,
 }
 

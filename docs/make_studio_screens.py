@@ -1,12 +1,14 @@
-"""Pictures of the studio's three tabs, taken in Chromium: ``python docs/make_studio_screens.py``.
+"""Pictures of the studio's tabs, taken in Chromium: ``python docs/make_studio_screens.py [plan run monitor ...]``.
 
-Writes docs/screens/studio_{plan,run,monitor}.png (and studio_plan_dark.png) from made-up data.
+Writes docs/screens/studio_{plan,run,monitor}.png (and studio_plan_dark.png), and studio_{estimate,groups}.png at 1400
+and at 420 pixels, from made-up data. Without words: all of them.
 """
 
 from __future__ import annotations
 
 import shutil
 import socket
+import sys
 import tempfile
 import threading
 import time
@@ -33,6 +35,8 @@ def made_up(folder: Path) -> None:
     (folder / "lab_values.csv").write_text("value\n" + "".join(f"{x:.4f}\n" for x in rng.normal(0.5, 1, 400)))
     stream = np.concatenate([rng.normal(0, 1, 700), rng.normal(0.5, 1, 700)])
     (folder / "stream.txt").write_text("".join(f"{x:.4f}\n" for x in stream))
+    visits = [("new" if i % 2 else "old", int(rng.random() < (0.16 if i % 2 else 0.1))) for i in range(2000)]
+    (folder / "visits.csv").write_text("arm,bought\n" + "".join(f"{arm},{bought}\n" for arm, bought in visits))
 
 
 def until(page: Any, expression: str, seconds: float = 240) -> None:
@@ -56,7 +60,8 @@ def plan(page: Any, address: str) -> None:
     page.emulate_media(color_scheme="light")
 
 
-def run(page: Any) -> None:
+def run(page: Any, address: str) -> None:
+    page.goto(address + "/" + LAB)
     page.click("#tab-run")
     page.fill("#run-path", "lab_values.csv")
     page.fill("#run-column", "value")
@@ -68,7 +73,8 @@ def run(page: Any) -> None:
     page.screenshot(path=SCREENS / "studio_run.png", full_page=True)
 
 
-def monitor(page: Any) -> None:
+def monitor(page: Any, address: str) -> None:
+    page.goto(address + "/" + LAB)
     page.click("#tab-monitor")
     page.fill("#monitor-path", "stream.txt")
     page.fill("#monitor-dataset", "lab")
@@ -79,7 +85,48 @@ def monitor(page: Any) -> None:
     page.screenshot(path=SCREENS / "studio_monitor.png", full_page=True)
 
 
+def estimate(page: Any, address: str) -> None:
+    page.goto(address + "/#tab=estimate&epsilon=1&n=400&estimate=normal(mean=?, sd=1)&low=-3&high=3&at=0.5&width=0.2")
+    page.reload()
+    page.wait_for_selector("html[data-ready=yes]")
+    until(page, "document.getElementById('chart-widths').dataset.bounds === '7'")
+    until(page, "!document.querySelector('#panel-estimate .busy')")
+    asked(page, "lab_values.csv", "value", "lab", "how large is the mean")
+    both(page, "estimate")
+
+
+def groups(page: Any, address: str) -> None:
+    page.goto(address + "/#tab=groups&epsilon=0.5&control=1000&treatment=1000&rate=0.1&lift=0.05")
+    page.reload()
+    page.wait_for_selector("html[data-ready=yes]")
+    until(page, "!document.querySelector('#panel-groups .busy')")
+    until(page, "document.getElementById('fact-arms').innerText.length > 1")
+    page.fill("#run-group", "arm")
+    page.fill("#run-control", "old")
+    asked(page, "visits.csv", "bought", "visits", "did the new page sell more")
+    both(page, "groups")
+
+
+def asked(page: Any, path: str, column: str, dataset: str, request: str) -> None:
+    for name, value in (("path", path), ("column", column), ("dataset", dataset), ("request", request)):
+        page.fill(f"#run-{name}", value)
+    page.click("#run-button")
+    until(page, f"document.getElementById('release').dataset.request === '{request}'")
+    page.wait_for_timeout(600)
+
+
+def both(page: Any, name: str) -> None:
+    """The whole page, on a desk and on a telephone."""
+    for width, ending in ((1400, ""), (420, "_420")):
+        page.set_viewport_size({"width": width, "height": 900})
+        page.evaluate("scrollTo(0, 0)")
+        page.wait_for_timeout(800)
+        page.screenshot(path=SCREENS / f"studio_{name}{ending}.png", full_page=True)
+    page.set_viewport_size({"width": 1360, "height": 900})
+
+
 def main() -> None:
+    wanted = sys.argv[1:] or ["plan", "run", "monitor", "estimate", "groups"]
     chromium = shutil.which("chromium")
     if chromium is None:
         raise SystemExit("Chromium is not installed. Get it: apt-get install chromium")
@@ -89,6 +136,7 @@ def main() -> None:
         ledger = pt.Ledger(Path(where, "ledger.db"))
         ledger.grant("lab", epsilon=2)
         ledger.grant("survey", epsilon=1)
+        ledger.grant("visits", epsilon=1, covers=[Path(where, "data", "visits.csv")])
         app = create_app(folder=Path(where, "data"), ledger=ledger)
         listening = socket.create_server(("127.0.0.1", 0))
         server = uvicorn.Server(uvicorn.Config(app, log_level="error", access_log=False))
@@ -101,9 +149,9 @@ def main() -> None:
                 page = browser.new_page(viewport={"width": 1360, "height": 900})
                 page.goto(f"{address}/#launch={app.state.launch()}")
                 page.wait_for_selector("html[data-ready=yes]")
-                plan(page, address)
-                run(page)
-                monitor(page)
+                tabs = {"plan": plan, "run": run, "monitor": monitor, "estimate": estimate, "groups": groups}
+                for name in wanted:
+                    tabs[name](page, address)
                 browser.close()
         finally:
             server.should_exit = True

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import tomllib
@@ -49,3 +50,21 @@ def test_the_data_of_the_worked_problems_are_the_same_everywhere(root: Path, tmp
     assert names == sorted(f"{name}{end}.csv" for name in PROBLEMS for end in ("", "_latest"))
     for name in names:
         assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
+
+
+def test_estimates_on_public_data_stand_beside_the_answers_without_privacy(root: Path) -> None:
+    script = [sys.executable, str(root / "examples" / "estimates.py")]
+    found = subprocess.run(
+        script, env=os.environ | {"PYTHONPATH": str(root / "src")}, capture_output=True, text=True, timeout=300
+    )
+    assert (found.returncode, found.stderr) == (0, "")
+    lines = found.stdout.splitlines()
+    assert len(lines) == 4
+    for line, without in zip(lines, (0.3811, 2.8903, 1.5697, 0.1979), strict=True):
+        assert f"without privacy {without:.4f}" in line
+        value, low, high = (float(word) for word in re.findall(r"-?\d+\.\d{4}", line)[:3])
+        assert low <= value <= high
+        # The records differ from the truth that the interval is for, and the noise from nothing: within twice its
+        # length but for a probability below 1e-6.
+        assert abs(value - without) < 2 * (high - low)
+    assert 0 < float(lines[3].rpartition(" ")[2]) <= 1

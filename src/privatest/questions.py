@@ -135,6 +135,36 @@ QUESTIONS = {
         'Locate a change once, charged likewise, or say "no change": ``false_alarm`` bounds how often unchanged data '
         "are said to have changed. ``assume_change`` takes a change for granted.",
     ),
+    "/estimate": Question(
+        "design_estimate",
+        "family epsilon n at",
+        "An estimate on n records: how long its interval is in the mean where the true value is ``at``, and how often "
+        "it holds that. ``bound`` asks for the length that no private interval falls below, too.",
+    ),
+    "/estimate/size": Question(
+        "design_estimate", "family epsilon at width", "How many records make an interval ``width`` long at ``at``."
+    ),
+    "/groups": Question(
+        "design_groups",
+        "epsilon n rate lift",
+        "Two groups of n records each, or of two numbers: how likely a lift over the control group's rate is found, "
+        "and how likely others are.",
+    ),
+    "/groups/size": Question(
+        "design_groups", "epsilon rate lift", "How many records of the control group find a lift, as often as asked."
+    ),
+    "/run/estimate": Question(
+        "estimate",
+        f"family epsilon {_PAID}",
+        "Estimate a parameter once, with an interval, charged likewise. ``n`` is the number expected, where "
+        '``neighbours="add-remove"`` hides the true one.',
+    ),
+    "/run/groups": Question(
+        "compare_groups",
+        f"epsilon {_PAID}",
+        "Compare two groups once, charged likewise: one file with a column ``group``, or the control group's file and "
+        "the treated group's, ``treatment``.",
+    ),
     "/monitors": Question(
         "Monitor",
         f"{_PAIR} dataset request",
@@ -151,9 +181,12 @@ QUESTIONS = {
 }
 
 _FOR_PLANS = "/look /design /size /power /along /compare"
-_ON_DATA = "/run/test /run/change"
+_ON_PAIRS = "/run/test /run/change"
+_ESTIMATES = "/estimate /estimate/size /run/estimate"
+_GROUPS = "/groups /groups/size /run/groups"
+_ON_DATA = f"{_ON_PAIRS} /run/estimate /run/groups"
 _FOLLOWED = "/monitors /sequentials"
-_IN_STUDIO = f"{_FOR_PLANS} {_ON_DATA} {_FOLLOWED}"
+_IN_STUDIO = f"{_FOR_PLANS} {_ON_PAIRS} {_FOLLOWED}"
 _WATCHES = "monitor sequential"
 _PAIRED = f"plan compare curve check test detect changes {_WATCHES} {_IN_STUDIO} /theory"
 _RUNS = "test detect changes fit estimate groups"
@@ -169,6 +202,7 @@ OPTIONS = (
     Option(
         "treatment", TREATMENT, SOURCE, "The data of the treated group, where no --group tells the two apart.", "groups"
     ),
+    Option("treatment", PLACE, SOURCE, "The treated group's file, where no column tells the two apart.", "/run/groups"),
     Option("file", LINES, MANNER, "A file of one record a line; - or nothing: standard input.", _WATCHES),
     Option("null", LAW, RULE, 'P, such as "normal(0, 1)" or "categorical(a=0.2, b=0.8)".', f"{_PAIRED} fit"),
     Option("alternative", LAW, RULE, "Q, written like the null.", _PAIRED),
@@ -179,21 +213,43 @@ OPTIONS = (
         "two-sided (the default), greater (the treatment's rate is) or less.",
         "groups",
     ),
-    Option("family", TEXT, RULE, 'Where records come from, with one "?", as in "normal(mean=?, sd=1)".', "estimate"),
+    Option(
+        "alternative",
+        NAME,
+        RULE,
+        "Which difference is looked for: any, or that the treatment's rate is greater, or less.",
+        _GROUPS,
+        default="two-sided",
+        choices=("two-sided", "greater", "less"),
+    ),
+    Option(
+        "family",
+        TEXT,
+        RULE,
+        'Where records come from, with one "?", as in "normal(mean=?, sd=1)".',
+        f"estimate {_ESTIMATES}",
+    ),
     Option(
         "between",
         RANGE,
         RULE,
         'Between which two numbers the "?" lies for sure; may be left out for a rate.',
-        "estimate",
+        f"estimate {_ESTIMATES}",
     ),
-    Option("near", NUMBER, RULE, 'A value of the "?" that you expect: the interval is shortest there.', "estimate"),
+    Option(
+        "near",
+        NUMBER,
+        RULE,
+        'A value of the "?" that you expect: the interval is shortest there.',
+        f"estimate {_ESTIMATES}",
+    ),
     Option(
         "epsilon",
         LOSS,
         RULE,
         "Privacy loss; typically between 0.1 and 2.",
-        f"plan compare curve check test detect changes {_WATCHES} fit estimate groups grant {_IN_STUDIO}",
+        f"plan compare curve check test detect changes {_WATCHES} fit estimate groups grant {_IN_STUDIO} {_ESTIMATES} "
+        f"{_GROUPS}",
     ),
     Option(
         "privacy",
@@ -212,12 +268,17 @@ OPTIONS = (
     Option("epsilons", LOSSES, RULE, "Privacy losses.", "/theory"),
     Option("distance", NUMBER, RULE, "Total variation from the null, where Q is unknown.", "detect monitor fit"),
     Option(
-        "n", COUNT, RULE, "Number of records, which is public.", "plan check test estimate /design /along /run/test"
+        "n",
+        COUNT,
+        RULE,
+        "Number of records, which is public.",
+        "plan check test estimate /design /along /run/test /estimate /run/estimate",
     ),
     Option("n", COUNTS, RULE, "Numbers of records, such as 50,100,200.", "curve /power"),
     Option(
         "n", COUNTS, MANNER, "For a plan without data: records of control and treatment, such as 200,300.", "groups"
     ),
+    Option("n", COUNTS, RULE, "Records of control and treatment; one number for both.", "/groups /groups/size"),
     Option("advantage", SHARE, RULE, "Aim: 1 - alpha - beta; 2/3 if nothing is said.", "plan compare /size /compare"),
     Option(
         "alpha",
@@ -234,12 +295,21 @@ OPTIONS = (
         "sequential /sequentials",
         default=0.05,
     ),
-    Option("alpha", SHARE, RULE, "Type I error: finding a difference where there is none; 0.05.", "groups"),
+    Option("alpha", SHARE, RULE, "Type I error: finding a difference where there is none; 0.05.", f"groups {_GROUPS}"),
     Option(
-        "confidence", SHARE, RULE, "How often the interval holds the true value, at least; 0.95.", "estimate groups"
+        "confidence",
+        SHARE,
+        RULE,
+        "How often the interval holds the true value, at least; 0.95.",
+        f"estimate groups {_ESTIMATES} {_GROUPS}",
     ),
-    Option("above", NUMBER, RULE, "Records above this public cut are successes.", "groups"),
-    Option("success", TEXT, RULE, "Records of this label are successes; 1 if nothing is said.", "groups"),
+    Option("above", NUMBER, RULE, "Records above this public cut are successes.", f"groups {_GROUPS}"),
+    Option("success", TEXT, RULE, "Records of this label are successes; 1 if nothing is said.", f"groups {_GROUPS}"),
+    Option("at", NUMBER, MANNER, 'The value of the "?" to plan for.', "/estimate /estimate/size"),
+    Option("width", NUMBER, MANNER, "How long the interval shall be.", "/estimate/size"),
+    Option("rate", SHARE, MANNER, "The control group's rate.", "/groups /groups/size"),
+    Option("lift", NUMBER, MANNER, "By how much the treatment's rate is larger.", "/groups /groups/size"),
+    Option("beta", SHARE, MANNER, "Type II error that the lift may be missed with; 0.2.", "/groups/size"),
     Option("at", NUMBER, MANNER, 'For a plan without data: the value of the "?" to plan for.', "estimate"),
     Option("width", NUMBER, MANNER, "For a plan: how many records make the interval so short at --at.", "estimate"),
     Option("rate", NUMBER, MANNER, "For a plan without data: the control group's rate.", "groups"),
@@ -281,7 +351,7 @@ OPTIONS = (
         NAME,
         RULE,
         "What privacy hides: replace (a record, the default) or add-remove.",
-        "plan curve test estimate /design /size /power /along /run/test",
+        f"plan curve test estimate /design /size /power /along /run/test {_ESTIMATES}",
         default="replace",
         choices=("replace", "add-remove"),
     ),
@@ -290,7 +360,7 @@ OPTIONS = (
         COUNT,
         RULE,
         "Rows that count of one person; 1 if nothing is said.",
-        "plan test detect changes fit estimate groups",
+        "plan test detect changes fit estimate groups /run/estimate /run/groups",
     ),
     Option(
         "release",
@@ -330,9 +400,19 @@ OPTIONS = (
     Option("source", PLACE, SOURCE, "A path inside the studio's folder, or the name of an upload.", _ON_DATA),
     Option("path", FILE, SOURCE, "A file in the studio's folder, whose lines are followed.", _FOLLOWED),
     Option("column", NAME, WHERE, "The column that holds the records.", f"check {_RUNS} {_ON_DATA}"),
-    Option("group", NAME, WHERE, "The column that names the group of a row, with two values; public.", "groups"),
-    Option("control_name", NAME, WHERE, "Which of these is the control group; the first by name.", "groups"),
-    Option("unit", NAME, WHERE, "The column that says whose row it is.", "test detect changes fit estimate groups"),
+    Option(
+        "group", NAME, WHERE, "The column that names the group of a row, with two values; public.", "groups /run/groups"
+    ),
+    Option(
+        "control_name", NAME, WHERE, "Which of these is the control group; the first by name.", "groups /run/groups"
+    ),
+    Option(
+        "unit",
+        NAME,
+        WHERE,
+        "The column that says whose row it is.",
+        "test detect changes fit estimate groups /run/estimate /run/groups",
+    ),
     Option("order", NAME, WHERE, "The column that gives the order of time.", "detect changes /run/change"),
     Option("decimal", TEXT, READING, "The decimal mark of numbers in texts: . or a comma.", f"check {_RUNS}"),
     Option("missing", TEXT, READING, "Texts that mean a missing record, such as NA,-.", f"check {_RUNS}"),
@@ -372,6 +452,7 @@ OPTIONS = (
     Option("between", RANGE, MANNER, 'The least and the largest value of the "?".', "/along"),
     Option("document", SWITCH, MANNER, "The whole test as JSON, too.", "/design"),
     Option("bound", SWITCH, MANNER, "The number that no private test can do without, too.", "/size"),
+    Option("bound", SWITCH, MANNER, "The length that no private interval falls below, too.", "/estimate"),
     Option("rotated", SWITCH, MANNER, "A file that takes the place of this one holds new records.", _FOLLOWED),
     Option("follow", SWITCH, MANNER, "Wait for more lines at the end of the file, like tail -F.", _WATCHES),
     Option("state", FILE, MANNER, "Keep the state in this file, and go on from it.", _WATCHES),

@@ -10,7 +10,7 @@ from scipy import stats
 
 import privatest as pt
 from privatest.bounds.interval_bound import _lower_sum, length_bound
-from privatest.bounds.lower_bound import advantage_bound
+from privatest.bounds.lower_bound import advantage_bound, missed_bound
 from privatest.hypotheses import as_distribution, make_pair
 from privatest.privacy import Pure
 
@@ -42,3 +42,30 @@ def test_a_lower_sum_of_falling_steps() -> None:
     other = (np.array([0.5, 4.0]), np.array([0.8, 0.1]))
     assert _lower_sum([one]) == pytest.approx(0.75)
     assert _lower_sum([one, other]) == pytest.approx(0.5 * 0.8 + 0.5 * 0.5 + 0.25 + 2 * 0.1)
+
+
+def test_a_private_bound_at_a_level_is_no_less_than_the_advantage_allows() -> None:
+    """And no more than our own test misses: so a shape that were not valid would show."""
+    guide = None
+    for mean in (2.6, 2.4, 2.2):
+        pair = make_pair(f"poisson({mean})", "poisson(2)")
+        alone, _ = missed_bound(pair, Pure(1), 40, 0.05)
+        found, guide = missed_bound(pair, Pure(1), 40, 0.05, guide)
+        ours = pt.design(f"poisson({mean})", "poisson(2)", epsilon=1, n=40, alpha=0.05)
+        assert 0.95 - advantage_bound(pair, Pure(1), 40) - 0.02 <= max(found, alone)
+        assert found <= ours.beta + 1e-9
+        assert alone <= ours.beta + 1e-9
+
+
+def test_of_two_points_it_is_the_error_of_the_best_private_test() -> None:
+    """Uniformly most powerful: a count with Tulap noise, a threshold between whole numbers included."""
+    pair = make_pair("bernoulli(0.4)", "bernoulli(0.2)")
+    ours = pt.design("bernoulli(0.4)", "bernoulli(0.2)", epsilon=1, n=50, alpha=0.05)
+    found, guide = missed_bound(pair, Pure(1), 50, 0.05)
+    assert guide is None
+    assert ours.beta - 2e-3 <= found <= ours.beta + 1e-9
+
+
+def test_the_share_of_a_label_has_the_bound_of_a_rate() -> None:
+    share, rate = (pt.design_estimate(f, epsilon=1, n=50) for f in ("categorical(yes=?)", "bernoulli(?)"))
+    assert share.width_bound(0.3) == pytest.approx(rate.width_bound(0.3), rel=2e-2)

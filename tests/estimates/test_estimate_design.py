@@ -195,3 +195,19 @@ def test_documents_that_were_tampered_with_are_refused() -> None:
         with pytest.raises(pt.errors.PrivatestError):
             pt.EstimateDesign.from_dict({**document, **change})
     assert pt.EstimateDesign.from_dict(document).to_dict() == document
+
+
+@pytest.mark.parametrize(
+    ("between", "said"),
+    [
+        (5, "must be two numbers"),
+        ("01", "must be two numbers"),
+        (("0", "1"), "must be two numbers"),
+        ((0, True), "must be two numbers"),
+        ((0.9, 0.1), r"between=\(0.9, 0.1\) must have its lower end first"),
+        ((-1, 2), r"between=\(-1, 2\) goes beyond the family's range. bernoulli: p=-1 must be between 0 and 1"),
+    ],
+)
+def test_a_range_that_is_none_is_told_as_it_was_given(between: Any, said: str) -> None:
+    with pytest.raises((pt.errors.InvalidInput, pt.errors.InvalidDistribution), match=said):
+        pt.estimate([0, 1], "bernoulli(?)", between=between, epsilon=1)

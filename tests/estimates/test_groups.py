@@ -187,3 +187,15 @@ def test_counts_noised_elsewhere() -> None:
     assert pt.compare_noised((60, 200, "laplace(30)"), (90, 200, "laplace(30)")).decision == "null"
     assert tiny.epsilon == 0
     assert not tiny.simulated
+
+
+@pytest.mark.parametrize("n", [None, "ab", (1, 2, 3), 2.5, ()])
+def test_numbers_of_records_that_are_not_two(n: Any) -> None:
+    with pytest.raises(pt.errors.InvalidInput, match="n="):
+        pt.design_groups(n=n, epsilon=1)
+
+
+@pytest.mark.parametrize("lift", ["x", None, True, float("nan")])
+def test_a_lift_that_is_no_number(lift: Any) -> None:
+    with pytest.raises(pt.errors.InvalidInput, match="lift"):
+        pt.design_groups(n=50, epsilon=1).sample_size(rate=0.3, lift=lift)

@@ -277,3 +277,55 @@ def test_a_family_that_cannot_be_drawn_is_a_sentence(studio: Any, family: str, b
     answer = studio.post("/api/along", **asked, family=family, between=between)
     assert (answer.status_code, set(answer.json())) == (422, {"error"})
     assert said in answer.json()["error"]
+
+
+RATE = {"family": "bernoulli(?)", "epsilon": 1.0, "n": 100}
+
+
+def test_an_estimate_is_planned_as_the_package_does(studio: Any) -> None:
+    made = pt.design_estimate("bernoulli(?)", epsilon=1.0, n=100)
+    found = studio.post("/api/estimate", **RATE, at=0.3, bound=True).json()
+    assert found["design"]["n"] == 100
+    assert found["expected_width"] == pytest.approx(made.expected_width(0.3), rel=1e-12)
+    assert found["coverage"] == pytest.approx(made.coverage(0.3), rel=1e-12)
+    assert found["width_bound"] == pytest.approx(made.width_bound(0.3), rel=1e-12)
+    assert studio.post("/api/estimate", **RATE, at=0.3).json()["width_bound"] is None
+    asked = {"family": "bernoulli(?)", "epsilon": 1.0}
+    enough = studio.post("/api/estimate/size", **asked, at=0.3, width=0.2).json()["n"]
+    assert enough == made.sample_size(width=0.2, at=0.3)
+
+
+def test_two_groups_are_planned_as_the_package_does(studio: Any) -> None:
+    made = pt.design_groups(n=(60, 80), epsilon=1.0, alternative="greater")
+    arms = {"epsilon": 1.0, "n": [60, 80], "alternative": "greater", "rate": 0.3}
+    found = studio.post("/api/groups", **arms, lift=0.25).json()
+    assert found["found"] == pytest.approx(made.power((0.3, 0.55)), rel=1e-9)
+    assert found["lifts"][0] == 0
+    assert found["lifts"][-1] == 0.5
+    assert found["power"][0] == pytest.approx(made.power((0.3, 0.3)), rel=1e-9)
+    needed = studio.post("/api/groups/size", epsilon=1.0, rate=0.3, lift=0.3, beta=0.3).json()
+    assert needed["n"] == [pt.design_groups(n=100, epsilon=1.0).sample_size(rate=0.3, lift=0.3, beta=0.3)] * 2
+
+
+@pytest.mark.parametrize(
+    ("where", "asked", "said"),
+    [
+        ("/api/estimate", {**RATE, "at": 0.3, "between": [0.9, 0.1]}, "lower end first"),
+        ("/api/estimate", {**RATE, "at": 1.3}, "must be a value of p between 0 and 1"),
+        ("/api/estimate", {**RATE, "at": 0.3, "between": [-1.0, 2.0]}, "between 0 and 1"),
+        ("/api/estimate", {**RATE, "at": 0.3, "confidence": 1.0}, "less than 1"),
+        ("/api/estimate", {**RATE, "family": "poisson(?)", "at": 0.3}, "between is missing"),
+        ("/api/estimate", {**RATE, "family": "uniform(0, ?)", "between": [1.0, 2.0], "at": 1.5}, "Use bernoulli"),
+        ("/api/estimate", {**RATE, "family": "bernoulli(0.3)", "at": 0.3}, "one question mark"),
+        ("/api/estimate/size", {"family": "bernoulli(?)", "epsilon": 1.0, "at": 0.3, "width": -1.0}, "greater than 0"),
+        ("/api/groups", {"epsilon": 1.0, "n": [10, 20, 30], "rate": 0.3, "lift": 0.1}, "two numbers"),
+        ("/api/groups", {"epsilon": 1.0, "n": [0, 20], "rate": 0.3, "lift": 0.1}, "greater than or equal to 1"),
+        ("/api/groups", {"epsilon": 1.0, "n": [20], "rate": 0.3, "lift": 0.9}, "between 0 and 1"),
+        ("/api/groups", {"epsilon": 1.0, "n": [20], "rate": 0.3, "lift": 0.1, "alternative": "more"}, "alternative"),
+        ("/api/groups/size", {"epsilon": 1.0, "rate": 0.3, "lift": 0.0}, "lift=0 is no difference"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_in_words(studio: Any, where: str, asked: dict[str, Any], said: str) -> None:
+    answer = studio.post(where, **asked)
+    assert answer.status_code == 422
+    assert said in answer.json()["error"]

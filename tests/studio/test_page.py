@@ -355,6 +355,8 @@ def test_tabs_and_controls_work_from_the_keyboard_and_have_names(watched: Watche
     page.focus("#tab-plan")
     for key, tab in (
         ("ArrowRight", "run"),
+        ("ArrowRight", "estimate"),
+        ("ArrowRight", "groups"),
         ("ArrowRight", "monitor"),
         ("ArrowRight", "sequential"),
         ("ArrowRight", "plan"),
@@ -466,3 +468,55 @@ def test_data_that_fit_neither_are_a_headline(watched: Watched) -> None:
     until(page, "document.querySelector('#release .decision') !== null")
     assert page.inner_text("#release .decision").startswith("The data fit neither P nor Q")
     until(page, "document.querySelector('#chart-release').dataset.fits === 'neither'")
+
+
+def test_an_estimate_is_planned_and_run_on_its_own_tab(watched: Watched) -> None:
+    watched.served.studio.ledger.grant("rates", epsilon=1)
+    page = watched.open("#tab=estimate&epsilon=1&n=100&estimate=bernoulli(?)&low=&high=&at=0.3&width=0.25")
+    until(page, "!document.querySelector('#panel-estimate .busy')")
+    made = pt.design_estimate("bernoulli(?)", epsilon=1, n=100)
+    assert watched.number("width") == pytest.approx(made.expected_width(0.3), rel=1e-3)
+    assert watched.number("shortest") == pytest.approx(made.width_bound(0.3), rel=1e-3)
+    assert watched.number("enough") == made.sample_size(width=0.25, at=0.3)
+    assert not page.is_visible("#kind")  # P and Q are no part of this question
+    page.fill("#run-path", "tosses.csv")
+    page.fill("#run-column", "toss")
+    page.fill("#run-dataset", "rates")
+    page.fill("#run-request", "how often")
+    page.click("#run-button")
+    until(page, "document.getElementById('release').dataset.request === 'how often'")
+    assert "p: about 0." in page.inner_text("#release .decision")
+    until(page, "document.getElementById('chart-release').dataset.task === 'estimate'")
+    page.fill("#ask-low", "0.9")
+    page.fill("#ask-high", "0.1")
+    until(page, "document.getElementById('problem').textContent.includes('lower end first')")
+    watched.complaints[:] = [each for each in watched.complaints if "422" not in each]  # the browser tells of refusals
+    page.click("#tab-run")
+    assert page.is_visible("#run-button")
+    assert "Nothing yet" in page.inner_text("#release")
+    page.click("#tab-estimate")
+    assert "p: about 0." in page.inner_text("#release .decision")
+
+
+def test_two_groups_are_planned_and_run_on_their_own_tab(watched: Watched) -> None:
+    folder = watched.served.studio.folder
+    rows = "".join(f"{'ab'[i % 2]},{int(i % 5 == 0)}\n" for i in range(200))
+    (folder / "arms.csv").write_text("arm,bought\n" + rows)
+    watched.served.studio.ledger.grant("arms", epsilon=1)
+    page = watched.open("#tab=groups&epsilon=1&control=100&treatment=100&rate=0.3&lift=0.3&miss=0.3")
+    until(page, "!document.querySelector('#panel-groups .busy')")
+    made = pt.design_groups(n=(100, 100), epsilon=1)
+    assert watched.number("power") == pytest.approx(made.power((0.3, 0.6)), abs=1e-3)
+    assert page.inner_text("#fact-arms").partition(" ")[0] == str(made.sample_size(rate=0.3, lift=0.3, beta=0.3))
+    assert page.is_visible("#run-group")
+    for name, value in (("path", "arms.csv"), ("column", "bought"), ("group", "arm"), ("dataset", "arms")):
+        page.fill(f"#run-{name}", value)
+    page.fill("#run-request", "b or a")
+    page.click("#run-button")
+    until(page, "document.getElementById('release').dataset.request === 'b or a'")
+    assert "b minus a: about" in page.inner_text("#release .decision")
+    page.fill("#ask-lift", "0.9")
+    until(page, "document.getElementById('problem').textContent.includes('between 0 and 1')")
+    watched.complaints[:] = [each for each in watched.complaints if "422" not in each]
+    page.set_viewport_size({"width": 420, "height": 900})
+    assert page.evaluate("document.documentElement.scrollWidth") <= 420  # nothing wider than a telephone

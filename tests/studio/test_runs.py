@@ -470,3 +470,92 @@ def test_a_run_takes_sets_and_says_when_the_data_fit_neither(fresh: Any) -> None
     refused = fresh.post("/api/run/test", **overlapping)
     assert (refused.status_code, "overlap" in refused.text) == (422, True)
     assert fresh.ledger.spent("claims") == 2
+
+
+def arms(folder: Any, names: str = "ab") -> None:
+    rows = (f"{names[i % len(names)]},{int(i % 3 == 0)},{i}\n" for i in range(120))
+    (folder / "arms.csv").write_text("arm,bought,visit\n" + "".join(rows))
+
+
+RATE: dict[str, Any] = {
+    "family": "bernoulli(?)",
+    "epsilon": 1.0,
+    "source": {"path": "tosses.csv"},
+    "column": "toss",
+    "dataset": "claims",
+    "request": "rate",
+}
+ARMS: dict[str, Any] = {
+    "epsilon": 1.0,
+    "source": {"path": "arms.csv"},
+    "group": "arm",
+    "column": "bought",
+    "dataset": "claims",
+    "request": "arms",
+}
+
+
+def test_an_estimate_is_charged_once_and_replayed(fresh: Any) -> None:
+    first = fresh.post("/api/run/estimate", **RATE).json()
+    low, high = first["release"]["interval"]
+    assert low < first["release"]["estimate"] < high
+    assert first["release"]["private"]
+    assert first["budget"]["spent"] == 1
+    again = fresh.post("/api/run/estimate", **RATE).json()
+    assert again["release"]["replayed"]
+    assert again["release"]["interval"] == [low, high]
+    assert fresh.ledger.spent("claims") == 1
+    hidden = {**RATE, "request": "hidden", "neighbours": "add-remove"}
+    assert "n is missing" in fresh.post("/api/run/estimate", **hidden).json()["error"]
+    found = fresh.post("/api/run/estimate", **hidden, n=390).json()
+    assert found["release"]["neighbours"] == "add-remove"
+    assert found["release"]["n"] == 390
+
+
+def test_two_groups_from_one_file_or_from_two(fresh: Any) -> None:
+    arms(fresh.folder)
+    one = fresh.post("/api/run/groups", **ARMS, control_name="b").json()
+    assert one["release"]["names"] == ["b", "a"]
+    assert one["release"]["n"] == [60, 60]
+    apart = {**ARMS, "group": None, "source": {"path": "tosses.csv"}, "column": "toss", "request": "two"}
+    two = fresh.post("/api/run/groups", **apart, treatment={"path": "changed.csv"}).json()
+    assert two["release"]["n"] == [400, 600]
+    assert two["release"]["receipt"]["source"] == "tosses.csv and changed.csv"
+    assert str(fresh.folder) not in json.dumps([one, two])
+    assert fresh.ledger.spent("claims") == 2  # one epsilon for both groups of a comparison
+
+
+@pytest.mark.parametrize(
+    ("where", "asked", "said"),
+    [
+        ("estimate", {**RATE, "family": "uniform(0, ?)", "between": [1.0, 2.0]}, "Use bernoulli"),
+        ("estimate", {**RATE, "between": [0.9, 0.1]}, "lower end first"),
+        ("estimate", {**RATE, "column": "tos"}, "No column 'tos'"),
+        ("estimate", {**RATE, "source": {"path": "../tosses.csv"}}, "inside the studio's folder"),
+        ("groups", {**ARMS, "group": "ar"}, "arm"),
+        ("groups", {**ARMS, "group": None}, "The data of two groups are missing"),
+        ("groups", {**ARMS, "control_name": "c"}, "control"),
+        ("groups", {**ARMS, "treatment": {"path": "../x"}}, "inside the studio's folder"),
+        ("groups", {**ARMS, "above": 3.0, "success": "1"}, "Give one of them"),
+        ("groups", {**ARMS, "alpha": 1e-5}, "too extreme"),
+    ],
+)
+def test_a_question_that_makes_no_sense_costs_nothing(
+    studio: Any, where: str, asked: dict[str, Any], said: str
+) -> None:
+    if not (studio.folder / "arms.csv").exists():
+        arms(studio.folder)
+    before = studio.ledger_bytes
+    answer = studio.post(f"/api/run/{where}", **asked)
+    assert answer.status_code == 422, answer.text
+    assert said in answer.json()["error"]
+    assert studio.ledger_bytes == before
+
+
+@pytest.mark.parametrize("names", ["a", "abc"])
+def test_one_arm_or_three_cost_nothing(fresh: Any, names: str) -> None:
+    arms(fresh.folder, names)
+    answer = fresh.post("/api/run/groups", **ARMS)
+    assert answer.status_code == 422
+    assert "two" in answer.json()["error"]
+    assert fresh.ledger.spent("claims") == 0

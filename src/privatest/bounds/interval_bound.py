@@ -4,11 +4,11 @@ Let I be the interval of any eps-DP mechanism that holds every parameter with pr
 identity its mean length at :math:`\theta` is :math:`\int \Pr_\theta[\theta' \in I]\, d\theta'`, and "is :math:`\theta'`
 in I" is an eps-DP test between :math:`\theta'` (which it accepts with probability c at least) and :math:`\theta`. So
 
-.. math:: E_\theta |I| \ge \int \max(c - A(\theta, \theta'),\ \beta(\theta', \theta),\ 0)\, d\theta',
+.. math:: E_\theta |I| \ge \int \max(\beta_\epsilon(\theta', \theta),\ \beta(\theta', \theta))\, d\theta',
 
-with A the most that the advantage of an eps-DP test can be, and :math:`\beta` the least type II error of any test,
-private or not, whose type I error is 1 - c (Neyman and Pearson). This contains, and is several times as much as, the
-bound from two points only: :math:`2h (1 - 2(1-c) - A)` at distance 2h.
+with :math:`\beta_\epsilon` at most the least type II error of an eps-DP test whose type I error is 1 - c, and
+:math:`\beta` that of any test (Neyman and Pearson). This contains, and is several times as much as, the bound from two
+points only: :math:`2h (1 - 2(1-c) - A)` at distance 2h, A the most that the advantage of an eps-DP test can be.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from privatest.bounds.lower_bound import advantage_bound
-from privatest.decision.build import unclamped
+from privatest.bounds.lower_bound import about_enough, missed_bound
+from privatest.bounds.neyman_pearson import least_missed
 from privatest.errors import NothingToTest
 from privatest.hypotheses import Distribution, Pair, make_pair
 from privatest.privacy import Pure
@@ -27,8 +27,13 @@ from privatest.vectors import Floats
 __all__ = ["length_bound"]
 
 STEPS = 24
-HALVES = 4
-"""The private bound, which takes longer, is computed at fewer distances, twice as many as this."""
+PLACES = (4, 3, 2, 1, 5, 6)
+"""At so many quarters of a telling distance the private bound is computed."""
+MANY_PLACES = tuple(place / 6 for place in range(1, 37))
+BETTER = 0.03
+"""By how much, at least, the bound should rise from one of these to the next nearer one; else it is searched anew."""
+TOLD_APART = 0.9
+"""A distance is telling if about n records have this advantage."""
 
 
 def length_bound(
@@ -41,6 +46,7 @@ def length_bound(
         ends: between which values are counted, those that an interval may hold at all; any two make a valid bound.
         level: how often the interval must hold the parameter, at least.
     """
+    notion = Pure(epsilon)
 
     def pair_with(other: float) -> Pair | None:
         try:
@@ -51,11 +57,36 @@ def length_bound(
     def anyhow(other: float) -> float:
         """How likely an interval holds the other value, private or not."""
         pair = pair_with(other)
-        return level if pair is None else unclamped(pair, n, "llr", alpha=1 - level).beta
+        return level if pair is None else least_missed(pair, n, 1 - level)
 
-    def privately(other: float) -> float:
-        pair = pair_with(other)
-        return level if pair is None else max(level - advantage_bound(pair, Pure(epsilon), n), 0.0)
+    def privately(far: float) -> tuple[list[float], list[float]]:
+        """The same of a private one, at some distances."""
+        first = pair_with(at + far)
+        guide = None if first is None else missed_bound(first, notion, n, 1 - level)[1]
+        wanted = PLACES if guide is not None else MANY_PLACES  # two points only, which takes no time
+        places = [place for place in wanted if ends[0] <= at + place * far / 4 <= ends[1]]
+        found: list[float] = []
+        for i, place in enumerate(places):
+            pair = pair_with(at + place * far / 4)
+            if pair is None:
+                found.append(level)
+                continue
+            value, shape = missed_bound(pair, notion, n, 1 - level, guide)
+            if i > 0 and place < PLACES[0] and guide is not None and value < found[i - 1] + BETTER:
+                value, shape = max((value, shape), missed_bound(pair, notion, n, 1 - level), key=lambda one: one[0])
+            guide = shape if place <= PLACES[0] else guide
+            found.append(value)
+        return [abs(place * far / 4) for place in places], found
+
+    def telling(reach: float) -> float:
+        """Half of it, or a quarter, and so on: the first at which n records are about too few to be sure."""
+        far = reach
+        while abs(far) > abs(reach) / 1024:
+            pair = pair_with(at + far)
+            if pair is None or about_enough(pair, notion, TOLD_APART) >= n:
+                break
+            far /= 2
+        return far
 
     length = 0.0
     for end in ends:
@@ -64,17 +95,14 @@ def length_bound(
         reach = end - at
         # Both fall with the distance: the lower sum of either is below its integral, whatever the steps.
         plain = reach * np.arange(1, STEPS + 1) / STEPS
-        far = reach
-        while privately(at + far) == 0 and abs(far) > abs(reach) / 256:
-            far /= 2
-        private = far * np.arange(1, 2 * HALVES) / HALVES
-        private = private[np.abs(private) <= abs(reach)]
-        steps = [
-            (plain, [anyhow(at + float(d)) for d in plain]),
-            (private, [privately(at + float(d)) for d in private]),
-        ]
-        length += _lower_sum([(np.abs(distances), np.array(values)) for distances, values in steps])
+        steps = [(np.abs(plain).tolist(), [anyhow(at + float(d)) for d in plain]), privately(telling(reach))]
+        length += _lower_sum([_sorted(np.array(distances), np.array(found)) for distances, found in steps])
     return length
+
+
+def _sorted(distances: Floats, values: Floats) -> tuple[Floats, Floats]:
+    order = np.argsort(distances)
+    return distances[order], values[order]
 
 
 def _lower_sum(steps: list[tuple[Floats, Floats]]) -> float:

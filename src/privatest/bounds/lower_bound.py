@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from statistics import NormalDist
 from typing import Any
@@ -26,7 +26,7 @@ from privatest.hypotheses.question import hardest_pair
 from privatest.privacy import Approx, Gdp, Kl, Notion, Pure, Renyi, Tv, Zcdp, make_notion
 from privatest.rational import Number, rational
 
-__all__ = ["advantage_bound", "lower_bound", "records_bound"]
+__all__ = ["Guide", "about_enough", "advantage_bound", "lower_bound", "missed_bound", "records_bound"]
 
 FARTHEST_BOUND = 10**12
 MOST_COUNTED = 10**9
@@ -42,6 +42,9 @@ PLENTY = 20
 LARGER = 1.2
 """How many times as large the budget is whose best shape is tried as well."""
 QUICK, CAREFUL = Effort(6, (4, 12), 0.02, 1e-3, 16, 3), Effort(24, (12, 72), 0.002, 1e-5)
+STEADY = Effort(12, (6, 36), 0.005, 1e-4, 24)
+WEIGHTS = (-3.0, -2.0, -1.2, -0.6, 0.0, 0.4, 0.8, 1.2, 1.6)
+"""Tilts from which the least type II error at a level of type I errors is told."""
 
 
 def lower_bound(
@@ -119,6 +122,65 @@ def advantage_bound(pair: Pair, notion: Notion, n: int) -> float:
     shapes, rivals = search.best_shapes(n)
     rivals += _from_above(search, n)
     return min(search.at(shape, CAREFUL)(n) for shape in dict.fromkeys([*shapes, *rivals]))
+
+
+@dataclass(frozen=True)
+class Guide:
+    """A shape in terms that fit a pair of another distance, too: how many tails there are among n records.
+
+    Attributes:
+        tails: None: there is no clamp.
+        weight: which of the tilts proved most.
+    """
+
+    tails: float | None
+    cuts: tuple[float, float]
+    open_side: int
+    weight: int = 5
+
+
+def missed_bound(
+    pair: Pair, notion: Notion, n: int, alpha: float, guide: Guide | None = None
+) -> tuple[float, Guide | None]:
+    """The least type II error of a private test on n records whose type I error is at most alpha.
+
+    Args:
+        guide: of a pair like this one: its shape is taken, and none looked for.
+
+    Guarantees: at most the best test's, up to 1e-9; equal to it on two-point domains. Never below 1 - alpha - the
+    advantage that the same shape proves.
+    """
+    atoms = atoms_of(pair)
+    rates = _two_rates(atoms)
+    if rates is not None and isinstance(notion, Pure):
+        alphas, betas = TwoPoint(n, *rates, notion.epsilon).rates
+        return float(np.interp(alpha, np.maximum.accumulate(alphas), betas, left=1.0, right=0.0)), None
+    if rates is not None:
+        return max(Chains(_countable(n), *rates, notion).beta_bounds(alpha)[0], 0.0), None
+    if n > PLENTY * _guess(atoms, notion, 1 - 1e-12):
+        return 0.0, guide
+    search = _Search(atoms, notion, 1e-3, n)
+    if guide is None:
+        guide = search.guide(search.best_shapes(n)[0][0])
+    shape = search.guided(guide)
+
+    def proven(place: int) -> float:
+        tilt = WEIGHTS[place]
+        least = 1.0 - _Search(atoms, notion, 1e-3, n, tilt).at(shape, STEADY)(n)
+        # e^(t/2) times the type I error and e^(-t/2) times the type II error are at least this, times e^(-|t|/2).
+        return math.exp((tilt - abs(tilt)) / 2) * least - math.exp(tilt) * alpha
+
+    # Every tilt proves something; from the one that was best last, step to better ones.
+    best, most = guide.weight, proven(guide.weight)
+    for step in (1, -1):
+        while 0 <= best + step < len(WEIGHTS) and (found := proven(best + step)) > most:
+            best, most = best + step, found
+    return max(most, 0.0), replace(guide, weight=best)
+
+
+def about_enough(pair: Pair, notion: Notion, target: float) -> int:
+    """Roughly how many records an advantage takes."""
+    return _guess(atoms_of(pair), notion, target)
 
 
 @dataclass(frozen=True)
@@ -315,6 +377,24 @@ class _Search:
             self._known[shape, effort] = Certificate(split, self.notion, effort, self.error, self.tilt)
         return self._known[shape, effort].bound
 
+    def guide(self, shape: Shape) -> Guide:
+        """A shape in terms that fit another pair."""
+        tails = None if shape.top is None else self.n * max(e.beyond(shape.top) for e in self._closed(shape.open_side))
+        return Guide(tails, shape.cuts, shape.open_side)
+
+    def guided(self, guide: Guide) -> Shape:
+        """The shape that a guide means for this pair."""
+        closed = self._closed(guide.open_side)
+        top = None if guide.tails is None else self._level_of(guide.tails, closed)
+        if top is None and guide.open_side != 0:
+            top = max(float(each.levels.max(initial=0.0)) for each in closed)
+        return Shape(top, guide.cuts, guide.open_side)
+
+    def _closed(self, side: int) -> list[Atoms]:
+        """The sides that a clamp closes."""
+        up, down = self.atoms, self.atoms.mirrored
+        return [up, down] if side == 0 else [down] if side == 1 else [up]
+
     def best_shapes(self, n: int, start: Shape | None = None) -> tuple[list[Shape], list[Shape]]:
         """Up to three shapes with the smallest bounds at n, among all ladders or on the ladder of ``start``.
 
@@ -384,8 +464,7 @@ class _Search:
     def _tops(self, side: int) -> list[float | None]:
         """Levels for the clamp, from the highest down."""
         if side not in self._ladders:
-            up, down = self.atoms, self.atoms.mirrored
-            closed = [up, down] if side == 0 else [down] if side == 1 else [up]
+            closed = self._closed(side)
             levels = np.unique(np.concatenate([each.levels[each.levels > 0] for each in closed]))
             counts = set(TAILS)
             tops: set[float | None] = set()

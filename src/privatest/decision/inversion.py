@@ -147,12 +147,17 @@ class Inversion:
             value = high
         elif sign * (self._mean(low) - level) < 0:
             value = float(brentq(lambda at: self._mean(at) - level, low, high, xtol=1e-7 * (high - low), rtol=1e-9))
+        return value, self.spread(value)
+
+    def spread(self, value: float) -> float:
+        """About the standard deviation of the estimate where the parameter has this value; at most the whole range."""
+        low, high = self.family.inner
         total, step = self.total(value), 1e-5 * (high - low)
         before, after = max(value - step, low), min(value + step, high)
         slope = abs(self._mean(after) - self._mean(before)) / (after - before)
         mean = float(total.law @ total.support)
         variance = self.n * float(total.law @ (total.support - mean) ** 2) + self.noise.variance
-        return value, min(math.sqrt(variance) / slope if slope > 0 else math.inf, high - low)
+        return min(math.sqrt(variance) / slope if slope > 0 else math.inf, high - low)
 
     def interval(self, noisy: Fraction, confidence: float, count: Fraction | None = None) -> tuple[float, float]:
         """All values of the parameter that a noisy total does not speak against.

@@ -270,8 +270,11 @@ class EstimateDesign(Design[EstimateRelease]):
         epsilon = self.epsilon * (2 if self.neighbours == "add-remove" else 1)
         # Values that even our interval seldom holds add next to nothing.
         one = self._about(value)[0] if self.location is not None else self
-        ends = one.inversion.typical(value, one.confidence, 1.6)
-        return length_bound(family.member, value, ends, epsilon, self.n, self.confidence)
+        away = 2 * float(ndtri((1 + self.confidence) / 2)) * one.inversion.spread(value)
+        ends = max(value - away, family.inner[0]), min(value + away, family.inner[1])
+        # A share is a rate: what the other labels are tells nothing of it.
+        member = OneParameter.of("bernoulli(?)", None).member if family.is_share else family.member
+        return length_bound(member, value, ends, epsilon, self.n, self.confidence)
 
     def sample_size(self, *, width: float, at: float) -> int:
         """The smallest n whose intervals are at most ``width`` long in the mean, where the true value is ``at``."""

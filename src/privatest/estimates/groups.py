@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, SupportsFloat
 
 import numpy as np
 from scipy.special import ndtr, ndtri
@@ -196,7 +196,10 @@ class GroupsDesign(Design[GroupsRelease]):
         """
         level = self.alpha if alpha is None else float(_validate.probability(alpha=alpha))
         missed = float(_validate.probability(beta=beta))
-        rates = _rate(rate, "rate"), _rate(rate + lift, "rate + lift")
+        if isinstance(lift, bool | str) or not isinstance(lift, SupportsFloat):
+            raise InvalidInput(f"lift={shown(lift)} must be a number: by how much the treatment's rate is larger.")
+        lift = float(lift)
+        rates = (first := _rate(rate, "rate")), _rate(first + lift, "rate + lift")
         if lift == 0:
             raise InvalidInput("lift=0 is no difference: nothing finds it. Use a lift above or below 0.")
         if {"greater": lift < 0, "less": lift > 0}.get(self.alternative, False):
@@ -490,8 +493,8 @@ def design_groups(
     >>> round(plan.power((0.3, 0.45)), 2)
     0.86
     """
-    pair = (n, n) if isinstance(n, int | np.integer) else tuple(n)
-    if len(pair) != 2:
+    pair = (n, n) if isinstance(n, int | np.integer) else tuple(n) if isinstance(n, Iterable) else ()
+    if len(pair) != 2 or isinstance(n, str):
         raise InvalidInput(f"n={shown(n)} must be two numbers: records of the control group and of the treated one.")
     numbers = _validate.positive_integer(n=pair[0]), _validate.positive_integer(n=pair[1])
     if max(numbers) > LARGEST:

@@ -28,9 +28,13 @@ LOOKED_AT = 7
 """At how many common rates a tail is computed before the largest is looked for between two of them."""
 CLOSE = 1e-4
 """How much more a largest tail may be than the largest that was found, in parts of it; added to it."""
+NEARBY = 0.1
+"""How far from an end, in parts of the way to the next rate, it is looked whether a tail rises from there."""
 TABLED = 17
 """At how many common rates power looks up what statistic is demanded."""
 FINE = 1e-6
+STEP = 1e-3
+"""How finely a demanded statistic is found; to the safe side."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,10 +110,10 @@ class TwoCounts:
         slack = self.control.noise.slack + self.treatment.noise.slack
 
         def above(common: float) -> float:
-            return upper_tail(*self._laws(common, difference), (1, 1), both - slack) - self.ignored / 2
+            return _gap(upper_tail(*self._laws(common, difference), (1, 1), both - slack), self.ignored / 2)
 
         def below(common: float) -> float:
-            return 1 - upper_tail(*self._laws(common, difference), (1, 1), both + slack + 1) - self.ignored / 2
+            return _gap(1 - upper_tail(*self._laws(common, difference), (1, 1), both + slack + 1), self.ignored / 2)
 
         records = self.control.n + self.treatment.n
         start = min(max(both / (records * self.control.noise.fine), low), high)
@@ -123,6 +127,12 @@ class TwoCounts:
         grid = np.sin(np.linspace(math.asin(math.sqrt(ends[0])), math.asin(math.sqrt(ends[1])), LOOKED_AT)) ** 2
         values = [tail(float(common)) for common in grid]
         best = int(np.argmax(values))
+        if best in (0, len(grid) - 1):  # at an end, unless it rises from there
+            beside = grid[1] if best == 0 else grid[-2]
+            nearby = tail(float(grid[best] + NEARBY * (beside - grid[best])))
+            if nearby <= values[best]:
+                return values[best] * (1 + CLOSE)
+            values.append(nearby)
         low, high = float(grid[max(best - 1, 0)]), float(grid[min(best + 1, len(grid) - 1)])
         for _ in range(12):  # golden section
             a, b = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
@@ -210,7 +220,7 @@ class TwoCounts:
 
         def gap(difference: float) -> float:
             ends = self.left(both, -difference)
-            return self._largest(lambda common: self._reached(common, -difference, apart), ends) - level
+            return _gap(self._largest(lambda common: self._reached(common, -difference, apart), ends), level)
 
         return max(-_crossing(gap, -start, 1.0, 2.5 * step) - 2 * FINE, -1.0)
 
@@ -248,23 +258,30 @@ class TwoCounts:
         return math.floor(ends[0] / unit) * unit, math.ceil(ends[1] / unit) * unit
 
     @cached_property
-    def _known(self) -> dict[tuple[float, float, float], tuple[Floats, Floats]]:
+    def _known(self) -> dict[tuple[float, int, int], float]:
         return {}
 
     def _demanded(self, alpha: float, window: tuple[float, float]) -> tuple[Floats, Floats]:
-        """Totals of both groups, and the statistic from which on each has a p-value up to alpha."""
-        if (alpha, *window) not in self._known:
-            level = (alpha - self.ignored) / self._sides
-            totals = np.unique(np.rint(np.linspace(*window, TABLED)))
-            left = [[math.asin(math.sqrt(end)) for end in self.left(int(both), 0.0)] for both in totals.tolist()]
-            angles = np.linspace(min(low for low, _ in left), max(high for _, high in left), TABLED)
-            demanded = np.array([self._least_statistic(math.sin(angle) ** 2, level) for angle in angles.tolist()])
-            found = []
-            for ends in left:
-                first, last = (np.clip(np.searchsorted(angles, ends, side="right") - [1, 0], 0, TABLED - 1)).tolist()
-                found.append(float(demanded[first : last + 1].max()))
-            self._known[alpha, *window] = totals, np.array(found)
-        return self._known[alpha, *window]
+        """Totals of both groups, and the statistic from which on each has a p-value up to alpha.
+
+        What a common rate demands is computed at whole numbers of steps, of angles whose squared sines are rates, and
+        kept for other windows. A total demands the most that any of those does that it leaves, and the next beyond.
+        """
+        totals = np.unique(np.rint(np.linspace(*window, TABLED)))
+        left = [[math.asin(math.sqrt(end)) for end in self.left(int(both), 0.0)] for both in totals.tolist()]
+        widest = max(high - low for low, high in left)
+        steps = 2 ** max(math.ceil(math.log2(math.pi / 2 * (TABLED - 1) / (2 * widest))), 0)
+        found = []
+        for low, high in left:
+            first, last = (edge(end * steps / (math.pi / 2)) for edge, end in ((math.floor, low), (math.ceil, high)))
+            found.append(max(self._demand(alpha, step, steps) for step in range(first, last + 1)))
+        return totals, np.array(found)
+
+    def _demand(self, alpha: float, step: int, steps: int) -> float:
+        if (alpha, step, steps) not in self._known:
+            common = math.sin(math.pi / 2 * min(step, steps) / steps) ** 2
+            self._known[alpha, step, steps] = self._least_statistic(common, (alpha - self.ignored) / self._sides)
+        return self._known[alpha, step, steps]
 
     def _least_statistic(self, common: float, level: float) -> float:
         """The least statistic that comes out, or more, with at most this probability at a common rate."""
@@ -274,13 +291,33 @@ class TwoCounts:
             low, high = high, 2 * high
         while low > 0 and self._from(common, low) <= level:
             low, high = max(2 * low - high - 0.25, 0.0), low
-        while high - low > 1e-3:
-            middle = (low + high) / 2
-            low, high = (low, middle) if self._from(common, middle) <= level else (middle, high)
+        # Invariant: at `high` it is at most the level, at `low` it is not (or low is 0).
+        last = (low, math.nan), (high, math.nan)
+        while high - low > STEP:
+            middle = _between(last, low, high)
+            seen = self._from(common, middle)
+            low, high = (low, middle) if seen <= level else (middle, high)
+            last = last[1], (middle, _gap(seen, level))
         return high
 
 
 GOLDEN = (math.sqrt(5) - 1) / 2
+
+
+def _between(last: tuple[tuple[float, float], tuple[float, float]], low: float, high: float) -> float:
+    """Where a line through two points crosses 0, a little to the side that is farther; in the middle of both if not."""
+    (a, at_a), (b, at_b) = last
+    middle = (low + high) / 2
+    if not (math.isfinite(at_a) and math.isfinite(at_b)) or at_a == at_b:
+        return middle
+    found = b - at_b * (b - a) / (at_b - at_a)
+    found += STEP / 3 if found - low < high - found else -STEP / 3
+    return found if low + STEP / 4 < found < high - STEP / 4 else middle
+
+
+def _gap(tail: float, level: float) -> float:
+    """Above 0 where the tail is above the level; nearly a line in the rate, unlike the tail."""
+    return float(ndtri(min(max(tail, 1e-300), 1 - 1e-16)) - ndtri(level))
 
 
 def _crossing(gap: Callable[[float], float], start: float, end: float, step: float) -> float:

@@ -111,11 +111,19 @@ class OneParameter:
         for end, nudged in ((self.low, self.low + away), (self.high, self.high - away)):
             try:
                 self._parsed(end)
-            except InvalidDistribution:
-                self._parsed(nudged)  # beyond the family's range altogether: its own message
-                end = nudged
+            except InvalidDistribution as error:
+                end = self._inside(nudged, error)
             ends.append(end)
         return ends[0], ends[1]
+
+    def _inside(self, nudged: float, error: InvalidDistribution) -> float:
+        """An end that is just beyond the family's range; one far beyond it is refused."""
+        try:
+            self._parsed(nudged)
+        except InvalidDistribution:
+            ends = f"({number_text(self.low)}, {number_text(self.high)})"
+            raise InvalidDistribution(f"between={ends} goes beyond the family's range. {error}") from None
+        return nudged
 
     def _box_at(self, value: float) -> Box:
         """All members with this value of the parameter: as the text is read, but quicker."""
@@ -221,13 +229,12 @@ def _ends(between: Any, family: str) -> tuple[float, float]:
             "between is missing: say between which two numbers the parameter lies for sure, between=(low, high)."
         )
     try:
-        low, high = (float(end) for end in between)
+        low, high = (math.nan if isinstance(end, bool | str) else float(end) for end in between)
     except (TypeError, ValueError):
         low = high = math.nan
-    if any(isinstance(end, bool) for end in between if not isinstance(between, str)) or not (
-        math.isfinite(low) and math.isfinite(high)
-    ):
+    if isinstance(between, str) or not (math.isfinite(low) and math.isfinite(high)):
         raise InvalidInput(f"between={shown(between)} must be two numbers, such as between=(-3, 3).")
     if not low < high:
-        raise InvalidInput(f"between={shown(between)} must have its lower end first, and the two must differ.")
+        ends = f"({number_text(low)}, {number_text(high)})"
+        raise InvalidInput(f"between={ends} must have its lower end first, and the two must differ.")
     return low, high

@@ -28,6 +28,8 @@ Law = str | dict[str, float]
 
 MOST_LABELS = 1000
 POINTS = 241
+LIFTS = 6
+"""Points of a picture of power to either side of no lift."""
 ALONG = 31
 """Points of a picture along a parameter."""
 MOST_BARS = 200
@@ -76,6 +78,7 @@ TYPES: dict[questions.Kind, Any] = {
     questions.LOSS: Loss,
     questions.LOSSES: Annotated[list[Loss], Field(min_length=1, max_length=40)],
     questions.SHARE: Annotated[float, Field(gt=0, lt=1, allow_inf_nan=False)],
+    questions.NUMBER: Finite,
     questions.SPAN: Annotated[float, Field(ge=1, le=1e12, allow_inf_nan=False)],
     questions.COUNT: Count,
     questions.COUNTS: Annotated[list[Count], Field(min_length=1, max_length=8)],
@@ -190,6 +193,71 @@ def along(family: str, between: list[float], **asked: Any) -> Json:
 def compare(**asked: Any) -> Json:
     """Every test side by side."""
     return pt.compare(**arguments("/compare", asked, questions.RULE)).to_dict()
+
+
+def estimate(at: float, bound: bool = False, **asked: Any) -> Json:
+    """An estimate's interval where the true value is ``at``: mean length, coverage, and what none falls below."""
+    made = _estimate(json.dumps(arguments("/estimate", asked, questions.RULE)))
+    return {
+        "design": made.values(),
+        "parameter": made.parameter,
+        "at": at,
+        "expected_width": made.expected_width(at),
+        "coverage": made.coverage(at),
+        "width_bound": made.width_bound(at) if bound else None,
+    }
+
+
+def estimate_size(at: float, width: float, **asked: Any) -> Json:
+    """The records that an interval of this length needs."""
+    made = _estimate(json.dumps({**arguments("/estimate/size", asked, questions.RULE), "n": 100}))
+    return {"n": made.sample_size(width=width, at=at), "width": width, "at": at}
+
+
+@lru_cache(maxsize=32)
+def _estimate(asked: str) -> pt.EstimateDesign:
+    """A designed estimate, remembered: it is asked about one value after the other."""
+    return pt.design_estimate(**json.loads(asked))
+
+
+def groups(rate: float, lift: float, **asked: Any) -> Json:
+    """How likely a lift is found, and how likely others are, from none to twice as much, to the sides asked about."""
+    made = pt.design_groups(**_arms("/groups", asked))
+    if not 0 <= rate + lift <= 1:
+        raise pt.errors.InvalidInput(f"rate + lift={rate + lift:g} must lie between 0 and 1.")
+    farthest = [min(2 * abs(lift), 1 - rate), -min(2 * abs(lift), rate)]
+    sides = (
+        [farthest[0]] if made.alternative == "greater" else [farthest[1]] if made.alternative == "less" else farthest
+    )
+    spread = (round(end * part / LIFTS, 12) for end in sides for part in range(1, LIFTS + 1))
+    lifts = sorted({0.0, round(lift, 12), *spread})
+    power = [made.power((rate, min(max(rate + each, 0.0), 1.0))) for each in lifts]
+    return {
+        "design": made.values(),
+        "rate": rate,
+        "lift": lift,
+        "lifts": lifts,
+        "power": power,
+        "found": power[lifts.index(round(lift, 12))],
+    }
+
+
+def groups_size(rate: float, lift: float, beta: float | None = None, **asked: Any) -> Json:
+    """The records of the control group that a lift needs, and those of the treated one, in the proportion asked."""
+    rules = _arms("/groups/size", asked)
+    first, second = rules.setdefault("n", (100, 100))
+    aim = {} if beta is None else {"beta": beta}
+    n = pt.design_groups(**rules).sample_size(rate=rate, lift=lift, **aim)
+    return {"n": [n, max(round(n * second / first), 1)], "rate": rate, "lift": lift, "beta": beta}
+
+
+def _arms(request: str, asked: Json) -> Json:
+    rules = arguments(request, asked, questions.RULE)
+    if "n" in rules:
+        if len(rules["n"]) > 2:
+            raise pt.errors.InvalidInput(f"n={rules['n']} must be two numbers: records of control and treatment.")
+        rules["n"] = tuple(rules["n"] * 2)[:2]
+    return rules
 
 
 def plain_number(value: Any) -> Any:
@@ -322,5 +390,6 @@ def statistic_law(test: pt.PrivateTest) -> dict[str, Any]:
 
 
 JOBS: dict[str, Callable[..., Json]] = {
-    job.__name__: job for job in (look, design, size, theory, power, along, compare)
+    job.__name__: job
+    for job in (look, design, size, theory, power, along, compare, estimate, estimate_size, groups, groups_size)
 }

@@ -229,7 +229,11 @@ def _add_planning(app: FastAPI, lanes: dict[str, Lane]) -> None:
     def lane_of(job: str, asked: Json) -> str:
         if job == "size":
             return "sizes" if asked["bound"] else "needed"
-        if job == "along":
+        if job == "estimate":
+            return "sizes" if asked["bound"] else "design"
+        if job == "groups":
+            return "needed"
+        if job in ("along", "estimate_size", "groups_size"):
             return "sizes"
         if job == "theory":
             return "needed" if len(asked["epsilons"]) == 1 else "sizes"
@@ -250,8 +254,12 @@ def _add_planning(app: FastAPI, lanes: dict[str, Lane]) -> None:
         "power": "Exact error rates at several n",
         "along": 'How probably a test says "alternative", along a parameter of what the records come from',
         "compare": "Every test side by side",
+        "estimate": "How long an estimate's interval will be, and the length that none falls below",
+        "estimate/size": "Records that an interval of some length needs",
+        "groups": "How likely a lift is found in two groups",
+        "groups/size": "Records that finding a lift needs",
     }.items():
-        _add_question(app, f"/{job}", summary, ask(job))
+        _add_question(app, f"/{job}", summary, ask(job.replace("/", "_")))
 
 
 def _add_runs(
@@ -292,14 +300,23 @@ def _add_runs(
     def run(job: str) -> Asked:
         async def answer(body: BaseModel, request: Request) -> Json:
             asked, ledger = body.model_dump(), budgets.packed()
-            path = await run_in_threadpool(source_of, asked["source"], places, uploads)
-            arguments = {"asked": asked, "path": str(path), "ledger": ledger}
+            paths = {
+                name: str(await run_in_threadpool(source_of, asked[name], places, uploads))
+                for name in ("source", "treatment")
+                if asked.get(name) is not None
+            }
+            arguments = {"asked": asked, "paths": paths, "ledger": ledger}
             return await lanes["runs"].answer(job, arguments, request.is_disconnected)
 
         return answer
 
-    _add_question(app, "/run/test", "Run a test once on a file, charged to the ledger", run("run_test"))
-    _add_question(app, "/run/change", "Locate a change once in a file, charged to the ledger", run("run_change"))
+    for job, summary in {
+        "test": "Run a test once on a file, charged to the ledger",
+        "change": "Locate a change once in a file, charged to the ledger",
+        "estimate": "Estimate a parameter once from a file, charged to the ledger",
+        "groups": "Compare two groups once, charged to the ledger",
+    }.items():
+        _add_question(app, f"/run/{job}", summary, run(f"run_{job}"))
 
 
 def _add_followed(app: FastAPI, route: str, followed: Monitors) -> None:

@@ -184,7 +184,7 @@ def ledger_of(packed: str) -> pt.Ledger:
 
 def _budget(book: pt.Ledger, name: str) -> Json:
     granted, spent, left, covers = book.granted(name), book.spent(name), book.left(name), book.covers(name)
-    files = None if covers is None else [_shown(one, "", "") for one in covers]
+    files = None if covers is None else [_shown(one, {}) for one in covers]
     return {
         "dataset": name,
         "granted": _plain(granted),
@@ -219,29 +219,33 @@ def _test(asked: Json, path: Path, ledger: pt.Ledger) -> Any:
     return test.run(path, **where, ledger=ledger, **arguments("/run/test", asked, questions.PAYER))
 
 
-def _change(asked: Json, path: Path, ledger: pt.Ledger) -> Any:
-    """Locate a change in the file's records once."""
-    settings = arguments("/run/change", asked, questions.RULE, questions.WHERE, questions.PAYER)
-    return pt.detect_change(path, ledger=ledger, **settings)
+def _asks(call: Callable[..., Any], request: str) -> Callable[..., Any]:
+    """A run by a function of the package that opens the data itself."""
+
+    def run(asked: Json, *paths: Path, ledger: pt.Ledger) -> Any:
+        settings = arguments(request, asked, questions.RULE, questions.WHERE, questions.PAYER)
+        return call(*paths, ledger=ledger, **settings)
+
+    return run
 
 
-def _once(run: Callable[[Json, Path, pt.Ledger], Any]) -> Callable[..., Json]:
+def _once(run: Callable[..., Any]) -> Callable[..., Json]:
     """The run as a job: with the names that users know in place of paths on this machine, in all that it says."""
 
-    def job(asked: Json, path: str, ledger: str) -> Json:
+    def job(asked: Json, paths: dict[str, str], ledger: str) -> Json:
         book, name = ledger_of(ledger), asked["dataset"]
-        shown = asked["source"]["path"] or "the upload"
+        shown = {path: asked[which]["path"] or "the upload" for which, path in paths.items()}
         try:
-            release = run(asked, Path(path), book)
+            release = run(asked, *map(Path, paths.values()), ledger=book)
         except errors.PrivatestError as error:
-            error.args = (str(error).replace(path, shown), *error.args[1:])
+            error.args = (_renamed(str(error), shown), *error.args[1:])
             raise
         except Exception as error:
             note = errors.charge_note(error) or "Nothing was charged."
             raise errors.Infeasible(f"The run ended with {type(error).__name__}. {note}") from None
         receipt = release.receipt
         if receipt is not None:
-            named = {key: _shown(getattr(receipt, key), path, shown) for key in ("source", "given")}
+            named = {key: _shown(getattr(receipt, key), shown) for key in ("source", "given")}
             release = replace(release, receipt=replace(receipt, **named))
         told = {"release": release.to_dict(), "facts": release.lines(), "sentence": release.sentence}
         return {**told, "design": release.design.values(), "budget": _budget(book, name), "request": asked["request"]}
@@ -249,11 +253,18 @@ def _once(run: Callable[[Json, Path, pt.Ledger], Any]) -> Callable[..., Json]:
     return job
 
 
-def _shown(source: str | None, path: str, shown: str) -> str | None:
+def _renamed(text: str, shown: dict[str, str]) -> str:
+    for path, name in shown.items():
+        text = text.replace(path, name)
+    return text
+
+
+def _shown(source: str | None, shown: dict[str, str]) -> str | None:
     """A source's name without this machine's folders."""
-    if source is None or not os.path.isabs(source):
-        return source
-    return shown if source == path else os.path.basename(source)
+    if source is None or source in shown:
+        return None if source is None else shown[source]
+    text = _renamed(source, shown)
+    return os.path.basename(text) if os.path.isabs(text) else text
 
 
 def _about(folder: str | None, ledger: str | None) -> Json:
@@ -263,4 +274,10 @@ def _about(folder: str | None, ledger: str | None) -> Json:
     return {"files": Folder(folder).listed(), "budgets": budgets}
 
 
-JOBS: dict[str, Callable[..., Json]] = {"about": _about, "run_test": _once(_test), "run_change": _once(_change)}
+JOBS: dict[str, Callable[..., Json]] = {
+    "about": _about,
+    "run_test": _once(_test),
+    "run_change": _once(_asks(pt.detect_change, "/run/change")),
+    "run_estimate": _once(_asks(pt.estimate, "/run/estimate")),
+    "run_groups": _once(_asks(pt.compare_groups, "/run/groups")),
+}

@@ -177,6 +177,66 @@ export function drawAlong(found) {
   return show("chart-along", traces, made, said, { n: String(n), points: String(x.length) });
 }
 
+// The mean length of an interval along the parameter, above what no private one falls below.
+export function drawWidths({ points, parameter, ends, at, body }) {
+  const c = colours();
+  const sorted = [...points].sort((a, b) => a.at - b.at);
+  const line = (pick, name, colour, dash, symbol) => {
+    const there = sorted.filter((each) => pick(each) !== null);
+    return { x: there.map((each) => each.at), y: there.map(pick), name, mode: "lines+markers", line: { color: colour, width: 2.2, dash }, marker: { size: 6, symbol, color: colour }, hovertemplate: "%{y:.4g}" };
+  };
+  const traces = [line((each) => each.width, "this interval, in the mean", c.null, "solid", "circle"), line((each) => each.bound, "no private interval is shorter", c.alternative, "dot", "triangle-up")];
+  const made = layout(c, {
+    shapes: [{ type: "line", x0: at, x1: at, yref: "paper", y0: 0, y1: 1, line: { color: c.ink, width: 1.2, dash: "dash" } }],
+    xaxis: { title: { text: `true ${plain(parameter)}` }, range: ends },
+    yaxis: { title: { text: "length of the interval" }, rangemode: "tozero" },
+  });
+  const said = sorted.map((each) => `${short(each.width)} at ${short(each.at)}`).join(", ");
+  return show("chart-widths", traces, made, `Expected length of the interval for ${parameter}: ${said}.`, { epsilon: String(body.epsilon), n: String(body.n), points: String(sorted.length), bounds: String(sorted.filter((each) => each.bound !== null).length) });
+}
+
+// How probably a lift is found, along the lift.
+export function drawLifts({ lifts: x, power: y, lift, rate, design }) {
+  const c = colours();
+  const traces = [
+    { x, y, name: `control at ${short(rate)}`, mode: "lines+markers", line: { color: c.null, width: 2.2 }, marker: { size: 5, color: c.null }, hovertemplate: "%{y:.3g}" },
+    { x: [lift], y: [y[x.indexOf(lift)]], name: `lift ${short(lift)}`, mode: "markers", marker: { size: 12, symbol: "circle-open", color: c.ink, line: { width: 2.5 } }, hoverinfo: "skip" },
+  ];
+  const made = layout(c, {
+    shapes: [{ type: "line", xref: "paper", x0: 0, x1: 1, y0: design.alpha, y1: design.alpha, line: { color: c.alternative, width: 1.2, dash: "dot" } }],
+    annotations: [{ xref: "paper", x: 1, y: design.alpha, text: `α = ${short(design.alpha)}`, showarrow: false, xanchor: "right", yanchor: "bottom", font: { size: 11, color: c.alternative } }],
+    xaxis: { title: { text: "lift: rate of the treated group minus that of control" } },
+    yaxis: { title: { text: "probability that it is found" }, range: [0, 1.06] },
+  });
+  return show("chart-lifts", traces, made, `Probability of finding a lift over ${short(rate)}: ${x.map((each, i) => `${short(y[i])} at ${short(each)}`).join(", ")}.`, { epsilon: String(design.epsilon), points: String(x.length) });
+}
+
+// What was released, on its own axis: a number and its interval; of two groups also where "no difference" lies.
+export function drawInterval(task, release, design) {
+  const c = colours();
+  const [low, high] = release.interval;
+  const value = task === "estimate" ? release.estimate : release.difference;
+  const name = task === "estimate" ? release.parameter : `${release.names[1]} minus ${release.names[0]}`;
+  const traces = [
+    { x: [low, high], y: [0, 0], name: `${short(100 * release.confidence, 4)} % interval: ${short(low, 4)} to ${short(high, 4)}`, mode: "lines+markers", line: { color: c.third, width: 5 }, marker: { size: 16, symbol: "line-ns", line: { color: c.third, width: 3 } }, hoverinfo: "x" },
+    { x: [value], y: [0], name: `about ${short(value, 4)}`, mode: "markers", marker: { size: 13, color: c.ink }, hoverinfo: "x" },
+  ];
+  const marked = task === "groups" ? [[0, "no difference"]] : design.between.map((end) => [end, "end of the range"]);
+  const reach = 0.6 * Math.max(high - low, 1e-9);
+  const from = Math.min(low, value) - reach;
+  const to = Math.max(high, value) + reach;
+  const inside = marked.filter(([each]) => task === "groups" || (each >= from && each <= to));
+  const made = layout(c, {
+    shapes: inside.map(([each]) => ({ type: "line", x0: each, x1: each, yref: "paper", y0: 0, y1: 1, line: { color: c.ink, width: 1.2, dash: "dash" } })),
+    annotations: inside.map(([each, text]) => ({ x: each, y: 0.97, yref: "paper", text, showarrow: false, xanchor: "left", xshift: 5, bgcolor: c.card, font: { size: 11, color: c.ink } })),
+    xaxis: { title: { text: plain(name) }, range: [Math.min(from, ...inside.map(([each]) => each - reach / 4)), Math.max(to, ...inside.map(([each]) => each + reach))] },
+    yaxis: { visible: false, range: [-1, 1] },
+    hovermode: "closest",
+  });
+  const said = `${name}: about ${short(value, 4)}, ${short(100 * release.confidence, 4)} percent interval ${short(low, 4)} to ${short(high, 4)}.`;
+  return show("chart-release", traces, made, said, { n: String(release.n), task });
+}
+
 const REGIMES = { tails: ["tails decide", 0.16], core: ["core decides", 0.08], free: ["privacy is free", 0.0] };
 
 export function drawSizes({ theory, sizes, epsilon, needed }) {

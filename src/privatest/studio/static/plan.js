@@ -17,12 +17,12 @@ export function problem(message) {
   by("problem").textContent = message || "";
 }
 
-function fact(name, value, note = "") {
+export function fact(name, value, note = "") {
   by(`fact-${name}`).textContent = value;
   by(`fact-${name}-note`).textContent = note;
   by(`fact-${name}`).parentElement.classList.remove("busy");
 }
-const waiting = (...names) => names.forEach((name) => by(`fact-${name}`).parentElement.classList.add("busy"));
+export const waiting = (...names) => names.forEach((name) => by(`fact-${name}`).parentElement.classList.add("busy"));
 
 // A refusal is shown where the question stands; what was drawn stays, faded.
 async function told(work) {
@@ -38,7 +38,8 @@ async function told(work) {
 // Slow curves wait until nothing was moved for a while: sliders come first.
 let moved = 0;
 let later = null;
-async function idle(signal) {
+export const moving = () => { moved = performance.now(); };
+export async function idle(signal) {
   while (performance.now() - moved < 600 && !signal.aborted) await new Promise((done) => setTimeout(done, 100));
 }
 

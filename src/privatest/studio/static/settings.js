@@ -37,7 +37,25 @@ export const DEFAULTS = {
   family: "",
   from: "",
   to: "",
+  estimate: "normal(mean=?, sd=1)",
+  low: "-3",
+  high: "3",
+  at: "",
+  width: "",
+  confidence: "0.95",
+  control: "1000",
+  treatment: "1000",
+  rate: "0.1",
+  lift: "0.05",
+  side: "two-sided",
+  level: "0.05",
+  miss: "0.2",
+  success: "",
+  above: "",
 };
+export const TABS = ["plan", "run", "estimate", "groups", "monitor", "sequential"];
+// Written as they stand in their fields, which are called ask-…
+export const ASKED = ["estimate", "low", "high", "at", "width", "confidence", "control", "treatment", "rate", "lift", "side", "level", "miss", "success", "above"];
 const NUMBERS = { __proto__: null, epsilon: [1e-6, 100], n: [1, 1e9], advantage: [0.001, 0.999], alpha: [1e-6, 0.5], beta: [1e-6, 0.5] };
 const EXAMPLE_TABLE = "never, 0.5, 0.3\nsometimes, 0.3, 0.3\noften, 0.2, 0.4";
 export const EXAMPLE = { written: ["normal(0, 1)", "normal(0.5, 1)"], table: EXAMPLE_TABLE };
@@ -56,7 +74,8 @@ export function read(hash) {
       if (value.trim() !== "" && number >= low && number <= high) found[name] = name === "n" ? Math.round(number) : number;
     } else found[name] = value.slice(0, 200000);
   }
-  if (!["plan", "run", "monitor", "sequential"].includes(found.tab)) found.tab = "plan";
+  if (!TABS.includes(found.tab)) found.tab = "plan";
+  if (!["two-sided", "greater", "less"].includes(found.side)) found.side = "two-sided";
   if (!["replace", "add-remove"].includes(found.neighbours)) found.neighbours = "replace";
   if (!["advantage", "errors"].includes(found.goal)) found.goal = "advantage";
   if (!(found.kind in FAMILIES) && !["written", "table"].includes(found.kind)) found.kind = "normal";
@@ -115,8 +134,55 @@ export const goal = (settings) =>
 
 const HIDDEN = { replace: "the number of records is public", "add-remove": "a record's presence is hidden too" };
 
+// A field's number, or null where it is empty, or an Error that names it.
+export function number(settings, name, title) {
+  const text = settings[name].trim();
+  if (text === "") return null;
+  if (!Number.isFinite(Number(text))) throw new Error(`${title}: write a number.`);
+  return Number(text);
+}
+
+const needed = (value, title) => {
+  if (value === null) throw new Error(`${title}: write a number.`);
+  return value;
+};
+
+// An estimate as the API takes it, without n.
+export function estimated(settings) {
+  const ends = [number(settings, "low", "? is at least"), number(settings, "high", "? is at most")];
+  if ((ends[0] === null) !== (ends[1] === null)) throw new Error("Say between which two numbers the ? lies, or leave both empty for a rate.");
+  if (!settings.estimate.trim()) throw new Error("Write what the records come from, with one question mark: bernoulli(?).");
+  return {
+    family: settings.estimate.trim(), between: ends[0] === null ? null : ends, epsilon: settings.epsilon,
+    confidence: needed(number(settings, "confidence", "Confidence"), "Confidence"), neighbours: settings.neighbours,
+  };
+}
+
+// Two groups as the API takes them, without n.
+export function compared(settings) {
+  return {
+    epsilon: settings.epsilon, alpha: needed(number(settings, "level", "Type I error"), "Type I error"),
+    confidence: needed(number(settings, "confidence", "Confidence"), "Confidence"), alternative: settings.side,
+    success: settings.success.trim() || null, above: number(settings, "above", "Numbers above"),
+  };
+}
+
+export const lifted = (settings) => ({
+  rate: needed(number(settings, "rate", "Rate of control"), "Rate of control"),
+  lift: needed(number(settings, "lift", "Lift to find"), "Lift to find"),
+});
+
 export function described(settings) {
   try {
+    if (settings.tab === "estimate") {
+      const { family, between, confidence } = estimated(settings);
+      return `${family}${between === null ? "" : `, ? between ${between[0]} and ${between[1]}`}; confidence ${confidence}; ε = ${settings.epsilon}; ${HIDDEN[settings.neighbours]}`;
+    }
+    if (settings.tab === "groups") {
+      const { alternative, alpha, success, above } = compared(settings);
+      const counts = success !== null ? `“${success}” counts` : above !== null ? `numbers above ${above} count` : "1 or True counts";
+      return `${counts}; ${alternative === "two-sided" ? "any difference" : `the treated rate is ${alternative}`}; α = ${alpha}; ε = ${settings.epsilon}; the numbers of records are public`;
+    }
     const { null: P, alternative: Q } = laws(settings);
     const said = (law) => (typeof law === "string" ? law : `a table of ${Object.keys(law).length} labels`);
     return `P: ${said(P)}; Q: ${said(Q)}; ε = ${settings.epsilon}; ${HIDDEN[settings.neighbours]}`;

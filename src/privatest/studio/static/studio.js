@@ -3,14 +3,14 @@
 import { enter, launch } from "./ask.js";
 import { monitor } from "./monitor.js";
 import { planned, problem, redraw, saveDesign } from "./plan.js";
-import { showBudgets, startRun } from "./run.js";
+import { askedFor, moveRun, showBudgets, startRun } from "./run.js";
 import { sequential } from "./sequential.js";
-import { EXAMPLE, FAMILIES, described, launchWord, numbers, read, write } from "./settings.js";
+import { ASKED, EXAMPLE, FAMILIES, TABS, described, launchWord, numbers, read, write } from "./settings.js";
+import { grouped, redrawSizes, sized } from "./sized.js";
 
 /* global Plotly */
 
 const by = (id) => document.getElementById(id);
-const TABS = ["plan", "run", "monitor", "sequential"];
 let settings = read(location.hash);
 let begun = false;
 
@@ -29,7 +29,8 @@ function changed() {
   history.replaceState(null, "", write(settings));
   document.querySelectorAll("[data-summary]").forEach((place) => { place.textContent = described(settings); });
   labels();
-  if (begun && settings.tab === "plan") planned(settings);
+  const ask = { plan: planned, estimate: sized, groups: grouped }[settings.tab];
+  if (begun && ask) ask(settings);
 }
 
 function labels() {
@@ -75,6 +76,7 @@ function fill() {
   by("alternative-text").value = settings.alternative;
   by("table").value = settings.table;
   for (const name of ["family", "from", "to"]) by(`along-${name}`).value = settings[name];
+  for (const name of ASKED) by(`ask-${name}`).value = settings[name];
   by("epsilon-number").value = String(settings.epsilon);
   by("n-number").value = String(settings.n);
   for (const name of Object.keys(LOGARITHMIC)) toSlider(name, settings[name]);
@@ -108,7 +110,9 @@ function select(tab, { focus = false } = {}) {
     button.tabIndex = each === tab ? 0 : -1;
     by(`panel-${each}`).hidden = each !== tab;
   }
-  document.querySelectorAll("[data-tab]").forEach((each) => { each.hidden = each.dataset.tab !== tab; });
+  document.querySelectorAll("[data-tab]").forEach((each) => { each.hidden = !each.dataset.tab.split(" ").includes(tab); });
+  problem("");
+  moveRun(tab);
   if (focus) by(`tab-${tab}`).focus();
   changed();
   document.querySelectorAll(`#panel-${tab} .js-plotly-plot`).forEach((each) => { if (!each.hidden) Plotly.Plots.resize(each); });
@@ -128,6 +132,7 @@ function listen() {
   by("kind").replaceChildren(...[...kinds, ["written", "written as text"], ["table", "a table of labels"]].map(([value, textContent]) => Object.assign(document.createElement("option"), { value, textContent })));
   by("kind").addEventListener("change", kindChosen);
   for (const side of ["null", "alternative"]) by(`${side}-text`).addEventListener("input", (event) => { settings[side] = event.target.value; changed(); });
+  for (const name of ASKED) by(`ask-${name}`).addEventListener("input", (event) => { settings[name] = event.target.value; changed(); });
   for (const name of ["family", "from", "to"]) by(`along-${name}`).addEventListener("input", (event) => { settings[name] = event.target.value; changed(); });
   by("table").addEventListener("input", (event) => { settings.table = event.target.value; changed(); });
   for (const name of Object.keys(LOGARITHMIC)) {
@@ -150,7 +155,7 @@ function listen() {
       changed();
     });
   }
-  by("neighbours").addEventListener("change", () => { settings.neighbours = by("neighbours").value; changed(); });
+  by("neighbours").addEventListener("change", () => { settings.neighbours = by("neighbours").value; askedFor(); changed(); });
   by("goal").addEventListener("change", () => { settings.goal = by("goal").value; fill(); changed(); });
   for (const tab of TABS) by(`tab-${tab}`).addEventListener("click", () => select(tab));
   document.querySelector('[role="tablist"]').addEventListener("keydown", tabKeys);
@@ -171,10 +176,11 @@ function listen() {
     const word = launchWord(location.hash);
     settings = read(location.hash);
     fill();
+    askedFor();
     select(settings.tab);
     if (word) open(word);
   });
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { redraw(); monitor.redraw(); sequential.redraw(); });
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { redraw(); redrawSizes(); monitor.redraw(); sequential.redraw(); });
 }
 
 // Everything that asks the server, once there is a key.
