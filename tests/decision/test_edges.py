@@ -22,7 +22,7 @@ from privatest.errors import InvalidData, InvalidDocument, InvalidInput, Request
 from privatest.hypotheses import make_pair
 from privatest.laws.curves import Curves
 from privatest.ledger import Ledger
-from privatest.privacy import Laplace, NoNoise, Tulap
+from privatest.privacy import Laplace, NoNoise, Pure, Tulap
 from privatest.privacy.noise import Neighbourhood, make_neighbourhood
 from privatest.scores import LabelCells, Score, clamped_score
 
@@ -303,7 +303,7 @@ def test_shifts_stay_what_they_were(
 ) -> None:
     """They are part of a request of a ledger. Of the rivals, each is the best of one of these."""
     made = clamped_score(make_pair(*laws), (-5, 5), units)
-    shift = centred(made, "tight", Fraction(epsilon), n, alpha, Neighbourhood("add-remove"))
+    shift = centred(made, "tight", Pure(Fraction(epsilon)), n, alpha, Neighbourhood("add-remove"))
     assert (shift.scale, shift.shift, shift.cutoff) == found
 
 
@@ -531,5 +531,5 @@ def test_the_papers_tests_cut_at_0_unless_told_otherwise(neighbours: str, thresh
     pair = make_pair([0.2, 0.8], [0.8, 0.2])
     score = kind_score(pair, "scllr", (-1, 1))
     words: dict[str, Any] = {"threshold": threshold, "around": Neighbourhood(neighbours, 1)}
-    test = from_score(pair, score, Fraction(1), 20, "scllr", (-1, 1), **words)
+    test = from_score(pair, score, Pure(1), 20, "scllr", (-1, 1), **words)
     assert test.threshold == pytest.approx(float(threshold or 0), abs=float(score.step))

@@ -478,6 +478,8 @@ class Release(Outcome):
     def to_dict(self) -> dict[str, Any]:
         """As every outcome's; the share of odd records and what left only where that was asked for."""
         found = super().to_dict()
+        if self.evalue is None:
+            del found["evalue"]
         if self.released == "statistic":
             del found["released"]
         return found if self.odd_share is not None else {k: v for k, v in found.items() if not k.startswith("odd_")}

@@ -64,6 +64,7 @@ LONGEST_FRACTION = 24
 def exact(amount: Amount) -> str:
     """``amount`` for people: a decimal where it is short, else a fraction, else rounded, saying so; or the notion.
 
+    >>> from fractions import Fraction
     >>> exact(Fraction(1)), exact(Fraction(3, 10)), exact(Fraction(1, 3)), exact(Fraction(2, 3**60))
     ('1.0', '0.3', '1/3', 'about 4.71796e-29')
     """
