@@ -258,6 +258,13 @@ OPTIONS = (
         'Instead of epsilon, a notion such as "zcdp(0.5)": records under it and what it converts into.',
         "compare",
     ),
+    Option(
+        "privacy",
+        TEXT,
+        RULE,
+        'Instead of epsilon, another notion: "approx(1, 1e-6)", "gdp(1)", "zcdp(0.5)", "tv(0.1)" and others.',
+        "plan curve test",
+    ),
     Option("epsilons", LOSSES, RULE, "Privacy losses.", "/theory"),
     Option("distance", NUMBER, RULE, "Total variation from the null, where Q is unknown.", "detect monitor fit"),
     Option(

@@ -480,3 +480,17 @@ def test_between_the_bound_and_the_best_size_at_a_level() -> None:
 def test_a_bound_never_rises_with_a_budget(budgets: tuple[str, ...]) -> None:
     bounds = [lower_bound("normal(0, 1)", "normal(1, 1)", privacy=privacy) for privacy in budgets]
     assert bounds == sorted(bounds, reverse=True)
+
+
+@pytest.mark.parametrize("text", ["approx(1, 1e-6)", "tv(0.25)", "gdp(1)"])
+@pytest.mark.parametrize("pair", [([0, 0.5, 0.5], [0.1, 0.6, 0.3]), ([0.1, 0.3, 0.6], [0.3, 0.4, 0.3])])
+def test_every_shape_bounds_the_best_test_under_every_notion(text: str, pair: tuple[list[float], list[float]]) -> None:
+    """Also shapes with tails and movers, for which a chain is not the best test."""
+    from privatest.bounds.lower_bound import _Search
+
+    notion, n = as_notion(text), 5
+    best = optimum(*pair, privacy=notion, n=n).bound
+    search = _Search(atoms_of(make_pair(*pair)), notion, 1e-3, n)
+    shapes = [Shape(top, cuts, 0) for top in (None, 0.1823, 0.4) for cuts in ((0.2, 0.2), (0.5, 0.5), (1.0, 1.0))]
+    for shape in dict.fromkeys([*shapes, *search.best_shapes(n)[0]]):
+        assert search.at(shape, CAREFUL)(n) >= best - 1e-9, shape

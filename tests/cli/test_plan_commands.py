@@ -32,7 +32,7 @@ def test_plan_for_two_error_rates(run: Run) -> None:
     assert found["goal"] == {"alpha": 0.05, "beta": 0.1}
     assert found["alpha"] <= 0.05
     assert found["beta"] <= 0.1
-    assert found["lower_bound"] == pt.lower_bound(*LAWS, epsilon=1, advantage=0.85)
+    assert found["lower_bound"] == pt.lower_bound(*LAWS, epsilon=1, alpha=0.05, beta=0.1)
     assert found["lower_bound"] <= found["n"]
     assert found["nonprivate"] == pt.sample_size(*LAWS, epsilon=1, alpha=0.05, beta=0.1, test="llr") <= found["n"]
 
@@ -155,3 +155,11 @@ def test_a_plan_of_an_estimate_is_saved_and_reported(run: Run, tmp_path: Path) -
     text = page.read_text()
     assert "No data have been looked at" in text
     assert "--between 0.0 0.5" in text
+
+
+def test_a_plan_under_another_notion(run: Run) -> None:
+    found = run("plan", *PAIR[:4], "--privacy", "gdp(1)", "--json").document
+    assert found["privacy"] == "gdp(1)"
+    assert found["n"] == found["lower_bound"] == 27
+    assert "both given" in run("plan", *PAIR, "--privacy", "gdp(1)").err
+    assert "is no notion of privacy" in run("plan", *PAIR[:4], "--privacy", "gpd(1)").err

@@ -68,6 +68,7 @@ TOLD = {**DESIGNS, **RESULTS}
 TABLES: dict[str, Callable[[], Any]] = {
     "curve": lambda: pt.power_curve(*COINS, epsilon=1, n=[5, 10]),
     "comparison": lambda: pt.compare(*COINS, epsilon=1),
+    "notions": lambda: pt.compare_notions(*COINS, privacy="gdp(1)"),
 }
 REPORTED = {"release, test": "test", "release, optimum": "test", "release, fit": "fit", "release, blocks": "detect"}
 REPORTED |= {"release, changes": "changes", "release, estimate": "estimate", "release, groups": "groups"}
@@ -186,7 +187,7 @@ def test_the_studio_tells_the_facts(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 @pytest.mark.parametrize("kind", TABLES)
 def test_a_table_is_told_everywhere(kind: str, capsys: pytest.CaptureFixture[str]) -> None:
     one = made(kind)
-    output.show_table(one.title, one.HEADINGS, one.cells(), left=())
+    output.show_table(one.title, one.HEADINGS, one.cells(), left=one.HEADINGS)
     assert one.title in str(one)
     for text in (str(one), in_notebook(one), " ".join(capsys.readouterr().out.split())):
         assert all(word in text for row in one.cells() for cell in row for word in cell.split())

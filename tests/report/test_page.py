@@ -43,6 +43,15 @@ def made(kind: str) -> dict[str, Any]:
         asked = {"null": "bernoulli(0.2)", "alternative": "bernoulli(0.8)", "epsilon": 1, "false_alarm": 0.05}
         data = np.concatenate([rng.random(100) < 0.2, rng.random(100) < 0.8]).astype(int)
         return {"question": asked, "design": plan, "result": plan.run(data), "kind": kind}
+    if kind == "changes":
+        several = pt.design_changes("bernoulli(0.2)", "bernoulli(0.8)", epsilon=1, n=200)
+        asked = {"null": "bernoulli(0.2)", "alternative": "bernoulli(0.8)", "epsilon": 1}
+        data = np.concatenate([rng.random(100) < 0.2, rng.random(100) < 0.8]).astype(int)
+        return {"question": asked, "design": several, "result": several.run(data), "kind": kind}
+    if kind == "sequential":
+        run = pt.Sequential("bernoulli(0.2)", "bernoulli(0.8)", epsilon=1, alpha=0.05, beta=0.05)
+        asked = {"null": "bernoulli(0.2)", "alternative": "bernoulli(0.8)", "epsilon": 1, "alpha": 0.05, "beta": 0.05}
+        return {"question": asked, "design": run.plan, "result": run.update([0] * 200), "kind": kind}
     if kind == "estimate":
         design = pt.design_estimate("bernoulli(?)", between=(0, 1), epsilon=2, n=40)
         asked = {"family": "bernoulli(?)", "between": (0, 1), "epsilon": 2, "column": HOSTILE, "data": "a b.csv"}
@@ -363,3 +372,15 @@ def test_places_that_cannot_be_written(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="must be one of"):
         report.write(tmp_path / "out.html", question=ASKED, kind="poem")
     assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize("text", ["approx(1, 1e-06)", "gdp(1)", "zcdp(0.5)"])
+def test_the_promise_of_another_notion_is_that_notion(text: str) -> None:
+    from privatest.report.page import promise
+
+    notion = pt.as_notion(text)
+    first, second, _ = promise(notion.epsilon, "replace", 1, None, notion)
+    assert f"The result meets {text}." in first
+    assert f"{100 * notion.gain():.3g} percentage points" in first
+    assert "differentially private" not in first + second
+    assert "NOT PRIVATE" not in first + second

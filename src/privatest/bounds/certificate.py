@@ -21,11 +21,10 @@ log-likelihood ratio, every eps-DP test on n records has
 
 where A is the Hellinger affinity and the mean is under the law proportional to sqrt(PQ). This contains the paper's
 coupling (no movers, the weights' smaller one in place of Phi) and the bound without privacy (movers not hidden), and
-is exact on two-point domains. For a notion of stability other than eps-DP, Phi_{k,K} is that of a two-point domain in
-which P has k records more (``Chains`` in ``bounds/two_point.py``): a test g on the movers that is allowed where the
-tails are q is allowed h^k(g) where they are p, and that is a chain again where g is one. Every approximation errs on
-the safe side: what is dropped has Phi >= 0, counts are rounded up (more records never hurt the tester), ratios are
-split (domination).
+is exact on two-point domains. For a notion of stability other than eps-DP, Phi_{0,K} is that of a two-point domain
+(``Chains`` in ``bounds/two_point.py``), Phi_{k,0} that of one in which P has k records more, and Phi_{k,K} is bounded
+by Phi_{k+K,0}: as if movers told as much as tails. Every approximation errs on the safe side: what is dropped has
+Phi >= 0, counts are rounded up (more records never hurt the tester), ratios are split (domination).
 """
 
 from __future__ import annotations
@@ -415,7 +414,13 @@ class Certificate:
         return found * np.exp(-epsilon * k / 2)
 
     def _hidden_table(self, tails: int, movers: int) -> Table:
-        """The errors of k tails and K movers under any notion."""
+        """The errors of k tails and K movers under any notion.
+
+        With both, a chain need not be the best test (where movers tell little, the same answer for all of them is
+        better). Movers that tell all, as tails do, can only help the tester: that bounds it.
+        """
+        if tails and movers:
+            return self._hidden_table(tails + movers, 0)
         if (tails, movers) not in self._hidden:
             if movers not in self._chains:
                 x, y = self.split.x, self.split.y

@@ -111,6 +111,10 @@ def asked_of(command: str, given: Given, needs: str | None = None) -> dict[str, 
         kinds = {option.name: option.kind for option in questions.options(command) if option.name in settings}
         found = read_problem(given["problem"])
         asked = {name: value for name, value in found.items() if name in kinds and _fits(kinds[name], value)}
+    if given.get("privacy") is not None and given.get("epsilon") is None:
+        asked.pop("epsilon", None)  # that of the problem file
+    elif given.get("epsilon") is not None and given.get("privacy") is None:
+        asked.pop("privacy", None)
     asked |= {name: given[name] for name in settings if given[name] is not None and given[name] is not False}
     if isinstance(asked.get("clamp"), str):
         asked["clamp"] = _clamp(asked["clamp"])
@@ -132,13 +136,18 @@ FILE = re.compile(r"^[^*?\[:]+\.(csv|tsv|txt|json|jsonl|ndjson|parquet|feather|a
 
 def need(settings: dict[str, Any], *names: str) -> dict[str, Any]:
     """The settings, all of these among them."""
-    missing = [name for name in names if settings.get(name) is None]
+    missing = [name for name in names if settings.get(name) is None and not (name == "epsilon" and _other(settings))]
     if missing:
         listed = ", ".join(map(questions.flag, missing))
         raise errors.InvalidInput(
             f"Missing: {listed}. Give {'it' if len(missing) == 1 else 'them'}, or a --problem file."
         )
     return settings
+
+
+def _other(settings: dict[str, Any]) -> bool:
+    """Whether a notion of privacy is given in place of epsilon."""
+    return settings.get("privacy") is not None
 
 
 def one_of(settings: dict[str, Any], given: Given) -> dict[str, Any]:

@@ -294,7 +294,7 @@ def compare(null: Any, alternative: Any, *, epsilon: Number, advantage: float = 
     hardest = "" if asked.simple else ", of the hardest pair alone"
     todo: list[tuple[Any, ...]] = [
         ("tight, paper's clamp", "tight", "paper", ""),
-        ("stair", "tight", None, "release='decision': no statistic, only the decision's level", "decision"),
+        ("stair", "tight", None, "only the decision leaves", "decision"),
         ("ncLLR", "ncllr", None, "as the paper defines it"),
         ("scLLR", "scllr", None, "as the paper defines it"),
         ("LLR", "llr", None, f"not private{hardest}"),

@@ -31,6 +31,7 @@ from privatest.fit import FitRelease, FitTest
 from privatest.hypotheses.convert import as_hypothesis
 from privatest.pictures import png
 from privatest.power import Comparison, Plan, PowerCurve
+from privatest.privacy import Notion, Pure, as_notion
 from privatest.sequential import SequentialPlan, Verdict
 from privatest.theory import Decomposition, SampleComplexity, decompose
 
@@ -332,8 +333,11 @@ def _facts(asked: dict[str, Any], main: Any, result: Any) -> dict[str, Any]:
         epsilon = float(first("epsilon", math.nan))
     except (TypeError, ValueError):
         raise InvalidInput(f"question['epsilon']={asked.get('epsilon')!r} must be a number greater than 0.") from None
+    notion = getattr(result, "privacy", None) or getattr(main, "privacy", None)
+    notion = as_notion(notion) if isinstance(notion, str) else notion
     return {
         "epsilon": epsilon,
+        "notion": notion if isinstance(notion, Notion) and not isinstance(notion, Pure) else None,
         "neighbours": str(first("neighbours", "replace")),
         "rows": int(first("max_rows_per_unit", 1) or 1),
         "unit": asked.get("unit"),
@@ -384,15 +388,16 @@ def _guarantee(kind: str, facts: dict[str, Any]) -> Iterator[str]:
             '<p class="warning">The randomness came from a generator of the caller, for a simulation: nothing below '
             "holds for this result.</p>"
         )
-    for text in promise(epsilon, facts["neighbours"], facts["rows"], facts["unit"]):
+    for text in promise(epsilon, facts["neighbours"], facts["rows"], facts["unit"], facts["notion"]):
         yield f"<p>{markup.escape(text)}</p>"
-    if math.isfinite(epsilon):
+    if math.isfinite(epsilon) or facts["notion"] is not None:
         yield "<h3>What is public, and what is not protected</h3><ul>"
         for text in unprotected(facts["neighbours"], facts["unit"], kind, facts["public_order"]):
             yield f"<li>{markup.escape(text)}</li>"
         yield "</ul>"
     if facts["dataset"] is not None:
-        charged = [("data set", facts["dataset"], ""), ("request", facts["request"], ""), ("epsilon", epsilon, "")]
+        price = ("epsilon", epsilon, "") if facts["notion"] is None else ("privacy", facts["notion"].text, "")
+        charged = [("data set", facts["dataset"], ""), ("request", facts["request"], ""), price]
         if facts["receipt"] is not None:
             charged.append(("recorded", f"{facts['receipt'].recorded:%Y-%m-%d %H:%M:%S} UTC", ""))
         yield markup.fact_table("Charged to the ledger" if kind != "plan" else "To be charged to the ledger", charged)
@@ -446,7 +451,8 @@ def _complete(asked: dict[str, Any], kind: str, main: Any) -> dict[str, Any]:
     """What was asked, with what the design found out or took for granted."""
     if kind != "test" or not isinstance(main, PrivateTest):
         return asked
-    found = {"null": main.null, "alternative": main.alternative, "epsilon": main.epsilon, "n": main.n}
+    price = {"epsilon": main.epsilon} if main.notion is None else {"privacy": main.notion.text}
+    found = {"null": main.null, "alternative": main.alternative, **price, "n": main.n}
     if main.neighbours != "replace" or main.max_rows_per_unit != 1:
         found |= {"neighbours": main.neighbours, "max_rows_per_unit": main.max_rows_per_unit}
     if main.released != "statistic":
@@ -471,12 +477,10 @@ def _again(kind: str, asked: dict[str, Any], main: Any, result: Any) -> Iterator
         yield f"<details><summary>JSON, {len(text)} characters</summary><pre>{markup.escape(text)}</pre></details>"
 
 
-def promise(epsilon: float, neighbours: str, rows: int, unit: str | None) -> list[str]:
-    """Paragraphs: what epsilon-differential privacy promises here. ``epsilon`` is positive; infinite: nothing."""
-    if not math.isfinite(epsilon):
+def promise(epsilon: float, neighbours: str, rows: int, unit: str | None, notion: Notion | None = None) -> list[str]:
+    """Paragraphs: what is promised here: epsilon-differential privacy, or another notion. Infinite: nothing."""
+    if notion is None and not math.isfinite(epsilon):
         return ["This test is NOT PRIVATE: no noise hides single records. There is no guarantee to state."]
-    factor = math.exp(min(epsilon, 700.0))
-    posterior = 100 * factor / (1 + factor)
     whose = "one record" if unit is None else f"all records of one person (those with the same {unit!r})"
     if neighbours == "add-remove":
         change = f"adding or removing {whose}"
@@ -485,16 +489,32 @@ def promise(epsilon: float, neighbours: str, rows: int, unit: str | None) -> lis
         change = f"replacing {whose} by anything else"
         other = "what a person's data say"
     limit = "" if unit is None else f" At most {rows} rows of a person count; others are left out by a fixed rule."
+    how = (
+        "It holds because what is computed from the data (one number, or one for each block, bin or group of records) "
+        "is made random before anything is released. The noise is drawn exactly, from the operating system's "
+        "randomness; everything after that (the answer, the p-value, the pictures, this page) is computed from the "
+        "noisy numbers alone."
+    )
+    if notion is not None:
+        rare, even = float(notion.h(0.01)), float(notion.h(0.5))
+        return [
+            f"The result meets {notion.text}. Whatever the data are, {change} raises no probability by more than "
+            f"{100 * notion.gain():.3g} percentage points: a result of probability 1% to at most {100 * rare:.3g}%, "
+            f"one of 50% to at most {100 * even:.3g}%.{limit}",
+            f"Somebody who sees the result, and even knows all other records, and whose guess about {other} was even "
+            f"(50%) beforehand, is right with at most {50 * (1 + notion.gain()):.3g}% on average afterwards. This "
+            "holds whatever else they know, whatever computers they have.",
+            how,
+        ]
+    factor = math.exp(min(epsilon, 700.0))
+    posterior = 100 * factor / (1 + factor)
     return [
         f"The result is {epsilon:g}-differentially private (epsilon = {epsilon:g}). Whatever the data are, {change} "
         f"changes the probability of every possible result by a factor of at most e^{epsilon:g} = {factor:.4g}.{limit}",
         f"In terms of odds: somebody who sees the result, and even knows all other records, can become surer about "
         f"{other} by a factor of at most {factor:.4g} in the odds. A guess that was even (50%) beforehand is right "
         f"with at most {posterior:.3g}% afterwards. This holds whatever else they know, whatever computers they have.",
-        "It holds because what is computed from the data (one number, or one for each block, bin or group of records) "
-        "is made random before anything is released. The noise is drawn exactly, from the operating system's "
-        "randomness; everything after that (the answer, the p-value, the pictures, this page) is computed from the "
-        "noisy numbers alone.",
+        how,
     ]
 
 
