@@ -176,7 +176,7 @@ def test_the_studio_tells_the_facts(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     paid = {"dataset": "d", "request": "r", "source": {"path": "a.csv"}}
     planted(made("release, test"), monkeypatch)
     planted(made("test"), monkeypatch)
-    found = runs.JOBS["run_test"](asked | paid, str(tmp_path / "a.csv"), runs.Budgets(book).packed())
+    found = runs.JOBS["run_test"](asked | paid, {"source": str(tmp_path / "a.csv")}, runs.Budgets(book).packed())
     assert list(found["facts"][-1]) == [LABEL, TEXT, PLANTED.meaning]
     assert found["release"][PLANTED.name] == found["design"][PLANTED.name] == PLANTED.value
     drawn = answering.design(null=COINS[0], alternative=COINS[1], epsilon=1, n=40, neighbours="replace")
