@@ -331,7 +331,7 @@ def test_what_fails_after_the_charge_says_that_it_can_be_had_again(fresh: Any, m
     monkeypatch.setattr(pt.PrivateTest, "release", broken)
     arguments = {
         "asked": {"n": None, "alpha": None, "neighbours": "replace", **RUN},
-        "path": str(fresh.folder / "tosses.csv"),
+        "paths": {"source": str(fresh.folder / "tosses.csv")},
     }
     line = json.dumps({"job": "run_test", "arguments": {**arguments, "ledger": book}})
     found = worker.answer(line)
