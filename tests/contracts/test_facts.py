@@ -63,6 +63,7 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "best possible": lambda: pt.optimum(*COINS, epsilon=1, n=20),
     "split": lambda: pt.decompose(*COINS, epsilon=0.2),
     "complexity": lambda: pt.sample_complexity(*COINS, epsilon=0.2),
+    "verification": lambda: pt.verify_privacy(lambda _: {"yes": 1.0}, domain=(0, 1), n=1, privacy=1),
 }
 TOLD = {**DESIGNS, **RESULTS}
 TABLES: dict[str, Callable[[], Any]] = {

@@ -118,6 +118,10 @@ class Verification(Told):
         """The verdict."""
         return f"{'Private' if self.private else 'NOT private'}: {self.privacy}, {self.neighbours} one record"
 
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON: every fact by its name."""
+        return self.values()
+
     def facts(self) -> list[Fact]:
         """The two numbers, how they were compared, and where the larger one comes from."""
         how = "exactly, in fractions" if self.exact else "in floating-point numbers"
