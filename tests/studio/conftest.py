@@ -112,6 +112,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     import uvicorn
 
     made = open_studio(tmp_path_factory.mktemp("served"))
+    made.ledger.grant("claims", epsilon=30)  # for all of the pages
     listening = socket.create_server(("127.0.0.1", 0))
     server = uvicorn.Server(uvicorn.Config(made.app, log_level="error", access_log=False, ws="none"))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)

@@ -88,7 +88,8 @@ def sum_laws(
         counted.append(np.broadcast_to(np.asarray(size_of_sum) > -_LEFT_OUT, kept.shape))
         kept |= counted[-1]
     index = np.flatnonzero(kept)
-    logs = [np.log(wave[index]) if len(index) else index for wave in waves]
+    with np.errstate(divide="ignore"):  # the log of 0 is minus infinity, and counts as that
+        logs = [np.log(wave[index]) if len(index) else index for wave in waves]
     found = []
     for row, those, (first, last) in zip(counts, counted, windows, strict=True):
         inner = those[index]
