@@ -97,9 +97,7 @@ def _forget(*_: object) -> None:
             pass
 
 
-def _run(
-    asking: socket.socket, streams: list[int], words: list[str], folder: str, environment: dict[str, str]
-) -> None:
+def _run(asking: socket.socket, streams: list[int], words: list[str], folder: str, environment: dict[str, str]) -> None:
     from privatest import cli
     from privatest.studio import worker
 
