@@ -1,8 +1,8 @@
 """What a block of a stream releases where it is a noisy total, and what that votes.
 
-The total of the block's scores plus Tulap noise is an exact half integer T. The vote is a step function of T: the
-log-likelihood ratio of its bin for "cusum" and for sequential tests, a bit for "paper". A record lies in one block, so
-all releases together are epsilon-DP.
+The total of the block's scores plus noise that meets the notion is an exact half integer T. The vote is a step function
+of T: the log-likelihood ratio of its bin for "cusum" and for sequential tests, a bit for "paper". A record lies in one
+block, so all releases together are as private as one.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from privatest.documents import integers_from_json, wholes_from_json
 from privatest.engines.arrays import SequenceRecords
 from privatest.engines.protocol import NO_ENDS, Records, scores_of_each
 from privatest.errors import InvalidDocument
-from privatest.privacy import Tulap, noise_from_dict
+from privatest.privacy import Noise, Notion, noise_from_dict
+from privatest.privacy.canonical import CANONICAL
 from privatest.scores import Cells, LabelCells, Score
 from privatest.scores.score import BoundedCells, DyadicCells
 from privatest.vectors import Integers
@@ -40,7 +41,7 @@ class SumBlocks:
     """
 
     score: Score
-    noise: Tulap
+    noise: Noise
     block: int
     first: int
     bin_width: int
@@ -51,13 +52,16 @@ class SumBlocks:
         self.score.check_total(4 * self.block)
         if not self.noise.hides(self.score.width):
             raise InvalidDocument(
-                f"Noise of width {self.noise.width} does not hide scores of width {self.score.width}: this monitor "
-                "would not be private."
+                f"{self.noise.describe()} noise of these settings does not hide scores of width {self.score.width}: "
+                "this monitor would not be private."
             )
 
     @property
-    def epsilon(self) -> Fraction:
-        return self.noise.epsilon
+    def epsilon(self) -> Fraction | None:
+        return self.noise.exact_loss(self.score.width)
+
+    def meets(self, notion: Notion) -> bool:
+        return self.noise.meets(notion, self.score.width)
 
     @property
     def holds_tuples(self) -> bool:
@@ -125,8 +129,9 @@ class SumBlocks:
     def from_dict(cls, document: dict[str, Any]) -> SumBlocks:
         """What :meth:`to_dict` wrote; refuses blocks that are not private at their declared epsilon."""
         noise = noise_from_dict(document["noise"])
-        if not isinstance(noise, Tulap):
-            raise InvalidDocument("The noise of a monitor must be of kind 'tulap'.")
+        if not isinstance(noise, CANONICAL):
+            listed = ", ".join(repr(kind.kind) for kind in CANONICAL)
+            raise InvalidDocument(f"The noise of a monitor must be of kind {listed}.")
         sizes, first = wholes_from_json(document, "block", "bin_width", least=1), wholes_from_json(document, "first")
         votes = integers_from_json(document["votes"])
         return cls(Score.from_dict(document["score"]), noise, table=votes, **sizes, **first)

@@ -10,11 +10,11 @@ import numpy as np
 from privatest.pictures.canvas import (
     BLACK,
     BLUE,
-    EPSILON,
     GREEN,
     GREY,
     ORANGE,
     VERMILLION,
+    cost,
     drawing,
     law,
     legend,
@@ -61,7 +61,7 @@ def walk(
         axes.set_xlabel("record, in order of time")
         axes.set_ylabel("log e-value against P, in nats")
         state = f"{verdict.decision} after {seen} records" if verdict is not None else f"open after {seen} records"
-        kept = f"{EPSILON} = {number(float(plan.epsilon))}" if private else "SIMULATED, not private"
+        kept = cost(plan) if private else "SIMULATED, not private"
         axes.set_title(f"{law('P', plan.null)} or {law('Q', plan.alternative)}: {state}, {kept}")
         legend(axes)
         return axes
@@ -90,8 +90,7 @@ def stopping(plan: SequentialPlan, ax: Axes | None = None) -> Axes:
         axes.set_xlabel("records")
         axes.set_ylabel("probability of no verdict yet")
         axes.set_title(
-            f"{law('P', plan.null)} or {law('Q', plan.alternative)}: how long till the verdict, "
-            f"{EPSILON} = {number(float(plan.epsilon))}"
+            f"{law('P', plan.null)} or {law('Q', plan.alternative)}: how long till the verdict, {cost(plan)}"
         )
         legend(axes)
         return axes

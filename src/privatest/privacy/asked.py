@@ -2,17 +2,36 @@
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any
 
 from privatest import _validate
-from privatest.errors import InvalidInput, shown
+from privatest.documents import fraction_from_json, number_from_json
+from privatest.errors import InvalidDocument, InvalidInput, shown
 from privatest.privacy.notions import Approx, Gdp, Kl, Notion, Pure, Renyi, Tv, Zcdp
 from privatest.rational import Number, rational
 
-__all__ = ["approx", "as_notion", "gdp", "kl", "make_notion", "pure", "renyi", "tv", "zcdp"]
+__all__ = [
+    "approx",
+    "as_notion",
+    "budget_word",
+    "gdp",
+    "kl",
+    "make_notion",
+    "notion_from_json",
+    "notion_from_settings",
+    "notion_settings",
+    "notion_to_json",
+    "priced",
+    "pure",
+    "renyi",
+    "told",
+    "tv",
+    "zcdp",
+]
 
 
 def pure(epsilon: Number) -> Pure:
@@ -106,6 +125,58 @@ def make_notion(epsilon: Number | None, privacy: Any) -> Notion:
         return as_notion(privacy)
     assert epsilon is not None
     return Pure(_validate.positive(epsilon=epsilon, remedy="Typical values lie between 0.1 and 2."))
+
+
+def notion_to_json(notion: Notion) -> str:
+    """Exact: the number of a pure one, as documents have it from the time when there was no other; else its text.
+
+    >>> notion_to_json(pure(Fraction(1, 3))), notion_to_json(zcdp(0.5))
+    ('1/3', 'zcdp(0.5)')
+    """
+    return str(notion.loss) if isinstance(notion, Pure) else notion.text
+
+
+def notion_from_json(text: Any) -> Notion:
+    """What :func:`notion_to_json` wrote."""
+    if isinstance(text, str) and "(" in text:
+        return as_notion(text)
+    return Pure(fraction_from_json(text))
+
+
+def notion_settings(epsilon: float, notion: Notion | None) -> dict[str, Any]:
+    """A design's epsilon and, where it meets another notion, that: as documents have them."""
+    told = epsilon if math.isfinite(epsilon) else "inf"
+    return {"epsilon": told, **({} if notion is None else {"privacy": notion.text})}
+
+
+def notion_from_settings(document: Mapping[str, Any]) -> dict[str, Any]:
+    """What :func:`notion_settings` wrote; refuses an epsilon that is not the notion's own."""
+    notion = as_notion(document["privacy"]) if "privacy" in document else None
+    epsilon = math.inf if document["epsilon"] == "inf" else number_from_json(document["epsilon"])
+    if notion is None and not math.isfinite(epsilon):
+        raise InvalidDocument("epsilon='inf' without privacy: this would not be private.")
+    if notion is not None and (isinstance(notion, Pure) or notion.epsilon != epsilon):
+        raise InvalidDocument(f"privacy={notion} must be another notion than pure, and epsilon={epsilon:g} its own.")
+    return {"epsilon": epsilon, "notion": notion}
+
+
+def told(notion: Notion) -> str:
+    """The budget as messages name it.
+
+    >>> told(pure(0.5)), told(gdp(1))
+    ('epsilon=0.5', 'privacy=gdp(1)')
+    """
+    return f"epsilon={notion.epsilon:g}" if isinstance(notion, Pure) else f"privacy={notion}"
+
+
+def budget_word(notion: Notion) -> str:
+    """What a larger one of is asked for."""
+    return "epsilon" if isinstance(notion, Pure) else "budget"
+
+
+def priced(notion: Notion) -> dict[str, str]:
+    """How settings name it, exactly: as an ``epsilon`` or as ``privacy``."""
+    return {"epsilon" if isinstance(notion, Pure) else "privacy": notion_to_json(notion)}
 
 
 def _number(text: str, name: str) -> Fraction:
