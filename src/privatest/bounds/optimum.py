@@ -225,6 +225,10 @@ def optimum_sample_size(
 
     More records never hurt the best test.
 
+    Args:
+        null, alternative, epsilon, privacy: as for :func:`privatest.optimum`.
+        advantage, alpha, beta: as for :func:`privatest.lower_bound`.
+
     >>> optimum_sample_size([0.6, 0.4], [0.4, 0.6], epsilon=1)
     29
     >>> optimum_sample_size("bernoulli(0.4)", "bernoulli(0.6)", privacy="gdp(1)")

@@ -16,37 +16,67 @@ __all__ = ["approx", "as_notion", "gdp", "kl", "make_notion", "pure", "renyi", "
 
 
 def pure(epsilon: Number) -> Pure:
-    """Epsilon-differential privacy; ``epsilon=1`` means ``privacy=pure(1)``."""
+    """Epsilon-differential privacy; ``epsilon=1`` means ``privacy=pure(1)``.
+
+    Args:
+        epsilon: the largest log-ratio of an outcome's probabilities on two neighbouring data sets.
+    """
     return Pure(_validate.positive(epsilon=epsilon))
 
 
 def approx(epsilon: Number, delta: Number) -> Approx:
-    """(epsilon, delta)-differential privacy."""
+    """(epsilon, delta)-differential privacy.
+
+    Args:
+        epsilon: as for :func:`privatest.pure`.
+        delta: the probability by which that may be exceeded.
+    """
     return Approx(epsilon, delta)
 
 
 def tv(eta: Number) -> Tv:
-    """Stability in total variation: no probability changes by more than eta."""
+    """Stability in total variation: no probability changes by more than eta.
+
+    Args:
+        eta: the largest change of any outcome's probability, in (0, 1).
+    """
     return Tv(eta)
 
 
 def gdp(mu: Number) -> Gdp:
-    """Gaussian differential privacy."""
+    """Gaussian differential privacy.
+
+    Args:
+        mu: telling two neighbours apart is as hard as telling N(0, 1) from N(mu, 1).
+    """
     return Gdp(mu)
 
 
 def zcdp(rho: Number) -> Zcdp:
-    """Zero-concentrated differential privacy."""
+    """Zero-concentrated differential privacy.
+
+    Args:
+        rho: the Renyi divergence of every order a > 1 is at most rho a.
+    """
     return Zcdp(rho)
 
 
 def renyi(order: Number, bound: Number) -> Renyi:
-    """Renyi differential privacy at one order."""
+    """Renyi differential privacy at one order.
+
+    Args:
+        order: of the divergence, above 1.
+        bound: the largest divergence of that order, in nats.
+    """
     return Renyi(order, bound)
 
 
 def kl(eta: Number) -> Kl:
-    """Stability in the divergence of Kullback and Leibler, both ways."""
+    """Stability in the divergence of Kullback and Leibler, both ways.
+
+    Args:
+        eta: the largest divergence, in nats.
+    """
     return Kl(eta)
 
 
@@ -66,6 +96,10 @@ _NUMBER = re.compile(r"[0-9]{1,60}(?:\.[0-9]{0,60})?(?:e[+-]?[0-9]{1,3})?|[0-9]{
 
 def as_notion(value: Any, name: str = "privacy") -> Notion:
     """A notion as it is, a number as ``pure``, a text such as "zcdp(0.5)" or "approx(1, delta=1e-6)" as what it says.
+
+    Args:
+        value: a notion, a number or a text, see above.
+        name: what messages call it.
 
     >>> as_notion("approx(1, delta=1e-6)") == approx(1, 1e-6), as_notion(0.5)
     (True, pure(0.5))
