@@ -61,7 +61,10 @@ _MADE: dict[str, tuple[Callable[..., Notion], tuple[str, ...]]] = {
 }
 _FORM = ", ".join(f"{name}({', '.join(words)})" for name, (_, words) in _MADE.items())
 _CALL = re.compile(r"\s*([a-z]+)\s*\(([^()]*)\)\s*")
-_NUMBER = re.compile(r"[0-9]{1,60}(?:\.[0-9]{0,60})?(?:e[+-]?[0-9]{1,3})?|[0-9]{1,400}/[0-9]{1,400}", re.IGNORECASE)
+_NUMBER = re.compile(
+    r"(?=\.?[0-9])[0-9]{0,60}(?:\.[0-9]{0,60})?(?:e[+-]?[0-9]{1,3})?|[0-9]{1,400}/[0-9]{1,400}",
+    re.IGNORECASE,
+)
 
 
 def as_notion(value: Any, name: str = "privacy") -> Notion:
