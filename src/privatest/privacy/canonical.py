@@ -11,7 +11,7 @@ from privatest.privacy.noise import Noise
 from privatest.privacy.notions import Approx, Gdp, Kl, Notion, Pure, Renyi, Tv, Zcdp
 from privatest.privacy.tulap import TruncatedTulap, Tulap
 from privatest.privacy.uniform import Uniform
-from privatest.rational import root
+from privatest.rational import square_root
 
 __all__ = ["canonical_noise"]
 
@@ -41,5 +41,5 @@ def canonical_noise(notion: Notion, width: int | Fraction) -> Noise:
     if isinstance(notion, Zcdp | Renyi | Kl):
         budget = {"zcdp": 0, "renyi": 1, "kl": 0}[notion.name]
         half = notion.exact[budget] / (notion.order if isinstance(notion, Renyi) else 1)
-        return Gaussian(root(2 * half, up=False), width)
+        return Gaussian(square_root(2 * half, up=False), width)
     raise InvalidInput(f"{notion} has no noise: it is not private.")

@@ -24,7 +24,7 @@ from typing import Any
 
 from privatest.errors import InvalidInput
 from privatest.privacy.notions import Approx, Gdp, Notion, Pure, Renyi, Tv
-from privatest.rational import root
+from privatest.rational import square_root
 
 __all__ = ["adds_up_within", "converted", "of_weight", "together", "weight"]
 
@@ -45,7 +45,7 @@ def weight(notion: Notion) -> Fraction:
 def of_weight(kind: Notion, amount: Fraction, *, up: bool = True) -> Notion:
     """The notion of a kind (and order) whose weight that is; the root of gdp is rounded up, or down."""
     if isinstance(kind, Gdp):
-        return Gdp(root(amount, up=up))
+        return Gdp(square_root(amount, up=up))
     if isinstance(kind, Tv) and amount >= 1:
         raise InvalidInput(f"Stability in total variation adds up to {float(amount):g}, and 1 says nothing at all.")
     made: type[Any] = type(kind)  # each takes its own parameters
@@ -89,7 +89,7 @@ def together(price: Fraction | Notion, epsilon: Fraction | int) -> Fraction | No
 
 
 def adds_up_within(parts: Iterable[Notion | None], whole: Notion) -> bool:
-    """Whether answers that meet these notions, one after the other, together meet the whole; exactly, never by rounding.
+    """Whether answers that meet these notions, one after the other, meet the whole together: never by rounding.
 
     None is what meets nothing. Each is converted into the kind of the whole; what does not convert is not within it.
 

@@ -47,7 +47,7 @@ from privatest.privacy.divergences import (
     renyi_divergence,
     root,
 )
-from privatest.rational import Number, positive, rational, root as square_root
+from privatest.rational import Number, positive, rational, square_root
 from privatest.vectors import Floats
 
 __all__ = [
