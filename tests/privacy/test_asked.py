@@ -46,7 +46,10 @@ from privatest.privacy import (
         ("gdp(mu=1)", pt.gdp(1)),
         ("zcdp(0.5)", pt.zcdp(0.5)),
         ("renyi(2, 1/2)", pt.renyi(2, 0.5)),
-        ("kl(.5)".replace(".", "0."), pt.kl(0.5)),
+        ("kl(.5)", pt.kl(0.5)),
+        ("tv(.1)", pt.tv(0.1)),
+        ("approx(1., delta=.1e-5)", pt.approx(1, 1e-6)),
+        (".5", pt.pure(0.5)),
     ],
 )
 def test_texts_mean_what_they_say(text: object, notion: Notion) -> None:
@@ -67,6 +70,9 @@ def test_texts_mean_what_they_say(text: object, notion: Notion) -> None:
         "approx(1, 1)",
         "approx(1, epsilon=2)",
         "gdp(x)",
+        "gdp(.)",
+        "gdp(.e5)",
+        "gdp(1.2.3)",
         "gdp(1e9999)",
         "pure(1/0)",
         "pure(-1)",

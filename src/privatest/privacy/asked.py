@@ -19,7 +19,7 @@ from privatest.privacy.noise import Noise
 from privatest.privacy.notions import Approx, Gdp, Kl, Notion, Pure, Renyi, Tv, Zcdp
 from privatest.privacy.tulap import TruncatedTulap, Tulap
 from privatest.privacy.uniform import Uniform
-from privatest.rational import Number, rational
+from privatest.rational import Number, rational, square_root
 
 __all__ = ["approx", "as_notion", "canonical_noise", "gdp", "kl", "make_notion", "pure", "renyi", "tv", "zcdp"]
 
@@ -70,7 +70,10 @@ _MADE: dict[str, tuple[Callable[..., Notion], tuple[str, ...]]] = {
 }
 _FORM = ", ".join(f"{name}({', '.join(words)})" for name, (_, words) in _MADE.items())
 _CALL = re.compile(r"\s*([a-z]+)\s*\(([^()]*)\)\s*")
-_NUMBER = re.compile(r"[0-9]{1,60}(?:\.[0-9]{0,60})?(?:e[+-]?[0-9]{1,3})?|[0-9]{1,400}/[0-9]{1,400}", re.IGNORECASE)
+_NUMBER = re.compile(
+    r"(?=\.?[0-9])[0-9]{0,60}(?:\.[0-9]{0,60})?(?:e[+-]?[0-9]{1,3})?|[0-9]{1,400}/[0-9]{1,400}",
+    re.IGNORECASE,
+)
 
 
 def as_notion(value: Any, name: str = "privacy") -> Notion:
@@ -148,18 +151,5 @@ def canonical_noise(notion: Notion, width: int | Fraction) -> Noise:
     if isinstance(notion, Zcdp | Renyi | Kl):
         budget = {"zcdp": 0, "renyi": 1, "kl": 0}[notion.name]
         half = notion.exact[budget] / (notion.order if isinstance(notion, Renyi) else 1)
-        return Gaussian(_root_below(2 * half), width)
+        return Gaussian(square_root(2 * half, up=False), width)
     raise InvalidInput(f"{notion} has no noise: it is not private.")
-
-
-def _root_below(value: Fraction) -> Fraction:
-    """The largest mu, to some 60 bits, with mu^2 at most the value; exact where that is a square.
-
-    >>> _root_below(Fraction(1, 4)), _root_below(Fraction(2)) ** 2 <= 2
-    (Fraction(1, 2), True)
-    """
-    top, bottom = math.isqrt(value.numerator), math.isqrt(value.denominator)
-    if top**2 == value.numerator and bottom**2 == value.denominator:
-        return Fraction(top, bottom)
-    size = 60 + max(-math.floor(math.log2(value)) // 2, 0)
-    return Fraction(math.isqrt(math.floor(value * (1 << 2 * size))), 1 << size)
