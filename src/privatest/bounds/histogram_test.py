@@ -28,7 +28,7 @@ from privatest.errors import InvalidDocument, InvalidInput
 from privatest.hypotheses import DiscretePair, Pair
 from privatest.markup import Fact, Probability
 from privatest.privacy import Notion, Pure, Source, as_notion
-from privatest.privacy.lines import exact_line
+from privatest.privacy.ladder import exact_line
 from privatest.privacy.randomness import bernoulli
 from privatest.scores import IntegerCells, LabelCells
 from privatest.scores.score import cells_from_dict

@@ -41,7 +41,7 @@ from privatest.errors import InvalidInput, PrivatestError
 from privatest.hypotheses import make_pair
 from privatest.markup import Fact, Probability, Told
 from privatest.privacy import Approx, Notion, Pure, Tv, make_notion
-from privatest.privacy.lines import Line, exact_line, tangent
+from privatest.privacy.ladder import Line, exact_line, tangent
 from privatest.rational import Number
 from privatest.theory.histograms import Classes, Histograms, merge, solved_program
 from privatest.vectors import Floats, Integers

@@ -442,7 +442,7 @@ class Release(Outcome):
         See :func:`privatest.combine_evalues`. None in a release that was read from a document, which does not hold its
         test, and where neither statistic nor p-value was told.
         """
-        from privatest.decision.likelihood import evalue_of  # start-up: most releases are asked for less
+        from privatest.decision.pvalues import evalue_of  # start-up: most releases are asked for less
 
         return None if self.design is None else evalue_of(self.design, self.statistic, self.pvalue)
 

@@ -1,7 +1,12 @@
-"""Notions of stability as users write them: ``pt.zcdp(0.5)``, "zcdp(0.5)", or a number for epsilon."""
+"""Notions of stability as users write them, and from a notion to the noise that meets it.
+
+``pt.zcdp(0.5)``, "zcdp(0.5)" or a number for epsilon is read by :func:`as_notion`; :func:`canonical_noise` is what the
+tight test adds.
+"""
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
 from fractions import Fraction
@@ -9,10 +14,14 @@ from typing import Any
 
 from privatest import _validate
 from privatest.errors import InvalidInput, shown
+from privatest.privacy.gaussian import Gaussian
+from privatest.privacy.noise import Noise
 from privatest.privacy.notions import Approx, Gdp, Kl, Notion, Pure, Renyi, Tv, Zcdp
-from privatest.rational import Number, rational
+from privatest.privacy.tulap import TruncatedTulap, Tulap
+from privatest.privacy.uniform import Uniform
+from privatest.rational import Number, rational, square_root
 
-__all__ = ["approx", "as_notion", "gdp", "kl", "make_notion", "pure", "renyi", "tv", "zcdp"]
+__all__ = ["approx", "as_notion", "canonical_noise", "gdp", "kl", "make_notion", "pure", "renyi", "tv", "zcdp"]
 
 
 def pure(epsilon: Number) -> Pure:
@@ -91,7 +100,10 @@ _MADE: dict[str, tuple[Callable[..., Notion], tuple[str, ...]]] = {
 }
 _FORM = ", ".join(f"{name}({', '.join(words)})" for name, (_, words) in _MADE.items())
 _CALL = re.compile(r"\s*([a-z]+)\s*\(([^()]*)\)\s*")
-_NUMBER = re.compile(r"[0-9]{1,60}(?:\.[0-9]{0,60})?(?:e[+-]?[0-9]{1,3})?|[0-9]{1,400}/[0-9]{1,400}", re.IGNORECASE)
+_NUMBER = re.compile(
+    r"(?=\.?[0-9])[0-9]{0,60}(?:\.[0-9]{0,60})?(?:e[+-]?[0-9]{1,3})?|[0-9]{1,400}/[0-9]{1,400}",
+    re.IGNORECASE,
+)
 
 
 def as_notion(value: Any, name: str = "privacy") -> Notion:
@@ -146,3 +158,32 @@ def _number(text: str, name: str) -> Fraction:
     if _NUMBER.fullmatch(text) is None or text.endswith("/0"):
         raise InvalidInput(f"{name}: {shown(text)} must be a number, such as 0.5, 1e-6 or 1/3.")
     return Fraction(text)
+
+
+def canonical_noise(notion: Notion, width: int | Fraction) -> Noise:
+    r"""The noise under which totals ``width`` lattice steps apart meet the notion, and statistics may be released.
+
+    For pure, approx, tv and gdp it is the canonical one, :math:`F(x + width) = h(F(x))` (Awan and Vadhan 2023): no
+    noise is tighter. For zcdp, renyi and kl it is Gaussian noise that meets the divergence.
+
+    >>> canonical_noise(Tv(Fraction(1, 10)), 3), canonical_noise(Zcdp(Fraction(1, 2)), 3).guarantee(3)
+    (Uniform(points=30), gdp(1))
+    """
+    width = math.ceil(width)
+    if isinstance(notion, Pure) and notion.loss != math.inf:
+        return Tulap(notion.loss, width)
+    if isinstance(notion, Approx):
+        if not notion.delta:
+            return Tulap(notion.loss, width)
+        return (
+            TruncatedTulap(notion.loss, notion.delta, width) if notion.loss else Uniform.for_notion(notion.delta, width)
+        )
+    if isinstance(notion, Tv):
+        return Uniform.for_notion(notion.eta, width)
+    if isinstance(notion, Gdp):
+        return Gaussian(notion.mu, width)
+    if isinstance(notion, Zcdp | Renyi | Kl):
+        budget = {"zcdp": 0, "renyi": 1, "kl": 0}[notion.name]
+        half = notion.exact[budget] / (notion.order if isinstance(notion, Renyi) else 1)
+        return Gaussian(square_root(2 * half, up=False), width)
+    raise InvalidInput(f"{notion} has no noise: it is not private.")
