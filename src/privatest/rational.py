@@ -14,7 +14,7 @@ from numbers import Rational, Real
 
 from privatest.errors import InvalidInput, shown
 
-__all__ = ["Number", "exp_below", "exp_bounds", "positive", "rational", "root"]
+__all__ = ["Number", "exp_below", "exp_bounds", "positive", "rational", "square_root"]
 
 Number = int | float | Fraction | Decimal
 
@@ -53,10 +53,10 @@ def positive(remedy: str = "", **arguments: Number) -> Fraction:
     return number
 
 
-def root(amount: Fraction, *, up: bool) -> Fraction:
+def square_root(amount: Fraction, *, up: bool) -> Fraction:
     """A rational of 15 digits that is at least the root, or at most; the root itself where that is short.
 
-    >>> root(Fraction(1, 4), up=True), root(Fraction(2), up=False) ** 2 < 2 < root(Fraction(2), up=True) ** 2
+    >>> square_root(Fraction(1, 4), up=True), square_root(Fraction(2), up=False) ** 2 < 2
     (Fraction(1, 2), True)
     """
     exact = Fraction(math.isqrt(amount.numerator), math.isqrt(amount.denominator))

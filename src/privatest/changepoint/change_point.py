@@ -38,9 +38,6 @@ class ChangePoint(Outcome):
     change counts as a failure too.
 
     Attributes:
-        index: see above; None when the answer is "no change".
-        accuracy: see above, in records; computed from P, Q and epsilon, never from the data.
-        beta: see above.
         changed: False for "no change"; None where that was not asked (``assume_change=True``).
         epsilon: privacy loss of this answer, all of it.
         method: "direct", "blocks", "paper", or "fit" for an unknown alternative.
@@ -61,6 +58,10 @@ class ChangePoint(Outcome):
             what that notion bounds of the privacy loss, infinite where it bounds none.
         receipt: what the ledger noted beside it, with a fingerprint to keep; None without a ledger.
         design: the plan that was run; no part of its documents, None in one that was read.
+        index: first record of the new regime, counted from 0; None when the answer is "no change".
+        accuracy: the index is off by more records than this with probability at most ``beta``, see above; computed from
+            P, Q and epsilon, never from the data.
+        beta: probability with which the accuracy may be missed.
     """
 
     index: int | None
@@ -199,10 +200,8 @@ class ChangePoints(Outcome):
     records.
 
     Attributes:
-        indices: see above, in ascending order; empty where no change is reported.
         states: "null" or "alternative" for each stretch between them: one more than there are indices. Where the first
             one is "alternative", the series seems to have been of Q from the start.
-        accuracy, spacing, beta, false_alarm: see above; computed from P, Q and epsilon, never from the data.
         epsilon: privacy loss of this answer, all of it.
         n: number of records, which is public.
         block: records in a block.
@@ -214,6 +213,12 @@ class ChangePoints(Outcome):
         privacy: the notion that this answer meets, where it is not epsilon alone, as for :class:`ChangePoint`.
         receipt: what the ledger noted beside it, with a fingerprint to keep; None without a ledger.
         design: the plan that was run; no part of its documents, None in one that was read.
+        indices: first record of each new regime, in ascending order; empty where no change is reported.
+        accuracy: a reported change is off by more records than this with probability at most ``beta``; computed from P,
+            Q and epsilon, never from the data.
+        spacing: records between changes, and to both ends, from which on that holds.
+        beta: probability with which the accuracy may be missed.
+        false_alarm: bound on the probability of any change when nothing changed.
     """
 
     indices: tuple[int, ...]
@@ -292,9 +297,10 @@ class Alarm(Told):
 
     Attributes:
         index: estimate of k*: the first record of the new regime, counted from 0 over the whole stream.
-        accuracy: see above, in records; computed from P, Q and epsilon, never from the data.
         seen: records consumed when the alarm was raised; always the end of a block.
         simulated: True when the monitor's randomness came from a generator of the caller's; no part of its documents.
+        accuracy: the index is off by more records than this with probability at most ``beta``, see above; computed from
+            P, Q and epsilon, never from the data.
     """
 
     index: int

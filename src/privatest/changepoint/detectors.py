@@ -45,8 +45,7 @@ from privatest.laws.block_laws import ScoreLaw
 from privatest.power.tuning import Profile, make_family, make_goal, profile_of, smallest_n
 from privatest.power.worst_case import envelope_score, sides_of
 from privatest.privacy import Notion, Pure, Source, as_notion, canonical_noise
-from privatest.privacy.asked import notion_from_json, notion_to_json
-from privatest.privacy.canonical import CANONICAL, loss_range
+from privatest.privacy.asked import CANONICAL, loss_range, notion_from_json, notion_to_json
 from privatest.privacy.composition import per_row
 from privatest.scores import Score, clamped_score
 from privatest.vectors import Floats, Integers

@@ -23,7 +23,7 @@ from privatest.engines.arrays import SequenceRecords
 from privatest.engines.protocol import NO_ENDS, Records, scores_of_each
 from privatest.errors import InvalidDocument
 from privatest.privacy import Noise, Notion, noise_from_dict
-from privatest.privacy.canonical import CANONICAL
+from privatest.privacy.asked import CANONICAL
 from privatest.scores import Cells, LabelCells, Score
 from privatest.scores.score import BoundedCells, DyadicCells
 from privatest.vectors import Integers

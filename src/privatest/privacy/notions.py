@@ -47,8 +47,7 @@ from privatest.privacy.divergences import (
     renyi_divergence,
     root,
 )
-from privatest.rational import Number, positive, rational
-from privatest.rational import root as square_root
+from privatest.rational import Number, positive, rational, square_root
 from privatest.vectors import Floats
 
 __all__ = [
