@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import repeat
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -22,13 +22,14 @@ from privatest.documents import integers_from_json, wholes_from_json
 from privatest.engines.arrays import SequenceRecords
 from privatest.engines.protocol import NO_ENDS, Records, scores_of_each
 from privatest.errors import InvalidDocument
-from privatest.privacy import Noise, Notion, noise_from_dict
+from privatest.privacy import Noise, Notion, Pure, noise_from_dict
 from privatest.privacy.asked import CANONICAL
+from privatest.privacy.composition import per_row
 from privatest.scores import Cells, LabelCells, Score
 from privatest.scores.score import BoundedCells, DyadicCells
 from privatest.vectors import Integers
 
-__all__ = ["SumBlocks", "holds_tuples", "quick_scorer"]
+__all__ = ["SumBlocks", "check_met", "holds_tuples", "quick_scorer", "stream_privacy"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -197,3 +198,32 @@ _FLOATS, _PLAIN = {float}, {float, int, bool, str}
 def holds_tuples(cells: Cells) -> bool:
     """Whether a record may be a tuple."""
     return isinstance(cells, LabelCells) and any(isinstance(label, tuple) for label in cells.labels)
+
+
+class Released(Protocol):
+    """Blocks, as far as their price goes."""
+
+    @property
+    def epsilon(self) -> Fraction | None:
+        """Privacy loss of a block's release; None where there is no bound."""
+
+    def meets(self, notion: Notion) -> bool:
+        """Whether a block's release meets the notion."""
+
+
+def check_met(blocks: Released, notion: Notion | None, rows: int) -> None:
+    """Refuse blocks that are not private: for every row of a person, as the notion of the whole stream asks."""
+    if isinstance(notion, Pure):
+        raise InvalidDocument(f"privacy={notion} is an epsilon, which the noise tells by itself. Leave it out.")
+    if blocks.epsilon is None and notion is None:
+        raise InvalidDocument("privacy is missing: this noise bounds no privacy loss, but another notion.")
+    if notion is not None and not blocks.meets(per_row(notion, rows)):
+        raise InvalidDocument(f"What the blocks release does not meet {notion} for up to {rows} rows of a person.")
+
+
+def stream_privacy(blocks: Released, notion: Notion | None, rows: int) -> Notion:
+    """What a stream of such blocks meets, all of it, for up to so many rows of a person."""
+    if notion is not None:
+        return notion
+    assert blocks.epsilon is not None  # by check_met
+    return Pure(blocks.epsilon * rows)

@@ -28,14 +28,13 @@ from privatest.changepoint.bits import fit_vote
 from privatest.changepoint.change_point import Alarm
 from privatest.changepoint.state_file import MONITOR, Keeper
 from privatest.changepoint.stream import OpenBits, OpenBlock, OpenSum
-from privatest.changepoint.sum_blocks import SumBlocks, holds_tuples
+from privatest.changepoint.sum_blocks import SumBlocks, check_met, holds_tuples, stream_privacy
 from privatest.documents import wholes_from_json
 from privatest.engines.arrays import SequenceRecords
 from privatest.engines.protocol import NO_ENDS, Records, counter, indexer
 from privatest.errors import InvalidDocument
 from privatest.fit import FitTest
-from privatest.privacy import Notion, Pure, Source, as_notion
-from privatest.privacy.composition import per_row
+from privatest.privacy import Notion, Source, as_notion
 from privatest.vectors import Integers
 
 __all__ = [
@@ -50,9 +49,7 @@ __all__ = [
     "SumBlocks",
     "Watch",
     "blocks_from_dict",
-    "check_met",
     "rule_from_dict",
-    "stream_privacy",
 ]
 
 
@@ -285,24 +282,6 @@ def rule_from_dict(document: dict[str, Any]) -> Rule:
     if document["kind"] == Intervals.kind:
         return Intervals(**wholes_from_json(document, "interval", least=1))
     raise InvalidDocument(f"Unknown rule {document['kind']!r}.")
-
-
-def check_met(blocks: Blocks, notion: Notion | None, rows: int) -> None:
-    """Refuse blocks that are not private: for every row of a person, as the notion of the whole stream asks."""
-    if isinstance(notion, Pure):
-        raise InvalidDocument(f"privacy={notion} is an epsilon, which the noise tells by itself. Leave it out.")
-    if blocks.epsilon is None and notion is None:
-        raise InvalidDocument("privacy is missing: this noise bounds no privacy loss, but another notion.")
-    if notion is not None and not blocks.meets(per_row(notion, rows)):
-        raise InvalidDocument(f"What the blocks release does not meet {notion} for up to {rows} rows of a person.")
-
-
-def stream_privacy(blocks: Blocks, notion: Notion | None, rows: int) -> Notion:
-    """What a stream of such blocks meets, all of it, for up to so many rows of a person."""
-    if notion is not None:
-        return notion
-    assert blocks.epsilon is not None  # by check_met
-    return Pure(blocks.epsilon * rows)
 
 
 _NUMBERS = ("beta", "mean_time_between_false_alarms", "expected_delay")

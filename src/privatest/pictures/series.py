@@ -289,8 +289,7 @@ def stopping(plan: SequentialPlan, ax: Axes | None = None) -> Axes:
         axes.set_xlabel("records")
         axes.set_ylabel("probability of no verdict yet")
         axes.set_title(
-            f"{law('P', plan.null)} or {law('Q', plan.alternative)}: how long till the verdict, "
-            f"{cost(plan)}"
+            f"{law('P', plan.null)} or {law('Q', plan.alternative)}: how long till the verdict, {cost(plan)}"
         )
         legend(axes)
         return axes
