@@ -83,12 +83,12 @@ def begun(made: Studio) -> Iterator[Studio]:
 @pytest.fixture(autouse=True, scope="module")
 def workers_are_forked(request: pytest.FixtureRequest) -> Iterator[None]:
     """From a process that has imported everything; only the tests of processes themselves start a program each."""
-    plain = _Worker._started
+    plain, words = _Worker._started, ready.worker()  # here, and not in each lane's thread
 
     def forked(worker: _Worker) -> Any:
         command = worker._command
         if command[1:3] == ["-m", "privatest.studio.worker"]:
-            worker._command = [*ready.worker(), *command[3:]]
+            worker._command = [*words, *command[3:]]
         try:
             return plain(worker)
         finally:
