@@ -286,8 +286,8 @@ class Ledger:
             The release as JSON reads it back (tuples have become lists), with its ``receipt``.
 
         Raises:
-            BudgetExceeded, RequestConflict, SourceNotCovered, LedgerTampered, InvalidInput: nothing was charged. The last
-                one, say, for a notion that does not convert into the budget's.
+            BudgetExceeded, RequestConflict, SourceNotCovered, LedgerTampered, InvalidInput: nothing was charged. The
+                last one, say, for a notion that does not convert into the budget's.
         """
         price = asked_price("Nothing private is free.", epsilon, privacy)
         written(price)
