@@ -145,7 +145,7 @@ class Ledger:
         except ModuleNotFoundError as error:
             if (error.name or "").partition(".")[0] != "sqlalchemy":
                 raise
-            raise MissingExtra("A ledger needs SQLAlchemy. Install it: pip install privatest[ledger]") from None
+            raise MissingExtra.of("A ledger needs SQLAlchemy.", "ledger") from None
         if (seconds := _validate.positive(timeout=timeout)) > LONGEST_TIMEOUT:
             raise InvalidInput(f"timeout={timeout!r} must be at most {LONGEST_TIMEOUT} seconds.")
         self._timeout = float(seconds)
