@@ -18,7 +18,6 @@ import weakref
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any, ClassVar, NoReturn, Protocol
 
 import numpy as np
@@ -29,7 +28,7 @@ from privatest.documents import reading
 from privatest.engines.protocol import Column, Records
 from privatest.engines.units import DIGEST, Known, PlacedRecords, Turns
 from privatest.errors import InvalidDocument, InvalidInput, RequestConflict
-from privatest.privacy import Source, Tulap, system_source
+from privatest.privacy import Noise, Notion, Source, system_source
 from privatest.privacy.draws import draw_blocks, single_draws
 from privatest.vectors import Integers
 
@@ -90,7 +89,7 @@ class Sums(Protocol):
         """Records in a block; of unequal ones in the later."""
 
     @property
-    def noise(self) -> Tulap:
+    def noise(self) -> Noise:
         """What is added to each sum."""
 
 
@@ -237,8 +236,8 @@ class Streamed(Protocol):
         """Records in a block; of unequal ones in the later."""
 
     @property
-    def epsilon(self) -> Fraction:
-        """Privacy loss of the whole stream."""
+    def privacy(self) -> Notion:
+        """What the whole stream meets."""
 
     @property
     def text(self) -> str:
@@ -349,7 +348,7 @@ class Stream(Single):
         return {self.watch.keeper.noun: self.watch.releases()}
 
     def begin(self, charge: Charge) -> None:
-        """Charge epsilon once; the ledger's release is the name of the one stream that the request began."""
+        """Charge once; the ledger's release is the name of the one stream that the request began."""
         noun, name = self.watch.keeper.noun, self.watch.keeper.name
         if self._after and charge.earlier() is None:
             raise InvalidInput(
