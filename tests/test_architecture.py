@@ -58,8 +58,8 @@ MAY_IMPORT["pictures"] = set(ORDER)  # drawn from designs and releases; never fr
 MAY_IMPORT["report"] = {*ORDER, "pictures"}
 DRAWN_BY = {"pictures": ("plot", "plot_power")}  # any folder may import it, but only inside methods of these names
 PUBLIC_ONLY = {"cli", "integrations", "studio"}  # `import privatest` and `from privatest import name`, nothing deeper
-# What the command line opens besides: the report and the studio have no place among the package's functions.
-PUBLIC_PAGES = {"cli": {"report", "studio"}}
+# What they open besides: the report and the studio have no place among the package's functions.
+PUBLIC_PAGES = {"cli": {"report", "studio"}, "studio": {"report"}}
 FOLDERS = MAY_IMPORT.keys() | PUBLIC_ONLY
 NO_NOUNS = {"utils", "util", "common", "helpers", "misc"}
 

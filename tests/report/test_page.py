@@ -22,7 +22,7 @@ from tests.report import pages
 
 HOSTILE = "<script>alert('1')</script>"
 NULL, ALTERNATIVE = {HOSTILE: 0.5, "b&b": 0.5}, {HOSTILE: 0.2, "b&b": 0.8}
-HEADINGS = ["Question", "Result", "Guarantee", "Design", "Pictures", "How to ask again"]
+HEADINGS = ["Question", "Result", "Guarantee", "Budget", "Signatures", "Design", "Pictures", "How to ask again"]
 
 
 def made(kind: str) -> dict[str, Any]:
@@ -123,7 +123,9 @@ def test_a_page_says_what_it_must(kind: str, rendered: dict[str, tuple[dict[str,
     ):
         assert words in page.text, words
     main = arguments["design"][0] if isinstance(arguments["design"], list) else arguments["design"]
-    document = json.loads(next(d for d in page.of("details")).text.partition("{")[2].join(["{", ""]))
+    document = json.loads(
+        next(d for d in page.of("details") if d.text.startswith("JSON")).text.partition("{")[2].join(["{", ""])
+    )
     assert document == json.loads(json.dumps(main.to_dict()))
     if kind == "plan":
         assert "No data have been looked at" in page.text
