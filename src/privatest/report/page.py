@@ -203,7 +203,7 @@ h3{font-size:1.05rem}
 table{border-collapse:collapse;margin:.6rem 0;max-width:100%}
 caption{text-align:left;font-weight:600;padding:.2rem 0}
 th,td{border:1px solid var(--line);padding:.2rem .6rem;text-align:left;vertical-align:top}
-th{background:var(--head);font-weight:600}
+th{background:var(--head);font-weight:600;overflow-wrap:break-word}
 pre{background:var(--box);border:1px solid var(--line);padding:.6rem;white-space:pre-wrap;font-size:.85rem}
 pre.line{font-size:.7rem}
 img{max-width:100%;height:auto;background:#fff}
@@ -215,10 +215,11 @@ summary{cursor:pointer;font-weight:600;padding:.2rem 0}
 .warning{border-left:.35rem solid var(--alternative);padding:.4rem .8rem;background:var(--warn);font-weight:600}
 .note{border-left:.35rem solid var(--line);padding:.4rem .8rem;background:var(--box)}
 .made{color:var(--soft)}
-.sign{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(13rem,100%),1fr));gap:2.6rem 1.5rem;padding:0;
+.sign{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(18rem,100%),1fr));gap:2.6rem 1.5rem;padding:0;
 margin:3rem 0 1rem;list-style:none;break-inside:avoid}
 .sign li{border-top:1px solid var(--ink);padding-top:.2rem;font-size:.85rem;color:var(--soft)}
-@media (max-width:36rem){body{margin:1rem auto}th,td{padding:.15rem .35rem;font-size:.85rem}th{min-width:5.2rem}}
+@media (max-width:36rem){body{margin:1rem auto}table{table-layout:fixed;width:100%}
+th,td{padding:.15rem .35rem;font-size:.85rem}}
 @media print{:root{--ink:#000;--page:#fff;--soft:#333;--line:#999;--head:#f3f3f3;--box:#fff;--answer:#fff;--warn:#fff}
 body{margin:0;max-width:none;font-size:10.5pt}section{break-inside:auto}h2{break-after:avoid;margin-top:1.2rem}
 details:not([open]){display:none}tr,figure{break-inside:avoid}@page{margin:18mm}}
