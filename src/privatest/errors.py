@@ -59,6 +59,9 @@ LONGEST_SHOWN = 100
 def shown(value: object) -> str:
     """An argument as messages may quote it: a number, or a short text. Of anything else, which may be data, the type.
 
+    Args:
+        value: the argument.
+
     >>> shown(0.5), shown("tigth"), shown([0, 1, 1])
     ('0.5', "'tigth'", '<list>')
     """
@@ -156,13 +159,22 @@ class SourceNotCovered(LedgerError):
 
 
 def note_charge(error: BaseException, note: str) -> None:
-    """Note on an error that it came after a charge, once; tracebacks show it below the message."""
+    """Note on an error that it came after a charge, once; tracebacks show it below the message.
+
+    Args:
+        error: what was raised.
+        note: what was charged, and how to go on.
+    """
     if charge_note(error) is None:
         error.add_note(note)
         error.__dict__["charge_note"] = note
 
 
 def charge_note(error: BaseException) -> str | None:
-    """What was charged before this error, and how to go on; None where nothing was charged."""
+    """What was charged before this error, and how to go on; None where nothing was charged.
+
+    Args:
+        error: what was raised.
+    """
     found = getattr(error, "charge_note", None)
     return found if isinstance(found, str) else None

@@ -191,7 +191,11 @@ class ChangePlan(Design[ChangePoint]):
         return None if self.n is None else 2 * self.accuracy < self.n
 
     def power_after(self, records: int) -> float:
-        """Bound from below on the probability of "changed" when this many records follow the change."""
+        """Bound from below on the probability of "changed" when this many records follow the change.
+
+        Args:
+            records: how many follow the change.
+        """
         missed = self._design.missed(np.array([records], dtype=np.int64))
         if missed is None:
             raise InvalidInput(
@@ -238,7 +242,6 @@ class ChangePlan(Design[ChangePoint]):
         """Run it once on data in order of time, or in that of the column ``order``.
 
         Args:
-            data, column, ledger, dataset, request, rng: as for every design.
             unit: which column says whose row it is. Of each person the first ``max_rows_per_unit`` rows count; every
                 other row, and one that is nobody's, stays in its place and counts as a record that makes no sense. The
                 answer is then private for all rows of a person together. How many rows there are, whose they are and

@@ -37,9 +37,6 @@ class ChangePoint(Outcome):
     with probability at least 1 - beta; where "no change" may be answered, a missed change counts as a failure too.
 
     Attributes:
-        index: see above; None when the answer is "no change".
-        accuracy: see above, in records; computed from P, Q and epsilon, never from the data.
-        beta: see above.
         changed: False for "no change"; None where that was not asked (``assume_change=True``).
         epsilon: privacy loss of this answer, all of it.
         method: "direct", "blocks", "paper", or "fit" for an unknown alternative.
@@ -58,6 +55,10 @@ class ChangePoint(Outcome):
         order_range: likewise at index - accuracy and at index + accuracy, or at the ends of the series.
         receipt: what the ledger noted beside it, with a fingerprint to keep; None without a ledger.
         design: the plan that was run; no part of its documents, None in one that was read.
+        index: first record of the new regime, counted from 0; None when the answer is "no change".
+        accuracy: the index is off by more records than this with probability at most ``beta``, see above; computed from
+            P, Q and epsilon, never from the data.
+        beta: probability with which the accuracy may be missed.
     """
 
     index: int | None
@@ -194,10 +195,8 @@ class ChangePoints(Outcome):
     probability at least 1 - beta, a reported change of the same direction within ``accuracy`` records.
 
     Attributes:
-        indices: see above, in ascending order; empty where no change is reported.
         states: "null" or "alternative" for each stretch between them: one more than there are indices. Where the first
             one is "alternative", the series seems to have been of Q from the start.
-        accuracy, spacing, beta, false_alarm: see above; computed from P, Q and epsilon, never from the data.
         epsilon: privacy loss of this answer, all of it.
         n: number of records, which is public.
         block: records in a block.
@@ -208,6 +207,12 @@ class ChangePoints(Outcome):
         order_values: the values of the column ``order`` at the indices; None unless that column was declared public.
         receipt: what the ledger noted beside it, with a fingerprint to keep; None without a ledger.
         design: the plan that was run; no part of its documents, None in one that was read.
+        indices: first record of each new regime, in ascending order; empty where no change is reported.
+        accuracy: a reported change is off by more records than this with probability at most ``beta``; computed from P,
+            Q and epsilon, never from the data.
+        spacing: records between changes, and to both ends, from which on that holds.
+        beta: probability with which the accuracy may be missed.
+        false_alarm: bound on the probability of any change when nothing changed.
     """
 
     indices: tuple[int, ...]
@@ -285,9 +290,10 @@ class Alarm(Told):
 
     Attributes:
         index: estimate of k*: the first record of the new regime, counted from 0 over the whole stream.
-        accuracy: see above, in records; computed from P, Q and epsilon, never from the data.
         seen: records consumed when the alarm was raised; always the end of a block.
         simulated: True when the monitor's randomness came from a generator of the caller's; no part of its documents.
+        accuracy: the index is off by more records than this with probability at most ``beta``, see above; computed from
+            P, Q and epsilon, never from the data.
     """
 
     index: int

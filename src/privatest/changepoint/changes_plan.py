@@ -56,7 +56,6 @@ class ChangesPlan(Design[ChangePoints]):
     Attributes:
         accuracy: a true change has a reported one of its direction within so many records, with probability at least 1
             - beta, if it is at least ``spacing`` records from all others and from both ends.
-        spacing: see there.
         epsilon, beta: as asked.
         n: number of records.
         block: records in a block.
@@ -65,6 +64,7 @@ class ChangesPlan(Design[ChangePoints]):
         penalty: what the votes of blocks must outweigh for each change, in nats.
         null, alternative: short descriptions.
         max_rows_per_unit: the most rows of one person that count, where a run names the ``unit``.
+        spacing: records between changes, and to both ends, from which on the accuracy holds.
     """
 
     FORMAT: ClassVar[str] = FORMAT
@@ -130,7 +130,11 @@ class ChangesPlan(Design[ChangePoints]):
         request: str | None = None,
         rng: np.random.Generator | None = None,
     ) -> ChangePoints:
-        """Run it once on data in order of time, or in that of the column ``order``: as :meth:`ChangePlan.run`."""
+        """Run it once on data in order of time, or in that of the column ``order``: as :meth:`ChangePlan.run`.
+
+        Args:
+            unit, order, public_order: as for :meth:`ChangePlan.run`.
+        """
         where, told = {"column": column, "unit": unit, "order": order}, _PublicOrders.of(order, public_order)
         return self.run_opened(
             None, data, where, ledger=ledger, dataset=dataset, request=request, rng=rng, besides=told
@@ -171,6 +175,9 @@ class ChangesPlan(Design[ChangePoints]):
 
         Each change is placed by the median of the posterior given the blocks between the middles of the stretches
         beside it, at most half a block from where the labels change. It stays between its neighbours.
+
+        Args:
+            outcomes: what the blocks released, in their order.
         """
         labels = self._switches.labels(outcomes)
         turns = (np.flatnonzero(np.diff(labels)) + 1).tolist()

@@ -10,7 +10,6 @@ import numpy as np
 
 from privatest import _validate
 from privatest.changepoint.change_point import Alarm
-from privatest.changepoint.stream import NO_STATE
 from privatest.changepoint.tuned_watch import Targets, pair_watch, unknown_watch
 from privatest.changepoint.watch import Cusum, CusumProgress, Intervals, Watch
 from privatest.changepoint.watcher import Watcher
@@ -69,8 +68,9 @@ class Monitor(Watcher[Watch, Alarm]):
         max_rows_per_unit: the most rows of one person that count in the whole stream; every update then says whose the
             records are (``unit``). The monitor is private for all rows of a person together: each row costs
             epsilon/max_rows_per_unit. A row beyond these, or of nobody, stays in its place and counts as a record that
-            makes no sense. What is promised holds where no person has more. Such a monitor remembers whose rows it has
-            seen, in memory only: it has no state file.
+            makes no sense. What is promised holds where no person has more. Whose rows have counted is remembered;
+            beside a state file as digests with a secret of the state's (``path + ".units"``, part of the state): raw,
+            to be guarded like the data.
         state: path of a state file; where there is one of the same settings, the monitor goes on from it.
         ledger, dataset, request: charge epsilon to a ledger, once, when the monitor begins. A request begins one
             monitor only: afterwards it is continued from its state file or not at all.
@@ -129,8 +129,6 @@ class Monitor(Watcher[Watch, Alarm]):
         rows = max_rows_per_unit
         if rows is not None:
             rows = _validate.positive_integer(max_rows_per_unit=rows)
-            if state is not None:
-                raise InvalidInput(NO_STATE)
         given = {"null": null, "alternative": alternative}
         laws = [as_hypothesis(law, name) for name, law in given.items() if law is not None]
         asked = {

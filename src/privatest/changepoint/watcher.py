@@ -206,6 +206,9 @@ class Watcher(Single, Told, Generic[D, A]):
         The file holds what was released and nothing else of the data. The records of an unfinished block are not in
         it: after a restore ``seen`` is the end of the last whole block. A file that was kept before says from now on
         that its stream has moved, and can no longer be loaded.
+
+        Args:
+            path: of the file.
         """
         self._stream.save(path)
 
@@ -264,7 +267,12 @@ class Watcher(Single, Told, Generic[D, A]):
 
     @classmethod
     def of(cls, watch: D, *, rng: np.random.Generator | None = None) -> Self:
-        """A fresh one of a design that was made before, for simulations of many streams."""
+        """A fresh one of a design that was made before, for simulations of many streams.
+
+        Args:
+            watch: the design.
+            rng: a seeded generator; None: the operating system's randomness.
+        """
         return cls._of(Stream(watch, {}, system_source if rng is None else seeded_source(rng)))
 
     @classmethod

@@ -227,7 +227,12 @@ class EstimateDesign(Design[EstimateRelease]):
         return Inversion(self.asked, self.score, self.noise, self.n, *self._shifted, self.count_noise)
 
     def there(self, start: int, place: int) -> EstimateDesign:
-        """The second of two steps, where the bins start at ``start`` and the bin ``place`` was chosen."""
+        """The second of two steps, where the bins start at ``start`` and the bin ``place`` was chosen.
+
+        Args:
+            start: where the bins of the first step start.
+            place: the number of the bin that was chosen.
+        """
         assert self.location is not None
         assert self.second is not None
         assert self.level is not None
@@ -277,7 +282,12 @@ class EstimateDesign(Design[EstimateRelease]):
         return length_bound(member, value, ends, epsilon, self.n, self.confidence)
 
     def sample_size(self, *, width: float, at: float) -> int:
-        """The smallest n whose intervals are at most ``width`` long in the mean, where the true value is ``at``."""
+        """The smallest n whose intervals are at most ``width`` long in the mean, where the true value is ``at``.
+
+        Args:
+            width: how long an interval may be, in the mean.
+            at: the true value to plan for.
+        """
         value = self.asked.check_value(at, "at")
         wanted = float(_validate.positive(width=width))
 
@@ -296,7 +306,11 @@ class EstimateDesign(Design[EstimateRelease]):
         return most
 
     def at_n(self, n: int) -> EstimateDesign:
-        """The same question for another number of records."""
+        """The same question for another number of records.
+
+        Args:
+            n: number of records.
+        """
         return design_estimate(
             self.family,
             between=self.between,
@@ -348,7 +362,12 @@ class EstimateDesign(Design[EstimateRelease]):
         return self.release(total + self.noise.draw(source), count, simulated=simulated)
 
     def release(self, noisy: Fraction, count: Fraction | None = None, *, simulated: bool = False) -> EstimateRelease:
-        """Estimate and interval from a noisy total (and number): post-processing, which costs no privacy."""
+        """Estimate and interval from a noisy total (and number): post-processing, which costs no privacy.
+
+        Args:
+            noisy: the noisy total, in the score's units.
+            count: the noisy number of records; None where n is public.
+        """
         assert self.score is not None
         found = self.inversion
         value = found.counted(count).estimate(noisy)

@@ -1,7 +1,12 @@
-"""Notions of stability as users write them: ``pt.zcdp(0.5)``, "zcdp(0.5)", or a number for epsilon."""
+"""Notions of stability as users write them, and from a notion to the noise that meets it.
+
+``pt.zcdp(0.5)``, "zcdp(0.5)" or a number for epsilon is read by :func:`as_notion`; :func:`canonical_noise` is what the
+tight test adds.
+"""
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
 from fractions import Fraction
@@ -9,44 +14,78 @@ from typing import Any
 
 from privatest import _validate
 from privatest.errors import InvalidInput, shown
+from privatest.privacy.gaussian import Gaussian
+from privatest.privacy.noise import Noise
 from privatest.privacy.notions import Approx, Gdp, Kl, Notion, Pure, Renyi, Tv, Zcdp
-from privatest.rational import Number, rational
+from privatest.privacy.tulap import TruncatedTulap, Tulap
+from privatest.privacy.uniform import Uniform
+from privatest.rational import Number, rational, square_root
 
-__all__ = ["approx", "as_notion", "gdp", "kl", "make_notion", "pure", "renyi", "tv", "zcdp"]
+__all__ = ["approx", "as_notion", "canonical_noise", "gdp", "kl", "make_notion", "pure", "renyi", "tv", "zcdp"]
 
 
 def pure(epsilon: Number) -> Pure:
-    """Epsilon-differential privacy; ``epsilon=1`` means ``privacy=pure(1)``."""
+    """Epsilon-differential privacy; ``epsilon=1`` means ``privacy=pure(1)``.
+
+    Args:
+        epsilon: the largest log-ratio of an outcome's probabilities on two neighbouring data sets.
+    """
     return Pure(_validate.positive(epsilon=epsilon))
 
 
 def approx(epsilon: Number, delta: Number) -> Approx:
-    """(epsilon, delta)-differential privacy."""
+    """(epsilon, delta)-differential privacy.
+
+    Args:
+        epsilon: as for :func:`privatest.pure`.
+        delta: the probability by which that may be exceeded.
+    """
     return Approx(epsilon, delta)
 
 
 def tv(eta: Number) -> Tv:
-    """Stability in total variation: no probability changes by more than eta."""
+    """Stability in total variation: no probability changes by more than eta.
+
+    Args:
+        eta: the largest change of any outcome's probability, in (0, 1).
+    """
     return Tv(eta)
 
 
 def gdp(mu: Number) -> Gdp:
-    """Gaussian differential privacy."""
+    """Gaussian differential privacy.
+
+    Args:
+        mu: telling two neighbours apart is as hard as telling N(0, 1) from N(mu, 1).
+    """
     return Gdp(mu)
 
 
 def zcdp(rho: Number) -> Zcdp:
-    """Zero-concentrated differential privacy."""
+    """Zero-concentrated differential privacy.
+
+    Args:
+        rho: the Renyi divergence of every order a > 1 is at most rho a.
+    """
     return Zcdp(rho)
 
 
 def renyi(order: Number, bound: Number) -> Renyi:
-    """Renyi differential privacy at one order."""
+    """Renyi differential privacy at one order.
+
+    Args:
+        order: of the divergence, above 1.
+        bound: the largest divergence of that order, in nats.
+    """
     return Renyi(order, bound)
 
 
 def kl(eta: Number) -> Kl:
-    """Stability in the divergence of Kullback and Leibler, both ways."""
+    """Stability in the divergence of Kullback and Leibler, both ways.
+
+    Args:
+        eta: the largest divergence, in nats.
+    """
     return Kl(eta)
 
 
@@ -61,11 +100,18 @@ _MADE: dict[str, tuple[Callable[..., Notion], tuple[str, ...]]] = {
 }
 _FORM = ", ".join(f"{name}({', '.join(words)})" for name, (_, words) in _MADE.items())
 _CALL = re.compile(r"\s*([a-z]+)\s*\(([^()]*)\)\s*")
-_NUMBER = re.compile(r"[0-9]{1,60}(?:\.[0-9]{0,60})?(?:e[+-]?[0-9]{1,3})?|[0-9]{1,400}/[0-9]{1,400}", re.IGNORECASE)
+_NUMBER = re.compile(
+    r"(?=\.?[0-9])[0-9]{0,60}(?:\.[0-9]{0,60})?(?:e[+-]?[0-9]{1,3})?|[0-9]{1,400}/[0-9]{1,400}",
+    re.IGNORECASE,
+)
 
 
 def as_notion(value: Any, name: str = "privacy") -> Notion:
     """A notion as it is, a number as ``pure``, a text such as "zcdp(0.5)" or "approx(1, delta=1e-6)" as what it says.
+
+    Args:
+        value: a notion, a number or a text, see above.
+        name: what messages call it.
 
     >>> as_notion("approx(1, delta=1e-6)") == approx(1, 1e-6), as_notion(0.5)
     (True, pure(0.5))
@@ -112,3 +158,32 @@ def _number(text: str, name: str) -> Fraction:
     if _NUMBER.fullmatch(text) is None or text.endswith("/0"):
         raise InvalidInput(f"{name}: {shown(text)} must be a number, such as 0.5, 1e-6 or 1/3.")
     return Fraction(text)
+
+
+def canonical_noise(notion: Notion, width: int | Fraction) -> Noise:
+    r"""The noise under which totals ``width`` lattice steps apart meet the notion, and statistics may be released.
+
+    For pure, approx, tv and gdp it is the canonical one, :math:`F(x + width) = h(F(x))` (Awan and Vadhan 2023): no
+    noise is tighter. For zcdp, renyi and kl it is Gaussian noise that meets the divergence.
+
+    >>> canonical_noise(Tv(Fraction(1, 10)), 3), canonical_noise(Zcdp(Fraction(1, 2)), 3).guarantee(3)
+    (Uniform(points=30), gdp(1))
+    """
+    width = math.ceil(width)
+    if isinstance(notion, Pure) and notion.loss != math.inf:
+        return Tulap(notion.loss, width)
+    if isinstance(notion, Approx):
+        if not notion.delta:
+            return Tulap(notion.loss, width)
+        return (
+            TruncatedTulap(notion.loss, notion.delta, width) if notion.loss else Uniform.for_notion(notion.delta, width)
+        )
+    if isinstance(notion, Tv):
+        return Uniform.for_notion(notion.eta, width)
+    if isinstance(notion, Gdp):
+        return Gaussian(notion.mu, width)
+    if isinstance(notion, Zcdp | Renyi | Kl):
+        budget = {"zcdp": 0, "renyi": 1, "kl": 0}[notion.name]
+        half = notion.exact[budget] / (notion.order if isinstance(notion, Renyi) else 1)
+        return Gaussian(square_root(2 * half, up=False), width)
+    raise InvalidInput(f"{notion} has no noise: it is not private.")

@@ -228,35 +228,68 @@ class SequentialPlan(Told):
         return None if self.rule.last is None else self.records(self.rule.last)
 
     def nats(self, level: int) -> float:
-        """A level of the walk, as the logarithm of the e-value."""
+        """A level of the walk, as the logarithm of the e-value.
+
+        Args:
+            level: of the walk, in its lattice's units.
+        """
         return level / PARTS
 
     def opened(self, source: Source) -> OpenSum:
-        """An empty first block."""
+        """An empty first block.
+
+        Args:
+            source: where randomness comes from.
+        """
         return OpenSum(self.later, source, self.first.block)
 
     def records(self, blocks: int) -> int:
-        """Records in the first so many blocks."""
+        """Records in the first so many blocks.
+
+        Args:
+            blocks: how many.
+        """
         return self.first.block + (blocks - 1) * self.later.block if blocks else 0
 
     def votes(self, released: Integers, before: int) -> Integers:
-        """The votes of blocks that so many blocks came before."""
+        """The votes of blocks that so many blocks came before.
+
+        Args:
+            released: noisy sums, one for each block.
+            before: how many blocks came before the first of them.
+        """
         votes = self.later.votes(released)
         if not before and len(votes):
             votes[0] = self.first.vote(int(released[0]))
         return votes
 
     def vote(self, released: int, before: int) -> int:
-        """The vote of one."""
+        """The vote of one.
+
+        Args:
+            released: the noisy sum of a block.
+            before: how many blocks came before it.
+        """
         return (self.later if before else self.first).vote(released)
 
     def raised(self, progress: WalkProgress, origin: int, end: int, simulated: bool) -> Verdict:  # noqa: ARG002
-        """The verdict at the record ``end``."""
+        """The verdict at the record ``end``.
+
+        Args:
+            progress: where the walk stands.
+            origin: the record at which the stream began.
+            end: the record at which the verdict fell.
+            simulated: whether the randomness was a caller's.
+        """
         decision: Decision = "alternative" if self.rule.for_alternative(progress) else "null"
         return Verdict(decision, end, math.exp(self.nats(progress.level)), simulated)
 
     def raised_from_dict(self, document: dict[str, Any], simulated: bool) -> Verdict:
-        """The verdict that its ``to_dict`` wrote."""
+        """The verdict that its ``to_dict`` wrote.
+
+        Args:
+            simulated: whether the randomness was a caller's.
+        """
         if document["decision"] not in ("null", "alternative"):
             raise InvalidDocument("The verdict of the sequential test does not fit together.")
         return Verdict(**document, simulated=simulated)

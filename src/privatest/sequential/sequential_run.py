@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from privatest import _validate
-from privatest.changepoint.stream import NO_STATE
 from privatest.changepoint.watcher import UNSAID, Watcher
 from privatest.charge import make_charge
 from privatest.errors import InvalidInput, NothingToTest, shown
@@ -58,8 +57,7 @@ class Sequential(Watcher[SequentialPlan, Verdict]):
         aim: whose expected number of records is made small: "larger" (of both), "null" or "alternative".
         schedule: sizes of the first block and of the later ones; None: those with the smallest expected number.
         max_rows_per_unit: the most rows of one person that count in the whole stream, as for a :class:`Monitor`; every
-            update then says whose the records are (``unit``), each row costs epsilon/max_rows_per_unit, and there is no
-            state file.
+            update then says whose the records are (``unit``), and each row costs epsilon/max_rows_per_unit.
         state: path of a state file; where there is one of the same settings, the test goes on from it.
         ledger, dataset, request, source: charge epsilon to a ledger, once, as a :class:`Monitor` does.
         rng: only for simulations: a seeded generator in place of the operating system's randomness. The test then says
@@ -110,8 +108,6 @@ class Sequential(Watcher[SequentialPlan, Verdict]):
         rows = max_rows_per_unit
         if rows is not None:
             rows = _validate.positive_integer(max_rows_per_unit=rows)
-            if state is not None:
-                raise InvalidInput(NO_STATE)
         laws = [as_hypothesis(law, name) for name, law in {"null": null, "alternative": alternative}.items()]
         asked = {
             "null": laws[0].describe(),
