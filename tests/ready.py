@@ -1,16 +1,19 @@
-"""The command line in processes of their own that start at once: one process has imported everything and forks.
+"""Programs in processes of their own that start at once: one process has imported everything and forks.
 
-``command_line()`` are the words that take the place of ``python -m privatest``: a client that hands its arguments,
-folder, environment and standard streams to the server and leaves with the exit code of the process forked there. Not
-for tests of signals or of what is imported: those start the program itself.
+``command_line()`` are the words that take the place of ``python -m privatest``, ``worker_line()`` those of ``python -m
+privatest.studio.worker``: a client that hands its arguments,
+folder, environment and standard streams to the server and leaves with the exit code of the process forked there, which
+ends when the client does. Not for tests of signals or of what is imported: those start the program itself.
 """
 
 from __future__ import annotations
 
 import atexit
+import contextlib
 import json
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -18,7 +21,7 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
-__all__ = ["command_line"]
+__all__ = ["command_line", "worker_line"]
 
 CLIENT = """
 import json, os, socket, sys
@@ -32,9 +35,19 @@ sys.exit(code[0] if code else 70)
 """
 
 
-@cache
 def command_line() -> list[str]:
-    """The words in place of ``python -m privatest``; the server ends with this process."""
+    """The words in place of ``python -m privatest``."""
+    return [*_client(), "cli"]
+
+
+def worker_line() -> list[str]:
+    """The words in place of ``python -m privatest.studio.worker``."""
+    return [*_client(), "worker"]
+
+
+@cache
+def _client() -> list[str]:
+    """The client; the server ends with this process."""
     folder = Path(tempfile.mkdtemp(prefix="privatest-ready-"))
     (folder / "client.py").write_text(CLIENT)
     source = Path(__file__).resolve().parents[1]
@@ -57,7 +70,7 @@ def _serve(path: str) -> None:
 
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(path)
-        listening.listen()
+        listening.listen(64)
         print("ready", flush=True)
         while sys.stdin not in (heard := select.select([sys.stdin, listening], [], [])[0]):
             assert heard
@@ -67,16 +80,42 @@ def _serve(path: str) -> None:
                 said = b""
                 while len(said) < int.from_bytes(length, "big"):
                     said += asking.recv(1 << 20)
-                child = os.fork()
-                if child == 0:
-                    _run(streams, *json.loads(said))
+                if os.fork() == 0:
+                    _handle(asking, streams, *json.loads(said))
                 for stream in streams:
                     os.close(stream)
-                asking.sendall(bytes([os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])]))
+            _wait(os.WNOHANG)
+    _wait(0)
+
+
+def _wait(how: int) -> None:
+    """For those who handle, and so for what their processes cost."""
+    with contextlib.suppress(ChildProcessError):
+        while os.waitpid(-1, how)[0]:
+            pass
+
+
+def _handle(asking: socket.socket, streams: list[int], words: list[str], folder: str, env: dict[str, str]) -> None:
+    """Run it in a child of ours; one that nobody waits for any more is killed."""
+    import select
+
+    child = os.fork()
+    if child == 0:
+        _run(streams, words, folder, env)
+    for stream in streams:
+        os.close(stream)
+    ended = os.pidfd_open(child)
+    if ended not in select.select([asking, ended], [], [])[0]:
+        os.kill(child, signal.SIGKILL)
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    with contextlib.suppress(OSError):
+        asking.sendall(bytes([code % 256]))
+    os._exit(0)
 
 
 def _run(streams: list[int], words: list[str], folder: str, environment: dict[str, str]) -> None:
     from privatest import cli
+    from privatest.studio import worker
 
     code = 71
     try:
@@ -85,6 +124,10 @@ def _run(streams: list[int], words: list[str], folder: str, environment: dict[st
         os.chdir(folder)
         os.environ.clear()
         os.environ.update(environment)
+        program, *words = words
+        if program == "worker":
+            sys.argv = ["worker", *words]
+            worker.main()
         code = cli.main(words)
         sys.stdout.flush()
     finally:
@@ -92,7 +135,16 @@ def _run(streams: list[int], words: list[str], folder: str, environment: dict[st
 
 
 if __name__ == "__main__":
-    for name in ("cli.commands", "report", "pictures", "ledger", "engines.csv_files", "changepoint", "fit"):
+    for name in (
+        "cli.commands",
+        "studio.worker",
+        "report",
+        "pictures",
+        "ledger",
+        "engines.csv_files",
+        "changepoint",
+        "fit",
+    ):
         __import__(f"privatest.{name}")
     for name in ("scipy.stats", "scipy.optimize", "matplotlib.figure", "matplotlib.backends.backend_svg", "sqlalchemy"):
         __import__(name)

@@ -108,6 +108,7 @@ NO_SOURCE_OF_THEIR_NAME = {
     "sequential/test_privacy.py": "guarantee of sequential tests, computed",
     "sequential/test_proof.py": "the names in proof.md",
     "studio/test_fuzz.py": "every question, random bodies",
+    "studio/test_logic.py": "the scripts of the page, without a browser",
     "studio/test_page.py": "the page in a browser",
     "changepoint/test_edges.py": "values one step on each side of every limit",
     "decision/test_edges.py": "values one step on each side of every limit",

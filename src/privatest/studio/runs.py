@@ -23,7 +23,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 import privatest as pt
-from privatest import errors, questions, report
+from privatest import errors, questions
 from privatest.studio.answering import arguments, law_of
 
 __all__ = ["JOBS", "KINDS", "STAYS", "Budgets", "Folder", "Uploads", "ledger_of", "source_of"]
@@ -270,12 +270,12 @@ def _test(asked: Json, path: Path, ledger: pt.Ledger) -> Any:
     return test.run(path, **where, ledger=ledger, **arguments("/run/test", asked, questions.PAYER))
 
 
-def _asks(call: Callable[..., Any], request: str) -> Callable[..., Any]:
-    """A run by a function of the package that opens the data itself."""
+def _asks(request: str) -> Callable[..., Any]:
+    """A run by the function of the package that the table names, which opens the data itself."""
 
     def run(asked: Json, *paths: Path, ledger: pt.Ledger) -> Any:
         settings = arguments(request, asked, questions.RULE, questions.WHERE, questions.PAYER)
-        return call(*paths, ledger=ledger, **settings)
+        return getattr(pt, questions.QUESTIONS[request].call)(*paths, ledger=ledger, **settings)
 
     return run
 
@@ -308,6 +308,8 @@ def _once(run: Callable[..., Any], kind: str) -> Callable[..., Json]:
 
 def _page(kind: str, asked: Json, release: Any, book: pt.Ledger) -> str:
     """The report of a run, in the words of the command line; paths as the page knows them."""
+    from privatest import report  # for the start-up time of every worker
+
     question = {name: value for name, value in asked.items() if value is not None and name not in _NOT_ASKED}
     question["data"] = asked["source"]["path"] or "the upload"
     if asked.get("treatment") is not None:
@@ -356,7 +358,7 @@ JOBS: dict[str, Callable[..., Json]] = {
     "about": _about,
     "columns": _columns,
     "run_test": _once(_test, "test"),
-    "run_change": _once(_asks(pt.detect_change, "/run/change"), "detect"),
-    "run_estimate": _once(_asks(pt.estimate, "/run/estimate"), "estimate"),
-    "run_groups": _once(_asks(pt.compare_groups, "/run/groups"), "groups"),
+    "run_change": _once(_asks("/run/change"), "detect"),
+    "run_estimate": _once(_asks("/run/estimate"), "estimate"),
+    "run_groups": _once(_asks("/run/groups"), "groups"),
 }

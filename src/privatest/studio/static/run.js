@@ -141,17 +141,22 @@ function fact(name, value, note) {
   return box;
 }
 
+// What was released, in a few words.
+export function headlined(task, release) {
+  if (task === "test") return release.fits === "neither" ? "The data fit neither P nor Q" : `The data look like ${release.decision === "null" ? "P" : "Q"}`;
+  if (task === "estimate") return release.beyond ? `The data lie ${release.beyond} the whole range` : `${release.parameter}: about ${short(release.estimate, 4)}`;
+  if (task === "groups") return `${release.names[1]} minus ${release.names[0]}: about ${short(release.difference, 4)}`;
+  if (release.changed === false) return `No change in ${whole(release.n)} records`;
+  return `Change at record ${whole(release.index)}${release.order_value === null ? "" : ` (${release.order_value})`}`;
+}
+
 async function showRelease(task, found, asked, posed) {
   const { release, budget } = found;
   const headline = document.createElement("p");
   headline.className = "decision";
   const note = Object.assign(document.createElement("span"), { className: "note" });
   const paid = ["Left of the budget", short(budget.left, 6), `of ${short(budget.granted, 6)} for ${budget.dataset}`];
-  const none = release.changed === false;
-  if (task === "test") headline.textContent = release.fits === "neither" ? "The data fit neither P nor Q" : `The data look like ${release.decision === "null" ? "P" : "Q"}`;
-  else if (task === "estimate") headline.textContent = release.beyond ? `The data lie ${release.beyond} the whole range` : `${release.parameter}: about ${short(release.estimate, 4)}`;
-  else if (task === "groups") headline.textContent = `${release.names[1]} minus ${release.names[0]}: about ${short(release.difference, 4)}`;
-  else headline.textContent = none ? `No change in ${whole(release.n)} records` : `Change at record ${whole(release.index)}${release.order_value === null ? "" : ` (${release.order_value})`}`;
+  headline.textContent = headlined(task, release);
   note.textContent = found.sentence;
   // What the package tells of a release, wherever it is shown.
   const list = facts([...found.facts, ["request", found.request], paid]);
