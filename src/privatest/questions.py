@@ -212,6 +212,7 @@ _ON_DATA = f"{_ON_PAIRS} /run/estimate /run/groups"
 _FOLLOWED = "/monitors /sequentials"
 _IN_STUDIO = f"{_FOR_PLANS} {_ON_PAIRS} {_FOLLOWED}"
 _WATCHES = "monitor sequential"
+_STREAMED = f"/run/change {_FOLLOWED}"
 _PAIRED = f"plan compare curve check test detect changes {_WATCHES} {_IN_STUDIO} /theory /notions"
 _RUNS = "test detect changes fit estimate groups"
 
@@ -287,7 +288,7 @@ OPTIONS = (
         TEXT,
         RULE,
         'Instead of epsilon, another notion: "approx(1, 1e-6)", "gdp(1)", "zcdp(0.5)", "tv(0.1)" and others.',
-        "plan curve test",
+        f"plan curve test detect changes {_WATCHES} {_STREAMED}",
     ),
     Option(
         "privacy",

@@ -187,7 +187,7 @@ def inspect(watch: Watch | SequentialPlan, stream: np.ndarray, log: str, found: 
         found.problems.append(f"the alarm {said} is not what the releases call for")
     if seen > len(stream):
         found.problems.append("more records were released than there are")
-    elif watch.epsilon > 50:
+    elif watch.privacy.epsilon > 50:
         scores = blocks.values_of(stream[:seen].tolist())
         starts = [watch.records(i) for i in range(len(released))]
         totals = np.add.reduceat(scores, starts)
@@ -282,7 +282,7 @@ class History:
             else:
                 stream = Stream.restored(known, system_source, file, Watch)
             if self.charged:
-                words: Any = {"price": self.watch.epsilon, "design": stream.design, "simulated": False}
+                words: Any = {"price": self.watch.privacy.price, "design": stream.design, "simulated": False}
                 charge = make_charge(Ledger(self.book), "stream", "watch", **words)
                 assert charge is not None
                 stream.begin(charge)

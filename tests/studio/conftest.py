@@ -17,8 +17,8 @@ import numpy as np
 import pytest
 
 import privatest as pt
-from privatest.studio import create_app, lanes
-from privatest.studio.lanes import Lane
+from privatest.studio import create_app
+from privatest.studio.lanes import Lane, _Worker
 from tests import ready
 
 with warnings.catch_warnings():
@@ -80,11 +80,23 @@ def begun(made: Studio) -> Iterator[Studio]:
         yield made
 
 
-@pytest.fixture(scope="module", autouse=True)
-def quick() -> Iterator[None]:
-    """Workers fork from a process that has imported everything; those of ``hostile`` are programs of their own."""
+@pytest.fixture(autouse=True, scope="module")
+def workers_are_forked(request: pytest.FixtureRequest) -> Iterator[None]:
+    """From a process that has imported everything; only the tests of processes themselves start a program each."""
+    plain, words = _Worker._started, ready.worker()  # here, and not in each lane's thread
+
+    def forked(worker: _Worker) -> Any:
+        command = worker._command
+        if command[1:3] == ["-m", "privatest.studio.worker"]:
+            worker._command = [*words, *command[3:]]
+        try:
+            return plain(worker)
+        finally:
+            worker._command = command
+
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(lanes, "PROGRAM", tuple(ready.worker_line()))
+        if request.module.__name__.rpartition(".")[2] not in {"test_lanes", "test_server"}:
+            patch.setattr(_Worker, "_started", forked)
         yield
 
 

@@ -17,7 +17,8 @@ from privatest.engines.protocol import ORDERED, Records
 from privatest.engines.sources import open_for, placed
 from privatest.errors import InvalidInput
 from privatest.markup import Told
-from privatest.privacy import Pure, Source, seeded_source, system_source
+from privatest.privacy import Notion, Source, seeded_source, system_source
+from privatest.privacy.asked import told
 
 __all__ = ["UNSAID", "Watcher"]
 
@@ -77,7 +78,11 @@ class Watcher(Single, Told, Generic[D, A]):
             self._stream = Stream(made(), asked, source, file)
         stream = self._stream
         charge = make_charge(
-            **paying, price=stream.watch.epsilon, design=stream.design, simulated=rng is not None, told=stream.asked
+            **paying,
+            price=stream.watch.privacy.price,
+            design=stream.design,
+            simulated=rng is not None,
+            told=stream.asked,
         )
         if charge is not None:
             stream.begin(charge)
@@ -98,13 +103,19 @@ class Watcher(Single, Told, Generic[D, A]):
 
     @property
     def epsilon(self) -> float:
-        """Privacy loss of the whole stream."""
-        return float(self._stream.watch.epsilon)
+        """Privacy loss of the whole stream; infinite where another notion bounds none."""
+        return float(self.privacy.epsilon)
 
     @property
-    def privacy(self) -> Pure:
+    def privacy(self) -> Notion:
         """The notion of stability that the whole stream meets."""
-        return Pure(self.epsilon)
+        return self._stream.watch.privacy
+
+    @property
+    def _cost(self) -> str:
+        """For ``repr``: what the whole stream costs, or that it is not private."""
+        cost = told(self.privacy)
+        return cost if self.private else f"SIMULATED, not private ({cost})"
 
     @property
     def seen(self) -> int:
@@ -249,7 +260,7 @@ class Watcher(Single, Told, Generic[D, A]):
             ledger,
             dataset,
             request,
-            price=stream.watch.epsilon,
+            price=stream.watch.privacy.price,
             design=stream.design,
             simulated=rng is not None,
             data=source,

@@ -28,10 +28,17 @@ if TYPE_CHECKING:
 
     from privatest.engines import Need, Records
 
-__all__ = ["HIDDEN", "Besides", "Decision", "Design", "Outcome", "Release"]
+__all__ = ["HIDDEN", "Besides", "Decision", "Design", "Outcome", "Release", "cost_fact"]
 
 HIDDEN = {"replace": "replacing one record", "add-remove": "adding or removing one record"}
 """What the guarantee hides, by the name of the neighbours."""
+
+
+def cost_fact(notion: Notion, what: str) -> Fact:
+    """What something costs: its epsilon, or the other notion that it meets; ``what`` is "of one run" and the like."""
+    if isinstance(notion, Pure):
+        return Fact("epsilon", notion.epsilon, f"privacy loss {what}")
+    return Fact("privacy", str(notion), f"the price {what}")
 
 
 class Outcome(Told):

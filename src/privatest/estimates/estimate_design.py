@@ -291,19 +291,23 @@ class EstimateDesign(Design[EstimateRelease]):
         value = self.asked.check_value(at, "at")
         wanted = float(_validate.positive(width=width))
 
-        def fine(n: int) -> bool:
-            return self.at_n(n).expected_width(value) <= wanted
-
-        least, most = 0, 1
-        while not fine(most):
-            least, most = most, 4 * most
-            if most > 10**12:
+        least, most = 0, 0  # too few, and enough records; 0: not found yet
+        widths: dict[int, float] = {}
+        n = max(self.n or 1, 1)
+        while True:
+            if n > 10**12:
                 raise InvalidInput(f"width={shown(width)} is shorter than 10^12 records allow. Use a larger width.")
-        while most - least > 1:
-            middle = (least + most) // 2 if most < 4 else max(round(math.sqrt(max(least, 1) * most)), least + 1)
-            middle = min(middle, most - 1)
-            least, most = (least, middle) if fine(middle) else (middle, most)
-        return most
+            widths[n] = self.at_n(n).expected_width(value)
+            least, most = (least, n) if widths[n] <= wanted else (n, most)
+            if most and most - least <= 1:
+                return most
+            if least and most:  # the logarithm of the width is nearly a line in that of n
+                short, enough = (math.log(widths[one] / wanted) for one in (least, most))
+                part = min(max(short / (short - enough), 0.05), 0.95)
+                n = round(least * (most / least) ** part)
+            else:  # widths shrink as 1/sqrt(n)
+                n = math.ceil(n * min(max((widths[n] / wanted) ** 2, 1 / 64), 64.0))
+            n = min(max(n, least + 1), most - 1) if most else max(n, 2 * least)
 
     def at_n(self, n: int) -> EstimateDesign:
         """The same question for another number of records.

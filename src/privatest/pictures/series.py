@@ -15,13 +15,13 @@ from privatest.pictures.canvas import (
     BETA,
     BLACK,
     BLUE,
-    EPSILON,
     GREEN,
     GREY,
     ORANGE,
     PLUS_MINUS,
     SKY,
     VERMILLION,
+    cost,
     drawing,
     law,
     legend,
@@ -69,7 +69,7 @@ def change_point(found: ChangePoint, ax: Axes | None = None) -> Axes:
             axes.axvline(found.index, color=VERMILLION, linewidth=2.0, label=f"change at {found.index}")
         axes.set_xlim(0, found.n)
         axes.set_xlabel("record, in order of time")
-        kept = f"{EPSILON} = {number(found.epsilon)}" if found.private else "SIMULATED, not private"
+        kept = cost(found) if found.private else "SIMULATED, not private"
         when = "" if found.order_value is None else f" ({plain(str(found.order_value))})"
         answer = "No change found" if found.index is None else f"Change at record {found.index}{when}"
         axes.set_title(f"{answer} of {found.n} (method '{plain(found.method)}', {kept})")
@@ -93,7 +93,7 @@ def change_points(found: ChangePoints, ax: Axes | None = None) -> Axes:
             axes.axvline(index, color=VERMILLION, linewidth=2.0, label="" if place else "changes")
         axes.set_xlim(0, found.n)
         axes.set_xlabel("record, in order of time")
-        kept = f"{EPSILON} = {number(found.epsilon)}" if found.private else "SIMULATED, not private"
+        kept = cost(found) if found.private else "SIMULATED, not private"
         count = len(found.indices)
         answer = "No change found" if not found.changed else f"{count} change{'' if count == 1 else 's'}"
         axes.set_title(f"{answer} in {found.n} records ({kept})")
@@ -116,8 +116,7 @@ def changes_plan(plan: ChangesPlan, missed: list[float], ax: Axes | None = None)
         axes.set_xlabel("distance from a true change, in records")
         axes.set_ylabel("probability")
         axes.set_title(
-            f"How far off each change can be; {law('P', plan.null)}, {law('Q', plan.alternative)}, "
-            f"{EPSILON} = {number(plan.epsilon)}"
+            f"How far off each change can be; {law('P', plan.null)}, {law('Q', plan.alternative)}, {cost(plan)}"
         )
         legend(axes)
         return axes
@@ -152,7 +151,7 @@ def change_plan(plan: ChangePlan, curve: FailureCurve, ax: Axes | None = None) -
         axes.set_xlim(0, max(float(distances[-1]), plan.accuracy * 1.2, 1.0))
         axes.set_xlabel("distance from the true change point, in records")
         axes.set_ylabel("probability")
-        kept = f"{EPSILON} = {number(plan.epsilon)}, method '{plain(plan.method)}'"
+        kept = f"{cost(plan)}, method '{plain(plan.method)}'"
         axes.set_title(
             f"How far off the index can be; {law('P', plan.null)}, then {law('Q', plan.alternative)}, {kept}"
         )
@@ -164,7 +163,7 @@ def monitor(watch: Any, ax: Axes | None = None) -> Axes:
     """The last noisy block sums of a monitor and, where it has fired, the alarm with its accuracy.
 
     ``watch`` has ``trace`` (noisy sums of the last blocks, in nats), ``block`` (records in each), ``seen``,
-    ``alarm`` (None, or with ``index``, ``accuracy`` and ``seen``), ``epsilon`` and ``private``.
+    ``alarm`` (None, or with ``index``, ``accuracy`` and ``seen``), ``privacy``, ``epsilon`` and ``private``.
     """
     sums, block = np.asarray(list(watch.trace), dtype=np.float64), int(watch.block)
     raised = watch.alarm
@@ -179,7 +178,7 @@ def monitor(watch: Any, ax: Axes | None = None) -> Axes:
         axes.set_xlim(max(low, 0.0), high)
         axes.set_xlabel("record, in order of time")
         state = f"alarm after {raised.seen} records" if raised is not None else f"no alarm in {watch.seen} records"
-        kept = f"{EPSILON} = {number(float(watch.epsilon))}" if watch.private else "SIMULATED, not private"
+        kept = cost(watch) if watch.private else "SIMULATED, not private"
         axes.set_title(f"Monitor: {state}, {kept}")
         legend(axes)
         return axes
@@ -261,7 +260,7 @@ def walk(
         axes.set_xlabel("record, in order of time")
         axes.set_ylabel("log e-value against P, in nats")
         state = f"{verdict.decision} after {seen} records" if verdict is not None else f"open after {seen} records"
-        kept = f"{EPSILON} = {number(float(plan.epsilon))}" if private else "SIMULATED, not private"
+        kept = cost(plan) if private else "SIMULATED, not private"
         axes.set_title(f"{law('P', plan.null)} or {law('Q', plan.alternative)}: {state}, {kept}")
         legend(axes)
         return axes
@@ -290,8 +289,7 @@ def stopping(plan: SequentialPlan, ax: Axes | None = None) -> Axes:
         axes.set_xlabel("records")
         axes.set_ylabel("probability of no verdict yet")
         axes.set_title(
-            f"{law('P', plan.null)} or {law('Q', plan.alternative)}: how long till the verdict, "
-            f"{EPSILON} = {number(float(plan.epsilon))}"
+            f"{law('P', plan.null)} or {law('Q', plan.alternative)}: how long till the verdict, {cost(plan)}"
         )
         legend(axes)
         return axes

@@ -18,15 +18,16 @@ adds up, which holds too, and is loose.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from fractions import Fraction
 from typing import Any
 
 from privatest.errors import InvalidInput
-from privatest.privacy.notions import Approx, Gdp, Notion, Pure, Renyi, Tv
+from privatest.privacy.notions import Approx, Gdp, Kl, Notion, Pure, Renyi, Tv, Zcdp
 from privatest.rational import square_root
 
-__all__ = ["adds_up_within", "converted", "of_weight", "together", "weight"]
+__all__ = ["adds_up_within", "converted", "of_weight", "per_row", "together", "weight"]
 
 
 def weight(notion: Notion) -> Fraction:
@@ -101,3 +102,34 @@ def adds_up_within(parts: Iterable[Notion | None], whole: Notion) -> bool:
     amounts = [(weight(one),) if not isinstance(one, Approx) else one.exact for one in found if one is not None]
     most = whole.exact if isinstance(whole, Approx) else (weight(whole),)
     return len(amounts) == len(found) and all(sum(one) <= most[i] for i, one in enumerate(zip(*amounts, strict=True)))
+
+
+def per_row(notion: Notion, rows: int) -> Notion:
+    r"""What one row may cost where a person has up to so many of them, in one block of a stream or in several.
+
+    Rows in one block move one noisy total further, rows in several move several: the first is never the cheaper one.
+
+    ========================  ==============================================================================
+    ``pure``, ``tv``          the k-th part: what neighbours of neighbours may differ by adds up
+    ``gdp``                   mu/k: the shift of a Gaussian is k times as long
+    ``zcdp, renyi, kl``       the k^2-th part: theirs is Gaussian noise, of which :math:`\mu^2` counts
+    ``approx``                epsilon/k, and delta over :math:`1 + e^{\epsilon/k} + \dots` (k terms), rounded down
+    ========================  ==============================================================================
+
+    Argument: proof.md.
+
+    >>> from privatest.privacy.notions import Zcdp
+    >>> per_row(Pure(1), 4), per_row(Gdp(1), 4), per_row(Zcdp(0.5), 4), per_row(Approx(0, 0.1), 4)
+    (pure(0.25), gdp(0.25), zcdp(0.03125), approx(0, 0.025))
+    """
+    if rows == 1:
+        return notion
+    if isinstance(notion, Approx):
+        each = float(notion.loss) / rows
+        terms = math.fsum(math.exp(min(i * each, 700.0)) for i in range(rows))
+        delta = notion.delta / rows if not notion.loss else Fraction(f"{float(notion.delta) / terms * (1 - 1e-9):.12g}")
+        return Approx(notion.loss / rows, delta)
+    part = rows**2 if isinstance(notion, Zcdp | Renyi | Kl) else rows
+    made: type[Any] = type(notion)  # each takes its own parameters
+    found: Notion = made(*notion.exact[:-1], notion.exact[-1] / part)
+    return found

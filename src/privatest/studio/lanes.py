@@ -37,8 +37,6 @@ GRACE = 2.0
 PLANNING, RUNNING = 2 * 2**30, 4 * 2**30
 """Bytes of memory of a worker: from public settings alone, and with data."""
 
-PROGRAM = (sys.executable, "-m", "privatest.studio.worker")
-"""What a worker runs, before its two limits."""
 HEADWAY = '{"headway"'
 """How a line begins that is no answer yet."""
 
@@ -54,7 +52,7 @@ class _Worker:
     """One process, started when first asked; asked from one thread at a time, killed from any."""
 
     def __init__(self, nice: int, memory: int) -> None:
-        self._command = [*PROGRAM, str(nice), str(memory)]
+        self._command = [sys.executable, "-m", "privatest.studio.worker", str(nice), str(memory)]
         self._held: list[subprocess.Popen[str]] = []
         self.headway = ""  # how far what it computes has come
         weakref.finalize(self, _end_all, self._held)
