@@ -378,6 +378,11 @@ class Stream(Single):
         return self._open.end + (len(self._pending) if self.alarm is None else 0)
 
     @property
+    def progress(self) -> Any:
+        """How far the rule has come, of what was released alone."""
+        return self._progress
+
+    @property
     def fresh(self) -> bool:
         """Whether the state was never written."""
         return self._generation == 0
