@@ -15,7 +15,7 @@ import privatest as pt
 from privatest import engines
 from privatest.errors import InvalidInput
 from privatest.privacy import canonical_noise
-from tests.privacy.test_canonical import worst
+from tests.privacy.test_asked import worst
 
 NOTIONS = [
     "pure(1)",
