@@ -69,7 +69,7 @@ def test_what_comes_back(method: str, assume_change: bool) -> None:
     assert document["private"] is False
     known = (
         "index accuracy beta changed epsilon method n false_alarm power neighbours simulated block sums order_value "
-        "order_range receipt design"
+        "order_range privacy receipt design"
     )
     assert {field.name for field in fields(point)} == set(known.split())
     assert "SIMULATED" in str(point)
@@ -228,7 +228,7 @@ def test_a_plan_prints_and_travels_as_plain_values() -> None:
     assert document["accuracy"] == plan.accuracy
     assert document["n"] == 400
     named = {one.name for one in fields(plan) if not one.name.startswith("_")}
-    assert set(document) == {*named, "format", "detection"} - {"max_rows_per_unit"}  # told where it is above 1
+    assert set(document) == {*named, "format", "detection"} - {"max_rows_per_unit", "notion"}  # told where they say more
     again = ChangePlan.from_json(json.dumps(document))
     assert again == plan
     assert again.power_after(50) == plan.power_after(50)
