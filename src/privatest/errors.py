@@ -26,9 +26,10 @@ carries a note that says so (:func:`charge_note`): the same request again is com
 from __future__ import annotations
 
 import os
+import re
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any
+from typing import Any, Self
 
 __all__ = [
     "BudgetExceeded",
@@ -107,6 +108,25 @@ class Infeasible(InvalidInput):
 
 class MissingExtra(PrivatestError, ImportError):
     """An optional dependency is not installed."""
+
+    @classmethod
+    def of(cls, sentence: str, extra: str) -> Self:
+        """What needs it, and the line that installs it, wherever this package itself was installed from.
+
+        Args:
+            sentence: what is needed for what.
+            extra: of pyproject.toml, that asks for it.
+        """
+        from importlib import metadata  # start-up: only what fails needs it
+
+        try:
+            asked = [line.partition(";") for line in metadata.requires("privatest") or ()]
+        except metadata.PackageNotFoundError:  # run from its folder, without having been installed
+            asked = []
+        wanted = [f'"{what.strip()}"' for what, _, when in asked if re.search(rf"extra == ['\"]{extra}['\"]", when)]
+        # pip is not asked for privatest[extra]: it would look for the package in an index, where it need not be.
+        line = f"pip install {' '.join(wanted)}" if wanted else f'pip install ".[{extra}]" in the folder of privatest'
+        return cls(f"{sentence} Install it: {line}")
 
 
 class BudgetExceeded(PrivatestError):

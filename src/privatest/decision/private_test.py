@@ -320,7 +320,7 @@ class PrivateTest(Design[Release]):
         request: str | None = None,
         rng: np.random.Generator | None = None,
     ) -> Release:
-        """Run it once on data, as :meth:`Design.run` says.
+        """Run it once on data.
 
         Args:
             odd_epsilon: release also, for so much more epsilon, about which share of the records made no sense to the
@@ -389,7 +389,7 @@ class PrivateTest(Design[Release]):
         """Decision, statistic and p-value from a noisy total: post-processing, which costs no privacy.
 
         Args:
-            noisy: of a noise with spaced values it must not leave itself; its level does, see :meth:`_leaves`.
+            noisy: of a noise with spaced values it must not leave itself; its level does.
             tossed: whether the coin chose its own cutoff.
         """
         cutoff = self.coin.cutoff if tossed and self.coin is not None else self.cutoff

@@ -277,13 +277,13 @@ class GroupsDesign(Design[GroupsRelease]):
         request: str | None = None,
         rng: np.random.Generator | None = None,
     ) -> GroupsRelease:
-        """Run it once on data, as :meth:`Design.run` says.
+        """Run it once on data.
 
         Args:
             control, treatment: the records of the two groups; or one table, and ``group``.
             group: the column that says which group a row belongs to; public, with two values.
             control_name: which of these is the control group; left out: the first in the order of their names.
-            unit: which column says whose record it is, as for :meth:`Design.run`. Nobody may be in both groups.
+            unit: which column says whose record it is, as for :meth:`PrivateTest.run`. Nobody may be in both groups.
         """
         data = _sources(control, treatment, group)
         where = {"group": group, "control": control_name, "column": column, "unit": unit}

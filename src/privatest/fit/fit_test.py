@@ -187,7 +187,7 @@ class FitTest(Design[FitRelease]):
         """Type II error: the largest probability of "null" over the hardest alternatives at the distance.
 
         The alternatives are those at which the mean of T is least for many ways to choose who gains and who
-        loses (:mod:`privatest.fit.alternatives`); the probability is from the exact law of T (error below 1e-8).
+        loses; the probability is from the exact law of T (error below 1e-8).
         """
         return self._hardest[0]
 

@@ -78,7 +78,7 @@ def drawing(ax: Axes | None, size: tuple[float, float] = SIZE) -> Iterator[Axes]
         import matplotlib as mpl
         from matplotlib.figure import Figure
     except ImportError:
-        raise MissingExtra("Pictures need matplotlib. Install it: pip install privatest[plot]") from None
+        raise MissingExtra.of("Pictures need matplotlib.", "plot") from None
     with mpl.rc_context(STYLE):
         if ax is None:
             figure: Any

@@ -105,7 +105,7 @@ class SampleComplexity(Told):
         regime: "tails" or "core", the larger of the two terms; "free" when nothing is clamped.
         nonprivate: 1/H^2(P, Q), the order without privacy.
         sandwich: (1/H^2, 1/(eps H^2)), between which the paper places the value for epsilon < 1.
-        free_epsilon: the epsilon from which on privacy is for free, max |L|; infinite where it never is.
+        free_epsilon: the epsilon from which on privacy is for free, the largest abs(L); infinite where it never is.
         by_advantage: 1/adv_1(scLLR), which has the same order at every epsilon.
         two_point: 1/H^2 + 1/(eps TV) on two-point domains, None on others.
         local: 1/(eps^2 TV^2), the order in the local model, where every record is randomised on its own.
