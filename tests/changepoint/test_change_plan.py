@@ -228,7 +228,7 @@ def test_a_plan_prints_and_travels_as_plain_values() -> None:
     assert document["accuracy"] == plan.accuracy
     assert document["n"] == 400
     named = {one.name for one in fields(plan) if not one.name.startswith("_")}
-    assert set(document) == {*named, "format", "detection"} - {"max_rows_per_unit", "notion"}  # told where they say more
+    assert set(document) == {*named, "format", "detection"} - {"max_rows_per_unit", "notion"}  # only where told
     again = ChangePlan.from_json(json.dumps(document))
     assert again == plan
     assert again.power_after(50) == plan.power_after(50)
