@@ -34,7 +34,7 @@ def coarse(family: str, n: int, epsilon: float, units: int, **words: Any) -> Est
 
     made = pt.design_estimate(family, epsilon=epsilon, n=n, **words)
     score = _success_score(made.asked, units)
-    return replace(made, score=score, noise=Tulap(made.budget, units))
+    return replace(made, score=score, noise=Tulap(made.notion.loss, units))
 
 
 @pytest.mark.parametrize(("n", "epsilon", "rate"), [(12, 1, 0.3), (20, 2, 0.1)])

@@ -376,7 +376,7 @@ def _bit_test(method: str, document: dict[str, Any], epsilon: Fraction) -> Priva
     """The test of the blocks; refuses one whose noise is not made for replaced records at this epsilon."""
     if method == "fit":
         fit = FitTest.from_dict(document)
-        if fit.price > epsilon:
+        if not isinstance(fit.price, Fraction) or fit.price > epsilon:
             raise InvalidDocument("The test of the blocks costs more than the plan's epsilon.")
         return fit
     test = PrivateTest.from_dict(document)

@@ -32,7 +32,7 @@ from privatest.changepoint.sum_blocks import SumBlocks, holds_tuples
 from privatest.documents import wholes_from_json
 from privatest.engines.arrays import SequenceRecords
 from privatest.engines.protocol import NO_ENDS, Records, counter, indexer
-from privatest.errors import InvalidDocument
+from privatest.errors import InvalidDocument, InvalidInput
 from privatest.fit import FitTest
 from privatest.privacy import Source
 from privatest.vectors import Integers
@@ -104,6 +104,8 @@ class FitBlocks:
 
     @property
     def epsilon(self) -> Fraction:
+        if not isinstance(self.test.price, Fraction):
+            raise InvalidInput(f"The test of the blocks meets {self.test.privacy}, which is not an epsilon.")
         return self.test.price
 
     @property

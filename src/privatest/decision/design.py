@@ -18,17 +18,17 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Self, TypeVar
 import numpy as np
 
 from privatest.charge import Receipt, charged, make_charge, replayed
-from privatest.documents import check_format, document_from_json, reading
+from privatest.documents import check_format, document_from_json, fraction_from_json, reading, texts_from_json
 from privatest.errors import InvalidInput, shown
 from privatest.markup import Fact, Probability, Told, plain_value, short
-from privatest.privacy import Notion, Pure, Source, seeded_source, system_source
+from privatest.privacy import Notion, Pure, Source, as_notion, seeded_source, system_source
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from privatest.engines import Need, Records
 
-__all__ = ["HIDDEN", "Besides", "Decision", "Design", "Outcome", "Release"]
+__all__ = ["HIDDEN", "Besides", "Budgeted", "Decision", "Design", "Outcome", "Release", "budget_from_json"]
 
 HIDDEN = {"replace": "replacing one record", "add-remove": "adding or removing one record"}
 """What the guarantee hides, by the name of the neighbours."""
@@ -334,6 +334,75 @@ class Design(Told, Generic[R]):
 
     @abstractmethod
     def __hash__(self) -> int: ...
+
+
+class Budgeted(Design[R]):
+    """A design made for one notion of privacy, at most so many rows of one person: what follows from these two."""
+
+    ASKED: ClassVar[str]
+    """What a ledger's request calls the question."""
+
+    notion: Any  # a field or a property: the notion that every run meets
+    max_rows_per_unit: int
+
+    @property
+    def privacy(self) -> Notion:
+        """The notion of stability that every run meets."""
+        found: Notion = self.notion
+        return found
+
+    @property
+    def epsilon(self) -> float:
+        """Privacy loss of one run; infinite where the notion bounds none."""
+        return float(self.notion.epsilon)
+
+    @property
+    def price(self) -> Fraction | Notion | None:
+        """What a run costs, exactly."""
+        return self.privacy.price
+
+    @property
+    def need(self) -> Need:
+        """At most ``max_rows_per_unit`` rows of one person."""
+        from privatest.engines import Need  # planning needs no engine
+
+        return Need(rows=self.max_rows_per_unit)
+
+    def question(self) -> dict[str, Any]:
+        """The whole design but for an epsilon, which stands in the charge itself."""
+        return {self.ASKED: {name: value for name, value in self.to_dict().items() if name != "budget"}}
+
+    @property
+    def _asked_for(self) -> dict[str, Any]:
+        """The notion as functions that design are asked for it: epsilon where that is all."""
+        return {"epsilon": self.notion.loss} if isinstance(self.notion, Pure) else {"privacy": self.notion}
+
+    @property
+    def _met(self) -> str | None:
+        """What a release says of its notion: nothing where epsilon says all."""
+        return None if isinstance(self.notion, Pure) else self.notion.text
+
+    @property
+    def _told(self) -> str:
+        """The notion, briefly: as its option is written."""
+        return f"epsilon={self.epsilon:g}" if self._met is None else f"privacy={self.notion}"
+
+    def _cost(self, whom: str = "") -> Fact:
+        """The fact that says what a run costs."""
+        if self._met is None:
+            return Fact("epsilon", self.epsilon, f"privacy loss of one run{whom}")
+        return Fact("privacy", str(self.notion), f"what one run meets{whom}")
+
+    def _budget(self) -> dict[str, Any]:
+        """The notion in a document: a number where it is epsilon."""
+        return {"budget": str(self.notion.loss)} if self._met is None else {"privacy": self._met}
+
+
+def budget_from_json(document: Mapping[str, Any]) -> Notion:
+    """The notion that a document of a :class:`Budgeted` design holds."""
+    if "privacy" in document:
+        return as_notion(texts_from_json(document, "privacy")["privacy"])
+    return Pure(fraction_from_json(document["budget"]))
 
 
 Decision = Literal["null", "alternative"]

@@ -22,7 +22,7 @@ from privatest.markup import Probability, short
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["apart", "drawing", "law", "legend", "number", "plain", "png"]
+__all__ = ["apart", "drawing", "law", "legend", "met", "number", "plain", "png"]
 
 BLACK: Final = "#000000"
 BLUE: Final = "#0072B2"
@@ -136,6 +136,12 @@ def law(letter: str, text: object, *, lines: bool = False) -> str:
 def number(value: float, digits: int = 4) -> str:
     """A number of a few digits, with a true minus sign."""
     return f"{value:.{digits}g}".replace("-", MINUS)
+
+
+def met(design: Any) -> str:
+    """What one run meets: epsilon, or the notion that is not epsilon alone."""
+    notion = design.privacy
+    return f"{EPSILON} = {number(design.epsilon)}" if notion.name == "pure" else str(notion).replace("-", MINUS)
 
 
 def chance(value: float, digits: int = 3) -> str:

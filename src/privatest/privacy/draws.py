@@ -15,7 +15,7 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from privatest.privacy import Source, Tulap
+from privatest.privacy import Noise, Source, Tulap, Uniform
 from privatest.rational import exp_bounds
 from privatest.vectors import Integers
 
@@ -31,14 +31,16 @@ _WORDS_A_CALL = 256
 _LARGEST_REACH = 512
 
 
-def draw_many(noise: Tulap, count: int, source: Source) -> Integers:
+def draw_many(noise: Noise, count: int, source: Source) -> Integers:
     """Twice ``count`` independent draws of the noise, as 64-bit integers (the noise may be a half integer).
 
     Guarantees: each has exactly the law of ``noise.draw``; independent.
     """
-    w = noise.width
-    if count < max(_FEW, 4 * _reach(noise.epsilon)):
+    if isinstance(noise, Uniform) and noise.points <= 1 << _WORD // 2:
+        return 2 * _below(noise.points, count, source) - (noise.points - 1)
+    if not isinstance(noise, Tulap) or count < max(_FEW, 4 * _reach(noise.epsilon)):
         return np.array([int(2 * noise.draw(source)) for _ in range(count)], dtype=np.int64)
+    w = noise.width
     return 2 * (w * _two_sided(noise.epsilon, count, source) + _below(w, count, source)) - (w - 1)
 
 
