@@ -42,6 +42,8 @@ SHARES = (Fraction(1, 50), Fraction(1, 20), Fraction(1, 10), Fraction(1, 5))
 """Which part of the budget a first step may cost."""
 LENGTHS = (2.0, 4.0)
 """How long its bins may be, in spreads of the records."""
+PLACES = 64
+"""At so many places of a cell the coverage of two steps is looked at."""
 FEW_SPREADS = 6.0
 """A range of fewer spreads needs no first step."""
 EXTREME = 0.001
@@ -555,21 +557,31 @@ def _spread(asked: OneParameter) -> float | None:
 
 
 def _second_level(asked: OneParameter, location: Location, n: int, level: float) -> float | None:
-    """The confidence that the second step needs, so that both together have the level; None where none is enough."""
-    middle, cell = sum(asked.inner) / 2, location.length / STARTS
-    values = [middle + part * cell for part in (0.0, 0.25, 0.5, 0.75)]
+    """The confidence that the second step needs, so that both together have the level; None where none is enough.
 
-    def misses(share: float) -> float:
-        return max(location.misses(asked, value, n, share) for value in values)
+    Where in a cell the true value lies matters, and which cell hardly does. The level is found for a few places, and
+    then for the worst of many, until that is among the few.
+    """
+    middle, cell, most = sum(asked.inner) / 2, location.length / STARTS, (1 - level) * (1 - 1e-4)
+    fine = [middle + cell * place / PLACES for place in range(PLACES)]
+    values = fine[:: PLACES // 4]
 
-    # Invariant: `low` is a level of misses that is small enough, `high` is not.
-    low, high = 0.0, 1 - level
-    if misses(low) > (1 - level) / 4:
+    def misses(share: float, places: list[float]) -> list[float]:
+        return [location.misses(asked, value, n, share) for value in places]
+
+    if max(misses(0.0, values)) > (1 - level) / 4:
         return None
-    for _ in range(12):
-        share = (low + high) / 2
-        low, high = (share, high) if misses(share) <= 1 - level else (low, share)
-    return 1 - low if low > (1 - level) / 2 else None
+    while True:
+        # Invariant: `low` is a level of misses that is small enough, `high` is not.
+        low, high = 0.0, 1 - level
+        for _ in range(12):
+            share = (low + high) / 2
+            low, high = (share, high) if max(misses(share, values)) <= most else (low, share)
+        found = misses(low, fine)
+        worst = fine[int(np.argmax(found))]
+        if max(found) <= most or worst in values:
+            return 1 - low if low > (1 - level) / 2 else None
+        values = [*values, worst]
 
 
 def _part_text(part: Notion) -> str:
