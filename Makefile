@@ -18,7 +18,7 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; 
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 
 .DEFAULT_GOAL := help
-.PHONY: help run check test lint bench mutants lowest clean system
+.PHONY: help run check test lint docs readme bench mutants lowest clean system
 
 help: ## show this list
 	@grep -E '^[a-z]+:.*## ' Makefile | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 16
@@ -52,6 +52,13 @@ lint: $(DEV) ## ruff (rules and format) and mypy, strict
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 
+docs: $(DEV) ## the documents as a site in docs/_build/html, strictly: a broken link or name fails
+	@$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet --builder html docs docs/_build/html
+	@echo "docs/_build/html/index.html"
+
+readme: $(DEV) ## every command and snippet of the README in a fresh environment
+	@$(BIN)/python -m tests.fresh
+
 bench: $(BENCH) ## time the package beside its peers; ROWS=1000000 scales it down
 	@$(BIN)/python benchmarks/run_bench.py $(if $(ROWS),--rows $(ROWS))
 
@@ -63,7 +70,7 @@ lowest: $(LOWEST)/.installed ## test with the lowest version of every dependency
 	@$(LOWEST)/bin/python -m tests.lowest
 
 clean: ## remove .venv, results and caches
-	rm -rf $(VENV) $(LOWEST) output build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(LOWEST) output build dist docs/_build docs/reference .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(BIN)/python:

@@ -80,6 +80,7 @@ NO_SOURCE_OF_THEIR_NAME = {
     "test_examples.py": "the examples",
     "test_import.py": "the package's face",
     "test_readme.py": "the README",
+    "test_site.py": "the site that the documents make",
     "changepoint/test_accuracy.py": "promises of every detector, simulated",
     "changepoint/test_privacy.py": "guarantee of every detector, computed",
     "changepoint/test_persons.py": "guarantee of every detector and monitor for all rows of a person, computed",

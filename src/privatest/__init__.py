@@ -192,6 +192,7 @@ def __getattr__(name: str) -> Any:
     home = import_module(f"privatest.{name if name in _ROOMS else _HOMES[name]}")
     value = home if name in _ROOMS else getattr(home, name)
     globals()[name] = value
+    import_module("privatest.parameters").explain(value)  # so that help() tells of every parameter
     return value
 
 

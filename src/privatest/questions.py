@@ -188,6 +188,7 @@ _ON_DATA = f"{_ON_PAIRS} /run/estimate /run/groups"
 _FOLLOWED = "/monitors /sequentials"
 _IN_STUDIO = f"{_FOR_PLANS} {_ON_PAIRS} {_FOLLOWED}"
 _WATCHES = "monitor sequential"
+_STREAMED = f"/run/change {_FOLLOWED}"
 _PAIRED = f"plan compare curve check test detect changes {_WATCHES} {_IN_STUDIO} /theory"
 _RUNS = "test detect changes fit estimate groups"
 
@@ -263,7 +264,7 @@ OPTIONS = (
         TEXT,
         RULE,
         'Instead of epsilon, another notion: "approx(1, 1e-6)", "gdp(1)", "zcdp(0.5)", "tv(0.1)" and others.',
-        "plan curve test fit estimate groups",
+        f"plan curve test detect changes fit estimate groups {_WATCHES} {_STREAMED}",
     ),
     Option("epsilons", LOSSES, RULE, "Privacy losses.", "/theory"),
     Option("distance", NUMBER, RULE, "Total variation from the null, where Q is unknown.", "detect monitor fit"),

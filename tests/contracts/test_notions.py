@@ -19,7 +19,7 @@ from privatest.privacy import Noise, Notion, canonical_noise
 from privatest.privacy.decision_chain import decision_noise
 from privatest.privacy.verification import data_sets, neighbouring
 from privatest.scores import Score
-from tests.privacy.test_canonical import worst
+from tests.privacy.test_asked import worst
 
 NOTIONS = [
     "pure(1)",

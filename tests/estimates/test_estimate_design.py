@@ -17,7 +17,7 @@ import privatest as pt
 from privatest import engines
 from privatest.errors import InvalidData, InvalidInput
 from privatest.privacy import Notion
-from privatest.privacy.canonical import counts_guarantee
+from privatest.privacy.asked import counts_guarantee
 from privatest.privacy.composition import adds_up_within
 from privatest.privacy.decision_chain import decision_noise
 

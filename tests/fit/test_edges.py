@@ -140,7 +140,7 @@ def test_so_many_alternatives_are_looked_at(
     test, asked, laws = replace(TEST), list[float](), list[Any]()
     vars(test)["alpha"] = alpha
 
-    def hardest(_: Any, target: Any) -> list[tuple[float, Alternative]]:
+    def hardest(_: Any, target: Any, __: Any) -> list[tuple[float, Alternative]]:
         asked.append(target.alpha)
         return [(0.0, Alternative(f"number {i}", TEST.domain.probabilities)) for i in range(9)]
 
@@ -184,7 +184,7 @@ def test_the_search_begins_at_half_the_sum_of_the_theorems_terms() -> None:
     private = math.sqrt(k) / (distance * math.sqrt(epsilon))
     between = k ** (1 / 3) / (distance ** (4 / 3) * epsilon ** (2 / 3))
     assert designed._order_of_magnitude(plan) == round((sampling + private + between + 1 / (distance * epsilon)) / 2)
-    easy = replace(plan, domain=read_domain([0.5, 0.5], 0.99), distance=0.99, epsilon=Fraction(10**6))
+    easy = replace(plan, domain=read_domain([0.5, 0.5], 0.99), distance=0.99, notion=Pure(10**6))
     assert designed._order_of_magnitude(easy) == 2  # from 1 there would be no way down
 
 
@@ -303,7 +303,7 @@ def test_sizes_up_to_a_billion_and_one_more(monkeypatch: pytest.MonkeyPatch) -> 
     with pytest.raises(Infeasible, match="needs more than 1000000000 records"):
         designed._check_reach(PLAN, 10**9 + 1)
     # The theorem's terms may be ten times too large: what is near is looked at, what is far is refused at once.
-    near = replace(PLAN, distance=2.0e-5, epsilon=Fraction(10**6))
+    near = replace(PLAN, distance=2.0e-5, notion=Pure(10**6))
     assert designed._order_of_magnitude(near) == 10**9
     with pytest.raises(Infeasible):
         designed._order_of_magnitude(replace(near, distance=1e-6))

@@ -17,7 +17,8 @@ import pytest
 
 import privatest as pt
 from privatest.studio import create_app
-from privatest.studio.lanes import Lane
+from privatest.studio.lanes import Lane, _Worker
+from tests import ready
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # starlette would rather have httpx2, which is not what users of httpx have
@@ -77,6 +78,26 @@ def begun(made: Studio) -> Iterator[Studio]:
             patch.setattr(Lane, "warm", lambda _: None)
             stack.enter_context(made.client)
         yield made
+
+
+@pytest.fixture(autouse=True, scope="module")
+def workers_are_forked(request: pytest.FixtureRequest) -> Iterator[None]:
+    """From a process that has imported everything; only the tests of processes themselves start a program each."""
+    plain, words = _Worker._started, ready.worker()  # here, and not in each lane's thread
+
+    def forked(worker: _Worker) -> Any:
+        command = worker._command
+        if command[1:3] == ["-m", "privatest.studio.worker"]:
+            worker._command = [*words, *command[3:]]
+        try:
+            return plain(worker)
+        finally:
+            worker._command = command
+
+    with pytest.MonkeyPatch.context() as patch:
+        if request.module.__name__.rpartition(".")[2] not in {"test_lanes", "test_server"}:
+            patch.setattr(_Worker, "_started", forked)
+        yield
 
 
 @pytest.fixture(scope="module")

@@ -241,7 +241,8 @@ def answered(asked: Mapping[str, Any], again: str | None = None) -> Iterator[Non
 def budget(asked: Mapping[str, Any]) -> list[tuple[str, str, str]]:
     """What is left after a run, as a line of its table."""
     if "ledger" not in asked:
-        return [("budget", "no ledger", "note somewhere that this epsilon is spent")]
+        spent = "epsilon" if asked.get("privacy") is None else "budget"
+        return [("budget", "no ledger", f"note somewhere that this {spent} is spent")]
     with opened(asked) as ledger:
         left, granted = ledger.left(asked["dataset"]), ledger.granted(asked["dataset"])
     of = f"of {_amount(_plain(granted))} for data set {asked['dataset']}"

@@ -266,6 +266,9 @@ def read_lines(lines: Iterable[bytes | str]) -> Lines:
 
     Ends of lines are left off, and quotes around a field. A line that makes no sense is an odd record, no error.
 
+    Args:
+        lines: texts or bytes, such as an open file.
+
     >>> import privatest as pt
     >>> pt.count_records(pt.read_lines(["3", " 0.5", "often", ""]))
     4

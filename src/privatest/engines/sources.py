@@ -267,6 +267,10 @@ def count_records(source: Any, **where: Any) -> int:
     ``where`` says where they lie, as for ``run``: ``column``, ``unit``, ``max_rows_per_unit``, ``order``. With a unit
     the rows that the cut keeps are counted.
 
+    Args:
+        source: as for :func:`privatest.open_once`.
+        **where: ``column``, ``unit``, ``max_rows_per_unit``, ``order``.
+
     >>> count_records([0.5, None, 2.0])
     3
     """

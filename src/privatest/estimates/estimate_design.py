@@ -14,7 +14,7 @@ from scipy.special import ndtri
 
 from privatest import _validate
 from privatest.bounds.interval_bound import length_bound
-from privatest.decision.design import HIDDEN, Budgeted, Outcome, budget_from_json
+from privatest.decision.design import HIDDEN, Budgeted, Outcome, cost_fact
 from privatest.decision.inversion import Inversion
 from privatest.documents import number_from_json, texts_from_json, wholes_from_json
 from privatest.errors import InvalidInput, shown
@@ -22,8 +22,8 @@ from privatest.estimates.location import MOST_BINS, STARTS, Location
 from privatest.estimates.tuned_score import WORKING, tuned_ratio, tuned_score
 from privatest.hypotheses.one_parameter import OneParameter
 from privatest.markup import Fact
-from privatest.privacy import Noise, Notion, Pure, Source, as_notion, canonical_noise, make_notion, noise_from_dict
-from privatest.privacy.canonical import counts_guarantee
+from privatest.privacy import Noise, Notion, Pure, Source, canonical_noise, make_notion, noise_from_dict
+from privatest.privacy.asked import counts_guarantee, notion_from_json, notion_to_json, told
 from privatest.privacy.composition import adds_up_within, replaced
 from privatest.privacy.noise import Neighbourhood, make_neighbourhood
 from privatest.rational import Number
@@ -176,7 +176,7 @@ class EstimateDesign(Budgeted[EstimateRelease]):
         costs = self._costs()
         if not adds_up_within(costs, self.notion):
             listed = " and ".join("nothing" if cost is None else str(cost) for cost in costs)
-            raise InvalidInput(f"The noise meets {listed}, which together is not {self._told}. Use more noise.")
+            raise InvalidInput(f"The noise meets {listed}, which together is not {told(self.notion)}. Use more noise.")
         if any(noise is not None and not noise.total_leaves for noise in (self.noise, self.count_noise)):
             raise InvalidInput(
                 "The noise of an estimate must allow the noisy total to be released, not a decision alone."
@@ -223,7 +223,12 @@ class EstimateDesign(Budgeted[EstimateRelease]):
         return Inversion(self.asked, self.score, self.noise, self.n, *self._shifted, self.count_noise)
 
     def there(self, start: int, place: int) -> EstimateDesign:
-        """The second of two steps, where the bins start at ``start`` and the bin ``place`` was chosen."""
+        """The second of two steps, where the bins start at ``start`` and the bin ``place`` was chosen.
+
+        Args:
+            start: where the bins of the first step start.
+            place: the number of the bin that was chosen.
+        """
         assert self.location is not None
         assert self.second is not None
         assert self.level is not None
@@ -273,26 +278,39 @@ class EstimateDesign(Budgeted[EstimateRelease]):
         return length_bound(member, value, ends, notion, self.n, self.confidence)
 
     def sample_size(self, *, width: float, at: float) -> int:
-        """The smallest n whose intervals are at most ``width`` long in the mean, where the true value is ``at``."""
+        """The smallest n whose intervals are at most ``width`` long in the mean, where the true value is ``at``.
+
+        Args:
+            width: how long an interval may be, in the mean.
+            at: the true value to plan for.
+        """
         value = self.asked.check_value(at, "at")
         wanted = float(_validate.positive(width=width))
 
-        def fine(n: int) -> bool:
-            return self.at_n(n).expected_width(value) <= wanted
-
-        least, most = 0, 1
-        while not fine(most):
-            least, most = most, 4 * most
-            if most > 10**12:
+        least, most = 0, 0  # too few, and enough records; 0: not found yet
+        widths: dict[int, float] = {}
+        n = max(self.n or 1, 1)
+        while True:
+            if n > 10**12:
                 raise InvalidInput(f"width={shown(width)} is shorter than 10^12 records allow. Use a larger width.")
-        while most - least > 1:
-            middle = (least + most) // 2 if most < 4 else max(round(math.sqrt(max(least, 1) * most)), least + 1)
-            middle = min(middle, most - 1)
-            least, most = (least, middle) if fine(middle) else (middle, most)
-        return most
+            widths[n] = self.at_n(n).expected_width(value)
+            least, most = (least, n) if widths[n] <= wanted else (n, most)
+            if most and most - least <= 1:
+                return most
+            if least and most:  # the logarithm of the width is nearly a line in that of n
+                short, enough = (math.log(widths[one] / wanted) for one in (least, most))
+                part = min(max(short / (short - enough), 0.05), 0.95)
+                n = round(least * (most / least) ** part)
+            else:  # widths shrink as 1/sqrt(n)
+                n = math.ceil(n * min(max((widths[n] / wanted) ** 2, 1 / 64), 64.0))
+            n = min(max(n, least + 1), most - 1) if most else max(n, 2 * least)
 
     def at_n(self, n: int) -> EstimateDesign:
-        """The same question for another number of records."""
+        """The same question for another number of records.
+
+        Args:
+            n: number of records.
+        """
         return design_estimate(
             self.family,
             between=self.between,
@@ -333,7 +351,12 @@ class EstimateDesign(Budgeted[EstimateRelease]):
         return self.release(total + self.noise.draw(source), count, simulated=simulated)
 
     def release(self, noisy: Fraction, count: Fraction | None = None, *, simulated: bool = False) -> EstimateRelease:
-        """Estimate and interval from a noisy total (and number): post-processing, which costs no privacy."""
+        """Estimate and interval from a noisy total (and number): post-processing, which costs no privacy.
+
+        Args:
+            noisy: the noisy total, in the score's units.
+            count: the noisy number of records; None where n is public.
+        """
         assert self.score is not None
         found = self.inversion
         value = found.counted(count).estimate(noisy)
@@ -368,7 +391,7 @@ class EstimateDesign(Budgeted[EstimateRelease]):
             Fact("family", self.family, "the records' distribution; ? is asked for"),
             Fact("between", self.between, f"the range of {self.parameter}"),
             Fact("confidence", self.confidence, "of the interval, exact, for every value of the range"),
-            self._cost(),
+            cost_fact(self.notion, "of one run"),
             Fact("n", self.n, "records, public" if self.neighbours == "replace" else "records, as expected"),
             *self._mechanism(),
             Fact("neighbours", self.neighbours, f"hides {HIDDEN[self.neighbours]}"),
@@ -396,7 +419,7 @@ class EstimateDesign(Budgeted[EstimateRelease]):
             "family": self.family,
             "between": list(self.between),
             "confidence": self.confidence,
-            **self._budget(),
+            "budget": notion_to_json(self.notion),
             "n": self.n,
             "neighbours": self.neighbours,
             "max_rows_per_unit": self.max_rows_per_unit,
@@ -405,7 +428,7 @@ class EstimateDesign(Budgeted[EstimateRelease]):
             "count_noise": None if self.count_noise is None else self.count_noise.to_dict(),
             "score": None if self.score is None else self.score.to_dict(),
             "location": None if self.location is None else self.location.to_dict(),
-            "second": None if self.second is None else _part_text(self.second),
+            "second": None if self.second is None else notion_to_json(self.second),
             "level": self.level,
         }
 
@@ -421,13 +444,13 @@ class EstimateDesign(Budgeted[EstimateRelease]):
         return cls(
             between=_ends_from_json(document["between"]),
             confidence=_validate.probability(confidence=number_from_json(document["confidence"])),
-            notion=budget_from_json(document),
+            notion=notion_from_json(document["budget"]),
             score=given("score", Score.from_dict),
             noise=given("noise", noise_from_dict),
             count_noise=given("count_noise", noise_from_dict),
             tuned_for=given("tuned_for", _ends_from_json),
             location=given("location", Location.from_dict),
-            second=given("second", lambda text: as_notion(str(text))),
+            second=given("second", notion_from_json),
             level=given("level", number_from_json),
             **fields,
         )
@@ -436,7 +459,7 @@ class EstimateDesign(Budgeted[EstimateRelease]):
         return hash((self.family, self.between, self.notion, self.n))
 
     def __repr__(self) -> str:
-        return f"EstimateDesign({self.family!r}, between={self.between}, {self._told}, n={self.n})"
+        return f"EstimateDesign({self.family!r}, between={self.between}, {told(self.notion)}, n={self.n})"
 
 
 def design_estimate(
@@ -582,11 +605,6 @@ def _second_level(asked: OneParameter, location: Location, n: int, level: float)
         if max(found) <= most or worst in values:
             return 1 - low if low > (1 - level) / 2 else None
         values = [*values, worst]
-
-
-def _part_text(part: Notion) -> str:
-    """A number where it is epsilon."""
-    return str(part.loss) if isinstance(part, Pure) else part.text
 
 
 def _ends_from_json(value: Any) -> tuple[float, float]:

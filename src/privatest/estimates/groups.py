@@ -14,7 +14,7 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from privatest import _validate
-from privatest.decision.design import Budgeted, Outcome, budget_from_json
+from privatest.decision.design import Budgeted, Outcome, cost_fact
 from privatest.documents import number_from_json, texts_from_json, wholes_from_json
 from privatest.errors import InvalidInput, shown
 from privatest.estimates.tuned_score import share_score
@@ -24,6 +24,7 @@ from privatest.hypotheses.one_parameter import OneParameter
 from privatest.laws.noisy_counts import NoiseMasses, NoisyCount
 from privatest.markup import Fact, Probability, short
 from privatest.privacy import Noise, Notion, Source, canonical_noise, make_notion, noise_from_dict
+from privatest.privacy.asked import notion_from_json, notion_to_json, told
 from privatest.privacy.noise import Neighbourhood
 from privatest.rational import Number
 from privatest.scores import Score
@@ -60,6 +61,8 @@ class GroupsRelease(Outcome):
         alternative: "two-sided", "greater" or "less".
         epsilon: privacy loss of this release; 0 where the counts had been noised before.
         privacy: the notion that it meets, where that is not epsilon alone.
+        confidence: of the interval.
+        alpha: type I error of the decision, at most.
     """
 
     KIND: ClassVar[str] = "Release of two groups"
@@ -150,7 +153,7 @@ class GroupsDesign(Budgeted[GroupsRelease]):
         if self.score.low != 0 or not reach or not self.noise.meets(self.notion, reach):
             raise InvalidInput(
                 f"The noise meets {self.noise.guarantee(reach) or 'nothing'} for counts {reach} apart, and not "
-                f"{self._told}. Use more noise."
+                f"{told(self.notion)}. Use more noise."
             )
         if self.noise.offset or not self.noise.total_leaves:
             raise InvalidInput(f"The noise {self.noise.kind!r} does not give whole counts that may be released.")
@@ -171,7 +174,11 @@ class GroupsDesign(Budgeted[GroupsRelease]):
         return TwoCounts(first, second, self.alternative, (variance, variance), IGNORED)
 
     def power(self, rates: tuple[float, float]) -> float:
-        """The probability of deciding "alternative" where control and treatment have these rates."""
+        """The probability of deciding "alternative" where control and treatment have these rates.
+
+        Args:
+            rates: of control and treatment, each in [0, 1].
+        """
         for rate in rates:
             _rate(rate, "rates")
         return self.counts.power((float(rates[0]), float(rates[1])), self.alpha)
@@ -253,13 +260,13 @@ class GroupsDesign(Budgeted[GroupsRelease]):
         request: str | None = None,
         rng: np.random.Generator | None = None,
     ) -> GroupsRelease:
-        """Run it once on data, as :meth:`Design.run` says.
+        """Run it once on data.
 
         Args:
             control, treatment: the records of the two groups; or one table, and ``group``.
             group: the column that says which group a row belongs to; public, with two values.
             control_name: which of these is the control group; left out: the first in the order of their names.
-            column, unit, ledger, dataset, request, rng: as there. Nobody may be in both groups.
+            unit: which column says whose record it is, as for :meth:`PrivateTest.run`. Nobody may be in both groups.
         """
         data = _sources(control, treatment, group)
         where = {"group": group, "control": control_name, "column": column, "unit": unit}
@@ -281,7 +288,12 @@ class GroupsDesign(Budgeted[GroupsRelease]):
     def release(
         self, noisy: tuple[int, int], *, names: tuple[str, str] = ("control", "treatment"), simulated: bool = False
     ) -> GroupsRelease:
-        """Everything from two noisy counts: post-processing, which costs no privacy."""
+        """Everything from two noisy counts: post-processing, which costs no privacy.
+
+        Args:
+            noisy: the noisy counts of successes in control and treatment.
+            names: what the groups are called.
+        """
         found = _release(
             self.counts, noisy, self.alpha, self.confidence, epsilon=self.epsilon, names=names, simulated=simulated
         )
@@ -304,7 +316,7 @@ class GroupsDesign(Budgeted[GroupsRelease]):
             Fact("outcome", self.outcome_text, "whose share is compared"),
             Fact("alternative", self.alternative, "of the treatment's rate to the control's"),
             Fact("n", self.n, "records of control and treatment, public"),
-            self._cost(", for everybody in either group"),
+            cost_fact(self.notion, "of one run, for everybody in either group"),
             Fact("alpha", self.alpha, "type I error, for every common rate"),
             Fact("confidence", self.confidence, "of the difference's interval, for all rates"),
             Fact("noise", self.noise.kind, "added to the count of each group"),
@@ -317,7 +329,7 @@ class GroupsDesign(Budgeted[GroupsRelease]):
             "format": self.FORMAT,
             "outcome": self.outcome_text,
             "n": list(self.n),
-            **self._budget(),
+            "budget": notion_to_json(self.notion),
             "alpha": self.alpha,
             "confidence": self.confidence,
             "alternative": self.alternative,
@@ -336,7 +348,7 @@ class GroupsDesign(Budgeted[GroupsRelease]):
         return cls(
             outcome_text=texts_from_json(document, "outcome")["outcome"],
             n=(_validate.positive_integer(n=first), _validate.positive_integer(n=second)),
-            notion=budget_from_json(document),
+            notion=notion_from_json(document["budget"]),
             alpha=float(_validate.probability(alpha=number_from_json(document["alpha"]))),
             confidence=float(_validate.probability(confidence=number_from_json(document["confidence"]))),
             noise=noise,
@@ -348,7 +360,7 @@ class GroupsDesign(Budgeted[GroupsRelease]):
         return hash((self.outcome_text, self.n, self.notion, self.alpha))
 
     def __repr__(self) -> str:
-        return f"GroupsDesign({self.outcome_text!r}, n={self.n}, {self._told}, alpha={self.alpha:g})"
+        return f"GroupsDesign({self.outcome_text!r}, n={self.n}, {told(self.notion)}, alpha={self.alpha:g})"
 
 
 def _sources(control: Any, treatment: Any, group: str | None) -> Any:
@@ -523,10 +535,11 @@ def compare_groups(
     """Whether two groups have the same rate, with privacy: decision, p-value, difference and its interval.
 
     Args:
-        control, treatment: the records of the two groups, as for :func:`privatest.decide`; or one table and ``group``.
-        epsilon, alpha, confidence, alternative, outcome, above, success, max_rows_per_unit, privacy: as for
-            :func:`privatest.design_groups`.
         group, control_name, column, unit, ledger, dataset, request, rng: see :meth:`GroupsDesign.run`.
+        control, treatment: the records of the two groups, in any form that :func:`privatest.decide` takes; or one table
+            and ``group``.
+        epsilon, alpha, confidence, alternative, outcome, above, success: as for :func:`privatest.design_groups`.
+        max_rows_per_unit, privacy: as for :func:`privatest.design_groups`.
 
     >>> found = compare_groups([0, 1] * 500, [0, 1, 1] * 400, epsilon=1)
     >>> found.decision

@@ -28,7 +28,7 @@ from privatest.errors import InvalidDocument
 from privatest.hypotheses.distribution import Numbers
 from privatest.hypotheses.one_parameter import OneParameter
 from privatest.privacy import Noise, Notion, Source, noise_from_dict
-from privatest.privacy.canonical import counts_noise
+from privatest.privacy.asked import counts_noise
 from privatest.privacy.draws import draw_many
 from privatest.privacy.noise import Neighbourhood
 from privatest.scores.score import DyadicCells, cells_from_dict

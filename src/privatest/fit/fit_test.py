@@ -17,7 +17,7 @@ from scipy import special
 
 from privatest import _validate, engines
 from privatest.decision import Release
-from privatest.decision.design import HIDDEN, Budgeted
+from privatest.decision.design import HIDDEN, Budgeted, cost_fact
 from privatest.documents import check_format, fraction_from_json, wholes_from_json
 from privatest.engines.protocol import check_count, counter
 from privatest.errors import Infeasible, InvalidDocument, InvalidInput, shown
@@ -39,6 +39,7 @@ from privatest.privacy import (
     make_notion,
     noise_from_dict,
 )
+from privatest.privacy.asked import told
 from privatest.rational import Number
 from privatest.vectors import Floats
 
@@ -155,18 +156,13 @@ class FitTest(Budgeted[FitRelease]):
             )
         excess.check_total(self.n)
         met = self.noise.guarantee(self._reach)
-        if not self.noise.total_leaves or met is None or not met.implies(self.notion) or self._narrow:
+        tight = isinstance(self.noise, Tulap) and self.noise.hides(excess.width)  # at the epsilon of the noise itself
+        narrow = self.declared is None and not tight
+        if not self.noise.total_leaves or met is None or not met.implies(self.notion) or narrow:
             raise InvalidInput(
                 f"The noise meets {met or 'nothing'} for {self.max_rows_per_unit} rows of a person: it does not hide a "
                 f"statistic of width {excess.width} at {self.declared or 'its epsilon'}. Use more noise."
             )
-
-    @property
-    def _narrow(self) -> bool:
-        """Whether one row costs more than the epsilon of the noise itself."""
-        return self.declared is None and not (
-            isinstance(self.noise, Tulap) and self.noise.hides(self.candidate.excess.width)
-        )
 
     @property
     def _reach(self) -> int:
@@ -215,7 +211,7 @@ class FitTest(Budgeted[FitRelease]):
         """Type II error: the largest probability of "null" over the hardest alternatives at the distance.
 
         The alternatives are those at which the mean of T is least for many ways to choose who gains and who
-        loses (:mod:`privatest.fit.alternatives`); the probability is from the exact law of T (error below 1e-8).
+        loses; the probability is from the exact law of T (error below 1e-8).
         """
         return self._hardest[0]
 
@@ -248,7 +244,11 @@ class FitTest(Budgeted[FitRelease]):
         return self.release(self.candidate.excess.of(counts) + self.noise.draw(source), simulated=simulated)
 
     def release(self, noisy: Fraction, *, simulated: bool = False) -> FitRelease:
-        """Decision, statistic and p-value from a noisy T: post-processing, which costs no privacy."""
+        """Decision, statistic and p-value from a noisy T: post-processing, which costs no privacy.
+
+        Args:
+            noisy: the noisy statistic, in its lattice's units.
+        """
         return FitRelease(
             decision="alternative" if noisy > self.cutoff else "null",
             statistic=(self.null_law.mean - float(noisy)) / (self.candidate.excess.width * self.n),
@@ -281,7 +281,7 @@ class FitTest(Budgeted[FitRelease]):
             Fact("null", self.domain.null + bins, "the null hypothesis P"),
             Fact("distance", self.distance, f"total variation from P{where} that is to be detected"),
             Fact("method", self.method, "the statistic"),
-            self._cost(),
+            cost_fact(self.notion, "of one run"),
             Fact("n", self.n, "records, public"),
             Fact("alpha", Probability(self.alpha), f"type I error: alternative under P; {exact}"),
             Fact("beta", Probability(self.beta), f"type II error: null at the distance, at most; {exact}"),
@@ -340,7 +340,7 @@ class FitTest(Budgeted[FitRelease]):
         bins = f" ({self.domain.bins})" if self.domain.bins else ""
         return (
             f"FitTest({self.method!r}, null={self.domain.null}{bins}, symbols={len(self.domain.probabilities)}, "
-            f"distance={self.distance:g}, {self._told}, n={self.n}, width={self.candidate.excess.width}, "
+            f"distance={self.distance:g}, {told(self.notion)}, n={self.n}, width={self.candidate.excess.width}, "
             f"cutoff={float(self.cutoff):g}, neighbours='replace')"
         )
 
@@ -382,11 +382,6 @@ class Plan:
     def declared(self) -> Notion | None:
         """The notion, where it is not epsilon."""
         return None if isinstance(self.notion, Pure) else self.notion
-
-    @property
-    def told(self) -> str:
-        """As its option is written."""
-        return f"privacy={self.declared}" if self.declared else f"epsilon={self.notion.epsilon:g}"
 
 
 def designed(plan: Plan, n: int, choice: list[Recipe] | None = None) -> FitTest:
@@ -492,7 +487,7 @@ def _check_reach(plan: Plan, n: int) -> None:
     if n > MOST_RECORDS_OF_A_FIT:
         raise Infeasible(
             f"distance={plan.distance:g} from a null with {len(plan.domain.probabilities)} outcomes at "
-            f"{plan.told} needs more than {MOST_RECORDS_OF_A_FIT} records. "
+            f"{told(plan.notion)} needs more than {MOST_RECORDS_OF_A_FIT} records. "
             "Use a larger distance or budget, or pool outcomes."
         )
 
@@ -526,7 +521,6 @@ def goodness_of_fit(
     Args:
         data: array, list, pandas/polars/pyarrow column, a data frame, file, SQL table or Spark DataFrame together with
             ``column``.
-        null: P, as for :func:`design_fit`.
         distance: total variation distance to detect, in (0, 1).
         epsilon: privacy loss.
         alpha: type I error allowed.
@@ -536,6 +530,7 @@ def goodness_of_fit(
         max_rows_per_unit: the most rows of one person that count, 1 if only ``unit`` is given.
         column, unit, ledger, dataset, request, rng: see :meth:`FitTest.run`.
         privacy: another notion in place of epsilon, as for :func:`privatest.design`.
+        null: as for :func:`privatest.design_fit`.
     """
     rows = _validate.rows_of_a_unit(unit, max_rows_per_unit)
     records = engines.open_for(engines.Need(rows), data, column=column, unit=unit)
@@ -614,6 +609,9 @@ def fit_sample_size(
     Guarantees: the test designed for the n returned meets both targets by its exact law; one designed for a
     number of records about 1 percent smaller was found not to.
 
+    Args:
+        null, distance, epsilon, alpha, beta, bins, method, max_rows_per_unit, privacy: as for :func:`privatest.design_fit`.
+
     >>> fit_sample_size({"heads": 0.5, "tails": 0.5}, distance=0.3, epsilon=1)
     19
     """
@@ -666,7 +664,7 @@ def _check_error(**arguments: float) -> None:
 
 def _too_few(plan: Plan, test: FitTest, beta: float) -> str:
     reached = f"n={test.n} records give a type II error of {test.beta:.3g}, more than beta={beta:.4g}"
-    setting = f"distance={plan.distance:g}, {plan.told}, alpha={plan.alpha:.4g}"
+    setting = f"distance={plan.distance:g}, {told(plan.notion)}, alpha={plan.alpha:.4g}"
     try:
         needed = f"about {rough_sample_size(plan, beta)[0]} records are needed"
     except Infeasible:

@@ -24,10 +24,10 @@ from fractions import Fraction
 from typing import Any
 
 from privatest.errors import InvalidInput
-from privatest.privacy.notions import Approx, Gdp, Notion, Pure, Renyi, Tv, Zcdp
+from privatest.privacy.notions import Approx, Gdp, Kl, Notion, Pure, Renyi, Tv, Zcdp
 from privatest.rational import square_root
 
-__all__ = ["adds_up_within", "converted", "grouped", "of_weight", "replaced", "together", "weight"]
+__all__ = ["adds_up_within", "converted", "grouped", "of_weight", "per_row", "replaced", "together", "weight"]
 
 
 def weight(notion: Notion) -> Fraction:
@@ -137,3 +137,34 @@ def adds_up_within(parts: Iterable[Notion | None], whole: Notion) -> bool:
 def _adding(part: Notion, whole: Notion) -> Notion | None:
     """A part in the kind of the whole, so that it adds up there: of tv and approx(0, eta) not more than eta."""
     return Approx(0, part.eta) if isinstance(part, Tv) and isinstance(whole, Approx) else converted(part, whole)
+
+
+def per_row(notion: Notion, rows: int) -> Notion:
+    r"""What one row may cost where a person has up to so many of them, in one block of a stream or in several.
+
+    Rows in one block move one noisy total further, rows in several move several: the first is never the cheaper one.
+
+    ========================  ==============================================================================
+    ``pure``, ``tv``          the k-th part: what neighbours of neighbours may differ by adds up
+    ``gdp``                   mu/k: the shift of a Gaussian is k times as long
+    ``zcdp, renyi, kl``       the k^2-th part: theirs is Gaussian noise, of which :math:`\mu^2` counts
+    ``approx``                epsilon/k, and delta over :math:`1 + e^{\epsilon/k} + \dots` (k terms), rounded down
+    ========================  ==============================================================================
+
+    Argument: proof.md.
+
+    >>> from privatest.privacy.notions import Zcdp
+    >>> per_row(Pure(1), 4), per_row(Gdp(1), 4), per_row(Zcdp(0.5), 4), per_row(Approx(0, 0.1), 4)
+    (pure(0.25), gdp(0.25), zcdp(0.03125), approx(0, 0.025))
+    """
+    if rows == 1:
+        return notion
+    if isinstance(notion, Approx):
+        each = float(notion.loss) / rows
+        terms = math.fsum(math.exp(min(i * each, 700.0)) for i in range(rows))
+        delta = notion.delta / rows if not notion.loss else Fraction(f"{float(notion.delta) / terms * (1 - 1e-9):.12g}")
+        return Approx(notion.loss / rows, delta)
+    part = rows**2 if isinstance(notion, Zcdp | Renyi | Kl) else rows
+    made: type[Any] = type(notion)  # each takes its own parameters
+    found: Notion = made(*notion.exact[:-1], notion.exact[-1] / part)
+    return found

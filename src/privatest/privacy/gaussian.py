@@ -90,6 +90,9 @@ class Gaussian(Noise):
         """Shifts of several counts add up by their squares: the most, where all rows move one count."""
         return self.guarantee(rows)
 
+    def hides(self, shift: int) -> bool:
+        return abs(shift) <= self.width
+
     def _draw_doubled(self, source: Source) -> int:
         whole, digits = _half_normal(source)
         top, bottom = self.width * self.mu.denominator, self.mu.numerator  # the deviation

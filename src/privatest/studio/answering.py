@@ -95,10 +95,11 @@ def body(request: str) -> type[BaseModel]:
     """The body of a request, as the table of questions has it."""
     question = questions.QUESTIONS[request]
     fields: dict[str, Any] = {}
+    other = "privacy" in questions.named(request, questions.RULE)  # may stand in place of epsilon
     for option in questions.options(request):
         kind = Literal[option.choices] if option.choices else TYPES[option.kind]
         default = False if option.kind is questions.SWITCH else option.default
-        if option.name in question.needs.split():
+        if option.name in question.needs.split() and not (option.name == "epsilon" and other):
             default = ...
         elif default is None:
             kind = kind | None

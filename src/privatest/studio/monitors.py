@@ -25,7 +25,7 @@ Json = dict[str, Any]
 MOST_MONITORS = 16
 MOST_STARTING = 2
 SHOWN = 400
-TOLD = ("null", "alternative", "epsilon", "beta", "dataset", "request")
+TOLD = ("null", "alternative", "epsilon", "privacy", "beta", "dataset", "request")
 """What a monitor's state repeats of the question."""
 NOUNS = {"/monitors": "monitor", "/sequentials": "sequential"}
 """What is followed, by the request that starts it; the names of those that run begin so."""

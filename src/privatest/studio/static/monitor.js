@@ -18,7 +18,7 @@ function told(state) {
   const [alarm] = state.alarms;
   const { mean_time_between_false_alarms: between, expected_delay: delay, block } = state.settings;
   return {
-    state: [standing(state, "changed"), `ε = ${state.epsilon}, request ${state.request}`],
+    state: [standing(state, "changed"), `${state.privacy ?? `ε = ${state.epsilon}`}, request ${state.request}`],
     seen: [whole(state.seen), block ? `in blocks of ${whole(block)}` : ""],
     alarm: [alarm ? whole(alarm.index) : "–", alarm ? `give or take ${whole(alarm.accuracy)}; alarm after ${whole(alarm.seen)}` : "no alarm so far"],
     between: [between ? whole(Math.round(between)) : "–", delay ? `records; delay about ${short(delay)}` : "records"],

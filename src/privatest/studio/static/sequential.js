@@ -16,7 +16,7 @@ function told(state) {
   const [verdict] = state.alarms;
   const { expected_n: expected, fixed_n: fixed, schedule, evalue, pvalue, alpha, beta } = state.settings;
   return {
-    state: [standing(state, verdict ? verdict.decision : "decided"), `ε = ${state.epsilon}, request ${state.request}`],
+    state: [standing(state, verdict ? verdict.decision : "decided"), `${state.privacy ?? `ε = ${state.epsilon}`}, request ${state.request}`],
     seen: [whole(state.seen), `in blocks of ${whole(schedule[0])}, then ${whole(schedule[1])}`],
     evalue: [short(evalue), `against P; p-value ${short(pvalue)}, whenever you look`],
     expected: [expected.map((n) => short(n)).join(" / "), `records on average under P / Q; a fixed test needs ${whole(fixed)}; errors ${short(alpha)}, ${short(beta)}`],
