@@ -167,10 +167,6 @@ def test_persons() -> None:
     run.update([1, 1, 1], unit=["anna", "anna", "anna"])
     run.update(1, unit="bert")
     assert run.seen == 4
-    with pytest.raises(InvalidInput, match="cannot keep a state"):
-        run.save("state.json")
-    with pytest.raises(InvalidInput, match="cannot keep a state"):
-        Sequential(P, Q, state="state.json", **words)
     with pytest.raises(InvalidInput, match=r"Sequential\(..., max_rows_per_unit=1\)"):
         fresh().update(1, unit="anna")
 
