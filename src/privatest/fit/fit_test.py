@@ -610,7 +610,8 @@ def fit_sample_size(
     number of records about 1 percent smaller was found not to.
 
     Args:
-        null, distance, epsilon, alpha, beta, bins, method, max_rows_per_unit, privacy: as for :func:`privatest.design_fit`.
+        null, distance, epsilon, alpha, beta, bins, method: as for :func:`privatest.design_fit`.
+        max_rows_per_unit, privacy: as for :func:`privatest.design_fit`.
 
     >>> fit_sample_size({"heads": 0.5, "tails": 0.5}, distance=0.3, epsilon=1)
     19
