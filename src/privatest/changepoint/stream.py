@@ -378,6 +378,11 @@ class Stream(Single):
         return self._open.end + (len(self._pending) if self.alarm is None else 0)
 
     @property
+    def progress(self) -> Any:
+        """How far the rule has come, of what was released alone."""
+        return self._progress
+
+    @property
     def fresh(self) -> bool:
         """Whether the state was never written."""
         return self._generation == 0
@@ -475,6 +480,7 @@ class Stream(Single):
                     self._enroll(self.file)
                 self.persist()
             except BaseException:  # it stays where it was
+                self.file.close()
                 self.file, self._roll = before, roll
                 raise
             if before is not None:
