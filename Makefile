@@ -35,8 +35,8 @@ test: $(DEV) system ## run every test, the doctests and the documents' examples
 check: $(DEV) ## a part of the tests that covers every folder, for the loop of an editor
 	@$(BIN)/python -m pytest --quick --quiet --numprocesses=auto --dist=loadgroup
 
-# Some tests drive a real PostgreSQL server, a real JVM (Spark) and a real Chromium. As root we fetch what is missing
-# from Debian's packages; otherwise those tests are skipped, and say so.
+# Some tests drive a real PostgreSQL server, a real JVM (Spark) and a real Chromium; the page's accessibility is checked by
+# axe-core, from npm. As root we fetch what is missing from Debian's packages; otherwise those tests are skipped, and say so.
 system:
 	@missing=""; \
 	ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || command -v initdb >/dev/null 2>&1 || missing="$$missing postgresql"; \
@@ -46,6 +46,8 @@ system:
 	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then \
 		{ apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq $$missing; } >/dev/null; \
 	else echo "Not found:$$missing. The tests that need them are skipped. As root: apt-get install$$missing"; fi
+	@test -e tests/node_modules/axe-core/axe.min.js || npm ci --silent --prefix tests >/dev/null 2>&1 || \
+		echo "Not found: axe-core. The check of accessibility is skipped. With npm: npm ci --prefix tests"
 
 lint: $(DEV) ## ruff (rules and format) and mypy, strict
 	@$(BIN)/ruff check .

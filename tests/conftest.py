@@ -23,6 +23,8 @@ from typing import Any
 import hypothesis
 import pytest
 
+from tests import ready
+
 ROOT = Path(__file__).resolve().parents[1]
 
 # For the processes that share the tests, and those they start: one thread of BLAS each, and memory that is given back
@@ -159,6 +161,15 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     if session.config.getoption("--measure"):
         lines = [f"{taken:.1f} {name}" for name, taken in sorted(_measured.items()) if taken > SLOW_SECONDS]
         SLOW.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def hasty(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Pictures that compute as much as seconds allow compute their least, but where they themselves are tested."""
+    with pytest.MonkeyPatch.context() as patch:
+        if "pictures" not in request.path.parts:
+            ready.hasten(patch)
+        yield
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import numpy as np
 from privatest import _validate
 from privatest.changepoint.change_point import Alarm
 from privatest.changepoint.tuned_watch import Targets, pair_watch, unknown_watch
-from privatest.changepoint.watch import Intervals, Watch
+from privatest.changepoint.watch import Cusum, CusumProgress, Intervals, Watch
 from privatest.changepoint.watcher import Watcher
 from privatest.charge import make_charge
 from privatest.decision.design import cost_fact
@@ -232,6 +232,28 @@ class Monitor(Watcher[Watch, Alarm]):
         With an unknown alternative: the blocks' bits, -1 for "new". Private as they are: they are what was released.
         """
         return tuple(self._design.blocks.trace(value) for value in self._stream.released)
+
+    @property
+    def threshold(self) -> int | None:
+        """h, which W must exceed for an alarm, in votes; None with the paper's method."""
+        return self._design.rule.threshold if isinstance(self._design.rule, Cusum) else None
+
+    @property
+    def levels(self) -> tuple[int, ...]:
+        """W after each of the newest blocks, oldest first, as far back as :attr:`trace` tells it; computed from it.
+
+        Empty with the paper's method. The newest is above :attr:`threshold` where the alarm was raised.
+        """
+        rule, progress = self._design.rule, self._stream.progress
+        if not isinstance(rule, Cusum) or not isinstance(progress, CusumProgress):
+            return ()
+        votes = self._design.votes(np.array(self._stream.released, dtype=np.int64), 0)
+        if progress.blocks <= len(votes):  # all since the start
+            since = votes[len(votes) - progress.blocks :]
+            walk = np.cumsum(since)
+            return tuple((walk - np.minimum(np.minimum.accumulate(walk), 0)).tolist()) if len(since) else ()
+        since = votes[max(len(votes) - (progress.blocks - progress.zero), 0) :]  # W was above 0 ever since
+        return tuple((progress.level - np.cumsum(since[::-1])[::-1] + since).tolist()) if progress.level else (0,)
 
     def reset(self) -> None:
         """Watch on after an alarm: W and the intervals start from nothing; no record is looked at again."""

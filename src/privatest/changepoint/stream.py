@@ -310,6 +310,7 @@ class Stream(Single):
         self._generation = self._origin = 0
         self._progress: Any = watch.rule.begin
         self._open: OpenBlock = watch.opened(source)
+        self._vote, self._step = watch.vote, watch.rule.step
         self._pending: list[Any] = []  # single records, appended without taking turns
         self._quick = getattr(watch.blocks, "quick_total", None) if isinstance(self._open, OpenSum) else None
         self._make_room()
@@ -377,6 +378,11 @@ class Stream(Single):
         return self._open.end + (len(self._pending) if self.alarm is None else 0)
 
     @property
+    def progress(self) -> Any:
+        """How far the rule has come, of what was released alone."""
+        return self._progress
+
+    @property
     def fresh(self) -> bool:
         """Whether the state was never written."""
         return self._generation == 0
@@ -409,15 +415,12 @@ class Stream(Single):
         with self._turn:
             if self.alarm is not None:
                 return self.alarm
-            pending, opened = self._pending, self._open
+            pending, quick = self._pending, self._quick
             batch = pending[:]
-            if self._quick is None or len(batch) != opened.length - opened.count:
+            if quick is None or self.file is not None or len(batch) != self._lacks or (total := quick(batch)) is None:
                 return self._filled()
-            total = self._quick(batch)
-            if total is None or self.file is not None:
-                return self._filled()
-            self.check()
-            released = opened.close_total(total)  # type: ignore[union-attr]  # of sums only
+            # A forked process never comes here: nothing is free there. Without a file no ledger is in doubt.
+            released = self._open.close_total(total)  # type: ignore[union-attr]  # of sums only
             del pending[: len(batch)]  # what comes meanwhile stays
             return self._account(released, None)
 
@@ -477,6 +480,7 @@ class Stream(Single):
                     self._enroll(self.file)
                 self.persist()
             except BaseException:  # it stays where it was
+                self.file.close()
                 self.file, self._roll = before, roll
                 raise
             if before is not None:
@@ -582,19 +586,19 @@ class Stream(Single):
 
     def _account(self, released: int, place: Any) -> Any:
         """Account for the open block, which released this: as :meth:`_show` does."""
-        watch, opened, before = self.watch, self._open, self._progress
-        end = opened.start + opened.length
-        progress, fires = watch.rule.step(before, watch.vote(released, before.blocks))
-        if fires or self.file is not None:
-            alarm = watch.raised(progress, self._origin, end, self.simulated) if fires else None
+        opened, before = self._open, self._progress
+        length = opened.length
+        end = opened.start + length
+        progress, fires = self._step(before, self._vote(released, before.blocks))
+        if fires or self.file is not None or self.turns is not None:
+            alarm = self.watch.raised(progress, self._origin, end, self.simulated) if fires else None
             self._show(progress, alarm, [released], end, place)
             return alarm
         self._progress, self.place = progress, place
         self.released.append(released)
-        if self._owners:
-            del self._owners[: opened.length]
         opened.go_to(end)
-        self._make_room()
+        if self._lacks != length or length != opened.length:
+            self._make_room()
         return None
 
     def _show(self, progress: Any, alarm: Any, newest: list[int], end: int, place: Any) -> None:
@@ -609,7 +613,7 @@ class Stream(Single):
 
     def _make_room(self) -> None:
         """How many single records may wait, and how many of them without a further look: none after an alarm."""
-        room = self._open.length - self._open.count
+        self._lacks = room = self._open.length - self._open.count
         self._room = room = room if room < _MOST_PENDING else _MOST_PENDING
         self._free = room if self.alarm is None and self.turns is None else 0
 

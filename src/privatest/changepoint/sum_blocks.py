@@ -77,15 +77,12 @@ class SumBlocks:
                 return self.score.table[self.score.cells.index(np.array(records))]
         return self.values(SequenceRecords(records))
 
-    def quick_total(self, records: list[Any]) -> int | None:
+    @cached_property
+    def quick_total(self) -> Callable[[list[Any]], int | None]:
         """The total of the scores of plain records (floats, ints, truths, texts), without the price of arrays.
 
         None where that is not quick, or where a record makes no sense: then :meth:`values_of` says.
         """
-        return self._scorer(records)
-
-    @cached_property
-    def _scorer(self) -> Callable[[list[Any]], int | None]:
         return quick_scorer(self.score, self.values_of)
 
     def vote(self, released: int) -> int:

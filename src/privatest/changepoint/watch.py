@@ -17,9 +17,10 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
@@ -170,6 +171,9 @@ class CusumProgress(NamedTuple):
         return self.zero
 
 
+_progress: Callable[[tuple[int, int, int]], CusumProgress] = partial(tuple.__new__, CusumProgress)  # quick
+
+
 @dataclass(frozen=True)
 class Cusum:
     """Alarm when W, the votes' sum since it was last 0, exceeds ``threshold``."""
@@ -194,8 +198,8 @@ class Cusum:
         blocks, level, zero = progress
         blocks, level = blocks + 1, level + vote
         if level <= 0:
-            return CusumProgress(blocks, 0, blocks), False  # no threshold is below 0
-        return CusumProgress(blocks, level, zero), level > self.threshold
+            return _progress((blocks, 0, blocks)), False  # no threshold is below 0
+        return _progress((blocks, level, zero)), level > self.threshold
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values."""

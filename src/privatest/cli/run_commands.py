@@ -9,7 +9,7 @@ import codecs
 import os
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -491,7 +491,17 @@ def _answer(command: str, given: Given, asked: Mapping[str, Any], found: Any) ->
         else:
             facts(found.title, [*found.lines(), *budget(asked)])
         if given["report"] is not None:
-            write_report(given["report"], question=asked, design=found.design, result=found, kind=command)
+            about = {name: given[name] for name in ("purpose", "author")}
+            with opened(asked) if "ledger" in asked else nullcontext() as book:
+                write_report(
+                    given["report"],
+                    question=asked,
+                    design=found.design,
+                    result=found,
+                    kind=command,
+                    ledger=book,
+                    **about,
+                )
     if given.get("exit_code"):
         other = found.changed is not False if command in ("detect", "changes") else found.decision == "alternative"
         if other:

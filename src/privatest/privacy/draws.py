@@ -70,18 +70,23 @@ def single_draws(noise: Noise, source: Source) -> Callable[[], int]:
     if not isinstance(noise, Tulap) or found is None:
         return lambda: noise.doubled(source)
     w, epsilon = noise.width, noise.epsilon
-    cells, middle, limit, bits = found, len(found) // 2, (1 << _WORD) // w * w, source.bits
-    last, low_word = len(found), (1 << _WORD) - 1
+    cells, middle, limit, pair = found, len(found) // 2, (1 << _WORD) // w * w, _pairs(source)
+    last = len(found)
 
     def draw() -> int:
-        both = bits(2 * _WORD)
-        word, other = both >> _WORD, both & low_word
+        word, other = pair()
         place = bisect_left(cells, word)
         g = place - middle if place < last and cells[place] != word else _resolve(epsilon, word, source)
         u = other % w if other < limit else source.below(w)
         return 2 * (w * g + u) - (w - 1)
 
     return draw
+
+
+def _pairs(source: Source) -> Callable[[], tuple[int, int]]:
+    """A function that gives the two halves of ``source.bits(128)``: the source's own, where it has a quick one."""
+    found: Callable[[], tuple[int, int]] | None = getattr(source, "pair", None)
+    return found if found is not None else lambda: divmod(source.bits(2 * _WORD), 1 << _WORD)
 
 
 def _words(count: int, source: Source) -> Words:

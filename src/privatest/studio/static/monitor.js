@@ -2,14 +2,14 @@
 
 import { drawMonitor, short, whole } from "./draw.js";
 import { follower, standing } from "./follow.js";
-import { laws } from "./settings.js";
+import { laws, shared } from "./settings.js";
 
 const by = (id) => document.getElementById(id);
 
 function ask(now) {
   const between = by("monitor-between").value.trim();
   return {
-    ...laws(now), epsilon: now.epsilon, beta: now.goal === "errors" ? now.beta : 0.1,
+    ...laws(now), ...shared(now, "/monitors"), beta: now.goal === "errors" ? now.beta : 0.1,
     mean_time_between_false_alarms: between === "" ? null : Number(between),
   };
 }

@@ -2,14 +2,14 @@
 
 import { drawWalk, short, whole } from "./draw.js";
 import { follower, standing } from "./follow.js";
-import { laws } from "./settings.js";
+import { laws, shared } from "./settings.js";
 
 const by = (id) => document.getElementById(id);
 
 function ask(now) {
   const most = by("sequential-most").value.trim();
   const errors = now.goal === "errors" ? { alpha: now.alpha, beta: now.beta } : {};
-  return { ...laws(now), epsilon: now.epsilon, ...errors, most: most === "" ? null : Number(most) };
+  return { ...laws(now), ...shared(now, "/sequentials"), ...errors, most: most === "" ? null : Number(most) };
 }
 
 function told(state) {
