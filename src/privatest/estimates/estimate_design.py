@@ -42,6 +42,8 @@ LENGTHS = (2.0, 4.0)
 """How long its bins may be, in spreads of the records."""
 FEW_SPREADS = 6.0
 """A range of fewer spreads needs no first step."""
+MOST_RECORDS = 10**12
+"""That are looked at for a short interval."""
 EXTREME = 0.001
 """A noisy total that is as unlikely as this at an end of the range, to two sides, lies beyond it."""
 BEYOND = {
@@ -270,7 +272,7 @@ class EstimateDesign(Design[EstimateRelease]):
         epsilon = self.epsilon * (2 if self.neighbours == "add-remove" else 1)
         # Values that even our interval seldom holds add next to nothing.
         one = self._about(value)[0] if self.location is not None else self
-        away = 2 * float(ndtri((1 + self.confidence) / 2)) * one.inversion.spread(value)
+        away = 8 * float(ndtri((1 + self.confidence) / 2)) * one.inversion.spread(value)
         ends = max(value - away, family.inner[0]), min(value + away, family.inner[1])
         # A share is a rate: what the other labels are tells nothing of it.
         member = OneParameter.of("bernoulli(?)", None).member if family.is_share else family.member
@@ -281,18 +283,33 @@ class EstimateDesign(Design[EstimateRelease]):
         value = self.asked.check_value(at, "at")
         wanted = float(_validate.positive(width=width))
 
-        def fine(n: int) -> bool:
-            return self.at_n(n).expected_width(value) <= wanted
+        def over(n: int) -> float:
+            """Above 0 where n is too few; about a line in the logarithm of n."""
+            return math.log(self.at_n(n).expected_width(value) / wanted)
 
-        least, most = 0, 1
-        while not fine(most):
-            least, most = most, 4 * most
-            if most > 10**12:
+        # Invariant: `least` is too few, `most` is enough, once that is found; least = 0 stands for no records.
+        least, most, under, beyond = 0, self.n, math.inf, over(self.n)
+        while beyond > 0:
+            least, under = most, beyond
+            if most == MOST_RECORDS:
                 raise InvalidInput(f"width={shown(width)} is shorter than 10^12 records allow. Use a larger width.")
+            # A width falls with the root of n, or with n where there is more noise than spread.
+            most = min(math.ceil(most * max(math.exp(min(2 * beyond, 50.0)) * 1.05, 2.0)), MOST_RECORDS)
+            beyond = over(most)
+        looks = 0
         while most - least > 1:
-            middle = (least + most) // 2 if most < 4 else max(round(math.sqrt(max(least, 1) * most)), least + 1)
-            middle = min(middle, most - 1)
-            least, most = (least, middle) if fine(middle) else (middle, most)
+            looks += 1
+            middle = (least + most) // 2 if most < 4 else round(math.sqrt(max(least, 1) * most))
+            if looks % 3 and least > 0:
+                middle = round(least * (most / least) ** (under / (under - beyond)))
+            elif least == 0:
+                middle = round(most * math.exp(2 * beyond - 0.05))
+            middle = min(max(middle, least + 1), most - 1)
+            seen = over(middle)
+            if seen > 0:
+                least, under = middle, seen
+            else:
+                most, beyond = middle, seen
         return most
 
     def at_n(self, n: int) -> EstimateDesign:
@@ -623,6 +640,7 @@ def estimate(
     """
     from privatest import engines  # planning needs none of them
 
+    make_neighbourhood(neighbours, max_rows_per_unit)
     records = None
     if n is None:
         if neighbours != "replace":
