@@ -33,6 +33,7 @@ from privatest.scores import Score
 
 __all__ = [
     "block_totals",
+    "column_names",
     "count_records",
     "open_for",
     "open_once",
@@ -267,10 +268,31 @@ def count_records(source: Any, **where: Any) -> int:
     ``where`` says where they lie, as for ``run``: ``column``, ``unit``, ``max_rows_per_unit``, ``order``. With a unit
     the rows that the cut keeps are counted.
 
+    Args:
+        source: as for :func:`privatest.open_once`.
+        **where: ``column``, ``unit``, ``max_rows_per_unit``, ``order``.
+
     >>> count_records([0.5, None, 2.0])
     3
     """
     return open_source(source, **where).count()
+
+
+def column_names(source: Any) -> list[str]:
+    """The names of a file's columns, in its order: for whoever holds the data, to choose from.
+
+    Names only, never a value or a number of rows. The first line of a text file that looks like a record rather than
+    names (a number, a date, something empty, twice the same, or what the rows below hold) is refused and not shown.
+
+    Args:
+        source: path, glob or folder of Parquet, CSV or Feather files; of several the first one's.
+    """
+    paths = as_paths(source)
+    if paths is None:
+        raise InvalidInput("source must be the path of a file whose columns have names.")
+    from privatest.engines.files import names_in  # what only an extra needs
+
+    return names_in(paths)
 
 
 def open_for(

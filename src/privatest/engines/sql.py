@@ -450,7 +450,7 @@ def _connect(ibis: Any, database: str, shown: str) -> Any:
         try:
             import duckdb
         except ImportError:
-            raise MissingExtra(f"{shown} needs DuckDB. Install it: pip install privatest[sql]") from None
+            raise MissingExtra.of(f"{shown} needs DuckDB.", "sql") from None
         path = Path(unquote(database.removeprefix("duckdb://").removeprefix("/")))
         if not path.is_file():
             raise InvalidData(f"No DuckDB file {str(path)!r}. (An absolute path has four slashes: duckdb:////a.db)")
@@ -462,7 +462,7 @@ def _connect(ibis: Any, database: str, shown: str) -> Any:
         try:
             import psycopg
         except ImportError:
-            raise MissingExtra(f"{shown} needs a driver. Install it: pip install privatest[postgres]") from None
+            raise MissingExtra.of(f"{shown} needs a driver.", "postgres") from None
         return asked(
             f"The database {shown} cannot be reached. Is it running, and may you connect to it?",
             lambda: ibis.postgres.from_connection(psycopg.connect(database, client_encoding="utf8")),
@@ -478,5 +478,5 @@ def _import_ibis(what: str) -> Any:
         import ibis
         import pyarrow  # noqa: F401 - answers come as Arrow tables
     except ImportError:
-        raise MissingExtra(f"{what} is read by way of Ibis. Install it: pip install privatest[sql]") from None
+        raise MissingExtra.of(f"{what} is read by way of Ibis.", "sql") from None
     return ibis

@@ -42,8 +42,6 @@ LENGTHS = (2.0, 4.0)
 """How long its bins may be, in spreads of the records."""
 FEW_SPREADS = 6.0
 """A range of fewer spreads needs no first step."""
-MOST_RECORDS = 10**12
-"""That are looked at for a short interval."""
 EXTREME = 0.001
 """A noisy total that is as unlikely as this at an end of the range, to two sides, lies beyond it."""
 BEYOND = {
@@ -229,7 +227,12 @@ class EstimateDesign(Design[EstimateRelease]):
         return Inversion(self.asked, self.score, self.noise, self.n, *self._shifted, self.count_noise)
 
     def there(self, start: int, place: int) -> EstimateDesign:
-        """The second of two steps, where the bins start at ``start`` and the bin ``place`` was chosen."""
+        """The second of two steps, where the bins start at ``start`` and the bin ``place`` was chosen.
+
+        Args:
+            start: where the bins of the first step start.
+            place: the number of the bin that was chosen.
+        """
         assert self.location is not None
         assert self.second is not None
         assert self.level is not None
@@ -279,41 +282,39 @@ class EstimateDesign(Design[EstimateRelease]):
         return length_bound(member, value, ends, epsilon, self.n, self.confidence)
 
     def sample_size(self, *, width: float, at: float) -> int:
-        """The smallest n whose intervals are at most ``width`` long in the mean, where the true value is ``at``."""
+        """The smallest n whose intervals are at most ``width`` long in the mean, where the true value is ``at``.
+
+        Args:
+            width: how long an interval may be, in the mean.
+            at: the true value to plan for.
+        """
         value = self.asked.check_value(at, "at")
         wanted = float(_validate.positive(width=width))
 
-        def over(n: int) -> float:
-            """Above 0 where n is too few; about a line in the logarithm of n."""
-            return math.log(self.at_n(n).expected_width(value) / wanted)
-
-        # Invariant: `least` is too few, `most` is enough, once that is found; least = 0 stands for no records.
-        least, most, under, beyond = 0, self.n, math.inf, over(self.n)
-        while beyond > 0:
-            least, under = most, beyond
-            if most == MOST_RECORDS:
+        least, most = 0, 0  # too few, and enough records; 0: not found yet
+        widths: dict[int, float] = {}
+        n = max(self.n or 1, 1)
+        while True:
+            if n > 10**12:
                 raise InvalidInput(f"width={shown(width)} is shorter than 10^12 records allow. Use a larger width.")
-            # A width falls with the root of n, or with n where there is more noise than spread.
-            most = min(math.ceil(most * max(math.exp(min(2 * beyond, 50.0)) * 1.05, 2.0)), MOST_RECORDS)
-            beyond = over(most)
-        looks = 0
-        while most - least > 1:
-            looks += 1
-            middle = (least + most) // 2 if most < 4 else round(math.sqrt(max(least, 1) * most))
-            if looks % 3 and least > 0:
-                middle = round(least * (most / least) ** (under / (under - beyond)))
-            elif least == 0:
-                middle = round(most * math.exp(2 * beyond - 0.05))
-            middle = min(max(middle, least + 1), most - 1)
-            seen = over(middle)
-            if seen > 0:
-                least, under = middle, seen
-            else:
-                most, beyond = middle, seen
-        return most
+            widths[n] = self.at_n(n).expected_width(value)
+            least, most = (least, n) if widths[n] <= wanted else (n, most)
+            if most and most - least <= 1:
+                return most
+            if least and most:  # the logarithm of the width is nearly a line in that of n
+                short, enough = (math.log(widths[one] / wanted) for one in (least, most))
+                part = min(max(short / (short - enough), 0.05), 0.95)
+                n = round(least * (most / least) ** part)
+            else:  # widths shrink as 1/sqrt(n)
+                n = math.ceil(n * min(max((widths[n] / wanted) ** 2, 1 / 64), 64.0))
+            n = min(max(n, least + 1), most - 1) if most else max(n, 2 * least)
 
     def at_n(self, n: int) -> EstimateDesign:
-        """The same question for another number of records."""
+        """The same question for another number of records.
+
+        Args:
+            n: number of records.
+        """
         return design_estimate(
             self.family,
             between=self.between,
@@ -365,7 +366,12 @@ class EstimateDesign(Design[EstimateRelease]):
         return self.release(total + self.noise.draw(source), count, simulated=simulated)
 
     def release(self, noisy: Fraction, count: Fraction | None = None, *, simulated: bool = False) -> EstimateRelease:
-        """Estimate and interval from a noisy total (and number): post-processing, which costs no privacy."""
+        """Estimate and interval from a noisy total (and number): post-processing, which costs no privacy.
+
+        Args:
+            noisy: the noisy total, in the score's units.
+            count: the noisy number of records; None where n is public.
+        """
         assert self.score is not None
         found = self.inversion
         value = found.counted(count).estimate(noisy)

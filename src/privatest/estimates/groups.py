@@ -63,6 +63,8 @@ class GroupsRelease(Outcome):
         names: what the groups are called.
         alternative: "two-sided", "greater" or "less".
         epsilon: privacy loss of this release; 0 where the counts had been noised before.
+        confidence: of the interval.
+        alpha: type I error of the decision, at most.
     """
 
     KIND: ClassVar[str] = "Release of two groups"
@@ -180,7 +182,11 @@ class GroupsDesign(Design[GroupsRelease]):
         return TwoCounts(first, second, self.alternative, (variance, variance), IGNORED)
 
     def power(self, rates: tuple[float, float]) -> float:
-        """The probability of deciding "alternative" where control and treatment have these rates."""
+        """The probability of deciding "alternative" where control and treatment have these rates.
+
+        Args:
+            rates: of control and treatment, each in [0, 1].
+        """
         both = tuple(rates) if isinstance(rates, Iterable) and not isinstance(rates, str) else ()
         if len(both) != 2:
             raise InvalidInput(f"rates={shown(rates)} must be two numbers: the rates of control and treatment.")
@@ -274,13 +280,13 @@ class GroupsDesign(Design[GroupsRelease]):
         request: str | None = None,
         rng: np.random.Generator | None = None,
     ) -> GroupsRelease:
-        """Run it once on data, as :meth:`Design.run` says.
+        """Run it once on data.
 
         Args:
             control, treatment: the records of the two groups; or one table, and ``group``.
             group: the column that says which group a row belongs to; public, with two values.
             control_name: which of these is the control group; left out: the first in the order of their names.
-            column, unit, ledger, dataset, request, rng: as there. Nobody may be in both groups.
+            unit: which column says whose record it is, as for :meth:`PrivateTest.run`. Nobody may be in both groups.
         """
         data = _sources(control, treatment, group)
         where = {"group": group, "control": control_name, "column": column, "unit": unit}
@@ -302,7 +308,12 @@ class GroupsDesign(Design[GroupsRelease]):
     def release(
         self, noisy: tuple[int, int], *, names: tuple[str, str] = ("control", "treatment"), simulated: bool = False
     ) -> GroupsRelease:
-        """Everything from two noisy counts: post-processing, which costs no privacy."""
+        """Everything from two noisy counts: post-processing, which costs no privacy.
+
+        Args:
+            noisy: the noisy counts of successes in control and treatment.
+            names: what the groups are called.
+        """
         return _release(
             self.counts, noisy, self.alpha, self.confidence, epsilon=self.epsilon, names=names, simulated=simulated
         )
@@ -560,10 +571,11 @@ def compare_groups(
     """Whether two groups have the same rate, with epsilon-privacy: decision, p-value, difference and its interval.
 
     Args:
-        control, treatment: the records of the two groups, as for :func:`privatest.decide`; or one table and ``group``.
-        epsilon, alpha, confidence, alternative, outcome, above, success, max_rows_per_unit: as for
-            :func:`privatest.design_groups`.
         group, control_name, column, unit, ledger, dataset, request, rng: see :meth:`GroupsDesign.run`.
+        control, treatment: the records of the two groups, in any form that :func:`privatest.decide` takes; or one table
+            and ``group``.
+        epsilon, alpha, confidence, alternative, outcome, above, success: as for :func:`privatest.design_groups`.
+        max_rows_per_unit: as for :func:`privatest.design_groups`.
 
     >>> found = compare_groups([0, 1] * 500, [0, 1, 1] * 400, epsilon=1)
     >>> found.decision

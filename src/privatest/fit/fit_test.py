@@ -187,7 +187,7 @@ class FitTest(Design[FitRelease]):
         """Type II error: the largest probability of "null" over the hardest alternatives at the distance.
 
         The alternatives are those at which the mean of T is least for many ways to choose who gains and who
-        loses (:mod:`privatest.fit.alternatives`); the probability is from the exact law of T (error below 1e-8).
+        loses; the probability is from the exact law of T (error below 1e-8).
         """
         return self._hardest[0]
 
@@ -234,7 +234,11 @@ class FitTest(Design[FitRelease]):
         return self.release(self.candidate.excess.of(counts) + self.noise.draw(source), simulated=simulated)
 
     def release(self, noisy: Fraction, *, simulated: bool = False) -> FitRelease:
-        """Decision, statistic and p-value from a noisy T: post-processing, which costs no privacy."""
+        """Decision, statistic and p-value from a noisy T: post-processing, which costs no privacy.
+
+        Args:
+            noisy: the noisy statistic, in its lattice's units.
+        """
         return FitRelease(
             decision="alternative" if noisy > self.cutoff else "null",
             statistic=(self.null_law.mean - float(noisy)) / (self.candidate.excess.width * self.n),
@@ -497,7 +501,6 @@ def goodness_of_fit(
     Args:
         data: array, list, pandas/polars/pyarrow column, a data frame, file, SQL table or Spark DataFrame together with
             ``column``.
-        null: P, as for :func:`design_fit`.
         distance: total variation distance to detect, in (0, 1).
         epsilon: privacy loss.
         alpha: type I error allowed.
@@ -506,6 +509,7 @@ def goodness_of_fit(
         method: as for :func:`design_fit`.
         max_rows_per_unit: the most rows of one person that count, 1 if only ``unit`` is given.
         column, unit, ledger, dataset, request, rng: see :meth:`FitTest.run`.
+        null: as for :func:`privatest.design_fit`.
     """
     rows = _validate.rows_of_a_unit(unit, max_rows_per_unit)
     records = engines.open_for(engines.Need(rows), data, column=column, unit=unit)
@@ -579,6 +583,9 @@ def fit_sample_size(
 
     Guarantees: the test designed for the n returned meets both targets by its exact law; one designed for a
     number of records about 1 percent smaller was found not to.
+
+    Args:
+        null, distance, epsilon, alpha, beta, bins, method, max_rows_per_unit: as for :func:`privatest.design_fit`.
 
     >>> fit_sample_size({"heads": 0.5, "tails": 0.5}, distance=0.3, epsilon=1)
     19

@@ -42,9 +42,7 @@ class Plan(Told):
     Attributes:
         design: the test, ready to run; its ``n`` is the smallest that meets the goal, or the one that was asked for.
         goal: what n was chosen to meet; None when n was given.
-        lower_bound: see above; None when n was given.
         nonprivate: records that the likelihood-ratio test needs for the goal without privacy; None when n was given.
-        best_advantage: see above; None unless n was given.
         nonprivate_advantage: advantage of the likelihood-ratio test on n records; None unless n was given, and where
             n records of a ratio without bounds could add up to more than 64 bits.
         complexity: what the paper's theorem says, with the regime.
@@ -52,6 +50,8 @@ class Plan(Told):
             record as much, and so for ``complexity``.
         n_other: the records that the goal needs with the other ``release``: of the decision alone where the design
             releases its statistic, of the statistic where it does not; None where there is no such test.
+        lower_bound: no private test meets the goal with fewer records; None when n was given.
+        best_advantage: no private test on n records has a larger one; None unless n was given.
     """
 
     design: PrivateTest
@@ -138,7 +138,11 @@ def plan(
 ) -> Plan:
     """What to expect of a test of P against Q at privacy epsilon, before any data are seen.
 
-    All arguments are those of :func:`privatest.design`, which makes the test.
+    Args:
+        null, alternative, epsilon, privacy: as for :func:`privatest.design`.
+        n: number of records; None: the smallest that meets the goal.
+        advantage, alpha, beta: as for :func:`privatest.sample_size`.
+        test, clamp, threshold, neighbours, max_rows_per_unit, release: as for :func:`privatest.design`.
 
     >>> found = plan("bernoulli(0.6)", "bernoulli(0.4)", epsilon=1)
     >>> found.n, found.lower_bound, found.nonprivate, found.complexity.regime

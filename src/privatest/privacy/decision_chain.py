@@ -295,9 +295,7 @@ def _arb() -> Any:
     try:
         import flint  # an extra
     except ImportError:
-        raise MissingExtra(
-            "release='decision' under gdp, zcdp, renyi or kl needs python-flint: pip install 'privatest[exact]'."
-        ) from None
+        raise MissingExtra.of("release='decision' under gdp, zcdp, renyi or kl needs python-flint.", "exact") from None
     flint.ctx.prec = BITS + 128
     return flint
 

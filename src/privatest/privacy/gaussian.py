@@ -86,6 +86,9 @@ class Gaussian(Noise):
     def guarantee(self, shift: int) -> Notion | None:
         return Gdp(self.mu * abs(shift) / self.width) if shift else None
 
+    def hides(self, shift: int) -> bool:
+        return abs(shift) <= self.width
+
     def _draw_doubled(self, source: Source) -> int:
         whole, digits = _half_normal(source)
         top, bottom = self.width * self.mu.denominator, self.mu.numerator  # the deviation

@@ -115,9 +115,17 @@ class Noise(ABC):
         found = self.guarantee(shift) if shift else None
         return shift == 0 or (found is not None and found.implies(notion))
 
+    def hides(self, shift: int) -> bool:
+        """Whether totals so far apart are hidden as well as this noise was made to hide any."""
+        return shift == 0 or self.guarantee(shift) is not None
+
     def reach(self, nats: float) -> float:
         """A distance from 0 beyond which, on either side, there is a probability of about e^-nats or less."""
         return nats / self.decay_rate if math.isfinite(self.decay_rate) else 0.0
+
+    def window(self, nats: float) -> int:
+        """A whole number such that values beyond it, on either side, have a probability of about e^-nats or less."""
+        return math.ceil(self.reach(nats) + 1)
 
     def exponent(self, x: float) -> float:
         """About how large an exponent is taken for a probability at x: what its rounding is proportional to."""
@@ -173,6 +181,10 @@ class Noise(ABC):
     def draw(self, source: Source = system_source) -> Fraction:
         """One value, exact. Private when the source is the system's."""
         return Fraction(self._draw_doubled(source), 2)
+
+    def doubled(self, source: Source) -> int:
+        """Twice such a value: whole, also where values are half integers."""
+        return self._draw_doubled(source)
 
     # From here on numbers are double precision: no longer exact.
 

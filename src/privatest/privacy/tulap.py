@@ -78,6 +78,9 @@ class Tulap(Noise):
         blocks = 2 * math.exp(-epsilon) / math.expm1(-epsilon) ** 2
         return self.width**2 * blocks + (self.width**2 - 1) / 12
 
+    def window(self, nats: float) -> int:
+        return math.ceil((nats / float(self.epsilon) + 1) * self.width)
+
     def _draw_doubled(self, source: Source) -> int:
         w = self.width
         g = coins.two_sided_geometric(self.epsilon.numerator, self.epsilon.denominator, source)
@@ -264,6 +267,9 @@ class TruncatedTulap(Noise):
 
     def reach(self, nats: float) -> float:
         return min(super().reach(nats), self.largest)
+
+    def window(self, nats: float) -> int:
+        return min(Tulap(self.epsilon, self.width).window(nats), math.ceil(self.largest))
 
     def guarantee(self, shift: int) -> Notion | None:
         return Approx(self.epsilon, self.delta) if 0 < abs(shift) <= self.width else None

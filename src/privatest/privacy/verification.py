@@ -93,6 +93,7 @@ class Verification(Told):
         exact: whether that was decided by exact arithmetic.
         witness: neighbours at which it is measured; None where the data make no difference at all.
         data_sets, pairs: how many were looked at.
+        neighbours: which data sets were compared: "replace" or "add-remove".
     """
 
     privacy: Notion
