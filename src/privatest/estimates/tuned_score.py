@@ -22,7 +22,7 @@ from privatest.hypotheses import ContinuousPair, DiscretePair, Pair
 from privatest.hypotheses.convert import matched
 from privatest.hypotheses.distribution import Numbers
 from privatest.hypotheses.one_parameter import OneParameter
-from privatest.privacy import Tulap
+from privatest.privacy import Notion, canonical_noise
 from privatest.privacy.noise import Neighbourhood
 from privatest.scores import Score, clamped_score
 from privatest.scores.score import LabelCells
@@ -52,22 +52,24 @@ def share_score(family: OneParameter, units: int = UNITS) -> Score:
 
 
 def tuned_score(
-    family: OneParameter, epsilon: Fraction, n: int, around: Neighbourhood, values: tuple[float, float] | None
+    family: OneParameter, notion: Notion, n: int, around: Neighbourhood, values: tuple[float, float] | None
 ) -> Score:
     """The score with which an interval is about as short as can be: over the whole range, or for a part of it."""
     if family.is_share:
         return share_score(family)
-    found = tuned_ratio(family, epsilon, n, around, values)
+    found = tuned_ratio(family, notion, n, around, values)
     return clamped_score(found.pair, found.clamp, found.units)
 
 
 def tuned_ratio(
-    family: OneParameter, epsilon: Fraction, n: int, around: Neighbourhood, values: tuple[float, float] | None
+    family: OneParameter, notion: Notion, n: int, around: Neighbourhood, values: tuple[float, float] | None
 ) -> TunedRatio:
     """The two members and the clamp of :func:`tuned_score`; not for shares, which have one score only."""
     looked_at = np.unique(family.spaced(PARAMETERS, *(values or family.inner)))
+    # Noise of a lattice so fine that its steps do not matter, in units of the width.
+    noise = canonical_noise(notion, UNITS).variance / UNITS**2
     tables = [(pair, laws, *laws.ends()) for pair, laws in _tables(family, values, looked_at)]
-    found = [laws.lengths(lows, highs, epsilon, n, around) for _, laws, lows, highs in tables]
+    found = [laws.lengths(lows, highs, noise, n, around) for _, laws, lows, highs in tables]
     if not found:
         raise InvalidInput(f"family={family.text!r} has no score with a finite range. Use {WORKING}.")
     least = np.min([lengths.min(axis=(0, 1)) for lengths in found], axis=0)
@@ -75,7 +77,7 @@ def tuned_ratio(
     pair, laws, lows, highs = tables[which]
     i, j = divmod(_first_least(np.mean(found[which] / least, axis=2)), len(highs))
     lows, highs = laws.finer(lows, i), laws.finer(highs, j)
-    lengths = laws.lengths(lows, highs, epsilon, n, around)
+    lengths = laws.lengths(lows, highs, noise, n, around)
     i, j = divmod(_first_least(np.mean(lengths / least, axis=2)), len(highs))
     clamp = float(lows[i]), float(highs[j])
     return TunedRatio(float(np.mean(lengths[i, j])), pair, clamp, laws.units(*clamp))
@@ -222,10 +224,10 @@ class _RatioLaws:
             return None
         return len(gaps) * -(-UNITS // len(gaps))
 
-    def lengths(self, lows: Floats, highs: Floats, epsilon: Fraction, n: int, around: Neighbourhood) -> Floats:
+    def lengths(self, lows: Floats, highs: Floats, noise: float, n: int, around: Neighbourhood) -> Floats:
         """About how long an interval is, for each lower end of a clamp, each upper end, and each value.
 
-        Infinite where the ends are no clamp.
+        ``noise`` is its variance, in squared widths. Infinite where the ends are no clamp.
         """
         middle = float(np.median(self.ratios))
         ratios, a, b = self.ratios - middle, (lows - middle)[:, None, None], (highs - middle)[None, :, None]
@@ -242,10 +244,8 @@ class _RatioLaws:
         variance = np.maximum(mean_of(self.masses, 2) - mean**2, 0.0)
         moves = np.abs(mean_of(self.slopes, 1))
         width = around.extent(-0.5, 0.5, 0.0) * (b - a)
-        # Noise of a lattice so fine that its steps do not matter, in units of the width.
-        noise = width**2 * Tulap(epsilon, UNITS).variance / UNITS**2
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-            found = np.minimum(np.sqrt(n * variance + noise) / (n * moves * self.per), self.longest)
+            found = np.minimum(np.sqrt(n * variance + width**2 * noise) / (n * moves * self.per), self.longest)
         rounding = 1e-12 * (1.0 + np.abs(a + middle) + np.abs(b + middle))
         return np.where(b - a > rounding, found, np.inf)
 

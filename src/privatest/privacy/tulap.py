@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from privatest import _validate
 from privatest.errors import InvalidInput, shown
 from privatest.privacy import randomness as coins
+from privatest.privacy.composition import grouped
 from privatest.privacy.noise import Noise, positive_within_double, two_sided_characteristic
 from privatest.privacy.notions import Approx, Notion
 from privatest.privacy.randomness import Source
@@ -77,6 +78,10 @@ class Tulap(Noise):
         epsilon = float(self.epsilon)
         blocks = 2 * math.exp(-epsilon) / math.expm1(-epsilon) ** 2
         return self.width**2 * blocks + (self.width**2 - 1) / 12
+
+    @property
+    def rough(self) -> tuple[float, float]:
+        return self.width / math.sqrt(12), self.width / float(self.epsilon)
 
     def window(self, nats: float) -> int:
         return math.ceil((nats / float(self.epsilon) + 1) * self.width)
@@ -273,6 +278,10 @@ class TruncatedTulap(Noise):
 
     def guarantee(self, shift: int) -> Notion | None:
         return Approx(self.epsilon, self.delta) if 0 < abs(shift) <= self.width else None
+
+    def scattered(self, rows: int) -> Notion | None:
+        """Row by row: delta grows faster in one count than in several."""
+        return grouped(Approx(self.epsilon, self.delta), rows)
 
     def _draw_doubled(self, source: Source) -> int:
         whole_noise = Tulap(self.epsilon, self.width)
