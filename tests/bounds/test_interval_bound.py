@@ -32,7 +32,7 @@ def test_without_privacy_it_is_that_of_neyman_and_pearson() -> None:
     n, z = 400, stats.norm.isf(0.05)
     expected = 2 * (z * stats.norm.cdf(z) + stats.norm.pdf(z)) / np.sqrt(n)
     ends = (-5 / np.sqrt(n), 5 / np.sqrt(n))
-    found = length_bound(lambda mean: as_distribution(f"normal({float(mean)!r}, 1)"), 0.0, ends, 50.0, n, 0.95)
+    found = length_bound(lambda mean: as_distribution(f"normal({float(mean)!r}, 1)"), 0.0, ends, Pure(50), n, 0.95)
     assert found <= expected * (1 + 1e-6)
     assert found >= 0.85 * expected  # a lower sum
 

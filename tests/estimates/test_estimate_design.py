@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -10,9 +11,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 
 import privatest as pt
+from privatest import engines
 from privatest.errors import InvalidData, InvalidInput
+from privatest.privacy import Notion
+from privatest.privacy.asked import counts_guarantee
+from privatest.privacy.composition import adds_up_within
+from privatest.privacy.decision_chain import decision_noise
 
 RNG = np.random.default_rng
 
@@ -64,7 +71,8 @@ def test_a_wide_range_is_looked_at_in_two_steps(show: Any) -> None:
     narrow = pt.design_estimate("normal(mean=?, sd=1)", between=(1230, 1240), epsilon=1, n=400)
     assert wide.location is not None
     assert wide.price == Fraction(1)
-    assert wide.location.loss(wide.around) + wide.second == 1  # type: ignore[operator]
+    first = counts_guarantee(wide.location.noise, wide.around)
+    assert sum(part.loss for part in (*first, wide.second)) == 1  # type: ignore[union-attr]
     assert wide.expected_width(1234.0) < 1.1 * narrow.expected_width(1234.0)
     rng, held, runs = RNG(6), 0, 10
     assert min(wide.coverage(1234 + part) for part in (0.0, 0.3, 2.1)) >= 0.95 - 1e-9
@@ -211,3 +219,81 @@ def test_documents_that_were_tampered_with_are_refused() -> None:
 def test_a_range_that_is_none_is_told_as_it_was_given(between: Any, said: str) -> None:
     with pytest.raises((pt.errors.InvalidInput, pt.errors.InvalidDistribution), match=said):
         pt.estimate([0, 1], "bernoulli(?)", between=between, epsilon=1)
+
+
+NOTIONS = ["approx(1, 1e-6)", "approx(0.5, 0.05)", "tv(0.2)", "gdp(1)", "zcdp(0.5)", "renyi(2, 0.5)", "kl(0.3)"]
+each_notion = pytest.mark.parametrize("text", NOTIONS)
+
+
+@each_notion
+def test_coverage_under_every_notion_by_enumeration(text: str) -> None:
+    """The totals that hold a rate, summed over all counts and the noise; and a release holds it as they do."""
+    design = pt.design_estimate("bernoulli(?)", privacy=text, n=15, confidence=0.9)
+    assert design.privacy == pt.as_notion(text)
+    assert design.score is not None
+    assert design.noise is not None
+    rate, (none, one) = 0.35, (engines.open_for(engines.Need(rows=1), [x]).total(design.score) for x in (0, 1))
+    least, most = design.inversion.accepted(rate, 0.9)
+    covered = 0.0
+    for count, mass in enumerate(stats.binom.pmf(np.arange(16), 15, rate).tolist()):
+        shifted = [float(end) - (count * one + (15 - count) * none) for end in (least, most)]
+        covered += mass * float(design.noise.cdf(shifted[1]) - design.noise.cdf(shifted[0]))
+    assert design.coverage(rate) == pytest.approx(covered, abs=1e-12)
+    assert covered >= 0.9
+    lattice = design.noise.offset
+    for noisy in (math.floor(end) + lattice + away for end in (least, most) for away in (-2, 2)):
+        low, high = design.release(noisy).interval
+        assert (low <= rate <= high) == (least < noisy <= most)
+    last = design.release(10**7 + lattice)  # beyond all that bounded noise can make: p-values are 0
+    assert last.beyond
+    assert last.interval[0] == last.interval[1]
+
+
+@pytest.mark.parametrize("text", ["approx(0.5, 0.05)", "tv(0.2)", "gdp(1)", "kl(0.3)"])
+def test_two_steps_under_every_notion(text: str) -> None:
+    """Both steps are paid from one budget, divided as the notion adds up; one that costs more is refused."""
+    whole = pt.as_notion(text)
+    design = pt.design_estimate("normal(mean=?, sd=1)", between=(-500, 500), privacy=whole, n=900)
+    assert design.location is not None
+    assert isinstance(design.second, Notion)
+    assert adds_up_within([*counts_guarantee(design.location.noise, design.around), design.second], whole)
+    with pytest.raises(InvalidInput, match="which together is not privacy="):
+        replace(design, second=whole)
+    assert pt.EstimateDesign.from_json(design.to_json()) == design
+    assert min(design.coverage(3 + place / 97) for place in range(97)) >= 0.95 - 1e-6
+    release = design.run(RNG(3).normal(77.25, 1, 900), rng=RNG(4))
+    assert release.interval[0] < 77.25 < release.interval[1] < release.interval[0] + 1
+    assert (release.privacy, release.epsilon) == (whole.text, whole.epsilon)
+
+
+def test_a_notion_is_charged_as_such_and_told(tmp_path: Path) -> None:
+    ledger, data = pt.Ledger(tmp_path / "l.db"), RNG(2).binomial(1, 0.3, 300)
+    ledger.grant("d", privacy="zcdp(1)")
+    words: dict[str, Any] = {"ledger": ledger, "dataset": "d"}
+    first = pt.estimate(data, "bernoulli(?)", privacy="zcdp(0.5)", **words, request="a")
+    assert pt.estimate(data, "bernoulli(?)", privacy="zcdp(0.5)", **words, request="a").interval == first.interval
+    assert ledger.spent("d") == pt.zcdp(0.5)
+    pt.compare_groups(data[:150], data[150:], privacy="gdp(0.5)", **words, request="b")
+    pt.goodness_of_fit(data, {0: 0.7, 1: 0.3}, distance=0.2, privacy="zcdp(0.25)", **words, request="c")
+    assert ledger.spent("d") == pt.zcdp(0.875)
+    with pytest.raises(pt.errors.BudgetExceeded):
+        pt.estimate(data, "bernoulli(?)", privacy="zcdp(0.2)", **words, request="d")
+    assert "zcdp(0.5)" in str(first)
+    assert pt.EstimateRelease.from_dict(first.to_dict()).privacy == "zcdp(0.5)"
+    with pytest.raises(InvalidInput, match="both given"):
+        pt.estimate(data, "bernoulli(?)", epsilon=1, privacy="zcdp(1)")
+    with pytest.raises(InvalidInput, match="epsilon is missing"):
+        pt.design_estimate("bernoulli(?)", n=100)
+
+
+def test_noise_of_a_decision_is_refused() -> None:
+    """It meets the notion for a decision alone, and a noisy total would leave."""
+    design = pt.design_estimate("bernoulli(?)", privacy="gdp(1)", n=50)
+    assert design.score is not None
+    with pytest.raises(InvalidInput, match="not a decision alone"):
+        replace(design, noise=decision_noise(design.privacy, design.score.width))
+
+
+def test_a_bound_under_a_notion_lies_below_the_width() -> None:
+    design = pt.design_estimate("bernoulli(?)", privacy="gdp(0.5)", n=60)
+    assert 0 < design.width_bound(0.3) <= design.expected_width(0.3)

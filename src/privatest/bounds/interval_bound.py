@@ -21,7 +21,7 @@ from privatest.bounds.lower_bound import about_enough, missed_bound
 from privatest.bounds.neyman_pearson import least_missed
 from privatest.errors import NothingToTest
 from privatest.hypotheses import Distribution, Pair, make_pair
-from privatest.privacy import Pure
+from privatest.privacy import Notion
 from privatest.vectors import Floats
 
 __all__ = ["length_bound"]
@@ -37,16 +37,16 @@ TOLD_APART = 0.9
 
 
 def length_bound(
-    member: Callable[[float], Distribution], at: float, ends: tuple[float, float], epsilon: float, n: int, level: float
+    member: Callable[[float], Distribution], at: float, ends: tuple[float, float], notion: Notion, n: int, level: float
 ) -> float:
     """The least mean length, where the parameter is ``at``, of a private interval.
 
     Args:
         member: a distribution for each parameter.
         ends: between which values are counted, those that an interval may hold at all; any two make a valid bound.
+        notion: what the interval meets.
         level: how often the interval must hold the parameter, at least.
     """
-    notion = Pure(epsilon)
 
     def pair_with(other: float) -> Pair | None:
         try:

@@ -20,7 +20,7 @@ from privatest.hypotheses import ContinuousPair, DiscretePair, Pair
 from privatest.hypotheses.convert import matched
 from privatest.hypotheses.distribution import Numbers
 from privatest.hypotheses.one_parameter import OneParameter
-from privatest.privacy import Tulap
+from privatest.privacy import Notion, canonical_noise
 from privatest.privacy.noise import Neighbourhood
 from privatest.scores import Score, clamped_score
 from privatest.scores.score import LabelCells
@@ -50,21 +50,23 @@ def share_score(family: OneParameter, units: int = UNITS) -> Score:
 
 
 def tuned_score(
-    family: OneParameter, epsilon: Fraction, n: int, around: Neighbourhood, values: tuple[float, float] | None
+    family: OneParameter, notion: Notion, n: int, around: Neighbourhood, values: tuple[float, float] | None
 ) -> Score:
     """The score with which an interval is about as short as can be: over the whole range, or for a part of it."""
     if family.is_share:
         return share_score(family)
-    found = tuned_ratio(family, epsilon, n, around, values)
+    found = tuned_ratio(family, notion, n, around, values)
     return clamped_score(found.pair, found.clamp)
 
 
 def tuned_ratio(
-    family: OneParameter, epsilon: Fraction, n: int, around: Neighbourhood, values: tuple[float, float] | None
+    family: OneParameter, notion: Notion, n: int, around: Neighbourhood, values: tuple[float, float] | None
 ) -> TunedRatio:
     """The two members and the clamp of :func:`tuned_score`; not for shares, which have one score only."""
     looked_at = family.spaced(PARAMETERS + 2)[1:-1] if values is None else np.unique(family.spaced(PARAMETERS, *values))
-    found = min(_candidates(family, epsilon, n, around, values, looked_at), key=lambda one: one.length, default=None)
+    # Noise of a lattice so fine that its steps do not matter, in units of the width.
+    noise = canonical_noise(notion, UNITS).variance / UNITS**2
+    found = min(_candidates(family, noise, n, around, values, looked_at), key=lambda one: one.length, default=None)
     if found is None:
         raise InvalidInput(f"family={family.text!r} has no score with a finite range. Use {WORKING}.")
     return found
@@ -85,7 +87,7 @@ class TunedRatio:
 
 def _candidates(
     family: OneParameter,
-    epsilon: Fraction,
+    noise: float,
     n: int,
     around: Neighbourhood,
     part_of: tuple[float, float] | None,
@@ -100,7 +102,7 @@ def _candidates(
             laws = _RatioLaws.of(family, pair, values)
         except (InvalidDistribution, NothingToTest):
             continue
-        found = laws.best_clamp(epsilon, n, around)
+        found = laws.best_clamp(noise, n, around)
         if found is not None:
             yield TunedRatio(found[0], pair, found[1])
 
@@ -187,8 +189,8 @@ class _RatioLaws:
             np.full(len(values), high - low) / scale,
         )
 
-    def best_clamp(self, epsilon: Fraction, n: int, around: Neighbourhood) -> tuple[float, tuple[float, float]] | None:
-        """About the shortest interval, and the clamp that has it."""
+    def best_clamp(self, noise: float, n: int, around: Neighbourhood) -> tuple[float, tuple[float, float]] | None:
+        """About the shortest interval, and the clamp that has it; ``noise`` is its variance, in squared widths."""
         even = self.masses.mean(axis=0)
         below = np.cumsum(even) / even.sum()
         levels = np.concatenate([[0.0], np.geomspace(1e-6, 0.5, GRID - 1)])
@@ -199,7 +201,7 @@ class _RatioLaws:
             for a in lows.tolist():
                 for b in highs.tolist():
                     if b - a > 1e-12 * max(1.0, abs(a), abs(b)):
-                        length = self._length(a, b, epsilon, n, around)
+                        length = self._length(a, b, noise, n, around)
                         if best is None or length < best[0] * (1 - 1e-9):
                             best = length, (a, b)
             if best is None:
@@ -207,16 +209,14 @@ class _RatioLaws:
             lows, highs = (_finer(ends, end) for ends, end in zip((lows, highs), best[1], strict=True))
         return best
 
-    def _length(self, a: float, b: float, epsilon: Fraction, n: int, around: Neighbourhood) -> float:
+    def _length(self, a: float, b: float, noise: float, n: int, around: Neighbourhood) -> float:
         clipped = np.clip(self.ratios, a, b)
         mean = self.masses @ clipped
         variance = np.maximum(self.masses @ clipped**2 - mean**2, 0.0)
         moves = np.abs(self.slopes @ clipped)
         width = around.extent(a, b, (a + b) / 2)
-        # Noise of a lattice so fine that its steps do not matter, in units of the width.
-        noise = width**2 * Tulap(epsilon, UNITS).variance / UNITS**2
         with np.errstate(divide="ignore", over="ignore"):
-            lengths = np.sqrt(n * variance + noise) / (n * moves * self.per)
+            lengths = np.sqrt(n * variance + width**2 * noise) / (n * moves * self.per)
         return float(np.mean(np.minimum(lengths, self.longest)))
 
 
