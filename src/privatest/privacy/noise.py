@@ -61,12 +61,14 @@ class Noise(ABC):
         kind: what documents call it.
         test: the name of the private test that adds it, "" where none does.
         decision_only: whether nothing but the decision, that a total exceeds a cutoff, may leave.
+        grain: how many lattice steps a width should have at least, so that the lattice costs next to nothing.
         plateau: over how many values at a time the law is flat; 0 where it is not flat at all.
     """
 
     kind: ClassVar[str]
     test: ClassVar[str] = ""
     decision_only: ClassVar[bool] = False
+    grain: ClassVar[int] = 1
 
     @classmethod
     def for_width(cls, epsilon: Fraction, width: Fraction, step: Fraction) -> Self:
