@@ -65,6 +65,15 @@ def test_a_guess_shortens_the_interval_there_and_keeps_it_everywhere() -> None:
     assert all(near.coverage(value) >= 0.95 - 1e-9 for value in (0.5, 2.0, 30.0))
 
 
+@pytest.mark.parametrize(("between", "epsilon", "at", "times"), [((0, 10), 0.1, 0.05, 7), ((1, 100), 1, 81.0, 1.5)])
+def test_no_end_of_a_range_is_given_up(between: Any, epsilon: float, at: float, times: float) -> None:
+    """A clamp tuned for the mean length alone is 11 and 200 times as long here as one made for the place."""
+    whole, near = (
+        pt.design_estimate("poisson(?)", between=between, epsilon=epsilon, n=1000, near=value) for value in (None, at)
+    )
+    assert near.expected_width(at) <= whole.expected_width(at) < times * near.expected_width(at)
+
+
 def test_a_wide_range_is_looked_at_in_two_steps(show: Any) -> None:
     """Its width is that of a narrow range, it costs one epsilon, and its intervals hold the truth as often as said."""
     wide = pt.design_estimate("normal(mean=?, sd=1)", between=(-1e5, 1e5), epsilon=1, n=400)
@@ -74,7 +83,7 @@ def test_a_wide_range_is_looked_at_in_two_steps(show: Any) -> None:
     first = counts_guarantee(wide.location.noise, wide.around)
     assert sum(part.loss for part in (*first, wide.second)) == 1  # type: ignore[union-attr]
     assert wide.expected_width(1234.0) < 1.1 * narrow.expected_width(1234.0)
-    rng, held, runs = RNG(6), 0, 10
+    rng, held, runs = RNG(6), 0, 5
     assert min(wide.coverage(1234 + part) for part in (0.0, 0.3, 2.1)) >= 0.95 - 1e-9
     for _ in range(runs):
         mean = rng.uniform(-9e4, 9e4)
@@ -83,7 +92,7 @@ def test_a_wide_range_is_looked_at_in_two_steps(show: Any) -> None:
         assert release.epsilon == 1
         assert release.confidence == 0.95
     show(f"two steps: {held} of {runs} intervals hold the mean")
-    assert held >= 8  # fewer has a probability of 1%
+    assert held >= 3  # fewer has a probability of 0.1%
     assert pt.EstimateDesign.from_json(wide.to_json()) == wide
 
 
@@ -111,7 +120,7 @@ def test_a_number_of_records_that_is_hidden(family: str) -> None:
     design = pt.design_estimate(family, between=between, epsilon=2, n=200, neighbours="add-remove")
     assert design.coverage(truth) >= 0.95 - 1e-9
     rng = RNG(12)
-    for n in (150, 200, 320):
+    for n in (150, 200, 320) if family == "bernoulli(?)" else (320,):  # every number that is left takes its time
         release = design.run(draw(rng, n), rng=rng)
         assert release.n == 200
         low, high = release.interval
@@ -208,10 +217,11 @@ def test_documents_that_were_tampered_with_are_refused() -> None:
 @pytest.mark.parametrize(
     ("between", "said"),
     [
-        (5, "must be two numbers"),
-        ("01", "must be two numbers"),
-        (("0", "1"), "must be two numbers"),
-        ((0, True), "must be two numbers"),
+        (5, "must be two finite numbers"),
+        ("01", "must be two finite numbers"),
+        (("0", "1"), "must be two finite numbers"),
+        ((0, True), "must be two finite numbers"),
+        ((-np.inf, np.inf), r"between=\(-inf, inf\) must be two finite numbers"),
         ((0.9, 0.1), r"between=\(0.9, 0.1\) must have its lower end first"),
         ((-1, 2), r"between=\(-1, 2\) goes beyond the family's range. bernoulli: p=-1 must be between 0 and 1"),
     ],
@@ -219,6 +229,36 @@ def test_documents_that_were_tampered_with_are_refused() -> None:
 def test_a_range_that_is_none_is_told_as_it_was_given(between: Any, said: str) -> None:
     with pytest.raises((pt.errors.InvalidInput, pt.errors.InvalidDistribution), match=said):
         pt.estimate([0, 1], "bernoulli(?)", between=between, epsilon=1)
+
+
+@pytest.mark.parametrize("family", ["normal(mean=?, sd=-1)", "laplace(loc=?, scale=0)", "nosuch(?)"])
+def test_a_family_that_is_wrong_is_not_told_as_a_wrong_range(family: str) -> None:
+    with pytest.raises(pt.errors.InvalidDistribution) as told:
+        pt.estimate([0, 1], family, between=(0, 3), epsilon=1)
+    assert "between" not in str(told.value)
+    with pytest.raises(InvalidInput, match="neighbours='x' must be one of"):
+        pt.estimate([0, 1], "bernoulli(?)", epsilon=1, neighbours="x")
+
+
+@pytest.mark.parametrize("family", ["poisson(?)", "binomial(5, ?)", "geometric(?)"])
+def test_counts_have_scores_that_are_evenly_spaced(family: str) -> None:
+    """Else the law of a sum of a million of them takes minutes."""
+    between = {"poisson(?)": (0, 10), "geometric(?)": (0.1, 0.9)}.get(family)
+    score = pt.design_estimate(family, between=between, epsilon=1, n=10**6).score
+    assert score is not None
+    assert len(score.support) > 4
+    assert len(set(np.diff(score.support).tolist())) == 1
+
+
+def test_a_width_says_how_many_records(show: Any) -> None:
+    design = pt.design_estimate("bernoulli(?)", epsilon=1, n=100)
+    for width in (0.2, 0.9):
+        n = design.sample_size(width=width, at=0.3)
+        assert design.at_n(n).expected_width(0.3) <= width
+        assert n == 1 or design.at_n(n - 1).expected_width(0.3) > width
+        show(f"{n} records for a width of {width}")
+    with pytest.raises(InvalidInput, match=r"width=1e-09 is shorter than 10\^12 records allow"):
+        design.sample_size(width=1e-9, at=0.3)
 
 
 NOTIONS = ["approx(1, 1e-6)", "approx(0.5, 0.05)", "tv(0.2)", "gdp(1)", "zcdp(0.5)", "renyi(2, 0.5)", "kl(0.3)"]

@@ -113,7 +113,18 @@ def test_what_counts_as_a_success() -> None:
         (lambda _: pt.compare_groups([1], [1], epsilon=1, above=1, success="a"), "both given"),
         (lambda _: pt.compare_groups([1], [1], epsilon=1, above="x"), "above='x'"),
         (lambda _: pt.compare_groups([1], [1], epsilon=0), "epsilon"),
-        (lambda _: pt.compare_groups([1], [1], epsilon=1, outcome="normal(?, 1)"), "between is missing"),
+        (lambda _: pt.compare_groups([1], [1], epsilon=1, outcome="normal(?, 1)"), "compared by shares"),
+        (lambda _: pt.compare_groups([1], [1], epsilon=1, outcome="nosuch(?)"), "no distribution is called 'nosuch'"),
+        (lambda _: pt.compare_groups([1], [1], epsilon=1, above=float("nan")), "above=nan must be a finite number"),
+        (lambda _: pt.compare_groups([1], [1], epsilon=1e-7), "epsilon=1e-07 needs noise of about 1.41e.07 records"),
+        (lambda _: pt.design_groups(n=(5, 5), epsilon=1).power((0.3,)), "rates=<tuple> must be two numbers"),  # type: ignore[arg-type]
+        (lambda _: pt.design_groups(n=(5, 5), epsilon=1).power(0.3), "rates=0.3 must be two numbers"),  # type: ignore[arg-type]
+        (lambda _: pt.compare_noised((1, 2, "laplace(1e7)"), (1, 2, "laplace(1)")), "more than counts are compared"),
+        (
+            lambda _: pt.compare_noised((1e300, 2, "laplace(1)"), (1, 2, "laplace(1)")),
+            "the total 1e.300 must be at most",
+        ),
+        (lambda _: pt.compare_noised((1, 2, "laplace(1)"), (1, 2, "laplace(1)"), alpha=1e-5), "too extreme"),
         (lambda _: pt.design_groups(n=(5, 0), epsilon=1), "n=0"),
         (lambda _: pt.design_groups(n=(5, 5, 5), epsilon=1), "two numbers"),  # type: ignore[arg-type]
         (lambda _: pt.design_groups(n=(5, 5), epsilon=1, alpha=0.0001), "too extreme"),
@@ -130,6 +141,22 @@ def test_what_counts_as_a_success() -> None:
 def test_what_is_wrong_is_said(call: Any, words: str) -> None:
     with pytest.raises((InvalidInput, InvalidData, pt.errors.InvalidDistribution), match=words):
         call(table((9, 9)))
+
+
+def test_noise_that_is_all_but_none() -> None:
+    found = pt.compare_noised((30, 100, "discrete_laplace(0.001)"), (45, 100, "discrete_laplace(0.001)"))
+    least, most = found.interval
+    assert 0 < least < 0.15 < most < 0.3
+    assert found.pvalue < 0.05
+
+
+def test_what_an_arm_is_called_is_not_said_where_there_are_too_many() -> None:
+    """A column that was named by mistake may hold anything."""
+    with pytest.raises(InvalidData) as told:
+        pt.compare_groups(
+            table((9, 9)).assign(arm=[f"person {k}" for k in range(18)]), group="arm", column="y", epsilon=1
+        )
+    assert "person" not in str(told.value)
 
 
 def test_a_design_is_kept_and_asked_again(tmp_path: Path) -> None:

@@ -271,7 +271,7 @@ class EstimateDesign(Budgeted[EstimateRelease]):
         notion = self.privacy if self.neighbours == "replace" else replaced(self.privacy) or Pure(50)
         # Values that even our interval seldom holds add next to nothing.
         one = self._about(value)[0] if self.location is not None else self
-        away = 2 * float(ndtri((1 + self.confidence) / 2)) * one.inversion.spread(value)
+        away = 8 * float(ndtri((1 + self.confidence) / 2)) * one.inversion.spread(value)
         ends = max(value - away, family.inner[0]), min(value + away, family.inner[1])
         # A share is a rate: what the other labels are tells nothing of it.
         member = OneParameter.of("bernoulli(?)", None).member if family.is_share else family.member
@@ -647,6 +647,7 @@ def estimate(
     """
     from privatest import engines  # planning needs none of them
 
+    make_neighbourhood(neighbours, max_rows_per_unit)
     records = None
     if n is None:
         if neighbours != "replace":

@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, SupportsFloat
 
 import numpy as np
-from scipy.special import ndtr, ndtri
+from scipy.special import ndtri
 
 from privatest import _validate
 from privatest.decision.design import Budgeted, Outcome, cost_fact
@@ -21,7 +21,7 @@ from privatest.estimates.tuned_score import share_score
 from privatest.estimates.two_counts import ALTERNATIVES, TwoCounts
 from privatest.hypotheses.families import number_text
 from privatest.hypotheses.one_parameter import OneParameter
-from privatest.laws.noisy_counts import NoiseMasses, NoisyCount
+from privatest.laws.noisy_counts import REACHES, NoiseMasses, NoisyCount, masses_of, variance_of
 from privatest.markup import Fact, Probability, short
 from privatest.privacy import Noise, Notion, Source, canonical_noise, make_notion, noise_from_dict
 from privatest.privacy.asked import notion_from_json, notion_to_json, told
@@ -39,6 +39,8 @@ IGNORED = 1e-4
 """How likely the true common rate may be left out of those that the largest p-value is looked for among."""
 FINEST = 9
 STEPS_PER_DEVIATION = 24
+LONGEST = 2**20
+"""How far noise may reach, in fine units: laws longer than that take minutes."""
 LARGEST = 2**31
 """Records of a group: products of two such numbers, in fine units, stay within 64 bits."""
 
@@ -179,9 +181,10 @@ class GroupsDesign(Budgeted[GroupsRelease]):
         Args:
             rates: of control and treatment, each in [0, 1].
         """
-        for rate in rates:
-            _rate(rate, "rates")
-        return self.counts.power((float(rates[0]), float(rates[1])), self.alpha)
+        both = tuple(rates) if isinstance(rates, Iterable) and not isinstance(rates, str) else ()
+        if len(both) != 2:
+            raise InvalidInput(f"rates={shown(rates)} must be two numbers: the rates of control and treatment.")
+        return self.counts.power((_rate(both[0], "rates"), _rate(both[1], "rates")), self.alpha)
 
     def sample_size(self, *, rate: float, lift: float, alpha: float | None = None, beta: float = 0.2) -> int:
         """The number of records in the control group with which a lift is found with probability 1 - beta.
@@ -384,10 +387,15 @@ def _rate(value: float, name: str) -> float:
 
 def _masses(noise: Noise, fine: int) -> NoiseMasses:
     """The noise's probabilities on the integers, as far as they are not negligible."""
-    reach = math.ceil(noise.reach(42)) + noise.plateau + 1
+    reach = _reach(noise)
     masses = np.asarray(noise.pmf(np.arange(-reach, reach + 1)))
     none = int(np.argmax(masses > 0))
     return NoiseMasses(none - reach, masses[none : len(masses) - none], fine)
+
+
+def _reach(noise: Noise) -> int:
+    """Beyond which its probabilities are negligible."""
+    return math.ceil(noise.reach(42)) + noise.plateau + 1
 
 
 def _release(
@@ -429,14 +437,17 @@ def _outcome(outcome: Any, above: Any, success: Any) -> OneParameter:
         )
     if above is not None:
         try:
-            outcome = f"share_above({number_text(float(above))}, ?)"
+            cut = float(above)
         except (TypeError, ValueError):
-            raise InvalidInput(f"above={shown(above)} must be a number: the public cut.") from None
+            cut = math.nan
+        if not math.isfinite(cut):
+            raise InvalidInput(f"above={shown(above)} must be a finite number: the public cut.")
+        outcome = f"share_above({number_text(cut)}, ?)"
     if success is not None:
         quoted = str(success).replace("\\", "\\\\").replace('"', '\\"')
         word = f"{success}" if isinstance(success, int) and not isinstance(success, bool) else f'"{quoted}"'
         outcome = f"categorical({word}=?)"
-    asked = OneParameter.of("bernoulli(?)" if outcome is None else outcome, None)
+    asked = OneParameter.of("bernoulli(?)" if outcome is None else outcome, (0.0, 1.0))
     kinds = ("bernoulli", "share_above")
     if not asked.is_share and asked.box(*asked.inner).family.name not in kinds:
         raise InvalidInput(
@@ -444,6 +455,15 @@ def _outcome(outcome: Any, above: Any, success: Any) -> OneParameter:
             "groups are compared by shares."
         )
     return asked
+
+
+def _levels(alpha: float, confidence: float) -> tuple[float, float]:
+    """Both, where there is more to be wrong about than the common rates that are left out."""
+    level, covered = float(_validate.probability(alpha=alpha)), float(_validate.probability(confidence=confidence))
+    for name, value, rest in (("alpha", alpha, level), ("confidence", confidence, 1 - covered)):
+        if rest <= 2 * IGNORED:
+            raise InvalidInput(f"{name}={shown(value)} is too extreme: its errors must be above {2 * IGNORED:g}.")
+    return level, covered
 
 
 def _success_score(asked: OneParameter, fine: int) -> Score:
@@ -497,16 +517,17 @@ def design_groups(
         raise InvalidInput(f"n={shown(n)} must be at most {LARGEST} in each group.")
     asked = _outcome(outcome, above, success)
     notion = make_notion(epsilon, privacy)
-    level = float(_validate.probability(alpha=alpha))
-    covered = float(_validate.probability(confidence=confidence))
-    for name, value, rest in (("alpha", alpha, level), ("confidence", confidence, 1 - covered)):
-        if rest <= 2 * IGNORED:
-            raise InvalidInput(f"{name}={shown(value)} is too extreme: its errors must be above {2 * IGNORED:g}.")
+    level, covered = _levels(alpha, confidence)
     rows = _validate.positive_integer(max_rows_per_unit=max_rows_per_unit)
     deviation = math.sqrt(min(numbers) / 8 + 2 * (rows / float(notion.equivalent)) ** 2)
     fine = min(max(2 * round(STEPS_PER_DEVIATION / deviation / 2) + 1, 1), FINEST)
     score = _success_score(asked, fine)
     noise = canonical_noise(notion, Neighbourhood(rows=rows).reach(score), whole=True)  # the counts stay whole
+    if _reach(noise) > LONGEST:
+        raise InvalidInput(
+            f"{told(notion)} needs noise of about {math.sqrt(noise.variance) / fine:.3g} records, more than counts are "
+            "compared with. Use a larger budget."
+        )
     return GroupsDesign(asked.text, numbers, notion, level, covered, alternative, score, noise, rows)
 
 
@@ -604,7 +625,10 @@ def _noised(given: Any, name: str) -> tuple[float, int, str, float]:
         raise InvalidInput(f"{name}: the total {shown(given[0])} must be a number.")
     if found[1] == "discrete_laplace" and total != round(total):
         raise InvalidInput(f"{name}: the total {shown(given[0])} must be whole: discrete_laplace noise is.")
-    return total, _validate.positive_integer(n=n), found[1], size
+    number = _validate.positive_integer(n=n)
+    if number > LARGEST or abs(total) > 2 * LARGEST:
+        raise InvalidInput(f"{name}: n={shown(n)} and the total {shown(given[0])} must be at most {LARGEST}.")
+    return total, number, found[1], size
 
 
 def compare_noised(
@@ -627,40 +651,19 @@ def compare_noised(
     """
     arms = _noised(control, "control"), _noised(treatment, "treatment")
     _validate.choice(ALTERNATIVES, alternative=alternative)
-    level, covered = float(_validate.probability(alpha=alpha)), float(_validate.probability(confidence=confidence))
+    level, covered = _levels(alpha, confidence)
     deviation = math.sqrt(min(n for _, n, _, _ in arms) / 8 + min(size for *_, size in arms) ** 2)
     exact = all(kind == "discrete_laplace" for _, _, kind, _ in arms)
     fine = 1 if exact else min(max(2 * round(STEPS_PER_DEVIATION / deviation / 2) + 1, 1), 8 * FINEST + 1)
-    first, second = (NoisyCount(n, _masses_of(kind, size, fine)) for _, n, kind, size in arms)
-    variances = tuple(_variance(kind, size) for _, _, kind, size in arms)
+    for (_, _, kind, size), name in zip(arms, ("control", "treatment"), strict=True):
+        if REACHES[kind] * size * fine > LONGEST:
+            raise InvalidInput(
+                f"{name}: noise='{kind}({size:g})' is more than counts are compared with: at most "
+                f"'{kind}({LONGEST // (REACHES[kind] * fine)})'."
+            )
+    first, second = (NoisyCount(n, masses_of(kind, size, fine)) for _, n, kind, size in arms)
+    variances = tuple(variance_of(kind, size) for _, _, kind, size in arms)
     counts = TwoCounts(first, second, alternative, (variances[0], variances[1]), IGNORED)
     noisy = round(arms[0][0] * fine), round(arms[1][0] * fine)
     names = "control", "treatment"
     return _release(counts, noisy, level, covered, epsilon=0.0, names=names, simulated=False)
-
-
-def _variance(kind: str, size: float) -> float:
-    if kind == "gaussian":
-        return size**2
-    return 2 * size**2 if kind == "laplace" else 1 / (2 * math.sinh(1 / (2 * size)) ** 2)
-
-
-def _masses_of(kind: str, size: float, fine: int) -> NoiseMasses:
-    """Probabilities of noise rounded to the lattice; what is rounded off is told as slack."""
-    reach = math.ceil((12 if kind == "gaussian" else 42) * size * fine) + 2
-    values = np.arange(-reach, reach + 1)
-    if kind == "discrete_laplace" and fine == 1:
-        return NoiseMasses(-reach, math.tanh(1 / (2 * size)) * np.exp(-np.abs(values) / size), 1)
-    if kind == "discrete_laplace":
-        spaced = np.zeros(2 * reach + 1)
-        whole = values % fine == 0
-        spaced[whole] = math.tanh(1 / (2 * size)) * np.exp(-np.abs(values[whole] / fine) / size)
-        return NoiseMasses(-reach, spaced, fine)
-    upper, lower = -(np.abs(values) - 0.5) / fine, -(np.abs(values) + 0.5) / fine
-    below = ndtr if kind == "gaussian" else _laplace_cdf
-    masses = np.where(values == 0, 1 - 2 * below(-0.5 / fine / size), below(upper / size) - below(lower / size))
-    return NoiseMasses(-reach, np.maximum(masses, 0.0), fine, slack=1)
-
-
-def _laplace_cdf(x: Any) -> Any:
-    return np.exp(-np.abs(x)) / 2  # of numbers up to 0, and of 0 itself where it is not used

@@ -292,12 +292,13 @@ def _sides(around: Neighbourhood) -> int:
 def loss_range(notion: Notion) -> Fraction:
     r"""The largest e such that what keeps its privacy loss within *some* interval of length e meets the notion.
 
-    The exponential mechanism keeps it so where a record moves all utilities one way, by 1/e at most. Then no event's
-    log odds change by more than e, :math:`h(p) = \sigma(\sigma^{-1}(p) + e)`, and every Renyi divergence of order a is
-    at most :math:`a e^2/8`. Argument: proof.md. Rounded down where it is not rational; for pure it is epsilon.
+    The exponential mechanism of rate e keeps it so where a record moves all utilities one way, by 1 at most. Then no
+    event's log odds change by more than e, :math:`h(p) = \sigma(\sigma^{-1}(p) + e)`, and every Renyi divergence of
+    order a is at most :math:`a e^2/8`. Argument: proof.md. Rounded down where it is not rational; for pure it is
+    epsilon.
 
-    >>> loss_range(Pure(Fraction(1))), loss_range(Zcdp(Fraction(1, 2))), float(loss_range(Tv(Fraction(1, 10))))
-    (Fraction(1, 1), Fraction(2, 1), 0.401341390536)
+    >>> loss_range(Pure(1)), loss_range(Zcdp(0.5)), round(float(loss_range(Tv(0.1))), 6)
+    (Fraction(1, 1), Fraction(2, 1), 0.401341)
     """
     if isinstance(notion, Pure):
         return Fraction(notion.loss)

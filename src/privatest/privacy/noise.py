@@ -60,11 +60,13 @@ class Noise(ABC):
     Attributes:
         kind: what documents call it.
         test: the name of the private test that adds it, "" where none does.
+        grain: how many lattice steps a width should have at least, so that the lattice costs next to nothing.
         plateau: over how many values at a time the law is flat; 0 where it is not flat at all.
     """
 
     kind: ClassVar[str]
     test: ClassVar[str] = ""
+    grain: ClassVar[int] = 1
 
     @classmethod
     def for_width(cls, epsilon: Fraction, width: Fraction, step: Fraction) -> Self:

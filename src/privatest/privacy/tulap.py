@@ -284,17 +284,28 @@ class TruncatedTulap(Noise):
         return grouped(Approx(self.epsilon, self.delta), rows)
 
     def _draw_doubled(self, source: Source) -> int:
-        whole_noise = Tulap(self.epsilon, self.width)
-        last, whole, _ = self._end
-        w = self.width
         # Invariant: values beyond the end are rejected and leave no trace.
-        while True:
-            doubled = whole_noise._draw_doubled(source)
-            block, place = divmod((abs(doubled) + w - 1) // 2, w)
-            if block <= last:
-                return doubled
-            if block == last + 1 and (place < whole or (place == whole and self._kept(source))):
-                return doubled
+        while not self.keeps(doubled := self.untruncated._draw_doubled(source), source):
+            pass
+        return doubled
+
+    @cached_property
+    def untruncated(self) -> Tulap:
+        """The noise that this is where its tails go on: draws are draws of that, of which some are rejected."""
+        return Tulap(self.epsilon, self.width)
+
+    @cached_property
+    def whole(self) -> int:
+        """Twice a number up to which, on either side, no value is ever rejected."""
+        return 2 * self.width * (self._end[0] + 1) - self.width
+
+    def keeps(self, doubled: int, source: Source) -> bool:
+        """Whether twice a draw without an end is one of this noise: certainly, never or, at the end, by chance."""
+        if abs(doubled) <= self.whole:
+            return True
+        last, whole, _ = self._end
+        block, place = divmod((abs(doubled) + self.width - 1) // 2, self.width)
+        return block <= last or (block == last + 1 and (place < whole or (place == whole and self._kept(source))))
 
     def _kept(self, source: Source) -> bool:
         """True with the probability that the last value keeps of its mass: lazily drawn bits against its bounds."""
