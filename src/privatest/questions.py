@@ -288,7 +288,7 @@ OPTIONS = (
         TEXT,
         RULE,
         'Instead of epsilon, another notion: "approx(1, 1e-6)", "gdp(1)", "zcdp(0.5)", "tv(0.1)" and others.',
-        f"plan curve test detect changes {_WATCHES} {_STREAMED}",
+        f"plan curve test detect changes fit estimate groups {_WATCHES} {_STREAMED}",
     ),
     Option(
         "privacy",

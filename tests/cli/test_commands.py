@@ -47,7 +47,7 @@ def test_no_change_is_an_answer_unless_a_change_is_taken_for_granted(run: Run) -
     assert certain.document["index"] is not None
     both = run("detect", "-", *PAIR, "--assume-change", "--false-alarm", "0.1", stdin=ZEROS)
     assert (both.code, both.refused) == (2, True)
-    assert "false_alarm=0.1 and assume_change=True exclude each other" in both.err
+    assert "--false-alarm 0.1 and --assume-change exclude each other" in both.err
 
 
 def test_over_budget_is_3_and_says_what_is_left(run: Run, tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ from privatest.changepoint.direct import DirectDetector
 from privatest.changepoint.stream import OpenSum
 from privatest.changepoint.sum_blocks import SumBlocks
 from privatest.changepoint.tuned_watch import Targets, pair_watch
-from privatest.changepoint.watch import Cusum, Watch
+from privatest.changepoint.watch import Cusum, FitBlocks, Watch
 from privatest.engines import open_source
 from privatest.errors import InvalidDocument, InvalidInput
 from privatest.hypotheses import make_pair
@@ -382,10 +382,23 @@ def test_a_stream_whose_noise_does_not_meet_its_notion_is_refused() -> None:
         SumBlocks(clamped_score(PAIR, (-1, 1), 5), canonical_noise(pt.gdp(1), 4), 4, 0, 1, np.array([1, -1]))
 
 
+@pytest.mark.parametrize("notion", [pt.tv(0.3), pt.zcdp(0.5)], ids=str)
+def test_unknown_alternatives(notion: Notion) -> None:
+    """The bits of a goodness-of-fit test, which meets the notion itself."""
+    change = pt.design_change([0.5, 0.5], distance=0.4, privacy=notion, assume_change=True)
+    assert pt.ChangePlan.from_json(change.to_json()).privacy == change.privacy == notion
+    monitor = pt.Monitor([0.5, 0.5], distance=0.4, privacy=notion, max_rows_per_unit=2)
+    assert monitor.privacy == notion
+    blocks = monitor._design.blocks
+    assert isinstance(blocks, FitBlocks)
+    assert blocks.test.privacy == per_row(notion, 2)
+    assert blocks.meets(per_row(notion, 2))
+    assert not blocks.meets(per_row(notion, 3))
+    assert Watch.from_dict(json.loads(monitor._design.text)).privacy == notion
+
+
 def test_what_is_refused_is_told_in_one_sentence() -> None:
     for call in (pt.design_change, pt.Monitor):
-        with pytest.raises(InvalidInput, match=r"needs the alternative Q"):
-            call([0.5, 0.5], distance=0.4, privacy="gdp(1)")
         with pytest.raises(InvalidInput, match="both given"):
             call(P, Q, epsilon=1, privacy="gdp(1)")
         with pytest.raises(InvalidInput, match="epsilon is missing"):

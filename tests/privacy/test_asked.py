@@ -31,6 +31,9 @@ from privatest.privacy import (
     tv,
     zcdp,
 )
+from privatest.privacy.asked import counts_guarantee, counts_noise
+from privatest.privacy.composition import adds_up_within
+from privatest.privacy.noise import NEIGHBOURS, Neighbourhood
 
 
 @pytest.mark.parametrize(
@@ -277,3 +280,44 @@ def test_what_makes_no_noise_is_refused() -> None:
     ):
         with pytest.raises(InvalidInput):
             make()
+
+
+STRONG = [pure(4), approx(4, 0.1), approx(0, 0.6), tv(0.6), gdp(3), zcdp(2), renyi(2, 6), kl(4)]
+
+
+@pytest.mark.parametrize("around", [Neighbourhood(kind, rows) for kind in NEIGHBOURS for rows in (1, 2)], ids=str)
+@pytest.mark.parametrize("notion", STRONG, ids=str)
+def test_many_counts_meet_the_notion_together(notion: Notion, around: Neighbourhood) -> None:
+    """A person's rows in one count, or each in a count of its own: all events of all counts at once."""
+    noise = counts_noise(notion, around)
+    assert adds_up_within(counts_guarantee(noise, around), notion)
+    x = lattice(noise, 22)
+    x = np.concatenate([x, x[-1] + 1 + np.arange(2)])
+    sides = 2 if around.kind == "replace" else 1
+    for moved in ([around.rows] * sides, [1] * (sides * around.rows)):
+        p, q = np.ones(1), np.ones(1)
+        for shift in moved:
+            p, q = merged(np.multiply.outer(p, noise.pmf(x)), np.multiply.outer(q, noise.pmf(x - shift)))
+        assert worst(notion, p, q) <= 1e-8
+    half = counts_noise(notion, Neighbourhood(around.kind, 2 * around.rows))
+    assert adds_up_within(counts_guarantee(half, around), notion)
+    assert not adds_up_within(counts_guarantee(noise, Neighbourhood(around.kind, 2 * around.rows)), notion)
+
+
+def merged(p: np.ndarray, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The same two laws with outputs of one ratio taken together: no event tells more than the ratio."""
+    p, q = p.ravel(), q.ravel()
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = np.where((p > 0) | (q > 0), np.log(q) - np.log(p), 0.0)
+    key = np.where(np.isfinite(ratio), np.round(ratio, 9), np.sign(ratio) * 1e9)
+    _, where = np.unique(key, return_inverse=True)
+    return np.bincount(where.ravel(), weights=p), np.bincount(where.ravel(), weights=q)
+
+
+@pytest.mark.parametrize("notion", NOTIONS, ids=str)
+@pytest.mark.parametrize("width", [1, 6, 7])
+def test_whole_noise_is_on_the_integers_and_no_weaker(notion: Notion, width: int) -> None:
+    noise = canonical_noise(notion, width, whole=True)
+    assert noise.offset == 0
+    assert noise.meets(notion, width)
+    assert noise.variance <= canonical_noise(notion, width + 1).variance + 1

@@ -6,11 +6,11 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from tests.privacy.test_canonical import lattice, worst
 
 from privatest.errors import InvalidInput
 from privatest.privacy import Approx, Gdp, Kl, Notion, Pure, Renyi, Tv, Zcdp, canonical_noise
 from privatest.privacy.composition import adds_up_within, converted, of_weight, together, weight
+from tests.privacy.test_asked import lattice, worst
 
 KINDS: list[Notion] = [Pure(0.3), Zcdp(0.3), Gdp(0.3), Renyi(3, 0.3), Tv(0.3), Kl(0.3)]
 

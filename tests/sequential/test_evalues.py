@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import sys
 
 import numpy as np
 import pytest
@@ -22,8 +23,12 @@ def test_products_and_averages() -> None:
     assert pt.combine_evalues(iter([0.5])) == 0.5
     assert pt.combine_evalues([3, 0, math.inf]) == 0
     assert pt.combine_evalues([1e300] * 3 + [1e-300] * 3) == pytest.approx(1)
-    assert pt.combine_evalues([1e300, 1e300]) == math.inf
+    assert pt.combine_evalues([1e300, 1e300]) == sys.float_info.max  # rounded down: only inf says that P cannot be
+    assert pt.combine_evalues([1e300, math.inf]) == math.inf
     assert pt.combine_evalues([1e-300, 1e-300]) == 0
+    assert pt.combine_evalues([1e-160, 1e-163, 1e160, 1e163]) == pytest.approx(1, rel=1e-14)  # not 0.988
+    assert pt.combine_evalues([1e308, 1e308, 1e308], dependent=True) == pytest.approx(1e308)
+    assert pt.combine_evalues({"north": 2.0, "south": 8.0}) == 16
 
 
 def test_means_under_the_null() -> None:
@@ -69,7 +74,7 @@ def test_false_discoveries_are_rare() -> None:
     assert np.mean(shares) <= 0.2
 
 
-@pytest.mark.parametrize("bad", [[-1], [math.nan], ["3"], [None], 7, "123"])
+@pytest.mark.parametrize("bad", [[-1], [math.nan], ["3"], [None], 7, "123", {0.5, 4.0}, frozenset([2.0])])
 def test_what_is_no_evalue_is_refused(bad: object) -> None:
     for call in (lambda: pt.combine_evalues(bad), lambda: pt.evalue_discoveries(bad, alpha=0.05)):  # type: ignore[arg-type]
         with pytest.raises(InvalidInput, match="values"):
@@ -79,6 +84,8 @@ def test_what_is_no_evalue_is_refused(bad: object) -> None:
 def test_nothing_to_combine_and_levels_that_are_none() -> None:
     with pytest.raises(InvalidInput, match="nothing to combine"):
         pt.combine_evalues([])
+    with pytest.raises(InvalidInput, match="dependent='no' must be True or False"):
+        pt.combine_evalues([2, 3], dependent="no")  # type: ignore[arg-type]
     for alpha in (0, 1, -0.1, math.nan):
         with pytest.raises(InvalidInput, match="alpha"):
             pt.evalue_discoveries([3], alpha=alpha)

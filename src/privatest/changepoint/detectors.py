@@ -630,11 +630,5 @@ def unknown_design(null: Any, distance: float, notion: Notion, beta: float, fals
 
 def block_test(null: Any, distance: float, notion: Notion, error: float) -> FitTest:
     """The goodness-of-fit test on the smallest block at which both of its errors are at most ``error``."""
-    if not isinstance(notion, Pure):
-        raise InvalidInput(
-            f"privacy={notion.text!r} needs the alternative Q: the test of blocks against all that is distance= away "
-            "is private at an epsilon only. Give the alternative, or epsilon=."
-        )
-    epsilon = notion.loss
-    size = fit_sample_size(null, distance=distance, epsilon=epsilon, alpha=error, beta=error)
-    return design_fit(null, distance=distance, epsilon=epsilon, n=size, alpha=error)
+    size = fit_sample_size(null, distance=distance, privacy=notion, alpha=error, beta=error)
+    return design_fit(null, distance=distance, privacy=notion, n=size, alpha=error)

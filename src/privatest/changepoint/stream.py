@@ -480,6 +480,7 @@ class Stream(Single):
                     self._enroll(self.file)
                 self.persist()
             except BaseException:  # it stays where it was
+                self.file.close()
                 self.file, self._roll = before, roll
                 raise
             if before is not None:

@@ -28,7 +28,16 @@ if TYPE_CHECKING:
 
     from privatest.engines import Need, Records
 
-__all__ = ["HIDDEN", "Besides", "Decision", "Design", "Outcome", "Release", "cost_fact"]
+__all__ = [
+    "HIDDEN",
+    "Besides",
+    "Budgeted",
+    "Decision",
+    "Design",
+    "Outcome",
+    "Release",
+    "cost_fact",
+]
 
 HIDDEN = {"replace": "replacing one record", "add-remove": "adding or removing one record"}
 """What the guarantee hides, by the name of the neighbours."""
@@ -373,6 +382,53 @@ class Design(Told, Generic[R]):
 
     @abstractmethod
     def __hash__(self) -> int: ...
+
+
+class Budgeted(Design[R]):
+    """A design made for one notion of privacy, at most so many rows of one person: what follows from these two."""
+
+    ASKED: ClassVar[str]
+    """What a ledger's request calls the question."""
+
+    notion: Any  # a field or a property: the notion that every run meets
+    max_rows_per_unit: int
+
+    @property
+    def privacy(self) -> Notion:
+        """The notion of stability that every run meets."""
+        found: Notion = self.notion
+        return found
+
+    @property
+    def epsilon(self) -> float:
+        """Privacy loss of one run; infinite where the notion bounds none."""
+        return float(self.notion.epsilon)
+
+    @property
+    def price(self) -> Fraction | Notion | None:
+        """What a run costs, exactly."""
+        return self.privacy.price
+
+    @property
+    def need(self) -> Need:
+        """At most ``max_rows_per_unit`` rows of one person."""
+        from privatest.engines import Need  # planning needs no engine
+
+        return Need(rows=self.max_rows_per_unit)
+
+    def question(self) -> dict[str, Any]:
+        """The whole design but for an epsilon, which stands in the charge itself."""
+        return {self.ASKED: {name: value for name, value in self.to_dict().items() if name != "budget"}}
+
+    @property
+    def _asked_for(self) -> dict[str, Any]:
+        """The notion as functions that design are asked for it: epsilon where that is all."""
+        return {"epsilon": self.notion.loss} if isinstance(self.notion, Pure) else {"privacy": self.notion}
+
+    @property
+    def _met(self) -> str | None:
+        """What a release says of its notion: nothing where epsilon says all."""
+        return None if isinstance(self.notion, Pure) else self.notion.text
 
 
 Decision = Literal["null", "alternative"]

@@ -15,7 +15,8 @@ from privatest.hypotheses.question import make_question
 from privatest.markup import Fact, Told
 from privatest.power.sample_sizes import design, sample_size
 from privatest.power.tuning import Family, Goal, make_family, make_goal, smallest_n
-from privatest.privacy import Gdp, Notion, Pure, Tv, Zcdp, make_notion
+from privatest.privacy import Notion, make_notion
+from privatest.privacy.composition import replaced
 from privatest.rational import Number
 from privatest.theory import Decomposition, SampleComplexity, decompose_pair, sample_complexity
 
@@ -193,7 +194,7 @@ def _beside(
     P, Q = pair.null, pair.alternative
     # One record replaced is one removed and one added, so an add-remove test is 2 epsilon-DP under replacement.
     pure = notion.equivalent
-    level = notion if made.neighbours == "replace" else _twice(notion)
+    level = notion if made.neighbours == "replace" else replaced(notion)
     complexity, split = sample_complexity(P, Q, epsilon=pure), decompose_pair(pair, float(pure))
     tell(2)
     if n is not None or goal is None:
@@ -225,14 +226,3 @@ def _nonprivate(P: Any, Q: Any, epsilon: Number, goal: Goal) -> int | None:
         )
     except Infeasible:
         return None
-
-
-def _twice(notion: Notion) -> Notion | None:
-    """What two steps of a notion allow, in its own kind; None where that says nothing, or is another kind."""
-    if isinstance(notion, Pure):
-        return Pure(2 * notion.loss)
-    if isinstance(notion, Gdp):
-        return Gdp(2 * notion.mu)
-    if isinstance(notion, Zcdp):
-        return Zcdp(4 * notion.rho)
-    return Tv(2 * notion.eta) if isinstance(notion, Tv) and 2 * notion.eta < 1 else None

@@ -15,9 +15,10 @@ from typing import Any
 from privatest import _validate
 from privatest.documents import fraction_from_json, number_from_json
 from privatest.errors import InvalidDocument, InvalidInput, shown
+from privatest.privacy.composition import per_row
 from privatest.privacy.divergences import from_logit, golden_maximum, normal
 from privatest.privacy.gaussian import Gaussian
-from privatest.privacy.noise import Noise
+from privatest.privacy.noise import Neighbourhood, Noise
 from privatest.privacy.notions import Approx, Gdp, Kl, Notion, Pure, Renyi, Tv, Zcdp
 from privatest.privacy.tulap import TruncatedTulap, Tulap
 from privatest.privacy.uniform import Uniform
@@ -29,6 +30,8 @@ __all__ = [
     "as_notion",
     "budget_word",
     "canonical_noise",
+    "counts_guarantee",
+    "counts_noise",
     "gdp",
     "kl",
     "loss_range",
@@ -237,26 +240,25 @@ def _number(text: str, name: str) -> Fraction:
     return Fraction(text)
 
 
-def canonical_noise(notion: Notion, width: int | Fraction) -> Noise:
+def canonical_noise(notion: Notion, width: int | Fraction, *, whole: bool = False) -> Noise:
     r"""The noise under which totals ``width`` lattice steps apart meet the notion, and statistics may be released.
 
     For pure, approx, tv and gdp it is the canonical one, :math:`F(x + width) = h(F(x))` (Awan and Vadhan 2023): no
-    noise is tighter. For zcdp, renyi and kl it is Gaussian noise that meets the divergence.
+    noise is tighter. For zcdp, renyi and kl it is Gaussian noise that meets the divergence. ``whole``: on the integers,
+    with a value more where there would be half integers.
 
     >>> canonical_noise(Tv(Fraction(1, 10)), 3), canonical_noise(Zcdp(Fraction(1, 2)), 3).guarantee(3)
     (Uniform(points=30), gdp(1))
     """
     width = math.ceil(width)
-    if isinstance(notion, Pure) and notion.loss != math.inf:
-        return Tulap(notion.loss, width)
-    if isinstance(notion, Approx):
-        if not notion.delta:
-            return Tulap(notion.loss, width)
-        return (
-            TruncatedTulap(notion.loss, notion.delta, width) if notion.loss else Uniform.for_notion(notion.delta, width)
-        )
-    if isinstance(notion, Tv):
-        return Uniform.for_notion(notion.eta, width)
+    blocks = width | 1 if whole else width
+    if (isinstance(notion, Pure) and notion.loss != math.inf) or (isinstance(notion, Approx) and not notion.delta):
+        return Tulap(notion.loss, blocks)
+    if isinstance(notion, Approx) and notion.loss:
+        return TruncatedTulap(notion.loss, notion.delta, blocks)
+    if isinstance(notion, Approx | Tv):
+        points = math.ceil(width / notion.exact[-1])
+        return Uniform(points | 1 if whole else points)
     if isinstance(notion, Gdp):
         return Gaussian(notion.mu, width)
     if isinstance(notion, Zcdp | Renyi | Kl):
@@ -266,15 +268,37 @@ def canonical_noise(notion: Notion, width: int | Fraction) -> Noise:
     raise InvalidInput(f"{notion} has no noise: it is not private.")
 
 
+def counts_noise(notion: Notion, around: Neighbourhood) -> Noise:
+    """The noise on each of many counts under which all of them together meet the notion.
+
+    A person who is replaced takes up to ``rows`` records out of some counts and puts as many into others; these may all
+    be different ones. What hides that adds up as :func:`counts_guarantee` says.
+
+    >>> counts_noise(Pure(1), Neighbourhood()), counts_noise(Zcdp(1), Neighbourhood("add-remove"))
+    (Tulap(epsilon=Fraction(1, 2), width=1), Gaussian(mu=Fraction(1414213562373095, 1000000000000000), width=1))
+    """
+    return canonical_noise(per_row(notion.share(_sides(around)), around.rows), 1)
+
+
+def counts_guarantee(noise: Noise, around: Neighbourhood) -> list[Notion | None]:
+    """What adds up to the guarantee of many counts, each with this noise: the rows taken out, and those put in."""
+    return [noise.scattered(around.rows)] * _sides(around)
+
+
+def _sides(around: Neighbourhood) -> int:
+    return 2 if around.kind == "replace" else 1
+
+
 def loss_range(notion: Notion) -> Fraction:
     r"""The largest e such that what keeps its privacy loss within *some* interval of length e meets the notion.
 
-    The exponential mechanism keeps it so where a record moves all utilities one way, by 1/e at most. Then no event's
-    log odds change by more than e, :math:`h(p) = \sigma(\sigma^{-1}(p) + e)`, and every Renyi divergence of order a is
-    at most :math:`a e^2/8`. Argument: proof.md. Rounded down where it is not rational; for pure it is epsilon.
+    The exponential mechanism of rate e keeps it so where a record moves all utilities one way, by 1 at most. Then no
+    event's log odds change by more than e, :math:`h(p) = \sigma(\sigma^{-1}(p) + e)`, and every Renyi divergence of
+    order a is at most :math:`a e^2/8`. Argument: proof.md. Rounded down where it is not rational; for pure it is
+    epsilon.
 
-    >>> loss_range(Pure(Fraction(1))), loss_range(Zcdp(Fraction(1, 2))), float(loss_range(Tv(Fraction(1, 10))))
-    (Fraction(1, 1), Fraction(2, 1), 0.401341390536)
+    >>> loss_range(Pure(1)), loss_range(Zcdp(0.5)), round(float(loss_range(Tv(0.1))), 6)
+    (Fraction(1, 1), Fraction(2, 1), 0.401341)
     """
     if isinstance(notion, Pure):
         return Fraction(notion.loss)

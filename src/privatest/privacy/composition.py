@@ -27,7 +27,7 @@ from privatest.errors import InvalidInput
 from privatest.privacy.notions import Approx, Gdp, Kl, Notion, Pure, Renyi, Tv, Zcdp
 from privatest.rational import square_root
 
-__all__ = ["adds_up_within", "converted", "of_weight", "per_row", "together", "weight"]
+__all__ = ["adds_up_within", "converted", "grouped", "of_weight", "per_row", "replaced", "together", "weight"]
 
 
 def weight(notion: Notion) -> Fraction:
@@ -89,6 +89,36 @@ def together(price: Fraction | Notion, epsilon: Fraction | int) -> Fraction | No
     return of_weight(price, weight(price) + weight(more))
 
 
+def grouped(notion: Approx, records: int) -> Approx | None:
+    """What (epsilon, delta) for each of so many records means for all of them; None where that says nothing.
+
+    >>> grouped(Approx(1, 1e-6), 1), grouped(Approx(0, 0.25), 3)
+    (approx(1, 1e-06), approx(0, 0.75))
+    """
+    if records == 1:
+        return notion
+    more = sum((Fraction(math.exp(i * notion.epsilon) * (1 + 1e-9)) for i in range(1, records)), Fraction(1))
+    delta = notion.delta * (more if notion.loss else records)
+    return Approx(records * notion.loss, delta) if delta < 1 else None
+
+
+def replaced(notion: Notion) -> Notion | None:
+    """What replacing a record meets where adding or removing one meets this; None where that is not of its kind.
+
+    >>> replaced(Gdp(0.5)), replaced(Tv(0.6))
+    (gdp(1), None)
+    """
+    if isinstance(notion, Pure):
+        return Pure(2 * notion.loss)
+    if isinstance(notion, Gdp):
+        return Gdp(2 * notion.mu)
+    if isinstance(notion, Zcdp):
+        return Zcdp(4 * notion.rho)
+    if isinstance(notion, Approx):
+        return grouped(notion, 2)
+    return Tv(2 * notion.eta) if isinstance(notion, Tv) and 2 * notion.eta < 1 else None
+
+
 def adds_up_within(parts: Iterable[Notion | None], whole: Notion) -> bool:
     """Whether answers that meet these notions, one after the other, meet the whole together: never by rounding.
 
@@ -98,10 +128,15 @@ def adds_up_within(parts: Iterable[Notion | None], whole: Notion) -> bool:
     >>> adds_up_within([Gdp(0.6), Gdp(0.8)], Gdp(1)), adds_up_within([Gdp(0.6), Gdp(0.8)], Zcdp(0.499))
     (True, False)
     """
-    found = [None if part is None else converted(part, whole) for part in parts]
+    found = [None if part is None else _adding(part, whole) for part in parts]
     amounts = [(weight(one),) if not isinstance(one, Approx) else one.exact for one in found if one is not None]
     most = whole.exact if isinstance(whole, Approx) else (weight(whole),)
     return len(amounts) == len(found) and all(sum(one) <= most[i] for i, one in enumerate(zip(*amounts, strict=True)))
+
+
+def _adding(part: Notion, whole: Notion) -> Notion | None:
+    """A part in the kind of the whole, so that it adds up there: of tv and approx(0, eta) not more than eta."""
+    return Approx(0, part.eta) if isinstance(part, Tv) and isinstance(whole, Approx) else converted(part, whole)
 
 
 def per_row(notion: Notion, rows: int) -> Notion:

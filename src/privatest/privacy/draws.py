@@ -1,4 +1,4 @@
-r"""Many draws of a noise at once, each exact. Of Tulap noise they are quick; others are drawn one by one, or nearly so.
+r"""Many draws of a noise at once, each exact. Of Gaussian noise one by one.
 
 A block detector over 10^7 records needs a million draws. Each is an inversion: a uniform number of 64 bits is looked up
 in a table of the cdf of the two-sided geometric part; should it hit the very cell of a threshold (one time in 10^16),
@@ -15,7 +15,7 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from privatest.privacy import Noise, Source, Tulap, Uniform
+from privatest.privacy import Noise, Source, TruncatedTulap, Tulap, Uniform
 from privatest.rational import exp_bounds
 from privatest.vectors import Integers
 
@@ -38,6 +38,14 @@ def draw_many(noise: Noise, count: int, source: Source) -> Integers:
     """
     if isinstance(noise, Uniform):
         return 2 * _below(noise.points, count, source) - (noise.points - 1)
+    if isinstance(noise, TruncatedTulap):
+        found, open_ = np.zeros(count, dtype=np.int64), np.arange(count)
+        # Invariant: all but those that are open are draws of this noise; a rejected one leaves no trace.
+        while len(open_):
+            found[open_] = draw_many(noise.untruncated, len(open_), source)
+            far = open_[np.abs(found[open_]) > noise.whole]
+            open_ = np.array([i for i in far if not noise.keeps(int(found[i]), source)], dtype=np.int64)
+        return found
     if not isinstance(noise, Tulap):
         return _one_by_one(noise, count, source)
     w = noise.width
@@ -66,6 +74,15 @@ def draw_blocks(noise: Noise, count: int, source: Source) -> Integers:
 
 def single_draws(noise: Noise, source: Source) -> Callable[[], int]:
     """A function that makes one draw of :func:`draw_blocks`, as an integer: quick, and never ahead."""
+    if isinstance(noise, TruncatedTulap):
+        untruncated, whole = single_draws(noise.untruncated, source), noise.whole
+
+        def kept() -> int:
+            while abs(doubled := untruncated()) > whole and not noise.keeps(doubled, source):
+                pass
+            return doubled
+
+        return kept
     found = _cells(noise.epsilon) if isinstance(noise, Tulap) else None
     if not isinstance(noise, Tulap) or found is None:
         return lambda: noise.doubled(source)

@@ -86,6 +86,10 @@ class Gaussian(Noise):
     def guarantee(self, shift: int) -> Notion | None:
         return Gdp(self.mu * abs(shift) / self.width) if shift else None
 
+    def scattered(self, rows: int) -> Notion | None:
+        """Shifts of several counts add up by their squares: the most, where all rows move one count."""
+        return self.guarantee(rows)
+
     def hides(self, shift: int) -> bool:
         return abs(shift) <= self.width
 

@@ -87,6 +87,11 @@ class Noise(ABC):
         """
         return 1
 
+    @property
+    def total_leaves(self) -> bool:
+        """Whether the noisy total itself may be released, not only a decision or a level of it."""
+        return self.spacing == 1 and not self.decision_only
+
     def level(self, noisy: Fraction, cutoff: Fraction) -> int:
         """That number: at least 1 iff the noisy total exceeds the cutoff."""
         return math.ceil((noisy - cutoff) / self.spacing)
@@ -110,6 +115,13 @@ class Noise(ABC):
         loss = self.exact_loss(shift)
         return Pure(loss) if loss else None
 
+    def scattered(self, rows: int) -> Notion | None:
+        """What hides so many rows that each move some count by one, all counts having this noise: one count or many."""
+        from privatest.privacy.notions import Pure  # start-up: a draw needs no notion
+
+        loss = self.exact_loss(1)
+        return Pure(rows * loss) if loss else None
+
     def meets(self, notion: Notion, shift: int) -> bool:
         """Whether noisy totals ``shift`` apart, or less, meet the notion: the one place where that is decided."""
         found = self.guarantee(shift) if shift else None
@@ -122,6 +134,11 @@ class Noise(ABC):
     def reach(self, nats: float) -> float:
         """A distance from 0 beyond which, on either side, there is a probability of about e^-nats or less."""
         return nats / self.decay_rate if math.isfinite(self.decay_rate) else 0.0
+
+    @property
+    def rough(self) -> tuple[float, float]:
+        """For first guesses: deviation and scale of a normal and a Laplace number whose sum is about this."""
+        return math.sqrt(self.variance), 0.0
 
     def window(self, nats: float) -> int:
         """A whole number such that values beyond it, on either side, have a probability of about e^-nats or less."""

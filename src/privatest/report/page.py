@@ -365,6 +365,7 @@ def _facts(asked: dict[str, Any], main: Any, result: Any) -> dict[str, Any]:
     return {
         "epsilon": epsilon,
         "notion": notion if isinstance(notion, Notion) and not isinstance(notion, Pure) else None,
+        "price": "epsilon" if not isinstance(notion, Notion) or isinstance(notion, Pure) else "price",
         "neighbours": str(first("neighbours", "replace")),
         "rows": int(first("max_rows_per_unit", 1) or 1),
         "unit": asked.get("unit"),
@@ -473,7 +474,7 @@ def _guarantee(kind: str, facts: dict[str, Any]) -> Iterator[str]:
         yield f"<p>{markup.escape(text)}</p>"
     if math.isfinite(epsilon) or facts["notion"] is not None:
         yield "<h3>What is public, and what is not protected</h3><ul>"
-        for text in unprotected(facts["neighbours"], facts["unit"], kind, facts["public_order"]):
+        for text in unprotected(facts["neighbours"], facts["unit"], kind, facts["public_order"], facts["price"]):
             yield f"<li>{markup.escape(text)}</li>"
         yield "</ul>"
 
@@ -575,10 +576,10 @@ def _again(kind: str, asked: dict[str, Any], main: Any, result: Any) -> Iterator
     if kind != "plan" and ("ledger" in asked or getattr(result, "receipt", None) is not None):
         yield (
             "<p>Asked again under the same request name, the recorded result is given again: nothing is charged, and "
-            "the data are not read. Under another name it is drawn with new noise, and costs epsilon again.</p>"
+            "the data are not read. Under another name it is drawn with new noise, and is paid for again.</p>"
         )
     elif kind != "plan":
-        yield "<p>Asked again, a result is drawn with new noise, and costs epsilon again.</p>"
+        yield "<p>Asked again, a result is drawn with new noise, and is paid for again.</p>"
     text = document(main)
     if text is not None:
         print_ = hashlib.sha256(text.encode()).hexdigest()
@@ -627,26 +628,29 @@ def promise(epsilon: float, neighbours: str, rows: int, unit: str | None, notion
     ]
 
 
-def unprotected(neighbours: str, unit: str | None, kind: str, public_order: bool = False) -> list[str]:
-    """What is public or not protected, one line each."""
+def unprotected(
+    neighbours: str, unit: str | None, kind: str, public_order: bool = False, price: str = "epsilon"
+) -> list[str]:
+    """What is public or not protected, one line each; ``price`` is the word for what a result costs."""
     lines = []
     if neighbours != "add-remove":
         lines.append("The number of records n is taken to be public.")
     lines.append(
-        "The question itself is public: the hypotheses, epsilon, all settings on this page, and that it was asked. "
-        "They must have been chosen without looking at these data."
+        f"The question itself is public: the hypotheses, the {price}, all settings on this page, and that it was "
+        "asked. They must have been chosen without looking at these data."
     )
     if unit is None:
         lines.append(
-            "One record is one person's contribution. Somebody with several records is protected less: k records "
-            "multiply epsilon by k. Name the column that identifies people (unit=) to protect all rows of a person."
+            "One record is one person's contribution. Somebody with several records is protected less"
+            + (": k records multiply epsilon by k" if price == "epsilon" else "")
+            + ". Name the column that identifies people (unit=) to protect all rows of a person."
         )
     lines.append(
         "What is true of people in general is not hidden: to find that out is the purpose. If the result shows a fact "
         "about everybody, it shows it of those who took part, and of those who did not."
     )
     lines.append(
-        "Every further result from the same data adds its own epsilon. A ledger keeps count; without one, you must."
+        f"Every further result from the same data adds its own {price}. A ledger keeps count; without one, you must."
     )
     if kind == "sequential":
         lines.append("When it was decided is public; it follows from the noisy sums, and from nothing else.")

@@ -6,6 +6,7 @@ And how fast evidence against P can grow under Q, whatever private mechanism col
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -20,11 +21,7 @@ from privatest.vectors import Floats
 __all__ = ["combine_evalues", "evalue_discoveries", "growth_bound"]
 
 
-_LARGEST = 709.0
-"""The logarithm of the largest double, about."""
-
-
-def combine_evalues(values: Iterable[float], *, dependent: bool = False) -> float:
+def combine_evalues(values: Iterable[float] | Mapping[Any, float], *, dependent: bool = False) -> float:
     """One e-value from several of the same null hypothesis.
 
     Guarantees: the mean under the null is at most 1 where that of each is: of the product where the values come from
@@ -32,25 +29,28 @@ def combine_evalues(values: Iterable[float], *, dependent: bool = False) -> floa
     the average (``dependent=True``) always.
 
     Args:
-        values: e-values: ``run.evalue``, ``release.evalue``.
+        values: e-values: ``run.evalue``, ``release.evalue``; in a list, or by name in a mapping.
         dependent: whether they may depend on one another, as when two questions were asked of the same records.
 
     >>> combine_evalues([4, 0.5, 3]), combine_evalues([4, 0.5, 3], dependent=True)
     (6.0, 2.5)
     """
-    known = [_evalue(value) for value in _listed(values)]
+    if dependent not in (True, False):
+        raise InvalidInput(f"dependent={shown(dependent)} must be True or False.")
+    known = [_evalue(value) for value in _listed(values.values() if isinstance(values, Mapping) else values)]
     if not known:
         raise InvalidInput("values is empty: there is nothing to combine.")
     if dependent:
-        return math.fsum(known) / len(known)
-    if 0.0 in known:
-        return 0.0
-    product = math.prod(known)
-    if 0 < product < math.inf:
-        return product
-    # The product of many may pass through numbers that no double has; its logarithm does not.
-    total = math.fsum(map(math.log, known))
-    return math.inf if total > _LARGEST else math.exp(total)
+        return math.fsum(value / len(known) for value in known)
+    if 0.0 in known or math.inf in known:
+        return 0.0 if 0.0 in known else math.inf
+    # Invariant: the product so far is share * 2^power, 1/2 <= share < 1: no partial product is too large or too small.
+    share, power = 0.5, 1
+    for value in known:
+        mantissa, exponent = math.frexp(value)
+        share, more = math.frexp(share * mantissa)
+        power += exponent + more
+    return sys.float_info.max if power > sys.float_info.max_exp else math.ldexp(share, power)  # rounded down
 
 
 def evalue_discoveries(values: Any, *, alpha: float) -> tuple[Any, ...]:
@@ -84,6 +84,8 @@ def evalue_discoveries(values: Any, *, alpha: float) -> tuple[Any, ...]:
 def _listed(values: Any) -> list[Any]:
     if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
         raise InvalidInput(f"values={shown(values)} must be a list of e-values.")
+    if isinstance(values, (set, frozenset)):
+        raise InvalidInput("values must be a list of e-values: a set drops those that are equal.")
     return list(values)
 
 

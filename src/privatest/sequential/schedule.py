@@ -29,7 +29,7 @@ from privatest.sequential.boundaries import NEGLIGIBLE, Boundaries, Stopped, sto
 from privatest.sequential.evidence import PARTS, VoteLaw, VoteLaws, block_votes, mean_bound
 from privatest.sequential.sequential_plan import SequentialPlan
 
-__all__ = ["AIMS", "Asked", "tuned_plan"]
+__all__ = ["AIMS", "LARGEST_BLOCK", "SMALLEST_ERROR", "Asked", "tuned_plan"]
 
 AIMS = ("larger", "null", "alternative")
 """Whose expected number of records is made small: the larger of both, that under P, that under Q."""
@@ -39,8 +39,13 @@ _COARSE, _ROUGH = 16, 1e-7
 _STARTS = ((0.55, 0.4), (0.75, 0.55), (0.4, 0.25))
 _CLAMPS = 3
 _MOST_TRIED = 60
-# What computed errors may be wrong by: calibrated this much below what was asked.
-_MARGIN = 1e-7
+# What computed errors may be wrong by, as a share and at least: calibrated this much below what was asked. A block's
+# window leaves out 2e-11 of its law, and two ways to compute an error differ by 1e-13.
+_MARGIN, _LEAST_MARGIN = 1e-7, 1e-9
+SMALLEST_ERROR = 1e-7
+"""The smallest alpha or beta that is far enough above what computed errors may be wrong by."""
+LARGEST_BLOCK = 10**7
+"""Records in a block, at most: its law is computed value by value."""
 # Boundaries beyond this many times Wald's are of no use; a hard stop may call for wider ones.
 _WIDEST = 4.0
 _WIDER = (1.0, 1.1, 1.25, 1.5, 2.0, 3.0, 5.0, 10.0)
@@ -66,11 +71,11 @@ class Asked(NamedTuple):
 
     def small(self, null: Stopped) -> bool:
         """Whether alpha is."""
-        return null.alternative <= self.alpha * (1 - _MARGIN)
+        return null.alternative <= self.alpha - max(self.alpha * _MARGIN, _LEAST_MARGIN)
 
     def small_beta(self, alternative: Stopped) -> bool:
         """Whether beta is."""
-        return alternative.null <= self.beta * (1 - _MARGIN)
+        return alternative.null <= self.beta - max(self.beta * _MARGIN, _LEAST_MARGIN)
 
 
 class Found(NamedTuple):

@@ -22,7 +22,7 @@ from privatest.privacy import make_notion
 from privatest.privacy.asked import priced
 from privatest.rational import Number
 from privatest.sequential.boundaries import WalkProgress
-from privatest.sequential.schedule import AIMS, Asked, tuned_plan
+from privatest.sequential.schedule import AIMS, LARGEST_BLOCK, SMALLEST_ERROR, Asked, tuned_plan
 from privatest.sequential.sequential_plan import SequentialPlan, Verdict
 
 if TYPE_CHECKING:
@@ -100,6 +100,12 @@ class Sequential(Watcher[SequentialPlan, Verdict]):
         goal = make_goal(None, alpha, beta)
         assert goal.alpha is not None
         assert goal.beta is not None
+        for name, error in {"alpha": goal.alpha, "beta": goal.beta}.items():
+            if error < SMALLEST_ERROR:
+                raise InvalidInput(
+                    f"{name}={error:g} is smaller than {SMALLEST_ERROR:g}, the smallest error of a stopped walk that "
+                    "can be computed safely. Use a larger number, or stop at an e-value of your own choice."
+                )
         aim = _validate.choice(AIMS, aim=aim)
         sizes = _sizes(schedule)
         if most is not None:
@@ -135,8 +141,8 @@ class Sequential(Watcher[SequentialPlan, Verdict]):
             if isinstance(question, Question) and sides_of(question).above:
                 raise NothingToTest(
                     f"alternative {question.alternative.describe()} lies on both sides of the null "
-                    f"{question.null.describe()}. A sequential test looks at one side: run one for each, and combine "
-                    "their e-values with combine_evalues."
+                    f"{question.null.describe()}. A sequential test looks at one side: run one for each, and "
+                    "combine their e-values with combine_evalues(..., dependent=True): they see the same records."
                 )
             family = make_family(
                 null, alternative, None, "tight", None, None, goal, "replace", rows or 1, privacy=whole
@@ -328,4 +334,8 @@ def _sizes(schedule: Any) -> tuple[int, int] | None:
             f"schedule={shown(schedule)} must be two numbers: the first block's size and the later ones'."
         )
     first, later = (_validate.positive_integer(schedule=size) for size in schedule)
+    if max(first, later) > LARGEST_BLOCK:
+        raise InvalidInput(
+            f"schedule={shown(schedule)} has blocks of more than {LARGEST_BLOCK} records. Use smaller ones."
+        )
     return first, later
