@@ -31,7 +31,7 @@ exclude_patterns = ["_build", "pictures/README.md"]  # a page of pictures for th
 html_theme = "furo"
 html_title = f"privatest {release}"
 html_show_sourcelink = html_copy_source = False
-smartquotes = False  # what is quoted may be copied
+smartquotes_action = "D"  # dashes only: what is quoted may be copied
 html_theme_options = {
     "light_css_variables": {"color-brand-primary": "#1b5e8c", "color-brand-content": "#1b5e8c"},
     "dark_css_variables": {"color-brand-primary": "#7fb8e0", "color-brand-content": "#7fb8e0"},
@@ -78,7 +78,7 @@ GROUPS = {
         "Privacy and budgets",
         "pure approx tv gdp zcdp renyi kl as_notion verify_privacy Verification adaptive_level AdaptiveLevel Ledger",
     ),
-    "data": ("Data and waiting", "read_as read_lines open_once count_records progress"),
+    "data": ("Data and waiting", "read_as read_lines open_once count_records column_names progress"),
     "theory": ("The paper's objects", "decompose Decomposition sample_complexity SampleComplexity theory"),
     "errors": ("Errors", "errors"),
 }

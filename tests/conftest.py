@@ -2,8 +2,8 @@
 
 `pytest --quick` (`make check`) runs a part of the tests that covers every folder: of each test the first and the last
 of its cases, without those that tests/slow.txt lists, that draw many samples, or that need a JVM or a browser.
-`pytest --measure` (one process, everything) writes tests/slow.txt anew: seconds of processor time of the slowest case,
-then the test. A line with "?" names a file that was left out by judgement and has not been measured yet.
+`pytest --measure` (everything, in one process or several) writes tests/slow.txt anew: seconds of processor time of the
+slowest case, then the test. A line with "?" names a file that was left out by judgement and has not been measured yet.
 """
 
 from __future__ import annotations
@@ -50,12 +50,14 @@ SLOW_SECONDS = 0.3
 SLOW_MARKS = {"statistical", "xdist_group"}
 """Many samples; one process that keeps a JVM or a browser."""
 JVM = "spark"
+SECONDS = "seconds of processor time"
+BEGAN = pytest.StashKey[float]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("privatest")
     group.addoption("--quick", action="store_true", help="the part of the tests that `make check` runs")
-    group.addoption("--measure", action="store_true", help="write tests/slow.txt anew; needs one process, all tests")
+    group.addoption("--measure", action="store_true", help="write tests/slow.txt anew; needs all tests")
 
 
 def without_case(nodeid: str) -> str:
@@ -146,19 +148,33 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
 _measured: defaultdict[str, float] = defaultdict(float)
 """The slowest case of each test so far, in seconds of processor time."""
+_folders: defaultdict[str, float] = defaultdict(float)
+"""Of all tests of a folder."""
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
-    before = sum(os.times()[:4])
-    found = yield
-    name = without_case(item.nodeid)
-    _measured[name] = max(_measured[name], sum(os.times()[:4]) - before)
-    return found
+    item.stash[BEGAN] = sum(os.times()[:4])
+    return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[pytest.TestReport]:
+    """The last report of a test tells its time, also to the process that handed it out."""
+    if call.when == "teardown" and item.config.getoption("--measure"):
+        item.user_properties.append((SECONDS, sum(os.times()[:4]) - item.stash[BEGAN]))
+    return (yield)
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    if report.when == "teardown":
+        name, taken = without_case(report.nodeid), dict(report.user_properties).get(SECONDS, 0.0)
+        _measured[name] = max(_measured[name], taken)
+        _folders[name.partition("::")[0].rpartition("/")[0]] += taken
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    if session.config.getoption("--measure"):
+    if session.config.getoption("--measure") and not hasattr(session.config, "workerinput"):
         lines = [f"{taken:.1f} {name}" for name, taken in sorted(_measured.items()) if taken > SLOW_SECONDS]
         SLOW.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
@@ -193,6 +209,9 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         for name, value in getattr(report, "user_properties", ())
         if name == FIGURE and report.when == "call"
     ]
+    if terminalreporter.config.getoption("--measure"):
+        parts = sorted(_folders.items(), key=lambda part: -part[1])
+        lines.append(f"{SECONDS}: {sum(_folders.values()):.0f}; " + ", ".join(f"{a} {b:.0f}" for a, b in parts))
     if lines:
         terminalreporter.section("figures")
         for line in lines:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import importlib.util
 import math
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -13,6 +15,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+import privatest as pt
 from docs import make_families
 from privatest.hypotheses.families import FAMILIES
 from tests.needs import missing, required
@@ -23,6 +26,29 @@ BUILD = [sys.executable, "-m", "sphinx", "--fail-on-warning", "--keep-going", "-
 def need_sphinx() -> None:
     if importlib.util.find_spec("sphinx") is None:
         missing('The site needs Sphinx. Get it: pip install -e ".[docs]"')
+
+
+def test_every_public_name_has_its_place_in_the_reference(root: Path) -> None:
+    """Read without Sphinx, so that whoever adds a name is told at once."""
+    tree = ast.parse((root / "docs" / "conf.py").read_text(encoding="utf-8"))
+    (groups,) = (
+        ast.literal_eval(node.value)
+        for node in tree.body
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "GROUPS"
+    )
+    placed = sorted(name for _, names in groups.values() for name in names.split())
+    assert placed == sorted(name for name in pt.__all__ if not name.startswith("_"))
+
+
+def test_every_page_is_reached_from_the_first_one(root: Path) -> None:
+    trees = re.findall(
+        r"^```\{toctree\}\n(.*?)^```$", (root / "docs/index.md").read_text("utf-8"), re.MULTILINE | re.DOTALL
+    )
+    named = [
+        re.sub(r".*<(.*)>", r"\1", line) for tree in trees for line in tree.splitlines() if line and line[0] != ":"
+    ]
+    pages = {path.stem for path in (root / "docs").glob("*.md")} - {"index"}
+    assert sorted(named) == sorted({*pages, "decisions/index", "reference/index"})
 
 
 def test_the_page_of_families_is_the_parsers_table() -> None:

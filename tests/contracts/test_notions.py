@@ -6,6 +6,7 @@ import dataclasses
 import itertools
 import json
 import math
+from fractions import Fraction
 from functools import cache
 from typing import Any
 
@@ -16,7 +17,7 @@ import privatest as pt
 from privatest import engines
 from privatest.errors import InvalidInput
 from privatest.privacy import Noise, Notion, canonical_noise
-from privatest.privacy.decision_chain import decision_noise
+from privatest.privacy.decision_chain import ONE, Chain, decision_noise
 from privatest.privacy.verification import data_sets, neighbouring
 from privatest.scores import Score
 from tests.privacy.test_asked import worst
@@ -132,6 +133,50 @@ def test_decisions_on_all_data_sets(text: str, symbols: int, show: Any) -> None:
     assert max(half) > 1e-4
     if symbols == 2:
         assert min(excess) > -1e-9
+
+
+@pytest.mark.parametrize("text", ["approx(1, 0.001)", "approx(0.5, 0.05)", "approx(0, 0.2)", "tv(0.2)", "tv(0.3)"])
+@pytest.mark.parametrize("symbols", [2, 3])
+def test_levels_on_all_data_sets(text: str, symbols: int, show: Any) -> None:
+    """Under approx and tv the noisy level may leave with the decision: all data sets, all events, exactly."""
+    null, alternative = (dict(list(law.items())[:symbols]) for law in (P, Q))
+    null, alternative = ({x: p / sum(law.values()) for x, p in law.items()} for law in (null, alternative))
+    test = pt.design(null, alternative, privacy=text, n=MOST, release="decision")
+    assert test.released == "level"
+    values, noise = scores_of(test.score, null), test.noise
+    assert isinstance(noise, Chain)
+
+    def masses(of: Chain) -> dict[int, Fraction]:
+        first, heights = of._heights
+        return {-first - place: Fraction(b - a, ONE) for place, (a, b) in enumerate(itertools.pairwise(heights))}
+
+    def levels(of: Chain) -> Any:
+        law = masses(of)
+
+        def mechanism(data: tuple[str, ...]) -> dict[int, Fraction]:
+            total = sum(values[x] for x in data)
+            return {of.level(total + of.width * g, test.cutoff): mass for g, mass in law.items() if mass}
+
+        return mechanism
+
+    words: dict[str, Any] = {"domain": list(null), "privacy": text, "ordered": False}
+    found = [pt.verify_privacy(levels(noise), n=n, **words) for n in range(1, MOST + 1)]
+    half = Chain(noise.notion, test.score.width // 2, noise.start)
+    tight = max(one.measured for one in found) / found[0].allowed
+    show(f"{text}, {symbols} symbols: levels private, {tight:.12g} of what is allowed")
+    assert all(one.private and one.exact for one in found)
+    assert tight > 1 - 1e-9
+    assert not pt.verify_privacy(levels(half), n=1, **words)
+    told = masses(noise)  # what the noisy total itself would tell: the total modulo the width
+    whole = pt.verify_privacy(
+        lambda data: {sum(values[x] for x in data) + noise.width * g: mass for g, mass in told.items() if mass},
+        n=2,
+        **words,
+    )
+    assert bool(whole) == (symbols == 2)  # of two symbols all totals are the same modulo the width
+    release = test.run(["a"] * MOST, rng=np.random.default_rng(2))
+    assert release.statistic is not None
+    assert (release.decision == "null") == (release.statistic >= 1)
 
 
 @each_notion

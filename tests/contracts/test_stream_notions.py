@@ -281,6 +281,7 @@ def test_evalues_are_finite_and_have_mean_one_at_most(notion: Notion) -> None:
         assert 0.9 < mean <= 1 + 1e-9
     assert made.alpha <= 0.05
     assert made.beta <= 0.05
+    assert made.first.score.width == 2 * made.first.noise.grain  # what makes no sense lies halfway
     assert max(made.expected_n) < made.fixed_n
 
 

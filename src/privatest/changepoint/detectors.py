@@ -44,7 +44,7 @@ from privatest.hypotheses.question import Question
 from privatest.laws.block_laws import ScoreLaw
 from privatest.power.tuning import Profile, make_family, make_goal, profile_of, smallest_n
 from privatest.power.worst_case import envelope_score, sides_of
-from privatest.privacy import Notion, Pure, Source, as_notion, canonical_noise
+from privatest.privacy import Noise, Notion, Pure, Source, as_notion, canonical_noise
 from privatest.privacy.asked import CANONICAL, loss_range, notion_from_json, notion_to_json
 from privatest.privacy.composition import per_row
 from privatest.scores import Score, clamped_score
@@ -137,7 +137,11 @@ class Problem:
     @cached_property
     def _spread(self) -> float:
         """The variance of the notion's noise, in squares of its width."""
-        return canonical_noise(self.notion, 1 << 10).variance / (1 << 20)
+        return self._noise.variance / (1 << 20)
+
+    @cached_property
+    def _noise(self) -> Noise:
+        return canonical_noise(self.notion, 1 << 10)
 
     @cached_property
     def clamps(self) -> tuple[Clamp, ...]:
@@ -171,7 +175,7 @@ class Problem:
         ratios = np.clip(self.profile.ratios, *clamp)
         width = float(ratios[-1] - ratios[0])
         if len(np.unique(ratios)) == 2:
-            return _steps_to_zero(float(ratios[0]), float(ratios[-1]))
+            return self._noise.grain * _steps_to_zero(float(ratios[0]), float(ratios[-1]))
         _, null, alternative = self.profile.moments((float(ratios[0]), float(ratios[-1])))
         deviation = math.sqrt((null + alternative) / 2)
         wanted = math.ceil(_STEPS_PER_DEVIATION * width / deviation) if deviation > 0 else _FEWEST_UNITS
@@ -189,12 +193,12 @@ class Problem:
         q: Floats = np.bincount(place, weights=self.profile.q, minlength=len(support)).astype(np.float64)
         if self.profile.parts is not None:
             p, q = self.profile.parts[0].worst(p, "low"), self.profile.parts[1].worst(q, "high")
-        return _coarsest(support, p, q, units)
+        return _coarsest(support, p, q, units, self._noise.grain)
 
     def score(self, clamp: Clamp) -> Score:
         """The score with this clamp, on the coarsest lattice that holds its values."""
         score = clamped_score(self.pair, clamp, self.units(clamp))
-        factor = math.gcd(*(int(s) - score.low for s in np.unique(score.table)))
+        factor = _common(math.gcd(*(int(s) - score.low for s in np.unique(score.table))), self._noise.grain)
         if factor > 1:
             origin = score.origin + score.step * score.low
             table, support = (score.table - score.low) // factor, (score.support - score.low) // factor
@@ -213,8 +217,13 @@ def _steps_to_zero(low: float, high: float) -> int:
     return next(u for u in range(1, _MOST_STEPS_TO_ZERO + 1) if abs(round(share * u) / u - share) <= 1 / 32)
 
 
-def _coarsest(support: npt.NDArray[np.int64], p: Floats, q: Floats, width: int) -> ScoreLaw:
-    factor = math.gcd(width, *(int(s) for s in support))
+def _common(factor: int, grain: int) -> int:
+    """What a lattice may be coarsened by, so that a width of ``grain`` steps keeps as many."""
+    return factor // math.gcd(factor, grain)
+
+
+def _coarsest(support: npt.NDArray[np.int64], p: Floats, q: Floats, width: int, grain: int) -> ScoreLaw:
+    factor = _common(math.gcd(width, *(int(s) for s in support)), grain)
     return ScoreLaw(support // factor, p, q, width // factor)
 
 

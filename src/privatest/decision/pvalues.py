@@ -124,11 +124,20 @@ def evalue_of(test: Any, statistic: float | None, pvalue: float | None) -> float
     simple = isinstance(getattr(test, "null_total", None), NoisyTotal) and test.worst_members is None
     if statistic is None or not simple or test.upper is not None or test.score.other_null_laws:
         return None if pvalue is None else from_pvalue(pvalue)
+    if test.released == "level":  # counted from the cutoff; from which one, where a coin chose it, is not told
+        return _of_level(test, round(statistic)) if test.coin is None else from_pvalue(pvalue or 0.0)
     score = test.score
     shift, scale = (test.shift * test.n, test.scale) if test.neighbours == "replace" else (0, test.scale)
     nats = Fraction(statistic) - (test.n * score.origin if test.neighbours == "replace" else 0)
     noisy = nats / score.step * scale - shift
     return ratio(test.null_total, test.alternative_total, test.cutoff, noisy)
+
+
+def _of_level(test: Any, level: int) -> float:
+    """The likelihood ratio of Q against P of a level, the totals of one spacing; as :func:`ratio` has it of a bin."""
+    spacing = test.noise.spacing
+    ends = test.cutoff + spacing * (level - 1), test.cutoff + spacing * level
+    return _mass(test.alternative_total, *ends)[0] / max(_mass(test.null_total, *ends)[1], 1e-300)
 
 
 def from_pvalue(pvalue: float) -> float:

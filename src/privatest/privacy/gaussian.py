@@ -45,6 +45,7 @@ class Gaussian(Noise):
     mu: Fraction
     width: int
     kind: ClassVar[str] = "gaussian"
+    grain: ClassVar[int] = 8  # rounding then adds 1/768 of a width's square to the variance
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "mu", positive_within_double(mu=self.mu))

@@ -32,6 +32,7 @@ class Uniform(Noise):
 
     points: int
     kind: ClassVar[str] = "uniform"
+    grain: ClassVar[int] = 8  # points are a whole number, at most 1/8 of a width more than the notion asks for
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "points", _validate.positive_integer(points=self.points))
