@@ -22,6 +22,7 @@ from privatest.privacy import (
     system_source,
 )
 from privatest.privacy.decision_chain import decision_noise
+from privatest.privacy.draws import draw_many
 from tests.statistical.goodness_of_fit import BAR, draw_counts, goodness_of_fit, law_counts, scaled
 
 NOISES: list[tuple[str, Noise]] = [
@@ -44,12 +45,15 @@ def main(count: int) -> None:
         began = time.process_time()
         few = draw_counts(noise, max(count // 20, 1), system_source)
         speed = sum(few.values()) / (time.process_time() - began)
+        began = time.process_time()
+        draw_many(noise, count // 5, system_source)
+        many = count // 5 / (time.process_time() - began)
         right = goodness_of_fit(draw_counts(noise, count, seeded), noise)
         wrong = goodness_of_fit(law_counts(scaled(noise, Fraction(101, 100)), count, rng), noise)
         verdict = "rejected" if wrong.pvalue < BAR else "NOT REJECTED"
         fine = "" if right.pvalue > BAR else "  DOES NOT FIT"
         found = f"p = {right.pvalue:<8.3g} 1% off: p = {wrong.pvalue:<8.2g} {verdict}"
-        print(f"{name:36} {found}, {speed:>9,.0f} draws a second{fine}", flush=True)
+        print(f"{name:36} {found}, {speed:>7,.0f} draws a second, {many:>9,.0f} many at once{fine}", flush=True)
 
 
 if __name__ == "__main__":
