@@ -12,6 +12,7 @@ import itertools
 import json
 import os
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from fractions import Fraction
@@ -86,6 +87,73 @@ def test_a_person_reaches_k_rows_and_moves_nobody(k: int, cut: Callable[..., Row
         counts = [who[: i + 1].count(who[i]) <= k for i in range(n)]
         for records in itertools.product((0, 1), repeat=n):
             assert cut(records, who, k) == tuple(x if c else odd for x, c in zip(records, counts, strict=True))
+
+
+def in_database(frame: pd.DataFrame) -> Any:
+    return pytest.importorskip("duckdb").from_df(frame)
+
+
+@pytest.mark.parametrize(("n", "source"), [(3, lambda frame: frame), (2, in_database)])
+@pytest.mark.parametrize("k", [1, 2])
+def test_among_ties_a_person_changes_k_scores_of_their_places(n: int, source: Callable[..., Any], k: int) -> None:
+    """All owners, all orders of two values, all records: at each place as many scores as rows, k of them others'."""
+    for who, when in itertools.product(owners(n), itertools.product((0, 1), repeat=n)):
+        place = sorted(when)
+        found = {}
+        for records in itertools.product((0, 1), repeat=n):
+            frame = source(pd.DataFrame({"x": records, "who": who, "when": when}))
+            series = engines.open_for(NEED[k], frame, column="x", unit="who", order="when").series(SCORE)
+            found[records] = Counter(zip(place, series.tolist(), strict=True))
+        for (one, seen), (other, also) in itertools.combinations(found.items(), 2):
+            changed = {who[i] for i in range(n) if one[i] != other[i]}
+            if len(changed) == 1:
+                assert (seen - also).total() <= k
+
+
+def test_the_check_of_ties_notices_rows_beyond_k() -> None:
+    who, when = (0, 0, 0), (0, 0, 0)
+    frames = [pd.DataFrame({"x": records, "who": who, "when": when}) for records in ((0, 0, 0), (1, 1, 1))]
+    series = [engines.open_for(NEED[2], frame, column="x", unit="who", order="when").series(SCORE) for frame in frames]
+    uncut = [engines.open_for(engines.Need(1, ordered=True), frame, column="x", order="when") for frame in frames]
+    assert np.abs(np.sort(series[0]) - np.sort(series[1])).sum() == 2
+    assert np.abs(uncut[0].series(SCORE) - uncut[1].series(SCORE)).sum() == 3
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_databases_count_the_same_rows(seed: int) -> None:
+    rng, n = np.random.default_rng(seed), 200
+    when = rng.integers(0, 60, n) if seed % 2 else rng.permutation(n)
+    frame = pd.DataFrame(
+        {"x": rng.normal(size=n), "who": pd.array(rng.integers(0, 50, n), dtype="Int64"), "when": when}
+    )
+    frame.loc[rng.integers(0, n, 9), "who"] = pd.NA
+    frame.loc[rng.integers(0, n, 9), "x"] = None
+    score = clamped_score(make_pair("normal(0, 1)", "normal(1, 1)"), (-1, 1), 7)
+    for k in (1, 2):
+        one, other = (
+            engines.open_for(NEED[k], source, column="x", unit="who", order="when")
+            for source in (frame, in_database(frame))
+        )
+        assert one.promise == other.promise == engines.Promise(k, "tied")
+        assert np.array_equal(one.series(score), other.series(score))
+        assert (
+            (one.count(), one.total(score)) == (other.count(), other.total(score)) == (n, int(one.series(score).sum()))
+        )
+        assert one.histogram(score.cells) == other.histogram(score.cells)
+        if seed % 2 == 0:
+            assert one.block_totals(score, 7) == other.block_totals(score, 7)
+
+
+def test_questions_of_a_database_of_persons_are_answered() -> None:
+    rng = np.random.default_rng(2)
+    frame = pd.DataFrame({"x": [0, 1] * 60 + [1] * 120, "who": rng.integers(0, 150, 240), "when": range(240)})
+    words: Any = {"column": "x", "unit": "who", "order": "when", "max_rows_per_unit": 2}
+    for ask in (pt.detect_change, pt.detect_changes):
+        made = [
+            ask(source, P, Q, epsilon=8, rng=np.random.default_rng(1), **words)
+            for source in (frame, in_database(frame))
+        ]
+        assert made[0].to_dict() == made[1].to_dict()
 
 
 def releases_log_ratio(each: Fraction, block: int, k: int, n: int, cut: Callable[..., Row] = reached) -> float:
@@ -232,11 +300,17 @@ class TestRefusals:
         with pytest.raises(InvalidData, match="does not order"):
             plan.run(self.frame, column="x", unit="who", order="when")
 
-    def test_a_database_says_why(self) -> None:
+    def test_a_stream_from_a_database_says_why(self) -> None:
         duckdb = pytest.importorskip("duckdb")
-        relation = duckdb.from_df(self.frame)
-        with pytest.raises(InvalidData, match="Write the rows to a Parquet or CSV file"):
-            pt.detect_change(relation, P, Q, epsilon=1, column="x", unit="who", order="when")
+        made = pt.Monitor(P, Q, epsilon=2, max_rows_per_unit=2)
+        with pytest.raises(InvalidData, match="a database does not say whose they are"):
+            made.update_many(duckdb.from_df(self.frame), column="x", unit="who", order="when")
+        assert made.seen == 0
+
+    def test_a_database_without_an_order(self) -> None:
+        duckdb = pytest.importorskip("duckdb")
+        with pytest.raises(InvalidData, match="order"):
+            pt.detect_change(duckdb.from_df(self.frame), P, Q, epsilon=1, column="x", unit="who")
 
     def test_a_monitor_of_persons_says_what_it_needs(self) -> None:
         made = pt.Monitor(P, Q, epsilon=2, max_rows_per_unit=2)

@@ -61,6 +61,10 @@ def total(
     return records.total(score)
 
 
+PLAIN = {list, tuple, range, set, frozenset, str, np.ndarray}
+"""Sources that are not records yet, by their type alone."""
+
+
 def open_source(
     source: Any,
     *,
@@ -96,7 +100,8 @@ def open_source(
     elsewhere = _open_elsewhere(source, column=column, unit=unit, max_rows_per_unit=most, order=order)
     if elsewhere is not None:
         return elsewhere
-    if isinstance(source, Records):
+    # To look at a protocol takes longer than to sum a short list.
+    if type(source) not in PLAIN and isinstance(source, Records):
         if any(word is not None for word in (column, unit, order)):
             raise InvalidInput("The records are open already. Name column, unit and order when opening them.")
         return source
@@ -309,13 +314,16 @@ def open_for(
     most = None if unit is None else need.rows
     records = open_source(source, column=column, unit=unit, max_rows_per_unit=most, order=order)
     if need.ordered and most is not None:
-        if not isinstance(records, UnitRecords):
+        if isinstance(records, UnitRecords):
+            records = PlacedRecords(records.stream, order, turns=Turns(most))
+        elif in_places := getattr(records, "in_places", None):  # a database's
+            records = in_places()
+        else:
             raise InvalidData(
                 f"unit={shown(unit)} cannot be given here together with a question about the order of records: a "
-                "database or a cluster would have to say which of a person's rows came first. Write the rows to a "
-                "Parquet or CSV file in order of time, and pass that."
+                "cluster would have to say which of a person's rows came first. Write the rows to a Parquet or CSV "
+                "file in order of time, and pass that."
             )
-        records = PlacedRecords(records.stream, order, turns=Turns(most))
     check_promise(records.promise, need)
     return records
 
@@ -324,7 +332,12 @@ def placed(turns: Turns, source: Any, *, column: str | None, unit: Any, order: s
     """A batch of a stream whose units had some turns before; ``unit`` names a column, or says whose each record is."""
     if isinstance(unit, str):
         found = open_for(Need(turns.most, ordered=True), source, column=column, unit=unit, order=order)
-        assert isinstance(found, PlacedRecords)
+        if not isinstance(found, PlacedRecords):
+            raise InvalidData(
+                f"unit={shown(unit)} cannot be given here: whose rows of a stream have counted is remembered "
+                "from batch to batch, and a database does not say whose they are. Read the batch into a data frame, or "
+                "write it to a Parquet or CSV file, and pass that."
+            )
         return PlacedRecords(found.stream, order, turns=turns)
     if column is not None or order is not None:
         raise InvalidInput("unit must be the name of a column where column or order is one.")

@@ -268,12 +268,13 @@ class Turns:
             rows.append(row)
         return list(found), np.concatenate([np.empty(0, dtype=np.int64), *rows])
 
-    def counting(self, names: list[Known], owner: Integers, places: Integers) -> Truths:
+    def counting(self, names: list[Known], owner: Integers, places: Integers, scores: Integers) -> Truths:
         """Which rows count: of each unit the first ones by place, up to ``most`` with those that were taken before.
 
-        Guarantees: depends on owners and places alone; equal places of one unit are taken in the order they lie in.
+        Guarantees: how many rows of a unit count at each place depends on owners and places alone. Of its rows at one
+        place the lowest scores are taken, so that every engine takes the same.
         """
-        within = np.lexsort((places, owner))  # stable
+        within = np.lexsort((scores, places, owner))
         sorted_owner = owner[within]
         first = np.flatnonzero(np.append(True, sorted_owner[1:] != sorted_owner[:-1])[: len(owner)])
         sizes = np.diff(np.append(first, len(owner)))
@@ -354,7 +355,7 @@ class PlacedRecords(OrderedRecords):
         places = ranks(keys) if self.order is not None else np.arange(len(joined))
         self._agree(len(joined))
         names, owner = self.turns.names(units)
-        counts = self.turns.counting(names, owner, places)
+        counts = self.turns.counting(names, owner, places, joined)
         joined = np.where(counts, joined, score.table[-1])
         by_order = np.lexsort((joined, places))
         self._last[:] = [(names, np.where(counts, owner, -1)[by_order])]
