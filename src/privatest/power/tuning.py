@@ -71,6 +71,8 @@ RELEASES = ("statistic", "decision")
 # Steps of the lattice used while tuning; the final test has a finer one. Few values need few.
 COARSE_UNITS = 192
 FEW_UNITS = 24
+# Where the noise is for so many rows of a person, what a record is rounded by is nothing beside it.
+MANY_ROWS = 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,6 +102,8 @@ class Profile:
         a, b = clamp
         low, high = max(a, float(self.ratios[0])), min(b, float(self.ratios[-1]))
         units = FEW_UNITS if 2 < len(self.ratios) <= FEW_VALUES else COARSE_UNITS
+        if around.rows >= MANY_ROWS:
+            units = min(units, COARSE_UNITS // 4)
         steps = np.rint((np.clip(self.ratios, low, high) - low) * (units / (high - low))).astype(np.int64)
         if len(steps) > units:
             support = np.arange(units + 1)
@@ -628,7 +632,17 @@ def _guess(family: Family) -> int:
     def margin(m: int) -> float:
         return family.goal.margin(family.profile.curves(clamp, family.notion, m, family.around))
 
-    return _crossing(margin, n, lambda _: MOST_RECORDS, rough=True)
+    found = _crossing(margin, n, lambda _: MOST_RECORDS, rough=True)
+    if family.kind != "stair":
+        return found
+    # A stair can need far fewer records, and each number of them that is tried is tuned: one tuned clamp says where.
+    a, b = family.clamp_for(found)
+
+    def tuned_margin(m: int) -> float:
+        made = (family.profile.curves((float(a), float(b)), family.notion, m, family.around, s) for s in family.starts)
+        return max(family.goal.margin(curves) for curves in made)
+
+    return _crossing(tuned_margin, found, lambda _: found)
 
 
 def _guess_without_privacy(family: Family) -> int:
