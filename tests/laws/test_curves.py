@@ -116,14 +116,14 @@ def test_the_highest_of_a_table_is_the_largest_advantage(noise: Tulap, n: int) -
 
 def test_the_peaks_of_a_spaced_noise_are_found_without_a_table() -> None:
     support = np.arange(0, 64 * 7, 7)
-    null, alternative = (np.exp(-((support - mean) ** 2) / 9000) for mean in (250, 200))
+    null, alternative = (np.exp(-((support - mean) ** 2) / 9000) for mean in (226, 224))
     laws = null / null.sum(), alternative / alternative.sum()
-    noise = Stair(Fraction(1), 40_001)  # no multiple of 7: no coarser lattice
+    noise = Stair(Fraction(1), 400_003)  # no multiple of 7: no coarser lattice
     table = Curves(support, *laws, 300, noise)
     assert table._every_offset is not None
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Curves, "_every_offset", None)
         found = Curves(support, *laws, 300, noise).best_offset()
         assert found[1] == pytest.approx(table.best_offset()[1], abs=1e-6)
-        patch.setattr(Curves, "_peaks", 4)
-        assert Curves(support, *laws, 300, noise).best_offset()[1] < found[1] - 1e-4
+        patch.setattr(Curves, "_peaks", 16)  # none of them at the middle, where the peak is
+        assert Curves(support, *laws, 300, noise).best_offset()[1] < found[1] - 1e-3
