@@ -373,7 +373,9 @@ class Curves:
 
         def best_of(offsets: Floats) -> tuple[int, float]:
             null, alternative = self.cdfs(offsets)
-            top = int(np.argmax(alternative - null - _TIE * np.abs(1.0 - alternative - null)))
+            gains = alternative - null
+            lean = np.where(gains >= gains.max() - _TIE, np.round(np.abs(1.0 - alternative - null), 9), 2.0)
+            top = int(np.argmin(lean))  # of mirrored ones the first, whatever the last digits say
             return top, float(alternative[top] - null[top])
 
         low, high = -self._edge, self._edge
