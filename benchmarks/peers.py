@@ -306,7 +306,7 @@ def mean(runs: int) -> Table:
         tuple(rows),
         (
             "Like the t-test and the two published tests, the sign test asks for no standard deviation; it does ask "
-            "that mean and median are the same. Where the deviation is known, the other test of ours needs fewer records.",
+            "that mean and median are the same. Where the deviation is known, our other test needs fewer records.",
             "The noised clipped mean, told the deviation and the bounds, is a fair test: it is not ranked, for it "
             "knows more than the others. If its n is below our second row's, it is better.",
         ),
