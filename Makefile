@@ -18,7 +18,7 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; 
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 
 .DEFAULT_GOAL := help
-.PHONY: help run check test lint bench mutants lowest clean system
+.PHONY: help run check test lint docs readme bench mutants lowest clean system
 
 help: ## show this list
 	@grep -E '^[a-z]+:.*## ' Makefile | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 16
@@ -35,8 +35,8 @@ test: $(DEV) system ## run every test, the doctests and the documents' examples
 check: $(DEV) ## a part of the tests that covers every folder, for the loop of an editor
 	@$(BIN)/python -m pytest --quick --quiet --numprocesses=auto --dist=loadgroup
 
-# Some tests drive a real PostgreSQL server, a real JVM (Spark) and a real Chromium. As root we fetch what is missing
-# from Debian's packages; otherwise those tests are skipped, and say so.
+# Some tests drive a real PostgreSQL server, a real JVM (Spark) and a real Chromium; the page's accessibility is checked by
+# axe-core, from npm. As root we fetch what is missing from Debian's packages; otherwise those tests are skipped, and say so.
 system:
 	@missing=""; \
 	ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || command -v initdb >/dev/null 2>&1 || missing="$$missing postgresql"; \
@@ -46,11 +46,20 @@ system:
 	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then \
 		{ apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq $$missing; } >/dev/null; \
 	else echo "Not found:$$missing. The tests that need them are skipped. As root: apt-get install$$missing"; fi
+	@test -e tests/node_modules/axe-core/axe.min.js || npm ci --silent --prefix tests >/dev/null 2>&1 || \
+		echo "Not found: axe-core. The check of accessibility is skipped. With npm: npm ci --prefix tests"
 
 lint: $(DEV) ## ruff (rules and format) and mypy, strict
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
+
+docs: $(DEV) ## the documents as a site in docs/_build/html, strictly: a broken link or name fails
+	@$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet --builder html docs docs/_build/html
+	@echo "docs/_build/html/index.html"
+
+readme: $(DEV) ## every command and snippet of the README in a fresh environment
+	@$(BIN)/python -m tests.fresh
 
 bench: $(BENCH) ## time the package beside its peers; ROWS=1000000 scales it down
 	@$(BIN)/python benchmarks/run_bench.py $(if $(ROWS),--rows $(ROWS))
@@ -63,7 +72,7 @@ lowest: $(LOWEST)/.installed ## test with the lowest version of every dependency
 	@$(LOWEST)/bin/python -m tests.lowest
 
 clean: ## remove .venv, results and caches
-	rm -rf $(VENV) $(LOWEST) output build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(LOWEST) output build dist docs/_build docs/reference .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(BIN)/python:

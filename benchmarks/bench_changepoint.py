@@ -232,7 +232,7 @@ def monitors(_: int) -> None:
     from river import drift
 
     singly: dict[str, Callable[[], Any]] = {}
-    for epsilon in (1, 0.5, 0.1, 0.01):
+    for epsilon in (8, 4, 2, 1, 0.5, 0.1, 0.01):  # large ones have blocks of a few records
         targets = Targets(0.1, 1e8, None)
         small = pair_watch(make_pair(*NORMALS), rational(epsilon), "cusum", targets)
         singly[f"Monitor, epsilon {epsilon:g}, blocks of {small.block}"] = lambda small=small: Monitor.of(small)

@@ -103,21 +103,33 @@ def reference() -> None:
 
 
 def bound(places: int = 8) -> None:
-    """Expected width over what no private interval can beat: every 25th of the values of ``coverage``."""
-    ratios = []
+    """Expected width over what no private interval can beat: every 25th of the values of ``coverage``.
+
+    A score is made for all of ``between``, a bound for one place: beside it stands the ratio of a score made for that
+    place (``near=``). The usual interval for the mean of normal records, without privacy, has a ratio of 1.18.
+    """
+    ratios, nearby = [], []
     for family, between in RATES.items():
         for n in SIZES:
             for epsilon in EPSILONS:
                 design = pt.design_estimate(family, between=between, epsilon=epsilon, n=n)
                 values = np.linspace(*design.between, VALUES + 2)[1:-1][VALUES // places // 2 :: VALUES // places]
-                found = [design.expected_width(value) / design.width_bound(value) for value in values.tolist()]
+                found, guessed = [], []
+                for value in values.tolist():
+                    near = pt.design_estimate(family, between=between, epsilon=epsilon, n=n, near=value)
+                    least = design.width_bound(value)
+                    found.append(design.expected_width(value) / least)
+                    guessed.append(near.expected_width(value) / least)
                 ratios += found
+                nearby += guessed
                 print(
                     f"{family:22} n={n:5} epsilon={epsilon:4}: smallest ratio {min(found):.2f}, median "
-                    f"{np.median(found):.2f}, largest {max(found):.2f}",
+                    f"{np.median(found):.2f}, largest {max(found):.2f}; with near= {min(guessed):.2f}, "
+                    f"{np.median(guessed):.2f}, {max(guessed):.2f}",
                     flush=True,
                 )
-    print(f"width over bound, {len(ratios)} cases: median {np.median(ratios):.2f}, largest {max(ratios):.2f}")
+    for what, found in (("width over bound", ratios), ("with near=", nearby)):
+        print(f"{what}, {len(found)} cases: median {np.median(found):.2f}, largest {max(found):.2f}")
 
 
 def error(runs: int = 200) -> None:

@@ -1,5 +1,9 @@
 """Several changes: mean error and miscount, ours at two epsilons beside ruptures without privacy, on the same series.
 
+Beside them the private online method of Zhang et al. (2021), run again after each change, with what is assumed of it in
+``rivals_online.py``; its window is the one of four that miscounts least on other series with as many changes (which is
+more than it could know), its threshold the one at which 5% of the series that do not change raise an alarm, as ours.
+
 python -m benchmarks.evaluate_several               # 1,000 series a row
 python -m benchmarks.evaluate_several --runs 100
 """
@@ -15,6 +19,9 @@ import numpy as np
 import numpy.typing as npt
 
 import privatest as pt
+from benchmarks.rivals import range_of_ratio, truncated_range
+from benchmarks.rivals_online import several_pcpd, threshold_for
+from privatest.hypotheses import make_pair
 
 N = 1_200
 CHANGES = (0, 1, 2, 5)
@@ -23,6 +30,8 @@ PAIRS = {
     "Ber .2/.8": ("bernoulli(0.2)", "bernoulli(0.8)"),
     "N(0,1)/N(1,1)": ("normal(0, 1)", "normal(1, 1)"),
 }
+WINDOWS = (50, 100, 200, 400)
+DELTA, FALSE_ALARM = 0.1, 0.05
 Series = npt.NDArray[np.float64]
 Finder = Callable[[Series, np.random.Generator], tuple[int, ...]]
 
@@ -68,12 +77,44 @@ def series(name: str, truth: tuple[int, ...], rng: np.random.Generator) -> Serie
     return rng.normal(regime, 1)
 
 
-def methods(name: str) -> Iterator[tuple[str, Finder, int | None]]:
+def ratios_of(name: str, data: Series) -> Series:
+    """log P/Q of each record."""
+    found: Series = np.log(4) * (1 - 2 * data) if name.startswith("Ber") else 0.5 - data
+    return found
+
+
+def again_and_again(name: str, epsilon: float, changes: int) -> tuple[int, Finder]:
+    """The window and the finder of Zhang et al."""
+    pair, rng = make_pair(*PAIRS[name]), np.random.default_rng(5)
+    sensitivity = range_of_ratio(pair) if name.startswith("Ber") else truncated_range(pair, DELTA)
+    still = np.stack([ratios_of(name, series(name, (), rng)) for _ in range(400)])
+    between = -N / np.log1p(-FALSE_ALARM)
+    finders: dict[int, Finder] = {}
+    for window in WINDOWS:
+        threshold = threshold_for(still, sensitivity, epsilon, between, window, rng)
+        settings = (sensitivity, epsilon, threshold, window)
+        finders[window] = lambda data, rng, settings=settings: several_pcpd(ratios_of(name, data), *settings, rng)
+
+    def miscounts(window: int) -> int:
+        trial, wrong = np.random.default_rng(6), 0
+        for _ in range(60):
+            truth = places(changes, trial)
+            wrong += len(finders[window](series(name, truth, trial), trial)) != changes
+        return wrong
+
+    best = min(WINDOWS, key=miscounts)
+    return best, finders[best]
+
+
+def methods(name: str, changes: int) -> Iterator[tuple[str, Finder, int | None]]:
     """(name, finder, stated accuracy); the plans are made once."""
     for epsilon in EPSILONS:
         plan = pt.design_changes(*PAIRS[name], epsilon=epsilon, n=N)
         label = f"ours, epsilon {epsilon:g} (accuracy {plan.accuracy}, false alarm {plan.false_alarm:.3f})"
         yield label, lambda data, rng, plan=plan: plan.run(data, rng=rng).indices, plan.accuracy
+        window, finder = again_and_again(name, epsilon, max(changes, 1))
+        weaker = "" if name.startswith("Ber") else f", delta {DELTA:g}"
+        yield f"Zhang et al. (assumed), epsilon {epsilon:g}{weaker}, window {window}", finder, None
     if importlib.util.find_spec("ruptures") is None:
         print("    ruptures is not installed; pip install ruptures to compare")
         return
@@ -95,8 +136,8 @@ def main() -> None:
     runs = parser.parse_args().runs
     print(f"several changes: n = {N}, equal stretches moved by up to 20 records, {runs} series a row")
     for name in PAIRS:
-        found = list(methods(name))
         for changes in CHANGES:
+            found = list(methods(name, changes))
             tallies = [Tally() for _ in found]
             rng = np.random.default_rng(1_000 + changes)
             for _ in range(runs):
@@ -106,7 +147,7 @@ def main() -> None:
                     tally.add(find(data, rng), truth, accuracy)
             print(f"  {name}, {changes} changes")
             for tally, (label, _, _) in zip(tallies, found, strict=True):
-                print(f"    {label:52s} {tally}")
+                print(f"    {label:58s} {tally}")
 
 
 if __name__ == "__main__":

@@ -2,8 +2,8 @@
 
 `pytest --quick` (`make check`) runs a part of the tests that covers every folder: of each test the first and the last
 of its cases, without those that tests/slow.txt lists, that draw many samples, or that need a JVM or a browser.
-`pytest --measure` (one process, everything) writes tests/slow.txt anew: seconds of processor time of the slowest case,
-then the test. A line with "?" names a file that was left out by judgement and has not been measured yet.
+`pytest --measure` (everything, in one process or several) writes tests/slow.txt anew: seconds of processor time of the
+slowest case, then the test. A line with "?" names a file that was left out by judgement and has not been measured yet.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ from typing import Any
 
 import hypothesis
 import pytest
+
+from tests import ready
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -47,12 +49,15 @@ SLOW_SECONDS = 0.3
 """Seconds of processor time, its children's included, above which a case is too slow for the quick choice."""
 SLOW_MARKS = {"statistical", "xdist_group"}
 """Many samples; one process that keeps a JVM or a browser."""
+JVM = "spark"
+SECONDS = "seconds of processor time"
+BEGAN = pytest.StashKey[float]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("privatest")
     group.addoption("--quick", action="store_true", help="the part of the tests that `make check` runs")
-    group.addoption("--measure", action="store_true", help="write tests/slow.txt anew; needs one process, all tests")
+    group.addoption("--measure", action="store_true", help="write tests/slow.txt anew; needs all tests")
 
 
 def without_case(nodeid: str) -> str:
@@ -86,21 +91,37 @@ def slow_tests() -> dict[str, float]:
     return {name: 0.0 if seconds == "?" else float(seconds) for seconds, name in lines}
 
 
-def shared_by(item: pytest.Item) -> str:
-    """What one process runs as a whole: the tests that share a JVM or a browser, else those of a file."""
-    mark = item.get_closest_marker("xdist_group")
-    return item.nodeid.partition("::")[0] if mark is None else str(mark.args[0])
+def shared_by(nodeid: str) -> str:
+    """What one process runs as a whole: the tests that share a JVM, which name Spark, else those of a file.
+
+    By name, since the process that hands out tests sees no marks (and xdist 3.8 fails to append them under pytest 9.2).
+    """
+    return JVM if JVM in nodeid.lower() else nodeid.partition("::")[0]
+
+
+def check_names(items: list[pytest.Item]) -> None:
+    """Every test that needs the JVM says so in its name: otherwise each process would start a JVM of its own."""
+    for item in items:
+        mark = item.get_closest_marker("xdist_group")
+        if mark is not None and mark.args[0] == JVM and shared_by(item.nodeid) != JVM:
+            raise pytest.UsageError(f"{item.nodeid} uses Spark: say so in its name or in the id of its case.")
 
 
 def long_ones_first(items: list[pytest.Item], slow: Mapping[str, float]) -> list[pytest.Item]:
     """What takes longest before all else: of two processes neither is left with it when the other is done."""
     taken: defaultdict[str, float] = defaultdict(float)
     for item in items:
-        taken[shared_by(item)] += slow.get(without_case(item.nodeid), 0.0)
-    return sorted(items, key=lambda item: (-taken[shared_by(item)], shared_by(item) if taken[shared_by(item)] else ""))
+        taken[shared_by(item.nodeid)] += slow.get(without_case(item.nodeid), 0.0)
+
+    def place(item: pytest.Item) -> tuple[float, str]:
+        shared = shared_by(item.nodeid)
+        return -taken[shared], shared if taken[shared] else ""
+
+    return sorted(items, key=place)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    check_names(items)
     if config.getoption("--quick"):
         kept = quick_choice(items, slow_tests())
         chosen = {id(item) for item in kept}
@@ -119,8 +140,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
     class ByFile(LoadGroupScheduling):
         def _split_scope(self, nodeid: str) -> str:
-            group = super()._split_scope(nodeid)
-            return nodeid.partition("::")[0] if group == nodeid else group
+            return shared_by(nodeid)
 
     config.option.loadscopereorder = False  # long ones come first as it is
     return ByFile(config, log)
@@ -128,21 +148,44 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
 _measured: defaultdict[str, float] = defaultdict(float)
 """The slowest case of each test so far, in seconds of processor time."""
+_folders: defaultdict[str, float] = defaultdict(float)
+"""Of all tests of a folder."""
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
-    before = sum(os.times()[:4])
-    found = yield
-    name = without_case(item.nodeid)
-    _measured[name] = max(_measured[name], sum(os.times()[:4]) - before)
-    return found
+    item.stash[BEGAN] = sum(os.times()[:4])
+    return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[pytest.TestReport]:
+    """The last report of a test tells its time, also to the process that handed it out."""
+    if call.when == "teardown" and item.config.getoption("--measure"):
+        item.user_properties.append((SECONDS, sum(os.times()[:4]) - item.stash[BEGAN]))
+    return (yield)
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    if report.when == "teardown":
+        name, taken = without_case(report.nodeid), dict(report.user_properties).get(SECONDS, 0.0)
+        _measured[name] = max(_measured[name], taken)
+        _folders[name.partition("::")[0].rpartition("/")[0]] += taken
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    if session.config.getoption("--measure"):
+    if session.config.getoption("--measure") and not hasattr(session.config, "workerinput"):
         lines = [f"{taken:.1f} {name}" for name, taken in sorted(_measured.items()) if taken > SLOW_SECONDS]
         SLOW.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def hasty(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Pictures that compute as much as seconds allow compute their least, but where they themselves are tested."""
+    with pytest.MonkeyPatch.context() as patch:
+        if "pictures" not in request.path.parts:
+            ready.hasten(patch)
+        yield
 
 
 @pytest.fixture
@@ -166,6 +209,9 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         for name, value in getattr(report, "user_properties", ())
         if name == FIGURE and report.when == "call"
     ]
+    if terminalreporter.config.getoption("--measure"):
+        parts = sorted(_folders.items(), key=lambda part: -part[1])
+        lines.append(f"{SECONDS}: {sum(_folders.values()):.0f}; " + ", ".join(f"{a} {b:.0f}" for a, b in parts))
     if lines:
         terminalreporter.section("figures")
         for line in lines:

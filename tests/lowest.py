@@ -27,7 +27,9 @@ from packaging.requirements import Requirement
 from packaging.version import Version
 
 ROOT = Path(__file__).resolve().parents[1]
-EXTRAS = ["files", "sql", "postgres", "spark", "studio", "plot", "opendp", "accounting", "ledger", "bench", "dev"]
+EXTRAS = [
+    *("files", "sql", "postgres", "spark", "studio", "plot", "opendp", "accounting", "ledger", "bench", "docs", "dev"),
+]
 TESTS = [
     *("tests/engines", "tests/cli", "tests/studio/test_page.py", "tests/studio/test_runs.py"),
     *("tests/studio/test_server.py", "tests/studio/test_answering.py", "tests/ledger/test_ledger.py"),

@@ -1,13 +1,15 @@
-"""The command line in processes of their own that start at once: one process has imported everything and forks.
+"""Programs of ours in processes of their own that start at once: one process has imported everything and forks.
 
-``command_line()`` are the words that take the place of ``python -m privatest``: a client that hands its arguments,
-folder, environment and standard streams to the server and leaves with the exit code of the process forked there. Not
-for tests of signals or of what is imported: those start the program itself.
+``command_line()`` are the words that take the place of ``python -m privatest``, ``worker()`` those in place of
+``python -m privatest.studio.worker``: a client that hands its arguments, folder, environment and standard streams to
+the server and leaves with the exit code of the process forked there, which ends when the client is killed. Not for
+tests of signals, of limits or of what is imported: those start the program itself.
 """
 
 from __future__ import annotations
 
 import atexit
+import contextlib
 import json
 import os
 import shutil
@@ -15,10 +17,13 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 from functools import cache
 from pathlib import Path
 
-__all__ = ["command_line"]
+import pytest
+
+__all__ = ["command_line", "hasten", "worker"]
 
 CLIENT = """
 import json, os, socket, sys
@@ -32,9 +37,28 @@ sys.exit(code[0] if code else 70)
 """
 
 
-@cache
+def hasten(patch: pytest.MonkeyPatch) -> None:
+    """Make pictures that compute as many marks as seconds allow compute their least number."""
+    from privatest.pictures import intervals, sizes
+
+    for draw in (intervals.estimate, intervals.groups, sizes.complexity):
+        assert draw.__kwdefaults__["patience"] > 0
+        patch.setitem(draw.__kwdefaults__, "patience", 0.0)
+
+
 def command_line() -> list[str]:
-    """The words in place of ``python -m privatest``; the server ends with this process."""
+    """The words in place of ``python -m privatest``."""
+    return [*_client(), "privatest"]
+
+
+def worker() -> list[str]:
+    """The words in place of ``python -m privatest.studio.worker``."""
+    return [*_client(), "worker"]
+
+
+@cache
+def _client() -> list[str]:
+    """The words that ask the server, which ends with this process."""
     folder = Path(tempfile.mkdtemp(prefix="privatest-ready-"))
     (folder / "client.py").write_text(CLIENT)
     source = Path(__file__).resolve().parents[1]
@@ -54,7 +78,9 @@ def _end(server: subprocess.Popen[bytes], folder: Path) -> None:
 
 def _serve(path: str) -> None:
     import select
+    import signal
 
+    signal.signal(signal.SIGCHLD, _forget)
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(path)
         listening.listen()
@@ -67,33 +93,56 @@ def _serve(path: str) -> None:
                 said = b""
                 while len(said) < int.from_bytes(length, "big"):
                     said += asking.recv(1 << 20)
-                child = os.fork()
-                if child == 0:
-                    _run(streams, *json.loads(said))
+                if os.fork() == 0:
+                    listening.close()
+                    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+                    _run(asking, streams, *json.loads(said))
                 for stream in streams:
                     os.close(stream)
-                asking.sendall(bytes([os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])]))
 
 
-def _run(streams: list[int], words: list[str], folder: str, environment: dict[str, str]) -> None:
+def _forget(*_: object) -> None:
+    """Those that are done leave nothing but their time."""
+    with contextlib.suppress(ChildProcessError):
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+
+
+def _run(asking: socket.socket, streams: list[int], words: list[str], folder: str, environment: dict[str, str]) -> None:
     from privatest import cli
+    from privatest.studio import worker
 
     code = 71
     try:
         for number, stream in enumerate(streams):
             os.dup2(stream, number)
+            os.close(stream)
         os.chdir(folder)
         os.environ.clear()
         os.environ.update(environment)
-        code = cli.main(words)
-        sys.stdout.flush()
+        threading.Thread(target=_end_with, args=[asking], daemon=True).start()
+        if words[0] == "worker":
+            sys.argv[1:] = words[1:]
+            worker.main()
+        else:
+            code = cli.main(words[1:])
+            sys.stdout.flush()
     finally:
+        asking.sendall(bytes([code]))
         os._exit(code)
+
+
+def _end_with(asking: socket.socket) -> None:
+    asking.recv(1)  # nothing, when the client is gone
+    os._exit(72)
 
 
 if __name__ == "__main__":
     for name in ("cli.commands", "report", "pictures", "ledger", "engines.csv_files", "changepoint", "fit"):
         __import__(f"privatest.{name}")
+    for name in ("estimates", "sequential", "studio.worker"):
+        __import__(f"privatest.{name}")
     for name in ("scipy.stats", "scipy.optimize", "matplotlib.figure", "matplotlib.backends.backend_svg", "sqlalchemy"):
         __import__(name)
+    hasten(pytest.MonkeyPatch())
     _serve(sys.argv[1])

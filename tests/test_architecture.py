@@ -58,8 +58,8 @@ MAY_IMPORT["pictures"] = set(ORDER)  # drawn from designs and releases; never fr
 MAY_IMPORT["report"] = {*ORDER, "pictures"}
 DRAWN_BY = {"pictures": ("plot", "plot_power")}  # any folder may import it, but only inside methods of these names
 PUBLIC_ONLY = {"cli", "integrations", "studio"}  # `import privatest` and `from privatest import name`, nothing deeper
-# What the command line opens besides: the report and the studio have no place among the package's functions.
-PUBLIC_PAGES = {"cli": {"report", "studio"}}
+# What they open besides: the report and the studio have no place among the package's functions.
+PUBLIC_PAGES = {"cli": {"report", "studio"}, "studio": {"report"}}
 FOLDERS = MAY_IMPORT.keys() | PUBLIC_ONLY
 NO_NOUNS = {"utils", "util", "common", "helpers", "misc"}
 
@@ -80,6 +80,7 @@ NO_SOURCE_OF_THEIR_NAME = {
     "test_examples.py": "the examples",
     "test_import.py": "the package's face",
     "test_readme.py": "the README",
+    "test_site.py": "the site that the documents make",
     "changepoint/test_accuracy.py": "promises of every detector, simulated",
     "changepoint/test_privacy.py": "guarantee of every detector, computed",
     "changepoint/test_persons.py": "guarantee of every detector and monitor for all rows of a person, computed",
@@ -108,6 +109,7 @@ NO_SOURCE_OF_THEIR_NAME = {
     "sequential/test_privacy.py": "guarantee of sequential tests, computed",
     "sequential/test_proof.py": "the names in proof.md",
     "studio/test_fuzz.py": "every question, random bodies",
+    "studio/test_logic.py": "the scripts of the page, without a browser",
     "studio/test_page.py": "the page in a browser",
     "changepoint/test_edges.py": "values one step on each side of every limit",
     "decision/test_edges.py": "values one step on each side of every limit",

@@ -53,7 +53,7 @@ def test_every_item_of_the_paper_is_executed(show: Callable[[str], None]) -> Non
     names = [next((name for name in wanted if title.startswith(f"{name} ")), title) for title in titles]
     assert sorted(name for name in names if name in wanted) == sorted(wanted)
     others = [title for title, name in zip(titles, names, strict=True) if name not in wanted]
-    assert all(title.startswith("Example: ") or title.split(" (")[0] in UNNUMBERED for title in others)
+    assert all(title.startswith(("Example: ", "Remark: ")) or title.split(" (")[0] in UNNUMBERED for title in others)
     statements = [name for name in names if re.fullmatch(r"(Definition|Theorem|Lemma|Corollary|Fact) .*", name)]
     order = [re.search(r"([1-4BCEF])\.(\d)", name) for name in statements]
     assert [match[0] for match in order if match] == sorted(match[0] for match in order if match)

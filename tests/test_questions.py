@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 from typing import Any
 
 import pytest
 
 import privatest as pt
-from privatest import questions
+from privatest import privacy, questions
 from privatest.cli import options
 from privatest.report import page
 from privatest.studio import answering
@@ -60,9 +61,21 @@ def test_a_switch_is_told_by_its_flag_alone() -> None:
 def test_a_body_holds_what_the_table_says(taker: str) -> None:
     body = answering.body(taker)
     assert list(body.model_fields) == [option.name for option in questions.options(taker)]
-    assert {name for name, field in body.model_fields.items() if field.is_required()} == set(
-        questions.QUESTIONS[taker].needs.split()
-    )
+    needs = set(questions.QUESTIONS[taker].needs.split())
+    if "privacy" in body.model_fields:
+        needs.discard("epsilon")  # which privacy can stand for
+    assert {name for name, field in body.model_fields.items() if field.is_required()} == needs
+
+
+def test_the_notions_are_those_of_the_package() -> None:
+    assert {name: len(each.parameters) for name, each in questions.NOTIONS.items()} == {
+        name: len(dataclasses.fields(kind)) for name, kind in privacy.NOTIONS.items()
+    }
+    for name, each in questions.NOTIONS.items():
+        values = ", ".join(f"{start:g}" for _, start in each.parameters)
+        assert privacy.as_notion(f"{name}({values})").name == name
+        named = [field.name for field in dataclasses.fields(privacy.NOTIONS[name])]
+        assert [parameter for parameter, _ in each.parameters] == [{"loss": "epsilon"}.get(one, one) for one in named]
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -7,7 +7,9 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from tests.conftest import long_ones_first, quick_choice, slow_tests
+import pytest
+
+from tests.conftest import check_names, long_ones_first, quick_choice, slow_tests
 
 TESTS = Path(__file__).resolve().parent
 SOURCE = TESTS.parent / "src" / "privatest"
@@ -16,7 +18,7 @@ METHOD = re.compile(r"::Test\w+::|^src/")
 
 def item(nodeid: str, *marks: str) -> Any:
     return SimpleNamespace(
-        nodeid=nodeid, get_closest_marker=lambda mark: SimpleNamespace(args=["jvm"]) if mark in marks else None
+        nodeid=nodeid, get_closest_marker=lambda mark: SimpleNamespace(args=["spark"]) if mark in marks else None
     )
 
 
@@ -33,12 +35,19 @@ def test_first_and_last_case_of_what_is_not_slow() -> None:
 def test_what_takes_longest_comes_first_and_files_stay_together() -> None:
     asked = [
         *(item("a.py::test_b"), item("b.py::test_c[1]"), item("b.py::test_c[2]"), item("b.py::test_e")),
-        *(item("c.py::test_d", "xdist_group"), item("c.py::test_f"), item("d.py::test_g", "xdist_group")),
+        *(item("c.py::test_d[Spark]", "xdist_group"), item("c.py::test_f"), item("d.py::test_spark", "xdist_group")),
     ]
-    slow = {"b.py::test_c": 2.0, "c.py::test_d": 5.0, "d.py::test_g": 4.0, "c.py::test_f": 4.0}
+    slow = {"b.py::test_c": 2.0, "c.py::test_d": 5.0, "d.py::test_spark": 4.0, "c.py::test_f": 4.0}
     found = [each.nodeid for each in long_ones_first(asked, slow)]
-    together = ["c.py::test_d", "d.py::test_g"]
+    together = ["c.py::test_d[Spark]", "d.py::test_spark"]
     assert found == [*together, "b.py::test_c[1]", "b.py::test_c[2]", "b.py::test_e", "c.py::test_f", "a.py::test_b"]
+
+
+def test_a_test_that_hides_that_it_needs_the_jvm_is_refused() -> None:
+    """Tests are handed out by their names: unnamed, each process would start a JVM of its own."""
+    check_names([item("c.py::test_d[Spark]", "xdist_group"), item("c.py::test_f")])
+    with pytest.raises(pytest.UsageError, match=r"c\.py::test_h uses Spark"):
+        check_names([item("c.py::test_h", "xdist_group")])
 
 
 def test_every_slow_test_exists() -> None:

@@ -8,11 +8,18 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
 
+import pytest
+
+import privatest as pt
 from examples import make_data
+from privatest import questions
+from tests.fresh import commands
+from tests.ready import command_line
 
 
 def test_the_example_prints_what_the_readme_says(root: Path, run_document: Callable[[Path], int]) -> None:
@@ -21,10 +28,63 @@ def test_the_example_prints_what_the_readme_says(root: Path, run_document: Calla
     assert run_document(root / "README.md") >= 1
 
 
+SETTING_UP = ("make ", "python3 -m venv ", ". env/bin/activate", "pip install ")
+"""What `make readme` runs in an environment of its own; here the environment is that of development."""
+
+
 def test_the_commands_exist(root: Path) -> None:
-    commands = set(re.findall(r"\bmake ([a-z]+)", (root / "README.md").read_text(encoding="utf-8")))
+    text = (root / "README.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"\bmake ([a-z]+)", text))
     targets = set(re.findall(r"^([a-z]+):", (root / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
-    assert {"run", "test"} <= commands <= targets
+    assert {"run", "test"} <= named <= targets
+    extras = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    asked = {extra for listed in re.findall(r'pip install "\.\[([a-z,]+)\]"', text) for extra in listed.split(",")}
+    assert {"files", "ledger", "plot"} <= asked <= set(extras)
+
+
+def test_the_commands_run_as_written(root: Path, tmp_path: Path, show: Callable[[str], None]) -> None:
+    """One after the other, in a folder that holds the example data and what the commands before made."""
+    (tmp_path / "examples").symlink_to(root / "examples")
+    (tmp_path / "bin").mkdir()
+    program = tmp_path / "bin" / "privatest"
+    program.write_text(f'#!/bin/sh\nexec {" ".join(command_line())} "$@"\n')
+    program.chmod(0o755)
+    environment = {**os.environ, "PATH": f"{program.parent}:{os.environ['PATH']}", "COLUMNS": "80"}
+    every = commands((root / "README.md").read_text(encoding="utf-8"))
+    asked = [command for command in every if not command.startswith(SETTING_UP)]
+    for command in asked:
+        done = subprocess.run(["sh", "-c", command], cwd=tmp_path, env=environment, capture_output=True, text=True)
+        assert (done.returncode, done.stderr) == (0, ""), f"{command}\n{done.stderr}"
+        assert max(map(len, done.stdout.splitlines())) <= 80
+    show(f"commands of the README: {len(every)}, run here {len(asked)}, with `make readme` all but `make test`")
+    assert len(asked) >= 5
+    assert (tmp_path / "when.html").exists()
+    with pt.Ledger(tmp_path / "ledger.db", create=False) as ledger:
+        assert (ledger.left("clinic"), len(ledger.history("clinic"))) == (0, 5)
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("```sh\nmake run     # the main job\n```\n\n```sh\na b \\\n    c\n```\n", ["make run", "a b c"]),
+        ("```text\nno command\n```\n", []),
+    ],
+)
+def test_commands_are_found(text: str, found: list[str]) -> None:
+    assert commands(text) == found
+
+
+def test_the_table_of_questions_names_what_there_is(root: Path) -> None:
+    """In the README and in the document: every public call and command of the table, and no question without one."""
+    commands_asked = {name for name in questions.QUESTIONS if "/" not in name and name != "check"} | {"ledger"}
+    for name in ("README.md", "docs/questions.md"):
+        lines = (root / name).read_text(encoding="utf-8").splitlines()
+        rows = [line.strip("| ").split(" | ") for line in lines if re.match(r"\|.*\| .*`pt\.", line)]
+        calls = {call for row in rows for call in re.findall(r"pt\.(\w+)", row[1])}
+        assert calls <= set(pt.__all__)
+        assert {
+            word for row in rows for word in re.findall(r"`(\w+)`", row[2] if len(row) > 2 else "")
+        } == commands_asked
 
 
 def test_the_script_makes_the_example_data_byte_for_byte(root: Path, tmp_path: Path) -> None:

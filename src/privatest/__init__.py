@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from privatest.changepoint import detect_changes as detect_changes
     from privatest.decision import PrivateTest as PrivateTest
     from privatest.decision import Release as Release
+    from privatest.engines import column_names as column_names
     from privatest.engines import count_records as count_records
     from privatest.engines import open_once as open_once
     from privatest.engines import read_as as read_as
@@ -141,6 +142,7 @@ _HOMES = {
     "near": "hypotheses",
     "compare": "power",
     "compare_notions": "power",
+    "column_names": "engines",
     "count_records": "engines",
     "decide": "power.sample_sizes",
     "decompose": "theory",
@@ -192,6 +194,7 @@ def __getattr__(name: str) -> Any:
     home = import_module(f"privatest.{name if name in _ROOMS else _HOMES[name]}")
     value = home if name in _ROOMS else getattr(home, name)
     globals()[name] = value
+    import_module("privatest.parameters").explain(value)  # so that help() tells of every parameter
     return value
 
 

@@ -26,9 +26,10 @@ carries a note that says so (:func:`charge_note`): the same request again is com
 from __future__ import annotations
 
 import os
+import re
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any
+from typing import Any, Self
 
 __all__ = [
     "BudgetExceeded",
@@ -58,6 +59,9 @@ LONGEST_SHOWN = 100
 
 def shown(value: object) -> str:
     """An argument as messages may quote it: a number, or a short text. Of anything else, which may be data, the type.
+
+    Args:
+        value: the argument.
 
     >>> shown(0.5), shown("tigth"), shown([0, 1, 1])
     ('0.5', "'tigth'", '<list>')
@@ -104,6 +108,25 @@ class Infeasible(InvalidInput):
 
 class MissingExtra(PrivatestError, ImportError):
     """An optional dependency is not installed."""
+
+    @classmethod
+    def of(cls, sentence: str, extra: str) -> Self:
+        """What needs it, and the line that installs it, wherever this package itself was installed from.
+
+        Args:
+            sentence: what is needed for what.
+            extra: of pyproject.toml, that asks for it.
+        """
+        from importlib import metadata  # start-up: only what fails needs it
+
+        try:
+            asked = [line.partition(";") for line in metadata.requires("privatest") or ()]
+        except metadata.PackageNotFoundError:  # run from its folder, without having been installed
+            asked = []
+        wanted = [f'"{what.strip()}"' for what, _, when in asked if re.search(rf"extra == ['\"]{extra}['\"]", when)]
+        # pip is not asked for privatest[extra]: it would look for the package in an index, where it need not be.
+        line = f"pip install {' '.join(wanted)}" if wanted else f'pip install ".[{extra}]" in the folder of privatest'
+        return cls(f"{sentence} Install it: {line}")
 
 
 class BudgetExceeded(PrivatestError):
@@ -156,13 +179,22 @@ class SourceNotCovered(LedgerError):
 
 
 def note_charge(error: BaseException, note: str) -> None:
-    """Note on an error that it came after a charge, once; tracebacks show it below the message."""
+    """Note on an error that it came after a charge, once; tracebacks show it below the message.
+
+    Args:
+        error: what was raised.
+        note: what was charged, and how to go on.
+    """
     if charge_note(error) is None:
         error.add_note(note)
         error.__dict__["charge_note"] = note
 
 
 def charge_note(error: BaseException) -> str | None:
-    """What was charged before this error, and how to go on; None where nothing was charged."""
+    """What was charged before this error, and how to go on; None where nothing was charged.
+
+    Args:
+        error: what was raised.
+    """
     found = getattr(error, "charge_note", None)
     return found if isinstance(found, str) else None

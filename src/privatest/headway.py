@@ -86,7 +86,7 @@ def progress(listener: Listener | None = None) -> Iterator[None]:
     """Tell how far the computations inside have come.
 
     Args:
-        listener: is called with a :class:`Headway` (``what``, ``done``, ``total``, ``detail``) as often as there is
+        listener: is called with a ``Headway`` (``what``, ``done``, ``total``, ``detail``) as often as there is
             something to tell; what it raises ends the computation. Without it, a bar appears after two seconds, in a
             notebook or on standard error if that is a terminal, and goes when all is done; otherwise nothing does.
 

@@ -150,10 +150,13 @@ def text(title: str, lines: Sequence[tuple[str, str, str]]) -> str:
 
 
 def fact_table(title: str, lines: Iterable[tuple[str, object, str]]) -> str:
-    """A table of names, values and what they mean."""
+    """A table of names, values and what they mean; without that column where no line says it."""
+    told = list(lines)
+    third = any(meaning for _, _, meaning in told)
     rows = "".join(
-        f'<tr><th scope="row">{escape(name)}</th><td>{escape(short(value))}</td><td>{escape(meaning)}</td></tr>'
-        for name, value, meaning in lines
+        f'<tr><th scope="row">{escape(name)}</th><td>{escape(short(value))}</td>'
+        + (f"<td>{escape(meaning)}</td></tr>" if third else "</tr>")
+        for name, value, meaning in told
     )
     return f'<table class="privatest"><caption>{escape(title)}</caption><tbody>{rows}</tbody></table>'
 

@@ -12,7 +12,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["KEYS", "OPTIONS", "QUESTIONS", "Kind", "Option", "Question", "find", "flag", "named", "options"]
+__all__ = [
+    "KEYS",
+    "NOTIONS",
+    "OPTIONS",
+    "QUESTIONS",
+    "Kind",
+    "Option",
+    "Question",
+    "Stability",
+    "find",
+    "flag",
+    "named",
+    "options",
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,6 +126,12 @@ QUESTIONS = {
         "How many records a goal needs: an advantage (2/3 unless said otherwise), or alpha and beta. ``bound`` asks "
         "for the number that no test can do without.",
     ),
+    "/plan": Question(
+        "plan",
+        _PAIR,
+        "The same, and how good it is: the number that no private test can do without, the records that the best test "
+        "needs without privacy, and those that a test needs of which only the decision leaves.",
+    ),
     "/theory": Question("sample_complexity", "null alternative epsilons", "The theorem at several epsilons."),
     "/power": Question("power_curve", f"{_PAIR} n", "Error rates at several n."),
     "/along": Question(
@@ -122,6 +141,10 @@ QUESTIONS = {
         "a question mark in it, ``between`` two numbers.",
     ),
     "/compare": Question("compare", _PAIR, "All tests side by side."),
+    "/notions": Question(
+        "compare_notions", "null alternative privacy", "Records under a notion of privacy and what it converts into."
+    ),
+    "/columns": Question("column_names", "source", "The names of a file's columns, for whoever holds the data."),
     "/run/test": Question(
         "design",
         f"{_PAIR} {_PAID}",
@@ -180,7 +203,8 @@ QUESTIONS = {
     ),
 }
 
-_FOR_PLANS = "/look /design /size /power /along /compare"
+_TESTS = "/design /size /plan /power /along"
+_FOR_PLANS = f"/look {_TESTS} /compare"
 _ON_PAIRS = "/run/test /run/change"
 _ESTIMATES = "/estimate /estimate/size /run/estimate"
 _GROUPS = "/groups /groups/size /run/groups"
@@ -188,7 +212,8 @@ _ON_DATA = f"{_ON_PAIRS} /run/estimate /run/groups"
 _FOLLOWED = "/monitors /sequentials"
 _IN_STUDIO = f"{_FOR_PLANS} {_ON_PAIRS} {_FOLLOWED}"
 _WATCHES = "monitor sequential"
-_PAIRED = f"plan compare curve check test detect changes {_WATCHES} {_IN_STUDIO} /theory"
+_STREAMED = f"/run/change {_FOLLOWED}"
+_PAIRED = f"plan compare curve check test detect changes {_WATCHES} {_IN_STUDIO} /theory /notions"
 _RUNS = "test detect changes fit estimate groups"
 
 OPTIONS = (
@@ -263,8 +288,10 @@ OPTIONS = (
         TEXT,
         RULE,
         'Instead of epsilon, another notion: "approx(1, 1e-6)", "gdp(1)", "zcdp(0.5)", "tv(0.1)" and others.',
-        "plan curve test",
+        f"plan curve test detect changes fit estimate groups {_WATCHES} {_STREAMED} {_TESTS} /notions /run/test "
+        f"{_ESTIMATES} {_GROUPS}",
     ),
+    Option("privacy", TEXT, MANNER, "Instead of epsilon, a notion: drawn at the epsilon that gains as much.", "/look"),
     Option("epsilons", LOSSES, RULE, "Privacy losses.", "/theory"),
     Option("distance", NUMBER, RULE, "Total variation from the null, where Q is unknown.", "detect monitor fit"),
     Option(
@@ -279,13 +306,19 @@ OPTIONS = (
         "n", COUNTS, MANNER, "For a plan without data: records of control and treatment, such as 200,300.", "groups"
     ),
     Option("n", COUNTS, RULE, "Records of control and treatment; one number for both.", "/groups /groups/size"),
-    Option("advantage", SHARE, RULE, "Aim: 1 - alpha - beta; 2/3 if nothing is said.", "plan compare /size /compare"),
+    Option(
+        "advantage",
+        SHARE,
+        RULE,
+        "Aim: 1 - alpha - beta; 2/3 if nothing is said.",
+        "plan compare /size /plan /compare /notions",
+    ),
     Option(
         "alpha",
         SHARE,
         RULE,
         "Type I error: saying alternative under the null.",
-        "plan curve test fit /design /size /power /along /run/test",
+        f"plan curve test fit {_TESTS} /run/test",
     ),
     Option(
         "alpha",
@@ -314,7 +347,7 @@ OPTIONS = (
     Option("width", NUMBER, MANNER, "For a plan: how many records make the interval so short at --at.", "estimate"),
     Option("rate", NUMBER, MANNER, "For a plan without data: the control group's rate.", "groups"),
     Option("lift", NUMBER, MANNER, "For a plan: by how much the treatment's rate is larger.", "groups"),
-    Option("beta", SHARE, RULE, "Type II error: saying null under the alternative.", "plan fit /size"),
+    Option("beta", SHARE, RULE, "Type II error: saying null under the alternative.", "plan fit /size /plan"),
     Option("beta", SHARE, MANNER, "For a plan: type II error that the lift may be missed with; 0.2.", "groups"),
     Option(
         "beta",
@@ -351,7 +384,7 @@ OPTIONS = (
         NAME,
         RULE,
         "What privacy hides: replace (a record, the default) or add-remove.",
-        f"plan curve test estimate /design /size /power /along /run/test {_ESTIMATES}",
+        f"plan curve test estimate {_TESTS} /run/test {_ESTIMATES}",
         default="replace",
         choices=("replace", "add-remove"),
     ),
@@ -360,14 +393,14 @@ OPTIONS = (
         COUNT,
         RULE,
         "Rows that count of one person; 1 if nothing is said.",
-        "plan test detect changes fit estimate groups /run/estimate /run/groups",
+        f"plan test detect changes fit estimate groups {_TESTS} {_ON_PAIRS} {_ESTIMATES} {_GROUPS}",
     ),
     Option(
         "release",
         NAME,
         RULE,
         "statistic (the default), or decision: fewer records, and only the decision's level leaves.",
-        "plan curve test /design /size /power /along /run/test",
+        f"plan curve test {_TESTS} /run/test",
         default="statistic",
         choices=("statistic", "decision"),
     ),
@@ -397,7 +430,9 @@ OPTIONS = (
         "Records between two false alarms, on average.",
         "monitor /monitors",
     ),
-    Option("source", PLACE, SOURCE, "A path inside the studio's folder, or the name of an upload.", _ON_DATA),
+    Option(
+        "source", PLACE, SOURCE, "A path inside the studio's folder, or the name of an upload.", f"{_ON_DATA} /columns"
+    ),
     Option("path", FILE, SOURCE, "A file in the studio's folder, whose lines are followed.", _FOLLOWED),
     Option("column", NAME, WHERE, "The column that holds the records.", f"check {_RUNS} {_ON_DATA}"),
     Option(
@@ -411,7 +446,7 @@ OPTIONS = (
         NAME,
         WHERE,
         "The column that says whose row it is.",
-        "test detect changes fit estimate groups /run/estimate /run/groups",
+        f"test detect changes fit estimate groups {_ON_DATA}",
     ),
     Option("order", NAME, WHERE, "The column that gives the order of time.", "detect changes /run/change"),
     Option("decimal", TEXT, READING, "The decimal mark of numbers in texts: . or a comma.", f"check {_RUNS}"),
@@ -450,6 +485,9 @@ OPTIONS = (
     ),
     Option("family", TEXT, MANNER, 'Where records come from, with one "?", as in "normal(mean=?, sd=1)".', "/along"),
     Option("between", RANGE, MANNER, 'The least and the largest value of the "?".', "/along"),
+    Option("report", SWITCH, MANNER, "A page to hand over, too.", _ON_DATA),
+    Option("purpose", TEXT, MANNER, "What the answer is for, as the report tells it.", f"plan {_RUNS} {_ON_DATA}"),
+    Option("author", TEXT, MANNER, "Who asks, as the report tells it.", f"plan {_RUNS} {_ON_DATA}"),
     Option("document", SWITCH, MANNER, "The whole test as JSON, too.", "/design"),
     Option("bound", SWITCH, MANNER, "The number that no private test can do without, too.", "/size"),
     Option("bound", SWITCH, MANNER, "The length that no private interval falls below, too.", "/estimate"),
@@ -526,6 +564,28 @@ OPTIONS = (
         f"plan compare curve {_WATCHES} check grant show verify version {_RUNS}",
     ),
 )
+
+
+@dataclass(frozen=True)
+class Stability:
+    """A notion of privacy as it is asked for: in plain words, and its parameters with values to start from."""
+
+    words: str
+    parameters: tuple[tuple[str, float], ...]
+
+
+NOTIONS = {
+    "pure": Stability("epsilon: every probability changes by a factor of at most e^epsilon", (("epsilon", 1.0),)),
+    "approx": Stability(
+        "epsilon and delta: the same, but for a part delta of all probability", (("epsilon", 1.0), ("delta", 1e-6))
+    ),
+    "gdp": Stability("Gaussian: as hard as telling N(0, 1) from N(mu, 1)", (("mu", 1.0),)),
+    "zcdp": Stability("zero-concentrated: Renyi divergences of at most rho times their order", (("rho", 0.5),)),
+    "tv": Stability("total variation: no probability changes by more than eta", (("eta", 0.1),)),
+    "renyi": Stability("Renyi: the divergence of one order is bounded", (("order", 2.0), ("bound", 1.0))),
+    "kl": Stability("Kullback-Leibler: the divergence is bounded", (("eta", 0.5),)),
+}
+"""What ``privacy`` may name."""
 
 
 def options(taker: str) -> list[Option]:

@@ -14,7 +14,7 @@ from numbers import Rational, Real
 
 from privatest.errors import InvalidInput, shown
 
-__all__ = ["Number", "exp_below", "exp_bounds", "positive", "rational"]
+__all__ = ["Number", "exp_below", "exp_bounds", "positive", "rational", "square_root"]
 
 Number = int | float | Fraction | Decimal
 
@@ -51,6 +51,20 @@ def positive(remedy: str = "", **arguments: Number) -> Fraction:
     if number <= 0:
         raise InvalidInput(f"{name}={shown(value)} must be greater than 0. {remedy}".rstrip())
     return number
+
+
+def square_root(amount: Fraction, *, up: bool) -> Fraction:
+    """A rational of 15 digits that is at least the root, or at most; the root itself where that is short.
+
+    >>> square_root(Fraction(1, 4), up=True), square_root(Fraction(2), up=False) ** 2 < 2
+    (Fraction(1, 2), True)
+    """
+    exact = Fraction(math.isqrt(amount.numerator), math.isqrt(amount.denominator))
+    if exact**2 == amount:
+        return exact
+    unit = 10 ** (15 + len(str(int(1 / amount))) // 2)
+    found = math.isqrt(int(amount * unit**2))  # the root of amount unit^2, rounded down
+    return Fraction(found + up, unit)
 
 
 # Rounding widens the interval by a few units at each of the steps below; this many more bits hide that.

@@ -9,8 +9,9 @@ import pytest
 from scipy import stats
 
 import privatest as pt
+from privatest.bounds.domination import atoms_of
 from privatest.bounds.interval_bound import _lower_sum, length_bound
-from privatest.bounds.lower_bound import advantage_bound, missed_bound
+from privatest.bounds.lower_bound import STEADY, _Search, advantage_bound, missed_bound
 from privatest.hypotheses import as_distribution, make_pair
 from privatest.privacy import Pure
 
@@ -32,7 +33,7 @@ def test_without_privacy_it_is_that_of_neyman_and_pearson() -> None:
     n, z = 400, stats.norm.isf(0.05)
     expected = 2 * (z * stats.norm.cdf(z) + stats.norm.pdf(z)) / np.sqrt(n)
     ends = (-5 / np.sqrt(n), 5 / np.sqrt(n))
-    found = length_bound(lambda mean: as_distribution(f"normal({float(mean)!r}, 1)"), 0.0, ends, 50.0, n, 0.95)
+    found = length_bound(lambda mean: as_distribution(f"normal({float(mean)!r}, 1)"), 0.0, ends, Pure(50), n, 0.95)
     assert found <= expected * (1 + 1e-6)
     assert found >= 0.85 * expected  # a lower sum
 
@@ -69,3 +70,22 @@ def test_of_two_points_it_is_the_error_of_the_best_private_test() -> None:
 def test_the_share_of_a_label_has_the_bound_of_a_rate() -> None:
     share, rate = (pt.design_estimate(f, epsilon=1, n=50) for f in ("categorical(yes=?)", "bernoulli(?)"))
     assert share.width_bound(0.3) == pytest.approx(rate.width_bound(0.3), rel=2e-2)
+
+
+def test_a_bound_does_not_depend_on_the_score_that_was_tuned() -> None:
+    """Where the values end that it counts is all that a design tells it: a short score must not cut it short."""
+    whole, near = (
+        pt.design_estimate("poisson(?)", between=(0, 10), epsilon=0.3, n=30, near=value).width_bound(0.2)
+        for value in (None, 0.2)
+    )
+    assert near == pytest.approx(whole, rel=0.1)
+
+
+def test_weights_share_the_laws_that_do_not_depend_on_them() -> None:
+    search = _Search(atoms_of(make_pair("poisson(2.6)", "poisson(2)")), Pure(1), 1e-3, 40)
+    shape = search.best_shapes(40)[0][0]
+    shared = search.certificate(shape, STEADY)
+    for tilt in (0.0, 0.8, -1.2):
+        fresh = _Search(search.atoms, search.notion, 1e-3, 40, tilt).at(shape, STEADY)(40)
+        assert shared.tilted(tilt).bound(40) == fresh
+    assert shared.tilted(0.8).bound(40) != shared.tilted(0.0).bound(40)

@@ -2,7 +2,8 @@
 
 python -m tests.changepoint.kills --instants 200
 python -m tests.changepoint.kills --instants 200 --sequential   # sequential tests, of unequal blocks
-python -m tests.changepoint.kills --instants 40 --broken    # writes its state too late: must be caught
+python -m tests.changepoint.kills --instants 200 --persons  # of persons, two of whose three rows count
+python -m tests.changepoint.kills --instants 40 --broken    # writes its state too late, forgets persons: must be caught
 python -m tests.changepoint.kills --histories 200           # files rotated, replaced, cut short; old states put back
 python -m tests.changepoint.kills --histories 60 --broken   # three monitors, each with one mistake: must all be caught
 
@@ -27,7 +28,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -42,6 +43,7 @@ from privatest.changepoint.tuned_watch import Targets, pair_watch
 from privatest.changepoint.watch import SumBlocks, Watch
 from privatest.charge import make_charge
 from privatest.engines import read_lines
+from privatest.engines.units import Turns
 from privatest.errors import InvalidDocument, InvalidInput, PrivatestError
 from privatest.hypotheses import make_pair
 from privatest.ledger import Ledger
@@ -56,6 +58,8 @@ from tests.ledger.server import quick_folder
 LONGEST = 0.04
 """Seconds that a process may live: time for some dozens of blocks."""
 OLD, NEW = 160, 4000
+ROWS = 2
+"""Rows of a person that count."""
 
 
 @dataclass
@@ -92,8 +96,25 @@ def raised(watch: Watch | SequentialPlan, progress: Any, seen: int) -> str:
     return json.dumps(watch.raised(progress, 0, seen, False).to_dict(), separators=(",", ":"))
 
 
+def owner(place: int) -> int:
+    """Whose a row is, of persons: each has three, 20 rows apart."""
+    return place // 60 * 20 + place % 20
+
+
+def counting(stream: np.ndarray) -> np.ndarray:
+    """The records that count of persons with ``ROWS`` rows; in the places of the others None."""
+    taken: Counter[int] = Counter()
+    found = stream.astype(object)
+    for place in range(len(stream)):
+        taken[owner(place)] += 1
+        if taken[owner(place)] > ROWS:
+            found[place] = None
+    return found
+
+
 def child(watch: Watch | SequentialPlan, stream: np.ndarray, state: Path, log: Path, seed: int, broken: bool) -> None:
     """Watch the stream from wherever the state says, in portions of all sizes, logging what is shown."""
+    persons = watch.max_rows_per_unit is not None
     rng = np.random.default_rng(seed)
     out = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
     of: Any = Sequential if isinstance(watch, SequentialPlan) else Monitor
@@ -106,17 +127,22 @@ def child(watch: Watch | SequentialPlan, stream: np.ndarray, state: Path, log: P
         monitor = of.of(watch)
         monitor.save(state)
     kept = monitor._stream.file
+    turns = monitor._stream.turns
+    if broken and turns is not None:
+        monitor._stream.turns = Turns(turns.most, turns.key)  # forgets whom it has seen
     shown = 0
     while True:
-        if broken:
+        if broken and not persons:
             monitor._stream.file = None
         place = monitor.seen
         if monitor._stream.alarm is not None and of is Sequential:
             pass  # refuses more: the verdict is logged again below
         elif rng.random() < 0.3:
-            monitor.update(int(stream[place]))
+            monitor.update(int(stream[place]), **({"unit": owner(place)} if persons else {}))
         else:
-            monitor.update_many(stream[place : place + int(rng.integers(1, 25))])
+            end = place + int(rng.integers(1, 25))
+            whose = {"unit": [owner(at) for at in range(place, end)]} if persons else {}
+            monitor.update_many(stream[place:end], **whose)
         released, blocks = list(monitor._stream.released), monitor._stream._progress.blocks
         first = blocks - len(released)
         lines = [f"B {first + i} {value}\n" for i, value in enumerate(released) if first + i >= shown]
@@ -161,7 +187,7 @@ def inspect(watch: Watch | SequentialPlan, stream: np.ndarray, log: str, found: 
         found.problems.append(f"the alarm {said} is not what the releases call for")
     if seen > len(stream):
         found.problems.append("more records were released than there are")
-    elif watch.epsilon > 50:
+    elif watch.privacy.epsilon > 50:
         scores = blocks.values_of(stream[:seen].tolist())
         starts = [watch.records(i) for i in range(len(released))]
         totals = np.add.reduceat(scores, starts)
@@ -173,10 +199,12 @@ def inspect(watch: Watch | SequentialPlan, stream: np.ndarray, log: str, found: 
     return True
 
 
-def run(instants: int, seed: int, broken: bool = False, sequential: bool = False) -> Findings:
+def run(instants: int, seed: int, broken: bool = False, sequential: bool = False, persons: bool = False) -> Findings:
     """Kill this many times."""
     rng, found = np.random.default_rng(seed), Findings()
     made: list[Any] = list(sequential_designs() if sequential else designs())
+    if persons:
+        made = [replace(watch, max_rows_per_unit=ROWS) for watch in made]
     with tempfile.TemporaryDirectory() as folder:
         while found.kills < instants and not (broken and found.problems):
             watch = made[found.streams % len(made)]
@@ -185,7 +213,9 @@ def run(instants: int, seed: int, broken: bool = False, sequential: bool = False
             state, log = Path(folder, f"{found.streams}.json"), Path(folder, f"{found.streams}.log")
             log.touch()
             found.streams += 1
+            heard = counting(stream) if persons else stream
             while True:
+                before = _lines(log)
                 process = os.fork()
                 if process == 0:
                     try:
@@ -193,6 +223,10 @@ def run(instants: int, seed: int, broken: bool = False, sequential: bool = False
                     except BaseException as error:  # reported by way of the log, which then cannot be read
                         os.write(2, f"{error!r}\n".encode())
                     os._exit(1)
+                if rng.random() < 0.8:  # mostly a process that has shown something, however busy the machine is
+                    patience = time.monotonic() + 5
+                    while _lines(log) == before and time.monotonic() < patience:
+                        time.sleep(0.001)
                 time.sleep(float(rng.uniform(0.002, LONGEST)))
                 os.kill(process, signal.SIGKILL)
                 status = os.waitpid(process, 0)[1]
@@ -200,9 +234,14 @@ def run(instants: int, seed: int, broken: bool = False, sequential: bool = False
                     found.problems.append("a process ended by itself")
                     break
                 found.kills += 1
-                if inspect(watch, stream, log.read_text(), found) or found.problems:
+                if inspect(watch, heard, log.read_text(), found) or found.problems:
                     break
     return found
+
+
+def _lines(log: Path) -> int:
+    """Releases and alarms that were logged."""
+    return sum(line[0] != "R" for line in log.read_text().splitlines())
 
 
 REFUSED = 3
@@ -243,7 +282,7 @@ class History:
             else:
                 stream = Stream.restored(known, system_source, file, Watch)
             if self.charged:
-                words: Any = {"price": self.watch.epsilon, "design": stream.design, "simulated": False}
+                words: Any = {"price": self.watch.privacy.price, "design": stream.design, "simulated": False}
                 charge = make_charge(Ledger(self.book), "stream", "watch", **words)
                 assert charge is not None
                 stream.begin(charge)
@@ -463,10 +502,11 @@ def main() -> None:
     parser.add_argument("--histories", type=int, help="live through this many, in place of instants on plain streams")
     parser.add_argument("--broken", action="store_true")
     parser.add_argument("--sequential", action="store_true", help="sequential tests in place of monitors")
+    parser.add_argument("--persons", action="store_true", help="of persons, whose rows beyond two do not count")
     chosen = parser.parse_args()
     if chosen.histories is not None:
         _main_of_histories(chosen.histories, chosen.seed, chosen.broken)
-    found = run(chosen.instants, chosen.seed, chosen.broken, chosen.sequential)
+    found = run(chosen.instants, chosen.seed, chosen.broken, chosen.sequential, chosen.persons)
     print(
         f"{found.kills} kills over {found.streams} streams, {found.restores} restores, "
         f"{found.releases} blocks released: {len(found.problems)} problems"

@@ -69,7 +69,7 @@ def test_what_comes_back(method: str, assume_change: bool) -> None:
     assert document["private"] is False
     known = (
         "index accuracy beta changed epsilon method n false_alarm power neighbours simulated block sums order_value "
-        "order_range receipt design"
+        "order_range receipt design privacy"
     )
     assert {field.name for field in fields(point)} == set(known.split())
     assert "SIMULATED" in str(point)
@@ -165,8 +165,8 @@ def test_structure_may_raise() -> None:
         detect_change([0, 1], *COINS, epsilon=0.1, assume_change=True)
     with pytest.raises(Infeasible, match=r"false_alarm=0\.05 \(the default\) cannot be had with n=2 records"):
         detect_change([0, 1], *COINS, epsilon=0.1)
-    with pytest.raises((Infeasible, InvalidData)):
-        detect_change(series(50, 25), "normal(0, 1)", "normal(0.2, 1)", epsilon=1)
+    with pytest.raises(Infeasible, match=r"false_alarm=0\.05 \(the default\) cannot be had with n=3 records"):
+        detect_change([0, 1, 1], *COINS, epsilon=0.1)
     with pytest.raises(InvalidData, match="plan is for n=100"):
         design_change(*COINS, epsilon=1, n=100).run(series(99, 50))
     with pytest.raises(InvalidInput, match="rng="):
@@ -228,7 +228,8 @@ def test_a_plan_prints_and_travels_as_plain_values() -> None:
     assert document["accuracy"] == plan.accuracy
     assert document["n"] == 400
     named = {one.name for one in fields(plan) if not one.name.startswith("_")}
-    assert set(document) == {*named, "format", "detection"} - {"max_rows_per_unit"}  # told where it is above 1
+    told_where_needed = {"max_rows_per_unit", "notion"}  # above 1, and other than epsilon
+    assert set(document) == {*named, "format", "detection"} - told_where_needed
     again = ChangePlan.from_json(json.dumps(document))
     assert again == plan
     assert again.power_after(50) == plan.power_after(50)

@@ -16,6 +16,7 @@ import privatest as pt
 from privatest.engines import open_source
 from privatest.engines.protocol import totals_of_blocks
 from privatest.errors import Infeasible, InvalidData, InvalidDocument, InvalidInput
+from privatest.privacy.notions import Pure
 
 P, Q = "bernoulli(0.2)", "bernoulli(0.8)"
 N = 600
@@ -60,7 +61,8 @@ def test_all_noisy_sums_together_are_private(epsilon: float, rows: int, block: i
     made = plan(epsilon, N, rows)
     assert made.price == Fraction(epsilon)
     assert loss(made, block) * rows == made.price  # a person has so many rows
-    assert loss(replace(made, _each=2 * made._each), block) * rows > made.price  # half the noise is noticed
+    half_the_noise = replace(made, _each=Pure(2 * made._each.exact[0]))
+    assert loss(half_the_noise, block) * rows > made.price
 
 
 def test_the_answer_is_made_of_the_noisy_sums_alone() -> None:

@@ -355,3 +355,38 @@ def test_votes_of_sets_never_rise_with_a_blocks_sum() -> None:
     blocks = monitor._stream.watch.blocks
     assert isinstance(blocks, SumBlocks)
     assert np.all(np.diff(blocks.table) <= 0)
+
+
+def test_what_the_alarm_looks_at_follows_from_what_was_released() -> None:
+    watch = pt.Monitor("bernoulli(0.2)", "bernoulli(0.8)", epsilon=1)
+    assert (watch.levels, watch.threshold is not None) == ((), True)
+    level, walked = 0, []
+    for part in np.split(coins(3, 400, 200), 60):
+        watch.update_many(part)
+        votes = watch._design.votes(np.array(watch._stream.released, dtype=np.int64), 0)
+        level, walked = 0, []
+        for vote in votes.tolist():
+            level = max(level + vote, 0)
+            walked.append(level)
+        assert list(watch.levels) == walked
+    assert watch.drift_detected
+    assert watch.threshold is not None
+    assert walked[-1] > watch.threshold >= max(walked[:-1])
+    watch.reset()
+    assert watch.levels == ()
+
+
+def test_of_a_long_stream_the_levels_reach_as_far_back_as_is_known() -> None:
+    watch = pt.Monitor("bernoulli(0.2)", "bernoulli(0.8)", epsilon=1, mean_time_between_false_alarms=1e7)
+    watch.update_many(np.zeros(watch.block * (TRACE + 40), dtype=int))
+    steps = watch._design.votes(np.array(watch._stream.released, dtype=np.int64), 0)
+    assert len(steps) == TRACE
+    assert watch.levels[-1] == watch._stream.progress.level
+    known = steps[len(steps) - len(watch.levels) :]
+    if watch.levels[-1]:
+        assert np.diff(watch.levels).tolist() == known[1:].tolist()  # above 0 ever since
+
+
+def test_the_papers_method_has_no_such_level() -> None:
+    watch = pt.Monitor("bernoulli(0.2)", "bernoulli(0.8)", epsilon=1, method="paper")
+    assert (watch.threshold, watch.levels) == (None, ())

@@ -9,9 +9,15 @@ the share of epsilon, without the cut, and with a cut that goes by what the rows
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+import json
+import os
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from fractions import Fraction
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,17 +26,21 @@ import pytest
 
 import privatest as pt
 from privatest import engines
-from privatest.changepoint.watch import Cusum, Intervals, Rule
+from privatest.changepoint.monitor import Monitor
+from privatest.changepoint.stream import Stream
+from privatest.changepoint.watch import Cusum, Intervals, Rule, Watch
 from privatest.engines.sources import placed
 from privatest.engines.units import PlacedRecords, Turns
-from privatest.errors import InvalidData, InvalidInput
+from privatest.errors import InvalidData, InvalidDocument, InvalidInput
 from privatest.fit.domain import histogram
 from privatest.hypotheses import make_pair
 from privatest.privacy import Tulap
 from privatest.scores import clamped_score
+from tests.changepoint import kills
 from tests.changepoint.test_monitor_privacy import output_law, sums, watch
 from tests.changepoint.test_privacy import block_law, blocks, direct, direct_law, paper, paper_law
 from tests.contracts.exhaustive import largest_person_log_ratio, log_pmf, owners
+from tests.ledger.server import quick_folder
 
 SLACK = 1 + 1e-12
 Row = tuple[int, ...]
@@ -77,6 +87,73 @@ def test_a_person_reaches_k_rows_and_moves_nobody(k: int, cut: Callable[..., Row
         counts = [who[: i + 1].count(who[i]) <= k for i in range(n)]
         for records in itertools.product((0, 1), repeat=n):
             assert cut(records, who, k) == tuple(x if c else odd for x, c in zip(records, counts, strict=True))
+
+
+def in_database(frame: pd.DataFrame) -> Any:
+    return pytest.importorskip("duckdb").from_df(frame)
+
+
+@pytest.mark.parametrize(("n", "source"), [(3, lambda frame: frame), (2, in_database)])
+@pytest.mark.parametrize("k", [1, 2])
+def test_among_ties_a_person_changes_k_scores_of_their_places(n: int, source: Callable[..., Any], k: int) -> None:
+    """All owners, all orders of two values, all records: at each place as many scores as rows, k of them others'."""
+    for who, when in itertools.product(owners(n), itertools.product((0, 1), repeat=n)):
+        place = sorted(when)
+        found = {}
+        for records in itertools.product((0, 1), repeat=n):
+            frame = source(pd.DataFrame({"x": records, "who": who, "when": when}))
+            series = engines.open_for(NEED[k], frame, column="x", unit="who", order="when").series(SCORE)
+            found[records] = Counter(zip(place, series.tolist(), strict=True))
+        for (one, seen), (other, also) in itertools.combinations(found.items(), 2):
+            changed = {who[i] for i in range(n) if one[i] != other[i]}
+            if len(changed) == 1:
+                assert (seen - also).total() <= k
+
+
+def test_the_check_of_ties_notices_rows_beyond_k() -> None:
+    who, when = (0, 0, 0), (0, 0, 0)
+    frames = [pd.DataFrame({"x": records, "who": who, "when": when}) for records in ((0, 0, 0), (1, 1, 1))]
+    series = [engines.open_for(NEED[2], frame, column="x", unit="who", order="when").series(SCORE) for frame in frames]
+    uncut = [engines.open_for(engines.Need(1, ordered=True), frame, column="x", order="when") for frame in frames]
+    assert np.abs(np.sort(series[0]) - np.sort(series[1])).sum() == 2
+    assert np.abs(uncut[0].series(SCORE) - uncut[1].series(SCORE)).sum() == 3
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_databases_count_the_same_rows(seed: int) -> None:
+    rng, n = np.random.default_rng(seed), 200
+    when = rng.integers(0, 60, n) if seed % 2 else rng.permutation(n)
+    frame = pd.DataFrame(
+        {"x": rng.normal(size=n), "who": pd.array(rng.integers(0, 50, n), dtype="Int64"), "when": when}
+    )
+    frame.loc[rng.integers(0, n, 9), "who"] = pd.NA
+    frame.loc[rng.integers(0, n, 9), "x"] = None
+    score = clamped_score(make_pair("normal(0, 1)", "normal(1, 1)"), (-1, 1), 7)
+    for k in (1, 2):
+        one, other = (
+            engines.open_for(NEED[k], source, column="x", unit="who", order="when")
+            for source in (frame, in_database(frame))
+        )
+        assert one.promise == other.promise == engines.Promise(k, "tied")
+        assert np.array_equal(one.series(score), other.series(score))
+        assert (
+            (one.count(), one.total(score)) == (other.count(), other.total(score)) == (n, int(one.series(score).sum()))
+        )
+        assert one.histogram(score.cells) == other.histogram(score.cells)
+        if seed % 2 == 0:
+            assert one.block_totals(score, 7) == other.block_totals(score, 7)
+
+
+def test_questions_of_a_database_of_persons_are_answered() -> None:
+    rng = np.random.default_rng(2)
+    frame = pd.DataFrame({"x": [0, 1] * 60 + [1] * 120, "who": rng.integers(0, 150, 240), "when": range(240)})
+    words: Any = {"column": "x", "unit": "who", "order": "when", "max_rows_per_unit": 2}
+    for ask in (pt.detect_change, pt.detect_changes):
+        made = [
+            ask(source, P, Q, epsilon=8, rng=np.random.default_rng(1), **words)
+            for source in (frame, in_database(frame))
+        ]
+        assert made[0].to_dict() == made[1].to_dict()
 
 
 def releases_log_ratio(each: Fraction, block: int, k: int, n: int, cut: Callable[..., Row] = reached) -> float:
@@ -168,7 +245,7 @@ def test_the_fit_is_private_for_persons(k: int) -> None:
 def test_batches_and_single_records_give_a_person_the_same_turns() -> None:
     who = ["a", "b", "a", None, "a", "b", "b", 7, 7.0, "7", "c"]
     turns = Turns(2)
-    singly = [turns.admits(one) for one in who]
+    singly = [turns.admit(one) is not None for one in who]
     assert singly == [True, True, True, False, False, True, False, True, True, False, True]
     turns, found = Turns(2), []
     for first in range(0, len(who), 3):
@@ -223,13 +300,19 @@ class TestRefusals:
         with pytest.raises(InvalidData, match="does not order"):
             plan.run(self.frame, column="x", unit="who", order="when")
 
-    def test_a_database_says_why(self) -> None:
+    def test_a_stream_from_a_database_says_why(self) -> None:
         duckdb = pytest.importorskip("duckdb")
-        relation = duckdb.from_df(self.frame)
-        with pytest.raises(InvalidData, match="Write the rows to a Parquet or CSV file"):
-            pt.detect_change(relation, P, Q, epsilon=1, column="x", unit="who", order="when")
+        made = pt.Monitor(P, Q, epsilon=2, max_rows_per_unit=2)
+        with pytest.raises(InvalidData, match="a database does not say whose they are"):
+            made.update_many(duckdb.from_df(self.frame), column="x", unit="who", order="when")
+        assert made.seen == 0
 
-    def test_a_monitor_of_persons_says_what_it_needs(self, tmp_path: Any) -> None:
+    def test_a_database_without_an_order(self) -> None:
+        duckdb = pytest.importorskip("duckdb")
+        with pytest.raises(InvalidData, match="order"):
+            pt.detect_change(duckdb.from_df(self.frame), P, Q, epsilon=1, column="x", unit="who")
+
+    def test_a_monitor_of_persons_says_what_it_needs(self) -> None:
         made = pt.Monitor(P, Q, epsilon=2, max_rows_per_unit=2)
         for call in (lambda: made.update(1), lambda: made.update([1, 0]), lambda: made.update_many([1, 0])):
             with pytest.raises(InvalidInput, match="unit is missing"):
@@ -239,11 +322,6 @@ class TestRefusals:
         with pytest.raises(InvalidInput, match="must name a column, or list"):
             made.update([1, 0], unit=3)
         assert made.seen == 0
-        with pytest.raises(InvalidInput, match="cannot keep a state"):
-            made.save(tmp_path / "state")
-        with pytest.raises(InvalidInput, match="cannot keep a state"):
-            pt.Monitor(P, Q, epsilon=2, max_rows_per_unit=2, state=tmp_path / "state")
-        assert list(tmp_path.iterdir()) == []
         with pytest.raises(InvalidInput, match="takes each record for a person's only one"):
             pt.Monitor(P, Q, epsilon=2).update(1, unit="anna")
 
@@ -252,6 +330,186 @@ class TestRefusals:
         made.update(1, unit=None)
         made.update([1, 0], unit=[None, float("nan")])
         assert made.seen == 3
+
+
+@cache
+def loud(block: int, k: int) -> Watch:
+    """Persons in blocks whose noise is 0 but once in 10^26 draws: a release is twice its block's total."""
+    quiet = watch(sums(Fraction(60), block, bits=False), Cusum(10**9))
+    return replace(quiet, max_rows_per_unit=k)
+
+
+def fed(state: Path, records: Row, who: Row, lives: Iterable[int], k: int, block: int, batches: bool) -> list[int]:
+    """The totals that a monitor releases that is restored when it has been fed up to each of these places."""
+    monitor = Monitor.of(loud(block, k))
+    monitor.save(state)
+    for end in (*lives, len(records)):
+        rest = range(monitor.seen, end)
+        if batches:
+            monitor.update([records[i] for i in rest], unit=[who[i] for i in rest])
+        else:
+            for i in rest:
+                monitor.update(records[i], unit=who[i])
+        monitor = Monitor.load(state)
+    return [value // 2 for value in monitor._stream.released]
+
+
+def restarts(n: int) -> Iterator[Row]:
+    """All places at which a stream of n records can be cut, any number of times."""
+    return itertools.chain.from_iterable(itertools.combinations(range(1, n), cuts) for cuts in range(n))
+
+
+@pytest.fixture
+def quick() -> Iterator[Path]:
+    """A folder in memory, where the system has one: states are flushed to the disk at every block."""
+    with tempfile.TemporaryDirectory(dir=quick_folder()) as folder:
+        yield Path(folder)
+
+
+def misreported(quick: Path, n: int, k: int, block: int) -> int:
+    """Over all owners, all restarts and both ways of feeding: how often a release is not that of the rows that count.
+
+    The record of a row that counts is label 0, of score 1; any other row's score is 0.
+    """
+    wrong, odd = 0, int(SCORE.table[-1])
+    assert odd == 0
+    for number, (who, lives, batches) in enumerate(itertools.product(owners(n), restarts(n), (True, False))):
+        counts = [who[: i + 1].count(who[i]) <= k for i in range(n)]
+        totals = [sum(counts[at : at + block]) for at in range(0, n - block + 1, block)]
+        wrong += fed(quick / f"{number}", (0,) * n, who, lives, k, block, batches) != totals
+    return wrong
+
+
+@pytest.mark.parametrize(("n", "k", "block"), [(3, 1, 1), (4, 1, 2), (4, 2, 2), (4, 2, 3)])
+def test_restarts_give_no_person_another_turn_and_take_none(quick: Path, n: int, k: int, block: int) -> None:
+    """Exhaustive: what is released is what a stream without restarts releases, so all laws above hold with them."""
+    assert misreported(quick, n, k, block) == 0
+
+
+def test_a_state_that_forgets_a_person_is_noticed(quick: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def forgets(stream: Stream, _roll: Any, said: dict[str, Any]) -> None:
+        stream.turns = Turns(1, bytes.fromhex(said["key"]))
+
+    monkeypatch.setattr(Stream, "_recall", forgets)
+    assert misreported(quick, 3, 1, 1) > 0
+
+
+def test_a_state_that_counts_unfinished_blocks_is_noticed(quick: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write = Stream._write
+
+    def early(stream: Stream, progress: Any, alarm: Any, released: Any, start: int, place: Any) -> None:
+        held, stream._open.start = stream._open.start, start - len(stream._owners)
+        write(stream, progress, alarm, released, start, place)
+        stream._open.start = held
+
+    monkeypatch.setattr(Stream, "_write", early)
+    assert misreported(quick, 4, 1, 2) > 0
+
+
+class TestStates:
+    """What is kept of persons, and what becomes of it."""
+
+    def fresh(self, path: Path, **more: Any) -> pt.Monitor:
+        return pt.Monitor(P, Q, epsilon=2, max_rows_per_unit=1, state=path, **more)
+
+    def test_names_are_in_no_file_and_in_nothing_that_is_shown(self, quick: Path) -> None:
+        made = self.fresh(quick / "state")
+        names = [f"anna-{i}" for i in range(made.block * 3 + 1)]
+        made.update([0] * len(names), unit=names)
+        made.save(quick / "state")
+        kept = b"".join(path.read_bytes() for path in quick.iterdir())
+        assert b"anna" not in kept
+        assert (quick / "state.units").stat().st_size == 16 * 3 * made.block  # whole blocks only
+        digests = [(quick / "state.units").read_bytes()[i : i + 16].hex() for i in range(0, 48, 16)]
+        shown = repr(made) + str(made) + json.dumps(made.to_dict())
+        assert not any(word in shown for word in ("anna", "turns", *digests))
+        assert all((quick / name).stat().st_mode & 0o077 == 0 for name in ("state", "state.units"))
+
+    def test_another_state_has_another_secret(self, quick: Path) -> None:
+        for name in ("one", "two"):
+            made = self.fresh(quick / name)
+            made.update([0] * made.block, unit=["anna"] * made.block)
+        one, two = ((quick / f"{name}.units").read_bytes() for name in ("one", "two"))
+        assert len(one) == len(two) == 16  # the first row of anna's counted
+        assert one != two
+
+    def test_a_monitor_goes_on_with_the_persons_it_knew(self, quick: Path) -> None:
+        made = self.fresh(quick / "state")
+        made.update([0] * made.block, unit=list(range(made.block)))
+        del made
+        again = self.fresh(quick / "state")
+        assert again.seen == again.block
+        assert again._stream.turns is not None
+        assert [again._stream.turns.admit(who) is None for who in (0, "0", 0.0, -1)] == [True, True, True, False]
+
+    def test_a_saved_one_knows_those_of_before_and_moves(self, quick: Path) -> None:
+        made = Monitor.of(loud(2, 1))
+        made.update([0, 0, 0], unit=["a", "b", "c"])  # c's block is not full
+        made.save(quick / "one")
+        made.save(quick / "two")
+        assert not (quick / "one.units").exists()
+        made.update(0, unit="d")
+        with pytest.raises(InvalidDocument, match="was saved to another file later"):
+            Monitor.load(quick / "one")
+        again = Monitor.load(quick / "two")
+        turns = again._stream.turns
+        assert turns is not None
+        assert [turns.admit(who) is None for who in "abcde"] == [True, True, True, True, False]
+
+    @pytest.mark.parametrize("how", ["missing", "cut", "edited"])
+    def test_a_roll_that_is_not_the_states_is_refused(self, quick: Path, how: str) -> None:
+        made = self.fresh(quick / "state")
+        made.update([0] * made.block, unit=list(range(made.block)))
+        roll, kept = quick / "state.units", (quick / "state.units").read_bytes()
+        del made
+        if how == "missing":
+            roll.unlink()
+        else:
+            roll.write_bytes(kept[:-1] if how == "cut" else bytes([kept[0] ^ 1]) + kept[1:])
+        for load in (lambda: Monitor.load(quick / "state"), lambda: self.fresh(quick / "state")):
+            with pytest.raises(InvalidDocument, match=r"'state\.units' is missing, cut short or edited"):
+                load()
+        roll.write_bytes(kept + b"of a block that was never shown")
+        assert Monitor.load(quick / "state").seen > 0
+
+    def test_a_disk_that_is_full_takes_no_turns(self, quick: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        made = Monitor.of(loud(2, 1))
+        made.save(quick / "state")
+        made.update(0, unit="a")
+        with monkeypatch.context() as full:
+            full.setattr(os, "fsync", lambda _: (_ for _ in ()).throw(OSError(28, "No space left on device")))
+            for call in (lambda: made.update(0, unit="b"), lambda: made.update([0, 0], unit=["b", "c"])):
+                with pytest.raises(InvalidInput, match="cannot be written: No space left"):
+                    call()
+            with pytest.raises(InvalidInput, match="cannot be written"):
+                made.save(quick / "elsewhere")
+        assert made.seen == 1
+        made.update([0, 0, 0], unit=["b", "c", "a"])
+        assert [value // 2 for value in Monitor.load(quick / "state")._stream.released] == [2, 1]
+
+    def test_a_ledger_and_a_sequential_test_keep_persons_too(self, quick: Path) -> None:
+        with pt.Ledger(quick / "book.db") as ledger:
+            ledger.grant("visits", epsilon=2)
+            words: Any = {"ledger": ledger, "dataset": "visits", "request": "one", "max_rows_per_unit": 2}
+            made = pt.Sequential(P, Q, epsilon=2, state=quick / "state", **words)
+            first = made.schedule[0]
+            made.update([None] * first, unit=list(range(first)))
+            del made
+            again = pt.Sequential(P, Q, epsilon=2, state=quick / "state", **words)
+            assert again.seen == first
+            assert again._stream.turns is not None
+            taken = again._stream.turns.taken()
+            assert sorted(taken.values()) == [1] * first
+            with pytest.raises(InvalidInput, match="other settings"):
+                pt.Sequential(P, Q, epsilon=2, state=quick / "state", **{**words, "max_rows_per_unit": 1})
+
+    def test_kills_give_no_person_another_turn(self) -> None:
+        found = kills.run(12, seed=4, persons=True)
+        assert found.problems == []
+        assert found.kills >= 12
+
+    def test_kills_notice_a_person_who_counts_again(self) -> None:
+        assert kills.run(60, seed=5, persons=True, broken=True).problems != []
 
 
 def test_the_promises_of_persons_are_those_of_their_share_of_epsilon() -> None:

@@ -22,7 +22,7 @@ from privatest.decision import PrivateTest
 from privatest.engines import open_source
 from privatest.engines.sources import block_totals
 from privatest.hypotheses import make_pair
-from privatest.privacy import Tulap, seeded_source
+from privatest.privacy import Pure, Tulap, seeded_source
 from privatest.scores import clamped_score
 from tests.contracts.exhaustive import log_sf
 
@@ -49,7 +49,7 @@ def largest_log_ratio(law: Callable[[Series], Law], n: int) -> float:
 
 
 def direct(epsilon: Fraction, stride: int = 1, level: Fraction | None = None) -> DirectDetector:
-    score = Problem(PAIR, epsilon).score((-1.0, 1.0))
+    score = Problem(PAIR, Pure(epsilon)).score((-1.0, 1.0))
     design = DirectDesign.of(law_of(score), epsilon, 0.1)
     return DirectDetector(
         score, DirectDesign(design.law, epsilon, design.level if level is None else level, design.decay, stride)
@@ -172,7 +172,7 @@ def test_blocks_with_half_the_noise_are_not_private() -> None:
 
 
 def test_a_noise_too_narrow_for_the_score_is_refused() -> None:
-    score = Problem(make_pair([0.2, 0.3, 0.5], [0.5, 0.3, 0.2]), Fraction(1)).score((-2.0, 2.0))
+    score = Problem(make_pair([0.2, 0.3, 0.5], [0.5, 0.3, 0.2]), Pure(Fraction(1))).score((-2.0, 2.0))
     assert score.width == 2
     with pytest.raises(AssertionError):
         BlockDetector(score, BlockDesign(law_of(score), Tulap(Fraction(1), 1), 4))
@@ -185,7 +185,7 @@ def paper(epsilon: Fraction, block: int, false_alarm: float | None = None) -> tu
     test = pt.design("bernoulli(0.2)", "bernoulli(0.8)", epsilon=epsilon, n=block, clamp="paper")
     design = BitDesign(block, min(test.alpha, 0.45), min(test.beta, 0.45))
     alarm = None if false_alarm is None else design.alarm(false_alarm, None)
-    return BitDetector(design, epsilon, pair_bits(test), alarm), test
+    return BitDetector(design, pair_bits(test), alarm), test
 
 
 def paper_law(detector: BitDetector, test: PrivateTest) -> Callable[[Series], Law]:

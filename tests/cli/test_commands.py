@@ -47,7 +47,7 @@ def test_no_change_is_an_answer_unless_a_change_is_taken_for_granted(run: Run) -
     assert certain.document["index"] is not None
     both = run("detect", "-", *PAIR, "--assume-change", "--false-alarm", "0.1", stdin=ZEROS)
     assert (both.code, both.refused) == (2, True)
-    assert "false_alarm=0.1 and assume_change=True exclude each other" in both.err
+    assert "--false-alarm 0.1 and --assume-change exclude each other" in both.err
 
 
 def test_over_budget_is_3_and_says_what_is_left(run: Run, tmp_path: Path) -> None:
@@ -135,3 +135,15 @@ def test_a_full_disk_is_one_line() -> None:
         )
     assert found.returncode == 2
     assert found.stderr.strip() == "privatest: Standard output cannot be written: No space left on device."
+
+
+def test_streams_under_another_notion(run: Run) -> None:
+    """The notion is what is printed, reported and said of the price; epsilon beside it is refused."""
+    words = (*PAIR[:4], "--privacy", "gdp(2)", "--json")
+    found = run("detect", "-", *words, stdin=ZEROS + ONES).document
+    assert (found["privacy"], found["epsilon"], found["private"]) == ("gdp(2)", "inf", True)
+    assert run("changes", "-", *words, stdin=ZEROS + ONES).document["privacy"] == "gdp(2)"
+    assert '"privacy": "gdp(2)"' in run("monitor", *words, stdin=ZEROS).out
+    assert '"privacy": "gdp(2)"' in run("sequential", *words, stdin=ZEROS).out
+    for command in ("detect", "monitor", "sequential"):
+        assert "both given" in run(command, "-", *PAIR, "--privacy", "gdp(2)", stdin=ZEROS).err

@@ -239,4 +239,4 @@ def test_a_public_order_names_the_year(run: Run, tmp_path: Path) -> None:
     assert "order value" not in hidden.out
     refused = run(*words, "--public-order")
     assert (refused.code, refused.refused) == (2, True)
-    assert "public_order=True was given without order=" in refused.err
+    assert "--public-order was given without --order" in refused.err

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import privatest as pt
+from privatest import questions
 from privatest.cli import output
 from privatest.cli.output import facts, show_table, spoken
 from tests.cli.conftest import Run
@@ -33,10 +34,53 @@ def test_a_file_that_is_missing_is_said_to_be(run: Run) -> None:
         ("Name it: max_rows_per_unit=..., or not.", "Name it: --max-rows-per-unit, or not."),
         ("Take it away: ledger.grant('x', covers=...).", "Take it away: ledger.grant('x', covers=...)."),
         ("nothing=... is no option", "nothing=... is no option"),
+        ("alpha=-0.5 must lie in (0, 1).", "--alpha -0.5 must lie in (0, 1)."),
+        ("between is missing: between=(low, high).", "--between is missing: --between low high."),
+        ("such as n=[50, 100].", "such as --n 50,100."),
+        ("family='normal(mean=0, sd=1)' must", "--family 'normal(mean=0, sd=1)' must"),
+        ("No column 'order=3'.", "No column 'order=3'."),
+        ("binomial: n=0.5 must be whole, in binomial(n, p).", "binomial: n=0.5 must be whole, in binomial(n, p)."),
+        (
+            "public_order=True was given without order=: leave public_order out.",
+            "--public-order was given without --order: leave --public-order out.",
+        ),
+        (
+            "Raise it with ledger.grant(), see sample_size(...).",
+            "Raise it with privatest ledger grant, see privatest plan.",
+        ),
     ],
 )
 def test_remedies_speak_command_line(text: str, told: str) -> None:
     assert spoken(text) == told
+
+
+DATA = "examples/data/clinic.csv"
+MISTAKES = {
+    "estimate": ["--family", "normal(mean=?, sd=1)", "--column", "value", "--between", "1", "0"],
+    "groups": ["--column", "visit", "--group", "answer"],
+    "sequential": [*PAIR[:4], "--alpha", "2"],
+    "monitor": [*PAIR[:4], "--beta", "2"],
+    "changes": [*PAIR[:4], "--column", "visit", "--beta", "2"],
+    "detect": [*PAIR[:2], "--column", "visit"],
+    "fit": [*PAIR[:2], "--column", "visit", "--distance", "3"],
+    "test": [*PAIR[:4], "--column", "visit", "--alpha", "2"],
+    "check": [*PAIR[:4]],
+    "plan": [*PAIR[:4], "--alpha", "0.1"],
+    "curve": [*PAIR[:4], "--clamp", "1,0"],
+    "compare": [*PAIR[:4], "--advantage", "2"],
+}
+
+
+@pytest.mark.parametrize("command", MISTAKES)
+def test_every_command_complains_in_its_own_words(command: str, run: Run, root: Path) -> None:
+    data = [] if command in ("plan", "curve", "compare") else [str(root / DATA)]
+    if command in ("monitor", "sequential"):
+        data = ["-"]
+    found = run(command, *data, *MISTAKES[command], "--epsilon", "1", **({"stdin": b"0\n"} if data == ["-"] else {}))
+    assert found.code == 2
+    assert "--" in found.err
+    keywords = "|".join(option.name for option in questions.OPTIONS)
+    assert not re.search(rf"(?<![\w'])({keywords})=", found.err.replace("normal(mean=?, sd=1)", ""))
 
 
 def test_two_columns_ask_for_the_option(run: Run, tmp_path: Path) -> None:
@@ -84,3 +128,21 @@ def test_numbers_do_not_break_at_42_columns(
     assert all(len(line) <= 42 for line in printed.splitlines())
     for number in ("1,234,567", "12.3456", "1.23456", "< 1e-300", "123,456,789"):
         assert number in printed
+
+
+@pytest.mark.parametrize("columns", [40, 42, 59])
+def test_a_table_that_is_too_wide_stands_row_by_row(
+    columns: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    narrow(monkeypatch, columns)
+    curve = [("10", "0.1533", "0.1533", "0.6934"), ("10,000", "3.556e-05", "3.556e-05", "0.9999")]
+    show_table("Error rates", ("n", "alpha", "beta", "advantage"), curve, left=())
+    history = [("1", "2026-11-17 16:13", "grant", "clinic", "", "0.123456789"), ("2", "", "charge", "clinic", "q", "1")]
+    show_table(
+        "History", ("row", "time", "what", "dataset", "request", "epsilon"), history, left=("dataset", "request")
+    )
+    output.say("No private test needs fewer than 123,456 records; the best possible is not known.")
+    printed = re.sub("\x1b\\[[0-9;]*m", "", capsys.readouterr().out)
+    assert all(len(line) <= columns for line in printed.splitlines())
+    for whole in ("10,000", "3.556e-05", "advantage", "2026-11-17 16:13", "0.123456789", "charge", "123,456"):
+        assert whole in printed

@@ -89,8 +89,8 @@ def test_a_sequential_test_goes_on_from_its_state(run: Run, tmp_path: Path) -> N
     ("words", "message"),
     [
         (("--schedule", "8"), "schedule"),
-        (("--schedule", "a,b"), "schedule='a,b'"),
-        (("--most", "3"), "most=3 is smaller than the first block of 8"),
+        (("--schedule", "a,b"), "--schedule 'a,b'"),
+        (("--most", "3"), "--most 3 is smaller than the first block of 8"),
         (("--alpha", "0.6", "--beta", "0.5"), "add up to less than 1"),
         (("--aim", "both"), "aim"),
         (("--follow",), "--follow needs the name of a file"),
@@ -239,7 +239,7 @@ def test_a_charged_monitor_goes_on_with_its_ledger(run: Run, tmp_path: Path) -> 
     run("monitor", lines, *PAIR, *paying, "--state", state)
     old = state.read_bytes()
     lines.write_bytes(OLD + OLD)
-    assert "give ledger=" in run("monitor", lines, "--state", state).err
+    assert "give --ledger" in run("monitor", lines, "--state", state).err
     assert run("monitor", lines, "--state", state, "--ledger", ledger).code == 0
     elsewhere = tmp_path / "copy.json"
     elsewhere.write_bytes(old)

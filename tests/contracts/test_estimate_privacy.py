@@ -22,7 +22,8 @@ from privatest.estimates.estimate_design import EstimateDesign
 from privatest.estimates.groups import GroupsDesign, _success_score, design_groups
 from privatest.estimates.location import STARTS, Location
 from privatest.hypotheses.one_parameter import OneParameter
-from privatest.privacy import Tulap
+from privatest.privacy import Pure, Tulap, canonical_noise
+from privatest.privacy.asked import counts_guarantee, counts_noise
 from privatest.privacy.noise import Neighbourhood
 from privatest.scores.score import DyadicCells
 from tests.contracts.test_running_privacy import SLACK, laws_of, loss
@@ -37,7 +38,9 @@ def small_rate(epsilon: Fraction, n: int, rows: int = 1, **words: Any) -> Estima
     """A rate, on a lattice of two steps a record."""
     score = _success_score(RATE, 2)
     noise = words.pop("noise", Tulap(epsilon, 2 * rows))
-    return EstimateDesign("bernoulli(?)", (0.0, 1.0), 0.9, epsilon, n, score, noise, max_rows_per_unit=rows, **words)
+    return EstimateDesign(
+        "bernoulli(?)", (0.0, 1.0), 0.9, Pure(epsilon), n, score, noise, max_rows_per_unit=rows, **words
+    )
 
 
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -70,7 +73,7 @@ def test_an_estimate(epsilon: str, n: int, monkeypatch: pytest.MonkeyPatch) -> N
 
 def forged(design: Any, **fields: Any) -> Any:
     """The same object with other fields, past its own check; the check itself refuses it."""
-    with pytest.raises(InvalidInput, match="privacy loss"):
+    with pytest.raises(InvalidInput, match="Use more noise"):
         replace(design, **fields)
     made = object.__new__(type(design))
     made.__dict__.update({name: value for name, value in design.__dict__.items() if name in design.__annotations__})
@@ -129,9 +132,9 @@ def test_an_estimate_that_hides_how_many_there_are(monkeypatch: pytest.MonkeyPat
 
 def two_steps(first: Fraction, second: Fraction, rows: int = 1) -> EstimateDesign:
     """Eight cells: one bin holds all of them, or two bins some, as the bins start. All rows are one person's."""
-    location = Location(CELLS, Location.noise_for(first, Neighbourhood(rows=rows)))
-    fields: dict[str, Any] = {"location": location, "second": second, "level": 0.95, "max_rows_per_unit": rows}
-    return EstimateDesign("normal(mean=?, sd=1)", (0.0, 8.0), 0.9, first + second, rows, **fields)
+    location = Location(CELLS, counts_noise(Pure(first), Neighbourhood(rows=rows)))
+    fields: dict[str, Any] = {"location": location, "second": Pure(second), "level": 0.95, "max_rows_per_unit": rows}
+    return EstimateDesign("normal(mean=?, sd=1)", (0.0, 8.0), 0.9, Pure(first + second), rows, **fields)
 
 
 class Start:
@@ -151,7 +154,7 @@ def chosen(location: Location, data: Records, monkeypatch: pytest.MonkeyPatch) -
     """The law of what the first step says, by all values of the noise on both counts."""
     assert location.bins == 2
     counts = open_source(np.array(data, dtype=float)).histogram(location.cells)
-    reach = int(46 / float(location.noise.epsilon))
+    reach = int(location.noise.reach(46))
     values = np.arange(-reach, reach + 1)
     masses = np.asarray(location.noise.pmf(values))
     found: dict[tuple[int, int], float] = {}
@@ -175,7 +178,7 @@ def steps_loss(design: EstimateDesign, monkeypatch: pytest.MonkeyPatch, *, only_
     """The largest loss of (start, bin, noisy total), where the second total is that of its own small score."""
     assert design.location is not None
     assert design.second is not None
-    noise, values = Tulap(design.second, 2), np.arange(-40, 41) + 0.5
+    noise, values = canonical_noise(design.second, 2), np.arange(-40, 41) + 0.5
     laws = {}
     for data in itertools.combinations_with_replacement((0.5, 6.5, 3.5), design.max_rows_per_unit):
         first = chosen(design.location, data, monkeypatch)
@@ -198,7 +201,7 @@ def test_two_steps_together(monkeypatch: pytest.MonkeyPatch) -> None:
     assert 0.5 * first < step <= first * (1 + 1e-9)
     assert 1.3 < both <= (first + second) * (1 + 1e-9)
     assert good.location is not None
-    bad = forged(good, location=Location(CELLS, Tulap(2 * good.location.noise.epsilon, 1)))
+    bad = forged(good, location=Location(CELLS, Tulap(Fraction(2), 1)))
     assert steps_loss(bad, monkeypatch, only_first=True) > first * 1.1
 
 
@@ -208,11 +211,11 @@ def test_the_rows_of_one_person_in_different_bins(monkeypatch: pytest.MonkeyPatc
     step = steps_loss(good, monkeypatch, only_first=True)
     assert 1 < step <= 2 * (1 + 1e-9)
     bad = forged(good, location=Location(CELLS, Tulap(Fraction(1), 2)))
-    assert bad.location.loss(bad.around) == 4
+    assert counts_guarantee(bad.location.noise, bad.around) == [Pure(2)] * 2
 
 
 def test_a_first_step_that_is_not_paid_for_is_refused_and_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    bad = forged(two_steps(Fraction(2), Fraction(1)), budget=Fraction(1))
+    bad = forged(two_steps(Fraction(2), Fraction(1)), notion=Pure(1))
     assert steps_loss(bad, monkeypatch) > 1.3 * float(bad.price)
 
 

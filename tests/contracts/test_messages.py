@@ -62,6 +62,7 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "sample_complexity": (pt.sample_complexity, PAIR),
     "sample_size": (pt.sample_size, PAIR),
     "count_records": (pt.count_records, {"source": [0, 1]}),
+    "column_names": (pt.column_names, {"source": "/nowhere/data.csv"}),
     "read_lines": (pt.read_lines, {"lines": ["0"]}),
     "run": (TEST.run, {"data": [0, 1] * 10}),
     "from_json": (pt.PrivateTest.from_json, {"text": TEST.to_json()}),

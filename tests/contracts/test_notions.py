@@ -6,6 +6,8 @@ import dataclasses
 import itertools
 import json
 import math
+from fractions import Fraction
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -14,8 +16,11 @@ import pytest
 import privatest as pt
 from privatest import engines
 from privatest.errors import InvalidInput
-from privatest.privacy import canonical_noise
-from tests.privacy.test_canonical import worst
+from privatest.privacy import Noise, Notion, canonical_noise
+from privatest.privacy.decision_chain import ONE, Chain, decision_noise
+from privatest.privacy.verification import data_sets, neighbouring
+from privatest.scores import Score
+from tests.privacy.test_asked import worst
 
 NOTIONS = [
     "pure(1)",
@@ -28,34 +33,154 @@ NOTIONS = [
     "kl(0.5)",
 ]
 P, Q = {"a": 0.2, "b": 0.3, "c": 0.5}, {"a": 0.5, "b": 0.3, "c": 0.2}
+MOST = 5
+"""Records."""
 each_notion = pytest.mark.parametrize("text", NOTIONS)
 
 
-def laws(test: pt.PrivateTest, n: int) -> dict[tuple[str, ...], np.ndarray]:
-    """The law of the noisy total for every data set (in order of records, as only the total counts)."""
-    one = {label: engines.open_for(engines.Need(rows=1), [label]).total(test.score) for label in P}
-    reach = int(test.noise.reach(40)) + n * test.score.width + 2
-    x = np.arange(-reach, reach + 1) + float(test.noise.offset)
-    return {data: test.noise.pmf(x - sum(one[label] for label in data)) for data in itertools.product(P, repeat=n)}
+def moves(values: dict[str, int], most: int) -> set[int]:
+    """By how much a sum differs between neighbours, over all data sets of up to so many records.
+
+    A sum looks at the histogram of the records alone, and two data sets that differ in one record have histograms that
+    differ by one record moved from one symbol to another: so neighbouring histograms are all there is to look at.
+    """
+    labels, found = sorted(values), set()
+    for n in range(1, most + 1):
+        for data in data_sets(len(labels), n, ordered=False):
+            here = sum(values[labels[place]] for place in data)
+            for other in neighbouring(data, len(labels), ordered=False):
+                found.add(sum(values[labels[place]] for place in other) - here)
+    return found | {-move for move in found}
+
+
+def violation(notion: Notion, noise: Noise, shifts: set[int]) -> float:
+    """By how much a noisy total violates a notion, over totals so far apart: their laws are shifted, and no more."""
+    reach = int(noise.reach(40)) + max(shifts) + 2
+    x = np.arange(-reach, reach + 1) + float(noise.offset)
+    return max(worst(notion, noise.pmf(x), noise.pmf(x - shift)) for shift in shifts)
+
+
+def scores_of(score: Score, null: dict[str, float]) -> dict[str, int]:
+    return {label: engines.open_for(engines.Need(rows=1), [label]).total(score) for label in null}
+
+
+@cache
+def designed(text: str, symbols: int) -> dict[str, tuple[Noise, set[int]]]:
+    """Every mechanism that releases a noisy total: its noise, and what neighbours differ by."""
+    null, alternative = (dict(list(law.items())[:symbols]) for law in (P, Q))
+    null, alternative = ({x: p / sum(law.values()) for x, p in law.items()} for law in (null, alternative))
+    test = pt.design(null, alternative, privacy=text, n=MOST)
+    rate = pt.design_estimate("categorical(a=?)", privacy=text, n=MOST)
+    groups = pt.design_groups(n=(MOST, MOST), privacy=text, success="a")
+    fit = pt.design_fit(null, distance=0.3, privacy=text, n=MOST)
+    assert rate.score is not None
+    assert rate.noise is not None
+    histograms = [np.bincount(data, minlength=symbols) for data in data_sets(symbols, MOST, ordered=False)]
+    excess = {tuple(h): int(fit.candidate.excess.of(h)) for h in histograms}
+    apart = {
+        excess[one] - excess[other] for one in excess for other in excess if np.abs(np.subtract(one, other)).sum() == 2
+    }
+    return {
+        "test": (test.noise, moves(scores_of(test.score, null), MOST)),
+        "estimate": (rate.noise, moves(scores_of(rate.score, null), MOST)),
+        "groups": (groups.noise, moves(scores_of(groups.score, null), MOST)),
+        "fit": (fit.noise, apart),
+    }
 
 
 @each_notion
-@pytest.mark.parametrize("n", [1, 2, 3])
-def test_all_neighbours_meet_the_notion(text: str, n: int) -> None:
-    test = pt.design(P, Q, privacy=text, n=n)
-    assert test.privacy == pt.as_notion(text)
-    found = laws(test, n)
-    largest = -math.inf
-    for data in itertools.combinations_with_replacement(P, n):
-        for place, label in itertools.product(range(n), P):
-            other = (*data[:place], label, *data[place + 1 :])
-            if label != data[place]:
-                largest = max(largest, worst(test.privacy, found[data], found[other]))
-    assert largest <= 1e-12
+@pytest.mark.parametrize("symbols", [2, 3])
+def test_all_neighbours_meet_the_notion(text: str, symbols: int, show: Any) -> None:
+    """All data sets of up to five records of two or three symbols, all events, all that releases a noisy total."""
+    notion = pt.as_notion(text)
+    found = {name: violation(notion, *one) for name, one in designed(text, symbols).items()}
+    half = {name: violation(notion, *halved(notion, *one)) for name, one in designed(text, symbols).items()}
+    show(f"{text}, {symbols} symbols: violation {max(found.values()):.1e}, of half the noise {min(half.values()):.1e}")
+    assert max(found.values()) <= 1e-12
+    assert min(half.values()) > 1e-4
+
+
+def halved(notion: Notion, noise: Noise, shifts: set[int]) -> tuple[Noise, set[int]]:
+    half = canonical_noise(notion, max(shifts) // 2)
+    assert half.variance < 0.3 * noise.variance
+    return half, shifts
 
 
 @each_notion
-def test_half_the_noise_is_refused_and_seen(text: str) -> None:
+@pytest.mark.parametrize("symbols", [2, 3])
+def test_decisions_on_all_data_sets(text: str, symbols: int, show: Any) -> None:
+    """The decision alone: within h of its neighbours', and on two points as near to it as can be."""
+    notion = pt.as_notion(text)
+    null, alternative = (dict(list(law.items())[:symbols]) for law in (P, Q))
+    null, alternative = ({x: p / sum(law.values()) for x, p in law.items()} for law in (null, alternative))
+    test = pt.design(null, alternative, privacy=text, n=MOST, release="decision")
+    values = scores_of(test.score, null)
+
+    def rises(noise: Noise) -> list[tuple[float, float]]:
+        """Pr["null"] on a data set and on a neighbour, as far as the second is the larger one."""
+        found = set()
+        for data in itertools.chain.from_iterable(data_sets(symbols, n, ordered=False) for n in range(1, MOST + 1)):
+            for other in neighbouring(data, symbols, ordered=False):
+                sums = (sum(values[sorted(values)[place]] for place in one) for one in (data, other))
+                p, q = sorted(float(noise.sf(float(test.cutoff) - total)) for total in sums)
+                found |= {(p, q)} if q > p else set()
+        return sorted(found)
+
+    excess = [q - float(notion.h(p)) for p, q in rises(test.noise)]
+    half = [q - float(notion.h(p)) for p, q in rises(decision_noise(notion, test.score.width // 2))]
+    show(f"{text}, {symbols} symbols: violation {max(excess):.1e}, slack {-min(excess):.1e}, of half {max(half):.1e}")
+    assert max(excess) <= 1e-12
+    assert max(half) > 1e-4
+    if symbols == 2:
+        assert min(excess) > -1e-9
+
+
+@pytest.mark.parametrize("text", ["approx(1, 0.001)", "approx(0.5, 0.05)", "approx(0, 0.2)", "tv(0.2)", "tv(0.3)"])
+@pytest.mark.parametrize("symbols", [2, 3])
+def test_levels_on_all_data_sets(text: str, symbols: int, show: Any) -> None:
+    """Under approx and tv the noisy level may leave with the decision: all data sets, all events, exactly."""
+    null, alternative = (dict(list(law.items())[:symbols]) for law in (P, Q))
+    null, alternative = ({x: p / sum(law.values()) for x, p in law.items()} for law in (null, alternative))
+    test = pt.design(null, alternative, privacy=text, n=MOST, release="decision")
+    assert test.released == "level"
+    values, noise = scores_of(test.score, null), test.noise
+    assert isinstance(noise, Chain)
+
+    def masses(of: Chain) -> dict[int, Fraction]:
+        first, heights = of._heights
+        return {-first - place: Fraction(b - a, ONE) for place, (a, b) in enumerate(itertools.pairwise(heights))}
+
+    def levels(of: Chain) -> Any:
+        law = masses(of)
+
+        def mechanism(data: tuple[str, ...]) -> dict[int, Fraction]:
+            total = sum(values[x] for x in data)
+            return {of.level(total + of.width * g, test.cutoff): mass for g, mass in law.items() if mass}
+
+        return mechanism
+
+    words: dict[str, Any] = {"domain": list(null), "privacy": text, "ordered": False}
+    found = [pt.verify_privacy(levels(noise), n=n, **words) for n in range(1, MOST + 1)]
+    half = Chain(noise.notion, test.score.width // 2, noise.start)
+    tight = max(one.measured for one in found) / found[0].allowed
+    show(f"{text}, {symbols} symbols: levels private, {tight:.12g} of what is allowed")
+    assert all(one.private and one.exact for one in found)
+    assert tight > 1 - 1e-9
+    assert not pt.verify_privacy(levels(half), n=1, **words)
+    told = masses(noise)  # what the noisy total itself would tell: the total modulo the width
+    whole = pt.verify_privacy(
+        lambda data: {sum(values[x] for x in data) + noise.width * g: mass for g, mass in told.items() if mass},
+        n=2,
+        **words,
+    )
+    assert bool(whole) == (symbols == 2)  # of two symbols all totals are the same modulo the width
+    release = test.run(["a"] * MOST, rng=np.random.default_rng(2))
+    assert release.statistic is not None
+    assert (release.decision == "null") == (release.statistic >= 1)
+
+
+@each_notion
+def test_half_the_noise_is_refused(text: str) -> None:
     test = pt.design(P, Q, privacy=text, n=2)
     half = canonical_noise(test.privacy, test.score.width // 2)
     with pytest.raises(InvalidInput, match=r"The noise (meets|allows)"):
@@ -64,9 +189,6 @@ def test_half_the_noise_is_refused_and_seen(text: str) -> None:
     document["noise"] = half.to_dict()
     with pytest.raises(InvalidInput):
         pt.PrivateTest.from_dict(document)
-    object.__setattr__(test, "noise", half)  # as if nobody had looked
-    found = laws(test, 1)
-    assert max(worst(test.privacy, found[a], found[b]) for a in found for b in found if a != b) > 1e-4
 
 
 @each_notion

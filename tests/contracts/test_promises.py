@@ -241,10 +241,9 @@ def combinations(opener: str, folder: Path) -> Iterator[tuple[str, bool, Callabl
         place.mkdir(exist_ok=True)
         source, words = OPENERS[opener](columns(), place), dict(shape.words)
         column = {} if opener in SINGLE else {"column": "x"}
+        opened = engines.open_source(source, **column, **words)  # what it promises does not wear out
         for name, mechanism in MECHANISMS.items():
-            ways: list[tuple[str, Any, dict[str, Any], Shape]] = [
-                ("open", engines.open_source(source, **column, **words), {}, shape)
-            ]
+            ways: list[tuple[str, Any, dict[str, Any], Shape]] = [("open", opened, {}, shape)]
             named = {word: value for word, value in words.items() if word != "max_rows_per_unit"}
             if {*column, *named} <= {*mechanism.takes}:
                 cut = shape if shape.rows is None else Shape(shape.words, mechanism.rows, shape.positions)

@@ -386,7 +386,7 @@ def paper(epsilon: Fraction, block: int, units: int, false_alarm: float | None) 
     test = from_score(PAIR, few_steps(units), Pure(epsilon), block, "tight", (-1, 1))
     design = BitDesign(block, min(test.alpha, 0.45), min(test.beta, 0.45))
     alarm = None if false_alarm is None else design.alarm(false_alarm, None)
-    return BitDetector(design, epsilon, pair_bits(test), alarm)
+    return BitDetector(design, pair_bits(test), alarm)
 
 
 @pytest.mark.parametrize(("epsilon", "block", "units", "n"), [("3/2", 1, 1, 3), ("3", 2, 2, 4), ("1/2", 3, 3, 3)])
@@ -415,7 +415,7 @@ def test_a_blocks_bit_is_the_tests_decision(units: int) -> None:
 def test_a_change_to_an_unknown_law() -> None:
     epsilon = Fraction(3, 2)
     test = small_fit([0.9, 0.1], epsilon, 2)
-    detector = BitDetector(BitDesign(2, 0.3, 0.3), epsilon, fit_bits(test))
+    detector = BitDetector(BitDesign(2, 0.3, 0.3), fit_bits(test))
     with walking(3):
         assert 0.5 * epsilon < loss(locate(detector), (0, 1), 4, decision) <= epsilon * SLACK
     object.__setattr__(test, "noise", Tulap(2 * epsilon, test.noise.width))

@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy import stats
 
 import privatest as pt
+from privatest import engines
 from privatest.decision.inversion import Inversion, _last
 from privatest.estimates.estimate_design import EstimateDesign
 
@@ -34,7 +36,7 @@ def coarse(family: str, n: int, epsilon: float, units: int, **words: Any) -> Est
 
     made = pt.design_estimate(family, epsilon=epsilon, n=n, **words)
     score = _success_score(made.asked, units)
-    return replace(made, score=score, noise=Tulap(made.budget, units))
+    return replace(made, score=score, noise=Tulap(made.notion.loss, units))
 
 
 @pytest.mark.parametrize(("n", "epsilon", "rate"), [(12, 1, 0.3), (20, 2, 0.1)])
@@ -165,3 +167,24 @@ def test_releases_without_an_interval_are_refused() -> None:
     hidden = pt.design("normal(0, 1)", "normal(1, 1)", epsilon=1, n=20, neighbours="add-remove")
     with pytest.raises(pt.errors.InvalidInput, match="number of records is public"):
         hidden.interval(hidden.run(np.zeros(20)))
+
+
+@pytest.mark.parametrize("text", ["approx(0.5, 0.05)", "tv(0.2)", "gdp(1)", "zcdp(0.5)", "renyi(2, 0.5)", "kl(0.3)"])
+def test_a_release_under_every_notion_has_an_interval(text: str) -> None:
+    """At its ends one tail of the noisy total, by enumeration of all counts, is what the interval may miss by."""
+    test = pt.design("bernoulli(0.4)", "bernoulli(0.6)", privacy=text, n=30)
+    release = test.run([0, 1, 1] * 10, rng=np.random.default_rng(1))
+    low, high = test.interval(release, confidence=0.9)
+    assert release.statistic is not None
+    value = float(test.score.lattice_threshold(Fraction(release.statistic), test.n))
+
+    def tails(rate: float) -> tuple[float, float]:
+        up_to = 0.0
+        for count, mass in enumerate(stats.binom.pmf(np.arange(31), 30, rate).tolist()):
+            one, other = (engines.open_for(engines.Need(rows=1), [x]).total(test.score) for x in (1, 0))
+            up_to += mass * float(test.noise.cdf(value - count * one - (30 - count) * other))
+        return up_to, 1 - up_to
+
+    assert low < 2 / 3 < high or release.decision == "null"
+    for end in (low, high):
+        assert min(tails(end)) == pytest.approx(0.05, abs=2e-3)

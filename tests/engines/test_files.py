@@ -269,7 +269,7 @@ def test_a_file_that_may_not_be_read(folder: Path, monkeypatch: pytest.MonkeyPat
 
 def test_without_pyarrow_files_are_a_missing_extra(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(MissingExtra, match=r"pip install privatest\[files\]"):
+    with pytest.raises(MissingExtra, match=r'pip install "pyarrow>=[\d.]+"$'):
         engines.open_source(folder / "csv" / "data.csv", column="x")
 
 

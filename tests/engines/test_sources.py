@@ -16,7 +16,9 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from pyarrow import feather
 from scipy import stats
 
 from privatest import engines
@@ -450,3 +452,20 @@ def test_empty_sources_have_no_records_and_no_total() -> None:
 def test_counts_are_lengths() -> None:
     for source in ([1, math.nan, None], np.arange(3), pd.Series([1, 2, None]), pa.array([1, None, 3]), iter([1, 2, 3])):
         assert open_source(source).count() == 3
+
+
+def test_names_of_columns_are_told_and_a_record_is_not(tmp_path: Path) -> None:
+    table = pa.table({"value": [1.5, 2.5], "41": ["a", "b"]})  # a schema's names are names, whatever they look like
+    pq.write_table(table, tmp_path / "a.parquet")
+    feather.write_feather(table, tmp_path / "a.feather")
+    (tmp_path / "a.csv").write_text("value,whose\n1.5,a\n")
+    (tmp_path / "b.csv").write_text("alice,yes\nbob,no\ncarol,yes\n")
+    assert (
+        engines.column_names(tmp_path / "a.parquet") == engines.column_names(tmp_path / "a.feather") == ["value", "41"]
+    )
+    assert engines.column_names(tmp_path / "a.csv") == ["value", "whose"]
+    with pytest.raises(InvalidData, match="does not look like names") as refused:
+        engines.column_names(tmp_path / "b.csv")
+    assert "alice" not in str(refused.value)
+    with pytest.raises(InvalidInput, match="path of a file"):
+        engines.column_names([1.5, 2.5])

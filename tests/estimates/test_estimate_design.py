@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -10,9 +11,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 
 import privatest as pt
+from privatest import engines
 from privatest.errors import InvalidData, InvalidInput
+from privatest.privacy import Notion
+from privatest.privacy.asked import counts_guarantee
+from privatest.privacy.composition import adds_up_within
+from privatest.privacy.decision_chain import decision_noise
 
 RNG = np.random.default_rng
 
@@ -58,15 +65,25 @@ def test_a_guess_shortens_the_interval_there_and_keeps_it_everywhere() -> None:
     assert all(near.coverage(value) >= 0.95 - 1e-9 for value in (0.5, 2.0, 30.0))
 
 
+@pytest.mark.parametrize(("between", "epsilon", "at", "times"), [((0, 10), 0.1, 0.05, 7), ((1, 100), 1, 81.0, 1.5)])
+def test_no_end_of_a_range_is_given_up(between: Any, epsilon: float, at: float, times: float) -> None:
+    """A clamp tuned for the mean length alone is 11 and 200 times as long here as one made for the place."""
+    whole, near = (
+        pt.design_estimate("poisson(?)", between=between, epsilon=epsilon, n=1000, near=value) for value in (None, at)
+    )
+    assert near.expected_width(at) <= whole.expected_width(at) < times * near.expected_width(at)
+
+
 def test_a_wide_range_is_looked_at_in_two_steps(show: Any) -> None:
     """Its width is that of a narrow range, it costs one epsilon, and its intervals hold the truth as often as said."""
     wide = pt.design_estimate("normal(mean=?, sd=1)", between=(-1e5, 1e5), epsilon=1, n=400)
     narrow = pt.design_estimate("normal(mean=?, sd=1)", between=(1230, 1240), epsilon=1, n=400)
     assert wide.location is not None
     assert wide.price == Fraction(1)
-    assert wide.location.loss(wide.around) + wide.second == 1  # type: ignore[operator]
+    first = counts_guarantee(wide.location.noise, wide.around)
+    assert sum(part.loss for part in (*first, wide.second)) == 1  # type: ignore[union-attr]
     assert wide.expected_width(1234.0) < 1.1 * narrow.expected_width(1234.0)
-    rng, held, runs = RNG(6), 0, 10
+    rng, held, runs = RNG(6), 0, 5
     assert min(wide.coverage(1234 + part) for part in (0.0, 0.3, 2.1)) >= 0.95 - 1e-9
     for _ in range(runs):
         mean = rng.uniform(-9e4, 9e4)
@@ -75,7 +92,7 @@ def test_a_wide_range_is_looked_at_in_two_steps(show: Any) -> None:
         assert release.epsilon == 1
         assert release.confidence == 0.95
     show(f"two steps: {held} of {runs} intervals hold the mean")
-    assert held >= 8  # fewer has a probability of 1%
+    assert held >= 3  # fewer has a probability of 0.1%
     assert pt.EstimateDesign.from_json(wide.to_json()) == wide
 
 
@@ -103,7 +120,7 @@ def test_a_number_of_records_that_is_hidden(family: str) -> None:
     design = pt.design_estimate(family, between=between, epsilon=2, n=200, neighbours="add-remove")
     assert design.coverage(truth) >= 0.95 - 1e-9
     rng = RNG(12)
-    for n in (150, 200, 320):
+    for n in (150, 200, 320) if family == "bernoulli(?)" else (320,):  # every number that is left takes its time
         release = design.run(draw(rng, n), rng=rng)
         assert release.n == 200
         low, high = release.interval
@@ -200,10 +217,11 @@ def test_documents_that_were_tampered_with_are_refused() -> None:
 @pytest.mark.parametrize(
     ("between", "said"),
     [
-        (5, "must be two numbers"),
-        ("01", "must be two numbers"),
-        (("0", "1"), "must be two numbers"),
-        ((0, True), "must be two numbers"),
+        (5, "must be two finite numbers"),
+        ("01", "must be two finite numbers"),
+        (("0", "1"), "must be two finite numbers"),
+        ((0, True), "must be two finite numbers"),
+        ((-np.inf, np.inf), r"between=\(-inf, inf\) must be two finite numbers"),
         ((0.9, 0.1), r"between=\(0.9, 0.1\) must have its lower end first"),
         ((-1, 2), r"between=\(-1, 2\) goes beyond the family's range. bernoulli: p=-1 must be between 0 and 1"),
     ],
@@ -211,3 +229,111 @@ def test_documents_that_were_tampered_with_are_refused() -> None:
 def test_a_range_that_is_none_is_told_as_it_was_given(between: Any, said: str) -> None:
     with pytest.raises((pt.errors.InvalidInput, pt.errors.InvalidDistribution), match=said):
         pt.estimate([0, 1], "bernoulli(?)", between=between, epsilon=1)
+
+
+@pytest.mark.parametrize("family", ["normal(mean=?, sd=-1)", "laplace(loc=?, scale=0)", "nosuch(?)"])
+def test_a_family_that_is_wrong_is_not_told_as_a_wrong_range(family: str) -> None:
+    with pytest.raises(pt.errors.InvalidDistribution) as told:
+        pt.estimate([0, 1], family, between=(0, 3), epsilon=1)
+    assert "between" not in str(told.value)
+    with pytest.raises(InvalidInput, match="neighbours='x' must be one of"):
+        pt.estimate([0, 1], "bernoulli(?)", epsilon=1, neighbours="x")
+
+
+@pytest.mark.parametrize("family", ["poisson(?)", "binomial(5, ?)", "geometric(?)"])
+def test_counts_have_scores_that_are_evenly_spaced(family: str) -> None:
+    """Else the law of a sum of a million of them takes minutes."""
+    between = {"poisson(?)": (0, 10), "geometric(?)": (0.1, 0.9)}.get(family)
+    score = pt.design_estimate(family, between=between, epsilon=1, n=10**6).score
+    assert score is not None
+    assert len(score.support) > 4
+    assert len(set(np.diff(score.support).tolist())) == 1
+
+
+def test_a_width_says_how_many_records(show: Any) -> None:
+    design = pt.design_estimate("bernoulli(?)", epsilon=1, n=100)
+    for width in (0.2, 0.9):
+        n = design.sample_size(width=width, at=0.3)
+        assert design.at_n(n).expected_width(0.3) <= width
+        assert n == 1 or design.at_n(n - 1).expected_width(0.3) > width
+        show(f"{n} records for a width of {width}")
+    with pytest.raises(InvalidInput, match=r"width=1e-09 is shorter than 10\^12 records allow"):
+        design.sample_size(width=1e-9, at=0.3)
+
+
+NOTIONS = ["approx(1, 1e-6)", "approx(0.5, 0.05)", "tv(0.2)", "gdp(1)", "zcdp(0.5)", "renyi(2, 0.5)", "kl(0.3)"]
+each_notion = pytest.mark.parametrize("text", NOTIONS)
+
+
+@each_notion
+def test_coverage_under_every_notion_by_enumeration(text: str) -> None:
+    """The totals that hold a rate, summed over all counts and the noise; and a release holds it as they do."""
+    design = pt.design_estimate("bernoulli(?)", privacy=text, n=15, confidence=0.9)
+    assert design.privacy == pt.as_notion(text)
+    assert design.score is not None
+    assert design.noise is not None
+    rate, (none, one) = 0.35, (engines.open_for(engines.Need(rows=1), [x]).total(design.score) for x in (0, 1))
+    least, most = design.inversion.accepted(rate, 0.9)
+    covered = 0.0
+    for count, mass in enumerate(stats.binom.pmf(np.arange(16), 15, rate).tolist()):
+        shifted = [float(end) - (count * one + (15 - count) * none) for end in (least, most)]
+        covered += mass * float(design.noise.cdf(shifted[1]) - design.noise.cdf(shifted[0]))
+    assert design.coverage(rate) == pytest.approx(covered, abs=1e-12)
+    assert covered >= 0.9
+    lattice = design.noise.offset
+    for noisy in (math.floor(end) + lattice + away for end in (least, most) for away in (-2, 2)):
+        low, high = design.release(noisy).interval
+        assert (low <= rate <= high) == (least < noisy <= most)
+    last = design.release(10**7 + lattice)  # beyond all that bounded noise can make: p-values are 0
+    assert last.beyond
+    assert last.interval[0] == last.interval[1]
+
+
+@pytest.mark.parametrize("text", ["approx(0.5, 0.05)", "tv(0.2)", "gdp(1)", "kl(0.3)"])
+def test_two_steps_under_every_notion(text: str) -> None:
+    """Both steps are paid from one budget, divided as the notion adds up; one that costs more is refused."""
+    whole = pt.as_notion(text)
+    design = pt.design_estimate("normal(mean=?, sd=1)", between=(-500, 500), privacy=whole, n=900)
+    assert design.location is not None
+    assert isinstance(design.second, Notion)
+    assert adds_up_within([*counts_guarantee(design.location.noise, design.around), design.second], whole)
+    with pytest.raises(InvalidInput, match="which together is not privacy="):
+        replace(design, second=whole)
+    assert pt.EstimateDesign.from_json(design.to_json()) == design
+    assert min(design.coverage(3 + place / 97) for place in range(97)) >= 0.95 - 1e-6
+    release = design.run(RNG(3).normal(77.25, 1, 900), rng=RNG(4))
+    assert release.interval[0] < 77.25 < release.interval[1] < release.interval[0] + 1
+    assert (release.privacy, release.epsilon) == (whole.text, whole.epsilon)
+
+
+def test_a_notion_is_charged_as_such_and_told(tmp_path: Path) -> None:
+    ledger, data = pt.Ledger(tmp_path / "l.db"), RNG(2).binomial(1, 0.3, 300)
+    ledger.grant("d", privacy="zcdp(1)")
+    words: dict[str, Any] = {"ledger": ledger, "dataset": "d"}
+    first = pt.estimate(data, "bernoulli(?)", privacy="zcdp(0.5)", **words, request="a")
+    assert pt.estimate(data, "bernoulli(?)", privacy="zcdp(0.5)", **words, request="a").interval == first.interval
+    assert ledger.spent("d") == pt.zcdp(0.5)
+    pt.compare_groups(data[:150], data[150:], privacy="gdp(0.5)", **words, request="b")
+    pt.goodness_of_fit(data, {0: 0.7, 1: 0.3}, distance=0.2, privacy="zcdp(0.25)", **words, request="c")
+    assert ledger.spent("d") == pt.zcdp(0.875)
+    with pytest.raises(pt.errors.BudgetExceeded):
+        pt.estimate(data, "bernoulli(?)", privacy="zcdp(0.2)", **words, request="d")
+    assert "zcdp(0.5)" in str(first)
+    assert pt.EstimateRelease.from_dict(first.to_dict()).privacy == "zcdp(0.5)"
+    with pytest.raises(InvalidInput, match="both given"):
+        pt.estimate(data, "bernoulli(?)", epsilon=1, privacy="zcdp(1)")
+    with pytest.raises(InvalidInput, match="epsilon is missing"):
+        pt.design_estimate("bernoulli(?)", n=100)
+
+
+def test_noise_of_a_decision_is_refused() -> None:
+    """It meets the notion for a decision alone, and a noisy total would leave."""
+    design = pt.design_estimate("bernoulli(?)", privacy="gdp(1)", n=50)
+    assert design.score is not None
+    with pytest.raises(InvalidInput, match="not a decision alone"):
+        replace(design, noise=decision_noise(design.privacy, design.score.width))
+
+
+def test_a_bound_under_a_notion_lies_below_the_width() -> None:
+    design = pt.design_estimate("bernoulli(?)", privacy="gdp(0.5)", n=60)
+    assert 0 < design.width_bound(0.3) <= design.expected_width(0.3)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,8 @@ from scipy import stats
 
 import privatest as pt
 from privatest.errors import InvalidData, InvalidInput
+from privatest.privacy import Uniform, canonical_noise
+from privatest.privacy.decision_chain import decision_noise
 
 
 def table(n: tuple[int, int] = (50, 80), rates: tuple[float, float] = (0.2, 0.7)) -> pd.DataFrame:
@@ -110,7 +113,18 @@ def test_what_counts_as_a_success() -> None:
         (lambda _: pt.compare_groups([1], [1], epsilon=1, above=1, success="a"), "both given"),
         (lambda _: pt.compare_groups([1], [1], epsilon=1, above="x"), "above='x'"),
         (lambda _: pt.compare_groups([1], [1], epsilon=0), "epsilon"),
-        (lambda _: pt.compare_groups([1], [1], epsilon=1, outcome="normal(?, 1)"), "between is missing"),
+        (lambda _: pt.compare_groups([1], [1], epsilon=1, outcome="normal(?, 1)"), "compared by shares"),
+        (lambda _: pt.compare_groups([1], [1], epsilon=1, outcome="nosuch(?)"), "no distribution is called 'nosuch'"),
+        (lambda _: pt.compare_groups([1], [1], epsilon=1, above=float("nan")), "above=nan must be a finite number"),
+        (lambda _: pt.compare_groups([1], [1], epsilon=1e-7), "epsilon=1e-07 needs noise of about 1.41e.07 records"),
+        (lambda _: pt.design_groups(n=(5, 5), epsilon=1).power((0.3,)), "rates=<tuple> must be two numbers"),  # type: ignore[arg-type]
+        (lambda _: pt.design_groups(n=(5, 5), epsilon=1).power(0.3), "rates=0.3 must be two numbers"),  # type: ignore[arg-type]
+        (lambda _: pt.compare_noised((1, 2, "laplace(1e7)"), (1, 2, "laplace(1)")), "more than counts are compared"),
+        (
+            lambda _: pt.compare_noised((1e300, 2, "laplace(1)"), (1, 2, "laplace(1)")),
+            "the total 1e.300 must be at most",
+        ),
+        (lambda _: pt.compare_noised((1, 2, "laplace(1)"), (1, 2, "laplace(1)"), alpha=1e-5), "too extreme"),
         (lambda _: pt.design_groups(n=(5, 0), epsilon=1), "n=0"),
         (lambda _: pt.design_groups(n=(5, 5, 5), epsilon=1), "two numbers"),  # type: ignore[arg-type]
         (lambda _: pt.design_groups(n=(5, 5), epsilon=1, alpha=0.0001), "too extreme"),
@@ -127,6 +141,22 @@ def test_what_counts_as_a_success() -> None:
 def test_what_is_wrong_is_said(call: Any, words: str) -> None:
     with pytest.raises((InvalidInput, InvalidData, pt.errors.InvalidDistribution), match=words):
         call(table((9, 9)))
+
+
+def test_noise_that_is_all_but_none() -> None:
+    found = pt.compare_noised((30, 100, "discrete_laplace(0.001)"), (45, 100, "discrete_laplace(0.001)"))
+    least, most = found.interval
+    assert 0 < least < 0.15 < most < 0.3
+    assert found.pvalue < 0.05
+
+
+def test_what_an_arm_is_called_is_not_said_where_there_are_too_many() -> None:
+    """A column that was named by mistake may hold anything."""
+    with pytest.raises(InvalidData) as told:
+        pt.compare_groups(
+            table((9, 9)).assign(arm=[f"person {k}" for k in range(18)]), group="arm", column="y", epsilon=1
+        )
+    assert "person" not in str(told.value)
 
 
 def test_a_design_is_kept_and_asked_again(tmp_path: Path) -> None:
@@ -199,3 +229,38 @@ def test_numbers_of_records_that_are_not_two(n: Any) -> None:
 def test_a_lift_that_is_no_number(lift: Any) -> None:
     with pytest.raises(pt.errors.InvalidInput, match="lift"):
         pt.design_groups(n=50, epsilon=1).sample_size(rate=0.3, lift=lift)
+
+
+@pytest.mark.parametrize("text", ["approx(0.5, 0.05)", "tv(0.2)", "gdp(1)", "zcdp(0.5)", "renyi(2, 0.5)", "kl(0.3)"])
+def test_every_notion(text: str) -> None:
+    """A p-value by enumeration of both counts and both noises, the size, and what leaves."""
+    design = pt.design_groups(n=(14, 10), privacy=text)
+    assert pt.GroupsDesign.from_json(design.to_json()) == design
+    assert max(design.power((rate, rate)) for rate in (0.05, 0.3, 0.5, 0.9)) <= design.alpha
+    fine, counts = design.fine, design.counts
+    noisy = 3 * fine, 9 * fine + 1
+    seen, reach = abs(counts.statistic(noisy)), int(design.noise.reach(30)) + 1
+    noise = np.arange(-reach, reach + 1)
+    masses = design.noise.pmf(noise)
+    for rate in (0.3, 0.5):
+        laws = []
+        for n in design.n:
+            law = np.zeros(n * fine + len(noise))
+            for count, mass in enumerate(stats.binom.pmf(np.arange(n + 1), n, rate).tolist()):
+                law[count * fine : count * fine + len(noise)] += mass * masses
+            laws.append(law)
+        values = [np.arange(len(law)) - reach for law in laws]
+        found = np.abs(counts.statistics(*(side.ravel() for side in np.meshgrid(*values, indexing="ij"))))
+        tail = float(np.multiply.outer(*laws).ravel()[found >= seen * (1 - 1e-12)].sum())
+        assert tail <= design.release(noisy).pvalue
+    release = design.run([0, 1] * 7, [1] * 10)
+    assert release.private
+    assert release.privacy == pt.as_notion(text).text
+    assert design.price == pt.as_notion(text)
+    half = canonical_noise(design.privacy, max(fine // 2, 1), whole=True)
+    with pytest.raises(InvalidInput, match="Use more noise"):
+        replace(design, noise=half)
+    with pytest.raises(InvalidInput, match="whole counts"):
+        replace(
+            design, noise=Uniform(2 * fine * 1000) if text == "tv(0.2)" else decision_noise(design.privacy, 2 * fine)
+        )

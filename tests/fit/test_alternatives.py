@@ -68,9 +68,7 @@ def hardest_random(test: FitTest, rng: np.random.Generator, tries: int) -> float
     p, excess = test.domain.probabilities, test.candidate.excess
     at_null = moments(excess, test.n, p)
     drawn = [q for _ in range(tries) if (q := random_alternative(p, test.distance, rng)) is not None]
-    hardest = max(
-        drawn, key=lambda q: rough_error(at_null, moments(excess, test.n, q), excess.width, test.epsilon, test.alpha)
-    )
+    hardest = max(drawn, key=lambda q: rough_error(at_null, moments(excess, test.n, q), test.noise, test.alpha))
     return test.candidate.law(hardest, test.n).below(test.cutoff, test.noise)
 
 
@@ -90,6 +88,6 @@ def test_random_search_finds_nothing_much_harder(
 def test_proportional_pairs_are_far_from_the_hardest_when_p_is_uneven() -> None:
     p = power_law(60, 1)
     test = design_fit(p, distance=0.2, epsilon=1, n=150)
-    target = Target(p, 150, 0.2, test.noise.epsilon, test.alpha)
-    errors = {alternative.kind: error for error, alternative in test.candidate.hardest(target)}
+    target = Target(p, 150, 0.2, test.notion, test.alpha)
+    errors = {alternative.kind: error for error, alternative in test.candidate.hardest(target, test.noise)}
     assert errors["proportional, pairs"] < 0.75 * test.beta

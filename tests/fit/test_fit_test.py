@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import numpy.typing as npt
 import pandas as pd
 import pytest
 
+import privatest as pt
 from privatest.errors import (
     Infeasible,
     InvalidData,
@@ -23,6 +25,8 @@ from privatest.errors import (
 )
 from privatest.fit import FitTest, design_fit, fit_sample_size, goodness_of_fit
 from privatest.ledger import Ledger
+from privatest.privacy import canonical_noise
+from privatest.privacy.decision_chain import decision_noise
 from tests.fit.brute_force import exact_law, simulated_noise, simulated_values, tulap_pmf
 
 Floats = npt.NDArray[np.float64]
@@ -270,3 +274,28 @@ def test_a_column_of_a_table_is_tested_and_charged(tmp_path: Path) -> None:
     assert ledger.left("survey") == 0
     with pytest.raises(RequestConflict):  # another column is another question
         goodness_of_fit(table, {"yes": 0.5, "no": 0.5}, **{**asked, "column": "other"}, **paid)
+
+
+@pytest.mark.parametrize("text", ["approx(0.5, 0.05)", "tv(0.2)", "gdp(1)", "zcdp(0.5)", "renyi(2, 0.5)", "kl(0.3)"])
+@pytest.mark.parametrize("rows", [1, 2])
+def test_every_notion(text: str, rows: int) -> None:
+    """Error rates by enumeration of all histograms, documents, what is refused and what leaves."""
+    p = [Fraction(1, 2), Fraction(3, 10), Fraction(1, 5)]
+    test = design_fit([float(x) for x in p], distance=0.4, privacy=text, n=8, alpha=0.2, max_rows_per_unit=rows)
+    law = exact_law(test.candidate.excess, test.n, p)
+    alpha = sum(float(mass) * float(test.noise.sf(float(test.cutoff) - value)) for value, mass in law.items())
+    assert test.alpha == pytest.approx(alpha, abs=1e-8)
+    assert test.alpha <= 0.2
+    assert test.privacy == pt.as_notion(text)
+    assert test.noise.meets(test.privacy, rows * test.candidate.excess.width)
+    again = FitTest.from_json(test.to_json())
+    assert again == test
+    assert again.price == pt.as_notion(text)
+    frame = pd.DataFrame({"x": [0, 0, 0, 0, 1, 1, 2, 2], "who": range(8)})
+    release = test.run(frame, column="x", unit="who")
+    assert release.private
+    assert release.privacy == pt.as_notion(text).text
+    with pytest.raises(InvalidInput, match="does not hide"):
+        replace(test, noise=canonical_noise(test.privacy, rows * test.candidate.excess.width // 2))
+    with pytest.raises(InvalidInput, match="does not hide"):
+        replace(test, noise=decision_noise(test.privacy, rows * test.candidate.excess.width))

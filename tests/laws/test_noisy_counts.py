@@ -7,9 +7,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from privatest.estimates.groups import _masses, _masses_of
+from privatest.estimates.groups import _masses
 from privatest.laws import NoisyTotal
-from privatest.laws.noisy_counts import NoisyCount, upper_tail
+from privatest.laws.noisy_counts import NoisyCount, masses_of, upper_tail
 from privatest.privacy import Tulap
 
 
@@ -37,7 +37,7 @@ def test_a_weighted_sum_of_two_by_brute_force() -> None:
 @pytest.mark.parametrize(("kind", "size"), [("laplace", 2.0), ("gaussian", 3.0), ("discrete_laplace", 2.5)])
 @pytest.mark.parametrize("fine", [1, 9])
 def test_noise_of_other_systems(kind: str, size: float, fine: int) -> None:
-    found = _masses_of(kind, size, fine)
+    found = masses_of(kind, size, fine)
     values = (found.first + np.arange(len(found.masses))) / fine
     variance = {"laplace": 2 * size**2, "gaussian": size**2, "discrete_laplace": 0.5 / np.sinh(0.5 / size) ** 2}[kind]
     rounding = 1 / 12 / fine**2 if found.slack else 0.0

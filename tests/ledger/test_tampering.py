@@ -386,5 +386,5 @@ def test_of_many_sources_five_are_named(count: int, end: str) -> None:
 
 def test_a_ledger_on_a_server_without_its_driver_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "psycopg", None)
-    with pytest.raises(MissingExtra, match=r"needs psycopg. Install it: pip install privatest\[ledger\]"):
+    with pytest.raises(MissingExtra, match=r'needs psycopg. Install it: pip install .*"psycopg\[binary\]>='):
         Ledger("postgresql://nobody@localhost/nothing")

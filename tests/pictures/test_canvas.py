@@ -53,7 +53,7 @@ def test_without_matplotlib_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) 
     for name in [name for name in sys.modules if name.split(".")[0] == "matplotlib"]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(MissingExtra, match=r"pip install privatest\[plot\]"):
+    with pytest.raises(MissingExtra, match=r'pip install "matplotlib>=[\d.]+"$'):
         split.plot()
 
 

@@ -29,8 +29,8 @@ def test_without_n_the_curve_surrounds_the_sample_size() -> None:
     ("laws", "epsilon", "settings"),
     [
         (("bernoulli(0.6)", "bernoulli(0.4)"), 1, {}),
-        (("normal(0, 1)", "normal(1.5, 1)"), 1, {}),
-        (("normal(0, 1)", "normal(1.5, 1)"), 1, {"alpha": 0.05}),
+        (("normal(0, 1)", "normal(2.5, 1)"), 1, {}),
+        (("normal(0, 1)", "normal(2.5, 1)"), 1, {"alpha": 0.05}),
         (("binomial(4, 0.4)", "binomial(4, 0.6)"), 1, {"alpha": 0.05}),
         (("bernoulli(0.5)", "bernoulli(0.52)"), 0.5, {}),
         (("bernoulli(0.6)", "bernoulli(0.4)"), 1, {"test": "scllr"}),

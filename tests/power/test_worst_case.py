@@ -129,7 +129,7 @@ def test_boxes(null: str, alternative: str, n: int) -> None:
 
 ONE_SIDED = [
     ("binomial(10, p<=0.3)", "binomial(10, p>=0.4)", "binomial(10, {})", (0.01, 0.3), (0.4, 0.99)),
-    ("poisson(mean<=3)", "poisson(mean>=4)", "poisson({})", (0.01, 3), (4, 30)),
+    ("poisson(mean<=3)", "poisson(mean>=6)", "poisson({})", (0.01, 3), (6, 30)),
     ("exponential(scale<=1)", "exponential(scale>=2)", "exponential({})", (0.01, 1), (2, 50)),
     ("normal(mean<=0, sd=1)", "normal(mean>=0.5, sd=1)", "normal({}, 1)", (-9, 0), (0.5, 9)),
     ("normal(0, sd<=1)", "normal(0, sd>=1.5)", "normal(0, {})", (0.01, 1), (1.5, 50)),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 import mpmath
@@ -24,12 +25,15 @@ REAL = [0.0, 1e-300, 1e-9, 0.1, 1.0, TURN / 4, 3.0, TURN / 2, 3.2, TURN, TURN + 
 
 def direct(noise: Noise, t: complex, log_tail: float) -> Any:
     """The sum itself, in 60 digits."""
-    far = reference.reach(noise, log_tail)
-    z = mpmath.mpc(t)
-    return mpmath.fsum(
-        reference.pmf(noise, x) * 2 * mpmath.cos(z * reference.mp(x)) if x else reference.pmf(noise, x)
-        for x in reference.lattice(noise, -far, 0)
-    )
+    z = mpmath.mpf(t) if isinstance(t, float) else mpmath.mpc(t)
+    return mpmath.fsum(mass * mpmath.cos(z * x) for x, mass in masses(noise, log_tail))
+
+
+@lru_cache(maxsize=4)
+def masses(noise: Noise, log_tail: float) -> list[tuple[Any, Any]]:
+    """The values up to zero, each with its probability and that of its mirror image."""
+    values = reference.lattice(noise, -reference.reach(noise, log_tail), 0)
+    return [(reference.mp(x), reference.pmf(noise, x) * (2 if x else 1)) for x in values]
 
 
 @small_noise

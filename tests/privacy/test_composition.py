@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+import numpy as np
 import pytest
 
 from privatest.errors import InvalidInput
-from privatest.privacy import Approx, Gdp, Kl, Notion, Pure, Renyi, Tv, Zcdp
-from privatest.privacy.composition import converted, of_weight, together, weight
+from privatest.privacy import Approx, Gdp, Kl, Notion, Pure, Renyi, Tv, Zcdp, canonical_noise
+from privatest.privacy.composition import adds_up_within, converted, of_weight, together, weight
+from tests.privacy.test_asked import lattice, worst
 
 KINDS: list[Notion] = [Pure(0.3), Zcdp(0.3), Gdp(0.3), Renyi(3, 0.3), Tv(0.3), Kl(0.3)]
 
@@ -57,3 +59,47 @@ def test_total_variation_of_one_says_nothing() -> None:
 def test_approx_has_no_one_number() -> None:
     with pytest.raises(InvalidInput, match="no one number"):
         weight(Approx(1, 1e-6))
+
+
+WHOLES: list[Notion] = [*KINDS, Approx(1, 0.01)]
+each_whole = pytest.mark.parametrize("whole", WHOLES, ids=str)
+
+
+@each_whole
+@pytest.mark.parametrize("parts", [(Fraction(1),), (Fraction(1, 50), Fraction(49, 50)), (Fraction(1, 7),) * 7])
+def test_shares_add_up_to_the_whole(whole: Notion, parts: tuple[Fraction, ...]) -> None:
+    split = [whole.split(part) for part in parts]
+    assert adds_up_within(split, whole)
+    assert all(type(part) is type(whole) and part.implies(whole) for part in split)
+    if len(set(parts)) == 1:
+        assert split[0] == whole.share(len(parts))
+
+
+@each_whole
+def test_a_little_more_than_the_shares_does_not(whole: Notion) -> None:
+    shares = [whole.share(3)] * 3
+    assert not adds_up_within([*shares, whole.split(Fraction(1, 10**12))], whole)
+    assert not adds_up_within([shares[0], None], whole)
+
+
+@each_whole
+def test_shares_hold_of_exact_laws(whole: Notion) -> None:
+    """Two noisy totals, both moved: all sets of pairs of outputs meet the whole; of the whole each they do not."""
+
+    def excess(each: Notion) -> float:
+        noise = canonical_noise(each, 1)
+        x = lattice(noise, 25)
+        x = np.append(x, x[-1] + 1)
+        p, q = noise.pmf(x), noise.pmf(x - 1)
+        return worst(whole, np.multiply.outer(p, p).ravel(), np.multiply.outer(q, q).ravel())
+
+    assert excess(whole.share(2)) <= 1e-9
+    assert excess(whole) > 1e-3
+
+
+@pytest.mark.parametrize("part", [0, -1, 1.5, Fraction(5, 4)])
+def test_parts_lie_between_nothing_and_all(part: float) -> None:
+    with pytest.raises(InvalidInput, match="part="):
+        Pure(1).split(part)
+    with pytest.raises(InvalidInput, match="answers=0"):
+        Pure(1).share(0)

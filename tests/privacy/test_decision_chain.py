@@ -122,7 +122,8 @@ def test_documents_and_guarantees(notion: Notion) -> None:
     assert noise_from_dict(noise.to_dict()) == noise
     assert noise.guarantee(5) == notion
     assert noise.guarantee(6) is None
-    assert noise.decision_only
+    assert noise.decision_only == (notion.name not in ("approx", "tv"))
+    assert noise.mirrored.decision_only == noise.decision_only
     for wrong in ({"start": "2"}, {"start": "x"}, {"width": 0}, {"notion": "zzz(1)"}, {"more": 1}):
         with pytest.raises(InvalidDocument):
             noise_from_dict({**noise.to_dict(), **wrong})
@@ -131,7 +132,7 @@ def test_documents_and_guarantees(notion: Notion) -> None:
 def test_pure_has_the_stair_and_the_extra_is_asked_for_first(monkeypatch: pytest.MonkeyPatch) -> None:
     assert decision_noise(Pure(Fraction(1)), 3).kind == "stair"
     monkeypatch.setitem(sys.modules, "flint", None)
-    with pytest.raises(MissingExtra, match="exact"):
+    with pytest.raises(MissingExtra, match=r"exact|python-flint"):
         decision_noise(Gdp(Fraction(1, 3)), 3)
     decision_noise(Tv(Fraction(1, 3)), 3)  # rational already
 
@@ -139,3 +140,20 @@ def test_pure_has_the_stair_and_the_extra_is_asked_for_first(monkeypatch: pytest
 def test_so_strong_a_notion_has_too_many_levels() -> None:
     with pytest.raises(InvalidInput, match=f"more than {decision_chain.MOST_LEVELS} levels"):
         decision_noise(Tv(Fraction(1, 10**6)), 3)
+
+
+@pytest.mark.parametrize("notion", [Tv(Fraction(1, 10)), Approx(Fraction(1, 2), Fraction(1, 20))], ids=str)
+def test_levels_leave_only_where_that_is_proven(notion: Notion) -> None:
+    """A unit of 2^-192 too much on one level, an end that is cut off, or another notion: only the decision leaves."""
+    noise = decision_noise(notion, 5)
+    assert isinstance(noise, Chain)
+    heights = noise._heights[1]
+    assert decision_chain.levels_leave(notion, heights)
+    middle = len(heights) // 2
+    much = 1 + int(notion.exact[-1] * decision_chain.ONE) >> 40
+    assert not decision_chain.levels_leave(notion, (*heights[:middle], heights[middle] + much, *heights[middle + 1 :]))
+    assert not decision_chain.levels_leave(notion, heights[1:])
+    assert not decision_chain.levels_leave(notion, heights[:-1])
+    assert not decision_chain.levels_leave(Gdp(1), heights)
+    tight = type(notion)(*notion.exact[:-1], notion.exact[-1] * Fraction(10**9 - 1, 10**9))
+    assert not decision_chain.levels_leave(tight, heights)

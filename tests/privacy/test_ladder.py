@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
 from privatest.privacy import Notion, approx, gdp, kl, pure, renyi, tv, zcdp
-from privatest.privacy.ladder import chain, make_ladder
+from privatest.privacy.ladder import chain, exact_line, make_ladder, tangent
 
 NOTIONS = [
     pure(1),
@@ -45,3 +47,42 @@ def test_between_the_rungs_of_a_straight_notion_chains_are_linear(notion: Notion
         for i, value in enumerate(middle):
             first, last = (end[i] if i < len(end) else 0.0 for end in ends)
             assert value == pytest.approx(0.7 * first + 0.3 * last, abs=1e-14)
+
+
+GRID = np.concatenate([np.geomspace(1e-9, 0.5, 12), 1 - np.geomspace(1e-9, 0.4, 12)])
+
+
+@pytest.mark.parametrize("notion", [gdp(1), gdp(0.1), kl(0.1), kl(2), renyi(2, 0.5), renyi(10, 1), zcdp(0.5)], ids=str)
+def test_a_tangent_touches_and_is_nowhere_below(notion: Notion) -> None:
+    values = notion.h(GRID)
+    for p in (1e-6, 0.1, 0.3, 0.5, 0.9):
+        q, slope = tangent(notion, p, 1 - p)
+        assert q == pytest.approx(float(notion.h(p)), rel=1e-12)
+        assert np.all(q + slope * (GRID - p) >= values - 1e-12)
+    for p in (0.001, 0.1, 0.3):  # another slope cuts
+        q, slope = tangent(notion, p, 1 - p)
+        near = p * np.array([0.9999, 1.0001])
+        for times in (0.98, 1.02):
+            assert not np.all(q + times * slope * (near - p) >= notion.h(near) - 1e-12)
+
+
+@pytest.mark.parametrize("notion", [pure(1), approx(0.5, 0.05), approx(0, 0.1), tv(0.25)], ids=str)
+def test_an_exact_line_is_h_rounded_to_the_safe_side(notion: Notion) -> None:
+    line, units = exact_line(notion), 1 << 40
+    assert line is not None
+    for p in (0, 1, units // 1000, units // 3, units // 2, units - units // 50, units):
+        most, least = line.most(p, units), line.least(p, units)
+        assert most / units == pytest.approx(float(notion.h(p / units)), abs=1e-11)
+        assert least / units == pytest.approx(float(notion.least(p / units)), abs=1e-11)
+        # By the definition, in rationals; one unit more breaks it.
+        for q, kept in ((most, True), (most + 1, most == units)):
+            if q <= units:
+                here, there = Fraction(p, units), Fraction(q, units)
+                holds = there <= line.slope * here + line.height
+                mirror = 1 - here <= line.slope * (1 - there) + line.height
+                assert (holds and mirror) == kept
+
+
+@pytest.mark.parametrize("notion", [gdp(1), zcdp(0.5), renyi(2, 1), kl(1)], ids=str)
+def test_a_curved_notion_has_no_line(notion: Notion) -> None:
+    assert exact_line(notion) is None

@@ -294,3 +294,19 @@ def test_bits_take_no_more_words_than_they_hold() -> None:
     assert source.bits(128) == three << 64 | four
     assert source.bits(68) == (5 << 60 | 5) << 4 | 6
     assert [source.bits(4), source.bits(0), source.below(2**64), source.bits(4)] == [7, 0, 9 << 60 | 9, 10]
+
+
+def test_pairs_are_the_halves_of_128_bits() -> None:
+    one, other = seeded_source(np.random.default_rng(5)), seeded_source(np.random.default_rng(5))
+    for _ in range(300):
+        first, second = one.pair()
+        assert first << 64 | second == other.bits(128)
+
+
+def test_pairs_of_the_system_are_two_words_that_never_repeat() -> None:
+    found = [coins.SystemSource.pair() for _ in range(1000)]
+    words = [word for pair in found for word in pair]
+    assert len(set(words)) == 2000
+    assert 0 <= min(words) <= max(words) < 1 << 64
+    for bit in range(64):
+        assert 800 < sum(word >> bit & 1 for word in words) < 1200  # 9 deviations

@@ -18,11 +18,12 @@ import pytest
 import privatest as pt
 from privatest import report
 from privatest.errors import InvalidInput
+from privatest.report import page as page_module
 from tests.report import pages
 
 HOSTILE = "<script>alert('1')</script>"
 NULL, ALTERNATIVE = {HOSTILE: 0.5, "b&b": 0.5}, {HOSTILE: 0.2, "b&b": 0.8}
-HEADINGS = ["Question", "Result", "Guarantee", "Design", "Pictures", "How to ask again"]
+HEADINGS = ["Question", "Result", "Guarantee", "Budget", "Signatures", "Design", "Pictures", "How to ask again"]
 
 
 def made(kind: str) -> dict[str, Any]:
@@ -123,7 +124,9 @@ def test_a_page_says_what_it_must(kind: str, rendered: dict[str, tuple[dict[str,
     ):
         assert words in page.text, words
     main = arguments["design"][0] if isinstance(arguments["design"], list) else arguments["design"]
-    document = json.loads(next(d for d in page.of("details")).text.partition("{")[2].join(["{", ""]))
+    document = json.loads(
+        next(d for d in page.of("details") if d.text.startswith("JSON")).text.partition("{")[2].join(["{", ""])
+    )
     assert document == json.loads(json.dumps(main.to_dict()))
     if kind == "plan":
         assert "No data have been looked at" in page.text
@@ -248,7 +251,7 @@ def test_without_matplotlib_the_words_are_there(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     page = pages.read(report.render(**arguments))
     assert not page.of("img")
-    assert "pip install privatest[plot]" in page.text
+    assert 'pip install "matplotlib>=' in page.text
     assert "0.5-differentially private" in page.text
 
 
@@ -384,3 +387,49 @@ def test_the_promise_of_another_notion_is_that_notion(text: str) -> None:
     assert f"{100 * notion.gain():.3g} percentage points" in first
     assert "differentially private" not in first + second
     assert "NOT PRIVATE" not in first + second
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("normal(0, 1)", "normal with mean 0, sd 1"),
+        ("normal(mean=-0.5, sd=2)", "normal with mean -0.5, sd 2"),
+        ("negative_binomial(5, 0.5)", "negative binomial with n 5, p 0.5"),
+        ("normal(mean<=0, sd=1)", "normal with mean at most 0, sd 1"),
+        ("categorical(a=0.125, b c=0.875)", "a 12.5%, b c 87.5%"),
+        ("near(normal(0, 1), 0.02)", "near(normal(0, 1), 0.02)"),
+        ("normal(0, sd in [0.8, 1.2])", "normal(0, sd in [0.8, 1.2])"),
+        ("nothing known", "nothing known"),
+    ],
+)
+def test_laws_are_told_in_plain_words(text: str, words: str) -> None:
+    assert page_module.plain_law(text) == words
+
+
+@pytest.mark.parametrize(
+    ("grant", "price"), [({"epsilon": 2}, {"epsilon": 0.5}), ({"privacy": "zcdp(1)"}, {"privacy": "zcdp(0.25)"})]
+)
+def test_a_page_to_sign_names_purpose_author_and_what_is_left(
+    tmp_path: Path, grant: dict[str, Any], price: dict[str, Any]
+) -> None:
+    ledger = pt.Ledger(tmp_path / "ledger.db")
+    ledger.grant("claims", **grant)
+    test = pt.design("bernoulli(0.4)", "bernoulli(0.6)", **price, n=40)
+    release = test.run([0, 1] * 20, ledger=ledger, dataset="claims", request="r")
+    asked = {"null": "bernoulli(0.4)", "alternative": "bernoulli(0.6)", **price, "dataset": "claims", "request": "r"}
+    more = {"purpose": f"to see {HOSTILE}", "author": "A.\nNonymous", "ledger": ledger}
+    text = report.render(question=asked, design=test, result=release, kind="test", **more)
+    page = pages.read(text)
+    told = (
+        ["epsilon 2", "epsilon 0.5", "epsilon 1.5"] if "epsilon" in grant else ["zcdp(1)", "zcdp(0.25)", "zcdp(0.75)"]
+    )
+    table = next(one for one in page.of("table") if one.text.startswith("Budget of claims"))
+    for name, amount in zip(("granted", "spent", "left"), told, strict=True):
+        assert f"{name}{amount}" in table.text
+    for words in (f"to see {HOSTILE}", "A. Nonymous", "Asked by A. Nonymous: signature", "bernoulli with p 0.4"):
+        assert words in page.text
+    # Details stand behind folds: the design, every setting, the calls.
+    folded = " ".join(one.text for one in page.of("details"))
+    assert all(words in folded for words in ("The test in all its details", "Every setting", "import privatest as pt"))
+    with pytest.raises(InvalidInput, match="purpose must be a text"):
+        report.render(question=asked, kind="plan", purpose=7)

@@ -9,9 +9,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
+import privatest as pt
 from privatest.changepoint.sum_blocks import SumBlocks
+from privatest.hypotheses.convert import as_distribution
 from privatest.laws.block_laws import ScoreLaw
 from privatest.privacy import Tulap
+from privatest.scores import Score
+from privatest.scores.score_law import every_score, member_law
 from privatest.sequential.evidence import PARTS, block_votes, mean_bound, vote_laws
 from tests.sequential.plans import small_blocks
 
@@ -52,6 +56,66 @@ def test_monotone_votes_are_evalues_for_every_higher_law() -> None:
     ]
     assert all(mean <= 1 for mean in means[:-1])
     assert means[-1] > 1
+
+
+def mean_of(blocks: SumBlocks, law: np.ndarray) -> float:
+    """E e^vote of a block whose records' scores have this law, by convolution over the lattice and all noises."""
+    scores, noise = every_score(blocks.score), blocks.noise
+    one = np.zeros(int(scores[-1]) - int(scores[0]) + 1)
+    one[scores - scores[0]] = law
+    total = np.ones(1)
+    for _ in range(blocks.block):
+        total = np.convolve(total, one)
+    reach = 45 * noise.width
+    both = np.convolve(total, noise.pmf(np.arange(-reach, reach + 1) + float(noise.offset)))
+    floors = np.floor(int(scores[0]) * blocks.block - reach + np.arange(len(both)) + float(noise.offset)).astype(int)
+    bins = np.clip((floors - blocks.first) // blocks.bin_width + 1, 0, len(blocks.table) - 1)
+    assert both.sum() == pytest.approx(1, abs=1e-9)
+    return float(both @ np.exp(blocks.table[bins] / PARTS))
+
+
+def moved(law: np.ndarray, share: float, *, rid: bool) -> np.ndarray:
+    """A share of the mass at the lowest score: taken from the highest ones, or (contamination) from all alike."""
+    found = law * (1 - share) if rid else law.copy()
+    place = len(law) - 1
+    rest = 0.0 if rid else share
+    while rest > 0:
+        taken = min(rest, found[place])
+        found[place], rest, place = found[place] - taken, rest - taken, place - 1
+    found[0] += share
+    return found
+
+
+NULL = {"a": 0.5, "b": 0.3, "c": 0.2}
+OTHERS = ({"a": 0.3, "b": 0.6, "c": 0.1}, {"a": 0.4, "b": 0.2, "c": 0.4})
+ALTERNATIVE = {"a": 0.05, "b": 0.15, "c": 0.8}
+
+
+def extremes(kind: str, score: Score) -> list[np.ndarray]:
+    centre = member_law(score, as_distribution(NULL))
+    if kind == "any_of":
+        return [centre, *(member_law(score, as_distribution(law)) for law in OTHERS)]
+    worst = moved(centre, 0.06, rid=kind == "contaminated")
+    mixed = [(1 - t) * centre + t * worst for t in (0.25, 0.5, 0.75)]
+    return [centre, worst, *mixed]
+
+
+@pytest.mark.parametrize("kind", ["near", "contaminated", "any_of"])
+def test_it_is_an_evalue_for_every_extreme_member_of_a_set(kind: str) -> None:
+    """Exactly, block by block; independent blocks multiply, so the martingale is one for every member."""
+    null = {
+        "near": pt.near(NULL, 0.06),
+        "contaminated": pt.contaminated(NULL, 0.06),
+        "any_of": pt.any_of(NULL, *OTHERS),
+    }
+    plan = pt.Sequential(null[kind], ALTERNATIVE, epsilon=2).plan
+    for blocks in (plan.first, plan.later):
+        means = [mean_of(blocks, law) for law in extremes(kind, blocks.score)]
+        assert max(means) <= 1
+        assert max(means) > 0.5  # not by being worth nothing
+    # The votes of the centre alone are none for the worst member.
+    alone = pt.Sequential(NULL, ALTERNATIVE, epsilon=2).plan.first
+    assert max(mean_of(alone, law) for law in extremes(kind, alone.score)) > 1.05
 
 
 def test_laws_of_votes_come_from_the_table_itself() -> None:

@@ -125,6 +125,10 @@ def test_promises() -> None:
     [
         ({"alpha": 0.6, "beta": 0.4}, "must add up to less than 1"),
         ({"alpha": 0}, "alpha=0"),
+        ({"alpha": 1e-12}, "alpha=1e-12 is smaller than 1e-07"),
+        ({"beta": 9e-8}, "beta=9e-08 is smaller than 1e-07"),
+        ({"schedule": (10**9, 1)}, "blocks of more than 10000000 records"),
+        ({"most": 5}, "most=5 records do not suffice"),
         ({"beta": 1.5}, "beta=1.5"),
         ({"epsilon": -1}, "epsilon=-1"),
         ({"most": 0}, "most=0"),
@@ -139,6 +143,13 @@ def test_promises() -> None:
 def test_bad_input_is_refused(words: dict[str, Any], message: str) -> None:
     with pytest.raises(PrivatestError, match=message):
         Sequential(**{"null": P, "alternative": Q, "epsilon": 1, **words})
+
+
+@pytest.mark.parametrize("error", [1e-7, 1e-5])
+def test_the_smallest_errors_are_kept(error: float) -> None:
+    made = Sequential(P, Q, epsilon=2, alpha=error, beta=error)
+    assert 0.5 * error < made.alpha <= error
+    assert made.beta <= error
 
 
 def test_bad_batches_consume_nothing() -> None:
@@ -167,10 +178,6 @@ def test_persons() -> None:
     run.update([1, 1, 1], unit=["anna", "anna", "anna"])
     run.update(1, unit="bert")
     assert run.seen == 4
-    with pytest.raises(InvalidInput, match="cannot keep a state"):
-        run.save("state.json")
-    with pytest.raises(InvalidInput, match="cannot keep a state"):
-        Sequential(P, Q, state="state.json", **words)
     with pytest.raises(InvalidInput, match=r"Sequential\(..., max_rows_per_unit=1\)"):
         fresh().update(1, unit="anna")
 

@@ -16,11 +16,12 @@ import itertools
 from collections import Counter
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from scipy import stats
 
-from privatest.privacy import Laplace, Logistic, Noise, Source, Tulap
+from privatest.privacy import Chain, Gaussian, Laplace, Logistic, Noise, Source, TruncatedTulap, Tulap, Uniform
 
 SMALLEST_EXPECTED = 50.0
 BAR = 1e-9
@@ -48,9 +49,19 @@ class Fit:
 
 
 def scaled(noise: Noise, factor: Fraction) -> Noise:
-    """The same noise with epsilon (or 1/scale) times ``factor``."""
+    """The same noise with epsilon (or mu, 1/scale, 1/points) times ``factor``; of a chain, its notion's."""
     if isinstance(noise, Tulap):
         return Tulap(noise.epsilon * factor, noise.width)
+    if isinstance(noise, TruncatedTulap):
+        return TruncatedTulap(noise.epsilon * factor, noise.delta, noise.width)
+    if isinstance(noise, Uniform):
+        return Uniform(round(noise.points / factor))
+    if isinstance(noise, Gaussian):
+        return Gaussian(noise.mu * factor, noise.width)
+    if isinstance(noise, Chain):
+        kind: Any = type(noise.notion)
+        by = factor if noise.notion.tradeoff else factor**2  # of a divergence
+        return Chain(kind(*noise.notion.exact[:-1], noise.notion.exact[-1] * by), noise.width, noise.start)
     assert isinstance(noise, Laplace | Logistic)
     return type(noise)(noise.scale / factor)
 
@@ -71,21 +82,24 @@ def law_counts(noise: Noise, count: int, rng: np.random.Generator) -> Counter[Fr
 
 def support(noise: Noise) -> np.ndarray:
     """Lattice values that hold all mass but 1e-15 or so."""
-    far = int(36 / noise.decay_rate) + 10
+    far = int(noise.reach(36)) + 10
     return np.arange(-far, far + 1) + float(noise.offset)
 
 
 def score(noise: Noise, x: np.ndarray) -> np.ndarray:
-    """d log pmf / d log epsilon at x, by a central difference."""
+    """d log pmf / d log epsilon at x, by a central difference; 0 where a law ends, and of whole numbers of points."""
     h = Fraction(1, 10**5)
     up, down = scaled(noise, 1 + h), scaled(noise, 1 - h)
-    return (up.logpmf(x) - down.logpmf(x)) / (2 * float(h))
+    with np.errstate(invalid="ignore"):
+        found = (up.logpmf(x) - down.logpmf(x)) / (2 * float(h))
+    return np.where(np.isfinite(found), found, 0.0)
 
 
 def information(noise: Noise) -> float:
-    """Fisher information about log epsilon in one draw."""
+    """Fisher information about log epsilon in one draw: the variance of the score."""
     x = support(noise)
-    return float(np.sum(noise.pmf(x) * score(noise, x) ** 2))
+    masses, found = noise.pmf(x), score(noise, x)
+    return float(masses @ found**2 - (masses @ found) ** 2)
 
 
 def goodness_of_fit(counts: Counter[Fraction], noise: Noise) -> Fit:
@@ -104,9 +118,12 @@ def goodness_of_fit(counts: Counter[Fraction], noise: Noise) -> Fit:
         expected, observed = _pool_ends(expected), _pool_ends(observed)
     shape = stats.chisquare(observed, expected * (n / expected.sum())).pvalue
 
-    z = float(weights @ score(noise, values)) / np.sqrt(n * information(noise))
-    second, fourth = noise.variance, float(np.sum(noise.pmf(x) * x**4))
-    mean_z = float(weights @ values) / np.sqrt(n * second)
+    masses, told = noise.pmf(x), information(noise)
+    z = 0.0
+    if told > 1e-12:
+        z = float(weights @ (score(noise, values) - masses @ score(noise, x))) / np.sqrt(n * told)
+    mean, second, fourth = (float(masses @ x**power) for power in (1, 2, 4))
+    mean_z = float(weights @ (values - mean)) / np.sqrt(n * (second - mean**2))
     variance_z = float(weights @ (values**2 - second)) / np.sqrt(n * (fourth - second**2))
     return Fit(expected.size, float(shape), float(2 * stats.norm.sf(abs(z))), float(z), mean_z, variance_z)
 

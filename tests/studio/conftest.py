@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import socket
+import sys
 import threading
 import time
 import warnings
@@ -17,7 +18,8 @@ import pytest
 
 import privatest as pt
 from privatest.studio import create_app
-from privatest.studio.lanes import Lane
+from privatest.studio.lanes import Lane, _Worker
+from tests import ready
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # starlette would rather have httpx2, which is not what users of httpx have
@@ -73,10 +75,37 @@ def open_studio(where: Path, **more: Any) -> Studio:
 def begun(made: Studio) -> Iterator[Studio]:
     """A studio while its lifespan runs; its workers start when they are first asked, and not all six at once."""
     with contextlib.ExitStack() as stack:
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(Lane, "warm", lambda _: None)
+        with cold():
             stack.enter_context(made.client)
         yield made
+
+
+@pytest.fixture(autouse=True, scope="module")
+def workers_are_forked(request: pytest.FixtureRequest) -> Iterator[None]:
+    """From a process that has imported everything; only the tests of processes themselves start a program each."""
+    plain, words = _Worker._started, ready.worker()  # here, and not in each lane's thread
+
+    def forked(worker: _Worker) -> Any:
+        command = worker._command
+        if command[1:3] == ["-m", "privatest.studio.worker"]:
+            worker._command = [*words, *command[3:]]
+        try:
+            return plain(worker)
+        finally:
+            worker._command = command
+
+    with pytest.MonkeyPatch.context() as patch:
+        if request.module.__name__.rpartition(".")[2] not in {"test_lanes", "test_server"}:
+            patch.setattr(_Worker, "_started", forked)
+        yield
+
+
+@contextlib.contextmanager
+def cold() -> Iterator[None]:
+    """What begins in here starts no workers before they are asked."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("privatest.studio.app._warm", lambda _lanes: None)
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -106,23 +135,33 @@ class Served:
         return f"{self.address}/#launch={self.studio.app.state.launch()}"
 
 
-@pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+@contextlib.contextmanager
+def listening(made: Studio) -> Iterator[Served]:
     """A studio behind uvicorn on a free port, in a thread."""
     import uvicorn
 
-    made = open_studio(tmp_path_factory.mktemp("served"))
-    made.ledger.grant("claims", epsilon=30)  # for all of the pages
-    listening = socket.create_server(("127.0.0.1", 0))
+    listens = socket.create_server(("127.0.0.1", 0))
     server = uvicorn.Server(uvicorn.Config(made.app, log_level="error", access_log=False, ws="none"))
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
-    thread.start()
-    while not server.started:
-        time.sleep(0.02)
-    yield Served(made, f"http://127.0.0.1:{listening.getsockname()[1]}")
-    server.should_exit = True
-    thread.join(10)
-    listening.close()
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listens]}, daemon=True)
+    with cold():
+        thread.start()
+        while not server.started:
+            time.sleep(0.01)
+    try:
+        yield Served(made, f"http://127.0.0.1:{listens.getsockname()[1]}")
+    finally:
+        server.should_exit = True
+        thread.join(10)
+        listens.close()
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """One that listens, for a whole file of tests, with a budget for all of them."""
+    made = open_studio(tmp_path_factory.mktemp("served"))
+    made.ledger.grant("claims", epsilon=30)
+    with listening(made) as found:
+        yield found
 
 
 HOSTILE = """
@@ -138,10 +177,15 @@ def deaf(**_):  # to the limit that a worker sets itself
     __import__("faulthandler").cancel_dump_traceback_later()
     spin()
 
+def tells(**_):  # how far it has come, and never ends
+    while True:
+        print('{"headway": "parts: 1 of 2"}', flush=True)
+        __import__("time").sleep(0.02)
+
 def eat(**_):
     return {"bytes": len(bytes(600 * 2**20))}
 
-worker.JOBS.update(spin=spin, deaf=deaf, eat=eat, echo=lambda **said: said)
+worker.JOBS.update(spin=spin, deaf=deaf, tells=tells, eat=eat, echo=lambda **said: said)
 worker.JOBS.update(run_test=spin, run_change=eat, monitor_start=spin)
 worker.main()
 """
@@ -156,7 +200,7 @@ def hostile(tmp_path: Path) -> Iterator[Any]:
     def lane(given: Lane | None = None, **settings: Any) -> Lane:
         lane = given or Lane(**{"seconds": 60, "memory": 512 * 2**20, **settings})
         for each in lane._workers:
-            each._command[1:3] = [str(script)]
+            each._command[:-2] = [sys.executable, str(script)]
         made.append(lane)
         return lane
 

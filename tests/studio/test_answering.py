@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 
 import privatest as pt
+from privatest import questions
+from privatest.studio import answering
 from privatest.studio.answering import law_of, plain_number, statistic_law
 
 PAIRS: list[tuple[Any, Any]] = [
@@ -329,3 +331,13 @@ def test_what_makes_no_sense_is_refused_in_words(studio: Any, where: str, asked:
     answer = studio.post(where, **asked)
     assert answer.status_code == 422
     assert said in answer.json()["error"]
+
+
+@pytest.mark.parametrize("request_", ["/run/change", "/monitors", "/sequentials"])
+def test_streams_take_a_notion_in_place_of_epsilon(request_: str) -> None:
+    asked = {"null": "bernoulli(0.2)", "alternative": "bernoulli(0.8)", "dataset": "d", "request": "r"}
+    asked |= {"source": {"path": "a.csv"}} if request_ == "/run/change" else {}
+    found = answering.body(request_)(**asked, privacy="gdp(1)").model_dump()
+    settings = answering.arguments(request_, found, questions.RULE)
+    assert settings["privacy"] == "gdp(1)"
+    assert "epsilon" not in settings

@@ -7,6 +7,7 @@ import json
 import logging
 import os
 import pickle
+import tempfile
 import threading
 import time
 from fractions import Fraction
@@ -21,7 +22,7 @@ from privatest import errors
 from privatest.studio import create_app, worker
 from privatest.studio.runs import MOST_UPLOADS, Folder, Uploads
 
-from .conftest import ASK, TOKEN, open_studio
+from .conftest import ASK, TOKEN, TestClient, cold, fill, open_studio
 
 RUN: dict[str, Any] = {**ASK, "source": {"path": "tosses.csv"}, "column": "toss", "dataset": "claims", "request": "r1"}
 CHANGE: dict[str, Any] = {
@@ -559,3 +560,102 @@ def test_one_arm_or_three_cost_nothing(fresh: Any, names: str) -> None:
     assert answer.status_code == 422
     assert "two" in answer.json()["error"]
     assert fresh.ledger.spent("claims") == 0
+
+
+def test_the_columns_of_a_file_are_listed_by_name_and_nothing_else_is(fresh: Any) -> None:
+    found = fresh.post("/api/columns", source={"path": "tosses.csv"})
+    assert found.json() == {"columns": ["toss", "other"]}
+    uploaded = fresh.client.post("/api/upload?name=a.csv", content=b"one,two\n7,8\n").json()["upload"]
+    assert fresh.post("/api/columns", source={"upload": uploaded}).json() == {"columns": ["one", "two"]}
+
+
+@pytest.mark.parametrize("first", ["secretname,yes", "41,7", "2024-05-01,8.5", ",x", "x,x", "true,zebra"])
+def test_a_first_line_that_is_a_record_is_not_shown(fresh: Any, first: str) -> None:
+    rows = "\n".join([first, "other,yes", "41,7", "2024-05-02,8.5", ",x", "x,x", "secretname,no"])
+    (fresh.folder / "headless.csv").write_text(rows + "\n")
+    found = fresh.post("/api/columns", source={"path": "headless.csv"})
+    assert found.status_code == 422
+    assert "looks like" not in found.text
+    assert not any(part in found.text for part in first.split(",") if part)
+    assert str(fresh.folder) not in found.text
+
+
+@pytest.mark.parametrize("path", ["../ledger.db", "/etc/passwd", "nosuch.csv", "tosses.csv\0"])
+def test_no_columns_are_listed_of_what_lies_elsewhere(fresh: Any, path: str) -> None:
+    found = fresh.post("/api/columns", source={"path": path})
+    assert found.status_code == 422
+    assert "inside the studio's folder" in found.text
+
+
+def test_the_demonstration_pays_for_made_up_files_alone(tmp_path: Path) -> None:
+    folder = tmp_path / "data"
+    fill(folder)
+    headers = {"authorization": f"Bearer {TOKEN}"}
+    app = create_app(folder=folder, token=TOKEN)
+    others = set(Path(tempfile.gettempdir()).glob("privatest-demo-*"))
+    with cold(), TestClient(app, base_url="http://127.0.0.1", headers=headers) as client:
+        about = client.get("/api/about").json()
+        assert (about["ledger"], about["demo"]) == (False, None)
+        asked = {**ASK, "epsilon": 0.5, "dataset": "demo", "request": "r"}
+        real = {**asked, "source": {"path": "tosses.csv"}, "column": "toss"}
+        assert "No ledger was given" in client.post("/api/run/test", json=real).json()["error"]
+        assert client.post("/api/demo").json()["dataset"] == "demo"
+        assert client.post("/api/demo").status_code == 200  # and again: nothing new
+        about = client.get("/api/about").json()
+        assert (about["ledger"], about["demo"]) == (True, "demo")
+        assert "demo/measurements.csv" in about["files"]
+        assert [each["granted"] for each in about["budgets"]] == [10]
+        # A real file, an upload and records that somebody sends are all refused: they are none of the made-up ones.
+        upload = client.post("/api/upload?name=a.csv", content=b"toss\n1\n0\n").json()["upload"]
+        for body in (real, {**asked, "source": {"upload": upload}, "column": "toss"}):
+            refused = client.post("/api/run/test", json=body)
+            assert refused.status_code == 409
+            assert "is granted for" in refused.json()["error"]
+        stream = {**asked, "request": "s"}
+        refused = client.post("/api/monitors", json=stream)
+        assert refused.status_code == 409
+        assert "is granted for" in refused.json()["error"]
+        made_up = {**asked, "null": "normal(0, 1)", "alternative": "normal(0.5, 1)", "column": "value"}
+        found = client.post("/api/run/test", json={**made_up, "source": {"path": "demo/measurements.csv"}})
+        assert found.json()["release"]["decision"] == "alternative"
+        places = set(Path(tempfile.gettempdir()).glob("privatest-demo-*")) - others
+        assert places
+    assert not any(place.exists() for place in places)
+    assert {path.name for path in folder.iterdir()} == {"tosses.csv", "changed.csv", "stream.txt"}
+
+
+def test_where_there_is_a_ledger_nothing_is_made_up(fresh: Any) -> None:
+    assert fresh.client.post("/api/demo").status_code == 422
+    assert fresh.client.get("/api/about").json()["demo"] is None
+
+
+def test_a_report_is_of_what_was_recorded_and_costs_nothing(fresh: Any) -> None:
+    asked = {**ASK, "source": {"path": "tosses.csv"}, "column": "toss", "dataset": "claims", "request": "r"}
+    first = fresh.post("/api/run/test", **asked).json()
+    assert "report" not in first
+    again = fresh.post("/api/run/test", **asked, report=True, purpose="is it <fair>?", author="A & B").json()
+    page = again.pop("report")
+    assert without_receipt(again) == without_receipt(first)
+    assert fresh.ledger.spent("claims") == 1
+    for words in ("is it &lt;fair&gt;?", "A &amp; B", "Budget of claims", "epsilon 3", "epsilon 1", "epsilon 2"):
+        assert words in page
+    assert str(fresh.folder) not in page
+    assert "tosses.csv" in page
+    assert first["sentence"].replace("'", "&#x27;") in page
+
+
+def test_a_run_takes_a_notion_what_may_leave_and_whose_rows_they_are(fresh: Any) -> None:
+    fresh.ledger.grant("notions", privacy="zcdp(1)")
+    asked = {"null": ASK["null"], "alternative": ASK["alternative"], "source": {"path": "tosses.csv"}, "column": "toss"}
+    found = fresh.post(
+        "/api/run/test", **asked, privacy="zcdp(0.5)", release="decision", dataset="notions", request="z", unit="other"
+    ).json()
+    assert found["design"]["privacy"] == "zcdp(0.5)"
+    assert found["design"]["released"] == "decision"
+    assert found["release"]["n"] == 1  # all rows are of one person, who counts once
+    assert found["budget"] == {**found["budget"], "granted": "zcdp(1)", "spent": "zcdp(0.5)", "left": "zcdp(0.5)"}
+    for more in ({}, {"epsilon": 1.0, "privacy": "gdp(1)"}, {"privacy": "gdp(-1)"}, {"privacy": "bogus(1)"}):
+        refused = fresh.post("/api/run/test", **asked, **more, dataset="notions", request="bad")
+        assert refused.status_code == 422
+        assert "error" in refused.json()
+    assert fresh.ledger.spent("notions").text == "zcdp(0.5)"

@@ -32,7 +32,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -250,6 +250,10 @@ class Certificate:
     _tables: dict[int, Table] = field(default_factory=dict)
     _chains: dict[int, Chains] = field(default_factory=dict)
     _hidden: dict[tuple[int, int], Table] = field(default_factory=dict)
+
+    def tilted(self, tilt: float) -> Certificate:
+        """The same with other weights of the two errors: no law depends on these, so that all are shared."""
+        return replace(self, tilt=tilt, _bounds={})
 
     def bound(self, n: int) -> float:
         """What no private test on n records exceeds: 1 - the least weighted error over that of no records at all."""

@@ -28,7 +28,7 @@ from privatest.errors import InvalidDocument, InvalidInput
 from privatest.hypotheses import DiscretePair, Pair
 from privatest.markup import Fact, Probability
 from privatest.privacy import Notion, Pure, Source, as_notion
-from privatest.privacy.lines import exact_line
+from privatest.privacy.ladder import exact_line
 from privatest.privacy.randomness import bernoulli
 from privatest.scores import IntegerCells, LabelCells
 from privatest.scores.score import cells_from_dict
@@ -69,6 +69,7 @@ class HistogramTest(Design[Release]):
         n: number of records.
         name: what a release says it came from.
         null, alternative: short descriptions of P and Q.
+        neighbours: which pairs of data sets the guarantee compares: "replace".
     """
 
     FORMAT: ClassVar[str] = FORMAT
@@ -110,7 +111,13 @@ class HistogramTest(Design[Release]):
     def of_pair(
         cls, pair: Pair, classes: Classes, numerators: Integers, notion: Notion, n: int, name: str
     ) -> HistogramTest:
-        """The test on the domain of a pair whose classes are ``classes``."""
+        """The test on the domain of a pair whose classes are ``classes``.
+
+        Args:
+            pair: P and Q on their common domain, which is finite.
+            classes: cells of the domain that are told apart, see ``members``.
+            numerators, notion, n, name: as for :class:`HistogramTest`.
+        """
         assert isinstance(pair, DiscretePair)
         labelled = pair.kind == "labels"
         cells = LabelCells(pair.labels) if labelled else IntegerCells(pair.first, int(pair.last[-1]))
@@ -177,7 +184,11 @@ class HistogramTest(Design[Release]):
         return float(max(null.max(), alternative.max()))
 
     def probability(self, histogram: Iterable[int]) -> Fraction:
-        """Probability of "null" for the numbers of records in each class."""
+        """Probability of "null" for the numbers of records in each class.
+
+        Args:
+            histogram: numbers of records in each class, n in all.
+        """
         counts = np.array([list(histogram)], dtype=np.int64)
         fits = counts.shape[1] == self.histograms.classes and counts.min() >= 0 and counts.sum() == self.n
         if not fits:

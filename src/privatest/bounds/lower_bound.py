@@ -162,11 +162,11 @@ def missed_bound(
     search = _Search(atoms, notion, 1e-3, n)
     if guide is None:
         guide = search.guide(search.best_shapes(n)[0][0])
-    shape = search.guided(guide)
+    certificate = search.certificate(search.guided(guide), STEADY)
 
     def proven(place: int) -> float:
         tilt = WEIGHTS[place]
-        least = 1.0 - _Search(atoms, notion, 1e-3, n, tilt).at(shape, STEADY)(n)
+        least = 1.0 - certificate.tilted(tilt).bound(n)
         # e^(t/2) times the type I error and e^(-t/2) times the type II error are at least this, times e^(-|t|/2).
         return math.exp((tilt - abs(tilt)) / 2) * least - math.exp(tilt) * alpha
 
@@ -370,12 +370,16 @@ class _Search:
     tilt: float = 0.0
     _known: dict[tuple[Shape, Effort], Certificate] = field(default_factory=dict)
 
-    def at(self, shape: Shape, effort: Effort) -> Callable[[int], float]:
-        """The bound as a function of n."""
+    def certificate(self, shape: Shape, effort: Effort) -> Certificate:
+        """What the shape proves."""
         if (shape, effort) not in self._known:
             split = split_atoms(self.atoms, shape)
             self._known[shape, effort] = Certificate(split, self.notion, effort, self.error, self.tilt)
-        return self._known[shape, effort].bound
+        return self._known[shape, effort]
+
+    def at(self, shape: Shape, effort: Effort) -> Callable[[int], float]:
+        """The bound as a function of n."""
+        return self.certificate(shape, effort).bound
 
     def guide(self, shape: Shape) -> Guide:
         """A shape in terms that fit another pair."""

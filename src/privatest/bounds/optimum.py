@@ -41,7 +41,7 @@ from privatest.errors import InvalidInput, PrivatestError
 from privatest.hypotheses import make_pair
 from privatest.markup import Fact, Probability, Told
 from privatest.privacy import Approx, Notion, Pure, Tv, make_notion
-from privatest.privacy.lines import Line, exact_line, tangent
+from privatest.privacy.ladder import Line, exact_line, tangent
 from privatest.rational import Number
 from privatest.theory.histograms import Classes, Histograms, merge, solved_program
 from privatest.vectors import Floats, Integers
@@ -224,6 +224,10 @@ def optimum_sample_size(
     """The smallest n at which some private test meets the goal, which is that of ``lower_bound``.
 
     More records never hurt the best test.
+
+    Args:
+        null, alternative, epsilon, privacy: as for :func:`privatest.optimum`.
+        advantage, alpha, beta: as for :func:`privatest.lower_bound`.
 
     >>> optimum_sample_size([0.6, 0.4], [0.4, 0.6], epsilon=1)
     29

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
@@ -24,7 +23,7 @@ from privatest.engines.protocol import block_ends, counter, indexer, totals_of_b
 from privatest.fit import FitTest
 from privatest.fit.domain import symbols
 from privatest.laws.block_laws import first_argmin_law
-from privatest.privacy import Source, Tulap
+from privatest.privacy import Source
 from privatest.privacy.draws import draw_many
 from privatest.vectors import Floats, Integers
 
@@ -105,11 +104,11 @@ class BitDesign:
 class BitDetector:
     """A private test for each block, and what is made of their bits.
 
-    Guarantees: a record lies in one block, so all bits together are epsilon-DP, and so is the answer.
+    Guarantees: a record lies in one block, so all bits together meet the notion that each test does, and so does the
+    answer.
     """
 
     design: BitDesign
-    epsilon: Fraction
     bits: Bits
     alarm: SuffixAlarm | None = None
 
@@ -128,7 +127,6 @@ class BitDetector:
 def pair_bits(test: PrivateTest) -> Bits:
     """The bits of a test of P against Q on blocks of test.n records."""
     noise = test.noise
-    assert isinstance(noise, Tulap)
 
     def bits(records: Any, n: int, source: Source) -> Integers:  # noqa: ARG001 - the length is the records' own
         totals = np.array(totals_of_blocks(records, test.score, test.n), dtype=np.int64)

@@ -1,8 +1,8 @@
 r"""Blocks that release noisy sums: where did the change happen, by the likelihood of what was released.
 
-Each block of B records releases T_j, the total of its scores plus Tulap noise. A record lies in one block, so all
-of them together cost epsilon once, and whatever is computed from them is free. If the first r records of block t are
-old and the rest new, the released sums have log-likelihood
+Each block of B records releases T_j, the total of its scores plus noise that meets the notion. A record lies in one
+block, so all of them together cost what one does, and whatever is computed from them is free. If the first r records of
+block t are old and the rest new, the released sums have log-likelihood
 
 .. math:: \sum_{j < t} \log f_B(T_j) + \log f_r(T_t) + \sum_{j > t} \log f_0(T_j)
 
@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
@@ -24,7 +23,7 @@ from privatest.changepoint.charts import SuffixAlarm
 from privatest.changepoint.confidence import CONFIDENCE, FailureCurve, upper_bounds, worst_of
 from privatest.engines.protocol import block_ends, totals_of_blocks
 from privatest.laws.block_laws import BlockLaws, ScoreLaw
-from privatest.privacy import Source, Tulap
+from privatest.privacy import Noise, Source
 from privatest.privacy.draws import draw_many
 from privatest.scores import Score
 from privatest.vectors import Floats, Integers
@@ -53,7 +52,7 @@ class BlockDesign:
     """A law of scores, a noise and a block length: all that accuracy depends on."""
 
     law: ScoreLaw
-    noise: Tulap
+    noise: Noise
     block: int
 
     @cached_property
@@ -246,7 +245,7 @@ class BlockDesign:
 class BlockDetector:
     """A score and a design, ready to run.
 
-    Guarantees: the noisy sums of all blocks together, hence the answer, are epsilon-DP.
+    Guarantees: the noisy sums of all blocks together, hence the answer, meet the notion that the noise was made for.
     """
 
     score: Score
@@ -257,13 +256,8 @@ class BlockDetector:
         if not self.design.noise.hides(self.score.width):
             raise AssertionError("the noise is narrower than the score")  # a slip of ours, never the user's
 
-    @property
-    def epsilon(self) -> Fraction:
-        """Privacy loss."""
-        return self.design.noise.epsilon
-
     def release(self, records: Any, n: int, source: Source) -> Integers:
-        """Twice the blocks' noisy sums: epsilon-DP, and all that leaves the data."""
+        """Twice the blocks' noisy sums: private, and all that leaves the data."""
         block = self.design.block
         self.score.check_total(4 * block)
         totals = np.array(totals_of_blocks(records, self.score, block, self.start(n)), dtype=np.int64)

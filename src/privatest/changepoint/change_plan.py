@@ -14,7 +14,7 @@ from privatest import _validate
 from privatest.changepoint.blocks import BlockDetector
 from privatest.changepoint.change_point import FALSE_ALARM, MOST_SUMS, ChangePoint, PublicOrder
 from privatest.changepoint.detectors import Detection, auto_designs, design, unknown_design
-from privatest.decision.design import HIDDEN, Design
+from privatest.decision.design import HIDDEN, Design, cost_fact
 from privatest.documents import (
     integer_from_json,
     number_from_json,
@@ -27,7 +27,9 @@ from privatest.engines.sources import open_for
 from privatest.errors import Infeasible, InvalidData, InvalidInput, shown
 from privatest.hypotheses.question import pair_or_question
 from privatest.markup import Fact
-from privatest.privacy import Source
+from privatest.privacy import Notion, Pure, Source, make_notion
+from privatest.privacy.asked import budget_word, notion_from_settings, notion_settings, told
+from privatest.privacy.composition import per_row
 from privatest.rational import Number, rational
 
 if TYPE_CHECKING:
@@ -53,12 +55,12 @@ def check_length(design: Detection, n: int) -> None:
         raise InvalidData(
             f"The series has {n} records, fewer than one block of {design.block}. Pass at least {design.block} records"
             + (f", better {2 * design.accuracy} or more" if design.accuracy else "")
-            + ", or use a larger epsilon."
+            + ", or use a larger budget of privacy."
         )
     if design.accuracy is not None and design.accuracy >= n:
         raise Infeasible(
             f"The index could only be told to within {design.accuracy} records, and the series has {n}: the answer "
-            f"would carry no information. Pass more than {2 * design.accuracy} records, or a larger epsilon or beta."
+            f"would carry no information. Pass more than {2 * design.accuracy} records, or a larger budget or beta."
         )
 
 
@@ -67,32 +69,32 @@ def check_accuracy(
     n: int | None,
     beta: float,
     false_alarm: float | None,
-    again: Callable[[Fraction], Detection],
+    again: Callable[[Notion], Detection],
     assuming: Callable[[], Detection],
-    rows: int = 1,
+    whole: Notion,
 ) -> None:
     """Refuse a false-alarm target that would make changes anywhere in the series pass unseen too often.
 
-    ``again`` gives the same detector at another epsilon, ``assuming`` the one at this epsilon that takes a change for
-    granted: both are looked at for the remedies only, and only those that help are named. Its epsilon is that of one
-    row, of which a person may have so many ``rows``: what is told is a person's.
+    ``again`` gives the same detector at another budget, ``assuming`` the one at this budget that takes a change for
+    granted: both are looked at for the remedies only, and only those that help are named. ``whole`` is the budget of a
+    person, all of whose rows it is for.
     """
-    whole = float(design.epsilon * rows)
+    paid, budget = told(whole), budget_word(whole)
     if design.accuracy is not None and (false_alarm is None or n is None or 2 * design.accuracy <= n):
         return
     if false_alarm is None:
         raise Infeasible(
-            f"No distance is exceeded with probability at most beta={beta:g} at epsilon={whole:g}. "
-            "Use a larger epsilon or beta."
+            f"No distance is exceeded with probability at most beta={beta:g} at {paid}. Use a larger {budget} or beta."
         )
-    smallest = _smallest_epsilon(design, n, again)
-    epsilon = None if smallest is None else smallest * rows
+    remedy = "use a larger budget"
+    if isinstance(whole, Pure):
+        epsilon = _smallest_epsilon(whole.epsilon, n, again)
+        remedy = f"the smallest epsilon that does is about {epsilon:g}" if epsilon else "no epsilon does"
     length = "any length" if n is None else f"n={n} records"
-    remedy = f"the smallest epsilon that does is about {epsilon:g}" if epsilon else "no epsilon does"
-    needed = "" if design.accuracy is None else f" At this epsilon at least {2 * design.accuracy} records are needed."
+    needed = "" if design.accuracy is None else f" At this {budget} at least {2 * design.accuracy} records are needed."
     said = " (the default)" if false_alarm == FALSE_ALARM else ""
     raise Infeasible(
-        f"false_alarm={false_alarm:g}{said} cannot be had with {length} at epsilon={whole:g}: a change "
+        f"false_alarm={false_alarm:g}{said} cannot be had with {length} at {paid}: a change "
         f"in the middle would be missed or misplaced with probability above beta={beta:g}; {remedy}.{needed}"
         f"{_if_assumed(assuming(), n, beta)}"
     )
@@ -108,14 +110,14 @@ def _if_assumed(design: Detection, n: int | None, beta: float) -> str:
     )
 
 
-def _smallest_epsilon(design: Detection, n: int | None, again: Callable[[Fraction], Detection]) -> float | None:
+def _smallest_epsilon(least: float, n: int | None, again: Callable[[Notion], Detection]) -> float | None:
     """About the smallest epsilon (within a tenth, two digits) at which half a series of n records is long enough."""
 
     def enough(epsilon: float) -> bool:
-        accuracy = again(rational(epsilon)).accuracy
+        accuracy = again(Pure(rational(epsilon))).accuracy
         return accuracy is not None and (n is None or 2 * accuracy <= n)
 
-    low = float(design.epsilon)
+    low = least
     high = 2 * low
     while not enough(high):
         if high >= _LARGEST_EPSILON:
@@ -144,7 +146,7 @@ class ChangePlan(Design[ChangePoint]):
         method: "direct", "blocks" or "paper" ("fit" for an unknown alternative).
         accuracy: abs(index - k*) <= accuracy with probability at least 1 - beta, for k* at least ``accuracy`` from
             both ends.
-        epsilon, beta: as asked.
+        epsilon, beta: as asked; epsilon is infinite where another notion of privacy bounds no privacy loss.
         n: number of records, or None for any.
         block: records in a block (a block's sum or bit is released), or between two candidates of "direct".
         clamp: the least and the most that one record's log-likelihood ratio counts.
@@ -157,6 +159,7 @@ class ChangePlan(Design[ChangePoint]):
         null, alternative: short descriptions.
         max_rows_per_unit: the most rows of one person that count, where a run names the ``unit``. The detector is that
             of epsilon/k for each row, so that k rows cost epsilon wherever they stand.
+        notion: what a run meets, where that is another notion than epsilon.
     """
 
     FORMAT: ClassVar[str] = FORMAT
@@ -179,6 +182,7 @@ class ChangePlan(Design[ChangePoint]):
     alternative: str
     _design: Detection = field(repr=False, compare=False)
     max_rows_per_unit: int = 1
+    notion: Notion | None = None
 
     @property
     def assume_change(self) -> bool:
@@ -191,7 +195,11 @@ class ChangePlan(Design[ChangePoint]):
         return None if self.n is None else 2 * self.accuracy < self.n
 
     def power_after(self, records: int) -> float:
-        """Bound from below on the probability of "changed" when this many records follow the change."""
+        """Bound from below on the probability of "changed" when this many records follow the change.
+
+        Args:
+            records: how many follow the change.
+        """
         missed = self._design.missed(np.array([records], dtype=np.int64))
         if missed is None:
             raise InvalidInput(
@@ -200,9 +208,14 @@ class ChangePlan(Design[ChangePoint]):
         return 1.0 - float(missed[0])
 
     @property
-    def price(self) -> Fraction:
-        """Epsilon, exactly."""
-        return self._design.epsilon * self.max_rows_per_unit
+    def privacy(self) -> Notion:
+        """The notion of stability that every run meets."""
+        return self.notion or Pure(self._design.notion.exact[0] * self.max_rows_per_unit)
+
+    @property
+    def price(self) -> Fraction | Notion | None:
+        """Epsilon, exactly, or the notion."""
+        return self.privacy.price
 
     @property
     def need(self) -> Need:
@@ -238,7 +251,6 @@ class ChangePlan(Design[ChangePoint]):
         """Run it once on data in order of time, or in that of the column ``order``.
 
         Args:
-            data, column, ledger, dataset, request, rng: as for every design.
             unit: which column says whose row it is. Of each person the first ``max_rows_per_unit`` rows count; every
                 other row, and one that is nobody's, stays in its place and counts as a record that makes no sense. The
                 answer is then private for all rows of a person together. How many rows there are, whose they are and
@@ -286,6 +298,7 @@ class ChangePlan(Design[ChangePoint]):
             simulated=simulated,
             block=None if self.method == "direct" else self.block,
             sums=sums,
+            privacy=None if self.notion is None else self.notion.text,
         )
 
     def plot(self, ax: Axes | None = None) -> Axes:
@@ -306,7 +319,7 @@ class ChangePlan(Design[ChangePoint]):
         return [
             Fact("null", self.null, "the old regime"),
             Fact("alternative", self.alternative, "the new regime"),
-            Fact("epsilon", self.epsilon, "privacy loss of the whole answer"),
+            cost_fact(self.privacy, "of the whole answer"),
             Fact("n", self.n, "records, public"),
             Fact("accuracy", self.accuracy, f"within so many records with probability {1 - self.beta:g}, for {length}"),
             Fact("beta", self.beta, "probability with which the index may be further off"),
@@ -328,6 +341,7 @@ class ChangePlan(Design[ChangePoint]):
         values = {one.name: getattr(self, one.name) for one in fields(self) if not one.name.startswith("_")}
         if self._rows is None:  # as it was written before there was such a setting
             del values["max_rows_per_unit"]
+        values |= notion_settings(self.epsilon, values.pop("notion"))
         return {**values, "clamp": None if self.clamp is None else list(self.clamp), "compared": dict(self.compared)}
 
     def to_dict(self) -> dict[str, Any]:
@@ -336,7 +350,7 @@ class ChangePlan(Design[ChangePoint]):
 
     @classmethod
     def _read(cls, document: dict[str, Any]) -> ChangePlan:
-        rates = {name: document[name] for name in ("epsilon", "beta", "false_alarm", "power")}
+        rates = {name: document[name] for name in ("beta", "false_alarm", "power")}
         clamp, n, threshold = (document[name] for name in ("clamp", "n", "threshold"))
         plan: dict[str, Any] = {
             **texts_from_json(document, "method", "null", "alternative"),
@@ -348,6 +362,7 @@ class ChangePlan(Design[ChangePoint]):
             "clamp": None if clamp is None else tuple(numbers_from_json(clamp).tolist()),
             "compared": {str(name): integer_from_json(value) for name, value in document["compared"].items()},
             "max_rows_per_unit": integer_from_json(document.get("max_rows_per_unit", 1), 1),
+            **notion_from_settings(document),
         }
         _validate.choice((*METHODS[1:], "fit"), method=plan["method"])
         plan["beta"] = _validate.probability(beta=plan["beta"])
@@ -362,7 +377,8 @@ def design_change(
     alternative: Any = None,
     *,
     distance: float | None = None,
-    epsilon: Number,
+    epsilon: Number | None = None,
+    privacy: Any = None,
     n: int | None = None,
     beta: float = 0.1,
     method: str = "auto",
@@ -376,6 +392,7 @@ def design_change(
         null, alternative: the old and the new regime, in any of the forms that :func:`privatest.design` takes.
         distance: in place of an alternative: the total variation by which it differs from the null at least.
         epsilon: privacy loss of the whole answer; a float is read as its shortest decimal.
+        privacy: in place of epsilon: another notion, such as ``pt.zcdp(0.5)`` or "approx(1, 1e-6)".
         n: number of records. None: the accuracy holds for any number; refusals wait for the data.
         beta: probability with which the index may be further off than ``accuracy``.
         method: "direct" (exponential mechanism over suffix sums of the clamped score), "blocks" (noisy block sums, and
@@ -383,11 +400,12 @@ def design_change(
             argmin of suffix sums of bits), or "auto": of the first two, whichever has the smaller computed accuracy.
         false_alarm: say "changed" of unchanged data with at most this probability, 0.05 if nothing is said; else the
             answer is "no change". Blocks decide that from the sums they release anyway; "direct" has to spend half
-            of epsilon on it, so "auto" is then "blocks".
+            of the budget on it, so "auto" is then "blocks".
         assume_change: take it for granted that there was a change, as the paper does: an index is always named, also
             of data that never changed, and is more accurate where there was one. Excludes ``false_alarm``.
         max_rows_per_unit: the most rows of one person that count, where the run names a ``unit``; each costs
-            epsilon/max_rows_per_unit. What is promised holds where no person has more.
+            epsilon/max_rows_per_unit (of other notions: docs/notions.md). What is promised holds where no person has
+            more.
 
     >>> plan = design_change("bernoulli(0.2)", "bernoulli(0.8)", epsilon=1)
     >>> plan.method, plan.accuracy <= 20, plan.false_alarm <= 0.05, plan.power >= 0.9
@@ -396,7 +414,7 @@ def design_change(
     >>> certain.accuracy < plan.accuracy, certain.false_alarm
     (True, None)
     """
-    budget = _validate.positive(epsilon=epsilon, remedy="Typical values lie between 0.1 and 2.")
+    whole = make_notion(epsilon, privacy)
     rows = _validate.positive_integer(max_rows_per_unit=max_rows_per_unit)
     beta = _validate.probability(beta=beta)
     _validate.choice(METHODS, method=method)
@@ -409,13 +427,16 @@ def design_change(
             "from P at least."
         )
     make = _maker(null, alternative, distance, beta, method, false_alarm)
-    found = make(budget / rows)
+    found = make(per_row(whole, rows))
     best = min(found, key=_size)
 
     def assuming() -> Detection:
-        return min(_maker(null, alternative, distance, beta, method, None)(budget / rows), key=_size)
+        return min(_maker(null, alternative, distance, beta, method, None)(per_row(whole, rows)), key=_size)
 
-    check_accuracy(best, n, beta, false_alarm, lambda other: min(make(other), key=_size), assuming, rows)
+    def again(other: Notion) -> Detection:
+        return min(make(per_row(other, rows)), key=_size)
+
+    check_accuracy(best, n, beta, false_alarm, again, assuming, whole)
     if n is not None:
         check_length(best, n)
     assert best.accuracy is not None
@@ -423,7 +444,7 @@ def design_change(
     return ChangePlan(
         method=best.method,
         accuracy=best.accuracy,
-        epsilon=float(budget),
+        epsilon=whole.epsilon,
         beta=beta,
         n=n,
         block=best.block,
@@ -437,6 +458,7 @@ def design_change(
         alternative=best.alternative,
         _design=best,
         max_rows_per_unit=rows,
+        notion=None if isinstance(whole, Pure) else whole,
     )
 
 
@@ -456,17 +478,17 @@ def _false_alarm(false_alarm: float | None, assume_change: bool) -> float | None
 
 def _maker(
     null: Any, alternative: Any, distance: float | None, beta: float, method: str, false_alarm: float | None
-) -> Callable[[Fraction], list[Detection]]:
-    """The designs to compare, as a function of epsilon."""
+) -> Callable[[Notion], list[Detection]]:
+    """The designs to compare, as a function of what a row may cost."""
     if distance is None:
         asked = pair_or_question(null, alternative)
         if method == "auto":
-            return lambda epsilon: auto_designs(asked, epsilon, beta, false_alarm)
-        return lambda epsilon: [design(asked, epsilon, beta, method, false_alarm)]
+            return lambda notion: auto_designs(asked, notion, beta, false_alarm)
+        return lambda notion: [design(asked, notion, beta, method, false_alarm)]
     gap = _validate.probability(distance=distance)
     if method not in ("auto", "paper"):
         raise InvalidInput(f"method={shown(method)} needs the alternative Q. With distance= leave method out.")
-    return lambda epsilon: [unknown_design(null, gap, epsilon, beta, false_alarm)]
+    return lambda notion: [unknown_design(null, gap, notion, beta, false_alarm)]
 
 
 def _size(one: Detection) -> float:
@@ -479,7 +501,8 @@ def detect_change(
     alternative: Any = None,
     *,
     distance: float | None = None,
-    epsilon: Number,
+    epsilon: Number | None = None,
+    privacy: Any = None,
     beta: float = 0.1,
     method: str = "auto",
     false_alarm: float | None = None,
@@ -494,7 +517,7 @@ def detect_change(
     request: str | None = None,
     rng: np.random.Generator | None = None,
 ) -> ChangePoint:
-    """Where data in order of time changed from P (``null``) to Q (``alternative``), with epsilon-privacy.
+    """Where data in order of time changed from P (``null``) to Q (``alternative``), with privacy.
 
     The index is that of the first record of the new regime, counted from 0; None where the answer is "no change", as it
     may be unless ``assume_change=True`` takes a change for granted. What is guaranteed: :class:`ChangePoint`.
@@ -502,7 +525,8 @@ def detect_change(
     Args:
         data: array, list, pandas/polars/pyarrow column, a data frame, file, SQL table or Spark DataFrame together with
             ``column``; in order of time, or in that of the column ``order``.
-        null, alternative, distance, epsilon, beta, method, false_alarm, assume_change: as for :func:`design_change`.
+        null, alternative, distance, epsilon, privacy, beta, method, false_alarm, assume_change: as for
+            :func:`design_change`.
         max_rows_per_unit: the most rows of one person that count, 1 if only ``unit`` is given: as
             :func:`design_change` and :meth:`ChangePlan.run` explain.
         column: which column holds the records.
@@ -510,7 +534,7 @@ def detect_change(
         order: which column gives the order of time; None where the records lie in that order.
         public_order: declare the values of that column public: the answer then names the one at the change too
             (``order_value``), as :meth:`ChangePlan.run` explains.
-        ledger, dataset, request: charge epsilon to the data set's budget before anything is computed. The same
+        ledger, dataset, request: charge that to the data set's budget before anything is computed. The same
             request again returns the same answer, free of charge.
         rng: only for simulations: a seeded generator in place of the operating system's randomness. The answer
             then says that it is simulated, and is not private.
@@ -534,6 +558,7 @@ def detect_change(
         alternative,
         distance=distance,
         epsilon=epsilon,
+        privacy=privacy,
         n=n,
         beta=beta,
         method=method,

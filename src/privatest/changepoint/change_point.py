@@ -32,14 +32,12 @@ class ChangePoint(Outcome):
     The index is that of the first record of the new regime, counted from 0: ``data[:index]`` are old and
     ``data[index:]`` are new. 0 means that all records are new, n that none is.
 
-    Guarantees: ``index``, ``changed`` and ``sums`` together are epsilon-differentially private (replace one record, n
-    public). If the data changed at k*, at least ``accuracy`` records from both ends, then abs(index - k*) <= accuracy
-    with probability at least 1 - beta; where "no change" may be answered, a missed change counts as a failure too.
+    Guarantees: ``index``, ``changed`` and ``sums`` together are epsilon-differentially private, or meet the notion
+    ``privacy`` (replace one record, n public). If the data changed at k*, at least ``accuracy`` records from both ends,
+    then abs(index - k*) <= accuracy with probability at least 1 - beta; where "no change" may be answered, a missed
+    change counts as a failure too.
 
     Attributes:
-        index: see above; None when the answer is "no change".
-        accuracy: see above, in records; computed from P, Q and epsilon, never from the data.
-        beta: see above.
         changed: False for "no change"; None where that was not asked (``assume_change=True``).
         epsilon: privacy loss of this answer, all of it.
         method: "direct", "blocks", "paper", or "fit" for an unknown alternative.
@@ -52,12 +50,18 @@ class ChangePoint(Outcome):
         block: records in a block, for the methods that release something of each block; None for "direct".
         sums: the noisy block sums of clamped log P/Q in nats, as the index was found from them; None for methods
             other than "blocks", and for more than 10,000 blocks. Block j holds records from n % block // 2 + j * block
-            on. They are part of the one epsilon-DP release.
+            on. They are part of the one release.
         order_value: the value of the column ``order`` at the index (the year, the date), as a number or as text; None
             unless that column was declared public (``public_order=True``), and where the record has none.
         order_range: likewise at index - accuracy and at index + accuracy, or at the ends of the series.
+        privacy: the notion that this answer meets, such as "zcdp(0.5)", where it is not epsilon alone; epsilon is then
+            what that notion bounds of the privacy loss, infinite where it bounds none.
         receipt: what the ledger noted beside it, with a fingerprint to keep; None without a ledger.
         design: the plan that was run; no part of its documents, None in one that was read.
+        index: first record of the new regime, counted from 0; None when the answer is "no change".
+        accuracy: the index is off by more records than this with probability at most ``beta``, see above; computed from
+            P, Q and epsilon, never from the data.
+        beta: probability with which the accuracy may be missed.
     """
 
     index: int | None
@@ -75,6 +79,7 @@ class ChangePoint(Outcome):
     sums: tuple[float, ...] | None = field(default=None, repr=False)
     order_value: int | float | str | None = None
     order_range: tuple[int | float | str | None, ...] | None = None
+    privacy: str | None = None
     receipt: Receipt | None = field(default=None, compare=False, repr=False)
 
     design: Any = field(default=None, compare=False, repr=False)
@@ -188,16 +193,15 @@ class ChangePoints(Outcome):
 
     Each index is that of the first record of a regime, counted from 0. The series is taken to start with P.
 
-    Guarantees: indices, states and sums together are epsilon-differentially private (replace one record, n public),
-    however many changes are reported. Of a series of P alone any change is reported with probability at most
-    ``false_alarm``. Each true change that is at least ``spacing`` records from all others and from both ends has, with
-    probability at least 1 - beta, a reported change of the same direction within ``accuracy`` records.
+    Guarantees: indices, states and sums together are epsilon-differentially private, or meet the notion ``privacy``
+    (replace one record, n public), however many changes are reported. Of a series of P alone any change is reported
+    with probability at most ``false_alarm``. Each true change that is at least ``spacing`` records from all others and
+    from both ends has, with probability at least 1 - beta, a reported change of the same direction within ``accuracy``
+    records.
 
     Attributes:
-        indices: see above, in ascending order; empty where no change is reported.
         states: "null" or "alternative" for each stretch between them: one more than there are indices. Where the first
             one is "alternative", the series seems to have been of Q from the start.
-        accuracy, spacing, beta, false_alarm: see above; computed from P, Q and epsilon, never from the data.
         epsilon: privacy loss of this answer, all of it.
         n: number of records, which is public.
         block: records in a block.
@@ -206,8 +210,15 @@ class ChangePoints(Outcome):
         sums: the noisy block sums of clamped log P/Q in nats, as the changes were found from them; None for more than
             10,000 blocks. Block j holds records from n % block // 2 + j * block on.
         order_values: the values of the column ``order`` at the indices; None unless that column was declared public.
+        privacy: the notion that this answer meets, where it is not epsilon alone, as for :class:`ChangePoint`.
         receipt: what the ledger noted beside it, with a fingerprint to keep; None without a ledger.
         design: the plan that was run; no part of its documents, None in one that was read.
+        indices: first record of each new regime, in ascending order; empty where no change is reported.
+        accuracy: a reported change is off by more records than this with probability at most ``beta``; computed from P,
+            Q and epsilon, never from the data.
+        spacing: records between changes, and to both ends, from which on that holds.
+        beta: probability with which the accuracy may be missed.
+        false_alarm: bound on the probability of any change when nothing changed.
     """
 
     indices: tuple[int, ...]
@@ -223,6 +234,7 @@ class ChangePoints(Outcome):
     simulated: bool = False
     sums: tuple[float, ...] | None = field(default=None, repr=False)
     order_values: tuple[int | float | str | None, ...] | None = None
+    privacy: str | None = None
     receipt: Receipt | None = field(default=None, compare=False, repr=False)
 
     design: Any = field(default=None, compare=False, repr=False)
@@ -285,9 +297,10 @@ class Alarm(Told):
 
     Attributes:
         index: estimate of k*: the first record of the new regime, counted from 0 over the whole stream.
-        accuracy: see above, in records; computed from P, Q and epsilon, never from the data.
         seen: records consumed when the alarm was raised; always the end of a block.
         simulated: True when the monitor's randomness came from a generator of the caller's; no part of its documents.
+        accuracy: the index is off by more records than this with probability at most ``beta``, see above; computed from
+            P, Q and epsilon, never from the data.
     """
 
     index: int

@@ -13,11 +13,10 @@ import numpy as np
 from privatest import _validate
 from privatest.changepoint.blocks import BlockDesign, BlockDetector
 from privatest.changepoint.change_point import FALSE_ALARM, MOST_SUMS, ChangePoints, PublicOrder
-from privatest.changepoint.detectors import Clamp, Problem, law_of
+from privatest.changepoint.detectors import Clamp, Problem, law_of, row_from_json
 from privatest.changepoint.switches import Switches
-from privatest.decision.design import HIDDEN, Design
+from privatest.decision.design import HIDDEN, Design, cost_fact
 from privatest.documents import (
-    fraction_from_json,
     integer_from_json,
     number_from_json,
     numbers_from_json,
@@ -26,11 +25,13 @@ from privatest.documents import (
 )
 from privatest.engines.protocol import Need, Records
 from privatest.engines.sources import open_for
-from privatest.errors import Infeasible, InvalidData, InvalidDocument, shown
+from privatest.errors import Infeasible, InvalidData
 from privatest.hypotheses.question import pair_or_question
 from privatest.laws.block_laws import BlockLaws
 from privatest.markup import Fact
-from privatest.privacy import Source, Tulap
+from privatest.privacy import Notion, Pure, Source, canonical_noise, make_notion
+from privatest.privacy.asked import budget_word, notion_from_settings, notion_settings, notion_to_json, told
+from privatest.privacy.composition import per_row
 from privatest.rational import Number
 from privatest.scores import Score
 from privatest.vectors import Floats, Integers
@@ -56,8 +57,7 @@ class ChangesPlan(Design[ChangePoints]):
     Attributes:
         accuracy: a true change has a reported one of its direction within so many records, with probability at least 1
             - beta, if it is at least ``spacing`` records from all others and from both ends.
-        spacing: see there.
-        epsilon, beta: as asked.
+        epsilon, beta: as asked; epsilon is infinite where another notion of privacy bounds no privacy loss.
         n: number of records.
         block: records in a block.
         clamp: the least and the most that one record's log-likelihood ratio counts.
@@ -65,6 +65,8 @@ class ChangesPlan(Design[ChangePoints]):
         penalty: what the votes of blocks must outweigh for each change, in nats.
         null, alternative: short descriptions.
         max_rows_per_unit: the most rows of one person that count, where a run names the ``unit``.
+        spacing: records between changes, and to both ends, from which on the accuracy holds.
+        notion: what a run meets, where that is another notion than epsilon.
     """
 
     FORMAT: ClassVar[str] = FORMAT
@@ -84,14 +86,20 @@ class ChangesPlan(Design[ChangePoints]):
     alternative: str
     max_rows_per_unit: int
     _score: Score = field(repr=False, compare=False)
-    _each: Fraction = field(repr=False, compare=False)
+    _each: Notion = field(repr=False, compare=False)
     _named_laws: bool = field(repr=False, compare=False)
     _worst: bool = field(repr=False, compare=False)
+    notion: Notion | None = None
 
     @property
-    def price(self) -> Fraction:
-        """Epsilon, exactly."""
-        return self._each * self.max_rows_per_unit
+    def privacy(self) -> Notion:
+        """The notion of stability that every run meets."""
+        return self.notion or Pure(self._each.exact[0] * self.max_rows_per_unit)
+
+    @property
+    def price(self) -> Fraction | Notion | None:
+        """Epsilon, exactly, or the notion."""
+        return self.privacy.price
 
     @property
     def need(self) -> Need:
@@ -105,7 +113,7 @@ class ChangesPlan(Design[ChangePoints]):
 
     @cached_property
     def _blocks(self) -> BlockDetector:
-        design = BlockDesign(law_of(self._score), Tulap(self._each, self._score.width), self.block)
+        design = BlockDesign(law_of(self._score), canonical_noise(self._each, self._score.width), self.block)
         return BlockDetector(self._score, design)
 
     @cached_property
@@ -130,7 +138,11 @@ class ChangesPlan(Design[ChangePoints]):
         request: str | None = None,
         rng: np.random.Generator | None = None,
     ) -> ChangePoints:
-        """Run it once on data in order of time, or in that of the column ``order``: as :meth:`ChangePlan.run`."""
+        """Run it once on data in order of time, or in that of the column ``order``: as :meth:`ChangePlan.run`.
+
+        Args:
+            unit, order, public_order: as for :meth:`ChangePlan.run`.
+        """
         where, told = {"column": column, "unit": unit, "order": order}, _PublicOrders.of(order, public_order)
         return self.run_opened(
             None, data, where, ledger=ledger, dataset=dataset, request=request, rng=rng, besides=told
@@ -164,6 +176,7 @@ class ChangesPlan(Design[ChangePoints]):
             block=self.block,
             simulated=simulated,
             sums=self._blocks.nats(released) if len(released) <= MOST_SUMS else None,
+            privacy=None if self.notion is None else self.notion.text,
         )
 
     def locate(self, outcomes: Integers) -> tuple[tuple[int, ...], int]:
@@ -171,6 +184,9 @@ class ChangesPlan(Design[ChangePoints]):
 
         Each change is placed by the median of the posterior given the blocks between the middles of the stretches
         beside it, at most half a block from where the labels change. It stays between its neighbours.
+
+        Args:
+            outcomes: what the blocks released, in their order.
         """
         labels = self._switches.labels(outcomes)
         turns = (np.flatnonzero(np.diff(labels)) + 1).tolist()
@@ -205,7 +221,7 @@ class ChangesPlan(Design[ChangePoints]):
         return [
             Fact("null", self.null, "the regime at the start, and after every second change"),
             Fact("alternative", self.alternative, "the other regime"),
-            Fact("epsilon", self.epsilon, "privacy loss of the whole answer"),
+            cost_fact(self.privacy, "of the whole answer"),
             Fact("n", self.n, "records, public"),
             Fact("accuracy", self.accuracy, near),
             Fact("spacing", self.spacing, "records from any other change and from both ends, for that"),
@@ -220,34 +236,31 @@ class ChangesPlan(Design[ChangePoints]):
 
     def _settings(self) -> dict[str, Any]:
         values = {one.name: getattr(self, one.name) for one in fields(self) if not one.name.startswith("_")}
+        values |= notion_settings(self.epsilon, values.pop("notion"))
         return {**values, "clamp": list(self.clamp)}
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON document from which :meth:`from_dict` restores the plan exactly."""
-        hidden = {"score": self._score.to_dict(), "budget": str(self._each)}
+        hidden = {"score": self._score.to_dict(), "budget": notion_to_json(self._each)}
         return {"format": FORMAT, **self._settings(), **hidden, "named": self._named_laws, "worst": self._worst}
 
     @classmethod
     def _read(cls, document: dict[str, Any]) -> ChangesPlan:
-        numbers = {name: number_from_json(document[name]) for name in ("epsilon", "beta", "false_alarm", "penalty")}
-        each, rows = fraction_from_json(document["budget"]), integer_from_json(document["max_rows_per_unit"], 1)
-        if not each > 0 or float(each * rows) != numbers["epsilon"]:
-            raise InvalidDocument(
-                f"budget={each} must be the share of epsilon={shown(numbers['epsilon'])} of each of {rows} rows, "
-                "before it was rounded."
-            )
+        numbers = {name: number_from_json(document[name]) for name in ("beta", "false_alarm", "penalty")}
+        rows = integer_from_json(document["max_rows_per_unit"], 1)
+        whole = {**notion_from_settings(document), "max_rows_per_unit": rows}
         low, high = numbers_from_json(document["clamp"]).tolist()
         settings: dict[str, Any] = {
             **texts_from_json(document, "null", "alternative"),
             **wholes_from_json(document, "accuracy", "spacing", "block", "n", least=1),
             **numbers,
+            **whole,
         }
         return cls(
             **settings,
             clamp=(low, high),
-            max_rows_per_unit=rows,
             _score=Score.from_dict(document["score"]),
-            _each=each,
+            _each=row_from_json(document["budget"], whole),
             _named_laws=document["named"] is True,
             _worst=document["worst"] is True,
         )
@@ -277,7 +290,8 @@ def design_changes(
     null: Any,
     alternative: Any,
     *,
-    epsilon: Number,
+    epsilon: Number | None = None,
+    privacy: Any = None,
     n: int,
     beta: float = 0.1,
     false_alarm: float = FALSE_ALARM,
@@ -289,6 +303,7 @@ def design_changes(
         null, alternative: the two regimes, in any of the forms that :func:`privatest.design` takes; the series starts
             with the null.
         epsilon: privacy loss of the whole answer, however many changes there are.
+        privacy: in place of epsilon: another notion, such as ``pt.zcdp(0.5)`` or "approx(1, 1e-6)".
         n: number of records.
         beta: probability with which a change may be missed, or be further off than ``accuracy``.
         false_alarm: report any change at all in a series of the null alone with at most this probability.
@@ -298,32 +313,33 @@ def design_changes(
     >>> plan.accuracy <= 60, plan.false_alarm <= 0.05, plan.spacing > plan.accuracy
     (True, True, True)
     """
-    budget = _validate.positive(epsilon=epsilon, remedy="Typical values lie between 0.1 and 2.")
+    budget = make_notion(epsilon, privacy)
     rows = _validate.positive_integer(max_rows_per_unit=max_rows_per_unit)
     n, beta = _validate.positive_integer(n=n), _validate.probability(beta=beta)
     target = _validate.probability(false_alarm=false_alarm)
     asked = pair_or_question(null, alternative)
-    each = budget / rows
+    each = per_row(budget, rows)
     problem = Problem.of(asked, each)
     worst = problem.question is not None
     best: tuple[int, Clamp, int] | None = None
     for clamp, block in _candidates(problem, n):
         law = problem.rough_law(clamp)
-        laws = BlockLaws.of(law, Tulap(each, law.width), block, (0, block))
+        laws = BlockLaws.of(law, canonical_noise(each, law.width), block, (0, block))
         switches = _calibrated(laws, target, n, worst)
         reach = None if switches is None else switches.reach(beta)
         if reach is not None and (best is None or reach * block + block // 2 < best[0]):
             best = reach * block + block // 2, clamp, block
     if best is None or 2 * best[0] > n:
-        needed = "" if best is None else f" At this epsilon about {2 * best[0]} records are needed."
+        name = budget_word(budget)
+        needed = "" if best is None else f" At this {name} about {2 * best[0]} records are needed."
         raise Infeasible(
-            f"false_alarm={target:g} and beta={beta:g} cannot be had with n={n} records at epsilon={float(budget):g}: "
+            f"false_alarm={target:g} and beta={beta:g} cannot be had with n={n} records at {told(budget)}: "
             f"a change in the middle would be missed or misplaced too often.{needed} Use more records, or a larger "
-            "epsilon, beta or false_alarm."
+            f"{name}, beta or false_alarm."
         )
     _, clamp, block = best
     score = problem.score(clamp)
-    laws = BlockDesign(law_of(score), Tulap(each, score.width), block).laws
+    laws = BlockDesign(law_of(score), canonical_noise(each, score.width), block).laws
     switches = _calibrated(laws, target, n, worst)
     reach = None if switches is None else switches.reach(beta)
     assert switches is not None, "the rough law of the score was calibrated"
@@ -331,7 +347,7 @@ def design_changes(
     return ChangesPlan(
         accuracy=reach * block + block // 2,
         spacing=(reach + 2) * block,
-        epsilon=float(budget),
+        epsilon=budget.epsilon,
         beta=beta,
         n=n,
         block=block,
@@ -345,6 +361,7 @@ def design_changes(
         _each=each,
         _named_laws=asked.null.named and asked.alternative.named,
         _worst=worst,
+        notion=None if isinstance(budget, Pure) else budget,
     )
 
 
@@ -367,7 +384,8 @@ def detect_changes(
     null: Any,
     alternative: Any,
     *,
-    epsilon: Number,
+    epsilon: Number | None = None,
+    privacy: Any = None,
     beta: float = 0.1,
     false_alarm: float = FALSE_ALARM,
     max_rows_per_unit: int | None = None,
@@ -382,12 +400,12 @@ def detect_changes(
 ) -> ChangePoints:
     """Where data in order of time changed from P (``null``) to Q (``alternative``), back to P, and so on.
 
-    As many changes are reported as there seem to be; none is an answer, too. The whole costs epsilon once. What is
+    As many changes are reported as there seem to be; none is an answer, too. The whole costs its price once. What is
     guaranteed: :class:`ChangePoints`.
 
     Args:
         data, column, unit, order, public_order, ledger, dataset, request, rng: as for :func:`detect_change`.
-        null, alternative, epsilon, beta, false_alarm: as for :func:`design_changes`.
+        null, alternative, epsilon, privacy, beta, false_alarm: as for :func:`design_changes`.
         max_rows_per_unit: the most rows of one person that count, 1 if only ``unit`` is given.
 
     >>> data = [0, 0, 1, 0, 0] * 60 + [1, 1, 1, 0, 1] * 60 + [0, 0, 1, 0, 0] * 60
@@ -405,6 +423,7 @@ def detect_changes(
         null,
         alternative,
         epsilon=epsilon,
+        privacy=privacy,
         n=n,
         beta=beta,
         false_alarm=false_alarm,

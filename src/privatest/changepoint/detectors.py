@@ -1,4 +1,4 @@
-r"""From a pair, or P and a distance, and an epsilon to a detector of each method, by computed accuracy.
+r"""From a pair, or P and a distance, and a notion of privacy to a detector of each method, by computed accuracy.
 
 Clamps and block lengths worth trying come from the law of the ratio alone.
 A block of B records tells P from Q when the gap of the noisy totals' means is some three standard deviations:
@@ -16,7 +16,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field, replace
-from fractions import Fraction
 from functools import cached_property
 from typing import Any, Protocol, TypeVar
 
@@ -31,7 +30,6 @@ from privatest.changepoint.direct import DirectDesign, DirectDetector
 from privatest.decision import PrivateTest
 from privatest.decision.build import from_score, paper_clamp
 from privatest.documents import (
-    fraction_from_json,
     integers_from_json,
     number_from_json,
     numbers_from_json,
@@ -46,7 +44,9 @@ from privatest.hypotheses.question import Question
 from privatest.laws.block_laws import ScoreLaw
 from privatest.power.tuning import Profile, make_family, make_goal, profile_of, smallest_n
 from privatest.power.worst_case import envelope_score, sides_of
-from privatest.privacy import Pure, Source, Tulap
+from privatest.privacy import Noise, Notion, Pure, Source, as_notion, canonical_noise
+from privatest.privacy.asked import CANONICAL, loss_range, notion_from_json, notion_to_json
+from privatest.privacy.composition import per_row
 from privatest.scores import Score, clamped_score
 from privatest.vectors import Floats, Integers
 
@@ -81,28 +81,28 @@ _MOST_STEPS_TO_ZERO = 16
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """A pair at an epsilon: clamps to try, and scores and laws for them.
+    """A pair at a notion of privacy: clamps to try, and scores and laws for them.
 
     Of sets of distributions the pair is the one that is the hardest to tell apart, and the laws of a score are the
     worst of the sets.
     """
 
     pair: Pair
-    epsilon: Fraction
+    notion: Notion
     question: Question | None = None
     _searches: dict[Hashable, object] = field(default_factory=dict, repr=False)
 
     @classmethod
-    def of(cls, asked: Pair | Question, epsilon: Fraction) -> Problem:
+    def of(cls, asked: Pair | Question, notion: Notion) -> Problem:
         """The problem of a pair, or of sets."""
         if isinstance(asked, Pair):
-            return cls(asked, epsilon)
+            return cls(asked, notion)
         if sides_of(asked).above:
             raise NothingToTest(
                 f"alternative {asked.alternative.describe()} lies on both sides of the null {asked.null.describe()}. A "
                 "change is looked for on one side: ask for each with its own request."
             )
-        return cls(asked.pair, epsilon, asked)
+        return cls(asked.pair, notion, asked)
 
     @property
     def asked(self) -> Pair | Question:
@@ -115,9 +115,9 @@ class Problem:
             self._searches[key] = search()
         return self._searches[key]  # type: ignore[return-value]
 
-    def at(self, epsilon: Fraction) -> Problem:
-        """The same pair at another epsilon."""
-        known: Problem = self.once(("at", epsilon), lambda: Problem(self.pair, epsilon, self.question))
+    def at(self, notion: Notion) -> Problem:
+        """The same pair at another notion."""
+        known: Problem = self.once(("at", notion), lambda: Problem(self.pair, notion, self.question))
         known.__dict__["profile"] = self.profile
         return known
 
@@ -130,9 +130,18 @@ class Problem:
     @cached_property
     def paper(self) -> Clamp:
         """The decomposition's clamp, or about the sign of the ratio where that is very narrow."""
-        a, b = (float(end) for end in paper_clamp(self.pair, Pure(self.epsilon)))
+        a, b = (float(end) for end in paper_clamp(self.pair, self.notion))
         least = _GRID[0] * self.profile.typical
         return (a, b) if b - a > least else (-least / 2, least / 2)
+
+    @cached_property
+    def _spread(self) -> float:
+        """The variance of the notion's noise, in squares of its width."""
+        return self._noise.variance / (1 << 20)
+
+    @cached_property
+    def _noise(self) -> Noise:
+        return canonical_noise(self.notion, 1 << 10)
 
     @cached_property
     def clamps(self) -> tuple[Clamp, ...]:
@@ -159,18 +168,18 @@ class Problem:
         gap, null, alternative = self.profile.moments((low, high))
         if not high > low or gap <= 1e-12 * (high - low):
             return math.inf
-        return _deflected(gap, (null + alternative) / 2, _spread(self.epsilon) * (high - low) ** 2)
+        return _deflected(gap, (null + alternative) / 2, self._spread * (high - low) ** 2)
 
     def units(self, clamp: Clamp) -> int:
         """Lattice steps of a score with this clamp."""
         ratios = np.clip(self.profile.ratios, *clamp)
         width = float(ratios[-1] - ratios[0])
         if len(np.unique(ratios)) == 2:
-            return _steps_to_zero(float(ratios[0]), float(ratios[-1]))
+            return self._noise.grain * _steps_to_zero(float(ratios[0]), float(ratios[-1]))
         _, null, alternative = self.profile.moments((float(ratios[0]), float(ratios[-1])))
         deviation = math.sqrt((null + alternative) / 2)
         wanted = math.ceil(_STEPS_PER_DEVIATION * width / deviation) if deviation > 0 else _FEWEST_UNITS
-        hidden = math.ceil(math.sqrt(_HIDDEN * min(self.natural_block(clamp), 1e12) / 12 / _spread(self.epsilon)))
+        hidden = math.ceil(math.sqrt(_HIDDEN * min(self.natural_block(clamp), 1e12) / 12 / self._spread))
         return 1 << (min(max(min(wanted, hidden), _FEWEST_UNITS), _MOST_UNITS) - 1).bit_length()
 
     def rough_law(self, clamp: Clamp) -> ScoreLaw:
@@ -184,12 +193,12 @@ class Problem:
         q: Floats = np.bincount(place, weights=self.profile.q, minlength=len(support)).astype(np.float64)
         if self.profile.parts is not None:
             p, q = self.profile.parts[0].worst(p, "low"), self.profile.parts[1].worst(q, "high")
-        return _coarsest(support, p, q, units)
+        return _coarsest(support, p, q, units, self._noise.grain)
 
     def score(self, clamp: Clamp) -> Score:
         """The score with this clamp, on the coarsest lattice that holds its values."""
         score = clamped_score(self.pair, clamp, self.units(clamp))
-        factor = math.gcd(*(int(s) - score.low for s in np.unique(score.table)))
+        factor = _common(math.gcd(*(int(s) - score.low for s in np.unique(score.table))), self._noise.grain)
         if factor > 1:
             origin = score.origin + score.step * score.low
             table, support = (score.table - score.low) // factor, (score.support - score.low) // factor
@@ -208,14 +217,14 @@ def _steps_to_zero(low: float, high: float) -> int:
     return next(u for u in range(1, _MOST_STEPS_TO_ZERO + 1) if abs(round(share * u) / u - share) <= 1 / 32)
 
 
-def _coarsest(support: npt.NDArray[np.int64], p: Floats, q: Floats, width: int) -> ScoreLaw:
-    factor = math.gcd(width, *(int(s) for s in support))
+def _common(factor: int, grain: int) -> int:
+    """What a lattice may be coarsened by, so that a width of ``grain`` steps keeps as many."""
+    return factor // math.gcd(factor, grain)
+
+
+def _coarsest(support: npt.NDArray[np.int64], p: Floats, q: Floats, width: int, grain: int) -> ScoreLaw:
+    factor = _common(math.gcd(width, *(int(s) for s in support)), grain)
     return ScoreLaw(support // factor, p, q, width // factor)
-
-
-def _spread(epsilon: Fraction) -> float:
-    """The variance of Tulap noise, in squares of its width."""
-    return Tulap(epsilon, 1 << 10).variance / (1 << 20)
 
 
 def _deflected(gap: float, variance: float, noise: float) -> float:
@@ -237,7 +246,7 @@ class Detector(Protocol):
     """What runs on data."""
 
     def locate(self, records: Any, n: int, source: Source) -> int | None:
-        """The index, or None for "no change"; epsilon-DP."""
+        """The index, or None for "no change"; private."""
 
     def ends(self, n: int) -> range:
         """After how many of n records blocks are cut: equal values of an order must not lie on both sides."""
@@ -248,6 +257,7 @@ class Detection:
     """A detector and what is known of it before any data are seen.
 
     Attributes:
+        notion: what one row of a person costs.
         accuracy: None where no distance has a small enough failure probability.
         voters: whose votes the alarm counts; None without alarm.
         probe: a score that the records' type must fit.
@@ -256,7 +266,7 @@ class Detection:
     """
 
     method: str
-    epsilon: Fraction
+    notion: Notion
     curve: FailureCurve
     accuracy: int | None
     detector: Detector
@@ -294,7 +304,7 @@ class Detection:
                 "false_alarm": self.alarm.false_alarm,
             }
         return {
-            "budget": str(self.epsilon),
+            "budget": notion_to_json(self.notion),
             "named": self.named,
             "parts": [part.to_dict() for part in self.parts],
             "errors": None if bits is None else [bits.alpha, bits.beta],
@@ -306,15 +316,10 @@ class Detection:
     def from_dict(cls, document: dict[str, Any], plan: dict[str, Any]) -> Detection:
         """The detection that :meth:`to_dict` wrote, for a plan of these settings.
 
-        Guarantees: its noise is made anew for the declared epsilon, or is that of a test which is checked to keep it.
+        Guarantees: its noise is made anew for the declared notion, or is that of a test which is checked to keep it.
         The promises (curve, errors, false alarms) are read as they were written.
         """
-        epsilon, method = fraction_from_json(document["budget"]), plan["method"]
-        if not epsilon > 0 or float(epsilon * plan["max_rows_per_unit"]) != plan["epsilon"]:
-            raise InvalidDocument(
-                f"budget={epsilon} must be the share of epsilon={shown(plan['epsilon'])} of each of "
-                f"{plan['max_rows_per_unit']} rows, before it was rounded."
-            )
+        method, notion = plan["method"], row_from_json(document["budget"], plan)
         curve = FailureCurve(
             integers_from_json(document["curve"]["distances"]),
             numbers_from_json(document["curve"]["failures"]),
@@ -334,8 +339,8 @@ class Detection:
                 return None
             return SuffixAlarm(*voters.votes, votes["threshold"], number_from_json(written["false_alarm"]))
 
-        def blocks(score: Score, budget: Fraction, block: int) -> BlockDetector:
-            found = BlockDesign(law_of(score), Tulap(budget, score.width), block)
+        def blocks(score: Score, budget: Notion, block: int) -> BlockDetector:
+            found = BlockDesign(law_of(score), canonical_noise(budget, score.width), block)
             return BlockDetector(score, found, alarm(found))
 
         detector: Detector
@@ -345,18 +350,18 @@ class Detection:
             scores = [Score.from_dict(part) for part in document["parts"]]
             parts, probe = tuple(scores), scores[0]
             if method == "blocks":
-                detector = blocks(probe, epsilon, plan["block"])
+                detector = blocks(probe, notion, plan["block"])
                 voters = detector.design
             else:
-                half = epsilon if written is None else epsilon / 2
-                found = DirectDesign.of(law_of(probe), half, plan["beta"])
+                half = notion if written is None else notion.share(2)
+                found = DirectDesign.of(law_of(probe), loss_range(half), plan["beta"])
                 direct = DirectDetector(probe, replace(found, stride=plan["block"]))
                 detector = direct
                 if written is not None:
                     other = blocks(scores[1], half, max(votes["block"], 1))
                     detector, voters = _SplitDetector(other, direct), other.design
         else:
-            test = _bit_test(method, document["parts"][0], epsilon)
+            test = _bit_test(method, document["parts"][0], notion)
             parts = (test,)
             probe = test.score if isinstance(test, PrivateTest) else counter(test.domain.cells)
             errors = numbers_from_json(document["errors"])
@@ -364,33 +369,45 @@ class Detection:
                 raise InvalidDocument("The test of the blocks does not fit the plan.")
             voters = BitDesign(test.n, *errors.tolist())
             bits = pair_bits(test) if isinstance(test, PrivateTest) else fit_bits(test)
-            detector = BitDetector(voters, epsilon, bits, alarm(voters))
+            detector = BitDetector(voters, bits, alarm(voters))
         return cls(
-            method, epsilon, curve, plan["accuracy"], detector, plan["block"], plan["clamp"], plan["null"],
+            method, notion, curve, plan["accuracy"], detector, plan["block"], plan["clamp"], plan["null"],
             plan["alternative"], None if voters is None else alarm(voters), None if written is None else voters,
             probe, parts, document["named"] is True,
         )  # fmt: skip
 
 
-def _bit_test(method: str, document: dict[str, Any], epsilon: Fraction) -> PrivateTest | FitTest:
-    """The test of the blocks; refuses one whose noise is not made for replaced records at this epsilon."""
+def row_from_json(text: Any, plan: dict[str, Any]) -> Notion:
+    """What one row costs in a plan of these settings, before it was rounded; refuses one that is not a row's share."""
+    row, rows, whole = notion_from_json(text), plan["max_rows_per_unit"], plan["notion"]
+    if whole is None:
+        if isinstance(row, Pure) and float(row.loss * rows) == plan["epsilon"]:
+            return row
+        whole = f"epsilon={shown(plan['epsilon'])}"
+    elif row == per_row(whole, rows):
+        return row
+    raise InvalidDocument(f"budget={text} must be the share of {whole} of each of {rows} rows, before it was rounded.")
+
+
+def _bit_test(method: str, document: dict[str, Any], notion: Notion) -> PrivateTest | FitTest:
+    """The test of the blocks; refuses one whose noise is not made for replaced records at this notion."""
     if method == "fit":
         fit = FitTest.from_dict(document)
-        if fit.price > epsilon:
+        if not as_notion(fit.price).implies(notion):
             raise InvalidDocument("The test of the blocks costs more than the plan's epsilon.")
         return fit
     test = PrivateTest.from_dict(document)
     plain = test.neighbours == "replace" and (test.scale, test.shift, test.max_rows_per_unit) == (1, 0, 1)
-    if not plain or not isinstance(test.noise, Tulap) or not test.noise.hides(test.score.width):
+    if not plain or not isinstance(test.noise, CANONICAL) or not test.noise.hides(test.score.width):
         raise InvalidDocument("The test of the blocks is not one of single records that are replaced.")
-    if test.noise.epsilon > epsilon:
+    if not test.noise.meets(notion, test.score.width):
         raise InvalidDocument("The test of the blocks costs more than the plan's epsilon.")
     return test
 
 
 @dataclass(frozen=True, eq=False)
 class _SplitDetector:
-    """Half of epsilon asks the blocks whether there was a change, the other half where."""
+    """Half of the budget asks the blocks whether there was a change, the other half where."""
 
     blocks: BlockDetector
     direct: DirectDetector
@@ -404,37 +421,37 @@ class _SplitDetector:
         return self.blocks.ends(n)
 
 
-def auto_designs(asked: Pair | Question, epsilon: Fraction, beta: float, false_alarm: float | None) -> list[Detection]:
+def auto_designs(asked: Pair | Question, notion: Notion, beta: float, false_alarm: float | None) -> list[Detection]:
     """The designs of "direct" and "blocks" that are worth comparing.
 
-    Where "no change" is an answer, blocks give it from the sums they release anyway; "direct" would split epsilon. Of
-    sets, those whose accuracy holds for every member.
+    Where "no change" is an answer, blocks give it from the sums they release anyway; "direct" would split the budget.
+    Of sets, those whose accuracy holds for every member.
     """
     if isinstance(asked, Question):
         certain = ["paper"] if false_alarm is not None else ["direct", "paper"]
-        problem = Problem.of(asked, epsilon)
-        return [design(asked, epsilon, beta, name, false_alarm, problem) for name in certain]
-    key = _key(asked, epsilon, beta, "auto", false_alarm)
+        problem = Problem.of(asked, notion)
+        return [design(asked, notion, beta, name, false_alarm, problem) for name in certain]
+    key = _key(asked, notion, beta, "auto", false_alarm)
     names = ["blocks"] if false_alarm is not None else _worth.get(key) if key else None
-    problem = Problem.of(asked, epsilon)
+    problem = Problem.of(asked, notion)
     if names is None:
         rough = {"blocks": _best_blocks(problem, beta, false_alarm)[1], "direct": _best_direct(problem, beta)[1]}
         names = [name for name in rough if rough[name] <= _HOPELESS * min(rough.values())]
         if key:
             _worth[key] = names
-    return [design(asked, epsilon, beta, name, false_alarm, problem) for name in names]
+    return [design(asked, notion, beta, name, false_alarm, problem) for name in names]
 
 
 def design(
     asked: Pair | Question,
-    epsilon: Fraction,
+    notion: Notion,
     beta: float,
     method: str,
     false_alarm: float | None,
     problem: Problem | None = None,
 ) -> Detection:
     """The detector of a method. Known ones are kept: they depend on public quantities only."""
-    key = _key(asked, epsilon, beta, method, false_alarm)
+    key = _key(asked, notion, beta, method, false_alarm)
     if key and key in _designs:
         return _designs[key]
     if isinstance(asked, Question) and (method == "blocks" or (method == "direct" and false_alarm is not None)):
@@ -443,7 +460,7 @@ def design(
             "all members of a set. Use method='paper', or leave method out."
         )
     make = {"blocks": _blocks, "direct": _direct, "paper": _paper}[method]
-    found = make(problem or Problem.of(asked, epsilon), beta, false_alarm)
+    found = make(problem or Problem.of(asked, notion), beta, false_alarm)
     if key:
         while len(_designs) >= _KEPT:
             _designs.pop(next(iter(_designs)))
@@ -464,28 +481,28 @@ _worth: dict[tuple[Hashable, ...], list[str]] = {}
 def _blocks(problem: Problem, beta: float, false_alarm: float | None) -> Detection:
     clamp, _, block = _best_blocks(problem, beta, false_alarm)
     score = problem.score(clamp)
-    found = BlockDesign(law_of(score), Tulap(problem.epsilon, score.width), block)
+    found = BlockDesign(law_of(score), canonical_noise(problem.notion, score.width), block)
     curve = found.failures(beta, _runs(BLOCK_RUNS, beta))
     alarm = None if false_alarm is None else found.alarm(false_alarm, None)
     missed = None if alarm is None else found.missed(alarm, curve.distances)
     return Detection(
-        "blocks", problem.epsilon, curve, curve.accuracy(beta, missed), BlockDetector(score, found, alarm), block,
+        "blocks", problem.notion, curve, curve.accuracy(beta, missed), BlockDetector(score, found, alarm), block,
         score.bounds(), *_names(problem), alarm, found, score, (score,), _named(problem),
     )  # fmt: skip
 
 
 def _direct(problem: Problem, beta: float, false_alarm: float | None) -> Detection:
-    whole, alarm, voters = problem.epsilon, None, None
+    whole, alarm, voters = problem.notion, None, None
     if false_alarm is not None:
-        problem = problem.at(whole / 2)
+        problem = problem.at(whole.share(2))
     clamp = _best_direct(problem, beta)[0]
     score = problem.score(clamp)
-    found = DirectDesign.of(law_of(score), problem.epsilon, beta)
+    found = DirectDesign.of(law_of(score), loss_range(problem.notion), beta)
     curve, missed = found.failures(beta, _runs(DIRECT_RUNS, beta)), None
     detector: Detector = DirectDetector(score, found)
     parts: tuple[Score, ...] = (score,)
     if false_alarm is not None:
-        half = design(problem.asked, problem.epsilon, beta, "blocks", false_alarm, problem)
+        half = design(problem.asked, problem.notion, beta, "blocks", false_alarm, problem)
         assert isinstance(half.detector, BlockDetector)
         alarm, voters, parts = half.alarm, half.detector.design, (score, half.detector.score)
         assert alarm is not None
@@ -501,7 +518,7 @@ def paper_test(problem: Problem) -> PrivateTest:
     """The test of the paper's blocks: the smallest block at which both errors are at most 1/3."""
     goal = make_goal(None, PAPER_ERROR, PAPER_ERROR)
     pair, asked = problem.pair, problem.asked
-    family = make_family(asked.null, asked.alternative, problem.epsilon, "tight", "paper", None, goal)
+    family = make_family(asked.null, asked.alternative, None, "tight", "paper", None, goal, privacy=problem.notion)
     size = smallest_n(family)
     if problem.question is not None:
         return family.test(size)
@@ -516,14 +533,14 @@ def _paper(problem: Problem, beta: float, false_alarm: float | None) -> Detectio
     test = paper_test(problem)
     found = BitDesign(test.n, test.alpha, test.beta)
     bits, names = pair_bits(test), _names(problem)
-    made = bit_design("paper", found, problem.epsilon, bits, beta, false_alarm, test.clamp, names, test.score)
+    made = bit_design("paper", found, problem.notion, bits, beta, false_alarm, test.clamp, names, test.score)
     return replace(made, parts=(test,), named=_named(problem))
 
 
 def bit_design(
     method: str,
     found: BitDesign,
-    epsilon: Fraction,
+    notion: Notion,
     bits: Bits,
     beta: float,
     false_alarm: float | None,
@@ -536,8 +553,8 @@ def bit_design(
     alarm = None if false_alarm is None else found.alarm(false_alarm, None)
     missed = None if alarm is None else found.missed(alarm, curve.distances)
     accuracy = curve.accuracy(beta, missed)
-    detector = BitDetector(found, epsilon, bits, alarm)
-    return Detection(method, epsilon, curve, accuracy, detector, found.block, clamp, *names, alarm, found, probe)
+    detector = BitDetector(found, bits, alarm)
+    return Detection(method, notion, curve, accuracy, detector, found.block, clamp, *names, alarm, found, probe)
 
 
 def _runs(fewest: int, beta: float) -> int:
@@ -563,7 +580,7 @@ def _search_blocks(problem: Problem, beta: float, false_alarm: float | None) -> 
 
     def rough(clamp: Clamp, block: int) -> float:
         law = problem.rough_law(clamp)
-        found = BlockDesign(law, Tulap(problem.epsilon, law.width), block)
+        found = BlockDesign(law, canonical_noise(problem.notion, law.width), block)
         curve, missed = found.rough(beta), None
         if false_alarm is not None:
             missed = found.missed(found.alarm(false_alarm, None), curve.distances)
@@ -587,8 +604,9 @@ def _best_direct(problem: Problem, beta: float) -> tuple[Clamp, float]:
 
 
 def _search_direct(problem: Problem, beta: float) -> tuple[Clamp, float]:
+    loss = loss_range(problem.notion)
     designs = {
-        clamp: DirectDesign.of(problem.rough_law(clamp), problem.epsilon, beta)
+        clamp: DirectDesign.of(problem.rough_law(clamp), loss, beta)
         for clamp in dict.fromkeys((*problem.clamps[:8], problem.paper))
         if math.isfinite(problem.natural_block(clamp))
     }
@@ -602,7 +620,7 @@ def _search_direct(problem: Problem, beta: float) -> tuple[Clamp, float]:
 ERRORS = (1 / 6, 0.05)
 
 
-def unknown_design(null: Any, distance: float, epsilon: Fraction, beta: float, false_alarm: float | None) -> Detection:
+def unknown_design(null: Any, distance: float, notion: Notion, beta: float, false_alarm: float | None) -> Detection:
     """The detector for a change from P to any law at least ``distance`` away.
 
     Guarantees: a block of the new regime is taken for an old one with at most the test's type II error, whatever the
@@ -610,16 +628,16 @@ def unknown_design(null: Any, distance: float, epsilon: Fraction, beta: float, f
     """
     found = []
     for error in ERRORS:
-        test = block_test(null, distance, epsilon, error)
+        test = block_test(null, distance, notion, error)
         made = BitDesign(test.n, test.alpha, test.beta)
         probe = counter(test.domain.cells)
         names = test.domain.null, f"any law at distance {distance!r} or more"
-        one = bit_design("fit", made, epsilon, fit_bits(test), beta, false_alarm, None, names, probe)
+        one = bit_design("fit", made, notion, fit_bits(test), beta, false_alarm, None, names, probe)
         found.append(replace(one, parts=(test,), named=as_distribution(null).named))
     return min(found, key=lambda one: float("inf") if one.accuracy is None else one.accuracy)
 
 
-def block_test(null: Any, distance: float, epsilon: Fraction, error: float) -> FitTest:
+def block_test(null: Any, distance: float, notion: Notion, error: float) -> FitTest:
     """The goodness-of-fit test on the smallest block at which both of its errors are at most ``error``."""
-    size = fit_sample_size(null, distance=distance, epsilon=epsilon, alpha=error, beta=error)
-    return design_fit(null, distance=distance, epsilon=epsilon, n=size, alpha=error)
+    size = fit_sample_size(null, distance=distance, privacy=notion, alpha=error, beta=error)
+    return design_fit(null, distance=distance, privacy=notion, n=size, alpha=error)

@@ -140,7 +140,10 @@ def best_level(law: ScoreLaw, rate: float) -> tuple[Fraction, float]:
 
 @dataclass(frozen=True, eq=False)
 class DirectDesign:
-    """A law of scores, an epsilon, kappa and a stride: all that accuracy depends on."""
+    """A law of scores, an epsilon, kappa and a stride: all that accuracy depends on.
+
+    Epsilon is the length of an interval that the privacy loss stays in: a notion allows ``loss_range(notion)``.
+    """
 
     law: ScoreLaw
     epsilon: Fraction

@@ -10,15 +10,18 @@ import numpy as np
 
 from privatest import _validate
 from privatest.changepoint.change_point import Alarm
-from privatest.changepoint.stream import NO_STATE
 from privatest.changepoint.tuned_watch import Targets, pair_watch, unknown_watch
-from privatest.changepoint.watch import Intervals, Watch
+from privatest.changepoint.watch import Cusum, CusumProgress, Intervals, Watch
 from privatest.changepoint.watcher import Watcher
 from privatest.charge import make_charge
+from privatest.decision.design import cost_fact
 from privatest.errors import InvalidInput
 from privatest.hypotheses.convert import as_hypothesis
 from privatest.hypotheses.question import pair_or_question
 from privatest.markup import Fact
+from privatest.privacy import make_notion
+from privatest.privacy.asked import priced
+from privatest.privacy.composition import per_row
 from privatest.rational import Number
 
 if TYPE_CHECKING:
@@ -30,7 +33,7 @@ METHODS = ("cusum", "paper")
 
 
 class Monitor(Watcher[Watch, Alarm]):
-    r"""Watch a stream for a change from P (``null``) to Q (``alternative``), with epsilon-privacy for all of it.
+    r"""Watch a stream for a change from P (``null``) to Q (``alternative``), with privacy for all of it.
 
     Records are gathered in blocks, each of which releases its noisy sum (or, for an unknown alternative, the bit of a
     private test); everything else is computed from these. "cusum" raises the alarm when
@@ -41,7 +44,8 @@ class Monitor(Watcher[Watch, Alarm]):
     regime than for the old one, and then places the change in the last two intervals.
 
     Guarantees: every record lies in one block, so all that a monitor ever puts out is together
-    epsilon-differentially private (replace one record; the number of records is public), however long the stream.
+    epsilon-differentially private, or meets the notion ``privacy`` (replace one record; the number of records is
+    public), however long the stream.
     On a stream that does not change, the mean number of records till an alarm is at least
     ``mean_time_between_false_alarms``. On one that changes at k* before any alarm, the mean number of records from k*
     to the alarm is at most ``expected_delay``, it is at most ``delay_bound`` with probability 1 - beta, and the index
@@ -62,17 +66,19 @@ class Monitor(Watcher[Watch, Alarm]):
         null, alternative: the old and the new regime, in any of the forms that :func:`privatest.design` takes.
         distance: in place of an alternative: the total variation by which it differs from the null at least.
         epsilon: privacy loss of the whole stream; a float is read as its shortest decimal.
+        privacy: in place of epsilon: another notion, such as ``pt.zcdp(0.5)`` or "approx(1, 1e-6)".
         beta: probability with which the alarm's index may be further off than its accuracy.
         method: "cusum" (the default: its computed delay is the smaller by far) or "paper".
         interval: blocks in an interval, for "paper" (which is then the default); None: the recommended number.
         mean_time_between_false_alarms: in records. None: a thousand times as many records as tell P from Q.
         max_rows_per_unit: the most rows of one person that count in the whole stream; every update then says whose the
             records are (``unit``). The monitor is private for all rows of a person together: each row costs
-            epsilon/max_rows_per_unit. A row beyond these, or of nobody, stays in its place and counts as a record that
-            makes no sense. What is promised holds where no person has more. Such a monitor remembers whose rows it has
-            seen, in memory only: it has no state file.
+            epsilon/max_rows_per_unit (of other notions: docs/notions.md). A row beyond these, or of nobody, stays in
+            its place and counts as a record that makes no sense. What is promised holds where no person has more. Whose
+            rows have counted is remembered; beside a state file as digests with a secret of the state's
+            (``path + ".units"``, part of the state): raw, to be guarded like the data.
         state: path of a state file; where there is one of the same settings, the monitor goes on from it.
-        ledger, dataset, request: charge epsilon to a ledger, once, when the monitor begins. A request begins one
+        ledger, dataset, request: charge that to a ledger, once, when the monitor begins. A request begins one
             monitor only: afterwards it is continued from its state file or not at all.
         source: what the stream comes from (a file, a table), noted in the ledger and compared with what
             the data set's grant covers; None: records handed over in Python.
@@ -94,7 +100,8 @@ class Monitor(Watcher[Watch, Alarm]):
         alternative: Any = None,
         *,
         distance: float | None = None,
-        epsilon: Number,
+        epsilon: Number | None = None,
+        privacy: Any = None,
         beta: float = 0.1,
         method: str | None = None,
         interval: int | None = None,
@@ -107,7 +114,7 @@ class Monitor(Watcher[Watch, Alarm]):
         source: str | os.PathLike[str] | None = None,
         rng: np.random.Generator | None = None,
     ) -> None:
-        budget = _validate.positive(epsilon=epsilon, remedy="Typical values lie between 0.1 and 2.")
+        whole = make_notion(epsilon, privacy)
         beta = _validate.probability(beta=beta)
         method = _validate.choice(
             METHODS, method=("cusum" if interval is None else "paper") if method is None else method
@@ -129,14 +136,12 @@ class Monitor(Watcher[Watch, Alarm]):
         rows = max_rows_per_unit
         if rows is not None:
             rows = _validate.positive_integer(max_rows_per_unit=rows)
-            if state is not None:
-                raise InvalidInput(NO_STATE)
         given = {"null": null, "alternative": alternative}
         laws = [as_hypothesis(law, name) for name, law in given.items() if law is not None]
         asked = {
             "null": laws[0].describe(),
             "alternative": f"distance {distance!r}" if distance is not None else laws[1].describe(),
-            "epsilon": str(budget),
+            **priced(whole),
             "beta": beta,
             "method": method,
             "interval": interval,
@@ -146,16 +151,16 @@ class Monitor(Watcher[Watch, Alarm]):
             **({} if rows is None else {"max_rows_per_unit": rows}),
         }
         paying: dict[str, Any] = {"ledger": ledger, "dataset": dataset, "request": request, "data": source}
-        make_charge(**paying, price=budget, design=dict, simulated=rng is not None)  # refuses what it must
+        make_charge(**paying, price=whole.price, design=dict, simulated=rng is not None)  # refuses what it must
         targets = Targets(beta, target, interval)
 
         def made() -> Watch:
-            each = budget / (rows or 1)
+            each = per_row(whole, rows or 1)
             if distance is None:
                 found = pair_watch(pair_or_question(null, alternative), each, method, targets)
             else:
                 found = unknown_watch(null, distance, each, method, targets)
-            return replace(found, max_rows_per_unit=rows)
+            return replace(found, max_rows_per_unit=rows, notion=None if found.notion is None else whole)
 
         named = all(law.named for law in laws)
         self._begin(asked, made, named=named, state=state, paying=paying, rng=rng)
@@ -228,6 +233,28 @@ class Monitor(Watcher[Watch, Alarm]):
         """
         return tuple(self._design.blocks.trace(value) for value in self._stream.released)
 
+    @property
+    def threshold(self) -> int | None:
+        """h, which W must exceed for an alarm, in votes; None with the paper's method."""
+        return self._design.rule.threshold if isinstance(self._design.rule, Cusum) else None
+
+    @property
+    def levels(self) -> tuple[int, ...]:
+        """W after each of the newest blocks, oldest first, as far back as :attr:`trace` tells it; computed from it.
+
+        Empty with the paper's method. The newest is above :attr:`threshold` where the alarm was raised.
+        """
+        rule, progress = self._design.rule, self._stream.progress
+        if not isinstance(rule, Cusum) or not isinstance(progress, CusumProgress):
+            return ()
+        votes = self._design.votes(np.array(self._stream.released, dtype=np.int64), 0)
+        if progress.blocks <= len(votes):  # all since the start
+            since = votes[len(votes) - progress.blocks :]
+            walk = np.cumsum(since)
+            return tuple((walk - np.minimum(np.minimum.accumulate(walk), 0)).tolist()) if len(since) else ()
+        since = votes[max(len(votes) - (progress.blocks - progress.zero), 0) :]  # W was above 0 ever since
+        return tuple((progress.level - np.cumsum(since[::-1])[::-1] + since).tolist()) if progress.level else (0,)
+
     def reset(self) -> None:
         """Watch on after an alarm: W and the intervals start from nothing; no record is looked at again."""
         self._stream.reset()
@@ -249,7 +276,7 @@ class Monitor(Watcher[Watch, Alarm]):
         return [
             Fact("null", watch.null, "the old regime"),
             Fact("alternative", watch.alternative, "the new regime"),
-            Fact("epsilon", self.epsilon, "privacy loss of the whole stream"),
+            cost_fact(self.privacy, "of the whole stream"),
             Fact("beta", self.beta, "probability with which the alarm's index may be further off than its accuracy"),
             Fact("method", self.method),
             Fact("block", self.block, "records in a block"),
@@ -271,10 +298,9 @@ class Monitor(Watcher[Watch, Alarm]):
         return {**self.values(), "alarm": alarm, "trace": list(self.trace)}
 
     def __repr__(self) -> str:
-        privacy = f"epsilon={self.epsilon:g}" if self.private else f"SIMULATED, not private (epsilon={self.epsilon:g})"
         watch = self._design
         return (
-            f"Monitor({watch.null} to {watch.alternative}, {privacy}, method={self.method!r}, "
+            f"Monitor({watch.null} to {watch.alternative}, {self._cost}, method={self.method!r}, "
             f"block={self.block}, mean_time_between_false_alarms={self.mean_time_between_false_alarms:.4g}, "
             f"expected_delay={self.expected_delay:.4g}, accuracy={self.accuracy}, seen={self.seen}, "
             f"alarm={self.raised!r})"

@@ -7,6 +7,10 @@ if it is one, so that noise that was written once is never drawn again. The lock
 one, so that an older copy that is put in its place is refused; a ledger knows that of copies in other places, too.
 
 The checksum finds accidents and careless edits. Whoever can forge it can also read the data.
+
+A stream of persons must know whose rows have counted. Beside its state lies a roll of them, digests with a secret of
+the state's in place of names: still raw, on the trusted side like the data themselves, and never put out. It is only
+ever appended to, before the state that counts the new part, and each state says how much of it is valid.
 """
 
 from __future__ import annotations
@@ -16,6 +20,7 @@ import hashlib
 import json
 import os
 import weakref
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -26,7 +31,7 @@ try:
 except ImportError:  # pragma: no cover - not a POSIX system: one process at a time is then the user's care
     fcntl = None  # type: ignore[assignment]
 
-__all__ = ["FORMAT", "MONITOR", "Keeper", "StateFile", "read_text", "state_text"]
+__all__ = ["FORMAT", "MONITOR", "Keeper", "Roll", "StateFile", "read_text", "state_text"]
 
 FORMAT = "privatest/monitor/2"
 
@@ -107,6 +112,78 @@ def _place(path: str | os.PathLike[str]) -> Path:
     if not isinstance(path, (str, os.PathLike)) or "\n" in os.fsdecode(path):
         raise InvalidInput(f"path={shown(path)} must be the path of a file.")
     return Path(os.path.realpath(os.fspath(path)))
+
+
+@dataclass(frozen=True)
+class Roll:
+    """Whose rows have counted, in a file beside a state: its first ``size`` bytes.
+
+    Invariant: what lies behind them is of a block that was never shown; the next one is written over it. A process that
+    is killed at any instant leaves the bytes of its newest state.
+    """
+
+    path: Path
+    size: int = 0
+    digest: Any = field(default_factory=hashlib.sha256)  # of these bytes; never updated in place
+
+    @property
+    def checksum(self) -> str:
+        """Of the bytes."""
+        found: str = self.digest.hexdigest()
+        return found
+
+    @classmethod
+    def beside(cls, state: Path) -> Roll:
+        """An empty one."""
+        return cls(state.with_name(state.name + ".units"))
+
+    def extended(self, more: bytes) -> Roll:
+        """This one and more; when this returns it survives a power failure."""
+        if not more:
+            return self
+        try:
+            with os.fdopen(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600), "r+b") as file:
+                if file.seek(0, os.SEEK_END) < self.size:
+                    raise _unlike(self.path)
+                file.seek(self.size)
+                file.write(more)
+                file.truncate()
+                file.flush()
+                os.fsync(file.fileno())
+            if not self.size:
+                _flush(self.path.parent)
+        except OSError as error:
+            raise InvalidInput(
+                f"The file {self.path.name!r} beside the state cannot be written: {error.strerror}. Nothing more was "
+                "released; see to it, and feed the stream again from the record that its seen names."
+            ) from None
+        digest = self.digest.copy()
+        digest.update(more)
+        return Roll(self.path, self.size + len(more), digest)
+
+    def read(self, size: int, checksum: str) -> tuple[Roll, bytes]:
+        """The roll of a state that says this of it, and its bytes; refuses a file that is not the one written then."""
+        try:
+            with open(self.path, "rb") if size else contextlib.nullcontext() as file:
+                found = b"" if file is None else file.read(size)
+        except OSError:
+            raise _unlike(self.path) from None
+        roll = Roll(self.path, len(found), hashlib.sha256(found))
+        if roll.size != size or roll.checksum != checksum:
+            raise _unlike(self.path)
+        return roll, found
+
+    def remove(self) -> None:
+        """Remove the file, if there is one."""
+        with contextlib.suppress(OSError):
+            self.path.unlink(missing_ok=True)
+
+
+def _unlike(path: Path) -> InvalidDocument:
+    return InvalidDocument(
+        f"The file {path.name!r} is missing, cut short or edited. It belongs to the state beside it and says whose "
+        f"rows have counted; without it a person could count more often than max_rows_per_unit. Put it back. {_ADVICE}"
+    )
 
 
 class StateFile:
@@ -228,13 +305,17 @@ class StateFile:
         return (name, int(generation)) if generation.strip().isdecimal() else (None, 0)
 
     def _flush_folder(self) -> None:
-        if os.name != "posix":  # pragma: no cover - folders cannot be opened elsewhere
-            return
-        folder = os.open(self.path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+        _flush(self.path.parent)
+
+
+def _flush(path: Path) -> None:
+    if os.name != "posix":  # pragma: no cover - folders cannot be opened elsewhere
+        return
+    folder = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
 
 
 def _follows(current: dict[str, Any], other: dict[str, Any]) -> bool:

@@ -18,23 +18,21 @@ import weakref
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any, ClassVar, NoReturn, Protocol
 
 import numpy as np
 
-from privatest.changepoint.state_file import Keeper, StateFile
+from privatest.changepoint.state_file import Keeper, Roll, StateFile
 from privatest.charge import Charge
 from privatest.documents import reading
 from privatest.engines.protocol import Column, Records
-from privatest.engines.units import PlacedRecords, Turns
+from privatest.engines.units import DIGEST, Known, PlacedRecords, Turns
 from privatest.errors import InvalidDocument, InvalidInput, RequestConflict
-from privatest.privacy import Source, Tulap, system_source
+from privatest.privacy import Noise, Notion, Source, system_source
 from privatest.privacy.draws import draw_blocks, single_draws
 from privatest.vectors import Integers
 
 __all__ = [
-    "NO_STATE",
     "ONLY_ONE",
     "TRACE",
     "Closed",
@@ -51,13 +49,6 @@ ONLY_ONE = (
     "What watches a stream cannot be copied, pickled or used in a forked process: it holds raw records, and two that "
     "go on from one place would release the same records twice. Write its state with save(path), and go on with "
     "load(path) of its class wherever it is needed."
-)
-
-
-NO_STATE = (
-    "What watches persons (max_rows_per_unit) cannot keep a state: to go on it would have to know whose rows it has "
-    "seen, which is raw and must be in no file. Leave the state out; or keep one row of each person by a rule that "
-    "looks at no record, such as the first, and watch these without max_rows_per_unit."
 )
 
 
@@ -98,7 +89,7 @@ class Sums(Protocol):
         """Records in a block; of unequal ones in the later."""
 
     @property
-    def noise(self) -> Tulap:
+    def noise(self) -> Noise:
         """What is added to each sum."""
 
 
@@ -245,8 +236,8 @@ class Streamed(Protocol):
         """Records in a block; of unequal ones in the later."""
 
     @property
-    def epsilon(self) -> Fraction:
-        """Privacy loss of the whole stream."""
+    def privacy(self) -> Notion:
+        """What the whole stream meets."""
 
     @property
     def text(self) -> str:
@@ -287,8 +278,9 @@ class Stream(Single):
 
     Threads take turns: what one has consumed is released once, whoever comes next.
 
-    A stream of persons remembers how many rows each of them had (``turns``). That is raw and is in no file, so such a
-    stream has none.
+    A stream of persons remembers how many rows each of them had (``turns``). That is raw: it is put out nowhere, and
+    beside a state file it is kept as digests (``state_file.Roll``), of the rows of blocks that were released. Those of
+    an unfinished block are fed again after a restore, and count then.
 
     Attributes:
         alarm: the alarm or verdict, if it has been raised.
@@ -302,8 +294,10 @@ class Stream(Single):
         self.asked, self.file = asked, file
         rows = getattr(watch, "max_rows_per_unit", None)
         self.turns = None if rows is None else Turns(rows)
+        self._owners: list[Known | None] = []  # whose each row since the open block's first is, if it counts
+        self._roll: Roll | None = None
         if self.turns is not None and file is not None:
-            raise InvalidInput(NO_STATE)
+            self._enroll(file)
         self.simulated = source.simulated
         self.name = f"{system_source.bits(128):032x}"
         self.alarm: Any = None
@@ -316,6 +310,7 @@ class Stream(Single):
         self._generation = self._origin = 0
         self._progress: Any = watch.rule.begin
         self._open: OpenBlock = watch.opened(source)
+        self._vote, self._step = watch.vote, watch.rule.step
         self._pending: list[Any] = []  # single records, appended without taking turns
         self._quick = getattr(watch.blocks, "quick_total", None) if isinstance(self._open, OpenSum) else None
         self._make_room()
@@ -332,6 +327,8 @@ class Stream(Single):
         with reading(f"the state {file.path.name!r} ({file.keeper.format})"):
             watch = of.from_dict(content["design"])
             stream = cls(watch, dict(content["asked"]), source, file)
+            if stream._roll is not None:
+                stream._recall(stream._roll, content["turns"])
             stream.name, stream._generation = str(content["id"]), int(content["generation"]) + 1
             stream.simulated = source.simulated or bool(content["simulated"])
             stream._origin = int(content["origin"])
@@ -352,7 +349,7 @@ class Stream(Single):
         return {self.watch.keeper.noun: self.watch.releases()}
 
     def begin(self, charge: Charge) -> None:
-        """Charge epsilon once; the ledger's release is the name of the one stream that the request began."""
+        """Charge once; the ledger's release is the name of the one stream that the request began."""
         noun, name = self.watch.keeper.noun, self.watch.keeper.name
         if self._after and charge.earlier() is None:
             raise InvalidInput(
@@ -381,6 +378,11 @@ class Stream(Single):
         return self._open.end + (len(self._pending) if self.alarm is None else 0)
 
     @property
+    def progress(self) -> Any:
+        """How far the rule has come, of what was released alone."""
+        return self._progress
+
+    @property
     def fresh(self) -> bool:
         """Whether the state was never written."""
         return self._generation == 0
@@ -390,13 +392,18 @@ class Stream(Single):
         with self._turn:
             if self.alarm is not None:
                 return self.alarm
-            counts = self.turns is None or self.turns.admits(unit)
-            self._pending.append(record if counts else None)  # None makes no sense whatever P and Q are
+            if self.turns is None:
+                self._pending.append(record)
+                return self._filled()
+            owner = self.turns.admit(unit)
+            self._pending.append(None if owner is None else record)  # None makes no sense whatever P and Q are
+            self._owners.append(owner)
             try:
                 return self._filled()
             except BaseException:
-                if self.turns is not None and counts:
-                    self.turns.give_back(unit)
+                self._owners.pop()
+                if owner is not None:
+                    self.turns.give_back(owner)
                 raise
 
     def filled(self) -> Any:
@@ -408,15 +415,12 @@ class Stream(Single):
         with self._turn:
             if self.alarm is not None:
                 return self.alarm
-            pending, opened = self._pending, self._open
+            pending, quick = self._pending, self._quick
             batch = pending[:]
-            if self._quick is None or len(batch) != opened.length - opened.count:
+            if quick is None or self.file is not None or len(batch) != self._lacks or (total := quick(batch)) is None:
                 return self._filled()
-            total = self._quick(batch)
-            if total is None or self.file is not None:
-                return self._filled()
-            self.check()
-            released = opened.close_total(total)  # type: ignore[union-attr]  # of sums only
+            # A forked process never comes here: nothing is free there. Without a file no ledger is in doubt.
+            released = self._open.close_total(total)  # type: ignore[union-attr]  # of sums only
             del pending[: len(batch)]  # what comes meanwhile stays
             return self._account(released, None)
 
@@ -441,10 +445,10 @@ class Stream(Single):
                 # Before anything is consumed: a tie across a block's end is refused wherever the alarm would be.
                 values = self.watch.blocks.values(part, range(lacks, sys.maxsize, block))
                 self._flush()
-                before = self.seen
-                found = self._consume(values, place)
                 if isinstance(part, PlacedRecords):
-                    part.consumed(self.seen - before)
+                    found = self._consume_of_persons(part, values, place)
+                else:
+                    found = self._consume(values, place)
                 if found is not None:
                     break
             return self.alarm
@@ -465,19 +469,26 @@ class Stream(Single):
         """Write the state to a path and keep it there."""
         with self._turn:
             self.check()
-            if self.turns is not None:
-                raise InvalidInput(NO_STATE)
-            before = self.file
-            if before is not None and before.is_at(path):
-                before = None
-            else:
-                self.file = StateFile(path, self.watch.keeper)
+            before, roll = self.file, self._roll
             self._flush()
-            self.persist()
+            if before is not None and before.is_at(path):
+                self.persist()
+                return
+            self.file = StateFile(path, self.watch.keeper)
+            try:
+                if self.turns is not None:
+                    self._enroll(self.file)
+                self.persist()
+            except BaseException:  # it stays where it was
+                self.file.close()
+                self.file, self._roll = before, roll
+                raise
             if before is not None:
                 moved = {"id": self.name, "generation": self._generation, "moved": True}
                 before.write(self.name, self._generation, json.dumps(moved))
                 before.close()
+                if roll is not None:
+                    roll.remove()
 
     def persist(self) -> None:
         """Write the state. It goes on behind the last whole block: nothing is kept of an unfinished one."""
@@ -539,23 +550,55 @@ class Stream(Single):
             self._make_room()
         return alarm
 
+    def _consume_of_persons(self, part: PlacedRecords, values: Integers, place: Any) -> Any:
+        """:meth:`_consume` of the rows of a batch, whose units then had their turns: as far as rows were consumed."""
+        before, waiting = self.seen, len(self._owners)
+        self._owners += part.owners()
+        try:
+            found = self._consume(values, place)
+        except BaseException:
+            del self._owners[waiting:]
+            raise
+        part.consumed(self.seen - before)
+        del self._owners[self._open.count :]  # those behind an alarm
+        return found
+
+    def _enroll(self, file: StateFile) -> None:
+        """Keep whose rows counted in released blocks beside a new file; as digests from now on."""
+        assert self.turns is not None
+        if self.turns.key is None:
+            self.turns.hide(system_source.bits(256).to_bytes(32, "big"))
+            self._owners = [None if owner is None else self.turns.hidden(owner) for owner in self._owners]
+        counted = self.turns.taken()
+        counted.subtract(owner for owner in self._owners if owner is not None)
+        self._roll = Roll.beside(file.path).extended(_entries(sorted(counted.elements())))
+
+    def _recall(self, roll: Roll, said: dict[str, Any]) -> None:
+        """The turns that a state says the roll beside it has."""
+        assert self.turns is not None
+        self._roll, found = roll.read(int(said["rows"]) * DIGEST, str(said["checksum"]))
+        units = (found[at : at + DIGEST] for at in range(0, len(found), DIGEST))
+        self.turns = Turns(self.turns.most, bytes.fromhex(said["key"]), units)
+
     def _consume_block(self, values: Integers, place: Any) -> Any:
         """:meth:`_consume` of values that fill the open block and no other: without the price of arrays."""
         return self._account(self._open.close_one(values), place)
 
     def _account(self, released: int, place: Any) -> Any:
         """Account for the open block, which released this: as :meth:`_show` does."""
-        watch, opened, before = self.watch, self._open, self._progress
-        end = opened.start + opened.length
-        progress, fires = watch.rule.step(before, watch.vote(released, before.blocks))
-        if fires or self.file is not None:
-            alarm = watch.raised(progress, self._origin, end, self.simulated) if fires else None
+        opened, before = self._open, self._progress
+        length = opened.length
+        end = opened.start + length
+        progress, fires = self._step(before, self._vote(released, before.blocks))
+        if fires or self.file is not None or self.turns is not None:
+            alarm = self.watch.raised(progress, self._origin, end, self.simulated) if fires else None
             self._show(progress, alarm, [released], end, place)
             return alarm
         self._progress, self.place = progress, place
         self.released.append(released)
         opened.go_to(end)
-        self._make_room()
+        if self._lacks != length or length != opened.length:
+            self._make_room()
         return None
 
     def _show(self, progress: Any, alarm: Any, newest: list[int], end: int, place: Any) -> None:
@@ -564,18 +607,21 @@ class Stream(Single):
             self._write(progress, alarm, [*self.released, *newest][-TRACE:], end, place)
         self._progress, self.alarm, self.place = progress, alarm, place
         self.released.extend(newest)
+        del self._owners[: end - self._open.start]
         self._open.go_to(end)
         self._make_room()
 
     def _make_room(self) -> None:
         """How many single records may wait, and how many of them without a further look: none after an alarm."""
-        room = self._open.length - self._open.count
+        self._lacks = room = self._open.length - self._open.count
         self._room = room = room if room < _MOST_PENDING else _MOST_PENDING
         self._free = room if self.alarm is None and self.turns is None else 0
 
     def _write(self, progress: Any, alarm: Any, released: Iterable[int], start: int, place: Any) -> None:
         assert self.file is not None
-        mark = f"{system_source.bits(128):032x}"
+        mark, roll = f"{system_source.bits(128):032x}", self._roll
+        if roll is not None:  # before the state that counts them
+            roll = roll.extended(_entries(self._owners[: start - self._open.start]))
         content = {
             "id": self.name,
             "generation": self._generation,
@@ -589,13 +635,20 @@ class Stream(Single):
             "progress": self.watch.rule.progress_to_dict(progress),
             "trace": list(released),
             "alarm": None if alarm is None else alarm.to_dict(),
+            **self._turns_of(roll),
         }
         head = json.dumps(content, separators=(",", ":"), allow_nan=False)
         self.file.write(self.name, self._generation, head[:-1] + ',"design":' + self.watch.text + "}")
         self._generation += 1
-        self._mark, self._after = mark, self._mark
+        self._mark, self._after, self._roll = mark, self._mark, roll
         if self._charge is not None:
             self._note(start)
+
+    def _turns_of(self, roll: Roll | None) -> dict[str, Any]:
+        """What a state says of the turns that were taken: how many, and how to know them again."""
+        if roll is None or self.turns is None or self.turns.key is None:
+            return {}
+        return {"turns": {"key": self.turns.key.hex(), "rows": roll.size // DIGEST, "checksum": roll.checksum}}
 
     def _note(self, position: int) -> None:
         """Have the ledger take the step to this state's mark. Unless it says so, nobody may go on but from the file."""
@@ -603,6 +656,10 @@ class Stream(Single):
         self._in_doubt = True
         self._charge.advance(position, self._mark, self._after)
         self._in_doubt = False
+
+
+def _entries(owners: Iterable[Known | None]) -> bytes:
+    return b"".join(owner for owner in owners if isinstance(owner, bytes))
 
 
 _streams: weakref.WeakSet[Stream] = weakref.WeakSet()

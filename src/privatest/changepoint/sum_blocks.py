@@ -1,8 +1,8 @@
 """What a block of a stream releases where it is a noisy total, and what that votes.
 
-The total of the block's scores plus Tulap noise is an exact half integer T. The vote is a step function of T: the
-log-likelihood ratio of its bin for "cusum" and for sequential tests, a bit for "paper". A record lies in one block, so
-all releases together are epsilon-DP.
+The total of the block's scores plus noise that meets the notion is an exact half integer T. The vote is a step function
+of T: the log-likelihood ratio of its bin for "cusum" and for sequential tests, a bit for "paper". A record lies in one
+block, so all releases together are as private as one.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import repeat
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -22,12 +22,14 @@ from privatest.documents import integers_from_json, wholes_from_json
 from privatest.engines.arrays import SequenceRecords
 from privatest.engines.protocol import NO_ENDS, Records, scores_of_each
 from privatest.errors import InvalidDocument
-from privatest.privacy import Tulap, noise_from_dict
+from privatest.privacy import Noise, Notion, Pure, noise_from_dict
+from privatest.privacy.asked import CANONICAL
+from privatest.privacy.composition import per_row
 from privatest.scores import Cells, LabelCells, Score
 from privatest.scores.score import BoundedCells, DyadicCells
 from privatest.vectors import Integers
 
-__all__ = ["SumBlocks", "holds_tuples", "quick_scorer"]
+__all__ = ["SumBlocks", "check_met", "holds_tuples", "quick_scorer", "stream_privacy"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +42,7 @@ class SumBlocks:
     """
 
     score: Score
-    noise: Tulap
+    noise: Noise
     block: int
     first: int
     bin_width: int
@@ -51,13 +53,16 @@ class SumBlocks:
         self.score.check_total(4 * self.block)
         if not self.noise.hides(self.score.width):
             raise InvalidDocument(
-                f"Noise of width {self.noise.width} does not hide scores of width {self.score.width}: this monitor "
-                "would not be private."
+                f"{self.noise.describe()} noise of these settings does not hide scores of width {self.score.width}: "
+                "this monitor would not be private."
             )
 
     @property
-    def epsilon(self) -> Fraction:
-        return self.noise.epsilon
+    def epsilon(self) -> Fraction | None:
+        return self.noise.exact_loss(self.score.width)
+
+    def meets(self, notion: Notion) -> bool:
+        return self.noise.meets(notion, self.score.width)
 
     @property
     def holds_tuples(self) -> bool:
@@ -72,15 +77,12 @@ class SumBlocks:
                 return self.score.table[self.score.cells.index(np.array(records))]
         return self.values(SequenceRecords(records))
 
-    def quick_total(self, records: list[Any]) -> int | None:
+    @cached_property
+    def quick_total(self) -> Callable[[list[Any]], int | None]:
         """The total of the scores of plain records (floats, ints, truths, texts), without the price of arrays.
 
         None where that is not quick, or where a record makes no sense: then :meth:`values_of` says.
         """
-        return self._scorer(records)
-
-    @cached_property
-    def _scorer(self) -> Callable[[list[Any]], int | None]:
         return quick_scorer(self.score, self.values_of)
 
     def vote(self, released: int) -> int:
@@ -125,8 +127,9 @@ class SumBlocks:
     def from_dict(cls, document: dict[str, Any]) -> SumBlocks:
         """What :meth:`to_dict` wrote; refuses blocks that are not private at their declared epsilon."""
         noise = noise_from_dict(document["noise"])
-        if not isinstance(noise, Tulap):
-            raise InvalidDocument("The noise of a monitor must be of kind 'tulap'.")
+        if not isinstance(noise, CANONICAL):
+            listed = ", ".join(repr(kind.kind) for kind in CANONICAL)
+            raise InvalidDocument(f"The noise of a monitor must be of kind {listed}.")
         sizes, first = wholes_from_json(document, "block", "bin_width", least=1), wholes_from_json(document, "first")
         votes = integers_from_json(document["votes"])
         return cls(Score.from_dict(document["score"]), noise, table=votes, **sizes, **first)
@@ -192,3 +195,32 @@ _FLOATS, _PLAIN = {float}, {float, int, bool, str}
 def holds_tuples(cells: Cells) -> bool:
     """Whether a record may be a tuple."""
     return isinstance(cells, LabelCells) and any(isinstance(label, tuple) for label in cells.labels)
+
+
+class Released(Protocol):
+    """Blocks, as far as their price goes."""
+
+    @property
+    def epsilon(self) -> Fraction | None:
+        """Privacy loss of a block's release; None where there is no bound."""
+
+    def meets(self, notion: Notion) -> bool:
+        """Whether a block's release meets the notion."""
+
+
+def check_met(blocks: Released, notion: Notion | None, rows: int) -> None:
+    """Refuse blocks that are not private: for every row of a person, as the notion of the whole stream asks."""
+    if isinstance(notion, Pure):
+        raise InvalidDocument(f"privacy={notion} is an epsilon, which the noise tells by itself. Leave it out.")
+    if blocks.epsilon is None and notion is None:
+        raise InvalidDocument("privacy is missing: this noise bounds no privacy loss, but another notion.")
+    if notion is not None and not blocks.meets(per_row(notion, rows)):
+        raise InvalidDocument(f"What the blocks release does not meet {notion} for up to {rows} rows of a person.")
+
+
+def stream_privacy(blocks: Released, notion: Notion | None, rows: int) -> Notion:
+    """What a stream of such blocks meets, all of it, for up to so many rows of a person."""
+    if notion is not None:
+        return notion
+    assert blocks.epsilon is not None  # by check_met
+    return Pure(blocks.epsilon * rows)

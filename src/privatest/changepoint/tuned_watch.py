@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,9 @@ from privatest.errors import Infeasible
 from privatest.hypotheses import Pair
 from privatest.hypotheses.question import Question
 from privatest.laws.block_laws import BlockLaws
-from privatest.privacy import Tulap
+from privatest.privacy import Notion, Pure, as_notion, canonical_noise
+from privatest.privacy.asked import budget_word, told
+from privatest.rational import Number
 from privatest.vectors import Floats, Integers
 
 __all__ = ["Targets", "pair_watch", "unknown_watch"]
@@ -53,69 +54,82 @@ class Targets:
         return float(f"{DEFAULT_RARITY * max(enough, 1.0):.1e}")
 
 
-def pair_watch(asked: Pair | Question, epsilon: Fraction, method: str, targets: Targets) -> Watch:
-    """The monitor of a method for a known alternative, or for sets of distributions.
+def pair_watch(asked: Pair | Question, privacy: Notion | Number, method: str, targets: Targets) -> Watch:
+    """The monitor of a method for a known alternative, or for sets of distributions; a number is an epsilon.
 
     Guarantees, of sets: the scores' laws are the worst of the sets and votes never rise with a block's sum, so that the
     time between false alarms is at least the stated one, and the delay at most, whatever the members are.
     """
-    problem = Problem.of(asked, epsilon)
+    notion = as_notion(privacy)
+    problem = Problem.of(asked, notion)
     names = asked.null.describe(), asked.alternative.describe()
     records = targets.between(problem.natural_block(problem.clamps[0]))
     if method == "paper":
         test = paper_test(problem)
-        return _by_majority(_bit_blocks(test), test.alpha, test.beta, targets, records, names)
+        return _by_majority(_bit_blocks(test), test.alpha, test.beta, targets, records, names, notion)
     clamp, block = _best(problem, records)
     score = problem.score(clamp)
-    design = BlockDesign(law_of(score), Tulap(epsilon, score.width), block)
+    design = BlockDesign(law_of(score), canonical_noise(notion, score.width), block)
     laws = design.laws
     votes = _votes(laws)
     if problem.question is not None:
         votes = np.minimum.accumulate(votes)
-    chart = _calibrated(votes, laws.laws[-1], laws.laws[0], records, block, epsilon)
+    chart = _calibrated(votes, laws.laws[-1], laws.laws[0], records, block, notion)
     mixed = [Mixed(old, law) for old, law in zip(laws.olds[:-1], laws.laws[:-1], strict=True)]
     blocks = SumBlocks(score, design.noise, block, laws.first, laws.bin_width, votes)
-    return _by_chart(blocks, chart, mixed, targets, names)
+    return _by_chart(blocks, chart, mixed, targets, names, notion)
 
 
-def unknown_watch(null: Any, distance: float, epsilon: Fraction, method: str, targets: Targets) -> Watch:
+def unknown_watch(null: Any, distance: float, privacy: Notion | Number, method: str, targets: Targets) -> Watch:
     """The monitor of a method for an unknown alternative, at least ``distance`` away in total variation.
 
     Guarantees: the errors of new blocks are at most the test's, whatever the new law is; delay and accuracy are
     computed at the largest errors, at which they are worst.
     """
-    tests = [block_test(null, distance, epsilon, error) for error in (_ERRORS if method == "cusum" else _ERRORS[:1])]
+    notion = as_notion(privacy)
+    tests = [block_test(null, distance, notion, error) for error in (_ERRORS if method == "cusum" else _ERRORS[:1])]
     records = targets.between(tests[0].n)
     names = tests[0].domain.null, f"any law at distance {distance!r} or more"
     if method == "paper":
         test = tests[0]
-        return _by_majority(FitBlocks(test, -1, 1), test.alpha, test.beta, targets, records, names)
+        return _by_majority(FitBlocks(test, -1, 1), test.alpha, test.beta, targets, records, names, notion)
     charts = []
     for test in tests:
         old, new = np.array([test.alpha, 1 - test.alpha]), np.array([1 - test.beta, test.beta])
         votes = _bit_votes(test.alpha, test.beta)
-        charts.append(_calibrated(votes, old, new, records, test.n, epsilon))
+        charts.append(_calibrated(votes, old, new, records, test.n, notion))
     test, chart = min(zip(tests, charts, strict=True), key=lambda one: _delay(one[1], one[0].n))
     offsets = np.unique(np.linspace(0, test.n - 1, min(test.n, _OFFSETS)).astype(np.int64)).tolist()
     mixed = [Mixed(old, law) for old in offsets for law in np.eye(2)]
-    return _by_chart(FitBlocks(test, int(chart.votes[1]), int(chart.votes[0])), chart, mixed, targets, names)
+    return _by_chart(FitBlocks(test, int(chart.votes[1]), int(chart.votes[0])), chart, mixed, targets, names, notion)
 
 
 def _by_chart(
-    blocks: SumBlocks | FitBlocks, chart: Chart, mixed: Iterable[Mixed], targets: Targets, names: tuple[str, str]
+    blocks: SumBlocks | FitBlocks,
+    chart: Chart,
+    mixed: Iterable[Mixed],
+    targets: Targets,
+    names: tuple[str, str],
+    notion: Notion,
 ) -> Watch:
     block, beta = blocks.block, targets.beta
     accuracy = chart.accuracy(beta, block, list(mixed))
     if accuracy is None:
         raise Infeasible(
-            f"No distance is exceeded with probability at most beta={beta:g} at epsilon={float(blocks.epsilon):g} by "
-            "the index of the alarm. Use a larger epsilon or beta."
+            f"No distance is exceeded with probability at most beta={beta:g} at {told(notion)} by the "
+            f"index of the alarm. Use a larger {budget_word(notion)} or beta."
         )
     between = block * chart.blocks_between_false_alarms
     late = block - 1 + block * chart.blocks_within(beta)
     return Watch(
-        blocks, Cusum(chart.threshold), "cusum", beta, accuracy, between, _delay(chart, block), late, None, *names
-    )
+        blocks, Cusum(chart.threshold), "cusum", beta, accuracy, between, _delay(chart, block), late, None, *names,
+        notion=_other(notion),
+    )  # fmt: skip
+
+
+def _other(notion: Notion) -> Notion | None:
+    """The notion, where it is not epsilon alone."""
+    return None if isinstance(notion, Pure) else notion
 
 
 def _delay(chart: Chart, block: int) -> float:
@@ -130,6 +144,7 @@ def _by_majority(
     targets: Targets,
     records: float,
     names: tuple[str, str],
+    notion: Notion,
 ) -> Watch:
     block = blocks.block
     recommended = recommended_interval(block, alpha, beta, targets.beta, records)
@@ -153,7 +168,7 @@ def _by_majority(
     late = rule.delay_within(targets.beta)
     return Watch(
         blocks, Intervals(interval), "paper", targets.beta, accuracy, between, rule.expected_delay, late, recommended,
-        *names,
+        *names, notion=_other(notion),
     )  # fmt: skip
 
 
@@ -165,7 +180,7 @@ def _best(problem: Problem, records: float) -> tuple[Clamp, int]:
         block = max(round(factor * problem.natural_block(clamp)), 1)
         if (clamp, block) not in tried:
             law = problem.rough_law(clamp)
-            laws = BlockLaws.of(law, Tulap(problem.epsilon, law.width), block, (0, block))
+            laws = BlockLaws.of(law, canonical_noise(problem.notion, law.width), block, (0, block))
             chart = _chart(_votes(laws), laws.laws[-1], laws.laws[0], records / block)
             tried[clamp, block] = math.inf if chart is None else _delay(chart, block)
         return tried[clamp, block]
@@ -192,7 +207,7 @@ def _chart(votes: Integers, old: Floats, new: Floats, blocks: float) -> Chart | 
     return Chart.calibrated(votes, old, new, blocks)
 
 
-def _calibrated(votes: Integers, old: Floats, new: Floats, records: float, block: int, epsilon: Fraction) -> Chart:
+def _calibrated(votes: Integers, old: Floats, new: Floats, records: float, block: int, notion: Notion) -> Chart:
     chart = _chart(votes, old, new, records / block)
     if chart is not None:
         return chart
@@ -202,8 +217,8 @@ def _calibrated(votes: Integers, old: Floats, new: Floats, records: float, block
             f"which is beyond what can be computed. Ask for at most {float(MOST_BLOCKS) * block:g}."
         )
     raise Infeasible(
-        f"mean_time_between_false_alarms={records:g} cannot be had at epsilon={float(epsilon):g}: the blocks tell too "
-        "little. Use a larger epsilon, or ask for less."
+        f"mean_time_between_false_alarms={records:g} cannot be had at {told(notion)}: the blocks tell too "
+        f"little. Use a larger {budget_word(notion)}, or ask for less."
     )
 
 
@@ -229,6 +244,5 @@ def _bit_votes(alpha: float, beta: float) -> Integers:
 def _bit_blocks(test: PrivateTest) -> SumBlocks:
     """Blocks of a test of P against Q: two bins, below and above its cutoff."""
     noise = test.noise
-    assert isinstance(noise, Tulap)
     first = (test.cutoff - noise.offset).__floor__() + 1  # T > cutoff exactly when floor(T) >= first
     return SumBlocks(test.score, noise, test.n, first, 1, np.array([1, -1], dtype=np.int64))

@@ -3,7 +3,7 @@
 - :class:`SumBlocks`: the block's noisy total (``sum_blocks.py``).
 - :class:`FitBlocks`: the bit of a private goodness-of-fit test, for an unknown alternative.
 
-A record lies in one block, so all releases together are epsilon-DP. Both restore from plain JSON values.
+A record lies in one block, so all releases together are as private as one. Both restore from plain JSON values.
 
 When to raise the alarm, given the blocks' votes: the CUSUM chart and the paper's intervals.
 
@@ -17,9 +17,10 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
@@ -28,13 +29,13 @@ from privatest.changepoint.bits import fit_vote
 from privatest.changepoint.change_point import Alarm
 from privatest.changepoint.state_file import MONITOR, Keeper
 from privatest.changepoint.stream import OpenBits, OpenBlock, OpenSum
-from privatest.changepoint.sum_blocks import SumBlocks, holds_tuples
+from privatest.changepoint.sum_blocks import SumBlocks, check_met, holds_tuples, stream_privacy
 from privatest.documents import wholes_from_json
 from privatest.engines.arrays import SequenceRecords
 from privatest.engines.protocol import NO_ENDS, Records, counter, indexer
 from privatest.errors import InvalidDocument
 from privatest.fit import FitTest
-from privatest.privacy import Source
+from privatest.privacy import Notion, Source, as_notion
 from privatest.vectors import Integers
 
 __all__ = [
@@ -63,8 +64,11 @@ class Blocks(Protocol):
         """Records in a block."""
 
     @property
-    def epsilon(self) -> Fraction:
-        """Privacy loss of all releases together."""
+    def epsilon(self) -> Fraction | None:
+        """Privacy loss of all releases together; None where there is no bound, but another notion."""
+
+    def meets(self, notion: Notion) -> bool:
+        """Whether a block's release meets the notion."""
 
     @property
     def holds_tuples(self) -> bool:
@@ -103,8 +107,12 @@ class FitBlocks:
         return self.test.n
 
     @property
-    def epsilon(self) -> Fraction:
-        return self.test.price
+    def epsilon(self) -> Fraction | None:
+        price: Any = self.test.price
+        return price if isinstance(price, Fraction) else None
+
+    def meets(self, notion: Notion) -> bool:
+        return as_notion(self.test.price).implies(notion)
 
     @property
     def holds_tuples(self) -> bool:
@@ -163,6 +171,9 @@ class CusumProgress(NamedTuple):
         return self.zero
 
 
+_progress: Callable[[tuple[int, int, int]], CusumProgress] = partial(tuple.__new__, CusumProgress)  # quick
+
+
 @dataclass(frozen=True)
 class Cusum:
     """Alarm when W, the votes' sum since it was last 0, exceeds ``threshold``."""
@@ -187,8 +198,8 @@ class Cusum:
         blocks, level, zero = progress
         blocks, level = blocks + 1, level + vote
         if level <= 0:
-            return CusumProgress(blocks, 0, blocks), False  # no threshold is below 0
-        return CusumProgress(blocks, level, zero), level > self.threshold
+            return _progress((blocks, 0, blocks)), False  # no threshold is below 0
+        return _progress((blocks, level, zero)), level > self.threshold
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values."""
@@ -297,6 +308,7 @@ class Watch:
         recommended_interval: blocks in an interval of the paper's method that meet its targets; None with "cusum".
         null, alternative: short descriptions.
         max_rows_per_unit: the most rows of one person that count; None: each record is a person of its own.
+        notion: what the whole stream meets, where that is another notion than epsilon.
     """
 
     blocks: SumBlocks | FitBlocks
@@ -311,12 +323,16 @@ class Watch:
     null: str
     alternative: str
     max_rows_per_unit: int | None = None
+    notion: Notion | None = None
     keeper: ClassVar[Keeper] = MONITOR
 
+    def __post_init__(self) -> None:
+        check_met(self.blocks, self.notion, self.max_rows_per_unit or 1)
+
     @property
-    def epsilon(self) -> Fraction:
-        """Privacy loss of the whole stream: what a row costs, as often as a person may have one."""
-        return self.blocks.epsilon * (self.max_rows_per_unit or 1)
+    def privacy(self) -> Notion:
+        """What the whole stream meets: what a row costs, as often as a person may have one."""
+        return stream_privacy(self.blocks, self.notion, self.max_rows_per_unit or 1)
 
     @property
     def block(self) -> int:
@@ -351,7 +367,8 @@ class Watch:
     def releases(self) -> dict[str, Any]:
         """What the releases depend on besides the data: plain JSON values."""
         rows = {} if self.max_rows_per_unit is None else {"max_rows_per_unit": self.max_rows_per_unit}
-        return {"blocks": self.blocks.to_dict(), "rule": self.rule.to_dict(), **rows}
+        notion = {} if self.notion is None else {"privacy": self.notion.text}
+        return {"blocks": self.blocks.to_dict(), "rule": self.rule.to_dict(), **rows, **notion}
 
     @cached_property
     def text(self) -> str:
@@ -377,4 +394,6 @@ class Watch:
             raise InvalidDocument("The design of the monitor does not fit together.")
         blocks, rule = blocks_from_dict(document["blocks"]), rule_from_dict(document["rule"])
         rows = wholes_from_json(document, "max_rows_per_unit", least=1) if "max_rows_per_unit" in document else {}
-        return cls(blocks, rule, recommended_interval=interval, **{**numbers, **whole, **texts, **rows})
+        notion = as_notion(document["privacy"]) if "privacy" in document else None
+        settings: dict[str, Any] = {**numbers, **whole, **texts, **rows}
+        return cls(blocks, rule, recommended_interval=interval, **settings, notion=notion)

@@ -17,7 +17,8 @@ from privatest.engines.protocol import ORDERED, Records
 from privatest.engines.sources import open_for, placed
 from privatest.errors import InvalidInput
 from privatest.markup import Told
-from privatest.privacy import Pure, Source, seeded_source, system_source
+from privatest.privacy import Notion, Source, seeded_source, system_source
+from privatest.privacy.asked import told
 
 __all__ = ["UNSAID", "Watcher"]
 
@@ -77,7 +78,11 @@ class Watcher(Single, Told, Generic[D, A]):
             self._stream = Stream(made(), asked, source, file)
         stream = self._stream
         charge = make_charge(
-            **paying, price=stream.watch.epsilon, design=stream.design, simulated=rng is not None, told=stream.asked
+            **paying,
+            price=stream.watch.privacy.price,
+            design=stream.design,
+            simulated=rng is not None,
+            told=stream.asked,
         )
         if charge is not None:
             stream.begin(charge)
@@ -98,13 +103,19 @@ class Watcher(Single, Told, Generic[D, A]):
 
     @property
     def epsilon(self) -> float:
-        """Privacy loss of the whole stream."""
-        return float(self._stream.watch.epsilon)
+        """Privacy loss of the whole stream; infinite where another notion bounds none."""
+        return float(self.privacy.epsilon)
 
     @property
-    def privacy(self) -> Pure:
+    def privacy(self) -> Notion:
         """The notion of stability that the whole stream meets."""
-        return Pure(self.epsilon)
+        return self._stream.watch.privacy
+
+    @property
+    def _cost(self) -> str:
+        """For ``repr``: what the whole stream costs, or that it is not private."""
+        cost = told(self.privacy)
+        return cost if self.private else f"SIMULATED, not private ({cost})"
 
     @property
     def seen(self) -> int:
@@ -206,6 +217,9 @@ class Watcher(Single, Told, Generic[D, A]):
         The file holds what was released and nothing else of the data. The records of an unfinished block are not in
         it: after a restore ``seen`` is the end of the last whole block. A file that was kept before says from now on
         that its stream has moved, and can no longer be loaded.
+
+        Args:
+            path: of the file.
         """
         self._stream.save(path)
 
@@ -246,7 +260,7 @@ class Watcher(Single, Told, Generic[D, A]):
             ledger,
             dataset,
             request,
-            price=stream.watch.epsilon,
+            price=stream.watch.privacy.price,
             design=stream.design,
             simulated=rng is not None,
             data=source,
@@ -264,7 +278,12 @@ class Watcher(Single, Told, Generic[D, A]):
 
     @classmethod
     def of(cls, watch: D, *, rng: np.random.Generator | None = None) -> Self:
-        """A fresh one of a design that was made before, for simulations of many streams."""
+        """A fresh one of a design that was made before, for simulations of many streams.
+
+        Args:
+            watch: the design.
+            rng: a seeded generator; None: the operating system's randomness.
+        """
         return cls._of(Stream(watch, {}, system_source if rng is None else seeded_source(rng)))
 
     @classmethod

@@ -67,7 +67,7 @@ def emit(text: str) -> None:
 
 def say(text: str) -> None:
     """A sentence or two on standard output, in lines of the usual width."""
-    emit("\n".join(textwrap.wrap(plain(text), WIDTH, break_on_hyphens=False)))
+    emit("\n".join(textwrap.wrap(plain(text), min(_width(), WIDTH), break_on_hyphens=False, break_long_words=False)))
 
 
 def flush() -> None:
@@ -106,17 +106,49 @@ def complain(problem: object) -> None:
 
 
 def spoken(text: str) -> str:
-    """What the package tells a program to write, as the command line writes it; calls of functions stay as they are.
+    """What the package tells a program to write, as the command line writes it; quotations stay as they are.
 
     >>> spoken("Say which one holds the records: column=...")
     'Say which one holds the records: --column'
+    >>> spoken("between=(1, 0) must have its lower end first. Leave max_rows_per_unit out, or use sample_size(...).")
+    '--between 1 0 must have its lower end first. Leave --max-rows-per-unit out, or use privatest plan.'
     """
-    known = "|".join(option.name for option in questions.OPTIONS)
-    parts = re.split(r"(\([^()]*\))", text)
-    return "".join(
-        part if place % 2 else re.sub(rf"\b({known})=\.\.\.", lambda found: questions.flag(found[1]), part)
-        for place, part in enumerate(parts)
+    if " in the problem file " in text:  # where options are keys
+        return text
+    names = sorted({option.name for option in questions.OPTIONS}, key=len, reverse=True)
+    known, long = "|".join(names), "|".join(name for name in names if "_" in name)
+    asked = re.compile(
+        rf"(?<![\w.])({known})=(\([^()]*\)|\[[^][]*\]|[-+]?[\w.]*\w|\.\.\.)?"  # name=value, name=... and name=
+        rf"|(?<![\w.-])({long})(?!\w)"  # a name that is no English word
+        rf"|(?<![\w.-])({known})(?= is missing)"
     )
+    told, named = "", False
+    for place, part in enumerate(_KEPT.split(text)):
+        if place % 2:
+            told += f" {part}" if named else _CALLS.get(part, part)
+        else:
+            told += asked.sub(_as_option, part)
+        named = part.endswith("=")  # name='a quotation'
+    return told
+
+
+_KEPT = re.compile(r"(^[a-z_]+: \w+=\S+|(?<!\w)'[^']*'(?!\w)|\b[\w.]+\([^()]*\))")
+"""A parameter of a law ("normal: sd=-1"), quotations, and calls of functions."""
+_CALLS = {"sample_size(...)": "privatest plan", "ledger.grant()": "privatest ledger grant"}
+_SWITCHES = {option.name for option in questions.OPTIONS if option.kind is questions.SWITCH}
+
+
+def _as_option(found: re.Match[str]) -> str:
+    """An option as it is given to a command: ``--between 0 1``."""
+    name, value = found[1] or found[3] or found[4], found[2]
+    flag = questions.flag(name)
+    if value in (None, "...") or (value == "True" and name in _SWITCHES):
+        return flag
+    within = value[1:-1].split(",") if value[0] in "([" else None
+    if within is None:
+        return f"{flag} {value}"
+    words = [word.strip() for word in within]
+    return f"{flag} {' '.join(words) if value[0] == '(' else ','.join(words)}"
 
 
 def plain(text: object) -> str:
@@ -155,15 +187,50 @@ def show_table(title: str, headings: Sequence[str], rows: Iterable[Sequence[obje
     from rich import box
     from rich.table import Table
 
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 2, 0, 0), collapse_padding=True)
-    kept = [place for place, heading in enumerate(headings) if _width() >= NARROW or heading not in DROPPED]
-    for heading in (headings[place] for place in kept):
+    width = _width()
+    narrow = width < NARROW
+    kept = [place for place, heading in enumerate(headings) if not narrow or heading not in DROPPED]
+    names = [headings[place] for place in kept]
+    cells = [[plain(row[place]) for place in kept] for row in rows]
+    if narrow and _least(names, cells, left) > width:
+        _print(title, _stacked(names, cells))
+        return
+    gap = 1 if narrow else 2
+    table = Table(
+        box=box.SIMPLE_HEAD, show_edge=not narrow, pad_edge=False, padding=(0, gap, 0, 0), collapse_padding=True
+    )
+    for heading in names:
         # A number is never broken; on a narrow terminal the words around it go first.
         table.add_column(heading, justify="left" if heading in left else "right", overflow="fold")
         table.columns[-1].no_wrap = heading not in left
-    for row in rows:
-        table.add_row(*(_text(value) for place, value in enumerate(row) if place in kept))
+    for row in cells:
+        table.add_row(*map(_text, row))
     _print(title, table)
+
+
+def _least(names: Sequence[str], cells: Sequence[Sequence[str]], left: Sequence[str]) -> int:
+    """Columns that a narrow table needs, were its words wrapped and its numbers, dates and names whole."""
+    widths = [
+        max(len(word) for cell in column for word in (cell.split() if name in left and " " in cell else [cell]) or [""])
+        for name, column in zip(names, zip(names, *cells, strict=True), strict=True)
+    ]
+    return sum(widths) + 2 * (len(widths) - 1) + 1
+
+
+def _stacked(names: Sequence[str], cells: Sequence[Sequence[str]]) -> Any:
+    """The rows one below the other, each value beside its heading."""
+    from rich.table import Table
+
+    table = Table.grid(padding=(0, 2), expand=False)
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    for place, row in enumerate(cells):
+        if place:
+            table.add_row("", "")
+        for name, value in zip(names, row, strict=True):
+            if value:
+                table.add_row(f"  {plain(name)}", _text(value))
+    return table
 
 
 def _text(value: object) -> Any:

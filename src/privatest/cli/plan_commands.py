@@ -41,7 +41,8 @@ def plan(given: Given) -> None:
     else:
         facts(found.title, found.lines())
     if given["report"] is not None:
-        write_report(given["report"], question=asked, design=found.design, kind="plan")
+        about = {name: given[name] for name in ("purpose", "author")}
+        write_report(given["report"], question=asked, design=found.design, kind="plan", **about)
 
 
 def compare(given: Given) -> None:
@@ -183,4 +184,5 @@ def _planned(given: Given, asked: Mapping[str, Any], command: str, design: Any, 
         ]
         facts(design.title, [*design.lines(), *told])
     if given["report"] is not None:
-        write_report(given["report"], question={**asked, "n": design.n}, design=design, kind=command)
+        about = {name: given[name] for name in ("purpose", "author")}
+        write_report(given["report"], question={**asked, "n": design.n}, design=design, kind=command, **about)

@@ -9,7 +9,7 @@ import codecs
 import os
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -241,7 +241,8 @@ def answered(asked: Mapping[str, Any], again: str | None = None) -> Iterator[Non
 def budget(asked: Mapping[str, Any]) -> list[tuple[str, str, str]]:
     """What is left after a run, as a line of its table."""
     if "ledger" not in asked:
-        return [("budget", "no ledger", "note somewhere that this epsilon is spent")]
+        spent = "epsilon" if asked.get("privacy") is None else "budget"
+        return [("budget", "no ledger", f"note somewhere that this {spent} is spent")]
     with opened(asked) as ledger:
         left, granted = ledger.left(asked["dataset"]), ledger.granted(asked["dataset"])
     of = f"of {_amount(_plain(granted))} for data set {asked['dataset']}"
@@ -490,7 +491,17 @@ def _answer(command: str, given: Given, asked: Mapping[str, Any], found: Any) ->
         else:
             facts(found.title, [*found.lines(), *budget(asked)])
         if given["report"] is not None:
-            write_report(given["report"], question=asked, design=found.design, result=found, kind=command)
+            about = {name: given[name] for name in ("purpose", "author")}
+            with opened(asked) if "ledger" in asked else nullcontext() as book:
+                write_report(
+                    given["report"],
+                    question=asked,
+                    design=found.design,
+                    result=found,
+                    kind=command,
+                    ledger=book,
+                    **about,
+                )
     if given.get("exit_code"):
         other = found.changed is not False if command in ("detect", "changes") else found.decision == "alternative"
         if other:

@@ -107,7 +107,8 @@ def _watch(command: str, given: Given, asked: dict[str, Any]) -> list[Any]:
             if given["json"]:
                 emit_json(watcher.to_dict(), line=True)
         if given.get("report") is not None and found:
-            known = {name: watcher.values()[name] for name in ("null", "alternative", "epsilon")}  # asked for, or kept
+            told, names = watcher.values(), ("null", "alternative", "epsilon", "privacy")
+            known = {name: told[name] for name in names if name in told}  # asked for, or kept
             read = {} if name == STANDARD_INPUT else {"data": name}
             write_report(given["report"], question={**read, **known, **asked}, result=found[-1], kind=command)
     return found

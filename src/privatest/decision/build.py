@@ -20,11 +20,11 @@ from typing import Any
 
 import numpy as np
 
-from privatest.decision.cutoffs import calibrated_cutoffs, mixed
 from privatest.decision.private_test import PrivateTest
+from privatest.decision.pvalues import Coin
 from privatest.errors import InvalidInput, shown
 from privatest.hypotheses import DiscretePair, Pair
-from privatest.laws import Curves, NoisyTotal
+from privatest.laws import Curves, NoisyTotal, TwoSidedCurves
 from privatest.privacy import NOISES, Logistic, Noise, NoNoise, Notion, Pure, canonical_noise
 from privatest.privacy.decision_chain import decision_noise
 from privatest.privacy.noise import REPLACE, Neighbourhood
@@ -32,6 +32,7 @@ from privatest.rational import Number, rational
 from privatest.scores import Score, clamped_score, whole_score
 from privatest.scores.score import FEW_VALUES
 from privatest.theory import decompose_pair
+from privatest.vectors import Floats
 
 __all__ = [
     "CALIBRATED",
@@ -43,9 +44,11 @@ __all__ = [
     "check_two_sided",
     "from_score",
     "kind_score",
+    "mixed",
     "paper_clamp",
     "unclamped",
 ]
+
 
 PRIVATE_KINDS = tuple(noise.test for noise in NOISES.values() if noise.test)
 CALIBRATED = ("tight", "stair")
@@ -316,3 +319,52 @@ def check_two_sided(test: str, neighbours: str, threshold: Number | None) -> Non
             f"{name}={shown(value)} does not apply to a two-sided test, which accepts between two thresholds that are "
             f"chosen for n records. Leave {name} out."
         )
+
+
+# Shares are multiples of 2^-SHARES: a type I error falls short of the one asked for by 1e-14 at most.
+SHARES = 48
+
+
+def calibrated_cutoffs(score: Score, noise: Noise, n: int, alpha: float | None) -> tuple[Fraction, ...]:
+    """The cutoff of the largest advantage, or the largest one whose type I error is at most alpha.
+
+    Of a two-sided test two of them, between which the decision is "null", with equal tails.
+    """
+    score.check_total(n)
+    if not score.upper_laws:
+        if alpha is None:
+            return (Curves(score.support, score.null_law, score.alternative_law, n, noise).best_cutoff(),)
+        rivals = [Curves(score.support, law, score.alternative_law, n, noise) for law in score.null_laws]
+        return (min(rival.cutoff_for_alpha(alpha) for rival in rivals),)
+    below, above = score.alternative_law, score.upper_laws[0]
+
+    def curves(low: Floats, high: Floats) -> TwoSidedCurves:
+        return TwoSidedCurves.of(score.support, low, below, high, above, n, noise)
+
+    if alpha is None:
+        return curves(score.null_law, score.null_high_laws[0]).best_cutoffs()
+    lows = [curves(law, law).low.cutoff_for_alpha(alpha / 2) for law in score.null_laws]
+    highs = [-curves(law, law).high.cutoff_for_alpha(alpha / 2) for law in score.null_high_laws]
+    return min(lows), max(highs)
+
+
+def mixed(score: Score, noise: Noise, n: int, alpha: float) -> tuple[Fraction, Coin | None]:
+    """A cutoff, and the coin with which the type I error is alpha, short of it by a rounding at most.
+
+    Of sets, whose worst laws are those of one cutoff, there is no coin: the largest cutoff that keeps alpha for them.
+    """
+    score.check_total(n)
+    rivals = [Curves(score.support, law, score.alternative_law, n, noise) for law in score.null_laws]
+    if len(rivals) > 1 or score.outer_null_laws:
+        return min(rival.cutoff_for_alpha(alpha) for rival in rivals), None
+    first, second = rivals[0].mixed_cutoffs(alpha)
+    null = NoisyTotal(score.support, score.null_law, n, noise)
+    low, high = (null.bounded_cdf(cutoff).upper for cutoff in (first, second))
+    if low > alpha:  # by the curves' rounding
+        return rivals[0].cutoff_for_alpha(alpha), None
+    share = (
+        Fraction(math.floor((Fraction(alpha) - Fraction(low)) / Fraction(high - low) * 2**SHARES), 2**SHARES)
+        if (high > low)
+        else Fraction(0)
+    )
+    return first, Coin(second, share) if 0 < share < 1 else None

@@ -28,10 +28,26 @@ if TYPE_CHECKING:
 
     from privatest.engines import Need, Records
 
-__all__ = ["HIDDEN", "Besides", "Decision", "Design", "Outcome", "Release"]
+__all__ = [
+    "HIDDEN",
+    "Besides",
+    "Budgeted",
+    "Decision",
+    "Design",
+    "Outcome",
+    "Release",
+    "cost_fact",
+]
 
 HIDDEN = {"replace": "replacing one record", "add-remove": "adding or removing one record"}
 """What the guarantee hides, by the name of the neighbours."""
+
+
+def cost_fact(notion: Notion, what: str) -> Fact:
+    """What something costs: its epsilon, or the other notion that it meets; ``what`` is "of one run" and the like."""
+    if isinstance(notion, Pure):
+        return Fact("epsilon", notion.epsilon, f"privacy loss {what}")
+    return Fact("privacy", str(notion), f"the price {what}")
 
 
 class Outcome(Told):
@@ -39,6 +55,14 @@ class Outcome(Told):
 
     Its fields hold what left the data, ``epsilon``, ``simulated``, ``receipt`` and ``design``, the object that was run
     (None where the outcome was read from a document): no document has the last one.
+
+    Attributes:
+        epsilon: privacy loss of this answer, all of it.
+        neighbours: which pairs of data sets the guarantee compares.
+        simulated: True when the randomness came from a generator of the caller's: such an answer is not private.
+        receipt: what the ledger noted beside it, with a fingerprint to keep; None without a ledger.
+        design: the design that was run; no part of its documents, None in one that was read.
+        privacy: the notion that this answer meets, where it is not epsilon alone.
     """
 
     KIND: ClassVar[str]
@@ -193,18 +217,34 @@ class Design(Told, Generic[R]):
         """All that an outcome depends on besides the data and where they lie, ready for JSON."""
 
     def opened(self, source: Any, **where: Any) -> Any:
-        """The records of a source: they promise what this needs, or are refused."""
+        """The records of a source: they promise what this needs, or are refused.
+
+        Args:
+            source: the data, as for :meth:`run`.
+            **where: ``column``, ``unit`` and ``order``, as for :meth:`run`.
+        """
         from privatest import engines  # planning needs none of them
 
         return engines.open_for(self.need, source, **where)
 
     @abstractmethod
     def check(self, records: Records, *, charging: bool) -> None:
-        """Refuse records of another structure or number, and laws that cannot be computed; nothing is charged yet."""
+        """Refuse records of another structure or number, and laws that cannot be computed; nothing is charged yet.
+
+        Args:
+            records: open records, see :meth:`opened`.
+            charging: whether a ledger is to be charged for them.
+        """
 
     @abstractmethod
     def answer(self, records: Records, source: Source, *, simulated: bool) -> R:
-        """Sum, draw, release: what the charge pays for."""
+        """Sum, draw, release: what the charge pays for.
+
+        Args:
+            records: open records that :meth:`check` let pass.
+            source: where randomness comes from.
+            simulated: whether that is a generator of the caller's: the outcome then says that it is not private.
+        """
 
     def run(
         self,
@@ -248,7 +288,15 @@ class Design(Told, Generic[R]):
         rng: np.random.Generator | None,
         besides: Besides | None = None,
     ) -> R:
-        """:meth:`run` on records that are open already: those of ``data``, which lie ``where``. None: to be opened."""
+        """:meth:`run` on records that are open already: those of ``data``, which lie ``where``. None: to be opened.
+
+        Args:
+            records: open records; None: they are opened from ``data``.
+            data: where they came from, for the ledger.
+            where: ``column``, ``unit`` and ``order``, as for :meth:`run`.
+            ledger, dataset, request, rng: as for :meth:`run`.
+            besides: what is asked for besides the design's own answer, if anything.
+        """
         from privatest.privacy.composition import together  # start-up: planning adds up no prices
 
         for name, reason in self.UNFIT.items():
@@ -336,6 +384,53 @@ class Design(Told, Generic[R]):
     def __hash__(self) -> int: ...
 
 
+class Budgeted(Design[R]):
+    """A design made for one notion of privacy, at most so many rows of one person: what follows from these two."""
+
+    ASKED: ClassVar[str]
+    """What a ledger's request calls the question."""
+
+    notion: Any  # a field or a property: the notion that every run meets
+    max_rows_per_unit: int
+
+    @property
+    def privacy(self) -> Notion:
+        """The notion of stability that every run meets."""
+        found: Notion = self.notion
+        return found
+
+    @property
+    def epsilon(self) -> float:
+        """Privacy loss of one run; infinite where the notion bounds none."""
+        return float(self.notion.epsilon)
+
+    @property
+    def price(self) -> Fraction | Notion | None:
+        """What a run costs, exactly."""
+        return self.privacy.price
+
+    @property
+    def need(self) -> Need:
+        """At most ``max_rows_per_unit`` rows of one person."""
+        from privatest.engines import Need  # planning needs no engine
+
+        return Need(rows=self.max_rows_per_unit)
+
+    def question(self) -> dict[str, Any]:
+        """The whole design but for an epsilon, which stands in the charge itself."""
+        return {self.ASKED: {name: value for name, value in self.to_dict().items() if name != "budget"}}
+
+    @property
+    def _asked_for(self) -> dict[str, Any]:
+        """The notion as functions that design are asked for it: epsilon where that is all."""
+        return {"epsilon": self.notion.loss} if isinstance(self.notion, Pure) else {"privacy": self.notion}
+
+    @property
+    def _met(self) -> str | None:
+        """What a release says of its notion: nothing where epsilon says all."""
+        return None if isinstance(self.notion, Pure) else self.notion.text
+
+
 Decision = Literal["null", "alternative"]
 Fits = Literal["null", "alternative", "both", "neither"]
 FITS = {"neither": "the data fit NEITHER of the two; the nearer one is", "both": "the data fit both, rather"}
@@ -410,7 +505,7 @@ class Release(Outcome):
         See :func:`privatest.combine_evalues`. None in a release that was read from a document, which does not hold its
         test, and where neither statistic nor p-value was told.
         """
-        from privatest.decision.likelihood import evalue_of  # start-up: most releases are asked for less
+        from privatest.decision.pvalues import evalue_of  # start-up: most releases are asked for less
 
         return None if self.design is None else evalue_of(self.design, self.statistic, self.pvalue)
 

@@ -220,8 +220,11 @@ class Inversion:
             return min(least for least, _ in ends), max(most for _, most in ends)
         lows, highs = (range_law(self.score, self.family, value, value, side) for side in SIDES)
         support = self.scale * every_score(self.score) - self.shift
-        least = Curves(support, lows, lows, self.n, self.noise).cutoff_for_alpha(half)
-        most = Curves(-support[::-1], highs[::-1], highs[::-1], self.n, self.noise).cutoff_for_alpha(half)
+        # Scores that no record has, such as those of odd records, may lie beside the lattice of all others.
+        low, high = lows > 0, highs[::-1] > 0
+        lows, highs = lows[low], highs[::-1][high]
+        least = Curves(support[low], lows, lows, self.n, self.noise).cutoff_for_alpha(half)
+        most = Curves(-support[::-1][high], highs, highs, self.n, self.noise).cutoff_for_alpha(half)
         return least, -most
 
     def coverage(self, value: float, confidence: float) -> float:

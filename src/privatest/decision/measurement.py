@@ -33,7 +33,7 @@ def make_measurement(test: Any) -> Any:
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] != "opendp":
             raise
-        raise MissingExtra("A measurement needs OpenDP. Install it: pip install privatest[opendp]") from None
+        raise MissingExtra.of("A measurement needs OpenDP.", "opendp") from None
     if not isinstance(getattr(test, "score", None), Score) or not hasattr(test, "cutoff"):
         raise InvalidInput(f"A {test.KIND} cannot be made a measurement of OpenDP: only a test of two hypotheses can.")
     if test.privacy.price is None:

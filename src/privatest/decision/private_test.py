@@ -219,6 +219,9 @@ class PrivateTest(Design[Release]):
 
         Of sets, under their worst laws; of a two-sided test also under the alternative that lies above. For pictures:
         many at the price of one, with errors of 1e-4 at most.
+
+        Args:
+            edges: totals in units of the score's lattice.
         """
         upper = tuple(total.masses(edges) for total in self._uppers[:1])
         if self.scale == 1 and self.shift == 0:
@@ -292,6 +295,9 @@ class PrivateTest(Design[Release]):
 
         Under P that is alpha, under Q it is 1 - beta. Records that make no sense under P and Q are odd ones.
 
+        Args:
+            law: a distribution, in any form that :func:`privatest.design` takes.
+
         >>> import privatest as pt
         >>> test = pt.design("normal(0, 1)", "normal(1, 1)", epsilon=1, n=30)
         >>> [round(test.power(f"normal({mean}, 1)"), 3) for mean in (0, 0.5, 1)]
@@ -314,10 +320,9 @@ class PrivateTest(Design[Release]):
         request: str | None = None,
         rng: np.random.Generator | None = None,
     ) -> Release:
-        """Run it once on data, as :meth:`Design.run` says.
+        """Run it once on data.
 
         Args:
-            data, column, unit, order, ledger, dataset, request, rng: as there.
             odd_epsilon: release also, for so much more epsilon, about which share of the records made no sense to the
                 test (``release.odd_share``): those that are missing, unreadable or outside both supports.
         """
@@ -384,7 +389,7 @@ class PrivateTest(Design[Release]):
         """Decision, statistic and p-value from a noisy total: post-processing, which costs no privacy.
 
         Args:
-            noisy: of a noise with spaced values it must not leave itself; its level does, see :meth:`_leaves`.
+            noisy: of a noise with spaced values it must not leave itself; its level does.
             tossed: whether the coin chose its own cutoff.
         """
         cutoff = self.coin.cutoff if tossed and self.coin is not None else self.cutoff
@@ -439,6 +444,11 @@ class PrivateTest(Design[Release]):
         Guarantees: it holds the true value with a probability of ``confidence`` at least, if the records come from a
         member of that family with the parameter ``between`` the ends, by default far beyond P and Q. It is shortest
         near these; :func:`privatest.estimate` makes one for a whole range.
+
+        Args:
+            release: what a run of this test gave back.
+            between: two values between which the parameter lies for sure; None: far beyond P and Q.
+            confidence: with what probability the interval holds the true value, at least.
         """
         if self.released != "statistic":
             raise InvalidInput("Only a test that releases its statistic has an interval: design(release='statistic').")

@@ -3,7 +3,7 @@
 from privatest.engines.csv_files import read_lines
 from privatest.engines.protocol import Need, Promise, Records, Tallied
 from privatest.engines.reading import read_as
-from privatest.engines.sources import block_totals, count_records, open_for, open_once, open_source, total
+from privatest.engines.sources import block_totals, column_names, count_records, open_for, open_once, open_source, total
 
 __all__ = [
     "Need",
@@ -11,6 +11,7 @@ __all__ = [
     "Records",
     "Tallied",
     "block_totals",
+    "column_names",
     "count_records",
     "open_for",
     "open_once",

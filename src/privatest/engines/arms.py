@@ -90,8 +90,8 @@ def open_arms(
     if len(names) != 2:
         many = "none" if not names else "one" if len(names) == 1 else "more than two"
         raise InvalidData(
-            f"group={shown(group)} must name a column with two values, one for each group, and it has {many}"
-            f"{': ' + ', '.join(map(shown, names)) if names else ''}. Keep the rows of two groups."
+            f"group={shown(group)} must name a column with two values, one for each group, and it has {many}. Keep the "
+            "rows of two groups."
         )
     names = sorted(names, key=str)
     if control is not None:

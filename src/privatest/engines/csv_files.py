@@ -17,6 +17,7 @@ the records around it are.
 from __future__ import annotations
 
 import codecs
+import itertools
 import math
 import os
 import re
@@ -266,6 +267,9 @@ def read_lines(lines: Iterable[bytes | str]) -> Lines:
 
     Ends of lines are left off, and quotes around a field. A line that makes no sense is an odd record, no error.
 
+    Args:
+        lines: texts or bytes, such as an open file.
+
     >>> import privatest as pt
     >>> pt.count_records(pt.read_lines(["3", " 0.5", "often", ""]))
     4
@@ -348,6 +352,9 @@ def _encoded(values: Any) -> tuple[npt.NDArray[np.int64], list[bytes]]:
 BLOCK = 1 << 23
 # Bytes of the wanted columns, of all files of a source together, that are held in memory once they were read.
 HELD = 1 << 24
+# Names of columns are shorter than this; so many rows are looked at to see whether the first line is one of them.
+LONGEST_NAME = 100
+LOOKED_AT = 100
 # So many files stay open between their first line and their rows; of more, each is opened twice.
 MOST_OPEN = 64
 # Rows that are read one by one are handed on in this number.
@@ -398,6 +405,29 @@ class CsvFile:
         else:
             progress(file_size(self.path))
             yield from (_part(columns, wanted) for columns in self._held)
+
+    def starts_with_a_row(self) -> bool:
+        """Whether the first line looks like a row, and no names: one is empty, is there twice, starts as a number or a
+        date does, or stands below itself in the first rows."""
+        names = [name.strip() for name in self.names]
+        odd = [
+            not name or len(name) > LONGEST_NAME or name[0] in "0123456789+-." or not name.isprintable()
+            for name in names
+        ]
+        known = [not math.isnan(field_number(name.encode())) for name in names]  # also a truth, which is a number here
+        if any(odd) or any(known) or len(set(names)) < len(names):
+            return True
+        raw = _RawFile(self.path, self._delimiter)
+        try:
+            with raw.text() as text:
+                below = itertools.islice(csv_rows(_start(text, self.path), self._delimiter), 1, 1 + LOOKED_AT)
+                return any(
+                    name == (field or b"").decode(errors="replace").strip()
+                    for row in below
+                    for name, field in zip(names, row, strict=False)
+                )
+        finally:
+            raw.shut()
 
     def _first_line(self, keep_open: bool) -> list[str]:
         raw = _RawFile(self.path, self._delimiter)

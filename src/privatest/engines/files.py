@@ -11,14 +11,14 @@ from contextlib import contextmanager
 from typing import Any
 
 from privatest.engines.arrays import Part, Piece, Progress, Stream, StreamRecords
-from privatest.engines.csv_files import csv_stream
+from privatest.engines.csv_files import CsvFile, csv_stream
 from privatest.engines.frames import SLICE, column_of, import_arrow
 from privatest.engines.paths import Wanted, choose, file_size, files_of, progress_bar, rows, same_columns, structure
 from privatest.engines.protocol import Records
 from privatest.engines.units import OrderedRecords, UnitRecords
-from privatest.errors import InvalidInput
+from privatest.errors import InvalidData, InvalidInput
 
-__all__ = ["feather_stream", "open_files", "parquet_stream"]
+__all__ = ["feather_stream", "names_in", "open_files", "parquet_stream"]
 
 
 # Rows at a time; fewer where a record may be a long text.
@@ -135,6 +135,23 @@ def _streamed(path: str, wanted: Wanted) -> Piece:
 def _slices(batch: Any, wanted: Wanted) -> Iterator[Part]:
     for first in range(0, batch.num_rows, SLICE):
         yield wanted.part(batch.slice(first, SLICE))
+
+
+def names_in(paths: Sequence[str]) -> list[str]:
+    """The names of the columns; see :func:`privatest.column_names`."""
+    form, files = files_of(paths)
+    import_arrow(f"A file of the format {form}")
+    if form == "Parquet":
+        return list(_footer(files[0])[1].names)
+    if form == "Feather":
+        return list(_structure(files[0])[0].names)
+    first = CsvFile(files[0], 0, keep_open=False)
+    if first.starts_with_a_row():
+        raise InvalidData(
+            f"The first line of {files[0]!r} does not look like names of columns, but like a record; it is not shown. "
+            "Write the names there, or name the column yourself."
+        )
+    return first.names
 
 
 def open_files(

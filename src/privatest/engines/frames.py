@@ -57,7 +57,7 @@ def import_arrow(what: str) -> Any:
     try:
         import pyarrow as pa
     except ImportError:
-        raise MissingExtra(f"{what} is read by way of pyarrow. Install it: pip install privatest[files]") from None
+        raise MissingExtra.of(f"{what} is read by way of pyarrow.", "files") from None
     return pa
 
 

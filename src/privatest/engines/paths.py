@@ -142,7 +142,7 @@ def choose(
     if column is None:
         rest = [name for name in names if name not in keys]
         if len(rest) != 1:
-            raise InvalidData(f"{_start(where)} have {len(rest)} columns. Say which one holds the records: column=...")
+            raise InvalidData(f"{_start(where)}: {len(rest)} columns. Say which one holds the records: column=...")
         column = rest[0]
     found = _known(names, column, where, apart)
     for word, key in zip(("unit", "order"), keys, strict=True):

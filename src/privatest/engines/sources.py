@@ -33,6 +33,7 @@ from privatest.scores import Score
 
 __all__ = [
     "block_totals",
+    "column_names",
     "count_records",
     "open_for",
     "open_once",
@@ -267,10 +268,31 @@ def count_records(source: Any, **where: Any) -> int:
     ``where`` says where they lie, as for ``run``: ``column``, ``unit``, ``max_rows_per_unit``, ``order``. With a unit
     the rows that the cut keeps are counted.
 
+    Args:
+        source: as for :func:`privatest.open_once`.
+        **where: ``column``, ``unit``, ``max_rows_per_unit``, ``order``.
+
     >>> count_records([0.5, None, 2.0])
     3
     """
     return open_source(source, **where).count()
+
+
+def column_names(source: Any) -> list[str]:
+    """The names of a file's columns, in its order: for whoever holds the data, to choose from.
+
+    Names only, never a value or a number of rows. The first line of a text file that looks like a record rather than
+    names (a number, a date, something empty, twice the same, or what the rows below hold) is refused and not shown.
+
+    Args:
+        source: path, glob or folder of Parquet, CSV or Feather files; of several the first one's.
+    """
+    paths = as_paths(source)
+    if paths is None:
+        raise InvalidInput("source must be the path of a file whose columns have names.")
+    from privatest.engines.files import names_in  # what only an extra needs
+
+    return names_in(paths)
 
 
 def open_for(
@@ -287,13 +309,16 @@ def open_for(
     most = None if unit is None else need.rows
     records = open_source(source, column=column, unit=unit, max_rows_per_unit=most, order=order)
     if need.ordered and most is not None:
-        if not isinstance(records, UnitRecords):
+        if isinstance(records, UnitRecords):
+            records = PlacedRecords(records.stream, order, turns=Turns(most))
+        elif in_places := getattr(records, "in_places", None):  # a database's
+            records = in_places()
+        else:
             raise InvalidData(
                 f"unit={shown(unit)} cannot be given here together with a question about the order of records: a "
-                "database or a cluster would have to say which of a person's rows came first. Write the rows to a "
-                "Parquet or CSV file in order of time, and pass that."
+                "cluster would have to say which of a person's rows came first. Write the rows to a Parquet or CSV "
+                "file in order of time, and pass that."
             )
-        records = PlacedRecords(records.stream, order, turns=Turns(most))
     check_promise(records.promise, need)
     return records
 
@@ -302,7 +327,12 @@ def placed(turns: Turns, source: Any, *, column: str | None, unit: Any, order: s
     """A batch of a stream whose units had some turns before; ``unit`` names a column, or says whose each record is."""
     if isinstance(unit, str):
         found = open_for(Need(turns.most, ordered=True), source, column=column, unit=unit, order=order)
-        assert isinstance(found, PlacedRecords)
+        if not isinstance(found, PlacedRecords):
+            raise InvalidData(
+                f"unit={shown(unit)} cannot be given here: whose rows of a stream have counted is remembered "
+                "from batch to batch, and a database does not say whose they are. Read the batch into a data frame, or "
+                "write it to a Parquet or CSV file, and pass that."
+            )
         return PlacedRecords(found.stream, order, turns=turns)
     if column is not None or order is not None:
         raise InvalidInput("unit must be the name of a column where column or order is one.")

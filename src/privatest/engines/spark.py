@@ -254,7 +254,7 @@ def open_frame(
         functions = import_module("pyspark.sql.connect.functions" if remote else "pyspark.sql.functions")
         window = import_module("pyspark.sql.connect.window" if remote else "pyspark.sql.window").Window
     except ImportError:
-        raise MissingExtra("A Spark DataFrame needs PySpark. Install it: pip install privatest[spark]") from None
+        raise MissingExtra.of("A Spark DataFrame needs PySpark.", "spark") from None
     if type(frame).__name__ != "DataFrame":
         raise InvalidData(f"The data are a Spark {type(frame).__name__}. Pass a DataFrame.")
     if frame.isStreaming:

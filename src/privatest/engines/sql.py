@@ -63,6 +63,7 @@ class SqlRecords(OneReading):
     order: str | None
     column: str | None = None
     tells_order: bool = True  # False where texts stand in o in another form, which only sorts as they do
+    placed: bool = False  # rows that do not count stay in their places, as those of PlacedRecords
     _seen: Seen = field(default_factory=Seen, repr=False)
 
     @classmethod
@@ -106,7 +107,19 @@ class SqlRecords(OneReading):
 
     @property
     def promise(self) -> Promise:
+        if self.placed and self.order is not None:
+            return Promise(self.most, "tied")
         return Promise.of(self.most, self.order, lie=False)
+
+    def in_places(self) -> SqlRecords:
+        """The same rows, all in the places of the order: the first ``most`` of each unit count, by order and score.
+
+        Guarantees: how many rows of a unit count at each place depends on units and order alone; the others, and those
+        of nobody, have the odd score. The same rows count as those of :class:`PlacedRecords`.
+        """
+        if self.order is None:
+            raise unordered()
+        return replace(self, placed=True)
 
     @property
     def declared(self) -> Declared:
@@ -125,7 +138,7 @@ class SqlRecords(OneReading):
             yield column_of(batch.column(0), self.column)
 
     def _rows(self) -> int:
-        if self.most is None:
+        if self.most is None or self.placed:
             query = self.rows.aggregate(n=self.rows.count())
         else:
             units = self.rows.filter(self.rows.u.notnull()).group_by("u").aggregate(rows=lambda t: t.count())
@@ -141,7 +154,7 @@ class SqlRecords(OneReading):
             found = self._ask(self.rows.aggregate(**quick.sums, n=self.rows.count()))
             count = int(found["n"][0].as_py())
             return count, quick.total(count, *(int(found[name][0].as_py() or 0) for name in quick.sums))
-        rows = self._kept(self._score(score))
+        rows = self._kept(self._score(score), score.odd_score)
         found = self._ask(rows.aggregate(total=rows.v.sum().cast("int64"), n=rows.count()))
         return int(found["n"][0].as_py()), int(found["total"][0].as_py() or 0)
 
@@ -153,7 +166,8 @@ class SqlRecords(OneReading):
     def _counted_sum(self, score: Score) -> tuple[int, int]:
         """The same sum, from how many records have each value: exact however large the scores are."""
         by_cell = self.most is None
-        rows = self._kept(self._cell(score.cells) if by_cell else self._score(score))
+        value = self._cell(score.cells) if by_cell else self._score(score)
+        rows = self._kept(value, score.cells.count if by_cell else score.odd_score)
         values, counts = self._counts(rows)
         table = score.table.tolist()
         scores = (table[value] if by_cell else value for value in values)
@@ -161,7 +175,7 @@ class SqlRecords(OneReading):
 
     def _cells(self, cells: Cells) -> list[int]:
         counts = [0] * (cells.count + 1)
-        for value, count in zip(*self._counts(self._kept(self._cell(cells))), strict=True):
+        for value, count in zip(*self._counts(self._kept(self._cell(cells), cells.count)), strict=True):
             counts[value] = count
         return counts
 
@@ -169,7 +183,7 @@ class SqlRecords(OneReading):
         self._fits(score)
         if self.order is None:
             raise unordered()
-        rows = self._kept(self._score(score))
+        rows = self._kept(self._score(score), score.odd_score)
         if len(ends):
             rows = self._with_ties(rows, self._in_order(rows), ends)
         ties = {"tie": rows.tie} if len(ends) else {}
@@ -219,7 +233,7 @@ class SqlRecords(OneReading):
             raise unordered()
         score.check_total(block)
         ibis = self.language.ibis
-        rows = self._kept(self._score(score))
+        rows = self._kept(self._score(score), score.odd_score)
         window = ibis.window(order_by=self._in_order(rows))
         rows = rows.mutate(
             place=ibis.row_number().over(window) - start, tie=rows.o.identical_to(rows.o.lag().over(window))
@@ -255,13 +269,18 @@ class SqlRecords(OneReading):
         x = self.language.double(self.rows.r)
         return self.language.unless_odd(x, cells.count, expression.cell_of_number(cells, x, self.language))
 
-    def _kept(self, value: Any) -> Any:
-        """The rows that count, with their value v."""
+    def _kept(self, value: Any, odd: int) -> Any:
+        """The rows that count, with their value v; or all rows, those that do not count with the ``odd`` one."""
         names = {"v": value} | {name: self.rows[name] for name in ("u", "o") if name in self.rows.columns}
         rows = self.rows.select(**names)
         if self.most is None:
             return rows
         ibis = self.language.ibis
+        if self.placed:
+            turn = ibis.row_number().over(ibis.window(group_by=rows.u, order_by=self._in_order(rows)))
+            rows = rows.mutate(turn=turn)
+            counts = rows.u.notnull() & (rows.turn < self.most)
+            return rows.mutate(v=self.language.case([(counts, rows.v)], odd)).drop("turn")
         rows = rows.filter(rows.u.notnull())
         by_value = [rows.v.asc(), *([rows.o.asc(nulls_first=False)] if "o" in rows.columns else [])]
         rows = rows.mutate(
@@ -450,7 +469,7 @@ def _connect(ibis: Any, database: str, shown: str) -> Any:
         try:
             import duckdb
         except ImportError:
-            raise MissingExtra(f"{shown} needs DuckDB. Install it: pip install privatest[sql]") from None
+            raise MissingExtra.of(f"{shown} needs DuckDB.", "sql") from None
         path = Path(unquote(database.removeprefix("duckdb://").removeprefix("/")))
         if not path.is_file():
             raise InvalidData(f"No DuckDB file {str(path)!r}. (An absolute path has four slashes: duckdb:////a.db)")
@@ -462,7 +481,7 @@ def _connect(ibis: Any, database: str, shown: str) -> Any:
         try:
             import psycopg
         except ImportError:
-            raise MissingExtra(f"{shown} needs a driver. Install it: pip install privatest[postgres]") from None
+            raise MissingExtra.of(f"{shown} needs a driver.", "postgres") from None
         return asked(
             f"The database {shown} cannot be reached. Is it running, and may you connect to it?",
             lambda: ibis.postgres.from_connection(psycopg.connect(database, client_encoding="utf8")),
@@ -478,5 +497,5 @@ def _import_ibis(what: str) -> Any:
         import ibis
         import pyarrow  # noqa: F401 - answers come as Arrow tables
     except ImportError:
-        raise MissingExtra(f"{what} is read by way of Ibis. Install it: pip install privatest[sql]") from None
+        raise MissingExtra.of(f"{what} is read by way of Ibis.", "sql") from None
     return ibis

@@ -12,7 +12,9 @@ were, never at what they hold, so that nobody's rows move anybody else's.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -196,52 +198,83 @@ class UnitRecords(OneReading):
         return joined[by_order], places[by_order]
 
 
+Known = int | float | str | bytes
+"""What a unit is known by: its plain name, or a digest of it."""
+DIGEST = 16
+"""Bytes of a digest. Two units of one digest would share their turns: that costs rows, never privacy."""
+
+
 class Turns:
-    """How many rows of each unit were taken so far, over all batches of a stream. Raw: it is in memory only.
+    """How many rows of each unit were taken so far, over all batches of a stream. Raw, on the trusted side only.
 
     Units are told apart by what they say, not by their types: 7, 7.0 and "7" are one. To take two for one costs rows,
     to take one for two would cost privacy. What cannot be told (None, NaN, an object of no plain form) is nobody.
+
+    Args:
+        most: rows of one unit that count.
+        key: units are known by their digests with this key, as a state keeps them; None: by their names, in memory.
+        taken: the units of the rows that were taken before.
     """
 
-    def __init__(self, most: int) -> None:
-        self.most = most
-        self._taken: dict[int | float | str, int] = {}
+    def __init__(self, most: int, key: bytes | None = None, taken: Iterable[bytes] = ()) -> None:
+        self.most, self.key = most, key
+        self._taken: Counter[Known] = Counter(taken)
 
-    def admits(self, unit: Any) -> bool:
-        """Whether a row of this unit still counts; if so, it is taken."""
+    def hide(self, key: bytes) -> None:
+        """Know units by digests with this key from now on; by their names so far."""
+        assert self.key is None
+        self.key = key
+        self._taken = Counter({self.hidden(unit): taken for unit, taken in self._taken.items()})
+
+    def hidden(self, name: Known) -> Known:
+        """The digest of a unit's plain name; the name itself where there is no key."""
+        if self.key is None or isinstance(name, bytes):
+            return name
+        text = f"={name}" if isinstance(name, str) else repr(name)  # no number's text begins so
+        return hashlib.blake2b(text.encode(), digest_size=DIGEST, key=self.key).digest()
+
+    def admit(self, unit: Any) -> Known | None:
+        """What a unit is known by, if a row of it still counts: it is taken then."""
+        known = self._known(unit)
+        if known is None or self._taken[known] >= self.most:
+            return None
+        self._taken[known] += 1
+        return known
+
+    def give_back(self, known: Known) -> None:
+        """Undo :meth:`admit` of a row that was not consumed."""
+        self._taken[known] -= 1
+
+    def taken(self) -> Counter[Known]:
+        """How many rows of each unit were taken."""
+        return self._taken.copy()
+
+    def _known(self, unit: Any) -> Known | None:
         name = _name(unit)
-        if name is None or (taken := self._taken.get(name, 0)) >= self.most:
-            return False
-        self._taken[name] = taken + 1
-        return True
+        return None if name is None else self.hidden(name)
 
-    def give_back(self, unit: Any) -> None:
-        """Undo :meth:`admits` of a row that was not consumed."""
-        name = _name(unit)
-        assert name is not None
-        self._taken[name] -= 1
-
-    def names(self, parts: Sequence[Keys]) -> tuple[list[int | float | str], Integers]:
-        """The units of rows by name, and which of them each row is of; -1 where it is nobody's."""
-        known: dict[int | float | str, int] = {}
+    def names(self, parts: Sequence[Keys]) -> tuple[list[Known], Integers]:
+        """The units of rows by what they are known by, and which of them each row is of; -1 where it is nobody's."""
+        found: dict[Known, int] = {}
         rows = []
         for part in parts:
             values = part.values[part.present]
             distinct, place = np.unique(values, return_inverse=True)
             texts = distinct.tolist() if part.distinct is None else [part.distinct[int(at)] for at in distinct]
-            plain = [_name(text) for text in texts]
-            code = [-1 if name is None else known.setdefault(name, len(known)) for name in plain]
-            found = np.full(len(part.values), -1, dtype=np.int64)
-            found[part.present] = np.array(code, dtype=np.int64)[place.reshape(-1)] if len(code) else -1
-            rows.append(found)
-        return list(known), np.concatenate([np.empty(0, dtype=np.int64), *rows])
+            known = [self._known(text) for text in texts]
+            code = [-1 if name is None else found.setdefault(name, len(found)) for name in known]
+            row = np.full(len(part.values), -1, dtype=np.int64)
+            row[part.present] = np.array(code, dtype=np.int64)[place.reshape(-1)] if len(code) else -1
+            rows.append(row)
+        return list(found), np.concatenate([np.empty(0, dtype=np.int64), *rows])
 
-    def counting(self, names: list[int | float | str], owner: Integers, places: Integers) -> Truths:
+    def counting(self, names: list[Known], owner: Integers, places: Integers, scores: Integers) -> Truths:
         """Which rows count: of each unit the first ones by place, up to ``most`` with those that were taken before.
 
-        Guarantees: depends on owners and places alone; equal places of one unit are taken in the order they lie in.
+        Guarantees: how many rows of a unit count at each place depends on owners and places alone. Of its rows at one
+        place the lowest scores are taken, so that every engine takes the same.
         """
-        within = np.lexsort((places, owner))  # stable
+        within = np.lexsort((scores, places, owner))
         sorted_owner = owner[within]
         first = np.flatnonzero(np.append(True, sorted_owner[1:] != sorted_owner[:-1])[: len(owner)])
         sizes = np.diff(np.append(first, len(owner)))
@@ -251,11 +284,11 @@ class Turns:
         counts: Truths = rank + before[owner] < self.most
         return counts
 
-    def take(self, names: list[int | float | str], owner: Integers) -> None:
+    def take(self, names: list[Known], owner: Integers) -> None:
         """Remember rows that counted and were consumed."""
         for name, more in zip(names, np.bincount(owner, minlength=len(names)).tolist(), strict=True):
             if more:
-                self._taken[name] = self._taken.get(name, 0) + more
+                self._taken[name] += more
 
 
 def _name(unit: Any) -> int | float | str | None:
@@ -280,7 +313,7 @@ class PlacedRecords(OrderedRecords):
 
     order: str | None  # type: ignore[assignment]
     turns: Turns = field(kw_only=True)
-    _last: list[tuple[list[int | float | str], Integers]] = field(default_factory=list, repr=False, kw_only=True)
+    _last: list[tuple[list[Known], Integers]] = field(default_factory=list, repr=False, kw_only=True)
 
     @property
     def promise(self) -> Promise:
@@ -295,6 +328,12 @@ class PlacedRecords(OrderedRecords):
         ((names, owner),) = self._last
         taken = owner[:count]
         self.turns.take(names, taken[taken >= 0])
+
+    def owners(self) -> list[Known | None]:
+        """Of each row of the last series, in order, what its unit is known by; None where the row does not count."""
+        ((names, owner),) = self._last
+        last: list[Known | None] = [*names, None]
+        return [last[at] for at in owner.tolist()]
 
     def _sum(self, score: Score) -> tuple[int, int]:
         scores = self.series(score)
@@ -316,7 +355,7 @@ class PlacedRecords(OrderedRecords):
         places = ranks(keys) if self.order is not None else np.arange(len(joined))
         self._agree(len(joined))
         names, owner = self.turns.names(units)
-        counts = self.turns.counting(names, owner, places)
+        counts = self.turns.counting(names, owner, places, joined)
         joined = np.where(counts, joined, score.table[-1])
         by_order = np.lexsort((joined, places))
         self._last[:] = [(names, np.where(counts, owner, -1)[by_order])]

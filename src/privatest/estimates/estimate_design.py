@@ -14,15 +14,17 @@ from scipy.special import ndtri
 
 from privatest import _validate
 from privatest.bounds.interval_bound import length_bound
-from privatest.decision.design import HIDDEN, Design, Outcome
+from privatest.decision.design import HIDDEN, Budgeted, Outcome, cost_fact
 from privatest.decision.inversion import Inversion
-from privatest.documents import fraction_from_json, number_from_json, texts_from_json, wholes_from_json
+from privatest.documents import number_from_json, texts_from_json, wholes_from_json
 from privatest.errors import InvalidInput, shown
 from privatest.estimates.location import MOST_BINS, STARTS, Location
 from privatest.estimates.tuned_score import WORKING, tuned_ratio, tuned_score
 from privatest.hypotheses.one_parameter import OneParameter
 from privatest.markup import Fact
-from privatest.privacy import Noise, Source, Tulap, noise_from_dict
+from privatest.privacy import Noise, Notion, Pure, Source, canonical_noise, make_notion, noise_from_dict
+from privatest.privacy.asked import counts_guarantee, notion_from_json, notion_to_json, told
+from privatest.privacy.composition import adds_up_within, replaced
 from privatest.privacy.noise import Neighbourhood, make_neighbourhood
 from privatest.rational import Number
 from privatest.scores import Score
@@ -30,16 +32,18 @@ from privatest.scores import Score
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from privatest.engines import Need, Records
+    from privatest.engines import Records
 
 __all__ = ["EstimateDesign", "EstimateRelease", "design_estimate", "estimate"]
 
 COUNTING = Fraction(1, 10)
-"""Which part of epsilon the number of records costs, where it is not public."""
+"""Which part of the budget the number of records costs, where it is not public."""
 SHARES = (Fraction(1, 50), Fraction(1, 20), Fraction(1, 10), Fraction(1, 5))
-"""Which part of epsilon a first step may cost."""
+"""Which part of the budget a first step may cost."""
 LENGTHS = (2.0, 4.0)
 """How long its bins may be, in spreads of the records."""
+PLACES = 64
+"""At so many places of a cell the coverage of two steps is looked at."""
 FEW_SPREADS = 6.0
 """A range of fewer spreads needs no first step."""
 EXTREME = 0.001
@@ -55,7 +59,8 @@ BEYOND = {
 class EstimateRelease(Outcome):
     """The outcome of an estimate.
 
-    Guarantees: all of it is computed from the noisy total alone, so it is epsilon-differentially private.
+    Guarantees: all of it is computed from the noisy total alone, so it is as private as that: epsilon-differentially,
+    or what ``privacy`` says.
 
     Attributes:
         estimate: the value under which the noisy total is as often exceeded as not: right in the median.
@@ -68,6 +73,7 @@ class EstimateRelease(Outcome):
         n: number of records, which is public; with neighbours "add-remove", the number expected.
         neighbours: which pairs of data sets the guarantee compares.
         simulated: True when the randomness came from a generator of the caller's: such a release is not private.
+        privacy: the notion that it meets, where that is not epsilon alone.
     """
 
     KIND: ClassVar[str] = "Release of an estimate"
@@ -84,6 +90,7 @@ class EstimateRelease(Outcome):
     simulated: bool = False
     receipt: Any = None
     design: Any = None
+    privacy: str | None = None
 
     @property
     def width(self) -> float:
@@ -111,21 +118,20 @@ class EstimateRelease(Outcome):
 
 
 @dataclass(frozen=True, eq=False)
-class EstimateDesign(Design[EstimateRelease]):
+class EstimateDesign(Budgeted[EstimateRelease]):
     """Estimate one parameter from a noisy total of scores, with an interval that inverts the total's exact law.
 
     Over a wide range there are two steps: noisy counts of bins say about where the records lie (``location``), and the
     score is made for that place.
 
-    Guarantees: running it is epsilon-differentially private, all steps together, which is checked when the object is
-    made; the interval of a run holds the true value with a probability of at least ``confidence``, for every value
-    between the ends.
+    Guarantees: running it meets the notion, all steps together, which is checked when the object is made; the interval
+    of a run holds the true value with a probability of at least ``confidence``, for every value between the ends.
 
     Attributes:
         family: such as "normal(mean=?, sd=1)".
         between: the range of the parameter.
         confidence: of the interval.
-        budget: the privacy loss of one run, exactly.
+        notion: what one run meets.
         n: number of records; with neighbours "add-remove", the number expected.
         score, noise: what is summed, and what is added to the sum; None where a first step comes before.
         neighbours: "replace" or "add-remove".
@@ -139,11 +145,12 @@ class EstimateDesign(Design[EstimateRelease]):
 
     FORMAT: ClassVar[str] = "privatest/estimate/1"
     KIND: ClassVar[str] = "estimate"
+    ASKED: ClassVar[str] = "estimate"
 
     family: str
     between: tuple[float, float]
     confidence: float
-    budget: Fraction
+    notion: Notion
     n: int
     score: Score | None = None
     noise: Noise | None = None
@@ -152,7 +159,7 @@ class EstimateDesign(Design[EstimateRelease]):
     tuned_for: tuple[float, float] | None = None
     count_noise: Noise | None = None
     location: Location | None = None
-    second: Fraction | None = None
+    second: Notion | None = None
     level: float | None = None
 
     def __post_init__(self) -> None:
@@ -166,26 +173,25 @@ class EstimateDesign(Design[EstimateRelease]):
             raise InvalidInput(
                 "count_noise goes with neighbours='add-remove': the number of records is not public then."
             )
-        loss = self._loss()
-        if loss is None or not 0 < loss <= self.budget:
+        costs = self._costs()
+        if not adds_up_within(costs, self.notion):
+            listed = " and ".join("nothing" if cost is None else str(cost) for cost in costs)
+            raise InvalidInput(f"The noise meets {listed}, which together is not {told(self.notion)}. Use more noise.")
+        if any(noise is not None and not noise.total_leaves for noise in (self.noise, self.count_noise)):
             raise InvalidInput(
-                f"The noise allows a privacy loss of {math.inf if loss is None else float(loss):.6g}, more than "
-                f"epsilon={self.epsilon:g}. Use more noise."
+                "The noise of an estimate must allow the noisy total to be released, not a decision alone."
             )
         if self.score is not None:
             self.score.check_total(self.n)
 
-    def _loss(self) -> Fraction | None:
-        """What one run costs by the noise it draws, all of it; None where there is no bound."""
-        if self.score is None:
-            assert self.location is not None
-            return None if self.second is None else self.location.loss(self.around) + self.second
+    def _costs(self) -> list[Notion | None]:
+        """What one run costs by the noise it draws, one after the other; None where nothing is hidden."""
+        if self.location is not None:
+            return [*counts_guarantee(self.location.noise, self.around), self.second]
+        assert self.score is not None
         assert self.noise is not None
-        reach = self.around.reach(self.score, *self._shifted)
-        losses = [self.noise.exact_loss(reach)]
-        if self.count_noise is not None:
-            losses.append(self.count_noise.exact_loss(self.max_rows_per_unit))
-        return None if None in losses else sum((loss for loss in losses if loss is not None), Fraction(0))
+        counting = [] if self.count_noise is None else [self.count_noise.guarantee(self.max_rows_per_unit)]
+        return [self.noise.guarantee(self.around.reach(self.score, *self._shifted)), *counting]
 
     @property
     def around(self) -> Neighbourhood:
@@ -198,16 +204,6 @@ class EstimateDesign(Design[EstimateRelease]):
         if self.neighbours == "replace" or self.score is None:
             return 1, 0
         return 2, self.score.low + self.score.high
-
-    @property
-    def epsilon(self) -> float:
-        """Privacy loss of one run."""
-        return float(self.budget)
-
-    @property
-    def price(self) -> Fraction:
-        """What a run costs, exactly."""
-        return self.budget
 
     @cached_property
     def asked(self) -> OneParameter:
@@ -227,7 +223,12 @@ class EstimateDesign(Design[EstimateRelease]):
         return Inversion(self.asked, self.score, self.noise, self.n, *self._shifted, self.count_noise)
 
     def there(self, start: int, place: int) -> EstimateDesign:
-        """The second of two steps, where the bins start at ``start`` and the bin ``place`` was chosen."""
+        """The second of two steps, where the bins start at ``start`` and the bin ``place`` was chosen.
+
+        Args:
+            start: where the bins of the first step start.
+            place: the number of the bin that was chosen.
+        """
         assert self.location is not None
         assert self.second is not None
         assert self.level is not None
@@ -266,41 +267,54 @@ class EstimateDesign(Design[EstimateRelease]):
     def width_bound(self, at: float) -> float:
         """No private interval of this confidence is shorter in the mean where the true value is ``at``."""
         value, family = self.asked.check_value(at, "at"), self.asked
-        # Replacing a record is removing one and adding one.
-        epsilon = self.epsilon * (2 if self.neighbours == "add-remove" else 1)
+        # Replacing a record is removing one and adding one; where that is no notion of the kind, so much as nothing.
+        notion = self.privacy if self.neighbours == "replace" else replaced(self.privacy) or Pure(50)
         # Values that even our interval seldom holds add next to nothing.
         one = self._about(value)[0] if self.location is not None else self
-        away = 2 * float(ndtri((1 + self.confidence) / 2)) * one.inversion.spread(value)
+        away = 8 * float(ndtri((1 + self.confidence) / 2)) * one.inversion.spread(value)
         ends = max(value - away, family.inner[0]), min(value + away, family.inner[1])
         # A share is a rate: what the other labels are tells nothing of it.
         member = OneParameter.of("bernoulli(?)", None).member if family.is_share else family.member
-        return length_bound(member, value, ends, epsilon, self.n, self.confidence)
+        return length_bound(member, value, ends, notion, self.n, self.confidence)
 
     def sample_size(self, *, width: float, at: float) -> int:
-        """The smallest n whose intervals are at most ``width`` long in the mean, where the true value is ``at``."""
+        """The smallest n whose intervals are at most ``width`` long in the mean, where the true value is ``at``.
+
+        Args:
+            width: how long an interval may be, in the mean.
+            at: the true value to plan for.
+        """
         value = self.asked.check_value(at, "at")
         wanted = float(_validate.positive(width=width))
 
-        def fine(n: int) -> bool:
-            return self.at_n(n).expected_width(value) <= wanted
-
-        least, most = 0, 1
-        while not fine(most):
-            least, most = most, 4 * most
-            if most > 10**12:
+        least, most = 0, 0  # too few, and enough records; 0: not found yet
+        widths: dict[int, float] = {}
+        n = max(self.n or 1, 1)
+        while True:
+            if n > 10**12:
                 raise InvalidInput(f"width={shown(width)} is shorter than 10^12 records allow. Use a larger width.")
-        while most - least > 1:
-            middle = (least + most) // 2 if most < 4 else max(round(math.sqrt(max(least, 1) * most)), least + 1)
-            middle = min(middle, most - 1)
-            least, most = (least, middle) if fine(middle) else (middle, most)
-        return most
+            widths[n] = self.at_n(n).expected_width(value)
+            least, most = (least, n) if widths[n] <= wanted else (n, most)
+            if most and most - least <= 1:
+                return most
+            if least and most:  # the logarithm of the width is nearly a line in that of n
+                short, enough = (math.log(widths[one] / wanted) for one in (least, most))
+                part = min(max(short / (short - enough), 0.05), 0.95)
+                n = round(least * (most / least) ** part)
+            else:  # widths shrink as 1/sqrt(n)
+                n = math.ceil(n * min(max((widths[n] / wanted) ** 2, 1 / 64), 64.0))
+            n = min(max(n, least + 1), most - 1) if most else max(n, 2 * least)
 
     def at_n(self, n: int) -> EstimateDesign:
-        """The same question for another number of records."""
+        """The same question for another number of records.
+
+        Args:
+            n: number of records.
+        """
         return design_estimate(
             self.family,
             between=self.between,
-            epsilon=self.budget,
+            **self._asked_for,
             n=n,
             confidence=self.confidence,
             near=None if self.tuned_for is None else self.tuned_for[0],
@@ -309,20 +323,9 @@ class EstimateDesign(Design[EstimateRelease]):
         )
 
     @property
-    def need(self) -> Need:
-        """At most ``max_rows_per_unit`` rows of one person."""
-        from privatest.engines import Need  # planning needs no engine
-
-        return Need(rows=self.max_rows_per_unit)
-
-    @property
     def outcome(self) -> type[EstimateRelease]:
         """A release of an estimate."""
         return EstimateRelease
-
-    def question(self) -> dict[str, Any]:
-        """The whole design but for its budget, which stands in the charge itself."""
-        return {"estimate": {name: value for name, value in self.to_dict().items() if name != "budget"}}
 
     def check(self, records: Records, *, charging: bool) -> None:  # noqa: ARG002 - the same without a charge
         """Type, and number where it is public."""
@@ -337,7 +340,7 @@ class EstimateDesign(Design[EstimateRelease]):
         if self.location is not None:
             there = self.there(*self.location.chosen(records.histogram(self.location.cells), source))
             found = there.answer(records, source, simulated=simulated)
-            return replace(found, epsilon=self.epsilon, confidence=self.confidence)
+            return replace(found, epsilon=self.epsilon, privacy=self._met, confidence=self.confidence)
         assert self.score is not None
         assert self.noise is not None
         scale, shift = self._shifted
@@ -348,7 +351,12 @@ class EstimateDesign(Design[EstimateRelease]):
         return self.release(total + self.noise.draw(source), count, simulated=simulated)
 
     def release(self, noisy: Fraction, count: Fraction | None = None, *, simulated: bool = False) -> EstimateRelease:
-        """Estimate and interval from a noisy total (and number): post-processing, which costs no privacy."""
+        """Estimate and interval from a noisy total (and number): post-processing, which costs no privacy.
+
+        Args:
+            noisy: the noisy total, in the score's units.
+            count: the noisy number of records; None where n is public.
+        """
         assert self.score is not None
         found = self.inversion
         value = found.counted(count).estimate(noisy)
@@ -363,6 +371,7 @@ class EstimateDesign(Design[EstimateRelease]):
             found.beyond(noisy, EXTREME, count) if value in self.between else "",
             self.neighbours,
             simulated,
+            privacy=self._met,
         )
 
     def plot(self, ax: Axes | None = None, *, release: EstimateRelease | None = None) -> Axes:
@@ -382,7 +391,7 @@ class EstimateDesign(Design[EstimateRelease]):
             Fact("family", self.family, "the records' distribution; ? is asked for"),
             Fact("between", self.between, f"the range of {self.parameter}"),
             Fact("confidence", self.confidence, "of the interval, exact, for every value of the range"),
-            Fact("epsilon", self.epsilon, "privacy loss of one run"),
+            cost_fact(self.notion, "of one run"),
             Fact("n", self.n, "records, public" if self.neighbours == "replace" else "records, as expected"),
             *self._mechanism(),
             Fact("neighbours", self.neighbours, f"hides {HIDDEN[self.neighbours]}"),
@@ -391,10 +400,11 @@ class EstimateDesign(Design[EstimateRelease]):
 
     def _mechanism(self) -> list[Fact]:
         if self.location is not None:
-            return [
-                Fact("bins", self.location.bins, f"of length {self.location.length:g}, counted first, with noise"),
-                Fact("first_epsilon", float(self.location.loss(self.around)), "of epsilon, for these"),
-            ]
+            bins = Fact("bins", self.location.bins, f"of length {self.location.length:g}, counted first, with noise")
+            costs = [cost for cost in counts_guarantee(self.location.noise, self.around) if cost is not None]
+            if self._met is not None:
+                return [bins, Fact("second_privacy", str(self.second), "of what is met, for the step after these")]
+            return [bins, Fact("first_epsilon", float(sum(cost.loss for cost in costs)), "of epsilon, for these")]  # type: ignore[attr-defined]
         assert self.score is not None
         assert self.noise is not None
         return [
@@ -409,7 +419,7 @@ class EstimateDesign(Design[EstimateRelease]):
             "family": self.family,
             "between": list(self.between),
             "confidence": self.confidence,
-            "budget": str(self.budget),
+            "budget": notion_to_json(self.notion),
             "n": self.n,
             "neighbours": self.neighbours,
             "max_rows_per_unit": self.max_rows_per_unit,
@@ -418,7 +428,7 @@ class EstimateDesign(Design[EstimateRelease]):
             "count_noise": None if self.count_noise is None else self.count_noise.to_dict(),
             "score": None if self.score is None else self.score.to_dict(),
             "location": None if self.location is None else self.location.to_dict(),
-            "second": None if self.second is None else str(self.second),
+            "second": None if self.second is None else notion_to_json(self.second),
             "level": self.level,
         }
 
@@ -434,34 +444,35 @@ class EstimateDesign(Design[EstimateRelease]):
         return cls(
             between=_ends_from_json(document["between"]),
             confidence=_validate.probability(confidence=number_from_json(document["confidence"])),
-            budget=fraction_from_json(document["budget"]),
+            notion=notion_from_json(document["budget"]),
             score=given("score", Score.from_dict),
             noise=given("noise", noise_from_dict),
             count_noise=given("count_noise", noise_from_dict),
             tuned_for=given("tuned_for", _ends_from_json),
             location=given("location", Location.from_dict),
-            second=given("second", fraction_from_json),
+            second=given("second", notion_from_json),
             level=given("level", number_from_json),
             **fields,
         )
 
     def __hash__(self) -> int:
-        return hash((self.family, self.between, self.budget, self.n))
+        return hash((self.family, self.between, self.notion, self.n))
 
     def __repr__(self) -> str:
-        return f"EstimateDesign({self.family!r}, between={self.between}, epsilon={self.epsilon:g}, n={self.n})"
+        return f"EstimateDesign({self.family!r}, between={self.between}, {told(self.notion)}, n={self.n})"
 
 
 def design_estimate(
     family: str,
     *,
     between: tuple[float, float] | None = None,
-    epsilon: Number,
+    epsilon: Number | None = None,
     n: int,
     confidence: float = 0.95,
     near: float | None = None,
     neighbours: str = "replace",
     max_rows_per_unit: int = 1,
+    privacy: Notion | str | None = None,
 ) -> EstimateDesign:
     """An estimate of one parameter of a family, with an interval, made ready to run.
 
@@ -473,20 +484,20 @@ def design_estimate(
         n: number of records.
         confidence: how often the interval holds the true value, at least.
         near: a value you expect; the interval is shortest there. It holds the true value as often wherever that is.
-        neighbours, max_rows_per_unit: as for :func:`privatest.design`.
+        neighbours, max_rows_per_unit, privacy: as for :func:`privatest.design`.
 
     >>> plan = design_estimate("bernoulli(?)", epsilon=1, n=200)
     >>> round(plan.coverage(0.3), 3)
     0.95
     """
     asked = OneParameter.of(family, between)
-    budget = _validate.positive(epsilon=epsilon)
+    notion = make_notion(epsilon, privacy)
     n = _validate.positive_integer(n=n)
     level = float(_validate.probability(confidence=confidence))
     around = make_neighbourhood(neighbours, max_rows_per_unit)
     value = None if near is None else asked.check_value(near, "near")
-    made = _one_step(asked, budget, n, level, around, None if value is None else (value, value))
-    wide = _two_steps(asked, budget, n, level, around) if value is None else None
+    made = _one_step(asked, notion, n, level, around, None if value is None else (value, value))
+    wide = _two_steps(asked, notion, n, level, around) if value is None else None
     if wide is not None:
         return wide
     made.inversion.check_monotone(WORKING)
@@ -495,43 +506,44 @@ def design_estimate(
 
 def _one_step(
     asked: OneParameter,
-    budget: Fraction,
+    notion: Notion,
     n: int,
     level: float,
     around: Neighbourhood,
     tuned_for: tuple[float, float] | None,
 ) -> EstimateDesign:
     """A score for the whole range or a part of it, and noise for what one person can change of its sum."""
-    counting = budget * COUNTING if around.kind == "add-remove" else Fraction(0)
-    score = tuned_score(asked, budget - counting, n, around, tuned_for)
-    scale, shift = (2, score.low + score.high) if counting else (1, 0)
+    hidden = around.kind == "add-remove"
+    summing = notion.split(1 - COUNTING) if hidden else notion
+    score = tuned_score(asked, summing, n, around, tuned_for)
+    scale, shift = (2, score.low + score.high) if hidden else (1, 0)
     return EstimateDesign(
         asked.text,
         (asked.low, asked.high),
         level,
-        budget,
+        notion,
         n,
         score,
-        Tulap(budget - counting, around.reach(score, scale, shift)),
+        canonical_noise(summing, around.reach(score, scale, shift)),
         around.kind,
         around.rows,
         tuned_for,
-        Tulap(counting, around.rows) if counting else None,
+        canonical_noise(notion.split(COUNTING), around.rows) if hidden else None,
     )
 
 
 def _two_steps(
-    asked: OneParameter, budget: Fraction, n: int, level: float, around: Neighbourhood
+    asked: OneParameter, notion: Notion, n: int, level: float, around: Neighbourhood
 ) -> EstimateDesign | None:
     """Two steps, where these make shorter intervals than one; only where the parameter is a location."""
     spread = _spread(asked)
     if spread is None or asked.high - asked.low < FEW_SPREADS * spread:
         return None
-    best = tuned_ratio(asked, budget, n, around, None).length * float(ndtri((1 + level) / 2))
+    best = tuned_ratio(asked, notion, n, around, None).length * float(ndtri((1 + level) / 2))
     found = None
     for length in LENGTHS:
         for share in SHARES:
-            location = Location.over(*asked.inner, length * spread, share * budget, around)
+            location = Location.over(*asked.inner, length * spread, notion.split(share), around)
             if location.bins > MOST_BINS:
                 continue
             second, inner = _second_level(asked, location, n, level), asked.inner
@@ -539,16 +551,17 @@ def _two_steps(
                 continue
             middle = (inner[0] + inner[1]) / 2
             there = middle - location.length / 2, middle + location.length / 2
-            left = (budget - share * budget) * (1 - COUNTING if around.kind == "add-remove" else 1)
+            rest = notion.split(1 - share)
+            left = rest.split(1 - COUNTING) if around.kind == "add-remove" else rest
             width = tuned_ratio(asked, left, n, around, there).length * float(ndtri((1 + second) / 2))
             if width < best:
-                best, found = width, (location, budget - share * budget, second)
+                best, found = width, (location, rest, second)
     if found is None:
         return None
     location, rest, second = found
     ends = asked.low, asked.high
     return EstimateDesign(
-        asked.text, ends, level, budget, n, None, None, around.kind, around.rows, None, None, location, rest, second
+        asked.text, ends, level, notion, n, None, None, around.kind, around.rows, None, None, location, rest, second
     )
 
 
@@ -567,21 +580,31 @@ def _spread(asked: OneParameter) -> float | None:
 
 
 def _second_level(asked: OneParameter, location: Location, n: int, level: float) -> float | None:
-    """The confidence that the second step needs, so that both together have the level; None where none is enough."""
-    middle, cell = sum(asked.inner) / 2, location.length / STARTS
-    values = [middle + part * cell for part in (0.0, 0.25, 0.5, 0.75)]
+    """The confidence that the second step needs, so that both together have the level; None where none is enough.
 
-    def misses(share: float) -> float:
-        return max(location.misses(asked, value, n, share) for value in values)
+    Where in a cell the true value lies matters, and which cell hardly does. The level is found for a few places, and
+    then for the worst of many, until that is among the few.
+    """
+    middle, cell, most = sum(asked.inner) / 2, location.length / STARTS, (1 - level) * (1 - 1e-4)
+    fine = [middle + cell * place / PLACES for place in range(PLACES)]
+    values = fine[:: PLACES // 4]
 
-    # Invariant: `low` is a level of misses that is small enough, `high` is not.
-    low, high = 0.0, 1 - level
-    if misses(low) > (1 - level) / 4:
+    def misses(share: float, places: list[float]) -> list[float]:
+        return [location.misses(asked, value, n, share) for value in places]
+
+    if max(misses(0.0, values)) > (1 - level) / 4:
         return None
-    for _ in range(12):
-        share = (low + high) / 2
-        low, high = (share, high) if misses(share) <= 1 - level else (low, share)
-    return 1 - low if low > (1 - level) / 2 else None
+    while True:
+        # Invariant: `low` is a level of misses that is small enough, `high` is not.
+        low, high = 0.0, 1 - level
+        for _ in range(12):
+            share = (low + high) / 2
+            low, high = (share, high) if max(misses(share, values)) <= most else (low, share)
+        found = misses(low, fine)
+        worst = fine[int(np.argmax(found))]
+        if max(found) <= most or worst in values:
+            return 1 - low if low > (1 - level) / 2 else None
+        values = [*values, worst]
 
 
 def _ends_from_json(value: Any) -> tuple[float, float]:
@@ -594,7 +617,7 @@ def estimate(
     family: str,
     *,
     between: tuple[float, float] | None = None,
-    epsilon: Number,
+    epsilon: Number | None = None,
     confidence: float = 0.95,
     near: float | None = None,
     n: int | None = None,
@@ -606,13 +629,14 @@ def estimate(
     dataset: str | None = None,
     request: str | None = None,
     rng: np.random.Generator | None = None,
+    privacy: Notion | str | None = None,
 ) -> EstimateRelease:
-    """How large a parameter is, with epsilon-privacy: an estimate and an interval.
+    """How large a parameter is, with privacy: an estimate and an interval.
 
     Args:
         data: array, list, pandas/polars/pyarrow column, a data frame, file, SQL table or Spark DataFrame together with
             ``column``.
-        family, between, epsilon, confidence, near, neighbours, max_rows_per_unit: as for
+        family, between, epsilon, confidence, near, neighbours, max_rows_per_unit, privacy: as for
             :func:`privatest.design_estimate`.
         n: number of records; by default that of the data, which is public.
         column, unit, ledger, dataset, request, rng: see :meth:`PrivateTest.run`.
@@ -623,6 +647,7 @@ def estimate(
     """
     from privatest import engines  # planning needs none of them
 
+    make_neighbourhood(neighbours, max_rows_per_unit)
     records = None
     if n is None:
         if neighbours != "replace":
@@ -643,6 +668,7 @@ def estimate(
         near=near,
         neighbours=neighbours,
         max_rows_per_unit=max_rows_per_unit,
+        privacy=privacy,
     )
     where: Mapping[str, str | None] = {"column": column, "unit": unit}
     return made.run_opened(records, data, where, ledger=ledger, dataset=dataset, request=request, rng=rng)

@@ -5,26 +5,27 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, SupportsFloat
 
 import numpy as np
-from scipy.special import ndtr, ndtri
+from scipy.special import ndtri
 
 from privatest import _validate
-from privatest.decision.design import Design, Outcome
-from privatest.documents import fraction_from_json, number_from_json, texts_from_json, wholes_from_json
-from privatest.errors import InvalidDocument, InvalidInput, shown
+from privatest.decision.design import Budgeted, Outcome, cost_fact
+from privatest.documents import number_from_json, texts_from_json, wholes_from_json
+from privatest.errors import InvalidInput, shown
 from privatest.estimates.tuned_score import share_score
 from privatest.estimates.two_counts import ALTERNATIVES, TwoCounts
 from privatest.hypotheses.families import number_text
 from privatest.hypotheses.one_parameter import OneParameter
-from privatest.laws.noisy_counts import NoiseMasses, NoisyCount
+from privatest.laws.noisy_counts import REACHES, NoiseMasses, NoisyCount, masses_of, variance_of
 from privatest.markup import Fact, Probability, short
-from privatest.privacy import Source, Tulap, noise_from_dict
-from privatest.privacy.noise import REPLACE, Neighbourhood
+from privatest.privacy import Noise, Notion, Source, canonical_noise, make_notion, noise_from_dict
+from privatest.privacy.asked import notion_from_json, notion_to_json, told
+from privatest.privacy.noise import Neighbourhood
 from privatest.rational import Number
 from privatest.scores import Score
 from privatest.scores.score import BoundedCells, IntegerCells
@@ -32,14 +33,14 @@ from privatest.scores.score import BoundedCells, IntegerCells
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from privatest.engines import Need
-
 __all__ = ["GroupsDesign", "GroupsRelease", "compare_groups", "compare_noised", "design_groups"]
 
 IGNORED = 1e-4
 """How likely the true common rate may be left out of those that the largest p-value is looked for among."""
 FINEST = 9
 STEPS_PER_DEVIATION = 24
+LONGEST = 2**20
+"""How far noise may reach, in fine units: laws longer than that take minutes."""
 LARGEST = 2**31
 """Records of a group: products of two such numbers, in fine units, stay within 64 bits."""
 
@@ -48,8 +49,8 @@ LARGEST = 2**31
 class GroupsRelease(Outcome):
     """The outcome of comparing two groups.
 
-    Guarantees: all of it is computed from one noisy count of each group, so it is epsilon-differentially private: the
-    groups are different people.
+    Guarantees: all of it is computed from one noisy count of each group, so it is epsilon-differentially private, or
+    what ``privacy`` says: the groups are different people.
 
     Attributes:
         decision: "alternative" (the rates differ, in the direction that was asked about) or "null".
@@ -61,6 +62,9 @@ class GroupsRelease(Outcome):
         names: what the groups are called.
         alternative: "two-sided", "greater" or "less".
         epsilon: privacy loss of this release; 0 where the counts had been noised before.
+        privacy: the notion that it meets, where that is not epsilon alone.
+        confidence: of the interval.
+        alpha: type I error of the decision, at most.
     """
 
     KIND: ClassVar[str] = "Release of two groups"
@@ -80,6 +84,7 @@ class GroupsRelease(Outcome):
     simulated: bool = False
     receipt: Any = None
     design: Any = None
+    privacy: str | None = None
 
     @property
     def sentence(self) -> str:
@@ -106,17 +111,18 @@ class GroupsRelease(Outcome):
 
 
 @dataclass(frozen=True, eq=False)
-class GroupsDesign(Design[GroupsRelease]):
+class GroupsDesign(Budgeted[GroupsRelease]):
     """Compare the rates of two groups by a noisy count of each.
 
-    Guarantees: running it is epsilon-differentially private for everybody in either group, which is checked when the
-    object is made; the type I error is at most alpha, and the interval's coverage at least ``confidence``, for all
-    rates. Which group a person is in, and how many are in each, is public.
+    Guarantees: running it meets the notion for everybody in either group, which is checked when the object is made, for
+    one person is in one group only, and each group's count has noise of its own; the type I error is at most alpha, and
+    the interval's coverage at least ``confidence``, for all rates. Which group a person is in, and how many are in
+    each, is public.
 
     Attributes:
         outcome_text: what counts as a success: "bernoulli(?)", "share_above(5, ?)" or "categorical(yes=?)".
         n: numbers of records of control and treatment.
-        budget: the privacy loss of one run, exactly.
+        notion: what one run meets.
         alpha: type I error of the decision.
         confidence: of the interval.
         alternative: "two-sided", "greater" or "less".
@@ -128,15 +134,16 @@ class GroupsDesign(Design[GroupsRelease]):
 
     FORMAT: ClassVar[str] = "privatest/groups/1"
     KIND: ClassVar[str] = "comparison of two groups"
+    ASKED: ClassVar[str] = "groups"
 
     outcome_text: str
     n: tuple[int, int]
-    budget: Fraction
+    notion: Notion
     alpha: float
     confidence: float
     alternative: str
     score: Score
-    noise: Tulap
+    noise: Noise
     max_rows_per_unit: int = 1
 
     def __post_init__(self) -> None:
@@ -145,22 +152,13 @@ class GroupsDesign(Design[GroupsRelease]):
             self.score.check_total(number)
         _validate.choice(ALTERNATIVES, alternative=self.alternative)
         reach = Neighbourhood(rows=self.max_rows_per_unit).reach(self.score)
-        loss = self.noise.exact_loss(reach)
-        if self.score.low != 0 or not 0 < loss <= self.budget:
+        if self.score.low != 0 or not reach or not self.noise.meets(self.notion, reach):
             raise InvalidInput(
-                f"The noise allows a privacy loss of {float(loss):.6g} for counts {reach} apart, more than "
-                f"epsilon={self.epsilon:g}. Use more noise."
+                f"The noise meets {self.noise.guarantee(reach) or 'nothing'} for counts {reach} apart, and not "
+                f"{told(self.notion)}. Use more noise."
             )
-
-    @property
-    def epsilon(self) -> float:
-        """Privacy loss of one run."""
-        return float(self.budget)
-
-    @property
-    def price(self) -> Fraction:
-        """What a run costs, exactly: the groups are different people."""
-        return self.budget
+        if self.noise.offset or not self.noise.total_leaves:
+            raise InvalidInput(f"The noise {self.noise.kind!r} does not give whole counts that may be released.")
 
     @property
     def fine(self) -> int:
@@ -178,10 +176,15 @@ class GroupsDesign(Design[GroupsRelease]):
         return TwoCounts(first, second, self.alternative, (variance, variance), IGNORED)
 
     def power(self, rates: tuple[float, float]) -> float:
-        """The probability of deciding "alternative" where control and treatment have these rates."""
-        for rate in rates:
-            _rate(rate, "rates")
-        return self.counts.power((float(rates[0]), float(rates[1])), self.alpha)
+        """The probability of deciding "alternative" where control and treatment have these rates.
+
+        Args:
+            rates: of control and treatment, each in [0, 1].
+        """
+        both = tuple(rates) if isinstance(rates, Iterable) and not isinstance(rates, str) else ()
+        if len(both) != 2:
+            raise InvalidInput(f"rates={shown(rates)} must be two numbers: the rates of control and treatment.")
+        return self.counts.power((_rate(both[0], "rates"), _rate(both[1], "rates")), self.alpha)
 
     def sample_size(self, *, rate: float, lift: float, alpha: float | None = None, beta: float = 0.2) -> int:
         """The number of records in the control group with which a lift is found with probability 1 - beta.
@@ -211,7 +214,7 @@ class GroupsDesign(Design[GroupsRelease]):
         def enough(n: int) -> bool:
             made = design_groups(
                 n=(n, max(round(ratio * n), 1)),
-                epsilon=self.budget,
+                **self._asked_for,
                 alpha=level,
                 alternative=self.alternative,
                 outcome=self.outcome_text,
@@ -242,20 +245,9 @@ class GroupsDesign(Design[GroupsRelease]):
         return open_arms(self.need, source, **where)
 
     @property
-    def need(self) -> Need:
-        """At most ``max_rows_per_unit`` rows of one person."""
-        from privatest.engines import Need  # planning needs no engine
-
-        return Need(rows=self.max_rows_per_unit)
-
-    @property
     def outcome(self) -> type[GroupsRelease]:
         """A release of two groups."""
         return GroupsRelease
-
-    def question(self) -> dict[str, Any]:
-        """The whole design but for its budget, which stands in the charge itself."""
-        return {"groups": {name: value for name, value in self.to_dict().items() if name != "budget"}}
 
     def run(  # type: ignore[override]  # of two groups
         self,
@@ -271,13 +263,13 @@ class GroupsDesign(Design[GroupsRelease]):
         request: str | None = None,
         rng: np.random.Generator | None = None,
     ) -> GroupsRelease:
-        """Run it once on data, as :meth:`Design.run` says.
+        """Run it once on data.
 
         Args:
             control, treatment: the records of the two groups; or one table, and ``group``.
             group: the column that says which group a row belongs to; public, with two values.
             control_name: which of these is the control group; left out: the first in the order of their names.
-            column, unit, ledger, dataset, request, rng: as there. Nobody may be in both groups.
+            unit: which column says whose record it is, as for :meth:`PrivateTest.run`. Nobody may be in both groups.
         """
         data = _sources(control, treatment, group)
         where = {"group": group, "control": control_name, "column": column, "unit": unit}
@@ -299,10 +291,16 @@ class GroupsDesign(Design[GroupsRelease]):
     def release(
         self, noisy: tuple[int, int], *, names: tuple[str, str] = ("control", "treatment"), simulated: bool = False
     ) -> GroupsRelease:
-        """Everything from two noisy counts: post-processing, which costs no privacy."""
-        return _release(
+        """Everything from two noisy counts: post-processing, which costs no privacy.
+
+        Args:
+            noisy: the noisy counts of successes in control and treatment.
+            names: what the groups are called.
+        """
+        found = _release(
             self.counts, noisy, self.alpha, self.confidence, epsilon=self.epsilon, names=names, simulated=simulated
         )
+        return replace(found, privacy=self._met)
 
     def plot(self, ax: Axes | None = None, *, release: GroupsRelease | None = None) -> Axes:
         """Power against lift, and a release."""
@@ -321,7 +319,7 @@ class GroupsDesign(Design[GroupsRelease]):
             Fact("outcome", self.outcome_text, "whose share is compared"),
             Fact("alternative", self.alternative, "of the treatment's rate to the control's"),
             Fact("n", self.n, "records of control and treatment, public"),
-            Fact("epsilon", self.epsilon, "privacy loss of one run, for everybody in either group"),
+            cost_fact(self.notion, "of one run, for everybody in either group"),
             Fact("alpha", self.alpha, "type I error, for every common rate"),
             Fact("confidence", self.confidence, "of the difference's interval, for all rates"),
             Fact("noise", self.noise.kind, "added to the count of each group"),
@@ -334,7 +332,7 @@ class GroupsDesign(Design[GroupsRelease]):
             "format": self.FORMAT,
             "outcome": self.outcome_text,
             "n": list(self.n),
-            "budget": str(self.budget),
+            "budget": notion_to_json(self.notion),
             "alpha": self.alpha,
             "confidence": self.confidence,
             "alternative": self.alternative,
@@ -346,8 +344,6 @@ class GroupsDesign(Design[GroupsRelease]):
     @classmethod
     def _read(cls, document: dict[str, Any]) -> GroupsDesign:
         noise, (first, second) = noise_from_dict(document["noise"]), document["n"]
-        if not isinstance(noise, Tulap):
-            raise InvalidDocument("The noise of two groups is Tulap noise.")
         words: dict[str, Any] = {
             **texts_from_json(document, "alternative"),
             **wholes_from_json(document, "max_rows_per_unit", least=1),
@@ -355,7 +351,7 @@ class GroupsDesign(Design[GroupsRelease]):
         return cls(
             outcome_text=texts_from_json(document, "outcome")["outcome"],
             n=(_validate.positive_integer(n=first), _validate.positive_integer(n=second)),
-            budget=fraction_from_json(document["budget"]),
+            notion=notion_from_json(document["budget"]),
             alpha=float(_validate.probability(alpha=number_from_json(document["alpha"]))),
             confidence=float(_validate.probability(confidence=number_from_json(document["confidence"]))),
             noise=noise,
@@ -364,10 +360,10 @@ class GroupsDesign(Design[GroupsRelease]):
         )
 
     def __hash__(self) -> int:
-        return hash((self.outcome_text, self.n, self.budget, self.alpha))
+        return hash((self.outcome_text, self.n, self.notion, self.alpha))
 
     def __repr__(self) -> str:
-        return f"GroupsDesign({self.outcome_text!r}, n={self.n}, epsilon={self.epsilon:g}, alpha={self.alpha:g})"
+        return f"GroupsDesign({self.outcome_text!r}, n={self.n}, {told(self.notion)}, alpha={self.alpha:g})"
 
 
 def _sources(control: Any, treatment: Any, group: str | None) -> Any:
@@ -389,10 +385,17 @@ def _rate(value: float, name: str) -> float:
     return number
 
 
-def _masses(noise: Tulap, fine: int) -> NoiseMasses:
+def _masses(noise: Noise, fine: int) -> NoiseMasses:
     """The noise's probabilities on the integers, as far as they are not negligible."""
-    reach = noise.width * (math.ceil(42 / float(noise.epsilon)) + 1)
-    return NoiseMasses(-reach, np.asarray(noise.pmf(np.arange(-reach, reach + 1))), fine)
+    reach = _reach(noise)
+    masses = np.asarray(noise.pmf(np.arange(-reach, reach + 1)))
+    none = int(np.argmax(masses > 0))
+    return NoiseMasses(none - reach, masses[none : len(masses) - none], fine)
+
+
+def _reach(noise: Noise) -> int:
+    """Beyond which its probabilities are negligible."""
+    return math.ceil(noise.reach(42)) + noise.plateau + 1
 
 
 def _release(
@@ -434,14 +437,17 @@ def _outcome(outcome: Any, above: Any, success: Any) -> OneParameter:
         )
     if above is not None:
         try:
-            outcome = f"share_above({number_text(float(above))}, ?)"
+            cut = float(above)
         except (TypeError, ValueError):
-            raise InvalidInput(f"above={shown(above)} must be a number: the public cut.") from None
+            cut = math.nan
+        if not math.isfinite(cut):
+            raise InvalidInput(f"above={shown(above)} must be a finite number: the public cut.")
+        outcome = f"share_above({number_text(cut)}, ?)"
     if success is not None:
         quoted = str(success).replace("\\", "\\\\").replace('"', '\\"')
         word = f"{success}" if isinstance(success, int) and not isinstance(success, bool) else f'"{quoted}"'
         outcome = f"categorical({word}=?)"
-    asked = OneParameter.of("bernoulli(?)" if outcome is None else outcome, None)
+    asked = OneParameter.of("bernoulli(?)" if outcome is None else outcome, (0.0, 1.0))
     kinds = ("bernoulli", "share_above")
     if not asked.is_share and asked.box(*asked.inner).family.name not in kinds:
         raise InvalidInput(
@@ -449,6 +455,15 @@ def _outcome(outcome: Any, above: Any, success: Any) -> OneParameter:
             "groups are compared by shares."
         )
     return asked
+
+
+def _levels(alpha: float, confidence: float) -> tuple[float, float]:
+    """Both, where there is more to be wrong about than the common rates that are left out."""
+    level, covered = float(_validate.probability(alpha=alpha)), float(_validate.probability(confidence=confidence))
+    for name, value, rest in (("alpha", alpha, level), ("confidence", confidence, 1 - covered)):
+        if rest <= 2 * IGNORED:
+            raise InvalidInput(f"{name}={shown(value)} is too extreme: its errors must be above {2 * IGNORED:g}.")
+    return level, covered
 
 
 def _success_score(asked: OneParameter, fine: int) -> Score:
@@ -467,7 +482,7 @@ def _success_score(asked: OneParameter, fine: int) -> Score:
 def design_groups(
     *,
     n: tuple[int, int],
-    epsilon: Number,
+    epsilon: Number | None = None,
     alpha: float = 0.05,
     confidence: float = 0.95,
     alternative: str = "two-sided",
@@ -475,6 +490,7 @@ def design_groups(
     above: Number | None = None,
     success: Any = None,
     max_rows_per_unit: int = 1,
+    privacy: Notion | str | None = None,
 ) -> GroupsDesign:
     """A comparison of two groups (an A/B test), made ready to run.
 
@@ -487,7 +503,7 @@ def design_groups(
         outcome: what counts: "bernoulli(?)" (the default: 1, True), "share_above(5, ?)" or "categorical(yes=?)".
         above: numbers above this public cut count; short for "share_above(cut, ?)".
         success: this label counts; short for "categorical(label=?)".
-        max_rows_per_unit: as for :func:`privatest.design`.
+        max_rows_per_unit, privacy: as for :func:`privatest.design`.
 
     >>> plan = design_groups(n=(200, 200), epsilon=1)
     >>> round(plan.power((0.3, 0.45)), 2)
@@ -500,26 +516,26 @@ def design_groups(
     if max(numbers) > LARGEST:
         raise InvalidInput(f"n={shown(n)} must be at most {LARGEST} in each group.")
     asked = _outcome(outcome, above, success)
-    budget = _validate.positive(epsilon=epsilon)
-    level = float(_validate.probability(alpha=alpha))
-    covered = float(_validate.probability(confidence=confidence))
-    for name, value, rest in (("alpha", alpha, level), ("confidence", confidence, 1 - covered)):
-        if rest <= 2 * IGNORED:
-            raise InvalidInput(f"{name}={shown(value)} is too extreme: its errors must be above {2 * IGNORED:g}.")
+    notion = make_notion(epsilon, privacy)
+    level, covered = _levels(alpha, confidence)
     rows = _validate.positive_integer(max_rows_per_unit=max_rows_per_unit)
-    deviation = math.sqrt(min(numbers) / 8 + 2 * (rows / float(budget)) ** 2)
+    deviation = math.sqrt(min(numbers) / 8 + 2 * (rows / float(notion.equivalent)) ** 2)
     fine = min(max(2 * round(STEPS_PER_DEVIATION / deviation / 2) + 1, 1), FINEST)
     score = _success_score(asked, fine)
-    width = REPLACE.rows * rows * fine
-    noise = Tulap(budget, width + 1 - width % 2)  # odd: the counts stay whole
-    return GroupsDesign(asked.text, numbers, budget, level, covered, alternative, score, noise, rows)
+    noise = canonical_noise(notion, Neighbourhood(rows=rows).reach(score), whole=True)  # the counts stay whole
+    if _reach(noise) > LONGEST:
+        raise InvalidInput(
+            f"{told(notion)} needs noise of about {math.sqrt(noise.variance) / fine:.3g} records, more than counts are "
+            "compared with. Use a larger budget."
+        )
+    return GroupsDesign(asked.text, numbers, notion, level, covered, alternative, score, noise, rows)
 
 
 def compare_groups(
     control: Any,
     treatment: Any = None,
     *,
-    epsilon: Number,
+    epsilon: Number | None = None,
     alpha: float = 0.05,
     confidence: float = 0.95,
     alternative: str = "two-sided",
@@ -535,14 +551,16 @@ def compare_groups(
     dataset: str | None = None,
     request: str | None = None,
     rng: np.random.Generator | None = None,
+    privacy: Notion | str | None = None,
 ) -> GroupsRelease:
-    """Whether two groups have the same rate, with epsilon-privacy: decision, p-value, difference and its interval.
+    """Whether two groups have the same rate, with privacy: decision, p-value, difference and its interval.
 
     Args:
-        control, treatment: the records of the two groups, as for :func:`privatest.decide`; or one table and ``group``.
-        epsilon, alpha, confidence, alternative, outcome, above, success, max_rows_per_unit: as for
-            :func:`privatest.design_groups`.
         group, control_name, column, unit, ledger, dataset, request, rng: see :meth:`GroupsDesign.run`.
+        control, treatment: the records of the two groups, in any form that :func:`privatest.decide` takes; or one table
+            and ``group``.
+        epsilon, alpha, confidence, alternative, outcome, above, success: as for :func:`privatest.design_groups`.
+        max_rows_per_unit, privacy: as for :func:`privatest.design_groups`.
 
     >>> found = compare_groups([0, 1] * 500, [0, 1, 1] * 400, epsilon=1)
     >>> found.decision
@@ -569,6 +587,7 @@ def compare_groups(
         above=above,
         success=success,
         max_rows_per_unit=rows,
+        privacy=privacy,
     )
     payer = {"ledger": ledger, "dataset": dataset, "request": request}
     return made.run_opened(records, data, where, **payer, rng=rng)  # type: ignore[arg-type]
@@ -606,7 +625,10 @@ def _noised(given: Any, name: str) -> tuple[float, int, str, float]:
         raise InvalidInput(f"{name}: the total {shown(given[0])} must be a number.")
     if found[1] == "discrete_laplace" and total != round(total):
         raise InvalidInput(f"{name}: the total {shown(given[0])} must be whole: discrete_laplace noise is.")
-    return total, _validate.positive_integer(n=n), found[1], size
+    number = _validate.positive_integer(n=n)
+    if number > LARGEST or abs(total) > 2 * LARGEST:
+        raise InvalidInput(f"{name}: n={shown(n)} and the total {shown(given[0])} must be at most {LARGEST}.")
+    return total, number, found[1], size
 
 
 def compare_noised(
@@ -629,40 +651,19 @@ def compare_noised(
     """
     arms = _noised(control, "control"), _noised(treatment, "treatment")
     _validate.choice(ALTERNATIVES, alternative=alternative)
-    level, covered = float(_validate.probability(alpha=alpha)), float(_validate.probability(confidence=confidence))
+    level, covered = _levels(alpha, confidence)
     deviation = math.sqrt(min(n for _, n, _, _ in arms) / 8 + min(size for *_, size in arms) ** 2)
     exact = all(kind == "discrete_laplace" for _, _, kind, _ in arms)
     fine = 1 if exact else min(max(2 * round(STEPS_PER_DEVIATION / deviation / 2) + 1, 1), 8 * FINEST + 1)
-    first, second = (NoisyCount(n, _masses_of(kind, size, fine)) for _, n, kind, size in arms)
-    variances = tuple(_variance(kind, size) for _, _, kind, size in arms)
+    for (_, _, kind, size), name in zip(arms, ("control", "treatment"), strict=True):
+        if REACHES[kind] * size * fine > LONGEST:
+            raise InvalidInput(
+                f"{name}: noise='{kind}({size:g})' is more than counts are compared with: at most "
+                f"'{kind}({LONGEST // (REACHES[kind] * fine)})'."
+            )
+    first, second = (NoisyCount(n, masses_of(kind, size, fine)) for _, n, kind, size in arms)
+    variances = tuple(variance_of(kind, size) for _, _, kind, size in arms)
     counts = TwoCounts(first, second, alternative, (variances[0], variances[1]), IGNORED)
     noisy = round(arms[0][0] * fine), round(arms[1][0] * fine)
     names = "control", "treatment"
     return _release(counts, noisy, level, covered, epsilon=0.0, names=names, simulated=False)
-
-
-def _variance(kind: str, size: float) -> float:
-    if kind == "gaussian":
-        return size**2
-    return 2 * size**2 if kind == "laplace" else 1 / (2 * math.sinh(1 / (2 * size)) ** 2)
-
-
-def _masses_of(kind: str, size: float, fine: int) -> NoiseMasses:
-    """Probabilities of noise rounded to the lattice; what is rounded off is told as slack."""
-    reach = math.ceil((12 if kind == "gaussian" else 42) * size * fine) + 2
-    values = np.arange(-reach, reach + 1)
-    if kind == "discrete_laplace" and fine == 1:
-        return NoiseMasses(-reach, math.tanh(1 / (2 * size)) * np.exp(-np.abs(values) / size), 1)
-    if kind == "discrete_laplace":
-        spaced = np.zeros(2 * reach + 1)
-        whole = values % fine == 0
-        spaced[whole] = math.tanh(1 / (2 * size)) * np.exp(-np.abs(values[whole] / fine) / size)
-        return NoiseMasses(-reach, spaced, fine)
-    upper, lower = -(np.abs(values) - 0.5) / fine, -(np.abs(values) + 0.5) / fine
-    below = ndtr if kind == "gaussian" else _laplace_cdf
-    masses = np.where(values == 0, 1 - 2 * below(-0.5 / fine / size), below(upper / size) - below(lower / size))
-    return NoiseMasses(-reach, np.maximum(masses, 0.0), fine, slack=1)
-
-
-def _laplace_cdf(x: Any) -> Any:
-    return np.exp(-np.abs(x)) / 2  # of numbers up to 0, and of 0 itself where it is not used

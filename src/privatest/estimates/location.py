@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
@@ -28,7 +27,8 @@ import numpy as np
 from privatest.errors import InvalidDocument
 from privatest.hypotheses.distribution import Numbers
 from privatest.hypotheses.one_parameter import OneParameter
-from privatest.privacy import Source, Tulap, noise_from_dict
+from privatest.privacy import Noise, Notion, Source, noise_from_dict
+from privatest.privacy.asked import counts_noise
 from privatest.privacy.draws import draw_many
 from privatest.privacy.noise import Neighbourhood
 from privatest.scores.score import DyadicCells, cells_from_dict
@@ -54,27 +54,15 @@ class Location:
     """
 
     cells: DyadicCells
-    noise: Tulap
+    noise: Noise
 
     @classmethod
-    def over(cls, low: float, high: float, length: float, epsilon: Fraction, around: Neighbourhood) -> Location:
+    def over(cls, low: float, high: float, length: float, notion: Notion, around: Neighbourhood) -> Location:
         """Bins of about this length, from low to high; those at both ends go on for ever."""
         exponent = -round(math.log2(length / STARTS))
         first = math.floor(math.ldexp(low, exponent)) - STARTS
         last = math.floor(math.ldexp(high, exponent)) + STARTS
-        return cls(DyadicCells(exponent, first, last - first + 1), cls.noise_for(epsilon, around))
-
-    @staticmethod
-    def noise_for(epsilon: Fraction, around: Neighbourhood) -> Tulap:
-        """A person who is replaced takes up to ``rows`` records out of some bins and puts as many into others.
-
-        These may all be different bins, each of which changes by 1: the price of a step, not of a width, adds up.
-        """
-        return Tulap(epsilon / ((2 if around.kind == "replace" else 1) * around.rows), 1)
-
-    def loss(self, around: Neighbourhood) -> Fraction:
-        """What publishing all noisy counts costs, exactly: so many single steps."""
-        return (2 if around.kind == "replace" else 1) * around.rows * self.noise.exact_loss(1)
+        return cls(DyadicCells(exponent, first, last - first + 1), counts_noise(notion, around))
 
     @property
     def length(self) -> float:
@@ -112,12 +100,9 @@ class Location:
     @cached_property
     def _tilts(self) -> tuple[Floats, Floats]:
         """Values of s, and the logarithm of E exp(sG) at each."""
-        rate = self.noise.decay_rate
-        s = rate * np.linspace(0.02, 0.98, TILTS)
-        width, epsilon = self.noise.width, float(self.noise.epsilon)
-        blocks = 2 * math.log(-math.expm1(-epsilon)) - sum(np.log(-np.expm1(w * s - epsilon)) for w in (width, -width))
-        spread = np.log(np.sinh(width * s / 2) / (width * np.sinh(s / 2)))
-        return s, blocks + spread
+        rate, deviation = self.noise.decay_rate, math.sqrt(self.noise.variance)
+        s = rate * np.linspace(0.02, 0.98, TILTS) if rate < math.inf else np.geomspace(0.1, 10, TILTS) / deviation
+        return s, np.log(np.real(self.noise.characteristic(-1j * s)))
 
     def misses(self, family: OneParameter, value: float, n: int, level: float) -> float:
         """At most how often a second step misses the true value, if for each bin it does so with probability level."""
@@ -155,6 +140,8 @@ class Location:
     def from_dict(cls, document: dict[str, Any]) -> Location:
         """What :meth:`to_dict` wrote."""
         cells, noise = cells_from_dict(document["cells"]), noise_from_dict(document["noise"])
-        if not isinstance(cells, DyadicCells) or not isinstance(noise, Tulap) or cells.size > STARTS * MOST_BINS:
-            raise InvalidDocument("The first step of an estimate counts dyadic cells, with Tulap noise.")
+        if not isinstance(cells, DyadicCells) or not noise.total_leaves or cells.size > STARTS * MOST_BINS:
+            raise InvalidDocument(
+                "The first step of an estimate counts dyadic cells, with noise on every whole number."
+            )
         return cls(cells, noise)

@@ -3,7 +3,9 @@ r"""The score of an estimate: a clamped log-likelihood ratio between two members
 Of an exponential family every such ratio is one statistic, so only the clamp matters; of others the two members do,
 too. About how long an interval gets is known without any law of totals: n scores of variance V and noise of variance W
 move the estimate by :math:`\sqrt{nV + W} / (n |\mu'|)`, where :math:`\mu'` is how fast the mean score moves with the
-parameter. Clamping lowers W and V, and :math:`\mu'` with them: the best clamp is a minimum that a grid finds.
+parameter. Clamping lowers W and V, and :math:`\mu'` with them: the best clamp is a minimum that a grid finds. Over a
+range, lengths are told beside the shortest that any clamp has at the same value, and their mean is made small: so a
+small value, where intervals can be short, counts as much as a large one, and no end of the range is given up.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from privatest.hypotheses import ContinuousPair, DiscretePair, Pair
 from privatest.hypotheses.convert import matched
 from privatest.hypotheses.distribution import Numbers
 from privatest.hypotheses.one_parameter import OneParameter
-from privatest.privacy import Tulap
+from privatest.privacy import Notion, canonical_noise
 from privatest.privacy.noise import Neighbourhood
 from privatest.scores import Score, clamped_score
 from privatest.scores.score import LabelCells
@@ -35,7 +37,7 @@ WORKING = (
 UNITS = 512
 INNER = (0.0, 0.02, 0.25, 0.45)
 """How far inside the range, in parts of it, the two members lie whose ratio is the score."""
-PARAMETERS = 9
+PARAMETERS = 11
 """At how many values of the parameter an interval's length is looked at."""
 GRID = 24
 
@@ -50,24 +52,35 @@ def share_score(family: OneParameter, units: int = UNITS) -> Score:
 
 
 def tuned_score(
-    family: OneParameter, epsilon: Fraction, n: int, around: Neighbourhood, values: tuple[float, float] | None
+    family: OneParameter, notion: Notion, n: int, around: Neighbourhood, values: tuple[float, float] | None
 ) -> Score:
     """The score with which an interval is about as short as can be: over the whole range, or for a part of it."""
     if family.is_share:
         return share_score(family)
-    found = tuned_ratio(family, epsilon, n, around, values)
-    return clamped_score(found.pair, found.clamp)
+    found = tuned_ratio(family, notion, n, around, values)
+    return clamped_score(found.pair, found.clamp, found.units)
 
 
 def tuned_ratio(
-    family: OneParameter, epsilon: Fraction, n: int, around: Neighbourhood, values: tuple[float, float] | None
+    family: OneParameter, notion: Notion, n: int, around: Neighbourhood, values: tuple[float, float] | None
 ) -> TunedRatio:
     """The two members and the clamp of :func:`tuned_score`; not for shares, which have one score only."""
-    looked_at = family.spaced(PARAMETERS + 2)[1:-1] if values is None else np.unique(family.spaced(PARAMETERS, *values))
-    found = min(_candidates(family, epsilon, n, around, values, looked_at), key=lambda one: one.length, default=None)
-    if found is None:
+    looked_at = np.unique(family.spaced(PARAMETERS, *(values or family.inner)))
+    # Noise of a lattice so fine that its steps do not matter, in units of the width.
+    noise = canonical_noise(notion, UNITS).variance / UNITS**2
+    tables = [(pair, laws, *laws.ends()) for pair, laws in _tables(family, values, looked_at)]
+    found = [laws.lengths(lows, highs, noise, n, around) for _, laws, lows, highs in tables]
+    if not found:
         raise InvalidInput(f"family={family.text!r} has no score with a finite range. Use {WORKING}.")
-    return found
+    least = np.min([lengths.min(axis=(0, 1)) for lengths in found], axis=0)
+    which = _first_least(np.array([np.mean(lengths / least, axis=2).min() for lengths in found]))
+    pair, laws, lows, highs = tables[which]
+    i, j = divmod(_first_least(np.mean(found[which] / least, axis=2)), len(highs))
+    lows, highs = laws.finer(lows, i), laws.finer(highs, j)
+    lengths = laws.lengths(lows, highs, noise, n, around)
+    i, j = divmod(_first_least(np.mean(lengths / least, axis=2)), len(highs))
+    clamp = float(lows[i]), float(highs[j])
+    return TunedRatio(float(np.mean(lengths[i, j])), pair, clamp, laws.units(*clamp))
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,23 +89,20 @@ class TunedRatio:
 
     Attributes:
         length: about how long an interval is, in standard deviations of the estimate and the parameter's unit.
+        units: steps of the score's lattice; None: as many as it takes.
     """
 
     length: float
     pair: Pair
     clamp: tuple[float, float]
+    units: int | None
 
 
-def _candidates(
-    family: OneParameter,
-    epsilon: Fraction,
-    n: int,
-    around: Neighbourhood,
-    part_of: tuple[float, float] | None,
-    values: Floats,
-) -> Iterator[TunedRatio]:
-    for ends in _members(family, part_of):
-        low, high = ends
+def _tables(
+    family: OneParameter, part_of: tuple[float, float] | None, values: Floats
+) -> Iterator[tuple[Pair, _RatioLaws]]:
+    """Pairs of members, and the laws of their ratios."""
+    for low, high in _members(family, part_of):
         try:
             pair = matched(family.member(low), family.member(high))
             if pair.total_variation < 1e-12 or _jumps(pair):
@@ -100,9 +110,8 @@ def _candidates(
             laws = _RatioLaws.of(family, pair, values)
         except (InvalidDistribution, NothingToTest):
             continue
-        found = laws.best_clamp(epsilon, n, around)
-        if found is not None:
-            yield TunedRatio(found[0], pair, found[1])
+        if len(laws.ratios) > 1:
+            yield pair, laws
 
 
 def _jumps(pair: Pair) -> bool:
@@ -138,6 +147,8 @@ class _RatioLaws:
         masses: one row for each value.
         slopes: by how much they change as the parameter grows by one ``per`` of its value.
         per: lengths are told in this unit: 1, or the value itself on a logarithmic scale.
+        longest: of the intervals within the range, in that unit.
+        atoms: whether records are whole numbers, each with a ratio of its own: then these are the ends of clamps.
     """
 
     ratios: Floats
@@ -145,6 +156,7 @@ class _RatioLaws:
     slopes: Floats
     per: Floats
     longest: Floats
+    atoms: bool
 
     @classmethod
     def of(cls, family: OneParameter, pair: Pair, values: Floats) -> _RatioLaws:
@@ -185,43 +197,59 @@ class _RatioLaws:
             np.array(slopes)[:, order],
             scale,
             np.full(len(values), high - low) / scale,
+            isinstance(pair, DiscretePair),
         )
 
-    def best_clamp(self, epsilon: Fraction, n: int, around: Neighbourhood) -> tuple[float, tuple[float, float]] | None:
-        """About the shortest interval, and the clamp that has it."""
+    def ends(self) -> tuple[Floats, Floats]:
+        """Lower and upper ends of clamps worth a look."""
         even = self.masses.mean(axis=0)
         below = np.cumsum(even) / even.sum()
         levels = np.concatenate([[0.0], np.geomspace(1e-6, 0.5, GRID - 1)])
-        lows = np.unique(self.ratios[np.minimum(np.searchsorted(below, levels), len(self.ratios) - 1)])
-        highs = np.unique(self.ratios[np.minimum(np.searchsorted(below, 1 - levels), len(self.ratios) - 1)])
-        best: tuple[float, tuple[float, float]] | None = None
-        for _ in range(2):
-            for a in lows.tolist():
-                for b in highs.tolist():
-                    if b - a > 1e-12 * max(1.0, abs(a), abs(b)):
-                        length = self._length(a, b, epsilon, n, around)
-                        if best is None or length < best[0] * (1 - 1e-9):
-                            best = length, (a, b)
-            if best is None:
-                return None
-            lows, highs = (_finer(ends, end) for ends, end in zip((lows, highs), best[1], strict=True))
-        return best
+        places = (np.minimum(np.searchsorted(below, each), len(below) - 1) for each in (levels, 1 - levels))
+        lows, highs = (np.unique(self.ratios[place]) for place in places)
+        return lows, highs
 
-    def _length(self, a: float, b: float, epsilon: Fraction, n: int, around: Neighbourhood) -> float:
-        clipped = np.clip(self.ratios, a, b)
-        mean = self.masses @ clipped
-        variance = np.maximum(self.masses @ clipped**2 - mean**2, 0.0)
-        moves = np.abs(self.slopes @ clipped)
-        width = around.extent(a, b, (a + b) / 2)
-        # Noise of a lattice so fine that its steps do not matter, in units of the width.
-        noise = width**2 * Tulap(epsilon, UNITS).variance / UNITS**2
-        with np.errstate(divide="ignore", over="ignore"):
-            lengths = np.sqrt(n * variance + noise) / (n * moves * self.per)
-        return float(np.mean(np.minimum(lengths, self.longest)))
+    def finer(self, ends: Floats, place: int) -> Floats:
+        """Values about one of the ends, between its neighbours."""
+        low, high = ends[max(place - 1, 0)], ends[min(place + 1, len(ends) - 1)]
+        if self.atoms:
+            return np.unique(self.ratios[(self.ratios >= low) & (self.ratios <= high)])
+        return np.unique(np.append(np.linspace(low, high, 9), ends[place]))
+
+    def units(self, low: float, high: float) -> int | None:
+        """Steps of a lattice on which atoms that are evenly spaced lie exactly, and evenly: laws of sums are quick."""
+        levels = np.unique(self.ratios[(self.ratios >= low) & (self.ratios <= high)])
+        gaps = np.diff(levels)
+        if not self.atoms or len(gaps) > UNITS or np.ptp(gaps) > 1e-9 * (high - low):
+            return None
+        return len(gaps) * -(-UNITS // len(gaps))
+
+    def lengths(self, lows: Floats, highs: Floats, noise: float, n: int, around: Neighbourhood) -> Floats:
+        """About how long an interval is, for each lower end of a clamp, each upper end, and each value.
+
+        ``noise`` is its variance, in squared widths. Infinite where the ends are no clamp.
+        """
+        middle = float(np.median(self.ratios))
+        ratios, a, b = self.ratios - middle, (lows - middle)[:, None, None], (highs - middle)[None, :, None]
+        i, j = np.searchsorted(self.ratios, lows)[:, None], np.searchsorted(self.ratios, highs, side="right")[None, :]
+
+        def mean_of(masses: Floats, power: int) -> Floats:
+            """Of the clamped ratio's power: sums up to either end, and what is moved there."""
+            sums = [np.cumsum(masses * ratios**k, axis=1).T for k in (0, power)]
+            count, inner = (np.concatenate([np.zeros((1, len(masses))), each]) for each in sums)
+            found: Floats = a**power * count[i] + (inner[j] - inner[i]) + b**power * (count[-1] - count[j])
+            return found
+
+        mean = mean_of(self.masses, 1)
+        variance = np.maximum(mean_of(self.masses, 2) - mean**2, 0.0)
+        moves = np.abs(mean_of(self.slopes, 1))
+        width = around.extent(-0.5, 0.5, 0.0) * (b - a)
+        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+            found = np.minimum(np.sqrt(n * variance + width**2 * noise) / (n * moves * self.per), self.longest)
+        rounding = 1e-12 * (1.0 + np.abs(a + middle) + np.abs(b + middle))
+        return np.where(b - a > rounding, found, np.inf)
 
 
-def _finer(ends: Floats, end: float) -> Floats:
-    """Values about one of the ends, between its neighbours."""
-    place = int(np.searchsorted(ends, end))
-    low, high = ends[max(place - 1, 0)], ends[min(place + 1, len(ends) - 1)]
-    return np.unique(np.append(np.linspace(low, high, 9), end))
+def _first_least(values: Floats) -> int:
+    """The place of the least one; of several that differ by rounding, of the first."""
+    return int(np.argmax(values <= values.min() * (1 + 1e-9)))

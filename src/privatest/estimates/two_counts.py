@@ -244,8 +244,8 @@ class TwoCounts:
         totals, demanded = self._demanded(alpha, self._window(one, other))
         return float(one.masses @ other.at_least(self._needed(one, other, lambda b: np.interp(b, totals, demanded))))
 
-    def _window(self, one: Counted, other: Counted) -> tuple[float, float]:
-        """The totals of both groups between which all but 1e-7 of their law lies, rounded."""
+    def _window(self, one: Counted, other: Counted) -> tuple[int, int]:
+        """The totals of both groups between which all but 1e-7 of their law lies."""
         ends = []
         for side in (1, -1):
             found = 0
@@ -254,28 +254,40 @@ class TwoCounts:
                 away = int(np.searchsorted(beyond, 5e-8))
                 found += law.first + away if side == 1 else law.first + len(law.masses) - 1 - away
             ends.append(found)
-        unit = max((self.control.n + self.treatment.n) * self.control.noise.fine / 64, 1.0)
-        return math.floor(ends[0] / unit) * unit, math.ceil(ends[1] / unit) * unit
+        return ends[0], ends[1]
 
     @cached_property
     def _known(self) -> dict[tuple[float, int, int], float]:
         return {}
 
-    def _demanded(self, alpha: float, window: tuple[float, float]) -> tuple[Floats, Floats]:
+    @cached_property
+    def _lefts(self) -> dict[int, tuple[float, float]]:
+        return {}
+
+    def _left_angles(self, both: int) -> tuple[float, float]:
+        """Angles whose squared sines are the ends of :meth:`left`; kept for other windows."""
+        if both not in self._lefts:
+            low, high = self.left(both, 0.0)
+            self._lefts[both] = math.asin(math.sqrt(low)), math.asin(math.sqrt(high))
+        return self._lefts[both]
+
+    def _demanded(self, alpha: float, window: tuple[int, int]) -> tuple[Floats, Floats]:
         """Totals of both groups, and the statistic from which on each has a p-value up to alpha.
 
         What a common rate demands is computed at whole numbers of steps, of angles whose squared sines are rates, and
-        kept for other windows. A total demands the most that any of those does that it leaves, and the next beyond.
+        kept for other windows, as are the rates that a total leaves: totals are multiples of a power of 2. A total
+        demands the most that any of those does that it leaves, and the next beyond.
         """
-        totals = np.unique(np.rint(np.linspace(*window, TABLED)))
-        left = [[math.asin(math.sqrt(end)) for end in self.left(int(both), 0.0)] for both in totals.tolist()]
+        apart = 1 << max(math.floor(math.log2(max(window[1] - window[0], 1) / (TABLED - 1))), 0)
+        totals = np.arange(window[0] // apart, -(-window[1] // apart) + 1) * apart
+        left = [self._left_angles(both) for both in totals.tolist()]
         widest = max(high - low for low, high in left)
         steps = 2 ** max(math.ceil(math.log2(math.pi / 2 * (TABLED - 1) / (2 * widest))), 0)
         found = []
         for low, high in left:
             first, last = (edge(end * steps / (math.pi / 2)) for edge, end in ((math.floor, low), (math.ceil, high)))
             found.append(max(self._demand(alpha, step, steps) for step in range(first, last + 1)))
-        return totals, np.array(found)
+        return totals.astype(np.float64), np.array(found)
 
     def _demand(self, alpha: float, step: int, steps: int) -> float:
         if (alpha, step, steps) not in self._known:

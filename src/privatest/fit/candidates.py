@@ -20,8 +20,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
@@ -29,7 +29,7 @@ from privatest.fit.alternatives import Alternative, alternatives, flipped
 from privatest.fit.excess_law import REACH, ExcessLaw, binomial_masses, excess_law, moments, rough_error, windows
 from privatest.fit.grains import Grains
 from privatest.fit.statistic import Excess, uniformity
-from privatest.privacy import Tulap
+from privatest.privacy import Noise, Notion, canonical_noise
 from privatest.vectors import Floats, Integers
 
 __all__ = ["METHODS", "Candidate", "Ramp", "Recipe", "Target", "ranked", "recipes", "two_point"]
@@ -39,13 +39,14 @@ __all__ = ["METHODS", "Candidate", "Ramp", "Recipe", "Target", "ranked", "recipe
 LEVELS = 16
 
 
-def two_point(p: Floats, n: int, distance: float, epsilon: Fraction, alpha: float) -> Excess:
+def two_point(target: Target) -> Excess:
     r"""T = sum over 16 whole centres c of :math:`|N_1 - c|`, or :math:`N_x` if only symbol x can gain ``distance``.
 
-    :math:`|N_1 - c| = (N_1 - c)^+ + (N_0 - (n - c))^+`, so this is an :class:`Excess`. Adding Tulap noise after
+    :math:`|N_1 - c| = (N_1 - c)^+ + (N_0 - (n - c))^+`, so this is an :class:`Excess`. Adding noise after
     taking the absolute value needs fewer records than a two-sided interval for the noisy count.
     """
-    sides = list(alternatives(None, n, p, distance))
+    p, n, alpha = target.p, target.n, target.alpha
+    sides = list(alternatives(None, n, p, target.distance))
     if len(sides) == 1:
         up = int(sides[0].q[1] > p[1])
         knots = np.array([[n], [0]] if up else [[0], [n]], dtype=np.int64)
@@ -55,7 +56,7 @@ def two_point(p: Floats, n: int, distance: float, epsilon: Fraction, alpha: floa
     def imbalance(index: int) -> float:
         """Type II error above P less that below P, which grows with the centre."""
         excess = _folded(n, index)
-        noise = Tulap(epsilon, excess.width)
+        noise = target.noise(excess.width)
         cutoff = excess_law(excess, n, p).cutoff(alpha, noise)
         above, below = (excess_law(excess, n, side.q).below(cutoff, noise) for side in (upper, lower))
         return above - below
@@ -162,13 +163,18 @@ CLIMBED, CLIMBS = 256, 3
 
 @dataclass(frozen=True, eq=False)
 class Target:
-    """What a test is designed for."""
+    """What a test is designed for; ``rows`` of one person at once meet the notion."""
 
     p: Floats
     n: int
     distance: float
-    epsilon: Fraction
+    notion: Notion
     alpha: float
+    rows: int = 1
+
+    def noise(self, width: int) -> Noise:
+        """What hides a person's rows, each worth a ``width`` of T."""
+        return canonical_noise(self.notion, self.rows * width)
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,8 +189,8 @@ class Candidate:
         """Law of the statistic for n records from q."""
         return excess_law(self.excess, n, q if self.grains is None else self.grains.image(q))
 
-    def hardest(self, target: Target, *, quick: bool = False) -> list[tuple[float, Alternative]]:
-        """Alternatives with their approximate type II errors, the largest first."""
+    def hardest(self, target: Target, noise: Noise, *, quick: bool = False) -> list[tuple[float, Alternative]]:
+        """Alternatives with their approximate type II errors under a noise, the largest first."""
         p, n, distance = target.p, target.n, target.distance
         at_null = moments(self.excess, n, self._seen(p))
 
@@ -192,7 +198,7 @@ class Candidate:
             errors = []
             for alternative in found:
                 at_q = moments(self.excess, n, self._seen(alternative.q))
-                error = rough_error(at_null, at_q, self.excess.width, float(target.epsilon), target.alpha)
+                error = rough_error(at_null, at_q, noise, target.alpha)
                 errors.append((error, alternative))
             return errors
 
@@ -234,7 +240,9 @@ class Recipe:
     def error(self, target: Target) -> float:
         """Approximate type II error at the hardest alternative."""
         candidate = self.candidate(target)
-        return 1.0 if candidate is None else candidate.hardest(target, quick=True)[0][0]
+        if candidate is None:
+            return 1.0
+        return candidate.hardest(target, target.noise(candidate.excess.width), quick=True)[0][0]
 
 
 def recipes(p: Floats, method: str) -> list[Recipe]:
@@ -263,10 +271,10 @@ def _grains(p: bytes) -> Grains:
 
 
 @lru_cache(maxsize=64)
-def _folded_excess(p: bytes, n: int, distance: float, epsilon: Fraction, alpha: float) -> Excess:
-    return two_point(np.frombuffer(p), n, distance, epsilon, alpha).refined(FINE)
+def _folded_excess(p: bytes, *rest: Any) -> Excess:
+    return two_point(Target(np.frombuffer(p), *rest)).refined(FINE)
 
 
 def _folded_candidates(target: Target) -> Candidate:
-    key = (target.p.tobytes(), target.n, target.distance, target.epsilon, target.alpha)
+    key = (target.p.tobytes(), target.n, target.distance, target.notion, target.alpha, target.rows)
     return Candidate("binomial", _folded_excess(*key))

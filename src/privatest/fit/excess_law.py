@@ -453,7 +453,9 @@ def marginals(excess: Excess, n: int, q: Floats) -> tuple[Floats, Floats]:
 
 
 def normal_laplace_above(x: Floats | float, deviation: float, scale: float) -> Floats:
-    """Pr[deviation Z + Laplace(scale) > x]."""
+    """Pr[deviation Z + Laplace(scale) > x]; a scale of 0 is none."""
+    if scale == 0:
+        return np.asarray(special.ndtr(-np.asarray(x) / deviation))
     # Beyond 1000 the Laplace part cannot be seen, and the exponents below would lose their digits.
     ratio = min(deviation / scale, 1000.0)
     z = np.asarray(x) / deviation
@@ -463,10 +465,10 @@ def normal_laplace_above(x: Floats | float, deviation: float, scale: float) -> F
     return np.asarray(special.ndtr(-z) + (right - left) / 2)
 
 
-def rough_error(null: Moments, other: Moments, width: int, epsilon: float, alpha: float) -> float:
+def rough_error(null: Moments, other: Moments, noise: Noise, alpha: float) -> float:
     """Type II error at type I error alpha, were T normal: what candidates are compared by."""
-    scale = width / epsilon
-    blurred = [math.hypot(m.deviation, width / math.sqrt(12)) for m in (null, other)]
+    spread, scale = noise.rough
+    blurred = [math.hypot(m.deviation, spread) for m in (null, other)]
     cutoff = _rough_cutoff(blurred[0], scale, alpha)
     return float(normal_laplace_above(other.mean - null.mean - cutoff, blurred[1], scale))
 

@@ -17,7 +17,7 @@ from scipy import special
 
 from privatest import _validate, engines
 from privatest.decision import Release
-from privatest.decision.design import HIDDEN, Design
+from privatest.decision.design import HIDDEN, Budgeted, cost_fact
 from privatest.documents import check_format, fraction_from_json, wholes_from_json
 from privatest.engines.protocol import check_count, counter
 from privatest.errors import Infeasible, InvalidDocument, InvalidInput, shown
@@ -28,7 +28,18 @@ from privatest.fit.excess_law import ACCURACY, ExcessLaw
 from privatest.fit.grains import Grains
 from privatest.fit.statistic import Excess
 from privatest.markup import Fact, Probability
-from privatest.privacy import Source, Tulap, noise_from_dict
+from privatest.privacy import (
+    Noise,
+    Notion,
+    Pure,
+    Source,
+    Tulap,
+    as_notion,
+    canonical_noise,
+    make_notion,
+    noise_from_dict,
+)
+from privatest.privacy.asked import told
 from privatest.rational import Number
 from privatest.vectors import Floats
 
@@ -56,8 +67,8 @@ RELEASE_FORMAT = "privatest/fit-release/2"
 class FitRelease(Release):
     """The outcome of running a goodness-of-fit test on data.
 
-    Guarantees: decision, statistic and pvalue together are epsilon-differentially private, being computed
-    from the noisy statistic alone.
+    Guarantees: decision, statistic and pvalue together are epsilon-differentially private, or what ``privacy`` says,
+    being computed from the noisy statistic alone.
 
     Attributes:
         decision: "null" (the data look like P) or "alternative" (they come from some law away from P).
@@ -105,12 +116,12 @@ LOOKED_AT = {False: 5, True: 2}
 
 
 @dataclass(frozen=True, eq=False)
-class FitTest(Design[FitRelease]):
+class FitTest(Budgeted[FitRelease]):
     r"""Decide "alternative" when :math:`T(N) + \text{noise} > \kappa`, else "null", for the histogram N of the data.
 
-    Guarantees: running it on data is epsilon-differentially private (replace one record, n public): the noise
-    hides any change of T up to its width at a cost of at most epsilon, which is checked when the object is made,
-    however it is made. Type I error at most ``alpha`` and type II error at most ``beta`` as stated there.
+    Guarantees: running it on data meets its notion (replace one record, n public): the noise hides any change of T that
+    one person can make, which is checked when the object is made, however it is made. Type I error at most ``alpha``
+    and type II error at most ``beta`` as stated there.
 
     Attributes:
         candidate: the statistic, and Goldreich's map where it is used.
@@ -120,18 +131,21 @@ class FitTest(Design[FitRelease]):
         distance: the total variation distance from P (after binning) that the test is to detect.
         n: number of records.
         max_rows_per_unit: the most rows of one person that the noise hides, where a run names the ``unit``.
+        declared: the notion that a run is to meet, where that is not what the noise costs in epsilon.
     """
 
     FORMAT: ClassVar[str] = FORMAT
     KIND: ClassVar[str] = "fit test"
+    ASKED: ClassVar[str] = "fit"
 
     candidate: Candidate
     domain: Domain
-    noise: Tulap
+    noise: Noise
     cutoff: Fraction
     distance: float
     n: int
     max_rows_per_unit: int = 1
+    declared: Notion | None = None
 
     def __post_init__(self) -> None:
         excess, grains = self.candidate.excess, self.candidate.grains
@@ -141,16 +155,26 @@ class FitTest(Design[FitRelease]):
                 f"The statistic has {excess.symbols} symbols, the data {symbols}, in {self.domain.cells.count} cells."
             )
         excess.check_total(self.n)
-        if not self.noise.hides(excess.width):
+        met = self.noise.guarantee(self._reach)
+        tight = isinstance(self.noise, Tulap) and self.noise.hides(excess.width)  # at the epsilon of the noise itself
+        narrow = self.declared is None and not tight
+        if not self.noise.total_leaves or met is None or not met.implies(self.notion) or narrow:
             raise InvalidInput(
-                f"The noise of width {self.noise.width} does not hide a statistic of width {excess.width} "
-                f"at epsilon={self.epsilon:g}."
+                f"The noise meets {met or 'nothing'} for {self.max_rows_per_unit} rows of a person: it does not hide a "
+                f"statistic of width {excess.width} at {self.declared or 'its epsilon'}. Use more noise."
             )
 
     @property
-    def epsilon(self) -> float:
-        """Privacy loss of one run."""
-        return float(self.price)
+    def _reach(self) -> int:
+        """The most by which one person's rows move T."""
+        return self.max_rows_per_unit * self.candidate.excess.width
+
+    @property
+    def notion(self) -> Notion:
+        """What one run meets: the notion declared, or what it costs that a person's rows move T by a width each."""
+        found = self.declared or self.noise.guarantee(self._reach)
+        assert found is not None
+        return found
 
     @property
     def method(self) -> str:
@@ -175,9 +199,9 @@ class FitTest(Design[FitRelease]):
     @cached_property
     def _hardest(self) -> tuple[float, Alternative]:
         p = self.domain.probabilities
-        target = Target(p, self.n, self.distance, self.noise.epsilon, min(max(self.alpha, 1e-9), 1 - 1e-9))
+        target = Target(p, self.n, self.distance, self.notion, min(max(self.alpha, 1e-9), 1 - 1e-9))
         found = []
-        for _, alternative in self.candidate.hardest(target)[: LOOKED_AT[len(p) > MANY_SYMBOLS]]:
+        for _, alternative in self.candidate.hardest(target, self.noise)[: LOOKED_AT[len(p) > MANY_SYMBOLS]]:
             law = self.candidate.law(alternative.q, self.n)
             found.append((law.below(self.cutoff, self.noise), alternative))
         return max(found, key=lambda pair: pair[0])
@@ -187,7 +211,7 @@ class FitTest(Design[FitRelease]):
         """Type II error: the largest probability of "null" over the hardest alternatives at the distance.
 
         The alternatives are those at which the mean of T is least for many ways to choose who gains and who
-        loses (:mod:`privatest.fit.alternatives`); the probability is from the exact law of T (error below 1e-8).
+        loses; the probability is from the exact law of T (error below 1e-8).
         """
         return self._hardest[0]
 
@@ -202,23 +226,9 @@ class FitTest(Design[FitRelease]):
         return self._hardest[1].q
 
     @property
-    def price(self) -> Fraction:
-        """Epsilon, exactly: what it costs that a person's rows move T by a width each."""
-        return self.noise.exact_loss(self.max_rows_per_unit * self.candidate.excess.width)
-
-    @property
-    def need(self) -> engines.Need:
-        """Of each person no more rows than the noise hides."""
-        return engines.Need(self.max_rows_per_unit)
-
-    @property
     def outcome(self) -> type[FitRelease]:
         """A release."""
         return FitRelease
-
-    def question(self) -> dict[str, Any]:
-        """The whole test."""
-        return {"fit": self.to_dict()}
 
     def check(self, records: engines.Records, *, charging: bool) -> None:  # noqa: ARG002 - the same without a charge
         """Type and number; a law that cannot be computed is refused now, not after the draw."""
@@ -234,7 +244,11 @@ class FitTest(Design[FitRelease]):
         return self.release(self.candidate.excess.of(counts) + self.noise.draw(source), simulated=simulated)
 
     def release(self, noisy: Fraction, *, simulated: bool = False) -> FitRelease:
-        """Decision, statistic and p-value from a noisy T: post-processing, which costs no privacy."""
+        """Decision, statistic and p-value from a noisy T: post-processing, which costs no privacy.
+
+        Args:
+            noisy: the noisy statistic, in its lattice's units.
+        """
         return FitRelease(
             decision="alternative" if noisy > self.cutoff else "null",
             statistic=(self.null_law.mean - float(noisy)) / (self.candidate.excess.width * self.n),
@@ -244,6 +258,7 @@ class FitTest(Design[FitRelease]):
             n=self.n,
             test=self.method,
             simulated=simulated,
+            privacy=self._met,
         )
 
     def plot(self, ax: Axes | None = None, *, release: FitRelease | None = None) -> Axes:
@@ -266,7 +281,7 @@ class FitTest(Design[FitRelease]):
             Fact("null", self.domain.null + bins, "the null hypothesis P"),
             Fact("distance", self.distance, f"total variation from P{where} that is to be detected"),
             Fact("method", self.method, "the statistic"),
-            Fact("epsilon", self.epsilon, "privacy loss of one run"),
+            cost_fact(self.notion, "of one run"),
             Fact("n", self.n, "records, public"),
             Fact("alpha", Probability(self.alpha), f"type I error: alternative under P; {exact}"),
             Fact("beta", Probability(self.beta), f"type II error: null at the distance, at most; {exact}"),
@@ -284,6 +299,7 @@ class FitTest(Design[FitRelease]):
         """A JSON document from which :meth:`from_dict` restores the test exactly."""
         return {
             **({} if self._rows is None else {"max_rows_per_unit": self._rows}),
+            **({} if self.declared is None else {"privacy": self.declared.text}),
             "format": FORMAT,
             "method": self.method,
             "null": self.domain.null,
@@ -309,14 +325,13 @@ class FitTest(Design[FitRelease]):
         if method not in ("binomial", "direct", "uniformity", "grains"):
             raise InvalidDocument(f"Unknown method {method!r}.")
         noise = noise_from_dict(document["noise"])
-        if not isinstance(noise, Tulap):
-            raise InvalidDocument("The noise of a goodness-of-fit test must be of kind 'tulap'.")
+        declared = as_notion(str(document["privacy"])) if "privacy" in document else None
         excess = Excess.from_dict(document["statistic"])
         candidate = Candidate(method, excess, Grains.of(p) if method == "grains" else None)
         cells = domain_cells_from_dict(document["cells"])
         domain = Domain(cells, p, str(document["null"]), None if bins is None else str(bins))
         rows = wholes_from_json({"rows": document.get("max_rows_per_unit", 1)}, "rows", least=1)["rows"]
-        return cls(candidate, domain, noise, fraction_from_json(document["cutoff"]), distance, n, rows)
+        return cls(candidate, domain, noise, fraction_from_json(document["cutoff"]), distance, n, rows, declared)
 
     def __hash__(self) -> int:
         return hash((self.method, self.cutoff, self.noise, self.distance, self.n))
@@ -325,7 +340,7 @@ class FitTest(Design[FitRelease]):
         bins = f" ({self.domain.bins})" if self.domain.bins else ""
         return (
             f"FitTest({self.method!r}, null={self.domain.null}{bins}, symbols={len(self.domain.probabilities)}, "
-            f"distance={self.distance:g}, epsilon={self.epsilon:g}, n={self.n}, width={self.candidate.excess.width}, "
+            f"distance={self.distance:g}, {told(self.notion)}, n={self.n}, width={self.candidate.excess.width}, "
             f"cutoff={float(self.cutoff):g}, neighbours='replace')"
         )
 
@@ -342,7 +357,7 @@ class Plan:
 
     domain: Domain
     distance: float
-    epsilon: Fraction
+    notion: Notion
     alpha: float
     method: str
     rows: int = 1
@@ -352,13 +367,21 @@ class Plan:
         return recipes(self.domain.probabilities, self.method)
 
     def target(self, n: int) -> Target:
-        """What is asked of n rows, each at its share of epsilon."""
-        return Target(self.domain.probabilities, n, self.distance, self.epsilon / self.rows, self.alpha)
+        """What is asked of n rows: where losses add up row by row, each at its share of epsilon."""
+        each = isinstance(self.notion, Pure)
+        notion, rows = (self.notion.share(self.rows), 1) if each else (self.notion, self.rows)
+        return Target(self.domain.probabilities, n, self.distance, notion, self.alpha, rows)
 
-    def noises(self, width: int) -> list[Tulap]:
-        """The noises that hide a person's k rows, each worth a ``width`` of T: k shares of epsilon, or k widths."""
-        shares = Tulap(self.epsilon / self.rows, width)
-        return [shares] if self.rows == 1 else [shares, Tulap(self.epsilon, self.rows * width)]
+    def noises(self, width: int) -> list[Noise]:
+        """The noises that hide a person's k rows, each worth a ``width`` of T: k widths, or k shares of epsilon."""
+        together = canonical_noise(self.notion, self.rows * width)
+        apart = isinstance(self.notion, Pure) and self.rows > 1
+        return [canonical_noise(self.notion.share(self.rows), width), together] if apart else [together]
+
+    @property
+    def declared(self) -> Notion | None:
+        """The notion, where it is not epsilon."""
+        return None if isinstance(self.notion, Pure) else self.notion
 
 
 def designed(plan: Plan, n: int, choice: list[Recipe] | None = None) -> FitTest:
@@ -372,7 +395,7 @@ def designed(plan: Plan, n: int, choice: list[Recipe] | None = None) -> FitTest:
     for noise in plan.noises(candidate.excess.width):
         # The error of the law's probabilities is taken off the level, so that alpha holds.
         cutoff = law.cutoff(max(target.alpha - ACCURACY, target.alpha / 2), noise)
-        test = FitTest(candidate, plan.domain, noise, cutoff, target.distance, n, plan.rows)
+        test = FitTest(candidate, plan.domain, noise, cutoff, target.distance, n, plan.rows, plan.declared)
         test.__dict__["null_law"] = law  # what the cached property would compute again
         tests.append(test)
     return tests[0] if len(tests) == 1 else min(tests, key=lambda test: test.beta)
@@ -453,7 +476,7 @@ def _order_of_magnitude(plan: Plan) -> int:
     For sqrt(k) the instance's own measure (sum of p^(2/3))^(3/2), which is sqrt(k) for uniform p (Valiant, Valiant).
     """
     root = float(np.sum(plan.domain.probabilities ** (2 / 3))) ** 1.5
-    g, e = plan.distance, float(plan.epsilon)
+    g, e = plan.distance, float(plan.notion.equivalent)
     terms = (root / g**2, root / (g * e**0.5), root ** (2 / 3) / (g ** (4 / 3) * e ** (2 / 3)), 1 / (g * e))
     order = max(round(0.5 * sum(terms)), 2)
     _check_reach(plan, order // 10)
@@ -464,8 +487,8 @@ def _check_reach(plan: Plan, n: int) -> None:
     if n > MOST_RECORDS_OF_A_FIT:
         raise Infeasible(
             f"distance={plan.distance:g} from a null with {len(plan.domain.probabilities)} outcomes at "
-            f"epsilon={float(plan.epsilon):g} needs more than {MOST_RECORDS_OF_A_FIT} records. "
-            "Use a larger distance or epsilon, or pool outcomes."
+            f"{told(plan.notion)} needs more than {MOST_RECORDS_OF_A_FIT} records. "
+            "Use a larger distance or budget, or pool outcomes."
         )
 
 
@@ -479,7 +502,7 @@ def goodness_of_fit(
     null: Any,
     *,
     distance: float,
-    epsilon: Number,
+    epsilon: Number | None = None,
     alpha: float = DEFAULT_ERROR,
     beta: float | None = DEFAULT_ERROR,
     bins: int | None = None,
@@ -491,13 +514,13 @@ def goodness_of_fit(
     dataset: str | None = None,
     request: str | None = None,
     rng: np.random.Generator | None = None,
+    privacy: Notion | str | None = None,
 ) -> FitRelease:
-    """Whether the data come from P (``null``) or from some law at least ``distance`` away, with epsilon-privacy.
+    """Whether the data come from P (``null``) or from some law at least ``distance`` away, with privacy.
 
     Args:
         data: array, list, pandas/polars/pyarrow column, a data frame, file, SQL table or Spark DataFrame together with
             ``column``.
-        null: P, as for :func:`design_fit`.
         distance: total variation distance to detect, in (0, 1).
         epsilon: privacy loss.
         alpha: type I error allowed.
@@ -506,6 +529,8 @@ def goodness_of_fit(
         method: as for :func:`design_fit`.
         max_rows_per_unit: the most rows of one person that count, 1 if only ``unit`` is given.
         column, unit, ledger, dataset, request, rng: see :meth:`FitTest.run`.
+        privacy: another notion in place of epsilon, as for :func:`privatest.design`.
+        null: as for :func:`privatest.design_fit`.
     """
     rows = _validate.rows_of_a_unit(unit, max_rows_per_unit)
     records = engines.open_for(engines.Need(rows), data, column=column, unit=unit)
@@ -519,6 +544,7 @@ def goodness_of_fit(
         bins=bins,
         method=method,
         max_rows_per_unit=rows,
+        privacy=privacy,
     )
     where = {"column": column, "unit": unit}
     return test.run_opened(records, data, where, ledger=ledger, dataset=dataset, request=request, rng=rng)
@@ -528,13 +554,14 @@ def design_fit(
     null: Any,
     *,
     distance: float,
-    epsilon: Number,
+    epsilon: Number | None = None,
     n: int,
     alpha: float = DEFAULT_ERROR,
     beta: float | None = None,
     bins: int | None = None,
     method: str = "auto",
     max_rows_per_unit: int = 1,
+    privacy: Notion | str | None = None,
 ) -> FitTest:
     """A test of P (``null``) against all laws at least ``distance`` away, on ``n`` records.
 
@@ -551,13 +578,14 @@ def design_fit(
             statistic of Acharya, Sun and Zhang; uniform P only) and "grains" (Goldreich's map, then uniformity).
         max_rows_per_unit: the most rows of one person that count, where the run names a ``unit``. The noise is then
             that of epsilon/k for each row or that of k rows at once, whichever leaves the smaller type II error.
+        privacy: another notion in place of epsilon, as for :func:`privatest.design`.
 
     >>> test = design_fit([0.25] * 4, distance=0.3, epsilon=1, n=60)
     >>> test.alpha <= 1/6 and test.beta <= 1/6
     True
     """
     n = _validate.positive_integer(n=n)
-    plan = _checked(null, distance, epsilon, alpha, beta, bins, method, max_rows_per_unit)
+    plan = _checked(null, distance, epsilon, alpha, beta, bins, method, max_rows_per_unit, privacy)
     test = designed(plan, n)
     if beta is not None and test.beta > beta:
         raise Infeasible(_too_few(plan, test, beta))
@@ -568,35 +596,41 @@ def fit_sample_size(
     null: Any,
     *,
     distance: float,
-    epsilon: Number,
+    epsilon: Number | None = None,
     alpha: float = DEFAULT_ERROR,
     beta: float = DEFAULT_ERROR,
     bins: int | None = None,
     method: str = "auto",
     max_rows_per_unit: int = 1,
+    privacy: Notion | str | None = None,
 ) -> int:
     """A number of records at which :func:`design_fit` has errors at most alpha and beta.
 
     Guarantees: the test designed for the n returned meets both targets by its exact law; one designed for a
     number of records about 1 percent smaller was found not to.
 
+    Args:
+        null, distance, epsilon, alpha, beta, bins, method: as for :func:`privatest.design_fit`.
+        max_rows_per_unit, privacy: as for :func:`privatest.design_fit`.
+
     >>> fit_sample_size({"heads": 0.5, "tails": 0.5}, distance=0.3, epsilon=1)
     19
     """
-    return sample_size(_checked(null, distance, epsilon, alpha, beta, bins, method, max_rows_per_unit), beta)
+    return sample_size(_checked(null, distance, epsilon, alpha, beta, bins, method, max_rows_per_unit, privacy), beta)
 
 
 def _checked(
     null: Any,
     distance: float,
-    epsilon: Number,
+    epsilon: Number | None,
     alpha: float,
     beta: float | None,
     bins: int | None,
     method: str,
     max_rows_per_unit: int = 1,
+    privacy: Notion | str | None = None,
 ) -> Plan:
-    budget = _validate.positive("Differential privacy needs a positive epsilon.", epsilon=epsilon)
+    notion = make_notion(epsilon, privacy)
     distance = _validate.probability("It is a total variation distance.", distance=distance)
     _check_error(alpha=alpha)
     if beta is not None:
@@ -617,7 +651,7 @@ def _checked(
     if method == "uniformity" and not np.all(p == p[0]):
         raise InvalidInput(f"method='uniformity' needs a uniform null, not {domain.null}. Use method='auto'.")
     rows = _validate.positive_integer(max_rows_per_unit=max_rows_per_unit)
-    return Plan(domain, distance, budget, alpha, method, rows)
+    return Plan(domain, distance, notion, alpha, method, rows)
 
 
 def _check_error(**arguments: float) -> None:
@@ -631,7 +665,7 @@ def _check_error(**arguments: float) -> None:
 
 def _too_few(plan: Plan, test: FitTest, beta: float) -> str:
     reached = f"n={test.n} records give a type II error of {test.beta:.3g}, more than beta={beta:.4g}"
-    setting = f"distance={plan.distance:g}, epsilon={float(plan.epsilon):g}, alpha={plan.alpha:.4g}"
+    setting = f"distance={plan.distance:g}, {told(plan.notion)}, alpha={plan.alpha:.4g}"
     try:
         needed = f"about {rough_sample_size(plan, beta)[0]} records are needed"
     except Infeasible:

@@ -536,6 +536,10 @@ def as_hypothesis(given: Any, name: str = "hypothesis") -> Hypothesis:
 def near(centre: Any, distance: float) -> Hypothesis:
     """Every distribution within total variation ``distance`` of ``centre``.
 
+    Args:
+        centre: a distribution, or a set of them, in any form that :func:`privatest.design` takes.
+        distance: the largest total variation from it, in (0, 1): so large a share of the records may be anything.
+
     >>> near("normal(0, 1)", 0.02)
     near(normal(0, 1), 0.02)
     """
@@ -545,6 +549,10 @@ def near(centre: Any, distance: float) -> Hypothesis:
 def contaminated(centre: Any, share: float) -> Hypothesis:
     """All but a ``share`` of the records come from ``centre``, the others from anywhere.
 
+    Args:
+        centre: as for :func:`privatest.near`.
+        share: of the records that may come from anywhere, in (0, 1).
+
     >>> contaminated("poisson(3)", 0.05)
     contaminated(poisson(3), 0.05)
     """
@@ -553,6 +561,9 @@ def contaminated(centre: Any, share: float) -> Hypothesis:
 
 def any_of(*parts: Any) -> Hypothesis:
     """One of these: distributions, or sets of them.
+
+    Args:
+        *parts: the distributions or sets, at least one.
 
     >>> any_of("bernoulli(p<=0.28)", "bernoulli(p>=0.32)")
     any_of(bernoulli(p<=0.28), bernoulli(p>=0.32))
@@ -577,6 +588,9 @@ def median(cut: float) -> Distribution:
 def median_above(cut: float, share: float = 0.6) -> Hypothesis:
     """At least this share of the records, more than half, lies above ``cut``, whatever the shape.
 
+    Args:
+        share: of the records above it, at least; more than 1/2.
+
     >>> median_above(5, share=0.6)
     share_above(cut=5, share>=0.6)
     """
@@ -585,6 +599,9 @@ def median_above(cut: float, share: float = 0.6) -> Hypothesis:
 
 def median_below(cut: float, share: float = 0.6) -> Hypothesis:
     """At least this share of the records, more than half, lies below ``cut``, whatever the shape.
+
+    Args:
+        share: of the records below it, at least; more than 1/2.
 
     >>> median_below(5, share=0.6)
     share_above(cut=5, share<=0.4)
@@ -608,6 +625,11 @@ def mixture(weights: ArrayLike, parts: Sequence[Any], name: str = "mixture") -> 
 
     Guarantees: its density is the weighted sum of theirs, its cdf and complement stay accurate in their
     tails.
+
+    Args:
+        weights: a probability for each part; they add up to 1.
+        parts: distributions of one kind: all of real numbers, of whole numbers or of labels.
+        name: what messages call it.
 
     >>> mixture([0.3, 0.7], ["normal(0, 1)", "normal(2, 1)"])
     mixture(0.3, normal(0, 1), 0.7, normal(2, 1))

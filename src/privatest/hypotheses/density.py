@@ -29,11 +29,17 @@ def density(
 ) -> Density:
     """The distribution with log density ``logpdf`` on ``support``.
 
-    ``logpdf`` is called with an array where it can take one, else number by number. ``points`` are places
-    where the mass lies or the density bends, for densities whose peaks are too narrow to be found by search.
+    ``logpdf`` is called with an array where it can take one, else number by number. ``points`` are for densities whose
+    peaks are too narrow to be found by search.
 
     Guarantees: integrates to 1 (a total within 1e-6 of 1 is normalised, any other is an error that says
     it); cdf and complement accurate in their own tails; ``.error`` bounds the quadrature error of the total.
+
+    Args:
+        logpdf: the logarithm of the density: a function of a number, or of an array.
+        support: the two ends outside which the density is 0; infinite ones are allowed.
+        name: what the distribution is called in print.
+        points: places where the mass lies or the density bends; may be left out.
 
     >>> import numpy as np
     >>> density(lambda x: np.log(2 * x), support=(0, 1)).cdf(0.5).item()

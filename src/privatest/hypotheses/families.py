@@ -46,16 +46,20 @@ COUNT: Final[Rule] = (
 
 @dataclass(frozen=True)
 class Parameter:
-    """One parameter: its name, the rule it must obey, and a default where it may be left out."""
+    """One parameter: its name, what it means, the rule it must obey, and a default where it may be left out."""
 
     name: str
     rule: Rule
     default: float | None = None
+    meaning: str = ""
 
 
 @dataclass(frozen=True)
 class Family:
-    """A named family: ``scipy`` is the name in ``scipy.stats``, ``arguments`` its shapes, loc and scale."""
+    """A named family: ``scipy`` is the name in ``scipy.stats``, ``arguments`` its shapes, loc and scale.
+
+    ``about`` says what its records are, for the table of families.
+    """
 
     name: str
     parameters: tuple[Parameter, ...]
@@ -63,6 +67,7 @@ class Family:
     arguments: Callable[..., tuple[tuple[float, ...], float, float]]
     inverse: Callable[..., tuple[float, ...] | None]
     discrete: bool = False
+    about: str = ""
 
     def signature(self) -> str:
         words = (p.name if p.default is None else f"{p.name}={number_text(p.default)}" for p in self.parameters)
@@ -107,147 +112,193 @@ def number_text(value: float) -> str:
     return str(int(number)) if number.is_integer() and abs(number) < 1e15 else repr(number)
 
 
-def _location_scale(name: str, scipy: str, loc: str = "loc", scale: str = "scale") -> Family:
+def _location_scale(
+    name: str, scipy: str, about: str, *meanings: str, loc: str = "loc", scale: str = "scale"
+) -> Family:
     return Family(
         name,
-        (Parameter(loc, ANY, 0.0), Parameter(scale, POSITIVE, 1.0)),
+        (Parameter(loc, ANY, 0.0, meanings[0]), Parameter(scale, POSITIVE, 1.0, meanings[1])),
         scipy,
         lambda m, s: ((), m, s),
         lambda m, s: (m, s),
+        about=about,
     )
 
 
-def _positive_shape(name: str, scipy: str, shape: str = "shape") -> Family:
-    """One shape and a scale, on the positive half line."""
+def _positive_shape(name: str, scipy: str, about: str, shape: str, scale: str) -> Family:
+    """One shape and a scale, on the positive half line; the words say what they mean."""
     return Family(
         name,
-        (Parameter(shape, POSITIVE), Parameter("scale", POSITIVE, 1.0)),
+        (Parameter("shape", POSITIVE, None, shape), Parameter("scale", POSITIVE, 1.0, scale)),
         scipy,
         lambda a, s: ((a,), 0.0, s),
         lambda a, m, s: (a, s) if m == 0 else None,
+        about=about,
     )
 
 
 _ALL = (
-    _location_scale("normal", "norm", "mean", "sd"),
-    _location_scale("laplace", "laplace"),
-    _location_scale("cauchy", "cauchy"),
-    _location_scale("logistic", "logistic"),
-    _location_scale("gumbel", "gumbel_r"),
+    _location_scale("normal", "norm", "real numbers", "the mean", "the standard deviation", loc="mean", scale="sd"),
+    _location_scale("laplace", "laplace", "real numbers", "the median", "the mean distance from it"),
+    _location_scale("cauchy", "cauchy", "real numbers, heavy tails", "the median", "half the interquartile range"),
+    _location_scale("logistic", "logistic", "real numbers", "the mean", "the sd times sqrt(3)/pi"),
+    _location_scale("gumbel", "gumbel_r", "real numbers, largest values", "the mode", "the sd times sqrt(6)/pi"),
     Family(
         "uniform",
-        (Parameter("low", ANY), Parameter("high", ANY)),
+        (Parameter("low", ANY, None, "the least value"), Parameter("high", ANY, None, "the largest value")),
         "uniform",
         lambda a, b: ((), a, b - a),
         lambda m, s: (m, m + s) if (m + s) - m == s else None,
+        about="real numbers",
     ),
     Family(
         "exponential",
-        (Parameter("scale", POSITIVE),),
+        (Parameter("scale", POSITIVE, None, "the mean; rate=1/scale may be given instead"),),
         "expon",
         lambda s: ((), 0.0, s),
         lambda m, s: (s,) if m == 0 else None,
+        about="numbers from 0 on",
     ),
     Family(
         "half_normal",
-        (Parameter("scale", POSITIVE, 1.0),),
+        (Parameter("scale", POSITIVE, 1.0, "the sd of that normal law"),),
         "halfnorm",
         lambda s: ((), 0.0, s),
         lambda m, s: (s,) if m == 0 else None,
+        about="numbers from 0 on: abs(x) of a normal law",
     ),
     Family(
         "rayleigh",
-        (Parameter("scale", POSITIVE, 1.0),),
+        (Parameter("scale", POSITIVE, 1.0, "the mode"),),
         "rayleigh",
         lambda s: ((), 0.0, s),
         lambda m, s: (s,) if m == 0 else None,
+        about="numbers from 0 on",
     ),
-    _positive_shape("gamma", "gamma"),
-    _positive_shape("inverse_gamma", "invgamma"),
-    _positive_shape("weibull", "weibull_min"),
-    _positive_shape("pareto", "pareto"),
+    _positive_shape("gamma", "gamma", "numbers from 0 on", "mean over scale", "variance over mean"),
+    _positive_shape(
+        "inverse_gamma", "invgamma", "numbers from 0 on", "that of the gamma law of 1/x", "1 over the scale of that law"
+    ),
+    _positive_shape(
+        "weibull",
+        "weibull_min",
+        "numbers from 0 on, lifetimes",
+        "below 1: early failures; above: ageing",
+        "63% lie below it",
+    ),
+    _positive_shape(
+        "pareto", "pareto", "numbers from scale on", "a share (scale/x)^shape lies above x", "the least value"
+    ),
     Family(
         "lognormal",
-        (Parameter("mean", ANY), Parameter("sd", POSITIVE)),
+        (
+            Parameter("mean", ANY, None, "the mean of log(x), not of x"),
+            Parameter("sd", POSITIVE, None, "the standard deviation of log(x)"),
+        ),
         "lognorm",
         lambda m, s: ((s,), 0.0, math.exp(m)),
         lambda a, m, s: (math.log(s), a) if m == 0 and math.exp(math.log(s)) == s else None,
+        about="positive numbers",
     ),
     Family(
         "beta",
-        (Parameter("a", POSITIVE), Parameter("b", POSITIVE)),
+        (Parameter("a", POSITIVE, None, "the mean is a/(a + b)"), Parameter("b", POSITIVE, None, "see a")),
         "beta",
         lambda a, b: ((a, b), 0.0, 1.0),
         lambda a, b, m, s: (a, b) if (m, s) == (0, 1) else None,
+        about="numbers between 0 and 1",
     ),
     Family(
         "student_t",
-        (Parameter("df", POSITIVE), Parameter("loc", ANY, 0.0), Parameter("scale", POSITIVE, 1.0)),
+        (
+            Parameter("df", POSITIVE, None, "degrees of freedom"),
+            Parameter("loc", ANY, 0.0, "the median"),
+            Parameter("scale", POSITIVE, 1.0, "the sd times sqrt((df - 2)/df)"),
+        ),
         "t",
         lambda df, m, s: ((df,), m, s),
         lambda df, m, s: (df, m, s),
+        about="real numbers, heavy tails",
     ),
     Family(
         "chi2",
-        (Parameter("df", POSITIVE),),
+        (Parameter("df", POSITIVE, None, "degrees of freedom, the mean"),),
         "chi2",
         lambda df: ((df,), 0.0, 1.0),
         lambda df, m, s: (df,) if (m, s) == (0, 1) else None,
+        about="numbers from 0 on",
     ),
     Family(
         "share_above",
-        (Parameter("cut", ANY), Parameter("share", INSIDE)),
+        (
+            Parameter("cut", ANY, None, "where they are parted, public"),
+            Parameter("share", INSIDE, None, "of the records above it"),
+        ),
         "share_above",  # not one of scipy's
         lambda cut, share: ((share,), cut, 1.0),
         lambda share, cut, _: (cut, share),
+        about="real numbers of which only the side of the cut counts",
     ),
     Family(
         "bernoulli",
-        (Parameter("p", UNIT),),
+        (Parameter("p", UNIT, None, "the share of ones"),),
         "bernoulli",
         lambda p: ((p,), 0, 1),
         lambda p, m: (p,) if m == 0 else None,
         discrete=True,
+        about="0 and 1",
     ),
     Family(
         "binomial",
-        (Parameter("n", COUNT), Parameter("p", UNIT)),
+        (Parameter("n", COUNT, None, "trials"), Parameter("p", UNIT, None, "the share that succeeds")),
         "binom",
         lambda n, p: ((int(n), p), 0, 1),
         lambda n, p, m: (n, p) if m == 0 else None,
         discrete=True,
+        about="whole numbers from 0 to n",
     ),
     Family(
         "poisson",
-        (Parameter("mean", POSITIVE),),
+        (Parameter("mean", POSITIVE, None, "the mean"),),
         "poisson",
         lambda mu: ((mu,), 0, 1),
         lambda mu, m: (mu,) if m == 0 else None,
         discrete=True,
+        about="whole numbers from 0 on, counts",
     ),
     Family(
         "geometric",
-        (Parameter("p", HALF_OPEN),),
+        (Parameter("p", HALF_OPEN, None, "the share that succeeds"),),
         "geom",
         lambda p: ((p,), 0, 1),
         lambda p, m: (p,) if m == 0 else None,
         discrete=True,
+        about="whole numbers from 1 on: trials up to the first success",
     ),
     Family(
         "negative_binomial",
-        (Parameter("n", POSITIVE), Parameter("p", HALF_OPEN)),
+        (
+            Parameter("n", POSITIVE, None, "successes waited for; need not be whole"),
+            Parameter("p", HALF_OPEN, None, "the share that succeeds"),
+        ),
         "nbinom",
         lambda n, p: ((n, p), 0, 1),
         lambda n, p, m: (n, p) if m == 0 else None,
         discrete=True,
+        about="whole numbers from 0 on: failures before n successes",
     ),
     Family(
         "zipf",
-        (Parameter("a", ("greater than 1", lambda x: 1 < x < math.inf)),),
+        (
+            Parameter(
+                "a", ("greater than 1", lambda x: 1 < x < math.inf), None, "k has probability proportional to k^-a"
+            ),
+        ),
         "zipf",
         lambda a: ((a,), 0, 1),
         lambda a, m: (a,) if m == 0 else None,
         discrete=True,
+        about="whole numbers from 1 on",
     ),
 )
 

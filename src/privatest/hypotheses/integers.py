@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from privatest.errors import InvalidDistribution
 from privatest.hypotheses.distribution import Labels, Numbers
 from privatest.hypotheses.families import FromScipy
-from privatest.vectors import Floats, quiet
+from privatest.vectors import Floats, distinct, quiet
 
 __all__ = ["IntegerBlocks", "Integers", "Ints", "ScipyIntegers", "common_atoms"]
 
@@ -132,7 +132,7 @@ class ScipyIntegers(FromScipy, Integers):
             return np.arange(lo, hi + 2, dtype=np.int64)
         right = centre + _growing_steps(spread, hi - centre, abs(self._reach(centre, +1, INVISIBLE) - centre))
         left = centre - _growing_steps(spread, centre - lo, abs(self._reach(centre, -1, INVISIBLE) - centre))
-        return np.unique(np.concatenate([left, right, [lo, hi + 1]]))
+        return distinct(np.concatenate([left, right, [lo, hi + 1]]))
 
     def _bulk(self) -> tuple[int, int]:
         """Median and half the distance between the quartiles, where scipy has a cdf; else the finite end."""
@@ -236,7 +236,7 @@ class IntegerBlocks(Integers):
     @cached_property
     def edges(self) -> Ints:
         ends = np.minimum(self.last, np.iinfo(np.int64).max - 1) + 1
-        return np.unique(np.concatenate([self.first, ends]))
+        return distinct(np.concatenate([self.first, ends]))
 
 
 def common_atoms(laws: Sequence[Integers]) -> tuple[Ints, Ints, list[Floats], list[Floats]]:
@@ -245,7 +245,7 @@ def common_atoms(laws: Sequence[Integers]) -> tuple[Ints, Ints, list[Floats], li
     Guarantees: every law's masses sum to 1 within 1e-12, mass beyond the outermost atoms being pooled into
     them.
     """
-    edges = np.unique(np.concatenate([law.edges for law in laws]))
+    edges = distinct(np.concatenate([law.edges for law in laws]))
     first, last = edges[:-1].copy(), edges[1:] - 1
     logs = [_block_log_masses(law, first, last) for law in laws]
     first, last, logs = _with_beyond(laws, first, last, logs)
@@ -323,4 +323,4 @@ def _growing_steps(spread: int, reach: int, visible: int) -> Ints:
     start = float(flat + spread)
     count = max(0, math.ceil(math.log((reach + spread + 1.0) / start) / math.log1p(1 / FINENESS))) if start > 0 else 0
     grown = start * np.exp(np.arange(1, count + 1) * math.log1p(1 / FINENESS)) - spread
-    return np.unique(np.concatenate([steps, np.minimum(grown, reach).astype(np.int64)]))
+    return distinct(np.concatenate([steps, np.minimum(grown, reach).astype(np.int64)]))

@@ -20,7 +20,7 @@ from privatest.hypotheses.distribution import Distribution, Labels, check_probab
 from privatest.hypotheses.families import number_text
 from privatest.hypotheses.integers import IntegerBlocks, Integers, Ints
 from privatest.hypotheses.reals import Reals
-from privatest.vectors import Floats
+from privatest.vectors import Floats, distinct
 
 __all__ = ["MixedIntegers", "MixedReals", "Piece", "Splice", "mixed"]
 
@@ -130,7 +130,7 @@ class MixedIntegers(_Mixed, Integers):
 
     @cached_property
     def edges(self) -> Ints:
-        return np.unique(np.concatenate([part.edges for part in self.parts]))
+        return distinct(np.concatenate([part.edges for part in self.parts]))
 
     def sample(self, rng: np.random.Generator, size: int) -> NDArray[Any]:
         return self._sample(rng, size).astype(np.int64)

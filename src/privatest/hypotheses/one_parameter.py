@@ -108,6 +108,7 @@ class OneParameter:
         if self.is_share:
             return self.low, self.high
         ends, away = [], NUDGE * (self.high - self.low)
+        self._check_text()
         for end, nudged in ((self.low, self.low + away), (self.high, self.high - away)):
             try:
                 self._parsed(end)
@@ -115,6 +116,18 @@ class OneParameter:
                 end = self._inside(nudged, error)
             ends.append(end)
         return ends[0], ends[1]
+
+    def _check_text(self) -> None:
+        """Refuse a family that has no member at all, whatever the range: then it is the text that is wrong."""
+        wrong: list[str] = []
+        for value in (self.low, (self.low + self.high) / 2, self.high, 0.5, 1.0, 2.0):
+            try:
+                self._parsed(value)
+            except InvalidDistribution as error:
+                wrong.append(str(error))
+            else:
+                return
+        raise InvalidDistribution(wrong[1])
 
     def _inside(self, nudged: float, error: InvalidDistribution) -> float:
         """An end that is just beyond the family's range; one far beyond it is refused."""
@@ -233,7 +246,8 @@ def _ends(between: Any, family: str) -> tuple[float, float]:
     except (TypeError, ValueError):
         low = high = math.nan
     if isinstance(between, str) or not (math.isfinite(low) and math.isfinite(high)):
-        raise InvalidInput(f"between={shown(between)} must be two numbers, such as between=(-3, 3).")
+        told = f"({', '.join(map(shown, between))})" if isinstance(between, tuple | list) else shown(between)
+        raise InvalidInput(f"between={told} must be two finite numbers, such as between=(-3, 3).")
     if not low < high:
         ends = f"({number_text(low)}, {number_text(high)})"
         raise InvalidInput(f"between={ends} must have its lower end first, and the two must differ.")

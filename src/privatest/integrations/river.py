@@ -11,9 +11,7 @@ from privatest import errors
 try:
     from river import base
 except ImportError:
-    raise errors.MissingExtra(
-        "privatest.integrations.river needs river. Install it: pip install privatest[river]"
-    ) from None
+    raise errors.MissingExtra.of("privatest.integrations.river needs river.", "river") from None
 
 __all__ = ["PrivateDrift"]
 

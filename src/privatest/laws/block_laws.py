@@ -17,13 +17,13 @@ from functools import cached_property
 import numpy as np
 
 from privatest.laws.fourier import Complexes, sum_laws
-from privatest.privacy import Tulap
+from privatest.privacy import Noise
 from privatest.vectors import Floats, Integers
 
 __all__ = ["BlockLaws", "ScoreLaw", "first_argmin_law"]
 
 
-# A geometric tail beyond 25 decay lengths has mass e^-25 = 1.4e-11, a sum beyond 7.5 deviations about as little.
+# A noise beyond its window has mass e^-25 = 1.4e-11 at most, or about; a sum beyond 7.5 deviations as little.
 _NOISE_REACH = 25.0
 _SUM_REACH = 7.5
 # Bins of 1/24 of a deviation lose nothing that could be seen in a likelihood.
@@ -76,7 +76,7 @@ class BlockLaws:
 
     @classmethod
     def of(
-        cls, law: ScoreLaw, noise: Tulap | None, block: int, olds: Sequence[int], *, bin_width: int | None = None
+        cls, law: ScoreLaw, noise: Noise | None, block: int, olds: Sequence[int], *, bin_width: int | None = None
     ) -> BlockLaws:
         """The laws for these numbers of old records, in bins of this width; None: as fine as a likelihood needs."""
         low, high, deviation = _window(law, noise, block)
@@ -130,19 +130,19 @@ class BlockLaws:
         return float(np.sum(np.sqrt(self.laws[row] * self.laws[other])))
 
 
-def _window(law: ScoreLaw, noise: Tulap | None, block: int) -> tuple[int, int, float]:
+def _window(law: ScoreLaw, noise: Noise | None, block: int) -> tuple[int, int, float]:
     """First and last lattice value of interest, and the smaller standard deviation of a noisy total."""
     spread = [math.sqrt(block * v) * _SUM_REACH + _SUM_REACH**2 * law.width / 2 for v in law.variances]
     lows = [max(block * m - s, block * int(law.support[0])) for m, s in zip(law.means, spread, strict=True)]
     highs = [min(block * m + s, block * int(law.support[-1])) for m, s in zip(law.means, spread, strict=True)]
     low, high, variance = math.floor(min(lows)), math.ceil(max(highs)), 0.0
     if noise is not None:
-        reach = math.ceil((_NOISE_REACH / float(noise.epsilon) + 1) * noise.width)
+        reach = noise.window(_NOISE_REACH)
         low, high, variance = low - reach, high + reach, noise.variance
     return low, high, math.sqrt(block * min(law.variances) + variance)
 
 
-def _log_noise_waves(noise: Tulap, size: int) -> Complexes:
+def _log_noise_waves(noise: Noise, size: int) -> Complexes:
     """Logarithms of the Fourier coefficients of floor(N), whose values are whole."""
     t = 2 * math.pi * np.arange(size // 2 + 1) / size
     turned = np.asarray(noise.characteristic(t), dtype=np.complex128)

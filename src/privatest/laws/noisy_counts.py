@@ -13,15 +13,29 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from scipy.special import ndtr
 
 from privatest.vectors import Floats, Integers
 
-__all__ = ["REACH", "Counted", "NoiseMasses", "NoisyCount", "binomial", "upper_tail", "window_of"]
+__all__ = [
+    "REACH",
+    "REACHES",
+    "Counted",
+    "NoiseMasses",
+    "NoisyCount",
+    "binomial",
+    "masses_of",
+    "upper_tail",
+    "variance_of",
+    "window_of",
+]
 
 REACH = 9.0
 """A binomial is this many deviations (and as many records) from its mean with probability under 1e-18."""
 KEPT = 64
 """Laws that are kept for the next time."""
+REACHES = {"laplace": 42, "gaussian": 12, "discrete_laplace": 42}
+"""As far, in its own size, noise of this kind is not negligible."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,3 +158,34 @@ def upper_tail(one: Counted, other: Counted, weights: tuple[int, int], level: in
     first, second = weights
     needed = -((first * one.values - level) // second)  # the least T' that reaches the level
     return float(one.masses @ other.at_least(needed))
+
+
+def variance_of(kind: str, size: float) -> float:
+    """Of noise of this kind and size."""
+    if kind == "gaussian":
+        return size**2
+    if kind == "laplace":
+        return 2 * size**2
+    b = math.exp(-1 / size)
+    return 2 * b / (1 - b) ** 2
+
+
+def masses_of(kind: str, size: float, fine: int) -> NoiseMasses:
+    """Probabilities of noise rounded to the lattice; what is rounded off is told as slack."""
+    reach = math.ceil(REACHES[kind] * size * fine) + 2
+    values = np.arange(-reach, reach + 1)
+    if kind == "discrete_laplace" and fine == 1:
+        return NoiseMasses(-reach, math.tanh(1 / (2 * size)) * np.exp(-np.abs(values) / size), 1)
+    if kind == "discrete_laplace":
+        spaced = np.zeros(2 * reach + 1)
+        whole = values % fine == 0
+        spaced[whole] = math.tanh(1 / (2 * size)) * np.exp(-np.abs(values[whole] / fine) / size)
+        return NoiseMasses(-reach, spaced, fine)
+    upper, lower = -(np.abs(values) - 0.5) / fine, -(np.abs(values) + 0.5) / fine
+    below = ndtr if kind == "gaussian" else _laplace_cdf
+    masses = np.where(values == 0, 1 - 2 * below(-0.5 / fine / size), below(upper / size) - below(lower / size))
+    return NoiseMasses(-reach, np.maximum(masses, 0.0), fine, slack=1)
+
+
+def _laplace_cdf(x: Any) -> Any:
+    return np.exp(-np.abs(x)) / 2  # of numbers up to 0, and of 0 itself where it is not used

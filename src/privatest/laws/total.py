@@ -113,6 +113,10 @@ def window_ends(steps: Floats, law: Floats, n: int) -> tuple[int, int]:
     return chernoff_windows(steps[inner], law[inner], [n])[0]
 
 
+_TILTS = np.geomspace(1e-2, 50.0, 40)
+"""In standard deviations of the sum."""
+
+
 def chernoff_windows(steps: Floats, law: Floats, counts: Sequence[int]) -> list[tuple[int, int]]:
     """For each count a window that the sum of so many steps leaves with probability under 2e-18, by Chernoff's bound.
 
@@ -121,7 +125,7 @@ def chernoff_windows(steps: Floats, law: Floats, counts: Sequence[int]) -> list[
     most = max(counts)
     mean = float(law @ steps)
     spread = math.sqrt(max(float(law @ (steps - mean) ** 2), 1e-300))
-    u = np.geomspace(1e-2, 50.0, 40) / (spread * math.sqrt(most))
+    u = _TILTS / (spread * math.sqrt(most))
     reaches = []
     for sign in (-1.0, 1.0):
         exponents = np.multiply.outer(u, sign * (steps - mean))

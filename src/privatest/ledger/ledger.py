@@ -145,7 +145,7 @@ class Ledger:
         except ModuleNotFoundError as error:
             if (error.name or "").partition(".")[0] != "sqlalchemy":
                 raise
-            raise MissingExtra("A ledger needs SQLAlchemy. Install it: pip install privatest[ledger]") from None
+            raise MissingExtra.of("A ledger needs SQLAlchemy.", "ledger") from None
         if (seconds := _validate.positive(timeout=timeout)) > LONGEST_TIMEOUT:
             raise InvalidInput(f"timeout={timeout!r} must be at most {LONGEST_TIMEOUT} seconds.")
         self._timeout = float(seconds)
@@ -286,8 +286,8 @@ class Ledger:
             The release as JSON reads it back (tuples have become lists), with its ``receipt``.
 
         Raises:
-            BudgetExceeded, RequestConflict, SourceNotCovered, LedgerTampered, InvalidInput (such as for a notion that
-                does not convert into the budget's): nothing was charged.
+            BudgetExceeded, RequestConflict, SourceNotCovered, LedgerTampered, InvalidInput: nothing was charged. The
+                last one, say, for a notion that does not convert into the budget's.
         """
         price = asked_price("Nothing private is free.", epsilon, privacy)
         written(price)

@@ -416,9 +416,7 @@ class Store:
                 connect_args={"connect_timeout": max(2, math.ceil(self.timeout))},
             )
         except ImportError:
-            raise MissingExtra(
-                "A ledger in PostgreSQL needs psycopg. Install it: pip install privatest[ledger]"
-            ) from None
+            raise MissingExtra.of("A ledger in PostgreSQL needs psycopg.", "ledger") from None
         thread = self._thread  # not the store itself, which the engine must not keep alive
 
         def mind(connection: Any, *_: object) -> None:

@@ -7,10 +7,18 @@ is ever given data.
 from privatest.pictures.canvas import png
 from privatest.pictures.densities import decomposition
 from privatest.pictures.intervals import estimate, groups
-from privatest.pictures.series import alarm, change_plan, change_point, change_points, changes_plan, monitor
+from privatest.pictures.series import (
+    alarm,
+    change_plan,
+    change_point,
+    change_points,
+    changes_plan,
+    monitor,
+    stopping,
+    walk,
+)
 from privatest.pictures.sizes import comparison, complexity, notion_comparison, power_curve
 from privatest.pictures.totals import fit_test, histogram_test, power_along, private_test
-from privatest.pictures.walks import stopping, walk
 
 __all__ = [
     "alarm",

@@ -18,11 +18,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from privatest.errors import MissingExtra
 from privatest.markup import Probability, short
+from privatest.privacy import Pure, as_notion
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["apart", "drawing", "law", "legend", "number", "plain", "png"]
+__all__ = ["apart", "cost", "drawing", "law", "legend", "number", "plain", "png"]
 
 BLACK: Final = "#000000"
 BLUE: Final = "#0072B2"
@@ -77,7 +78,7 @@ def drawing(ax: Axes | None, size: tuple[float, float] = SIZE) -> Iterator[Axes]
         import matplotlib as mpl
         from matplotlib.figure import Figure
     except ImportError:
-        raise MissingExtra("Pictures need matplotlib. Install it: pip install privatest[plot]") from None
+        raise MissingExtra.of("Pictures need matplotlib.", "plot") from None
     with mpl.rc_context(STYLE):
         if ax is None:
             figure: Any
@@ -136,6 +137,15 @@ def law(letter: str, text: object, *, lines: bool = False) -> str:
 def number(value: float, digits: int = 4) -> str:
     """A number of a few digits, with a true minus sign."""
     return f"{value:.{digits}g}".replace("-", MINUS)
+
+
+def cost(of: Any) -> str:
+    """What a design, a stream or an outcome costs: its epsilon, or the name of the notion that it meets."""
+    notion = getattr(of, "privacy", None)
+    notion = as_notion(notion) if isinstance(notion, str) else notion
+    if notion is None or isinstance(notion, Pure):
+        return f"{EPSILON} = {number(float(of.epsilon))}"
+    return str(notion).replace("-", MINUS)
 
 
 def chance(value: float, digits: int = 3) -> str:

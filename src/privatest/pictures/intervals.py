@@ -21,13 +21,13 @@ from privatest.pictures.canvas import (
     ALPHA,
     BLACK,
     BLUE,
-    EPSILON,
     GREEN,
     GREY,
     ORANGE,
     OWN,
     VERMILLION,
     chance,
+    cost,
     drawing,
     legend,
     number,
@@ -99,7 +99,7 @@ def _along(design: EstimateDesign, ax: Axes | None, patience: float) -> Axes:
 
 
 def _title(design: EstimateDesign) -> tuple[str, str]:
-    kept = f"n = {design.n} records, {EPSILON} = {number(design.epsilon)}"
+    kept = f"n = {design.n} records, {cost(design)}"
     return f"{number(design.confidence)} interval for {plain(design.family)}", kept
 
 
@@ -199,7 +199,7 @@ def groups(
 
 
 def _of_groups(design: GroupsDesign, release: GroupsRelease | None) -> tuple[str, str]:
-    about = f"n = {design.n[0]} and {design.n[1]} records, {EPSILON} = {number(design.epsilon)}"
+    about = f"n = {design.n[0]} and {design.n[1]} records, {cost(design)}"
     if release is None:
         side = "" if design.alternative == "two-sided" else f" ({design.alternative})"
         return f"Which difference is found{side}", about

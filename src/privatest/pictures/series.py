@@ -1,7 +1,12 @@
-"""Change points: the accuracy that is promised, and what was released (noisy block sums), never the records."""
+"""Series: what was released of them, never the records.
+
+Change points: the accuracy that is promised, and noisy block sums. Sequential tests: the walk of the log e-value
+between its boundaries, and how long walks take.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,13 +15,13 @@ from privatest.pictures.canvas import (
     BETA,
     BLACK,
     BLUE,
-    EPSILON,
     GREEN,
     GREY,
     ORANGE,
     PLUS_MINUS,
     SKY,
     VERMILLION,
+    cost,
     drawing,
     law,
     legend,
@@ -29,8 +34,13 @@ if TYPE_CHECKING:
 
     from privatest.changepoint import Alarm, ChangePlan, ChangePoint, ChangePoints, ChangesPlan
     from privatest.changepoint.confidence import FailureCurve
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
-__all__ = ["alarm", "change_plan", "change_point", "change_points", "changes_plan", "monitor"]
+    from privatest.sequential import SequentialPlan, Verdict
+
+__all__ = ["alarm", "change_plan", "change_point", "change_points", "changes_plan", "monitor", "stopping", "walk"]
+
 
 MOST_BARS = 300
 """More blocks than this are drawn as one outline."""
@@ -59,7 +69,7 @@ def change_point(found: ChangePoint, ax: Axes | None = None) -> Axes:
             axes.axvline(found.index, color=VERMILLION, linewidth=2.0, label=f"change at {found.index}")
         axes.set_xlim(0, found.n)
         axes.set_xlabel("record, in order of time")
-        kept = f"{EPSILON} = {number(found.epsilon)}" if found.private else "SIMULATED, not private"
+        kept = cost(found) if found.private else "SIMULATED, not private"
         when = "" if found.order_value is None else f" ({plain(str(found.order_value))})"
         answer = "No change found" if found.index is None else f"Change at record {found.index}{when}"
         axes.set_title(f"{answer} of {found.n} (method '{plain(found.method)}', {kept})")
@@ -83,7 +93,7 @@ def change_points(found: ChangePoints, ax: Axes | None = None) -> Axes:
             axes.axvline(index, color=VERMILLION, linewidth=2.0, label="" if place else "changes")
         axes.set_xlim(0, found.n)
         axes.set_xlabel("record, in order of time")
-        kept = f"{EPSILON} = {number(found.epsilon)}" if found.private else "SIMULATED, not private"
+        kept = cost(found) if found.private else "SIMULATED, not private"
         count = len(found.indices)
         answer = "No change found" if not found.changed else f"{count} change{'' if count == 1 else 's'}"
         axes.set_title(f"{answer} in {found.n} records ({kept})")
@@ -106,8 +116,7 @@ def changes_plan(plan: ChangesPlan, missed: list[float], ax: Axes | None = None)
         axes.set_xlabel("distance from a true change, in records")
         axes.set_ylabel("probability")
         axes.set_title(
-            f"How far off each change can be; {law('P', plan.null)}, {law('Q', plan.alternative)}, "
-            f"{EPSILON} = {number(plan.epsilon)}"
+            f"How far off each change can be; {law('P', plan.null)}, {law('Q', plan.alternative)}, {cost(plan)}"
         )
         legend(axes)
         return axes
@@ -142,7 +151,7 @@ def change_plan(plan: ChangePlan, curve: FailureCurve, ax: Axes | None = None) -
         axes.set_xlim(0, max(float(distances[-1]), plan.accuracy * 1.2, 1.0))
         axes.set_xlabel("distance from the true change point, in records")
         axes.set_ylabel("probability")
-        kept = f"{EPSILON} = {number(plan.epsilon)}, method '{plain(plan.method)}'"
+        kept = f"{cost(plan)}, method '{plain(plan.method)}'"
         axes.set_title(
             f"How far off the index can be; {law('P', plan.null)}, then {law('Q', plan.alternative)}, {kept}"
         )
@@ -154,7 +163,7 @@ def monitor(watch: Any, ax: Axes | None = None) -> Axes:
     """The last noisy block sums of a monitor and, where it has fired, the alarm with its accuracy.
 
     ``watch`` has ``trace`` (noisy sums of the last blocks, in nats), ``block`` (records in each), ``seen``,
-    ``alarm`` (None, or with ``index``, ``accuracy`` and ``seen``), ``epsilon`` and ``private``.
+    ``alarm`` (None, or with ``index``, ``accuracy`` and ``seen``), ``privacy``, ``epsilon`` and ``private``.
     """
     sums, block = np.asarray(list(watch.trace), dtype=np.float64), int(watch.block)
     raised = watch.alarm
@@ -169,7 +178,7 @@ def monitor(watch: Any, ax: Axes | None = None) -> Axes:
         axes.set_xlim(max(low, 0.0), high)
         axes.set_xlabel("record, in order of time")
         state = f"alarm after {raised.seen} records" if raised is not None else f"no alarm in {watch.seen} records"
-        kept = f"{EPSILON} = {number(float(watch.epsilon))}" if watch.private else "SIMULATED, not private"
+        kept = cost(watch) if watch.private else "SIMULATED, not private"
         axes.set_title(f"Monitor: {state}, {kept}")
         legend(axes)
         return axes
@@ -217,3 +226,70 @@ def _sums(axes: Axes, sums: Any, block: int, start: int) -> None:
 def _band(axes: Axes, low: float, high: float, text: str) -> None:
     look: dict[str, Any] = {"facecolor": VERMILLION, "edgecolor": VERMILLION, "linewidth": 0.0, "hatch": ".."}
     axes.axvspan(low, high, alpha=0.22, label=text, **look)
+
+
+def walk(
+    plan: SequentialPlan,
+    levels: Sequence[float],
+    seen: int,
+    verdict: Verdict | None,
+    ax: Axes | None = None,
+    *,
+    private: bool,
+) -> Axes:
+    """The logarithm of the e-value after each of the newest blocks, the two boundaries, and the verdict."""
+    low, high = plan.nats(plan.rule.lower), plan.nats(plan.rule.upper)
+    with drawing(ax, (8.6, 3.8)) as axes:
+        places = [max(seen - plan.block * back, 0) for back in range(len(levels) - 1, -1, -1)]
+        if places and places[0] <= plan.first.block:  # the walk from its start
+            places = [0, plan.first.block, *places[1:]]
+            levels = [0.0, *levels]
+        if not places:
+            places, levels = [0], [0.0]
+        axes.plot(places, levels, color=BLUE, marker="o", markersize=4, label="log e-value after each block")
+        for value, colour, style, text in (
+            (high, VERMILLION, "-", f"alternative from {number(high)} on"),
+            (low, GREEN, "--", f"null from {number(low)} down"),
+        ):
+            axes.axhline(value, color=colour, linestyle=style, linewidth=1.4, label=text)
+        axes.axhline(0, color=GREY, linewidth=0.8)
+        if verdict is not None:
+            text = f"verdict after {verdict.seen}"
+            axes.axvline(verdict.seen, color=BLACK, linewidth=1.4, linestyle=":", label=text)
+        axes.set_xlim(float(places[0]), max(float(seen) * 1.03, max(plan.expected_n)))
+        axes.set_xlabel("record, in order of time")
+        axes.set_ylabel("log e-value against P, in nats")
+        state = f"{verdict.decision} after {seen} records" if verdict is not None else f"open after {seen} records"
+        kept = cost(plan) if private else "SIMULATED, not private"
+        axes.set_title(f"{law('P', plan.null)} or {law('Q', plan.alternative)}: {state}, {kept}")
+        legend(axes)
+        return axes
+
+
+def stopping(plan: SequentialPlan, ax: Axes | None = None) -> Axes:
+    """How probably there is no verdict yet after so many records, under P and under Q; and the fixed test's number."""
+    with drawing(ax, (8.6, 3.8)) as axes:
+        last = 1
+        looks: tuple[tuple[Any, str, str, str, float], ...] = tuple(
+            (each, colour, style, name, mean)
+            for each, colour, style, name, mean in zip(
+                plan.walks, (BLUE, ORANGE), ("-", "--"), ("P", "Q"), plan.expected_n, strict=True
+            )
+        )
+        for each, colour, style, name, mean in looks:
+            left = 1 - np.cumsum(each.stops)
+            count = max(int(np.argmax(left < 0.005)) + 1 if np.any(left < 0.005) else len(left), 1)
+            last = max(last, plan.records(count))
+            edges = [0.0, *(float(plan.records(k)) for k in range(1, count + 1))]
+            text = f"under {name}: {number(mean)} records on average"
+            axes.stairs([1.0, *left[: count - 1]], edges, color=colour, linestyle=style, linewidth=1.8, label=text)
+        axes.axvline(plan.fixed_n, color=BLACK, linewidth=1.2, linestyle=":", label=f"fixed number: {plan.fixed_n}")
+        axes.set_ylim(0, 1.02)
+        axes.set_xlim(0, max(last, plan.fixed_n * 1.05))
+        axes.set_xlabel("records")
+        axes.set_ylabel("probability of no verdict yet")
+        axes.set_title(
+            f"{law('P', plan.null)} or {law('Q', plan.alternative)}: how long till the verdict, {cost(plan)}"
+        )
+        legend(axes)
+        return axes

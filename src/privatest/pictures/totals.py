@@ -16,11 +16,11 @@ from privatest.pictures.canvas import (
     BETA,
     BLACK,
     BLUE,
-    EPSILON,
     GREEN,
     MINUS,
     VERMILLION,
     chance,
+    cost,
     drawing,
     law,
     legend,
@@ -73,7 +73,7 @@ def private_test(test: PrivateTest, ax: Axes | None = None, *, release: Release 
         where = 'left: "alternative"' if test.upper is None else 'between: "null"'
         _finish(axes, edges, thresholds, where, release)
         axes.set_xlabel(axis)
-        kept = f"{EPSILON} = {number(test.epsilon)}" if test.private else "NOT PRIVATE"
+        kept = cost(test) if test.private else "NOT PRIVATE"
         axes.set_title(f"What the test '{plain(test.name)}' releases from n = {test.n} records, {kept}")
         return axes
 
@@ -114,7 +114,7 @@ def fit_test(test: FitTest, ax: Axes | None = None, *, release: FitRelease | Non
         _finish(axes, shown, (threshold,), 'left: "alternative"', release)
         axes.set_xlabel("minus the noisy excess over its mean under P, for each record")
         title = f"What the fit test '{plain(test.method)}' releases from n = {test.n} records"
-        axes.set_title(f"{title}, {EPSILON} = {number(test.epsilon)}")
+        axes.set_title(f"{title}, {cost(test)}")
         return axes
 
 
@@ -193,9 +193,7 @@ def power_along(
         named = re.search(r"(\w+)\s*=\s*\?", family)
         axes.set_xlabel(named[1] if named else "?")
         axes.set_ylabel('probability of "alternative"')
-        axes.set_title(
-            f"Power of the test '{plain(test.name)}' on n = {test.n} records, {EPSILON} = {number(test.epsilon)}"
-        )
+        axes.set_title(f"Power of the test '{plain(test.name)}' on n = {test.n} records, {cost(test)}")
         legend(axes)
         return axes
 
@@ -237,8 +235,6 @@ def histogram_test(test: HistogramTest, ax: Axes | None = None, *, release: Rele
         axes.set_ylabel("probability")
         axes.set_xlabel("log ratio of the histogram, in nats")
         found = "" if release is None else f'; it said "{release.decision}"'
-        axes.set_title(
-            f"Histogram test '{plain(test.name)}' on n = {test.n} records, {EPSILON} = {number(test.epsilon)}{found}"
-        )
+        axes.set_title(f"Histogram test '{plain(test.name)}' on n = {test.n} records, {cost(test)}{found}")
         legend(axes)
         return axes

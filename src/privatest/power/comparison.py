@@ -216,7 +216,16 @@ class Row:
 
 @dataclass(frozen=True)
 class Comparison(Tabled):
-    """Rows sorted by n; prints as a table, exports to a DataFrame."""
+    """Rows sorted by n; prints as a table, exports to a DataFrame.
+
+    Attributes:
+        rows: one for each test: its name, the records that it needs, and their ratio to the bound.
+        epsilon: privacy loss at which they are compared.
+        advantage: what every test must reach.
+        lower_bound: records that no private test can do without.
+        optimum: records that the best private test needs; None where the domain is too large to enumerate.
+        null, alternative: short descriptions of P and Q.
+    """
 
     rows: tuple[Row, ...]
     epsilon: float
@@ -270,6 +279,10 @@ def compare(null: Any, alternative: Any, *, epsilon: Number, advantage: float = 
 
     Of sets of distributions: for the worst members of each, beside the bounds of the two that are the hardest to tell
     apart. Tests that have no worst case over sets are left out.
+
+    Args:
+        null, alternative, epsilon: as for :func:`privatest.design`.
+        advantage: what every test must reach, 1 - alpha - beta.
     """
     budget = _validate.positive(epsilon=epsilon, remedy="Typical values lie between 0.1 and 2.")
     target = _validate.probability(advantage=advantage)

@@ -32,6 +32,9 @@ class PowerCurve(Tabled):
     Attributes:
         n, alpha, beta: numbers of records, and both errors at each of them.
         beta_goal: None for tests tuned for their advantage; with alpha fixed, the type II error that ``enough`` means.
+        test: name of the test.
+        epsilon: privacy loss of one run.
+        null, alternative: short descriptions of P and Q.
     """
 
     test: str
@@ -124,6 +127,11 @@ def power_curve(
 
     Of more than 32 sizes some clamps are taken from neighbouring sizes: those of :func:`privatest.design`, tuned for
     each n, have an advantage that is larger by 1e-4 at most.
+
+    Args:
+        n: numbers of records, such as ``[50, 100, 200]``; None: sizes around the one that is enough.
+        null, alternative, epsilon, privacy, test, clamp, threshold, alpha, neighbours, max_rows_per_unit, release: as
+            for :func:`privatest.design`.
     """
     goal = Goal(advantage=ADVANTAGE) if alpha is None else Goal(alpha=_validate.probability(alpha=alpha), beta=0.2)
     family = make_family(

@@ -49,7 +49,14 @@ class NotionRow:
 
 @dataclass(frozen=True)
 class NotionComparison(Tabled):
-    """Rows from the strongest promise to the weakest, as far as they are ordered; prints as a table."""
+    """Rows from the strongest promise to the weakest, as far as they are ordered; prints as a table.
+
+    Attributes:
+        rows: one for each notion and budget.
+        privacy: the notion that was asked about.
+        goal: what the records are enough for.
+        null, alternative: short descriptions of P and Q.
+    """
 
     rows: tuple[NotionRow, ...]
     privacy: str
@@ -110,9 +117,9 @@ def compare_notions(
     Args:
         null, alternative: P and Q; of sets, the two members found that are the hardest to tell apart.
         privacy, epsilon: the notion asked about.
-        advantage, alpha, beta: the goal, as for ``lower_bound``.
         delta: of the "approx" that is looked for; the one given, where that is approx.
         order: of the "renyi" that is looked for; the one given, where that is renyi.
+        advantage, alpha, beta: as for :func:`privatest.lower_bound`.
 
     Guarantees: a notion that "follows" is what every test that keeps to the one asked keeps to as well, rounded to the
     safe side; so its best test needs no more records. One that "is enough" is the other way round.

@@ -15,7 +15,8 @@ from privatest.hypotheses.question import make_question
 from privatest.markup import Fact, Told
 from privatest.power.sample_sizes import design, sample_size
 from privatest.power.tuning import Family, Goal, make_family, make_goal, smallest_n
-from privatest.privacy import Gdp, Notion, Pure, Tv, Zcdp, make_notion
+from privatest.privacy import Notion, make_notion
+from privatest.privacy.composition import replaced
 from privatest.rational import Number
 from privatest.theory import Decomposition, SampleComplexity, decompose_pair, sample_complexity
 
@@ -42,9 +43,7 @@ class Plan(Told):
     Attributes:
         design: the test, ready to run; its ``n`` is the smallest that meets the goal, or the one that was asked for.
         goal: what n was chosen to meet; None when n was given.
-        lower_bound: see above; None when n was given.
         nonprivate: records that the likelihood-ratio test needs for the goal without privacy; None when n was given.
-        best_advantage: see above; None unless n was given.
         nonprivate_advantage: advantage of the likelihood-ratio test on n records; None unless n was given, and where
             n records of a ratio without bounds could add up to more than 64 bits.
         complexity: what the paper's theorem says, with the regime.
@@ -52,6 +51,8 @@ class Plan(Told):
             record as much, and so for ``complexity``.
         n_other: the records that the goal needs with the other ``release``: of the decision alone where the design
             releases its statistic, of the statistic where it does not; None where there is no such test.
+        lower_bound: no private test meets the goal with fewer records; None when n was given.
+        best_advantage: no private test on n records has a larger one; None unless n was given.
     """
 
     design: PrivateTest
@@ -138,7 +139,11 @@ def plan(
 ) -> Plan:
     """What to expect of a test of P against Q at privacy epsilon, before any data are seen.
 
-    All arguments are those of :func:`privatest.design`, which makes the test.
+    Args:
+        null, alternative, epsilon, privacy: as for :func:`privatest.design`.
+        n: number of records; None: the smallest that meets the goal.
+        advantage, alpha, beta: as for :func:`privatest.sample_size`.
+        test, clamp, threshold, neighbours, max_rows_per_unit, release: as for :func:`privatest.design`.
 
     >>> found = plan("bernoulli(0.6)", "bernoulli(0.4)", epsilon=1)
     >>> found.n, found.lower_bound, found.nonprivate, found.complexity.regime
@@ -189,7 +194,7 @@ def _beside(
     P, Q = pair.null, pair.alternative
     # One record replaced is one removed and one added, so an add-remove test is 2 epsilon-DP under replacement.
     pure = notion.equivalent
-    level = notion if made.neighbours == "replace" else _twice(notion)
+    level = notion if made.neighbours == "replace" else replaced(notion)
     complexity, split = sample_complexity(P, Q, epsilon=pure), decompose_pair(pair, float(pure))
     tell(2)
     if n is not None or goal is None:
@@ -221,14 +226,3 @@ def _nonprivate(P: Any, Q: Any, epsilon: Number, goal: Goal) -> int | None:
         )
     except Infeasible:
         return None
-
-
-def _twice(notion: Notion) -> Notion | None:
-    """What two steps of a notion allow, in its own kind; None where that says nothing, or is another kind."""
-    if isinstance(notion, Pure):
-        return Pure(2 * notion.loss)
-    if isinstance(notion, Gdp):
-        return Gdp(2 * notion.mu)
-    if isinstance(notion, Zcdp):
-        return Zcdp(4 * notion.rho)
-    return Tv(2 * notion.eta) if isinstance(notion, Tv) and 2 * notion.eta < 1 else None

@@ -44,8 +44,14 @@ def sample_size(
     """The smallest n such that the test on n records, and on any larger number, meets the goal.
 
     The goal is an advantage (2/3 unless said otherwise), or type I and II errors alpha and beta. On discrete data power
-    is a sawtooth in n; "and on any larger number" is what the paper means by sample complexity. The arguments are those
-    of :func:`privatest.design`.
+    is a sawtooth in n; "and on any larger number" is what the paper means by sample complexity.
+
+    Args:
+        null, alternative, epsilon, privacy: as for :func:`privatest.design`.
+        advantage: the goal: the least 1 - alpha - beta; 2/3 if no goal is named.
+        alpha, beta: the goal, instead of an advantage: the largest type I error (saying "alternative" under P) and the
+            largest type II error (saying "null" under Q).
+        test, clamp, threshold, neighbours, max_rows_per_unit, release: as for :func:`privatest.design`.
 
     >>> sample_size([0.6, 0.4], [0.4, 0.6], epsilon=1)
     29
@@ -72,7 +78,14 @@ def min_epsilon(
     max_rows_per_unit: int = 1,
     release: str = "statistic",
 ) -> float:
-    """The strongest privacy at which n records suffice: the smallest epsilon, rounded up to four digits."""
+    """The strongest privacy at which n records suffice: the smallest epsilon, rounded up to four digits.
+
+    Args:
+        n: number of records there are, which is public.
+        advantage, alpha, beta: as for :func:`privatest.sample_size`.
+        null, alternative, test, clamp, threshold, neighbours, max_rows_per_unit, release: as for
+            :func:`privatest.design`.
+    """
     n = _validate.positive_integer(n=n)
     goal = make_goal(advantage, alpha, beta)
     _validate.choice([kind for kind in KINDS if kind in PRIVATE_KINDS], test=test)
@@ -138,7 +151,8 @@ def design(
     """A test of P (``null``) against Q (``alternative``).
 
     Args:
-        null, alternative: frozen scipy distributions, mappings, arrays of probabilities, densities, text.
+        null, alternative: P and Q: frozen scipy distributions, mappings from labels to probabilities, arrays of
+            probabilities, :func:`privatest.density`, text such as "normal(0, 1)", or sets of these.
         epsilon: privacy loss of one run; a float is read as its shortest decimal.
         privacy: another notion in place of epsilon: ``pt.approx(1, 1e-6)``, ``pt.gdp(1)``, ``pt.zcdp(0.5)``, ``pt.tv``,
             ``pt.renyi``, ``pt.kl``, or such a text: "zcdp(0.5)".
@@ -158,6 +172,8 @@ def design(
         release: "statistic" (the default): the noisy statistic, its p-value and an interval, whatever level is asked
             for afterwards. "decision": the best decision there is, on fewer records; beside it only its level leaves,
             a whole number with p-values of its own. ``alpha`` is met exactly, by a public coin between two thresholds.
+        beta: without n: the type II error that the smallest n must not exceed, together with ``alpha``.
+        advantage: without n: the least 1 - alpha - beta that n must give; 2/3 if no goal is named.
 
     >>> test = design([0.6, 0.4], [0.4, 0.6], epsilon=1, n=29)
     >>> round(test.advantage, 4)

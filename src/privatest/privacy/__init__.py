@@ -24,8 +24,7 @@ from collections.abc import Mapping
 from privatest import _validate
 from privatest.errors import InvalidDocument, shown
 from privatest.privacy.adaptive import AdaptiveLevel, adaptive_level
-from privatest.privacy.asked import approx, as_notion, gdp, kl, make_notion, pure, renyi, tv, zcdp
-from privatest.privacy.canonical import canonical_noise
+from privatest.privacy.asked import approx, as_notion, canonical_noise, gdp, kl, make_notion, pure, renyi, tv, zcdp
 from privatest.privacy.decision_chain import Chain
 from privatest.privacy.gaussian import Gaussian
 from privatest.privacy.laplace import Laplace

@@ -45,9 +45,7 @@ def _library() -> Any:
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] != "dp_accounting":
             raise
-        raise MissingExtra(
-            "Composing privacy losses needs dp-accounting. Install it: pip install privatest[accounting]"
-        ) from None
+        raise MissingExtra.of("Composing privacy losses needs dp-accounting.", "accounting") from None
     return pld
 
 

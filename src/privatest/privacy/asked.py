@@ -1,52 +1,119 @@
-"""Notions of stability as users write them: ``pt.zcdp(0.5)``, "zcdp(0.5)", or a number for epsilon."""
+"""Notions of stability as users write them, and from a notion to the noise that meets it.
+
+``pt.zcdp(0.5)``, "zcdp(0.5)" or a number for epsilon is read by :func:`as_notion`; :func:`canonical_noise` is what the
+tight test adds.
+"""
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any
 
 from privatest import _validate
-from privatest.errors import InvalidInput, shown
+from privatest.documents import fraction_from_json, number_from_json
+from privatest.errors import InvalidDocument, InvalidInput, shown
+from privatest.privacy.composition import per_row
+from privatest.privacy.divergences import from_logit, golden_maximum, normal
+from privatest.privacy.gaussian import Gaussian
+from privatest.privacy.noise import Neighbourhood, Noise
 from privatest.privacy.notions import Approx, Gdp, Kl, Notion, Pure, Renyi, Tv, Zcdp
-from privatest.rational import Number, rational
+from privatest.privacy.tulap import TruncatedTulap, Tulap
+from privatest.privacy.uniform import Uniform
+from privatest.rational import Number, rational, square_root
 
-__all__ = ["approx", "as_notion", "gdp", "kl", "make_notion", "pure", "renyi", "tv", "zcdp"]
+__all__ = [
+    "CANONICAL",
+    "approx",
+    "as_notion",
+    "budget_word",
+    "canonical_noise",
+    "counts_guarantee",
+    "counts_noise",
+    "gdp",
+    "kl",
+    "loss_range",
+    "make_notion",
+    "notion_from_json",
+    "notion_from_settings",
+    "notion_settings",
+    "notion_to_json",
+    "priced",
+    "pure",
+    "renyi",
+    "told",
+    "tv",
+    "zcdp",
+]
+
+CANONICAL = (Tulap, TruncatedTulap, Uniform, Gaussian)
+"""What :func:`canonical_noise` gives."""
 
 
 def pure(epsilon: Number) -> Pure:
-    """Epsilon-differential privacy; ``epsilon=1`` means ``privacy=pure(1)``."""
+    """Epsilon-differential privacy; ``epsilon=1`` means ``privacy=pure(1)``.
+
+    Args:
+        epsilon: the largest log-ratio of an outcome's probabilities on two neighbouring data sets.
+    """
     return Pure(_validate.positive(epsilon=epsilon))
 
 
 def approx(epsilon: Number, delta: Number) -> Approx:
-    """(epsilon, delta)-differential privacy."""
+    """(epsilon, delta)-differential privacy.
+
+    Args:
+        epsilon: as for :func:`privatest.pure`.
+        delta: the probability by which that may be exceeded.
+    """
     return Approx(epsilon, delta)
 
 
 def tv(eta: Number) -> Tv:
-    """Stability in total variation: no probability changes by more than eta."""
+    """Stability in total variation: no probability changes by more than eta.
+
+    Args:
+        eta: the largest change of any outcome's probability, in (0, 1).
+    """
     return Tv(eta)
 
 
 def gdp(mu: Number) -> Gdp:
-    """Gaussian differential privacy."""
+    """Gaussian differential privacy.
+
+    Args:
+        mu: telling two neighbours apart is as hard as telling N(0, 1) from N(mu, 1).
+    """
     return Gdp(mu)
 
 
 def zcdp(rho: Number) -> Zcdp:
-    """Zero-concentrated differential privacy."""
+    """Zero-concentrated differential privacy.
+
+    Args:
+        rho: the Renyi divergence of every order a > 1 is at most rho a.
+    """
     return Zcdp(rho)
 
 
 def renyi(order: Number, bound: Number) -> Renyi:
-    """Renyi differential privacy at one order."""
+    """Renyi differential privacy at one order.
+
+    Args:
+        order: of the divergence, above 1.
+        bound: the largest divergence of that order, in nats.
+    """
     return Renyi(order, bound)
 
 
 def kl(eta: Number) -> Kl:
-    """Stability in the divergence of Kullback and Leibler, both ways."""
+    """Stability in the divergence of Kullback and Leibler, both ways.
+
+    Args:
+        eta: the largest divergence, in nats.
+    """
     return Kl(eta)
 
 
@@ -61,11 +128,18 @@ _MADE: dict[str, tuple[Callable[..., Notion], tuple[str, ...]]] = {
 }
 _FORM = ", ".join(f"{name}({', '.join(words)})" for name, (_, words) in _MADE.items())
 _CALL = re.compile(r"\s*([a-z]+)\s*\(([^()]*)\)\s*")
-_NUMBER = re.compile(r"[0-9]{1,60}(?:\.[0-9]{0,60})?(?:e[+-]?[0-9]{1,3})?|[0-9]{1,400}/[0-9]{1,400}", re.IGNORECASE)
+_NUMBER = re.compile(
+    r"(?=\.?[0-9])[0-9]{0,60}(?:\.[0-9]{0,60})?(?:e[+-]?[0-9]{1,3})?|[0-9]{1,400}/[0-9]{1,400}",
+    re.IGNORECASE,
+)
 
 
 def as_notion(value: Any, name: str = "privacy") -> Notion:
     """A notion as it is, a number as ``pure``, a text such as "zcdp(0.5)" or "approx(1, delta=1e-6)" as what it says.
+
+    Args:
+        value: a notion, a number or a text, see above.
+        name: what messages call it.
 
     >>> as_notion("approx(1, delta=1e-6)") == approx(1, 1e-6), as_notion(0.5)
     (True, pure(0.5))
@@ -108,7 +182,162 @@ def make_notion(epsilon: Number | None, privacy: Any) -> Notion:
     return Pure(_validate.positive(epsilon=epsilon, remedy="Typical values lie between 0.1 and 2."))
 
 
+def notion_to_json(notion: Notion) -> str:
+    """Exact: the number of a pure one, as documents have it from the time when there was no other; else its text.
+
+    >>> notion_to_json(pure(Fraction(1, 3))), notion_to_json(zcdp(0.5))
+    ('1/3', 'zcdp(0.5)')
+    """
+    return str(notion.loss) if isinstance(notion, Pure) else notion.text
+
+
+def notion_from_json(text: Any) -> Notion:
+    """What :func:`notion_to_json` wrote."""
+    if isinstance(text, str) and "(" in text:
+        return as_notion(text)
+    return Pure(fraction_from_json(text))
+
+
+def notion_settings(epsilon: float, notion: Notion | None) -> dict[str, Any]:
+    """A design's epsilon and, where it meets another notion, that: as documents have them."""
+    told = epsilon if math.isfinite(epsilon) else "inf"
+    return {"epsilon": told, **({} if notion is None else {"privacy": notion.text})}
+
+
+def notion_from_settings(document: Mapping[str, Any]) -> dict[str, Any]:
+    """What :func:`notion_settings` wrote; refuses an epsilon that is not the notion's own."""
+    notion = as_notion(document["privacy"]) if "privacy" in document else None
+    epsilon = math.inf if document["epsilon"] == "inf" else number_from_json(document["epsilon"])
+    if notion is None and not math.isfinite(epsilon):
+        raise InvalidDocument("epsilon='inf' without privacy: this would not be private.")
+    if notion is not None and (isinstance(notion, Pure) or notion.epsilon != epsilon):
+        raise InvalidDocument(f"privacy={notion} must be another notion than pure, and epsilon={epsilon:g} its own.")
+    return {"epsilon": epsilon, "notion": notion}
+
+
+def told(notion: Notion) -> str:
+    """The budget as messages name it.
+
+    >>> told(pure(0.5)), told(gdp(1))
+    ('epsilon=0.5', 'privacy=gdp(1)')
+    """
+    return f"epsilon={notion.epsilon:g}" if isinstance(notion, Pure) else f"privacy={notion}"
+
+
+def budget_word(notion: Notion) -> str:
+    """What a larger one of is asked for."""
+    return "epsilon" if isinstance(notion, Pure) else "budget"
+
+
+def priced(notion: Notion) -> dict[str, str]:
+    """How settings name it, exactly: as an ``epsilon`` or as ``privacy``."""
+    return {"epsilon" if isinstance(notion, Pure) else "privacy": notion_to_json(notion)}
+
+
 def _number(text: str, name: str) -> Fraction:
     if _NUMBER.fullmatch(text) is None or text.endswith("/0"):
         raise InvalidInput(f"{name}: {shown(text)} must be a number, such as 0.5, 1e-6 or 1/3.")
     return Fraction(text)
+
+
+def canonical_noise(notion: Notion, width: int | Fraction, *, whole: bool = False) -> Noise:
+    r"""The noise under which totals ``width`` lattice steps apart meet the notion, and statistics may be released.
+
+    For pure, approx, tv and gdp it is the canonical one, :math:`F(x + width) = h(F(x))` (Awan and Vadhan 2023): no
+    noise is tighter. For zcdp, renyi and kl it is Gaussian noise that meets the divergence. ``whole``: on the integers,
+    with a value more where there would be half integers.
+
+    >>> canonical_noise(Tv(Fraction(1, 10)), 3), canonical_noise(Zcdp(Fraction(1, 2)), 3).guarantee(3)
+    (Uniform(points=30), gdp(1))
+    """
+    width = math.ceil(width)
+    blocks = width | 1 if whole else width
+    if (isinstance(notion, Pure) and notion.loss != math.inf) or (isinstance(notion, Approx) and not notion.delta):
+        return Tulap(notion.loss, blocks)
+    if isinstance(notion, Approx) and notion.loss:
+        return TruncatedTulap(notion.loss, notion.delta, blocks)
+    if isinstance(notion, Approx | Tv):
+        points = math.ceil(width / notion.exact[-1])
+        return Uniform(points | 1 if whole else points)
+    if isinstance(notion, Gdp):
+        return Gaussian(notion.mu, width)
+    if isinstance(notion, Zcdp | Renyi | Kl):
+        budget = {"zcdp": 0, "renyi": 1, "kl": 0}[notion.name]
+        half = notion.exact[budget] / (notion.order if isinstance(notion, Renyi) else 1)
+        return Gaussian(square_root(2 * half, up=False), width)
+    raise InvalidInput(f"{notion} has no noise: it is not private.")
+
+
+def counts_noise(notion: Notion, around: Neighbourhood) -> Noise:
+    """The noise on each of many counts under which all of them together meet the notion.
+
+    A person who is replaced takes up to ``rows`` records out of some counts and puts as many into others; these may all
+    be different ones. What hides that adds up as :func:`counts_guarantee` says.
+
+    >>> counts_noise(Pure(1), Neighbourhood()), counts_noise(Zcdp(1), Neighbourhood("add-remove"))
+    (Tulap(epsilon=Fraction(1, 2), width=1), Gaussian(mu=Fraction(1414213562373095, 1000000000000000), width=1))
+    """
+    return canonical_noise(per_row(notion.share(_sides(around)), around.rows), 1)
+
+
+def counts_guarantee(noise: Noise, around: Neighbourhood) -> list[Notion | None]:
+    """What adds up to the guarantee of many counts, each with this noise: the rows taken out, and those put in."""
+    return [noise.scattered(around.rows)] * _sides(around)
+
+
+def _sides(around: Neighbourhood) -> int:
+    return 2 if around.kind == "replace" else 1
+
+
+def loss_range(notion: Notion) -> Fraction:
+    r"""The largest e such that what keeps its privacy loss within *some* interval of length e meets the notion.
+
+    The exponential mechanism of rate e keeps it so where a record moves all utilities one way, by 1 at most. Then no
+    event's log odds change by more than e, :math:`h(p) = \sigma(\sigma^{-1}(p) + e)`, and every Renyi divergence of
+    order a is at most :math:`a e^2/8`. Argument: proof.md. Rounded down where it is not rational; for pure it is
+    epsilon.
+
+    >>> loss_range(Pure(1)), loss_range(Zcdp(0.5)), round(float(loss_range(Tv(0.1))), 6)
+    (Fraction(1, 1), Fraction(2, 1), 0.401341)
+    """
+    if isinstance(notion, Pure):
+        return Fraction(notion.loss)
+    if isinstance(notion, Tv):  # sigma(e/4) - sigma(-e/4) is the most that h gains
+        return _below(4 * math.atanh(float(notion.eta)))
+    if isinstance(notion, Gdp):  # both are balanced there; between, normal quantiles grow slower than log odds
+        up, down = normal(float(notion.mu) / 2)
+        return _below(2 * (math.log(up) - math.log(down)))
+    if isinstance(notion, Approx):
+        return max(_within(notion), Fraction(notion.loss))
+    bound = notion.exact[-1]
+    order = notion.order if isinstance(notion, Renyi) else 1
+    loss = 0 if isinstance(notion, Zcdp) else bound  # no divergence of one order is larger than the loss
+    return max(square_root(8 * bound / order, up=False), Fraction(loss))
+
+
+def _below(value: float) -> Fraction:
+    """A short rational that is safely at most the computed value."""
+    return Fraction(f"{value * (1 - 1e-9):.12g}")
+
+
+def _within(notion: Approx) -> Fraction:
+    """The e at which sigma(sigma^-1(p) + e) - e^epsilon p is delta at most, whatever p is."""
+
+    def excess(e: float) -> float:
+        factor = math.exp(min(notion.epsilon, 700.0))
+
+        def at(y: float) -> float:
+            return from_logit(y + e)[0] - factor * from_logit(y)[0]
+
+        return golden_maximum(at, -745.0, 20.0)
+
+    low, high = notion.epsilon, notion.epsilon + 1
+    while excess(high) < notion.delta:
+        low, high = high, 2 * high
+    # Invariant: at low the excess is delta at most, at high it is not.
+    while high - low > 1e-13 * high:
+        middle = (low + high) / 2
+        if not low < middle < high:
+            break
+        low, high = (middle, high) if excess(middle) <= float(notion.delta) * (1 - 1e-9) else (low, middle)
+    return _below(low)

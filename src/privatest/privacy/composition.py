@@ -19,15 +19,15 @@ adds up, which holds too, and is loose.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from fractions import Fraction
 from typing import Any
 
 from privatest.errors import InvalidInput
-from privatest.privacy.notions import Approx, Gdp, Notion, Pure, Renyi, Tv
+from privatest.privacy.notions import Approx, Gdp, Kl, Notion, Pure, Renyi, Tv, Zcdp
+from privatest.rational import square_root
 
-__all__ = ["converted", "of_weight", "together", "weight"]
-
-DIGITS = 10**15
+__all__ = ["adds_up_within", "converted", "grouped", "of_weight", "per_row", "replaced", "together", "weight"]
 
 
 def weight(notion: Notion) -> Fraction:
@@ -46,7 +46,7 @@ def weight(notion: Notion) -> Fraction:
 def of_weight(kind: Notion, amount: Fraction, *, up: bool = True) -> Notion:
     """The notion of a kind (and order) whose weight that is; the root of gdp is rounded up, or down."""
     if isinstance(kind, Gdp):
-        return Gdp(_root(amount, up=up))
+        return Gdp(square_root(amount, up=up))
     if isinstance(kind, Tv) and amount >= 1:
         raise InvalidInput(f"Stability in total variation adds up to {float(amount):g}, and 1 says nothing at all.")
     made: type[Any] = type(kind)  # each takes its own parameters
@@ -89,11 +89,82 @@ def together(price: Fraction | Notion, epsilon: Fraction | int) -> Fraction | No
     return of_weight(price, weight(price) + weight(more))
 
 
-def _root(amount: Fraction, *, up: bool) -> Fraction:
-    """A rational of 15 digits that is at least the root, or at most; the root itself where that is short."""
-    exact = Fraction(math.isqrt(amount.numerator), math.isqrt(amount.denominator))
-    if exact**2 == amount:
-        return exact
-    unit = DIGITS * 10 ** (len(str(int(1 / amount))) // 2)
-    found = math.isqrt(int(amount * unit**2))  # the root of amount unit^2, rounded down
-    return Fraction(found + up, unit)
+def grouped(notion: Approx, records: int) -> Approx | None:
+    """What (epsilon, delta) for each of so many records means for all of them; None where that says nothing.
+
+    >>> grouped(Approx(1, 1e-6), 1), grouped(Approx(0, 0.25), 3)
+    (approx(1, 1e-06), approx(0, 0.75))
+    """
+    if records == 1:
+        return notion
+    more = sum((Fraction(math.exp(i * notion.epsilon) * (1 + 1e-9)) for i in range(1, records)), Fraction(1))
+    delta = notion.delta * (more if notion.loss else records)
+    return Approx(records * notion.loss, delta) if delta < 1 else None
+
+
+def replaced(notion: Notion) -> Notion | None:
+    """What replacing a record meets where adding or removing one meets this; None where that is not of its kind.
+
+    >>> replaced(Gdp(0.5)), replaced(Tv(0.6))
+    (gdp(1), None)
+    """
+    if isinstance(notion, Pure):
+        return Pure(2 * notion.loss)
+    if isinstance(notion, Gdp):
+        return Gdp(2 * notion.mu)
+    if isinstance(notion, Zcdp):
+        return Zcdp(4 * notion.rho)
+    if isinstance(notion, Approx):
+        return grouped(notion, 2)
+    return Tv(2 * notion.eta) if isinstance(notion, Tv) and 2 * notion.eta < 1 else None
+
+
+def adds_up_within(parts: Iterable[Notion | None], whole: Notion) -> bool:
+    """Whether answers that meet these notions, one after the other, meet the whole together: never by rounding.
+
+    None is what meets nothing. Each is converted into the kind of the whole; what does not convert is not within it.
+
+    >>> from privatest.privacy.notions import Zcdp
+    >>> adds_up_within([Gdp(0.6), Gdp(0.8)], Gdp(1)), adds_up_within([Gdp(0.6), Gdp(0.8)], Zcdp(0.499))
+    (True, False)
+    """
+    found = [None if part is None else _adding(part, whole) for part in parts]
+    amounts = [(weight(one),) if not isinstance(one, Approx) else one.exact for one in found if one is not None]
+    most = whole.exact if isinstance(whole, Approx) else (weight(whole),)
+    return len(amounts) == len(found) and all(sum(one) <= most[i] for i, one in enumerate(zip(*amounts, strict=True)))
+
+
+def _adding(part: Notion, whole: Notion) -> Notion | None:
+    """A part in the kind of the whole, so that it adds up there: of tv and approx(0, eta) not more than eta."""
+    return Approx(0, part.eta) if isinstance(part, Tv) and isinstance(whole, Approx) else converted(part, whole)
+
+
+def per_row(notion: Notion, rows: int) -> Notion:
+    r"""What one row may cost where a person has up to so many of them, in one block of a stream or in several.
+
+    Rows in one block move one noisy total further, rows in several move several: the first is never the cheaper one.
+
+    ========================  ==============================================================================
+    ``pure``, ``tv``          the k-th part: what neighbours of neighbours may differ by adds up
+    ``gdp``                   mu/k: the shift of a Gaussian is k times as long
+    ``zcdp, renyi, kl``       the k^2-th part: theirs is Gaussian noise, of which :math:`\mu^2` counts
+    ``approx``                epsilon/k, and delta over :math:`1 + e^{\epsilon/k} + \dots` (k terms), rounded down
+    ========================  ==============================================================================
+
+    Argument: proof.md.
+
+    >>> from privatest.privacy.notions import Zcdp
+    >>> per_row(Pure(1), 4), per_row(Gdp(1), 4), per_row(Zcdp(0.5), 4), per_row(Approx(0, 0.1), 4)
+    (pure(0.25), gdp(0.25), zcdp(0.03125), approx(0, 0.025))
+    """
+    if rows == 1:
+        return notion
+    if isinstance(notion, Approx):
+        each = float(notion.loss) / rows
+        terms = math.fsum(math.exp(min(i * each, 700.0)) for i in range(rows))
+        delta = notion.delta / rows if not notion.loss else Fraction(f"{float(notion.delta) / terms * (1 - 1e-9):.12g}")
+        return Approx(notion.loss / rows, delta)
+    part = rows**2 if isinstance(notion, Zcdp | Renyi | Kl) else rows
+    made: type[Any] = type(notion)  # each takes its own parameters
+    found: Notion = made(*notion.exact[:-1], notion.exact[-1] / part)
+    return found

@@ -6,7 +6,8 @@ g(k) with g(k + 1) = h(g(k)), from a start that is chosen. Here g has values on 
 what is proven to be at most h of the one before (rigorous enclosures: Johansson's Arb, by python-flint), so that the
 decision is a coin with a rational probability, and no draw depends on a rounding.
 
-Only the decision leaves: of zcdp, renyi and kl nothing else is private, and of the others nothing else is proven.
+Under approx and tv the noisy level leaves, too: that is proven of the whole numbers themselves (:func:`levels_leave`).
+Of the others only the decision does: of zcdp, renyi and kl nothing else is private, and of gdp nothing else is proven.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from itertools import pairwise
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -33,7 +35,7 @@ from privatest.privacy.stair import Stair
 from privatest.rational import exp_bounds
 from privatest.vectors import Floats
 
-__all__ = ["Chain", "chain_starts", "climbed", "decision_noise", "proven"]
+__all__ = ["Chain", "chain_starts", "climbed", "decision_noise", "levels_leave", "proven"]
 
 BITS = 192
 ONE = 1 << BITS
@@ -58,7 +60,6 @@ class Chain(Noise):
     start: Fraction
     flipped: bool = False
     kind: ClassVar[str] = "chain"
-    decision_only: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "width", _validate.positive_integer(width=self.width))
@@ -79,6 +80,11 @@ class Chain(Noise):
     def _logs(self) -> tuple[int, Floats, Floats]:
         """The first level, log g and log (1 - g) from it on."""
         return _logs(*self._heights)
+
+    @property
+    def decision_only(self) -> bool:
+        """Whether nothing but the decision may leave; else the noisy level may, which is the total's plus G."""
+        return not levels_leave(self.notion, self._heights[1])
 
     @property
     def mirrored(self) -> Chain:
@@ -256,6 +262,8 @@ def _upwards(notion: Notion, start: int) -> list[int]:
                 f"privacy={notion.text!r} is so strong that a decision has more than {MOST_LEVELS} levels. "
                 "Use release='statistic'."
             )
+    if found[-1] < ONE and isinstance(notion, Approx | Tv) and ONE - found[-1] <= math.floor(notion.exact[-1] * ONE):
+        found.append(ONE)  # what is left by rounding, or nearly nothing: so the chain ends
     return found
 
 
@@ -281,7 +289,8 @@ def _following(notion: Notion, height: int) -> int:
 
 def _by_lines(notion: Pure | Approx, height: int) -> int:
     """min(e^eps p + delta, 1 - e^-eps (1 - p - delta), 1), rounded down by bounds of the exponentials."""
-    delta = notion.delta if isinstance(notion, Approx) else Fraction(0)
+    # A trace less than delta: what all levels lose by rounding down must fit in, see `levels_leave`.
+    delta = notion.delta * (1 - Fraction(1, 1 << 60)) if isinstance(notion, Approx) else Fraction(0)
     loss, size = Fraction(notion.exact[0]), BITS + 64
     low, high = (Fraction(end, 1 << size) for end in exp_bounds(loss.numerator, loss.denominator, size))
     p = Fraction(height, ONE)
@@ -290,14 +299,31 @@ def _by_lines(notion: Pure | Approx, height: int) -> int:
     return math.floor(min(p / high + delta, 1 - high * (1 - p - delta)) * ONE) if high > 0 and low >= 0 else height
 
 
+@lru_cache(maxsize=64)
+def levels_leave(notion: Notion, heights: tuple[int, ...]) -> bool:
+    """Whether a level plus G, Pr[G > -k] being these heights over 2^192, is proven to meet the notion itself.
+
+    Of two such noisy levels one apart, all events: the sum of q - e^epsilon p over the values where that is positive is
+    at most delta, both ways. Whole numbers and a rational bound of e^epsilon: never true by rounding.
+    """
+    if not isinstance(notion, Approx | Tv) or heights[0] != 0 or heights[-1] != ONE:
+        return False
+    loss = notion.loss if isinstance(notion, Approx) else Fraction(0)
+    size = BITS + 64
+    least = Fraction(1 << size, exp_bounds(loss.numerator, loss.denominator, size)[1])  # at most e^epsilon
+    masses = [0, *(high - low for low, high in pairwise(heights)), 0]
+    return all(
+        sum((max(q - least * p, Fraction(0)) for p, q in pairwise(side)), Fraction(0)) <= notion.exact[-1] * ONE
+        for side in (masses, masses[::-1])
+    )
+
+
 def _arb() -> Any:
     """Rigorous real numbers, at a precision far beyond the grid's."""
     try:
         import flint  # an extra
     except ImportError:
-        raise MissingExtra(
-            "release='decision' under gdp, zcdp, renyi or kl needs python-flint: pip install 'privatest[exact]'."
-        ) from None
+        raise MissingExtra.of("release='decision' under gdp, zcdp, renyi or kl needs python-flint.", "exact") from None
     flint.ctx.prec = BITS + 128
     return flint
 

@@ -1,4 +1,4 @@
-r"""Many draws of Tulap noise at once, each exact.
+r"""Many draws of a noise at once, each exact. Of Gaussian noise one by one.
 
 A block detector over 10^7 records needs a million draws. Each is an inversion: a uniform number of 64 bits is looked up
 in a table of the cdf of the two-sided geometric part; should it hit the very cell of a threshold (one time in 10^16),
@@ -15,7 +15,7 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from privatest.privacy import Source, Tulap
+from privatest.privacy import Noise, Source, TruncatedTulap, Tulap, Uniform
 from privatest.rational import exp_bounds
 from privatest.vectors import Integers
 
@@ -31,49 +31,79 @@ _WORDS_A_CALL = 256
 _LARGEST_REACH = 512
 
 
-def draw_many(noise: Tulap, count: int, source: Source) -> Integers:
+def draw_many(noise: Noise, count: int, source: Source) -> Integers:
     """Twice ``count`` independent draws of the noise, as 64-bit integers (the noise may be a half integer).
 
     Guarantees: each has exactly the law of ``noise.draw``; independent.
     """
+    if isinstance(noise, Uniform):
+        return 2 * _below(noise.points, count, source) - (noise.points - 1)
+    if isinstance(noise, TruncatedTulap):
+        found, open_ = np.zeros(count, dtype=np.int64), np.arange(count)
+        # Invariant: all but those that are open are draws of this noise; a rejected one leaves no trace.
+        while len(open_):
+            found[open_] = draw_many(noise.untruncated, len(open_), source)
+            far = open_[np.abs(found[open_]) > noise.whole]
+            open_ = np.array([i for i in far if not noise.keeps(int(found[i]), source)], dtype=np.int64)
+        return found
+    if not isinstance(noise, Tulap):
+        return _one_by_one(noise, count, source)
     w = noise.width
     if count < max(_FEW, 4 * _reach(noise.epsilon)):
-        return np.array([int(2 * noise.draw(source)) for _ in range(count)], dtype=np.int64)
+        return _one_by_one(noise, count, source)
     return 2 * (w * _two_sided(noise.epsilon, count, source) + _below(w, count, source)) - (w - 1)
 
 
-def draw_blocks(noise: Tulap, count: int, source: Source) -> Integers:
+def _one_by_one(noise: Noise, count: int, source: Source) -> Integers:
+    return np.array([noise.doubled(source) for _ in range(count)], dtype=np.int64)
+
+
+def draw_blocks(noise: Noise, count: int, source: Source) -> Integers:
     """As :func:`draw_many`, for those who draw again and again, few or many at a time, and never ahead.
 
     Guarantees: each has exactly the law of ``noise.draw``; independent. From a seeded source the same draws come in the
     same order however many are asked for at a time (but where a word must be drawn again: once in 10^16).
     """
-    w, epsilon = noise.width, noise.epsilon
-    if count == 1 or _cells(epsilon) is None:
+    if count == 1 or not isinstance(noise, Tulap) or _cells(noise.epsilon) is None:
         draw = single_draws(noise, source)
         return np.array([draw() for _ in range(count)], dtype=np.int64)
+    w, epsilon = noise.width, noise.epsilon
     words = _words(2 * count, source)
     return 2 * (w * _inverted(epsilon, words[::2], source) + _residues(w, words[1::2].copy(), source)) - (w - 1)
 
 
-def single_draws(noise: Tulap, source: Source) -> Callable[[], int]:
+def single_draws(noise: Noise, source: Source) -> Callable[[], int]:
     """A function that makes one draw of :func:`draw_blocks`, as an integer: quick, and never ahead."""
+    if isinstance(noise, TruncatedTulap):
+        untruncated, whole = single_draws(noise.untruncated, source), noise.whole
+
+        def kept() -> int:
+            while abs(doubled := untruncated()) > whole and not noise.keeps(doubled, source):
+                pass
+            return doubled
+
+        return kept
+    found = _cells(noise.epsilon) if isinstance(noise, Tulap) else None
+    if not isinstance(noise, Tulap) or found is None:
+        return lambda: noise.doubled(source)
     w, epsilon = noise.width, noise.epsilon
-    found = _cells(epsilon)
-    if found is None:
-        return lambda: int(2 * noise.draw(source))
-    cells, middle, limit, bits = found, len(found) // 2, (1 << _WORD) // w * w, source.bits
-    last, low_word = len(found), (1 << _WORD) - 1
+    cells, middle, limit, pair = found, len(found) // 2, (1 << _WORD) // w * w, _pairs(source)
+    last = len(found)
 
     def draw() -> int:
-        both = bits(2 * _WORD)
-        word, other = both >> _WORD, both & low_word
+        word, other = pair()
         place = bisect_left(cells, word)
         g = place - middle if place < last and cells[place] != word else _resolve(epsilon, word, source)
         u = other % w if other < limit else source.below(w)
         return 2 * (w * g + u) - (w - 1)
 
     return draw
+
+
+def _pairs(source: Source) -> Callable[[], tuple[int, int]]:
+    """A function that gives the two halves of ``source.bits(128)``: the source's own, where it has a quick one."""
+    found: Callable[[], tuple[int, int]] | None = getattr(source, "pair", None)
+    return found if found is not None else lambda: divmod(source.bits(2 * _WORD), 1 << _WORD)
 
 
 def _words(count: int, source: Source) -> Words:

@@ -45,6 +45,7 @@ class Gaussian(Noise):
     mu: Fraction
     width: int
     kind: ClassVar[str] = "gaussian"
+    grain: ClassVar[int] = 8  # rounding then adds 1/768 of a width's square to the variance
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "mu", positive_within_double(mu=self.mu))
@@ -85,6 +86,13 @@ class Gaussian(Noise):
 
     def guarantee(self, shift: int) -> Notion | None:
         return Gdp(self.mu * abs(shift) / self.width) if shift else None
+
+    def scattered(self, rows: int) -> Notion | None:
+        """Shifts of several counts add up by their squares: the most, where all rows move one count."""
+        return self.guarantee(rows)
+
+    def hides(self, shift: int) -> bool:
+        return abs(shift) <= self.width
 
     def _draw_doubled(self, source: Source) -> int:
         whole, digits = _half_normal(source)

@@ -60,13 +60,13 @@ class Noise(ABC):
     Attributes:
         kind: what documents call it.
         test: the name of the private test that adds it, "" where none does.
-        decision_only: whether nothing but the decision, that a total exceeds a cutoff, may leave.
+        grain: how many lattice steps a width should have at least, so that the lattice costs next to nothing.
         plateau: over how many values at a time the law is flat; 0 where it is not flat at all.
     """
 
     kind: ClassVar[str]
     test: ClassVar[str] = ""
-    decision_only: ClassVar[bool] = False
+    grain: ClassVar[int] = 1
 
     @classmethod
     def for_width(cls, epsilon: Fraction, width: Fraction, step: Fraction) -> Self:
@@ -86,6 +86,16 @@ class Noise(ABC):
         Then only the level may leave: the number of spacings between a public cutoff and the noisy total, rounded up.
         """
         return 1
+
+    @property
+    def decision_only(self) -> bool:
+        """Whether nothing but the decision, that a total exceeds a cutoff, may leave."""
+        return False
+
+    @property
+    def total_leaves(self) -> bool:
+        """Whether the noisy total itself may be released, not only a decision or a level of it."""
+        return self.spacing == 1 and not self.decision_only
 
     def level(self, noisy: Fraction, cutoff: Fraction) -> int:
         """That number: at least 1 iff the noisy total exceeds the cutoff."""
@@ -110,14 +120,34 @@ class Noise(ABC):
         loss = self.exact_loss(shift)
         return Pure(loss) if loss else None
 
+    def scattered(self, rows: int) -> Notion | None:
+        """What hides so many rows that each move some count by one, all counts having this noise: one count or many."""
+        from privatest.privacy.notions import Pure  # start-up: a draw needs no notion
+
+        loss = self.exact_loss(1)
+        return Pure(rows * loss) if loss else None
+
     def meets(self, notion: Notion, shift: int) -> bool:
         """Whether noisy totals ``shift`` apart, or less, meet the notion: the one place where that is decided."""
         found = self.guarantee(shift) if shift else None
         return shift == 0 or (found is not None and found.implies(notion))
 
+    def hides(self, shift: int) -> bool:
+        """Whether totals so far apart are hidden as well as this noise was made to hide any."""
+        return shift == 0 or self.guarantee(shift) is not None
+
     def reach(self, nats: float) -> float:
         """A distance from 0 beyond which, on either side, there is a probability of about e^-nats or less."""
         return nats / self.decay_rate if math.isfinite(self.decay_rate) else 0.0
+
+    @property
+    def rough(self) -> tuple[float, float]:
+        """For first guesses: deviation and scale of a normal and a Laplace number whose sum is about this."""
+        return math.sqrt(self.variance), 0.0
+
+    def window(self, nats: float) -> int:
+        """A whole number such that values beyond it, on either side, have a probability of about e^-nats or less."""
+        return math.ceil(self.reach(nats) + 1)
 
     def exponent(self, x: float) -> float:
         """About how large an exponent is taken for a probability at x: what its rounding is proportional to."""
@@ -173,6 +203,10 @@ class Noise(ABC):
     def draw(self, source: Source = system_source) -> Fraction:
         """One value, exact. Private when the source is the system's."""
         return Fraction(self._draw_doubled(source), 2)
+
+    def doubled(self, source: Source) -> int:
+        """Twice such a value: whole, also where values are half integers."""
+        return self._draw_doubled(source)
 
     # From here on numbers are double precision: no longer exact.
 

@@ -47,7 +47,7 @@ from privatest.privacy.divergences import (
     renyi_divergence,
     root,
 )
-from privatest.rational import Number, positive, rational
+from privatest.rational import Number, positive, rational, square_root
 from privatest.vectors import Floats
 
 __all__ = [
@@ -168,6 +168,36 @@ class Notion(ABC):
     def price(self) -> Fraction | Notion | None:
         """What a ledger is asked for: epsilon where this is pure, else itself; None where it is not private."""
         return self
+
+    # What a budget is worth to several answers.
+
+    def split(self, part: Number) -> Notion:
+        """A part of it: answers whose parts add up to 1, each chosen after the ones before, meet it together.
+
+        Guarantees: never more than the part: mu of gdp, whose square it is that adds up, is rounded down.
+
+        >>> Zcdp(0.5).split(0.25), Gdp(1).split(0.25), Approx(1, 1e-6).split(0.25)
+        (zcdp(0.125), gdp(0.5), approx(0.25, 2.5e-07))
+        """
+        some = rational(part, "part")
+        if not 0 < some <= 1:
+            raise InvalidInput(f"part={shown(part)} must lie in (0, 1]: it is a part of {self}.")
+        return self._part(some)
+
+    def share(self, answers: int) -> Notion:
+        """What each of so many answers may cost, so that together they meet it: :meth:`split`, evenly.
+
+        >>> Pure(1).share(4), Renyi(3, 0.5).share(5)
+        (pure(0.25), renyi(3, 0.1))
+        """
+        if _whole(answers) < 1:
+            raise InvalidInput(f"answers={shown(answers)} must be at least 1.")
+        return self._part(Fraction(1, answers))
+
+    def _part(self, part: Fraction) -> Notion:
+        """The last parameter is what adds up; argument: proof.md."""
+        kind: Callable[..., Notion] = type(self)
+        return kind(*self.exact[:-1], part * self.exact[-1])
 
     # What a guarantee in one notion is worth in another.
 
@@ -369,6 +399,9 @@ class Approx(Notion):
         delta = float(self.delta)
         return (1 - delta) * down, up + delta * down
 
+    def _part(self, part: Fraction) -> Notion:  # both add up
+        return Approx(part * self.loss, part * self.delta)
+
     @classmethod
     def asking(cls, epsilon: Number = 0, delta: Number | None = None, **given: Number) -> Notion:
         _refuse_all(cls.name, given)
@@ -461,6 +494,9 @@ class Gdp(Notion):
     @property
     def balanced(self) -> Odds:
         return normal(-float(self.mu) / 2)
+
+    def _part(self, part: Fraction) -> Notion:  # the squares add up
+        return Gdp(square_root(part * self.mu**2, up=False))
 
     def gain(self, records: int = 1) -> float:
         return math.erf(_whole(records) * float(self.mu) / math.sqrt(8))

@@ -16,7 +16,9 @@ Arguments: proof.md.
 
 from __future__ import annotations
 
+import os
 import secrets
+import struct
 from typing import Protocol
 
 import numpy as np
@@ -37,6 +39,7 @@ __all__ = [
 ]
 
 _WORD = 64
+_halves = struct.Struct(">2Q").unpack
 _WORDS_PER_REFILL = 512
 
 
@@ -55,13 +58,19 @@ class Source(Protocol):
 
 
 class SystemSource:
-    """Integers from :mod:`secrets`."""
+    """Integers from :mod:`secrets`, which asks :func:`os.urandom`."""
 
     simulated = False
 
     # Bound once: secrets rejects n < 1 and k < 0 itself.
     below = staticmethod(secrets.randbelow)
     bits = staticmethod(secrets.randbits)
+
+    @staticmethod
+    def pair() -> tuple[int, int]:
+        """Two words of 64 bits."""
+        first, second = _halves(os.urandom(16))
+        return first, second
 
     def __repr__(self) -> str:
         return "system_source"
@@ -95,6 +104,10 @@ class SeededSource:
             value = value << _WORD | self._word()
             k -= _WORD
         return value << k | self._word() >> (_WORD - k)
+
+    def pair(self) -> tuple[int, int]:
+        """Two words, as :meth:`bits` of 128 takes them."""
+        return self._word(), self._word()
 
     def below(self, n: int) -> int:
         """Uniform on 0, ..., n-1, by rejection from the next power of two."""

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from privatest import _validate
 from privatest.errors import InvalidInput, shown
 from privatest.privacy import randomness as coins
+from privatest.privacy.composition import grouped
 from privatest.privacy.noise import Noise, positive_within_double, two_sided_characteristic
 from privatest.privacy.notions import Approx, Notion
 from privatest.privacy.randomness import Source
@@ -77,6 +78,13 @@ class Tulap(Noise):
         epsilon = float(self.epsilon)
         blocks = 2 * math.exp(-epsilon) / math.expm1(-epsilon) ** 2
         return self.width**2 * blocks + (self.width**2 - 1) / 12
+
+    @property
+    def rough(self) -> tuple[float, float]:
+        return self.width / math.sqrt(12), self.width / float(self.epsilon)
+
+    def window(self, nats: float) -> int:
+        return math.ceil((nats / float(self.epsilon) + 1) * self.width)
 
     def _draw_doubled(self, source: Source) -> int:
         w = self.width
@@ -265,21 +273,39 @@ class TruncatedTulap(Noise):
     def reach(self, nats: float) -> float:
         return min(super().reach(nats), self.largest)
 
+    def window(self, nats: float) -> int:
+        return min(Tulap(self.epsilon, self.width).window(nats), math.ceil(self.largest))
+
     def guarantee(self, shift: int) -> Notion | None:
         return Approx(self.epsilon, self.delta) if 0 < abs(shift) <= self.width else None
 
+    def scattered(self, rows: int) -> Notion | None:
+        """Row by row: delta grows faster in one count than in several."""
+        return grouped(Approx(self.epsilon, self.delta), rows)
+
     def _draw_doubled(self, source: Source) -> int:
-        whole_noise = Tulap(self.epsilon, self.width)
-        last, whole, _ = self._end
-        w = self.width
         # Invariant: values beyond the end are rejected and leave no trace.
-        while True:
-            doubled = whole_noise._draw_doubled(source)
-            block, place = divmod((abs(doubled) + w - 1) // 2, w)
-            if block <= last:
-                return doubled
-            if block == last + 1 and (place < whole or (place == whole and self._kept(source))):
-                return doubled
+        while not self.keeps(doubled := self.untruncated._draw_doubled(source), source):
+            pass
+        return doubled
+
+    @cached_property
+    def untruncated(self) -> Tulap:
+        """The noise that this is where its tails go on: draws are draws of that, of which some are rejected."""
+        return Tulap(self.epsilon, self.width)
+
+    @cached_property
+    def whole(self) -> int:
+        """Twice a number up to which, on either side, no value is ever rejected."""
+        return 2 * self.width * (self._end[0] + 1) - self.width
+
+    def keeps(self, doubled: int, source: Source) -> bool:
+        """Whether twice a draw without an end is one of this noise: certainly, never or, at the end, by chance."""
+        if abs(doubled) <= self.whole:
+            return True
+        last, whole, _ = self._end
+        block, place = divmod((abs(doubled) + self.width - 1) // 2, self.width)
+        return block <= last or (block == last + 1 and (place < whole or (place == whole and self._kept(source))))
 
     def _kept(self, source: Source) -> bool:
         """True with the probability that the last value keeps of its mass: lazily drawn bits against its bounds."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,11 +32,7 @@ class Uniform(Noise):
 
     points: int
     kind: ClassVar[str] = "uniform"
-
-    @classmethod
-    def for_notion(cls, eta: Fraction, width: int) -> Self:
-        """The noise that hides totals ``width`` apart up to a total variation of eta."""
-        return cls(math.ceil(width / eta))
+    grain: ClassVar[int] = 8  # points are a whole number, at most 1/8 of a width more than the notion asks for
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "points", _validate.positive_integer(points=self.points))
@@ -75,6 +71,10 @@ class Uniform(Noise):
 
     def guarantee(self, shift: int) -> Notion | None:
         return Tv(Fraction(abs(shift), self.points)) if 0 < abs(shift) < self.points else None
+
+    def scattered(self, rows: int) -> Notion | None:
+        """Total variations add up, whatever counts they are of."""
+        return self.guarantee(rows)
 
     def _draw_doubled(self, source: Source) -> int:
         return 2 * source.below(self.points) - (self.points - 1)

@@ -98,6 +98,7 @@ class Verification(Told):
         exact: whether that was decided by exact arithmetic.
         witness: neighbours at which it is measured; None where the data make no difference at all.
         data_sets, pairs: how many were looked at.
+        neighbours: which data sets were compared: "replace" or "add-remove".
     """
 
     privacy: Notion
@@ -299,7 +300,7 @@ def measure(notion: Notion, law: Law, other: Law) -> tuple[Any, Outputs]:
         output = max((q, i) for i, (_, q, _) in enumerate(both) if ratios[i] >= top * _ALIKE)[1]
         return ratios[output] if top == math.inf else top, (both[output][0],)
     if isinstance(notion, Approx | Tv):
-        exact = all(isinstance(value, Fraction) for _, q, p in both for value in (q, p))
+        exact = all(isinstance(value, Fraction | int) for _, q, p in both for value in (q, p))  # 0 where there is none
         factor = _factor(notion, exact=exact)
         event = [(output, q - factor * p) for output, q, p in both if q > factor * p]
         return sum(excess for _, excess in event), tuple(output for output, _ in event)

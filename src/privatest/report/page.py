@@ -12,6 +12,7 @@ import hashlib
 import json
 import math
 import os
+import re
 import shlex
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -29,13 +30,14 @@ from privatest.errors import InvalidInput, MissingExtra, PrivatestError, shown
 from privatest.estimates import EstimateDesign, EstimateRelease, GroupsDesign, GroupsRelease
 from privatest.fit import FitRelease, FitTest
 from privatest.hypotheses.convert import as_hypothesis
+from privatest.hypotheses.families import FAMILIES
 from privatest.pictures import png
 from privatest.power import Comparison, Plan, PowerCurve
 from privatest.privacy import Notion, Pure, as_notion
 from privatest.sequential import SequentialPlan, Verdict
 from privatest.theory import Decomposition, SampleComplexity, decompose
 
-__all__ = ["KINDS", "command", "document", "plain_question", "python", "render", "write"]
+__all__ = ["KINDS", "command", "document", "plain_law", "plain_question", "python", "render", "write"]
 
 LAWS = ("null", "alternative")
 # The only settings that are lists: others could be a column of data, passed by mistake.
@@ -189,23 +191,38 @@ RESULTS: dict[str, Any] = {
 }
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
 STYLE = """
-body{font:16px/1.5 system-ui,sans-serif;color:#111;background:#fff;max-width:52rem;margin:2rem auto;padding:0 1rem}
+:root{color-scheme:light dark;--ink:#111;--page:#fff;--soft:#444;--line:#bbb;--head:#f3f3f3;--box:#f6f6f6;
+--answer:#f2f8fc;--warn:#fdf3ec;--null:#0072b2;--alternative:#d55e00}
+@media (prefers-color-scheme:dark){:root{--ink:#e8edf3;--page:#11161c;--soft:#a7b2be;--line:#45505c;--head:#1f2730;
+--box:#1a2129;--answer:#16242f;--warn:#2f2016;--null:#56b4e9;--alternative:#e69f00}}
+body{font:16px/1.5 system-ui,sans-serif;color:var(--ink);background:var(--page);max-width:52rem;margin:2rem auto;
+padding:0 1rem;overflow-wrap:anywhere}
 h1{font-size:1.7rem;line-height:1.2;margin-bottom:.2rem}
-h2{font-size:1.25rem;margin-top:2rem;border-bottom:1px solid #999}
+h2{font-size:1.25rem;margin-top:2rem;border-bottom:1px solid var(--line)}
 h3{font-size:1.05rem}
 table{border-collapse:collapse;margin:.6rem 0;max-width:100%}
 caption{text-align:left;font-weight:600;padding:.2rem 0}
-th,td{border:1px solid #bbb;padding:.2rem .6rem;text-align:left;vertical-align:top;overflow-wrap:anywhere}
-th{background:#f3f3f3;font-weight:600}
-pre{background:#f6f6f6;border:1px solid #ccc;padding:.6rem;white-space:pre-wrap;overflow-wrap:anywhere;font-size:.85rem}
-pre.line{white-space:pre;overflow-x:auto;overflow-wrap:normal;font-size:.7rem}
-img{max-width:100%;height:auto}
+th,td{border:1px solid var(--line);padding:.2rem .6rem;text-align:left;vertical-align:top}
+th{background:var(--head);font-weight:600;overflow-wrap:break-word}
+pre{background:var(--box);border:1px solid var(--line);padding:.6rem;white-space:pre-wrap;font-size:.85rem}
+pre.line{font-size:.7rem}
+img{max-width:100%;height:auto;background:#fff}
 figure{margin:1rem 0;break-inside:avoid}
-figcaption{font-size:.9rem;color:#333}
-.answer{font-size:1.15rem;border-left:.35rem solid #0072b2;padding:.4rem .8rem;background:#f2f8fc}
-.warning{border-left:.35rem solid #d55e00;padding:.4rem .8rem;background:#fdf3ec;font-weight:600}
-.made{color:#444}
-@media print{body{margin:0;max-width:none;font-size:11pt}section{break-inside:auto}h2{break-after:avoid}}
+figcaption{font-size:.9rem;color:var(--soft)}
+details{margin:.6rem 0}
+summary{cursor:pointer;font-weight:600;padding:.2rem 0}
+.answer{font-size:1.15rem;border-left:.35rem solid var(--null);padding:.4rem .8rem;background:var(--answer)}
+.warning{border-left:.35rem solid var(--alternative);padding:.4rem .8rem;background:var(--warn);font-weight:600}
+.note{border-left:.35rem solid var(--line);padding:.4rem .8rem;background:var(--box)}
+.made{color:var(--soft)}
+.sign{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(18rem,100%),1fr));gap:2.6rem 1.5rem;padding:0;
+margin:3rem 0 1rem;list-style:none;break-inside:avoid}
+.sign li{border-top:1px solid var(--ink);padding-top:.2rem;font-size:.85rem;color:var(--soft)}
+@media (max-width:36rem){body{margin:1rem auto}table{table-layout:fixed;width:100%}
+th,td{padding:.15rem .35rem;font-size:.85rem}}
+@media print{:root{--ink:#000;--page:#fff;--soft:#333;--line:#999;--head:#f3f3f3;--box:#fff;--answer:#fff;--warn:#fff}
+body{margin:0;max-width:none;font-size:10.5pt}section{break-inside:auto}h2{break-after:avoid;margin-top:1.2rem}
+details:not([open]){display:none}tr,figure{break-inside:avoid}@page{margin:18mm}}
 """
 
 
@@ -216,6 +233,9 @@ def render(
     result: Any = None,
     kind: str = "plan",
     date: datetime | None = None,
+    purpose: str | None = None,
+    author: str | None = None,
+    ledger: Any = None,
 ) -> str:
     """The report as one HTML page: no script, no link, no request, everything escaped.
 
@@ -228,6 +248,9 @@ def render(
             Verdict.
         kind: "plan", "test", "detect", "changes", "fit", "estimate", "groups" or "sequential".
         date: when; now by default.
+        purpose: what the answer is for, in a sentence.
+        author: who asks.
+        ledger: the ledger that paid, for what is granted, spent and left of the data set's budget, in its own notion.
 
     Guarantees: the page is made from the arguments alone, and they cannot hold data: anything but designs and releases
     of this package is refused.
@@ -249,11 +272,14 @@ def render(
     if main is None and (main := getattr(result, "design", None)) is not None:
         parts.insert(0, main)
     facts = _facts(asked, main, result)
+    told = _about(purpose=purpose, author=author)
     sections = [
-        ("Question", _question(kind, asked)),
+        ("Question", _question(kind, asked, told)),
         ("Result", _result(result)),
         ("Guarantee", _guarantee(kind, facts)),
-        ("Design", _design(parts)),
+        ("Budget", _budget(kind, facts, ledger)),
+        ("Signatures", _signatures(told)),
+        ("Design", _fold("The test in all its details", _design(parts))),
         ("Pictures", _pictures(asked, parts, main, result)),
         ("How to ask again", _again(kind, _complete(asked, kind, main), main, result)),
     ]
@@ -281,6 +307,7 @@ def write(
     design: Any = None,
     result: Any = None,
     kind: str = "plan",
+    **more: Any,
 ) -> None:
     """Render a report and put it at ``path``, replacing what is there in one step.
 
@@ -295,7 +322,7 @@ def write(
         )
     if not target.parent.is_dir():
         raise InvalidInput(f"path={os.fspath(path)!r}: there is no folder {os.fspath(target.parent)!r}. Make it first.")
-    page = render(question=question, design=design, result=result, kind=kind).encode("utf-8")
+    page = render(question=question, design=design, result=result, kind=kind, **more).encode("utf-8")
     beside = target.with_name(f".{target.name[:100]}.{os.getpid()}.{time.monotonic_ns()}.part")
     try:
         with beside.open("xb") as file:
@@ -338,6 +365,7 @@ def _facts(asked: dict[str, Any], main: Any, result: Any) -> dict[str, Any]:
     return {
         "epsilon": epsilon,
         "notion": notion if isinstance(notion, Notion) and not isinstance(notion, Pure) else None,
+        "price": "epsilon" if not isinstance(notion, Notion) or isinstance(notion, Pure) else "price",
         "neighbours": str(first("neighbours", "replace")),
         "rows": int(first("max_rows_per_unit", 1) or 1),
         "unit": asked.get("unit"),
@@ -349,7 +377,15 @@ def _facts(asked: dict[str, Any], main: Any, result: Any) -> dict[str, Any]:
     }
 
 
-def _question(kind: str, asked: dict[str, Any]) -> Iterator[str]:
+def _about(**given: str | None) -> dict[str, str]:
+    """Purpose and author as texts of one line."""
+    for name, value in given.items():
+        if value is not None and not isinstance(value, str):
+            raise InvalidInput(f"{name} must be a text, not {type(value).__name__}.")
+    return {name: " ".join(value.split())[:LONGEST] for name, value in given.items() if value and value.strip()}
+
+
+def _question(kind: str, asked: dict[str, Any], told: dict[str, str]) -> Iterator[str]:
     if kind == "detect":
         yield "<p>Did the records change from the old law P to a new one, and when?</p>"
     elif kind == "changes":
@@ -363,7 +399,53 @@ def _question(kind: str, asked: dict[str, Any]) -> Iterator[str]:
     elif "null" in asked:
         yield "<p>Do the records come from the law P, or from one at a distance from it?</p>"
     names = {} if kind == "groups" else {"null": "null hypothesis P", "alternative": "alternative Q"}
-    yield markup.fact_table("What was asked", [(names.get(k, k.replace("_", " ")), v, "") for k, v in asked.items()])
+    short = [(name, text, "") for name, text in told.items()]
+    for name, words in names.items():
+        if isinstance(asked.get(name), str):
+            short.append((words, plain_law(asked[name]), ""))
+    for name in ("data", "treatment", "column", "unit", "dataset", "request"):
+        if name in asked:
+            short.append((name.replace("dataset", "data set"), asked[name], ""))
+    if short:
+        yield markup.fact_table("In short", short)
+    every = [(names.get(name, name.replace("_", " ")), value, "") for name, value in asked.items()]
+    yield from _fold("Every setting", iter([markup.fact_table("What was asked", every)]))
+
+
+def _fold(title: str, lines: Iterator[str]) -> Iterator[str]:
+    """What only some readers want: behind a fold, and on paper only where it was opened."""
+    yield f"<details><summary>{markup.escape(title)}</summary>"
+    yield from lines
+    yield "</details>"
+
+
+def plain_law(text: str) -> str:
+    """A law's text in plain words, where it is a family or labels; others as they are.
+
+    >>> plain_law("normal(0, 1)"), plain_law("bernoulli(p<=0.3)"), plain_law("categorical(yes=0.25, no=0.75)")
+    ('normal with mean 0, sd 1', 'bernoulli with p at most 0.3', 'yes 25%, no 75%')
+    """
+    found = re.fullmatch(r"(\w+)\(([^()]*)\)", text.strip())
+    if found is None:
+        return text
+    name, parts = found[1], [part.strip() for part in found[2].split(",")]
+    if name == "categorical":
+        labels = [re.fullmatch(r"(.+)=([0-9.]+(?:e-?[0-9]+)?)", part) for part in parts]
+        return ", ".join(f"{one[1]} {100 * float(one[2]):.6g}%" for one in labels if one) if all(labels) else text
+    if name not in FAMILIES:
+        return text
+    words = []
+    for parameter, part in zip(FAMILIES[name].parameters, parts, strict=False):
+        named = re.fullmatch(r"(\w+)\s*(<=|>=|=)\s*([-+0-9.e/]+)", part)
+        number = re.fullmatch(r"[-+0-9.e/]+", part)
+        if named is not None:
+            sides = {"=": " ", "<=": " at most ", ">=": " at least "}
+            words.append(f"{named[1]}{sides[named[2]]}{named[3]}")
+        elif number is not None:
+            words.append(f"{parameter.name} {part}")
+        else:
+            return text
+    return f"{name.replace('_', ' ')} with {', '.join(words)}" if len(words) == len(parts) else text
 
 
 def _result(result: Any) -> Iterator[str]:
@@ -373,7 +455,7 @@ def _result(result: Any) -> Iterator[str]:
     if not result.private:
         yield '<p class="warning">This result is NOT PRIVATE. Do not hand it to anybody who may not see the data.</p>'
     if result.replayed is not None:
-        yield f'<p class="warning">This answer is not new: {markup.escape(result.replayed.note)}.</p>'
+        yield f'<p class="note">This answer is not new: {markup.escape(result.replayed.note)}.</p>'
     yield f'<p class="answer">{markup.escape(result.sentence)}</p>'
     yield result._repr_html_()
 
@@ -392,21 +474,46 @@ def _guarantee(kind: str, facts: dict[str, Any]) -> Iterator[str]:
         yield f"<p>{markup.escape(text)}</p>"
     if math.isfinite(epsilon) or facts["notion"] is not None:
         yield "<h3>What is public, and what is not protected</h3><ul>"
-        for text in unprotected(facts["neighbours"], facts["unit"], kind, facts["public_order"]):
+        for text in unprotected(facts["neighbours"], facts["unit"], kind, facts["public_order"], facts["price"]):
             yield f"<li>{markup.escape(text)}</li>"
         yield "</ul>"
-    if facts["dataset"] is not None:
-        price = ("epsilon", epsilon, "") if facts["notion"] is None else ("privacy", facts["notion"].text, "")
-        charged = [("data set", facts["dataset"], ""), ("request", facts["request"], ""), price]
-        if facts["receipt"] is not None:
-            charged.append(("recorded", f"{facts['receipt'].recorded:%Y-%m-%d %H:%M:%S} UTC", ""))
-        yield markup.fact_table("Charged to the ledger" if kind != "plan" else "To be charged to the ledger", charged)
+
+
+def _budget(kind: str, facts: dict[str, Any], ledger: Any) -> Iterator[str]:
+    """What was charged, and what is granted, spent and left, in the notion in which the budget was granted."""
+    if facts["dataset"] is None:
+        yield (
+            "<p>No ledger was named: nothing keeps count of what results from these data cost in all. Note this one "
+            "where others will find it.</p>"
+        )
+        return
+    price = ("epsilon", facts["epsilon"], "") if facts["notion"] is None else ("privacy", facts["notion"].text, "")
+    charged = [("data set", facts["dataset"], ""), ("request", facts["request"], ""), price]
+    if facts["receipt"] is not None:
+        charged.append(("recorded", f"{facts['receipt'].recorded:%Y-%m-%d %H:%M:%S} UTC", ""))
+    yield markup.fact_table("Charged to the ledger" if kind != "plan" else "To be charged to the ledger", charged)
+    if ledger is not None:
+        amounts = [(name, getattr(ledger, name)(facts["dataset"])) for name in ("granted", "spent", "left")]
+        meanings = ("for all results from these data", "this one included", "for further ones")
+        rows = [
+            (name, getattr(amount, "text", None) or f"epsilon {float(amount):g}", meaning)
+            for (name, amount), meaning in zip(amounts, meanings, strict=True)
+        ]
+        yield markup.fact_table(f"Budget of {facts['dataset']}", rows)
     if facts["receipt"] is not None:
         yield (
             "<p>Fingerprint of the ledger with this result in it. Keep it where the ledger's owner cannot change it: "
             "<code>privatest ledger verify --since</code> and this line tell whether any earlier row was changed or "
             f'removed since.</p><pre class="line">{markup.escape(facts["receipt"].fingerprint)}</pre>'
         )
+
+
+def _signatures(told: dict[str, str]) -> Iterator[str]:
+    """Lines to sign on."""
+    asked = f"Asked by {told['author']}" if "author" in told else "Asked by"
+    yield "<p>What leaves the data is what this page says under Result, and nothing else.</p>"
+    lines = [f"{asked}: signature", "Place and date", "Data protection: name and signature", "Place and date"]
+    yield '<ul class="sign">' + "".join(f"<li>{markup.escape(line)}</li>" for line in lines) + "</ul>"
 
 
 def _design(parts: list[Any]) -> Iterator[str]:
@@ -461,15 +568,18 @@ def _complete(asked: dict[str, Any], kind: str, main: Any) -> dict[str, Any]:
 
 
 def _again(kind: str, asked: dict[str, Any], main: Any, result: Any) -> Iterator[str]:
-    yield f"<h3>In Python</h3><pre>{markup.escape(python(kind, asked))}</pre>"
-    yield f"<h3>On the command line</h3><pre>{markup.escape(command(kind, asked))}</pre>"
+    calls = [
+        f"<h3>In Python</h3><pre>{markup.escape(python(kind, asked))}</pre>",
+        f"<h3>On the command line</h3><pre>{markup.escape(command(kind, asked))}</pre>",
+    ]
+    yield from _fold("The calls", iter(calls))
     if kind != "plan" and ("ledger" in asked or getattr(result, "receipt", None) is not None):
         yield (
             "<p>Asked again under the same request name, the recorded result is given again: nothing is charged, and "
-            "the data are not read. Under another name it is drawn with new noise, and costs epsilon again.</p>"
+            "the data are not read. Under another name it is drawn with new noise, and is paid for again.</p>"
         )
     elif kind != "plan":
-        yield "<p>Asked again, a result is drawn with new noise, and costs epsilon again.</p>"
+        yield "<p>Asked again, a result is drawn with new noise, and is paid for again.</p>"
     text = document(main)
     if text is not None:
         print_ = hashlib.sha256(text.encode()).hexdigest()
@@ -518,26 +628,29 @@ def promise(epsilon: float, neighbours: str, rows: int, unit: str | None, notion
     ]
 
 
-def unprotected(neighbours: str, unit: str | None, kind: str, public_order: bool = False) -> list[str]:
-    """What is public or not protected, one line each."""
+def unprotected(
+    neighbours: str, unit: str | None, kind: str, public_order: bool = False, price: str = "epsilon"
+) -> list[str]:
+    """What is public or not protected, one line each; ``price`` is the word for what a result costs."""
     lines = []
     if neighbours != "add-remove":
         lines.append("The number of records n is taken to be public.")
     lines.append(
-        "The question itself is public: the hypotheses, epsilon, all settings on this page, and that it was asked. "
-        "They must have been chosen without looking at these data."
+        f"The question itself is public: the hypotheses, the {price}, all settings on this page, and that it was "
+        "asked. They must have been chosen without looking at these data."
     )
     if unit is None:
         lines.append(
-            "One record is one person's contribution. Somebody with several records is protected less: k records "
-            "multiply epsilon by k. Name the column that identifies people (unit=) to protect all rows of a person."
+            "One record is one person's contribution. Somebody with several records is protected less"
+            + (": k records multiply epsilon by k" if price == "epsilon" else "")
+            + ". Name the column that identifies people (unit=) to protect all rows of a person."
         )
     lines.append(
         "What is true of people in general is not hidden: to find that out is the purpose. If the result shows a fact "
         "about everybody, it shows it of those who took part, and of those who did not."
     )
     lines.append(
-        "Every further result from the same data adds its own epsilon. A ledger keeps count; without one, you must."
+        f"Every further result from the same data adds its own {price}. A ledger keeps count; without one, you must."
     )
     if kind == "sequential":
         lines.append("When it was decided is public; it follows from the noisy sums, and from nothing else.")

@@ -1,21 +1,27 @@
-"""e-values combine: products of independent ones, averages of any, and discoveries among many questions."""
+"""e-values combine: products of independent ones, averages of any, and discoveries among many questions.
+
+And how fast evidence against P can grow under Q, whatever private mechanism collects it.
+"""
 
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+import numpy as np
+
 from privatest import _validate
 from privatest.errors import InvalidInput, shown
+from privatest.hypotheses import Pair
+from privatest.power.tuning import profile_of
+from privatest.vectors import Floats
 
-__all__ = ["combine_evalues", "evalue_discoveries"]
-
-_LARGEST = 709.0
-"""The logarithm of the largest double, about."""
+__all__ = ["combine_evalues", "evalue_discoveries", "growth_bound"]
 
 
-def combine_evalues(values: Iterable[float], *, dependent: bool = False) -> float:
+def combine_evalues(values: Iterable[float] | Mapping[Any, float], *, dependent: bool = False) -> float:
     """One e-value from several of the same null hypothesis.
 
     Guarantees: the mean under the null is at most 1 where that of each is: of the product where the values come from
@@ -23,25 +29,28 @@ def combine_evalues(values: Iterable[float], *, dependent: bool = False) -> floa
     the average (``dependent=True``) always.
 
     Args:
-        values: e-values: ``run.evalue``, ``release.evalue``.
+        values: e-values: ``run.evalue``, ``release.evalue``; in a list, or by name in a mapping.
         dependent: whether they may depend on one another, as when two questions were asked of the same records.
 
     >>> combine_evalues([4, 0.5, 3]), combine_evalues([4, 0.5, 3], dependent=True)
     (6.0, 2.5)
     """
-    known = [_evalue(value) for value in _listed(values)]
+    if dependent not in (True, False):
+        raise InvalidInput(f"dependent={shown(dependent)} must be True or False.")
+    known = [_evalue(value) for value in _listed(values.values() if isinstance(values, Mapping) else values)]
     if not known:
         raise InvalidInput("values is empty: there is nothing to combine.")
     if dependent:
-        return math.fsum(known) / len(known)
-    if 0.0 in known:
-        return 0.0
-    product = math.prod(known)
-    if 0 < product < math.inf:
-        return product
-    # The product of many may pass through numbers that no double has; its logarithm does not.
-    total = math.fsum(map(math.log, known))
-    return math.inf if total > _LARGEST else math.exp(total)
+        return math.fsum(value / len(known) for value in known)
+    if 0.0 in known or math.inf in known:
+        return 0.0 if 0.0 in known else math.inf
+    # Invariant: the product so far is share * 2^power, 1/2 <= share < 1: no partial product is too large or too small.
+    share, power = 0.5, 1
+    for value in known:
+        mantissa, exponent = math.frexp(value)
+        share, more = math.frexp(share * mantissa)
+        power += exponent + more
+    return sys.float_info.max if power > sys.float_info.max_exp else math.ldexp(share, power)  # rounded down
 
 
 def evalue_discoveries(values: Any, *, alpha: float) -> tuple[Any, ...]:
@@ -75,6 +84,8 @@ def evalue_discoveries(values: Any, *, alpha: float) -> tuple[Any, ...]:
 def _listed(values: Any) -> list[Any]:
     if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
         raise InvalidInput(f"values={shown(values)} must be a list of e-values.")
+    if isinstance(values, (set, frozenset)):
+        raise InvalidInput("values must be a list of e-values: a set drops those that are equal.")
     return list(values)
 
 
@@ -89,3 +100,28 @@ def _evalue(value: Any) -> float:
             "not private has none.)"
         )
     return found
+
+
+def growth_bound(pair: Pair, epsilon: float) -> float:
+    r"""The most that a record adds to the mean log e-value under Q, whatever epsilon-DP mechanism makes it, in nats.
+
+    .. math:: \max\{E_Q g - \log E_P e^g : \text{range of } g \le \epsilon\}
+
+    attained by :math:`g = [\log q/p]_c^{c+\epsilon}` with the c at which :math:`E_P e^g = 1`. Proof: proof.md.
+    """
+    profile = profile_of(pair)
+    ratios = -profile.ratios  # log q/p
+
+    def clipped(c: float) -> Floats:
+        return np.clip(ratios, c, c + epsilon)
+
+    # Invariant: E_P e^g <= 1 at low, and >= 1 at high: it grows with c, from e^-epsilon at most to e^epsilon at least.
+    low, high = -2 * epsilon, epsilon
+    for _ in range(200):
+        middle = (low + high) / 2
+        if float(profile.p @ np.exp(clipped(middle))) <= 1:
+            low = middle
+        else:
+            high = middle
+    g = clipped((low + high) / 2)
+    return float(profile.q @ g) - math.log(float(profile.p @ np.exp(g)))

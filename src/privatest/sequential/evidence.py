@@ -16,7 +16,7 @@ import numpy as np
 
 from privatest.changepoint.sum_blocks import SumBlocks
 from privatest.laws.block_laws import BlockLaws, ScoreLaw
-from privatest.privacy import Tulap
+from privatest.privacy import Noise
 from privatest.scores import Score
 from privatest.vectors import Floats, Integers
 
@@ -70,12 +70,12 @@ class Table(NamedTuple):
     null: Floats
     alternative: Floats
 
-    def blocks(self, score: Score, noise: Tulap, n: int) -> SumBlocks:
+    def blocks(self, score: Score, noise: Noise, n: int) -> SumBlocks:
         """Blocks of n records that vote so."""
         return SumBlocks(score, noise, n, self.first, self.bin_width, self.votes)
 
 
-def block_votes(law: ScoreLaw, noise: Tulap, n: int, *, monotone: bool, parts: int = PARTS) -> Table:
+def block_votes(law: ScoreLaw, noise: Noise, n: int, *, monotone: bool, parts: int = PARTS) -> Table:
     """The bins of a block of n records, and the vote of each: positive for Q.
 
     Totals that are so low that Q has them with probability ``_POOLED`` at most are one bin, and so are those so high

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
@@ -22,13 +21,15 @@ from privatest.hypotheses import Pair
 from privatest.hypotheses.question import Question
 from privatest.laws.block_laws import ScoreLaw
 from privatest.power.tuning import Family, smallest_n
-from privatest.privacy import Tulap
+from privatest.privacy import Noise, Notion, Pure, canonical_noise
+from privatest.privacy.asked import budget_word, told
+from privatest.privacy.composition import per_row
 from privatest.scores import Score
 from privatest.sequential.boundaries import NEGLIGIBLE, Boundaries, Stopped, stopped
 from privatest.sequential.evidence import PARTS, VoteLaw, VoteLaws, block_votes, mean_bound
 from privatest.sequential.sequential_plan import SequentialPlan
 
-__all__ = ["AIMS", "Asked", "tuned_plan"]
+__all__ = ["AIMS", "LARGEST_BLOCK", "SMALLEST_ERROR", "Asked", "tuned_plan"]
 
 AIMS = ("larger", "null", "alternative")
 """Whose expected number of records is made small: the larger of both, that under P, that under Q."""
@@ -38,8 +39,13 @@ _COARSE, _ROUGH = 16, 1e-7
 _STARTS = ((0.55, 0.4), (0.75, 0.55), (0.4, 0.25))
 _CLAMPS = 3
 _MOST_TRIED = 60
-# What computed errors may be wrong by: calibrated this much below what was asked.
-_MARGIN = 1e-7
+# What computed errors may be wrong by, as a share and at least: calibrated this much below what was asked. A block's
+# window leaves out 2e-11 of its law, and two ways to compute an error differ by 1e-13.
+_MARGIN, _LEAST_MARGIN = 1e-7, 1e-9
+SMALLEST_ERROR = 1e-7
+"""The smallest alpha or beta that is far enough above what computed errors may be wrong by."""
+LARGEST_BLOCK = 10**7
+"""Records in a block, at most: its law is computed value by value."""
 # Boundaries beyond this many times Wald's are of no use; a hard stop may call for wider ones.
 _WIDEST = 4.0
 _WIDER = (1.0, 1.1, 1.25, 1.5, 2.0, 3.0, 5.0, 10.0)
@@ -65,11 +71,11 @@ class Asked(NamedTuple):
 
     def small(self, null: Stopped) -> bool:
         """Whether alpha is."""
-        return null.alternative <= self.alpha * (1 - _MARGIN)
+        return null.alternative <= self.alpha - max(self.alpha * _MARGIN, _LEAST_MARGIN)
 
     def small_beta(self, alternative: Stopped) -> bool:
         """Whether beta is."""
-        return alternative.null <= self.beta * (1 - _MARGIN)
+        return alternative.null <= self.beta - max(self.beta * _MARGIN, _LEAST_MARGIN)
 
 
 class Found(NamedTuple):
@@ -82,10 +88,10 @@ class Found(NamedTuple):
 
 @dataclass(eq=False)
 class Candidate:
-    """A score at an epsilon: laws of its votes for every block size, and the best rule for a pair of sizes."""
+    """A score and its noise: laws of its votes for every block size, and the best rule for a pair of sizes."""
 
     law: ScoreLaw
-    noise: Tulap
+    noise: Noise
     monotone: bool
     parts: int
     _laws: dict[int, VoteLaws] = field(default_factory=dict)
@@ -202,29 +208,30 @@ def _smallest(good: Callable[[int], bool], least: int, most: int, start: int) ->
     return high
 
 
-def tuned_plan(asked_of: Pair | Question, family: Family, epsilon: Fraction, asked: Asked) -> SequentialPlan:
+def tuned_plan(asked_of: Pair | Question, family: Family, asked: Asked) -> SequentialPlan:
     """The plan of the smallest expected number of records for a pair, or for sets of distributions.
 
     Args:
-        family: the tests of a fixed number of records with the same errors.
-        epsilon: what one row costs.
+        family: the tests of a fixed number of records with the same errors, and the notion that the stream is to meet.
 
     Guarantees: alpha and beta are at most what was asked, of sets whatever the members are. Of a pair the expected
     number of records is at most the fixed test's n, unless sizes or a hard stop were given.
     """
     fixed_n = smallest_n(family)
-    problem = Problem.of(asked_of, epsilon)
+    whole = family.notion
+    row = per_row(whole, asked.rows or 1)
+    problem = Problem.of(asked_of, row)
     monotone = problem.question is not None
     found: list[tuple[Found, Score]] = []
     for clamp, sizes in _best_sizes(problem, fixed_n, asked, monotone):
         score = problem.score(clamp)
-        fine = Candidate(law_of(score), Tulap(epsilon, score.width), monotone, PARTS)
+        fine = Candidate(law_of(score), canonical_noise(row, score.width), monotone, PARTS)
         made = fine.rule(*sizes, asked)
         if made is not None:
             found.append((made, score))
             break
     common = (asked.alpha, asked.beta, fixed_n, asked_of.null.describe(), asked_of.alternative.describe())
-    rest = (*common, asked.aim, asked.rows)
+    rest = (*common, asked.aim, asked.rows, None if isinstance(whole, Pure) else whole)
     free = asked.schedule is None and (asked.most is None or asked.most >= fixed_n)
     best = min(found, key=lambda entry: entry[0].cost) if found else None
     single = free and not monotone and asked.rows in (None, 1)  # the fixed test hides rows another way
@@ -232,34 +239,31 @@ def tuned_plan(asked_of: Pair | Question, family: Family, epsilon: Fraction, ask
         blocks, rule = _single(family.test(fixed_n), asked)
         return SequentialPlan(blocks, blocks, rule, *rest)
     if best is None:
-        raise Infeasible(_why_not(asked, fixed_n, epsilon))
+        raise Infeasible(_why_not(asked, fixed_n, row))
     (_, rule, sizes), score = best
-    first, later = (_blocks(score, Tulap(epsilon, score.width), size, monotone) for size in sizes)
+    first, later = (_blocks(score, canonical_noise(row, score.width), size, monotone) for size in sizes)
     return SequentialPlan(first, later, rule, *rest)
 
 
-def _why_not(asked: Asked, fixed_n: int, epsilon: Fraction) -> str:
+def _why_not(asked: Asked, fixed_n: int, notion: Notion) -> str:
     goal = f"alpha={asked.alpha:g} and beta={asked.beta:g}"
     if asked.schedule is not None:
-        return (
-            f"Blocks of schedule={asked.schedule} do not reach {goal} at epsilon={float(epsilon):g}. Use larger ones."
-        )
+        return f"Blocks of schedule={asked.schedule} do not reach {goal} at {told(notion)}. Use larger ones."
     if asked.most is not None:
         return (
             f"most={asked.most} records do not suffice for {goal}: a test of a fixed number needs {fixed_n}. Use a "
-            "larger number, larger errors, or a larger epsilon."
+            f"larger number, larger errors, or a larger {budget_word(notion)}."
         )
-    return f"No blocks were found that reach {goal} at epsilon={float(epsilon):g}. Use a larger epsilon."
+    return f"No blocks were found that reach {goal} at {told(notion)}. Use a larger {budget_word(notion)}."
 
 
-def _blocks(score: Score, noise: Tulap, n: int, monotone: bool) -> SumBlocks:
+def _blocks(score: Score, noise: Noise, n: int, monotone: bool) -> SumBlocks:
     return block_votes(law_of(score), noise, n, monotone=monotone).blocks(score, noise, n)
 
 
 def _single(test: PrivateTest, asked: Asked) -> tuple[SumBlocks, Boundaries]:
     """One block, decided as the fixed test decides; where likelihoods do as well, with these for votes."""
     noise = test.noise
-    assert isinstance(noise, Tulap)
     candidate = Candidate(law_of(test.score), noise, False, PARTS)
     laws = candidate.votes(test.n)
 
@@ -294,7 +298,7 @@ def _best_sizes(
             if clamp not in candidates:
                 law = problem.rough_law(clamp)
                 parts = _COARSE if asked.schedule is None else PARTS  # sizes that are given may be small
-                candidates[clamp] = Candidate(law, Tulap(problem.epsilon, law.width), monotone, parts)
+                candidates[clamp] = Candidate(law, canonical_noise(problem.notion, law.width), monotone, parts)
             found = candidates[clamp].rule(first, later, asked)
             tried[key] = math.inf if found is None else found.cost
         return tried[key]

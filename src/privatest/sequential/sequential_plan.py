@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import dataclass, field
-from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -13,12 +12,12 @@ import numpy as np
 
 from privatest.changepoint.state_file import Keeper
 from privatest.changepoint.stream import OpenSum
-from privatest.changepoint.sum_blocks import SumBlocks
-from privatest.decision.design import Decision
+from privatest.changepoint.sum_blocks import SumBlocks, check_met, stream_privacy
+from privatest.decision.design import Decision, cost_fact
 from privatest.documents import integers_from_json, wholes_from_json
 from privatest.errors import InvalidDocument, InvalidInput
 from privatest.markup import Fact, Probability, Told
-from privatest.privacy import Source
+from privatest.privacy import Notion, Source, as_notion
 from privatest.sequential.boundaries import Boundaries, Stopped, WalkProgress, stopped
 from privatest.sequential.evidence import PARTS, VoteLaws, vote_laws
 from privatest.vectors import Integers
@@ -111,6 +110,7 @@ class SequentialPlan(Told):
         fixed_n: records that the test of a fixed number needs for the same errors.
         null, alternative: short descriptions.
         max_rows_per_unit: the most rows of one person that count; None: each record is a person of its own.
+        notion: what the whole stream meets, where that is another notion than epsilon.
     """
 
     first: SumBlocks
@@ -123,12 +123,14 @@ class SequentialPlan(Told):
     alternative: str
     aim: str = "larger"
     max_rows_per_unit: int | None = None
+    notion: Notion | None = None
     keeper: ClassVar[Keeper] = Keeper("sequential test", "Sequential", "privatest/sequential/1")
 
     def __post_init__(self) -> None:
         same = self.first.noise == self.later.noise and self.first.score.to_dict() == self.later.score.to_dict()
         if not same:
             raise InvalidDocument("The blocks of a sequential test must share one score and one noise.")
+        check_met(self.later, self.notion, self.max_rows_per_unit or 1)
         means = [laws.mean for laws in self.laws]
         if not max(means) <= 1:
             raise InvalidDocument(
@@ -148,7 +150,7 @@ class SequentialPlan(Told):
         return [
             Fact("null", self.null, "the null hypothesis P"),
             Fact("alternative", self.alternative, "the alternative Q"),
-            Fact("epsilon", float(self.epsilon), "privacy loss of the whole stream"),
+            cost_fact(self.privacy, "of the whole stream"),
             Fact("alpha", Probability(self.alpha), "type I error: alternative under P; computed on the stopped walk"),
             Fact("beta", Probability(self.beta), "type II error: null under Q; computed on the stopped walk"),
             Fact("expected_n", self.expected_n, "records till the verdict on average, under P and under Q"),
@@ -171,9 +173,14 @@ class SequentialPlan(Told):
         return self.later.block
 
     @property
-    def epsilon(self) -> Fraction:
-        """Privacy loss of the whole stream: what a row costs, as often as a person may have one."""
-        return self.later.epsilon * (self.max_rows_per_unit or 1)
+    def privacy(self) -> Notion:
+        """What the whole stream meets: what a row costs, as often as a person may have one."""
+        return stream_privacy(self.later, self.notion, self.max_rows_per_unit or 1)
+
+    @property
+    def epsilon(self) -> float:
+        """Privacy loss of the whole stream; infinite where another notion bounds none."""
+        return float(self.privacy.epsilon)
 
     @cached_property
     def laws(self) -> tuple[VoteLaws, VoteLaws]:
@@ -228,35 +235,68 @@ class SequentialPlan(Told):
         return None if self.rule.last is None else self.records(self.rule.last)
 
     def nats(self, level: int) -> float:
-        """A level of the walk, as the logarithm of the e-value."""
+        """A level of the walk, as the logarithm of the e-value.
+
+        Args:
+            level: of the walk, in its lattice's units.
+        """
         return level / PARTS
 
     def opened(self, source: Source) -> OpenSum:
-        """An empty first block."""
+        """An empty first block.
+
+        Args:
+            source: where randomness comes from.
+        """
         return OpenSum(self.later, source, self.first.block)
 
     def records(self, blocks: int) -> int:
-        """Records in the first so many blocks."""
+        """Records in the first so many blocks.
+
+        Args:
+            blocks: how many.
+        """
         return self.first.block + (blocks - 1) * self.later.block if blocks else 0
 
     def votes(self, released: Integers, before: int) -> Integers:
-        """The votes of blocks that so many blocks came before."""
+        """The votes of blocks that so many blocks came before.
+
+        Args:
+            released: noisy sums, one for each block.
+            before: how many blocks came before the first of them.
+        """
         votes = self.later.votes(released)
         if not before and len(votes):
             votes[0] = self.first.vote(int(released[0]))
         return votes
 
     def vote(self, released: int, before: int) -> int:
-        """The vote of one."""
+        """The vote of one.
+
+        Args:
+            released: the noisy sum of a block.
+            before: how many blocks came before it.
+        """
         return (self.later if before else self.first).vote(released)
 
     def raised(self, progress: WalkProgress, origin: int, end: int, simulated: bool) -> Verdict:  # noqa: ARG002
-        """The verdict at the record ``end``."""
+        """The verdict at the record ``end``.
+
+        Args:
+            progress: where the walk stands.
+            origin: the record at which the stream began.
+            end: the record at which the verdict fell.
+            simulated: whether the randomness was a caller's.
+        """
         decision: Decision = "alternative" if self.rule.for_alternative(progress) else "null"
         return Verdict(decision, end, math.exp(self.nats(progress.level)), simulated)
 
     def raised_from_dict(self, document: dict[str, Any], simulated: bool) -> Verdict:
-        """The verdict that its ``to_dict`` wrote."""
+        """The verdict that its ``to_dict`` wrote.
+
+        Args:
+            simulated: whether the randomness was a caller's.
+        """
         if document["decision"] not in ("null", "alternative"):
             raise InvalidDocument("The verdict of the sequential test does not fit together.")
         return Verdict(**document, simulated=simulated)
@@ -265,7 +305,8 @@ class SequentialPlan(Told):
         """What the releases depend on besides the data: plain JSON values."""
         first = {name: value for name, value in self.first.to_dict().items() if name not in ("kind", "score", "noise")}
         rows = {} if self.max_rows_per_unit is None else {"max_rows_per_unit": self.max_rows_per_unit}
-        return {"first": first, "later": self.later.to_dict(), "rule": self.rule.to_dict(), **rows}
+        notion = {} if self.notion is None else {"privacy": self.notion.text}
+        return {"first": first, "later": self.later.to_dict(), "rule": self.rule.to_dict(), **rows, **notion}
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON values."""
@@ -292,7 +333,9 @@ class SequentialPlan(Told):
         rows = wholes_from_json(document, "max_rows_per_unit", least=1) if "max_rows_per_unit" in document else {}
         fixed = wholes_from_json(document, "fixed_n", least=1)
         rule = Boundaries.from_dict(document["rule"])
-        return cls(first, later, rule, **{**numbers, **texts, **rows, **fixed})
+        notion = as_notion(document["privacy"]) if "privacy" in document else None
+        settings: dict[str, Any] = {**numbers, **texts, **rows, **fixed}
+        return cls(first, later, rule, **settings, notion=notion)
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """How many records it takes till the verdict, under P and under Q."""

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from privatest import _validate
-from privatest.changepoint.stream import NO_STATE
 from privatest.changepoint.watcher import UNSAID, Watcher
 from privatest.charge import make_charge
 from privatest.errors import InvalidInput, NothingToTest, shown
@@ -19,9 +18,11 @@ from privatest.hypotheses.question import Question, pair_or_question
 from privatest.markup import Fact, Probability
 from privatest.power.tuning import make_family, make_goal
 from privatest.power.worst_case import sides_of
+from privatest.privacy import make_notion
+from privatest.privacy.asked import priced
 from privatest.rational import Number
 from privatest.sequential.boundaries import WalkProgress
-from privatest.sequential.schedule import AIMS, Asked, tuned_plan
+from privatest.sequential.schedule import AIMS, LARGEST_BLOCK, SMALLEST_ERROR, Asked, tuned_plan
 from privatest.sequential.sequential_plan import SequentialPlan, Verdict
 
 if TYPE_CHECKING:
@@ -37,13 +38,13 @@ class Sequential(Watcher[SequentialPlan, Verdict]):
     e-value: it has mean 1 under P at most. Their product E grows under Q and shrinks under P; the verdict is
     "alternative" as soon as log E reaches the upper boundary, "null" as soon as it reaches the lower one.
 
-    Guarantees: every record lies in one block, so all that is ever put out is together epsilon-differentially private
-    (replace one record; the number of records is public). ``alpha`` and ``beta``, the probabilities of the wrong
-    verdict, are computed on the stopped walk and at most what was asked, of sets whatever the members are. Under P
-    (every member of it) the e-value ever reaches 1/a with probability a at most, so ``evalue`` and ``pvalue`` are valid
-    whenever one looks, whatever rule one stops by. Nothing depends on how the stream is cut into batches. A block's
-    noise is drawn when the block is released; a sequential test cannot be copied, pickled or used in a forked process.
-    Threads may share one: they take turns.
+    Guarantees: every record lies in one block, so all that is ever put out is together epsilon-differentially private,
+    or meets the notion ``privacy`` (replace one record; the number of records is public). ``alpha`` and ``beta``, the
+    probabilities of the wrong verdict, are computed on the stopped walk and at most what was asked, of sets whatever
+    the members are. Under P (every member of it) the e-value ever reaches 1/a with probability a at most, so ``evalue``
+    and ``pvalue`` are valid whenever one looks, whatever rule one stops by. Nothing depends on how the stream is cut
+    into batches. A block's noise is drawn when the block is released; a sequential test cannot be copied, pickled or
+    used in a forked process. Threads may share one: they take turns.
 
     After the verdict nothing more is consumed: a further batch is refused.
 
@@ -53,15 +54,15 @@ class Sequential(Watcher[SequentialPlan, Verdict]):
     Args:
         null, alternative: P and Q, distributions or sets, in any of the forms that :func:`privatest.design` takes.
         epsilon: privacy loss of the whole stream; a float is read as its shortest decimal.
+        privacy: in place of epsilon: another notion, such as ``pt.zcdp(0.5)`` or "approx(1, 1e-6)".
         alpha, beta: the errors that are allowed: "alternative" under P, "null" under Q.
         most: decide after so many records in any case; the errors are kept all the same. None: no such stop.
         aim: whose expected number of records is made small: "larger" (of both), "null" or "alternative".
         schedule: sizes of the first block and of the later ones; None: those with the smallest expected number.
         max_rows_per_unit: the most rows of one person that count in the whole stream, as for a :class:`Monitor`; every
-            update then says whose the records are (``unit``), each row costs epsilon/max_rows_per_unit, and there is no
-            state file.
+            update then says whose the records are (``unit``), and each row costs epsilon/max_rows_per_unit.
         state: path of a state file; where there is one of the same settings, the test goes on from it.
-        ledger, dataset, request, source: charge epsilon to a ledger, once, as a :class:`Monitor` does.
+        ledger, dataset, request, source: charge that to a ledger, once, as a :class:`Monitor` does.
         rng: only for simulations: a seeded generator in place of the operating system's randomness. The test then says
             that it is simulated, and is not private.
 
@@ -80,7 +81,8 @@ class Sequential(Watcher[SequentialPlan, Verdict]):
         null: Any,
         alternative: Any,
         *,
-        epsilon: Number,
+        epsilon: Number | None = None,
+        privacy: Any = None,
         alpha: float = 0.05,
         beta: float = 0.05,
         most: int | None = None,
@@ -94,10 +96,16 @@ class Sequential(Watcher[SequentialPlan, Verdict]):
         source: str | os.PathLike[str] | None = None,
         rng: np.random.Generator | None = None,
     ) -> None:
-        budget = _validate.positive(epsilon=epsilon, remedy="Typical values lie between 0.1 and 2.")
+        whole = make_notion(epsilon, privacy)
         goal = make_goal(None, alpha, beta)
         assert goal.alpha is not None
         assert goal.beta is not None
+        for name, error in {"alpha": goal.alpha, "beta": goal.beta}.items():
+            if error < SMALLEST_ERROR:
+                raise InvalidInput(
+                    f"{name}={error:g} is smaller than {SMALLEST_ERROR:g}, the smallest error of a stopped walk that "
+                    "can be computed safely. Use a larger number, or stop at an e-value of your own choice."
+                )
         aim = _validate.choice(AIMS, aim=aim)
         sizes = _sizes(schedule)
         if most is not None:
@@ -110,13 +118,11 @@ class Sequential(Watcher[SequentialPlan, Verdict]):
         rows = max_rows_per_unit
         if rows is not None:
             rows = _validate.positive_integer(max_rows_per_unit=rows)
-            if state is not None:
-                raise InvalidInput(NO_STATE)
         laws = [as_hypothesis(law, name) for name, law in {"null": null, "alternative": alternative}.items()]
         asked = {
             "null": laws[0].describe(),
             "alternative": laws[1].describe(),
-            "epsilon": str(budget),
+            **priced(whole),
             "alpha": goal.alpha,
             "beta": goal.beta,
             "most": most,
@@ -127,7 +133,7 @@ class Sequential(Watcher[SequentialPlan, Verdict]):
             **({} if rows is None else {"max_rows_per_unit": rows}),
         }
         paying: dict[str, Any] = {"ledger": ledger, "dataset": dataset, "request": request, "data": source}
-        make_charge(**paying, price=budget, design=dict, simulated=rng is not None)  # refuses what it must
+        make_charge(**paying, price=whole.price, design=dict, simulated=rng is not None)  # refuses what it must
         wanted = Asked(goal.alpha, goal.beta, most, aim, sizes, rows)
 
         def made() -> SequentialPlan:
@@ -135,11 +141,13 @@ class Sequential(Watcher[SequentialPlan, Verdict]):
             if isinstance(question, Question) and sides_of(question).above:
                 raise NothingToTest(
                     f"alternative {question.alternative.describe()} lies on both sides of the null "
-                    f"{question.null.describe()}. A sequential test looks at one side: run one for each, and combine "
-                    "their e-values with combine_evalues."
+                    f"{question.null.describe()}. A sequential test looks at one side: run one for each, and "
+                    "combine their e-values with combine_evalues(..., dependent=True): they see the same records."
                 )
-            family = make_family(null, alternative, budget, "tight", None, None, goal, "replace", rows or 1)
-            return tuned_plan(question, family, budget / (rows or 1), wanted)
+            family = make_family(
+                null, alternative, None, "tight", None, None, goal, "replace", rows or 1, privacy=whole
+            )
+            return tuned_plan(question, family, wanted)
 
         named = all(law.named for law in laws)
         self._begin(asked, made, named=named, state=state, paying=paying, rng=rng)
@@ -309,13 +317,12 @@ class Sequential(Watcher[SequentialPlan, Verdict]):
         return {**self.values(), "verdict": verdict, "walk": list(self.walk), "trace": list(self.trace)}
 
     def __repr__(self) -> str:
-        privacy = f"epsilon={self.epsilon:g}" if self.private else f"SIMULATED, not private (epsilon={self.epsilon:g})"
         plan = self._design
         low, high = self.expected_n
         return (
-            f"Sequential({plan.null} or {plan.alternative}, {privacy}, alpha={self.alpha:.4g}, beta={self.beta:.4g}, "
-            f"expected_n=({low:.4g}, {high:.4g}), fixed_n={self.fixed_n}, schedule={self.schedule}, seen={self.seen}, "
-            f"evalue={self.evalue:.4g}, verdict={self.raised!r})"
+            f"Sequential({plan.null} or {plan.alternative}, {self._cost}, alpha={self.alpha:.4g}, "
+            f"beta={self.beta:.4g}, expected_n=({low:.4g}, {high:.4g}), fixed_n={self.fixed_n}, "
+            f"schedule={self.schedule}, seen={self.seen}, evalue={self.evalue:.4g}, verdict={self.raised!r})"
         )
 
 
@@ -327,4 +334,8 @@ def _sizes(schedule: Any) -> tuple[int, int] | None:
             f"schedule={shown(schedule)} must be two numbers: the first block's size and the later ones'."
         )
     first, later = (_validate.positive_integer(schedule=size) for size in schedule)
+    if max(first, later) > LARGEST_BLOCK:
+        raise InvalidInput(
+            f"schedule={shown(schedule)} has blocks of more than {LARGEST_BLOCK} records. Use smaller ones."
+        )
     return first, later

@@ -81,4 +81,4 @@ def _without_extra(error: ModuleNotFoundError) -> Exception:
     missing = (error.name or "").partition(".")[0]
     if missing not in {"fastapi", "starlette", "uvicorn", "plotly", "pydantic"}:
         return error
-    return errors.MissingExtra(f"The studio needs {missing}. Install it: pip install privatest[studio]")
+    return errors.MissingExtra.of(f"The studio needs {missing}.", "studio")

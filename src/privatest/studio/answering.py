@@ -21,7 +21,7 @@ from pydantic import BaseModel, ConfigDict, Field, create_model, model_validator
 import privatest as pt
 from privatest import questions, vectors
 
-__all__ = ["JOBS", "Records", "arguments", "body", "law_of", "plain_number", "statistic_law"]
+__all__ = ["FIRST", "JOBS", "Records", "arguments", "body", "controls", "law_of", "plain_number", "statistic_law"]
 
 Json = dict[str, Any]
 Law = str | dict[str, float]
@@ -95,10 +95,13 @@ def body(request: str) -> type[BaseModel]:
     """The body of a request, as the table of questions has it."""
     question = questions.QUESTIONS[request]
     fields: dict[str, Any] = {}
+    needs = set(question.needs.split())
+    if questions.named(request, questions.RULE, questions.MANNER).count("privacy"):
+        needs.discard("epsilon")  # the function says so where neither is given, or both are
     for option in questions.options(request):
         kind = Literal[option.choices] if option.choices else TYPES[option.kind]
         default = False if option.kind is questions.SWITCH else option.default
-        if option.name in question.needs.split():
+        if option.name in needs:
             default = ...
         elif default is None:
             kind = kind | None
@@ -114,6 +117,26 @@ def arguments(request: str, asked: Json, *roles: str) -> Json:
     return {name: law_of(value) if name in ("null", "alternative") else value for name, value in found.items()}
 
 
+def controls() -> Json:
+    """What the page offers: which settings each question takes, from the table, and what a notion of privacy may be."""
+    takes = {request: [option.name for option in questions.options(request)] for request in questions.QUESTIONS}
+    return {
+        "takes": {request: names for request, names in takes.items() if request.startswith("/")},
+        "notions": {
+            name: {"words": each.words, "parameters": [list(pair) for pair in each.parameters]}
+            for name, each in questions.NOTIONS.items()
+        },
+    }
+
+
+FIRST = {
+    "look": {"null": "normal(0, 1)", "alternative": "normal(0.5, 1)", "epsilon": 0.5},
+    "size": {"null": "normal(0, 1)", "alternative": "normal(0.5, 1)", "epsilon": 0.5, "advantage": 0.67},
+    "design": {"null": "normal(0, 1)", "alternative": "normal(0.5, 1)", "epsilon": 0.5, "n": 100},
+}
+"""What a page asks first: computed while it opens."""
+
+
 def law_of(given: Law) -> Any:
     """P or Q as the package takes it; a table whose labels are all whole numbers is one over those integers."""
     if isinstance(given, dict) and all(_whole(label) for label in given):
@@ -126,11 +149,18 @@ def _whole(label: str) -> bool:
     return digits.isascii() and digits.isdecimal() and len(digits) < 16 and str(int(label)) == label
 
 
-def look(**asked: Any) -> Json:
+def look(privacy: str | None = None, **asked: Any) -> Json:
     """The decomposition and the curves of the paper's first figure. Nothing else: sliders wait for it.
 
-    Of sets of distributions, those of the two members that are hardest to tell apart, which are named.
+    Of sets of distributions, those of the two members that are hardest to tell apart, which are named. Of a notion of
+    privacy other than epsilon, at the epsilon at which one record gains as much.
     """
+    if privacy is not None:
+        if asked.get("epsilon") is not None:
+            raise pt.errors.InvalidInput("epsilon and privacy were both given. Give one of them.")
+        asked["epsilon"] = float(pt.as_notion(privacy).equivalent)
+    if asked.get("epsilon") is None:
+        raise pt.errors.InvalidInput("epsilon is missing. Give epsilon, or privacy in place of it.")
     split = pt.decompose(**arguments("/look", asked, questions.RULE))
     return {
         "members": {"null": split.pair.null.describe(), "alternative": split.pair.alternative.describe()},
@@ -152,14 +182,28 @@ def design(document: bool = False, **asked: Any) -> Json:
 
 def size(bound: bool = False, **asked: Any) -> Json:
     """The records that the goal needs, and on request how many no private test can do without."""
+    if not bound:
+        return {"epsilon": asked["epsilon"], "n": _needed(json.dumps(asked)), "lower_bound": None}
     goal, epsilon = arguments("/size", asked, questions.RULE), asked["epsilon"]
     target = goal.get("advantage", 2 / 3)
     if "alpha" in goal and "beta" in goal:
         target = 1 - goal["alpha"] - goal["beta"]  # a test with these errors has this advantage at least
+    if epsilon is None:
+        raise pt.errors.InvalidInput("bound is asked for along epsilon. Give epsilon, or ask for a plan.")
     # Replacing a record is removing one and adding one: what hides either at epsilon hides that at twice as much.
     level = epsilon if goal.get("neighbours", "replace") == "replace" else 2 * epsilon
-    lower = pt.lower_bound(goal["null"], goal["alternative"], epsilon=level, advantage=target) if bound else None
+    lower = pt.lower_bound(goal["null"], goal["alternative"], epsilon=level, advantage=target)
     return {"epsilon": epsilon, "n": _needed(json.dumps(asked)), "lower_bound": lower}
+
+
+def plan(**asked: Any) -> Json:
+    """Records needed with all that says how good that is."""
+    return pt.plan(**arguments("/plan", asked, questions.RULE)).values()
+
+
+def notions(**asked: Any) -> Json:
+    """Records under a notion of privacy, and under those that it converts into."""
+    return pt.compare_notions(**arguments("/notions", asked, questions.RULE)).to_dict()
 
 
 @lru_cache(maxsize=256)
@@ -391,5 +435,19 @@ def statistic_law(test: pt.PrivateTest) -> dict[str, Any]:
 
 JOBS: dict[str, Callable[..., Json]] = {
     job.__name__: job
-    for job in (look, design, size, theory, power, along, compare, estimate, estimate_size, groups, groups_size)
+    for job in (
+        look,
+        design,
+        size,
+        plan,
+        theory,
+        power,
+        along,
+        compare,
+        notions,
+        estimate,
+        estimate_size,
+        groups,
+        groups_size,
+    )
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
@@ -21,11 +22,11 @@ from starlette.requests import ClientDisconnect
 
 import privatest as pt
 from privatest import errors
-from privatest.studio.answering import Records, body
+from privatest.studio.answering import FIRST, Records, body, controls
 from privatest.studio.guard import UPLOAD, Guard, Receive, Scope, Send, Token
 from privatest.studio.lanes import RUNNING, Busy, Lane
 from privatest.studio.monitors import NOUNS, Monitors
-from privatest.studio.runs import KINDS, STAYS, Budgets, Folder, Uploads, source_of
+from privatest.studio.runs import DEMO, KINDS, STAYS, Budgets, Folder, Uploads, source_of
 
 __all__ = ["build"]
 
@@ -120,12 +121,11 @@ def build(
         for each in followed.values():
             each.close()
         uploads.close()
+        budgets.close()
 
     @asynccontextmanager
     async def life(_app: FastAPI) -> AsyncIterator[None]:
-        for name, lane in lanes.items():
-            if name != "runs":
-                lane.warm()
+        _warm(lanes)
         try:
             yield
         finally:
@@ -153,6 +153,22 @@ def build(
     for route, each in followed.items():
         _add_followed(app, route, each)
     return app
+
+
+def _warm(lanes: dict[str, Lane]) -> None:
+    """Start the workers on what a page asks first, those of its first answer before the others."""
+
+    def first(job: str) -> Json:
+        return body(f"/{job}")(**FIRST[job]).model_dump()
+
+    def then(_first: Any) -> None:
+        for name in ("design", "about", "sizes", "tables"):
+            job = name if name in FIRST else "look"
+            with contextlib.suppress(RuntimeError):  # closed meanwhile
+                lanes[name].warm(job, first(job))
+
+    lanes["needed"].warm("size", first("size")).add_done_callback(then)
+    lanes["look"].warm("look", first("look"))
 
 
 def _add_refusals(app: FastAPI) -> None:
@@ -235,6 +251,8 @@ def _add_planning(app: FastAPI, lanes: dict[str, Lane]) -> None:
             return "needed"
         if job in ("along", "estimate_size", "groups_size"):
             return "sizes"
+        if job == "plan":
+            return "sizes"
         if job == "theory":
             return "needed" if len(asked["epsilons"]) == 1 else "sizes"
         return job if job in lanes else "tables"
@@ -250,10 +268,12 @@ def _add_planning(app: FastAPI, lanes: dict[str, Lane]) -> None:
         "look": "Decomposition, and the curves of the paper's first figure",
         "design": "The tuned test on n records, its exact error rates and the law of its statistic",
         "size": "Records that a goal needs, and how many no private test can do without",
+        "plan": "The same with all that says how good it is",
         "theory": "The theorem at several epsilons",
         "power": "Exact error rates at several n",
         "along": 'How probably a test says "alternative", along a parameter of what the records come from',
         "compare": "Every test side by side",
+        "notions": "Records under a notion of privacy and what it converts into",
         "estimate": "How long an estimate's interval will be, and the length that none falls below",
         "estimate/size": "Records that an interval of some length needs",
         "groups": "How likely a lift is found in two groups",
@@ -269,9 +289,27 @@ def _add_runs(
     async def about(request: Request) -> Answer:
         where = {"folder": places.root, "ledger": budgets.packed() if budgets.given else None}
         found = await lanes["about"].answer("about", where, request.is_disconnected)
+        found["files"] = [*places.made_up, *found["files"]]
         limits = {"kinds": list(KINDS), "max_upload": max_upload}
-        given = {"folder": places.root is not None, "ledger": budgets.given}
-        return Answer({"version": pt.__version__, **given, **limits, **found})
+        given = {"folder": places.root is not None or bool(places.made_up), "ledger": budgets.given}
+        demo = DEMO if places.made_up else None
+        return Answer({"version": pt.__version__, **given, "demo": demo, **limits, **controls(), **found})
+
+    @app.post("/api/demo", summary="Made-up data and a ledger for them, where no ledger was given at start")
+    async def demo() -> Answer:
+        await run_in_threadpool(budgets.demonstrate, places)
+        return Answer({"dataset": DEMO, "files": list(places.made_up)})
+
+    @app.get("/api/working", summary="What is being computed, since when, and how far it has come")
+    async def working() -> Answer:
+        return Answer({"working": [each for lane in lanes.values() for each in lane.working()]})
+
+    async def columns(body: BaseModel, request: Request) -> Json:
+        asked = body.model_dump()
+        path = str(await run_in_threadpool(source_of, asked["source"], places, uploads))
+        return await lanes["about"].answer("columns", {"asked": asked, "path": path}, request.is_disconnected)
+
+    _add_question(app, "/columns", "The names of a file's columns, for whoever holds the data", columns)
 
     binary = {"schema": {"type": "string", "format": "binary"}}
 

@@ -15,6 +15,7 @@ import queue
 import subprocess
 import sys
 import threading
+import time
 import weakref
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
@@ -36,6 +37,9 @@ GRACE = 2.0
 PLANNING, RUNNING = 2 * 2**30, 4 * 2**30
 """Bytes of memory of a worker: from public settings alone, and with data."""
 
+HEADWAY = '{"headway"'
+"""How a line begins that is no answer yet."""
+
 Json = dict[str, Any]
 Gone = Callable[[], Awaitable[bool]]
 
@@ -50,6 +54,7 @@ class _Worker:
     def __init__(self, nice: int, memory: int) -> None:
         self._command = [sys.executable, "-m", "privatest.studio.worker", str(nice), str(memory)]
         self._held: list[subprocess.Popen[str]] = []
+        self.headway = ""  # how far what it computes has come
         weakref.finalize(self, _end_all, self._held)
 
     @property
@@ -65,13 +70,14 @@ class _Worker:
         timer = threading.Timer(seconds, process.kill)
         timer.daemon = True
         timer.start()
-        answer = ""
+        answer = self.headway = ""
         try:
             process.stdin.write(line + "\n")
             process.stdin.flush()
-            answer = process.stdout.readline()
+            while (answer := process.stdout.readline()).startswith(HEADWAY):
+                self.headway = str(json.loads(answer)["headway"])
         except (OSError, ValueError):
-            pass
+            answer = ""  # it was ended meanwhile; what was read last is no answer
         late = timer.finished.is_set()
         timer.cancel()
         if not answer:
@@ -118,6 +124,7 @@ class _Asked:
 
     def __init__(self, line: str) -> None:
         self.line = line
+        self.since = time.monotonic()
         self.waiting = 0
         self.dropped = False
         self.worker: _Worker | None = None
@@ -164,9 +171,7 @@ class Lane:
 
     async def answer(self, job: str, arguments: Json, gone: Gone | None = None) -> Json:
         """The result of a job; raises what the job raised. ``gone`` says whether the asker has left."""
-        asked = self._ask(
-            json.dumps({"job": job, "arguments": arguments, "seconds": self._seconds}, sort_keys=True, allow_nan=False)
-        )
+        asked = self._ask(self._line(job, arguments))
         if not isinstance(asked, _Asked):
             return _result(asked)
         waiter = asyncio.wrap_future(asked.future)
@@ -182,6 +187,11 @@ class Lane:
             raise
         finally:
             self._leave(asked)
+
+    def _line(self, job: str, arguments: Json) -> str:
+        return json.dumps(
+            {"job": job, "arguments": arguments, "seconds": self._seconds}, sort_keys=True, allow_nan=False
+        )
 
     def _ask(self, line: str) -> _Asked | Json:
         """The question, queued with all that ask the same, or its answer where that is known."""
@@ -256,13 +266,24 @@ class Lane:
         sentence = f"The computation was stopped: it needs more than {self._seconds:g} seconds or too much memory."
         return {"error": f"{sentence} {self._remedy}", "kind": "Infeasible"}
 
-    def warm(self) -> None:
-        """Start the workers now, so that the first question need not wait for them."""
-        line = json.dumps(
-            {"job": "look", "arguments": {"null": "bernoulli(0.4)", "alternative": "bernoulli(0.6)", "epsilon": 1}}
-        )
-        for _ in self._workers:
-            self._threads.submit(self._compute, _Asked(line))
+    def working(self) -> list[Json]:
+        """What is being computed or waits: its job, the seconds since it was asked, and how far it has come."""
+        with self._lock:
+            return [
+                {
+                    "job": json.loads(each.line)["job"],
+                    "seconds": round(time.monotonic() - each.since, 1),
+                    "headway": "" if each.worker is None else each.worker.headway,
+                }
+                for each in self._asked.values()
+                if not each.dropped
+            ]
+
+    def warm(self, job: str, arguments: Json) -> Future[Json]:
+        """Start the workers now, on a question that will be asked first; its answer is remembered where answers are."""
+        asked = _Asked(self._line(job, arguments))
+        first, *_ = [self._threads.submit(self._compute, asked) for _ in self._workers]
+        return first
 
     def close(self) -> None:
         """End the workers and all questions; there is no next one."""

@@ -25,7 +25,7 @@ Json = dict[str, Any]
 MOST_MONITORS = 16
 MOST_STARTING = 2
 SHOWN = 400
-TOLD = ("null", "alternative", "epsilon", "beta", "dataset", "request")
+TOLD = ("null", "alternative", "epsilon", "privacy", "beta", "dataset", "request")
 """What a monitor's state repeats of the question."""
 NOUNS = {"/monitors": "monitor", "/sequentials": "sequential"}
 """What is followed, by the request that starts it; the names of those that run begin so."""
@@ -60,7 +60,7 @@ class _Followed:
             told: Json = plain_number(
                 {
                     "monitor": name,
-                    **{name: self.asked[name] for name in TOLD},
+                    **{name: self.asked.get(name) for name in TOLD},
                     **({"walk": list(walk)[-SHOWN:]} if walk is not None else {}),
                     "following": self.path is not None and not self.stop.is_set(),
                     "stopped": self.stop.is_set(),
@@ -69,6 +69,9 @@ class _Followed:
                     "drift_detected": self.monitor.raised is not None,
                     "alarms": list(self.alarms),
                     "trace": trace[-SHOWN:],
+                    # of a monitor: what its alarm looks at, computed from the trace
+                    "threshold": getattr(self.monitor, "threshold", None),
+                    "levels": list(getattr(self.monitor, "levels", ()))[-SHOWN:],
                     "settings": self.monitor.values(),
                 }
             )

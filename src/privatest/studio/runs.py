@@ -20,9 +20,11 @@ from dataclasses import replace
 from pathlib import Path, PureWindowsPath
 from typing import Any, BinaryIO
 
+import numpy as np
+
 import privatest as pt
 from privatest import errors, questions
-from privatest.studio.answering import arguments
+from privatest.studio.answering import arguments, law_of
 
 __all__ = ["JOBS", "KINDS", "STAYS", "Budgets", "Folder", "Uploads", "ledger_of", "source_of"]
 
@@ -32,6 +34,8 @@ STAYS = "If it was charged before it was stopped, the same request under the sam
 
 MOST_LISTED = 500
 MOST_UPLOADS = 8
+DEMO = "demo"
+"""The demonstration's data set, and how its files' names begin."""
 KINDS = (".csv", ".tsv", ".txt", ".parquet", ".feather", ".arrow")
 
 
@@ -47,6 +51,8 @@ class Folder:
                     f"folder={str(where)!r} is no folder. Name one that is there, or leave it out."
                 )
             self._root = root.resolve()
+        self.made_up: dict[str, Path] = {}
+        """Files of the demonstration, by the names under which they are asked for."""
 
     @property
     def root(self) -> str | None:
@@ -55,6 +61,8 @@ class Folder:
 
     def find(self, name: str) -> Path:
         """The file of that name inside the folder; anything else is refused, without saying what is there."""
+        if name in self.made_up:
+            return self.made_up[name]
         if self._root is None:
             raise errors.InvalidInput(
                 "No folder was given at start. Upload the file, or start the studio with a folder."
@@ -146,6 +154,7 @@ class Budgets:
     """The ledger given at start, or none."""
 
     def __init__(self, ledger: Any) -> None:
+        self._demo: Callable[[], Any] | None = None
         given = isinstance(ledger, str | os.PathLike)
         try:
             self._ledger = pt.Ledger(ledger, create=False) if given else ledger
@@ -166,14 +175,55 @@ class Budgets:
         """Whether anything can be run on data."""
         return self._packed is not None
 
+    def demonstrate(self, folder: Folder) -> None:
+        """Made-up data and a ledger for them, where none was given; both go when the studio ends.
+
+        Guarantees: the budget covers the made-up files and nothing else, so that no real file, no upload and no record
+        that somebody sends can be charged to it; where there is a ledger, nothing is made.
+        """
+        if self.given and not folder.made_up:
+            raise errors.InvalidInput("A ledger was given at start: run on your data with it. Nothing was made up.")
+        if folder.made_up:
+            return
+        place = Path(tempfile.mkdtemp(prefix="privatest-demo-"))
+        self._demo = weakref.finalize(self, shutil.rmtree, place, ignore_errors=True)
+        files = _made_up(place / "data")
+        ledger = pt.Ledger(place / "ledger.db")
+        ledger.grant(DEMO, epsilon=10, covers=list(files.values()))
+        self._packed = base64.b64encode(pickle.dumps(ledger)).decode()
+        folder.made_up.update(files)
+
+    def close(self) -> None:
+        """Remove what was made up."""
+        if self._demo is not None:
+            self._demo()
+
     def packed(self) -> str:
         """The ledger as a worker opens it (``ledger_of``), or a refusal."""
         if self._packed is None:
             raise errors.InvalidInput(
                 "No ledger was given at start, so nothing is run on data. Start the studio with a ledger: "
-                "privatest studio --ledger FILE."
+                "privatest studio --ledger FILE. Made-up data can be tried without: the demonstration."
             )
         return self._packed
+
+
+def _made_up(place: Path) -> dict[str, Path]:
+    """Files of nobody's records: measurements, two groups of visitors, and a stream that changes half-way."""
+    rng = np.random.default_rng(2019)
+    place.mkdir()
+    values = [f"p{i % 300},{value:.4f}" for i, value in enumerate(rng.normal(0.5, 1, 400))]
+    visits = [f"{'new' if i % 2 else 'old'},{int(rng.random() < (0.16 if i % 2 else 0.1))}" for i in range(2000)]
+    stream = [f"{value:.4f}" for value in (*rng.normal(0, 1, 700), *rng.normal(0.5, 1, 700))]
+    texts = {
+        "measurements.csv": ["person,value", *values],
+        "visits.csv": ["arm,bought", *visits],
+        "stream.csv": ["value", *stream],
+        "stream.txt": stream,
+    }
+    for name, lines in texts.items():
+        (place / name).write_text("\n".join(lines) + "\n")
+    return {f"{DEMO}/{name}": (place / name).resolve() for name in texts}
 
 
 def ledger_of(packed: str) -> pt.Ledger:
@@ -214,22 +264,23 @@ def _test(asked: Json, path: Path, ledger: pt.Ledger) -> Any:
                 "n is missing: with neighbours='add-remove' the number of records is not public, so the test is "
                 "designed for the number that you expect. Give n."
             )
-        rules["n"] = pt.count_records(path, **where)
+        rows = {"max_rows_per_unit": rules["max_rows_per_unit"]} if "max_rows_per_unit" in rules else {}
+        rules["n"] = pt.count_records(path, **where, **rows)
     test = pt.design(**rules)
     return test.run(path, **where, ledger=ledger, **arguments("/run/test", asked, questions.PAYER))
 
 
-def _asks(call: Callable[..., Any], request: str) -> Callable[..., Any]:
-    """A run by a function of the package that opens the data itself."""
+def _asks(request: str) -> Callable[..., Any]:
+    """A run by the function of the package that the table names, which opens the data itself."""
 
     def run(asked: Json, *paths: Path, ledger: pt.Ledger) -> Any:
         settings = arguments(request, asked, questions.RULE, questions.WHERE, questions.PAYER)
-        return call(*paths, ledger=ledger, **settings)
+        return getattr(pt, questions.QUESTIONS[request].call)(*paths, ledger=ledger, **settings)
 
     return run
 
 
-def _once(run: Callable[..., Any]) -> Callable[..., Json]:
+def _once(run: Callable[..., Any], kind: str) -> Callable[..., Json]:
     """The run as a job: with the names that users know in place of paths on this machine, in all that it says."""
 
     def job(asked: Json, paths: dict[str, str], ledger: str) -> Json:
@@ -248,9 +299,29 @@ def _once(run: Callable[..., Any]) -> Callable[..., Json]:
             named = {key: _shown(getattr(receipt, key), shown) for key in ("source", "given")}
             release = replace(release, receipt=replace(receipt, **named))
         told = {"release": release.to_dict(), "facts": release.lines(), "sentence": release.sentence}
+        if asked["report"]:
+            told["report"] = _page(kind, asked, release, book)
         return {**told, "design": release.design.values(), "budget": _budget(book, name), "request": asked["request"]}
 
     return job
+
+
+def _page(kind: str, asked: Json, release: Any, book: pt.Ledger) -> str:
+    """The report of a run, in the words of the command line; paths as the page knows them."""
+    from privatest import report  # for the start-up time of every worker
+
+    question = {name: value for name, value in asked.items() if value is not None and name not in _NOT_ASKED}
+    question["data"] = asked["source"]["path"] or "the upload"
+    if asked.get("treatment") is not None:
+        question["treatment"] = asked["treatment"]["path"] or "the upload"
+    for name in ("null", "alternative"):
+        if isinstance(question.get(name), dict):
+            question[name] = law_of(question[name])
+    about = {name: asked[name] for name in ("purpose", "author")}
+    return report.render(question=question, design=release.design, result=release, kind=kind, ledger=book, **about)
+
+
+_NOT_ASKED = {"source", "report", "purpose", "author"}
 
 
 def _renamed(text: str, shown: dict[str, str]) -> str:
@@ -274,10 +345,20 @@ def _about(folder: str | None, ledger: str | None) -> Json:
     return {"files": Folder(folder).listed(), "budgets": budgets}
 
 
+def _columns(asked: Json, path: str) -> Json:
+    """The names of a file's columns, and nothing else of it."""
+    try:
+        return {"columns": [name for name in pt.column_names(Path(path)) if name.isprintable()]}
+    except errors.PrivatestError as error:
+        error.args = (_renamed(str(error), {path: asked["source"]["path"] or "the upload"}), *error.args[1:])
+        raise
+
+
 JOBS: dict[str, Callable[..., Json]] = {
     "about": _about,
-    "run_test": _once(_test),
-    "run_change": _once(_asks(pt.detect_change, "/run/change")),
-    "run_estimate": _once(_asks(pt.estimate, "/run/estimate")),
-    "run_groups": _once(_asks(pt.compare_groups, "/run/groups")),
+    "columns": _columns,
+    "run_test": _once(_test, "test"),
+    "run_change": _once(_asks("/run/change"), "detect"),
+    "run_estimate": _once(_asks("/run/estimate"), "estimate"),
+    "run_groups": _once(_asks("/run/groups"), "groups"),
 }

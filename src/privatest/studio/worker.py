@@ -1,5 +1,7 @@
 """A process that computes for the studio: one JSON line in, one JSON line out, until its input ends.
 
+Before the answer there may be lines that say how far it has come: {"headway": sentence}.
+
 Started as ``python -m privatest.studio.worker NICE MEMORY``. In a process of its own a computation can be stopped,
 shares no interpreter lock with the page, and a limit on memory holds. It ends with whoever started it.
 """
@@ -13,15 +15,19 @@ import os
 import queue
 import sys
 import threading
+import time
 import warnings
 from typing import Any
 
+import privatest as pt
 from privatest import errors
 from privatest.studio import answering, monitors, runs
 
 __all__ = ["JOBS", "answer", "main"]
 
 JOBS = {**answering.JOBS, **runs.JOBS, **monitors.JOBS}
+EVERY = 0.4
+"""Seconds between two words on how far it has come."""
 MARGIN = 5.0
 """Seconds beyond the limit after which a worker ends by itself: whoever should have ended it is gone."""
 
@@ -59,8 +65,23 @@ def main() -> None:
             line = asked.get()
             seconds = json.loads(line).get("seconds", 60.0)
             faulthandler.dump_traceback_later(seconds + MARGIN, exit=True, file=nowhere)
-            print(json.dumps(answer(line), allow_nan=False), flush=True)
+            # Plans tell how far they have come, which depends on public settings alone; runs on data tell nothing.
+            public = json.loads(line)["job"] in answering.JOBS
+            with pt.progress(_Teller() if public else lambda _: None):
+                print(json.dumps(answer(line), allow_nan=False), flush=True)
             faulthandler.cancel_dump_traceback_later()
+
+
+class _Teller:
+    """Writes how far a computation has come, a few times a second at most; never after its answer."""
+
+    def __init__(self) -> None:
+        self._next = time.monotonic() + EVERY
+
+    def __call__(self, headway: object) -> None:
+        if time.monotonic() >= self._next:
+            self._next = time.monotonic() + EVERY
+            print(json.dumps({"headway": str(headway)}), flush=True)
 
 
 def _read(asked: queue.SimpleQueue[str]) -> None:

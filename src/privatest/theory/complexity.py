@@ -48,6 +48,9 @@ __all__ = [
 def soft_advantage(pair: Pair) -> float:
     """adv_1(sLLR) = H^2(P, Q).
 
+    Args:
+        pair: P and Q on their common domain.
+
     >>> from privatest.hypotheses import make_pair
     >>> round(soft_advantage(make_pair("normal(0, 1)", "normal(1, 1)")), 12)
     0.117503097415
@@ -56,19 +59,31 @@ def soft_advantage(pair: Pair) -> float:
 
 
 def soft_advantage_direct(pair: Pair) -> float:
-    """The same by integrating (P - Q) sigmoid(L/2)."""
+    """The same by integrating (P - Q) sigmoid(L/2).
+
+    Args:
+        pair: P and Q on their common domain.
+    """
     return pair.clamped_gap(-math.inf, math.inf)
 
 
 def soft_clamped_advantage(split: Decomposition) -> float:
-    """adv_1(scLLR) from tau, eps' and the core's Hellinger distance."""
+    """adv_1(scLLR) from tau, eps' and the core's Hellinger distance.
+
+    Args:
+        split: what :func:`privatest.decompose` gives.
+    """
     tails = split.tau / 2 * (math.tanh(split.epsilon / 4) + math.tanh(split.epsilon_prime / 4))
     core = split.pair.clamped_hellinger(*split.clamp) if split.core_mass > 0 else 0.0
     return tails + core
 
 
 def soft_clamped_advantage_direct(split: Decomposition) -> float:
-    """The same by integrating (P - Q) sigmoid([L]/2)."""
+    """The same by integrating (P - Q) sigmoid([L]/2).
+
+    Args:
+        split: what :func:`privatest.decompose` gives.
+    """
     return split.pair.clamped_gap(*split.clamp)
 
 
@@ -90,7 +105,7 @@ class SampleComplexity(Told):
         regime: "tails" or "core", the larger of the two terms; "free" when nothing is clamped.
         nonprivate: 1/H^2(P, Q), the order without privacy.
         sandwich: (1/H^2, 1/(eps H^2)), between which the paper places the value for epsilon < 1.
-        free_epsilon: the epsilon from which on privacy is for free, max |L|; infinite where it never is.
+        free_epsilon: the epsilon from which on privacy is for free, the largest abs(L); infinite where it never is.
         by_advantage: 1/adv_1(scLLR), which has the same order at every epsilon.
         two_point: 1/H^2 + 1/(eps TV) on two-point domains, None on others.
         local: 1/(eps^2 TV^2), the order in the local model, where every record is randomised on its own.
@@ -149,6 +164,9 @@ class SampleComplexity(Told):
 
 def sample_complexity(null: Any, alternative: Any, *, epsilon: Number) -> SampleComplexity:
     """What the theorem says about P against Q at privacy epsilon; of sets, about their hardest members.
+
+    Args:
+        null, alternative, epsilon: as for :func:`privatest.design`.
 
     >>> found = sample_complexity("bernoulli(0)", "bernoulli(0.1)", epsilon=0.5)
     >>> round(found.value, 9), found.regime, round(found.by_advantage, 6)

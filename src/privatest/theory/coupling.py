@@ -46,6 +46,10 @@ def largest_gain(distance: npt.ArrayLike, epsilon: float) -> Floats:
     function; so over d steps the rise is largest when it is symmetric about 1/2. Smaller than tanh(eps d/2),
     which looks at the two ends of the path only, as soon as d > 1; equal to it at d = 1.
 
+    Args:
+        distance: numbers of records in which two data sets differ.
+        epsilon: privacy loss.
+
     >>> largest_gain([0, 1, 2], 1.0).round(6).tolist(), round(math.tanh(0.5), 6), round(math.tanh(1.0), 6)
     ([0.0, 0.462117, 0.632121], 0.462117, 0.761594)
     """
@@ -58,18 +62,32 @@ def largest_gain(distance: npt.ArrayLike, epsilon: float) -> Floats:
 
 @dataclass(frozen=True)
 class Coupling:
-    """n records X from P and n records Y from Q, drawn together."""
+    """n records X from P and n records Y from Q, drawn together.
+
+    Attributes:
+        split: the decomposition of P and Q.
+        n: number of records on each side.
+    """
 
     split: Decomposition
     n: int
 
     def draw(self, rng: np.random.Generator) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-        """One simulated (X, Y)."""
+        """One simulated (X, Y).
+
+        Args:
+            rng: a seeded generator.
+        """
         X, Y = self.sample(rng, 1)
         return X[0], Y[0]
 
     def sample(self, rng: np.random.Generator, size: int) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-        """Simulated pairs, one to a row. X is accepted as Y with probability min(1, Q'^m(X)/P'^m(X))."""
+        """Simulated pairs, one to a row. X is accepted as Y with probability min(1, Q'^m(X)/P'^m(X)).
+
+        Args:
+            rng: a seeded generator.
+            size: how many pairs.
+        """
         if not isinstance(rng, np.random.Generator):
             raise InvalidInput(f"rng={shown(rng)} must be a Generator: pass numpy.random.default_rng(seed).")
         tail = rng.random((size, self.n)) < self.split.tau
@@ -194,6 +212,11 @@ class Coupling:
 
 def coupling(null: Any, alternative: Any, *, epsilon: Number, n: int) -> Coupling:
     """The coupling of P^n and Q^n at privacy epsilon.
+
+    Args:
+        n: number of records on each side.
+        null, alternative: P and Q, in any form that :func:`privatest.design` takes.
+        epsilon: privacy loss.
 
     >>> X, Y = coupling([0.5, 0.5], [0.4, 0.6], epsilon=1, n=5).draw(np.random.default_rng(3))
     >>> len(X), len(Y)

@@ -46,6 +46,11 @@ class Sets:
     """Where the ratio is above, below and inside the clamp.
 
     Labels are listed; integers are (first, last) ranges, both included; reals are (low, high) intervals.
+
+    Attributes:
+        S: where the ratio is above the clamp.
+        T: where it is below.
+        A: the rest of the support.
     """
 
     S: Set
@@ -62,6 +67,15 @@ class Decomposition(Told):
 
     Guarantees: 0 <= tau <= 1; 0 <= epsilon_prime <= epsilon; P = (1 - tau) P' + tau P'' and likewise Q; the
     core's log ratio lies in the clamp; the tails' supports are disjoint.
+
+    Attributes:
+        pair: P and Q on their common domain.
+        epsilon: privacy loss.
+        tau: mass of the tails: what privacy must hide.
+        epsilon_prime: the other end of the clamp, at most epsilon.
+        swapped: whether Q has the larger tail: the clamp is then [-epsilon, epsilon_prime] instead of [-epsilon_prime,
+            epsilon].
+        core_mass: 1 - tau, accurate where tau is near 1.
     """
 
     pair: Pair
@@ -195,6 +209,9 @@ class Decomposition(Told):
 def decompose(null: Any, alternative: Any, *, epsilon: Number) -> Decomposition:
     """The decomposition of P and Q at privacy ``epsilon``; of sets, of their hardest members.
 
+    Args:
+        null, alternative, epsilon: as for :func:`privatest.design`.
+
     >>> split = decompose("bernoulli(0.05)", "bernoulli(0.1)", epsilon=0.5)
     >>> round(split.tau, 6), round(split.epsilon_prime, 6), split.swapped
     (0.017564, 0.035406, True)
@@ -204,7 +221,12 @@ def decompose(null: Any, alternative: Any, *, epsilon: Number) -> Decomposition:
 
 
 def decompose_pair(pair: Pair, epsilon: float) -> Decomposition:
-    """The decomposition of a pair at privacy ``epsilon`` > 0, finite."""
+    """The decomposition of a pair at privacy ``epsilon`` > 0, finite.
+
+    Args:
+        pair: P and Q on their common domain.
+        epsilon: privacy loss.
+    """
     forward, backward = pair.hockey_stick(epsilon), pair.hockey_stick(epsilon, reverse=True)
     swapped = backward > forward * (1 + SAME)
     tau = max(forward, backward)

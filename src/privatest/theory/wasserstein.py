@@ -46,6 +46,10 @@ class Wasserstein:
         value: E_P f - E_Q f for this very f, exact to 1e-12.
         bound: an upper bound on the distance (from the coupling), within 1e-8 of the value.
         dual: f in units of 1/UNITS: in [0, 1], and neighbours differ by at most epsilon, exactly.
+        pair: P and Q on their common domain, which is finite.
+        classes: the labels or integers that have the same ratio, put together.
+        epsilon: privacy loss.
+        n: number of records.
     """
 
     pair: Pair
@@ -87,6 +91,11 @@ class Wasserstein:
 
 def wasserstein(null: Any, alternative: Any, *, epsilon: Number, n: int) -> Wasserstein:
     """The distance of P^n and Q^n under min(eps d_H, 1), with its dual function.
+
+    Args:
+        n: number of records.
+        null, alternative: P and Q, in any form that :func:`privatest.design` takes.
+        epsilon: privacy loss.
 
     >>> wasserstein([1.0, 0.0], [0.0, 1.0], epsilon=0.1, n=3)
     Wasserstein(value=0.3, epsilon=0.1, n=3)

@@ -13,6 +13,7 @@ const remember = (value) => { try { sessionStorage.setItem(PLACE, value); } catc
 let key = remembered();
 
 const pages = new BroadcastChannel("privatest");
+if (pages.unref) pages.unref(); // outside of a browser it would keep the process
 pages.addEventListener("message", ({ data }) => {
   if (data === "who has the key?" && key) pages.postMessage({ key });
 });
@@ -56,7 +57,48 @@ async function answer(response) {
   return body;
 }
 
+// What has been asked and is not answered, for whoever shows that it takes a while.
+const open = new Map();
+const SLOW = 2000;
+export const waitedFor = (now = performance.now()) => [...open.values()].filter((each) => now - each.since > SLOW);
+
+// Where something takes longer than two seconds: since when, and how far the studio says it has come.
+export function watchSlow(show) {
+  let asking = false;
+  setInterval(async () => {
+    const slow = waitedFor();
+    if (!slow.length || asking) return slow.length ? undefined : show("");
+    asking = true;
+    try {
+      const { working } = await fetched("/api/working", { quiet: true });
+      show(progressText(slow, working));
+    } catch {
+      show(progressText(slow, []));
+    } finally {
+      asking = false;
+    }
+  }, 500);
+}
+
+// One line: what the studio says of the longest computation, or what is waited for.
+export function progressText(slow, working, now = performance.now()) {
+  const [first] = [...slow].sort((a, b) => a.since - b.since);
+  const seconds = Math.round((now - first.since) / 1000);
+  const told = working.filter((each) => each.headway).sort((a, b) => b.seconds - a.seconds)[0];
+  const more = slow.length > 1 ? `, and ${slow.length - 1} more` : "";
+  return `${told ? told.headway : WORDS[first.path.replace("/api", "")] || "computing"} … ${seconds} s${more}`;
+}
+const WORDS = {
+  __proto__: null, "/look": "drawing P and Q", "/design": "designing the test", "/size": "counting the records needed", "/plan": "looking for what no test can beat",
+  "/theory": "the theorem", "/power": "errors against records", "/along": "power along the parameter", "/compare": "every test side by side", "/notions": "comparing notions of privacy",
+  "/estimate": "planning the interval", "/estimate/size": "records for the interval", "/groups": "planning two groups", "/groups/size": "records for two groups",
+  "/run/test": "running the test", "/run/change": "looking for the change", "/run/estimate": "estimating", "/run/groups": "comparing the groups", "/monitors": "designing the monitor",
+  "/sequentials": "designing the sequential test", "/upload": "uploading", "/columns": "looking for the columns' names",
+};
+
 async function fetched(path, options) {
+  const mark = {};
+  if (!options.quiet) open.set(mark, { path: path.split("?")[0], since: performance.now() });
   try {
     const headers = { authorization: `Bearer ${key}`, ...options.headers };
     return await answer(await fetch(path, { credentials: "omit", cache: "no-store", ...options, headers }));
@@ -65,6 +107,8 @@ async function fetched(path, options) {
     if (options.signal && options.signal.aborted) throw new DOMException("Asked again.", "AbortError");
     if (error instanceof Refused) throw error;
     throw new Refused("The studio does not answer. Is it still running?");
+  } finally {
+    open.delete(mark);
   }
 }
 

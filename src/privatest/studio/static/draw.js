@@ -9,6 +9,7 @@ export function colours() {
   const value = (name) => style.getPropertyValue(name).trim();
   return {
     null: value("--null"), alternative: value("--alternative"), third: value("--third"), ink: value("--ink"),
+    nullInk: value("--null-ink"), alternativeInk: value("--alternative-ink"), thirdInk: value("--third-ink"),
     soft: value("--soft"), line: value("--line"), card: value("--card"), sans: value("--sans"),
   };
 }
@@ -46,6 +47,7 @@ async function show(id, traces, made, description, mark = {}) {
   const place = document.getElementById(id);
   place.setAttribute("aria-label", description);
   await Plotly.react(place, traces, made, CONFIG);
+  place.classList.remove("stale");
   Object.assign(place.dataset, mark);
   place.dataset.drawings = String(1 + Number(place.dataset.drawings || 0));
 }
@@ -204,7 +206,7 @@ export function drawLifts({ lifts: x, power: y, lift, rate, design }) {
   ];
   const made = layout(c, {
     shapes: [{ type: "line", xref: "paper", x0: 0, x1: 1, y0: design.alpha, y1: design.alpha, line: { color: c.alternative, width: 1.2, dash: "dot" } }],
-    annotations: [{ xref: "paper", x: 1, y: design.alpha, text: `α = ${short(design.alpha)}`, showarrow: false, xanchor: "right", yanchor: "bottom", font: { size: 11, color: c.alternative } }],
+    annotations: [{ xref: "paper", x: 1, y: design.alpha, text: `α = ${short(design.alpha)}`, showarrow: false, xanchor: "right", yanchor: "bottom", font: { size: 11, color: c.alternativeInk } }],
     xaxis: { title: { text: "lift: rate of the treated group minus that of control" } },
     yaxis: { title: { text: "probability that it is found" }, range: [0, 1.06] },
   });
@@ -239,7 +241,7 @@ export function drawInterval(task, release, design) {
 
 const REGIMES = { tails: ["tails decide", 0.16], core: ["core decides", 0.08], free: ["privacy is free", 0.0] };
 
-export function drawSizes({ theory, sizes, epsilon, needed }) {
+export function drawSizes({ theory, sizes, epsilon, needed, name }) {
   const c = colours();
   const at = theory.map((each) => each.epsilon);
   const curve = (pick, name, colour, dash, width = 1.6) => ({ x: at, y: theory.map(pick), name, mode: "lines", line: { color: colour, width, dash }, hovertemplate: "%{y:.4~s}" });
@@ -260,7 +262,7 @@ export function drawSizes({ theory, sizes, epsilon, needed }) {
     traces.push(marks((each) => each.n, "records needed, exact", c.null, "circle", "solid"));
     traces.push(marks((each) => each.lower_bound, "no test needs fewer", c.alternative, "triangle-up", "dot"));
   }
-  if (needed) traces.push({ x: [epsilon], y: [needed], mode: "markers", name: `now: ${whole(needed)}`, marker: { size: 12, symbol: "circle-open", color: c.ink, line: { width: 2.5 } }, hoverinfo: "skip" });
+  if (needed) traces.push({ x: [epsilon], y: [needed], mode: "markers", name: `${name}: ${whole(needed)}`, marker: { size: 12, symbol: "circle-open", color: c.ink, line: { width: 2.5 } }, hoverinfo: "skip" });
   const shapes = [{ type: "line", x0: epsilon, x1: epsilon, yref: "paper", y0: 0, y1: 1, line: { color: c.ink, width: 1.3, dash: "dash" } }];
   const annotations = [];
   let start = 0;
@@ -315,9 +317,11 @@ export function drawChange(release) {
   return show("chart-release", traces, made, found ? `Change at record ${index} of ${n}, within ${accuracy}.` : `No change in ${n} records.`);
 }
 
+// Block sums above; below them what the alarm looks at, with the threshold that it must exceed.
 export function drawMonitor(state) {
   const c = colours();
-  const { trace, alarms, settings } = state;
+  const { trace, alarms, settings, threshold } = state;
+  const levels = state.levels || [];
   const block = settings.block || 1;
   const last = Math.floor(state.seen / block);
   const x = trace.map((_, i) => (last - trace.length + i + 0.5) * block);
@@ -329,15 +333,22 @@ export function drawMonitor(state) {
     shapes.push({ type: "rect", x0: low, x1: alarm.index + (alarm.accuracy ?? 0), yref: "paper", y0: 0, y1: 1, line: { width: 0 }, fillcolor: faded(c.third, 0.18), layer: "below" });
     shapes.push({ type: "line", x0: alarm.index, x1: alarm.index, yref: "paper", y0: 0, y1: 1, line: { color: c.third, width: 2.2 } });
     shapes.push({ type: "line", x0: alarm.seen, x1: alarm.seen, yref: "paper", y0: 0, y1: 1, line: { color: c.ink, width: 1.6, dash: "dash" } });
-    annotations.push({ x: alarm.index, y: 1, yref: "paper", text: `change at ${whole(alarm.index)}`, showarrow: false, xanchor: "right", xshift: -5, font: { size: 11, color: c.third } });
+    annotations.push({ x: alarm.index, y: 1, yref: "paper", text: `change at ${whole(alarm.index)}`, showarrow: false, xanchor: "right", xshift: -5, font: { size: 11, color: c.thirdInk } });
     annotations.push({ x: alarm.seen, y: 1, yref: "paper", text: "alarm", showarrow: false, xanchor: "right", xshift: -5, font: { size: 11 } });
   }
-  const made = layout(c, {
-    shapes, annotations, showlegend: false,
-    xaxis: { title: { text: "records seen" } },
-    yaxis: { title: { text: "noisy block sum, nats (up: P)" } },
-  });
-  return show("chart-monitor", traces, made, `${trace.length} noisy block sums; ${alarms.length ? `alarm: change at ${alarms[0].index}` : "no alarm"}.`, { points: String(trace.length) });
+  const made = { shapes, annotations, showlegend: false, xaxis: { title: { text: "records seen" } }, yaxis: { title: { text: "block sum (up: P)" } } };
+  if (threshold !== null && threshold !== undefined) {
+    const end = Math.max(last, 1) * block;
+    const start = (last - trace.length) * block;
+    traces.push({ x: levels.map((_, i) => (last - levels.length + i + 1) * block), y: levels, yaxis: "y2", mode: "lines+markers", name: "evidence for a change", line: { color: c.ink, width: 2, shape: "hv" }, marker: { size: 4 }, hovertemplate: "%{y:.3g}" });
+    shapes.push({ type: "line", x0: start, x1: end, yref: "y2", y0: threshold, y1: threshold, line: { color: c.alternative, width: 2, dash: "dash" } });
+    annotations.push({ x: start, y: threshold, yref: "y2", text: `alarm above ${short(threshold)}`, showarrow: false, xanchor: "left", yshift: 9, font: { size: 11, color: c.alternativeInk } });
+    made.yaxis.domain = [0.5, 1];
+    made.yaxis2 = { domain: [0, 0.4], title: { text: "evidence" }, range: [0, 1.35 * Math.max(threshold, ...levels)] };
+    made.xaxis.anchor = "y2";
+  }
+  const reached = threshold === null || threshold === undefined ? "" : ` Evidence ${short(levels.at(-1) ?? 0)}, alarm above ${short(threshold)}.`;
+  return show("chart-monitor", traces, layout(c, made), `${trace.length} noisy block sums; ${alarms.length ? `alarm: change at ${alarms[0].index}` : "no alarm"}.${reached}`, { points: String(trace.length), threshold: String(threshold) });
 }
 
 export function drawWalk(state) {
@@ -355,8 +366,8 @@ export function drawWalk(state) {
   const level = (value, color, dash) => ({ type: "line", x0: 0, x1: end, y0: value, y1: value, line: { color, width: 2, dash } });
   const shapes = [level(high, c.alternative, "solid"), level(low, c.null, "dash")];
   const annotations = [
-    { x: end, y: high, text: "alternative", showarrow: false, xanchor: "right", yshift: 9, font: { size: 11, color: c.alternative } },
-    { x: end, y: low, text: "null", showarrow: false, xanchor: "right", yshift: -9, font: { size: 11, color: c.null } },
+    { x: end, y: high, text: "alternative", showarrow: false, xanchor: "right", yshift: 9, font: { size: 11, color: c.alternativeInk } },
+    { x: end, y: low, text: "null", showarrow: false, xanchor: "right", yshift: -9, font: { size: 11, color: c.nullInk } },
   ];
   for (const verdict of alarms) shapes.push({ type: "line", x0: verdict.seen, x1: verdict.seen, yref: "paper", y0: 0, y1: 1, line: { color: c.ink, width: 1.4, dash: "dot" } });
   const made = layout(c, {

@@ -2,14 +2,14 @@
 
 import { drawMonitor, short, whole } from "./draw.js";
 import { follower, standing } from "./follow.js";
-import { laws } from "./settings.js";
+import { laws, shared } from "./settings.js";
 
 const by = (id) => document.getElementById(id);
 
 function ask(now) {
   const between = by("monitor-between").value.trim();
   return {
-    ...laws(now), epsilon: now.epsilon, beta: now.goal === "errors" ? now.beta : 0.1,
+    ...laws(now), ...shared(now, "/monitors"), beta: now.goal === "errors" ? now.beta : 0.1,
     mean_time_between_false_alarms: between === "" ? null : Number(between),
   };
 }
@@ -18,7 +18,7 @@ function told(state) {
   const [alarm] = state.alarms;
   const { mean_time_between_false_alarms: between, expected_delay: delay, block } = state.settings;
   return {
-    state: [standing(state, "changed"), `ε = ${state.epsilon}, request ${state.request}`],
+    state: [standing(state, "changed"), `${state.privacy ?? `ε = ${state.epsilon}`}, request ${state.request}`],
     seen: [whole(state.seen), block ? `in blocks of ${whole(block)}` : ""],
     alarm: [alarm ? whole(alarm.index) : "–", alarm ? `give or take ${whole(alarm.accuracy)}; alarm after ${whole(alarm.seen)}` : "no alarm so far"],
     between: [between ? whole(Math.round(between)) : "–", delay ? `records; delay about ${short(delay)}` : "records"],

@@ -2,14 +2,14 @@
 
 import { Newest, Refused, Steady, post } from "./ask.js";
 import { drawAlong, drawDensities, drawLaw, drawPower, drawSizes, short, whole } from "./draw.js";
-import { goal, laws } from "./settings.js";
+import { goal, laws, price, priced, shared } from "./settings.js";
 
 const EPSILONS = [0.05, 0.1, 0.2, 0.5, 1, 2, 4];
 const THEORY = Array.from({ length: 25 }, (_, i) => Number((0.04 * (5 / 0.04) ** (i / 24)).toPrecision(4)));
 const SHARES = [1, 0.5, 2, 0.25, 1.5, 3, 0.125, 0.75, 4];
 
 const by = (id) => document.getElementById(id);
-const questions = { design: new Newest(), regime: new Newest(), needed: new Newest(), bound: new Newest(), sizes: new Newest(), power: new Newest(), compare: new Newest(), along: new Newest() };
+const questions = { design: new Newest(), needed: new Newest(), bound: new Newest(), sizes: new Newest(), power: new Newest(), compare: new Newest(), along: new Newest() };
 const drawn = { theory: [], sizes: {}, sizesKey: "", power: [], powerKey: "", compareKey: "", needed: null, look: null, design: null, along: null };
 
 export function problem(message) {
@@ -22,6 +22,8 @@ export function fact(name, value, note = "") {
   by(`fact-${name}-note`).textContent = note;
   by(`fact-${name}`).parentElement.classList.remove("busy");
 }
+// A picture of other settings is dimmed at once; drawing it anew lights it up.
+export const stale = (...charts) => charts.forEach((name) => by(`chart-${name}`).classList.add("stale"));
 export const waiting = (...names) => names.forEach((name) => by(`fact-${name}`).parentElement.classList.add("busy"));
 
 // A refusal is shown where the question stands; what was drawn stays, faded.
@@ -51,72 +53,80 @@ function membersNote(asked, members) {
   return `of the members hardest to tell apart: ${members.null} and ${members.alternative}`;
 }
 
+const REGIMES = { tails: "the tails decide", core: "the core decides", free: "privacy costs nothing here" };
+const regime = (name) => (name in REGIMES ? `; ${REGIMES[name]}` : "");
+
 const look = new Steady(async (settings) => {
-  const found = await told(() => post("/api/look", { ...laws(settings), epsilon: settings.epsilon }));
+  const found = await told(() => post("/api/look", { ...laws(settings), ...price(settings, "/look") }));
   if (!found) return;
   problem("");
   drawn.look = found;
   const { decomposition: split } = found;
-  fact("tau", short(split.tau), `clamp ${short(split.clamp[0])} to ${short(split.clamp[1])}${split.swapped ? ", swapped" : ""}`);
+  drawn.tau = [short(split.tau), `clamp ${short(split.clamp[0])} to ${short(split.clamp[1])}${split.swapped ? ", swapped" : ""}${settings.privacy ? `; at ε = ${short(split.epsilon)}, which gains as much` : ""}`];
+  fact("tau", drawn.tau[0], drawn.tau[1] + regime(drawn.regime));
   by("densities-note").textContent = membersNote(laws(settings), found.members);
   await drawDensities(found);
   clearTimeout(later);
   if (drawn.theory.length) later = setTimeout(() => drawSizesNow(settings), 120);
 });
 
+// Along epsilon; another notion stands at the epsilon that gains as much.
 function drawSizesNow(settings) {
-  return drawSizes({ theory: drawn.theory, sizes: drawn.sizes, epsilon: settings.epsilon, needed: drawn.needed });
+  const epsilon = settings.privacy && drawn.look ? drawn.look.decomposition.epsilon : settings.epsilon;
+  return drawSizes({ theory: drawn.theory, sizes: drawn.sizes, epsilon, needed: drawn.needed, name: priced(settings, "/size") });
 }
 
 function askDesign(settings, pair) {
   waiting("errors", "advantage");
-  const alpha = settings.goal === "errors" ? settings.alpha : null;
+  stale("law");
   questions.design.ask(async (signal) => {
-    const found = await told(() => post("/api/design", { ...pair, epsilon: settings.epsilon, n: settings.n, alpha, neighbours: settings.neighbours }, signal));
+    const found = await told(() => post("/api/design", designed(settings, pair), signal));
     if (!found) return;
     drawn.design = found;
     const { design } = found;
-    fact("errors", `${short(design.alpha)} / ${short(design.beta)}`, design.worst_null === undefined ? `type I / type II, n = ${whole(design.n)}` : `the largest over the sets, at ${design.worst_null} / ${design.worst_alternative}; n = ${whole(design.n)}`);
-    fact("advantage", short(design.advantage), `noise ${design.noise}, sd ${short(design.noise_sd)} nats`);
+    fact("errors", `${short(design.alpha)} / ${short(design.beta)}`, design.worst_null === undefined ? `false alarms α / misses β on ${whole(design.n)} records` : `the largest over the sets, at ${design.worst_null} / ${design.worst_alternative}; ${whole(design.n)} records`);
+    fact("advantage", short(design.advantage), `1 − α − β; noise ${design.noise}, sd ${short(design.noise_sd)} nats`);
     await drawLaw(found);
   }, 130);
 }
 
-function askRegime(settings, pair) {
-  waiting("regime");
-  questions.regime.ask(async (signal) => {
-    const found = await told(() => post("/api/theory", { ...pair, epsilons: [settings.epsilon] }, signal));
-    if (!found) return;
-    const [{ regime, value, nonprivate }] = found.complexity;
-    fact("regime", regime, `order ${short(value)}; without privacy ${short(nonprivate)}`);
-  }, 130);
-}
+const designed = (settings, pair) => ({ ...pair, ...shared(settings, "/design"), n: settings.n, alpha: settings.goal === "errors" ? settings.alpha : null });
+
+const aimed = (settings) => (settings.goal === "errors" ? `for α ${short(settings.alpha)}, β ${short(settings.beta)}` : `to be ${settings.advantage} better than guessing`);
 
 function askNeeded(settings, pair) {
-  waiting("needed", "bound");
+  waiting("needed", "bound", "nonprivate");
   drawn.needed = null;
-  const asked = { ...pair, epsilon: settings.epsilon, ...goal(settings), neighbours: settings.neighbours };
+  const asked = { ...pair, ...goal(settings), ...shared(settings, "/size") };
   questions.bound.stop();
   questions.needed.ask(async (signal) => {
     const found = await told(() => post("/api/size", asked, signal));
     if (!found) return;
     drawn.needed = found.n;
-    fact("needed", whole(found.n), settings.goal === "errors" ? `for α ${short(settings.alpha)}, β ${short(settings.beta)}` : `for advantage ${settings.advantage}`);
+    fact("needed", whole(found.n), aimed(settings));
+    document.dispatchEvent(new CustomEvent("needed", { detail: whole(found.n) }));
     if (drawn.theory.length) await drawSizesNow(settings);
     askPower(settings, pair, found.n);
     questions.bound.ask(async (signal) => {
-      const more = await told(() => post("/api/size", { ...asked, bound: true }, signal));
-      if (more) fact("bound", whole(more.lower_bound), `no private test needs fewer; ours ${(more.n / more.lower_bound).toFixed(2)} times that`);
-    }, 300);
-  }, 180);
+      const more = await told(() => post("/api/plan", asked, signal));
+      if (!more) return;
+      const cost = more.nonprivate ? `privacy costs ${(more.n / more.nonprivate).toFixed(2)} times as many` : "";
+      fact("nonprivate", whole(more.nonprivate), cost);
+      fact("bound", whole(more.lower_bound), more.lower_bound ? `ours is ${(more.n / more.lower_bound).toFixed(2)} times that` : "");
+      const other = settings.release === "statistic" && more.n_decision ? `; ${whole(more.n_decision)} if the decision alone leaves` : "";
+      fact("needed", whole(more.n), aimed(settings) + other);
+      drawn.regime = more.regime;
+      if (drawn.tau) fact("tau", drawn.tau[0], drawn.tau[1] + regime(more.regime));
+    }, 200);
+  }, 120);
 }
 
 function askPower(settings, pair, middle) {
   const alpha = settings.goal === "errors" ? settings.alpha : null;
-  const asked = { ...pair, epsilon: settings.epsilon, alpha, neighbours: settings.neighbours };
+  const asked = { ...pair, ...shared(settings, "/power"), alpha };
   const sizes = [...new Set(SHARES.map((share) => Math.max(1, Math.round(middle * share))))].filter((n) => n <= 1e9);
   const key = JSON.stringify([asked, sizes]);
-  if (key === drawn.powerKey) return;
+  if (key === drawn.powerKey) return void by("chart-power").classList.remove("stale");
   questions.power.ask(async (signal) => {
     const points = [];
     for (let i = 0; i < sizes.length; i += 3) {
@@ -132,9 +142,11 @@ function askPower(settings, pair, middle) {
 }
 
 function askSizes(settings, pair) {
-  const asked = { ...pair, ...goal(settings), neighbours: settings.neighbours };
+  const { privacy, epsilon, ...others } = shared(settings, "/size");
+  const asked = { ...pair, ...goal(settings), ...others };
   const key = JSON.stringify(asked);
   if (key === drawn.sizesKey) return;
+  stale("sizes");
   drawn.sizesKey = key;
   const again = JSON.stringify(pair) !== drawn.pairKey;
   drawn.pairKey = JSON.stringify(pair);
@@ -158,33 +170,41 @@ function askSizes(settings, pair) {
   }, 250);
 }
 
+const TESTS = [["test"], ["records", true], ["over the bound", true], ["over the optimum", true], ["private"], ["note"]];
+const NOTIONS = [["privacy"], ["relation"], ["records, best test", true], ["no test needs fewer than", true]];
+
+// The tests side by side; under a notion other than epsilon, the notions that it converts into.
 function askCompare(settings, pair) {
-  const advantage = settings.goal === "errors" ? 1 - settings.alpha - settings.beta : settings.advantage;
-  const asked = { ...pair, epsilon: settings.epsilon, advantage };
+  const advantage = settings.goal === "errors" ? Number((1 - settings.alpha - settings.beta).toPrecision(12)) : settings.advantage;
+  const asked = settings.privacy ? { ...pair, privacy: settings.privacy, advantage } : { ...pair, epsilon: settings.epsilon, advantage };
   const key = JSON.stringify(asked);
   if (key === drawn.compareKey) return;
   by("compare-note").textContent = "being computed …";
   by("compare").classList.add("busy");
   questions.compare.ask(async (signal) => {
-    const found = await told(() => post("/api/compare", asked, signal));
+    await idle(signal);
+    const found = await told(() => post(settings.privacy ? "/api/notions" : "/api/compare", asked, signal));
     if (!found) return;
     drawn.compareKey = key;
-    by("compare-note").textContent = `for advantage ${short(found.advantage)} at ε = ${found.epsilon}${settings.neighbours === "replace" ? "" : ", one record replaced"}`;
-    const body = by("compare").tBodies[0];
-    body.replaceChildren(...found.rows.map((row) => {
-      const line = document.createElement("tr");
-      if (row.test === "tight") line.className = "default";
-      const ratio = (value) => (value === null ? "–" : value.toFixed(2));
-      const never = row.n === null ? "never" : whole(row.n);
-      [[row.test], [never, true], [ratio(row.ratio_to_bound), true], [ratio(row.ratio_to_optimum), true], [row.private ? "yes" : "no"], [row.note]].forEach(([text, number]) => {
-        const cell = line.insertCell();
-        cell.textContent = text;
-        if (number) cell.className = "number";
-      });
-      return line;
-    }));
+    by("compare-note").textContent = `for advantage ${short(found.advantage)} at ${settings.privacy || `ε = ${settings.epsilon}`}${settings.neighbours === "replace" ? "" : ", one record replaced"}`;
+    const ratio = (value) => (value === null ? "–" : value.toFixed(2));
+    const rows = settings.privacy
+      ? found.rows.map((row) => ({ main: row.relation === "as asked", cells: [row.privacy, row.relation, whole(row.optimum), whole(row.lower_bound)] }))
+      : found.rows.map((row) => ({ main: row.test === "tight", cells: [row.test, row.n === null ? "never" : whole(row.n), ratio(row.ratio_to_bound), ratio(row.ratio_to_optimum), row.private ? "yes" : "no", row.note] }));
+    tabulate(settings.privacy ? NOTIONS : TESTS, rows);
     by("compare").classList.remove("busy");
-  }, 1200);
+  }, 700);
+}
+
+function tabulate(headings, rows) {
+  const table = by("compare");
+  table.tHead.rows[0].replaceChildren(...headings.map(([textContent, number]) => Object.assign(document.createElement("th"), { scope: "col", textContent, className: number ? "number" : "" })));
+  table.tBodies[0].replaceChildren(...rows.map(({ main, cells }) => {
+    const line = document.createElement("tr");
+    if (main) line.className = "default";
+    cells.forEach((text, i) => Object.assign(line.insertCell(), { textContent: text, className: headings[i][1] ? "number" : "" }));
+    return line;
+  }));
 }
 
 function askAlong(settings, pair) {
@@ -194,7 +214,8 @@ function askAlong(settings, pair) {
   if (!family) return note("");
   if (!ends.every(Number.isFinite)) return note("Say between which two numbers the ? lies.");
   const alpha = settings.goal === "errors" ? settings.alpha : null;
-  const asked = { ...pair, epsilon: settings.epsilon, n: settings.n, alpha, neighbours: settings.neighbours, family, between: ends };
+  const asked = { ...pair, ...shared(settings, "/along"), n: settings.n, alpha, family, between: ends };
+  stale("along");
   note("being computed …");
   questions.along.ask(async (signal) => {
     await idle(signal);
@@ -206,7 +227,6 @@ function askAlong(settings, pair) {
       return;
     }
     note(`on ${whole(drawn.along.n)} records`);
-    by("chart-along").hidden = false;
     await drawAlong(drawn.along);
   }, 500);
 }
@@ -225,20 +245,29 @@ export function planned(settings) {
     problem(error.message);
     return;
   }
-  const key = JSON.stringify([pair, settings.epsilon, goal(settings), settings.neighbours]);
-  const last = before;
-  before = { look: JSON.stringify([pair, settings.epsilon]), key, all: JSON.stringify([key, settings.n]), along: JSON.stringify([key, settings.n, settings.family, settings.from, settings.to]) };
-  if (before.look !== last.look) {
-    look.ask(current);
-    askRegime(current, pair);
+  let now;
+  try {
+    now = shared(settings, "/size");
+  } catch (error) {
+    problem(error.message);
+    return;
   }
-  if (before.all !== last.all) askDesign(current, pair);
-  if (before.along !== last.along) askAlong(current, pair);
+  const key = JSON.stringify([pair, now, goal(settings)]);
+  const last = before;
+  before = { look: JSON.stringify([pair, price(settings, "/look")]), key, all: JSON.stringify([key, settings.n]), along: JSON.stringify([key, settings.n, settings.family, settings.from, settings.to]) };
+  if (before.look !== last.look) {
+    stale("densities");
+    waiting("tau");
+    look.ask(current);
+  }
   if (before.key !== last.key) {
+    stale("power");
     askNeeded(current, pair);
     askSizes(current, pair);
     askCompare(current, pair);
   } else if (before.all !== last.all && drawn.power.length) drawPower({ points: drawn.power, n: settings.n, goal: goal(settings) });
+  if (before.all !== last.all) askDesign(current, pair);
+  if (before.along !== last.along) askAlong(current, pair);
 }
 
 export function redraw() {
@@ -251,8 +280,7 @@ export function redraw() {
 }
 
 export async function saveDesign(settings) {
-  const alpha = settings.goal === "errors" ? settings.alpha : null;
-  const found = await told(() => post("/api/design", { ...laws(settings), epsilon: settings.epsilon, n: settings.n, alpha, neighbours: settings.neighbours, document: true }));
+  const found = await told(() => post("/api/design", { ...designed(settings, laws(settings)), document: true }));
   if (!found) return;
   const link = document.createElement("a");
   link.href = URL.createObjectURL(new Blob([JSON.stringify(found.document)], { type: "application/json" }));

@@ -52,10 +52,13 @@ export const DEFAULTS = {
   miss: "0.2",
   success: "",
   above: "",
+  privacy: "",
+  release: "statistic",
+  rows: "1",
 };
-export const TABS = ["plan", "run", "estimate", "groups", "monitor", "sequential"];
+export const TABS = ["plan", "change", "estimate", "groups", "monitor", "sequential"];
 // Written as they stand in their fields, which are called ask-…
-export const ASKED = ["estimate", "low", "high", "at", "width", "confidence", "control", "treatment", "rate", "lift", "side", "level", "miss", "success", "above"];
+export const ASKED = ["estimate", "low", "high", "at", "width", "confidence", "control", "treatment", "rate", "lift", "side", "level", "miss", "success", "above", "release", "rows"];
 const NUMBERS = { __proto__: null, epsilon: [1e-6, 100], n: [1, 1e9], advantage: [0.001, 0.999], alpha: [1e-6, 0.5], beta: [1e-6, 0.5] };
 const EXAMPLE_TABLE = "never, 0.5, 0.3\nsometimes, 0.3, 0.3\noften, 0.2, 0.4";
 export const EXAMPLE = { written: ["normal(0, 1)", "normal(0.5, 1)"], table: EXAMPLE_TABLE };
@@ -74,7 +77,9 @@ export function read(hash) {
       if (value.trim() !== "" && number >= low && number <= high) found[name] = name === "n" ? Math.round(number) : number;
     } else found[name] = value.slice(0, 200000);
   }
-  if (!TABS.includes(found.tab)) found.tab = "plan";
+  if (!TABS.includes(found.tab)) found.tab = "plan"; // also "run", as older addresses call it
+  if (!["statistic", "decision"].includes(found.release)) found.release = "statistic";
+  if (parsed(found.privacy) === null) found.privacy = "";
   if (!["two-sided", "greater", "less"].includes(found.side)) found.side = "two-sided";
   if (!["replace", "add-remove"].includes(found.neighbours)) found.neighbours = "replace";
   if (!["advantage", "errors"].includes(found.goal)) found.goal = "advantage";
@@ -129,6 +134,55 @@ function fromTable(text) {
   return { null: { ...P }, alternative: { ...Q } };
 }
 
+// Which request each question is planned with, and which one asks the data.
+export const PLANS = { __proto__: null, plan: "/design", change: "/run/change", estimate: "/estimate", groups: "/groups", monitor: "/monitors", sequential: "/sequentials" };
+export const RUNS = { __proto__: null, plan: "/run/test", change: "/run/change", estimate: "/run/estimate", groups: "/run/groups", monitor: "/monitors", sequential: "/sequentials" };
+let table = Object.create(null); // request -> names of its settings, as the package's table of questions has them
+export const known = (takes) => { table = takes; };
+export const takes = (request, name) => (table[request] || []).includes(name);
+
+// "gdp(1)" as its name and numbers; null for anything else.
+export function parsed(text) {
+  const found = /^([a-z]+)\(([-+0-9.e, ]*)\)$/.exec(text.trim());
+  if (!found) return null;
+  const values = found[2].split(",").map((each) => (each.trim() === "" ? NaN : Number(each)));
+  return values.every(Number.isFinite) ? { name: found[1], values } : null;
+}
+
+// What an answer costs, as a request takes it: epsilon, or another notion where the request knows those.
+export const price = (settings, request) =>
+  settings.privacy && takes(request, "privacy") ? { privacy: settings.privacy } : { epsilon: settings.epsilon };
+export const priced = (settings, request) => { const { privacy, epsilon } = price(settings, request); return privacy || `ε = ${epsilon}`; };
+
+// The settings that most requests share, each where the request takes it and it says something.
+export function shared(settings, request) {
+  const found = price(settings, request);
+  if (takes(request, "neighbours") && settings.neighbours !== "replace") found.neighbours = settings.neighbours;
+  if (takes(request, "release") && settings.release !== "statistic") found.release = settings.release;
+  const rows = number(settings, "rows", "Most rows of one person");
+  if (takes(request, "max_rows_per_unit") && rows !== null && rows !== 1) found.max_rows_per_unit = rows;
+  return found;
+}
+
+// Whether a plan can be asked for before it is known which settings its request takes.
+export const plainly = (settings) => ["privacy", "release", "rows", "neighbours"].every((name) => settings[name] === DEFAULTS[name]);
+
+// The six steps of the way to an answer: what each is, what was chosen, and whether it is done.
+// know: { file, column, ledger, dataset, needed, released, running }.
+export function steps(settings, know) {
+  const request = RUNS[settings.tab];
+  const stream = settings.tab === "monitor" || settings.tab === "sequential";
+  return [
+    { title: "What do you want to know?", said: QUESTIONS[settings.tab], done: true, to: `tab-${settings.tab}` },
+    { title: "Where are the data?", said: know.file || (stream ? "sent by you" : "choose a file"), done: Boolean(know.file) || stream, to: stream ? `${settings.tab}-path` : "run-path" },
+    { title: "How private?", said: priced(settings, request), done: true, to: "how-private" },
+    { title: "How many records?", said: know.needed ? `${know.needed} needed` : "as many as there are", done: Boolean(know.needed) || !["plan", "estimate", "groups"].includes(settings.tab), to: settings.tab === "groups" ? "ask-control" : "how-many" },
+    { title: "Run", said: !know.ledger ? "needs a ledger" : know.running ? "running …" : know.released ? "done" : know.dataset ? `${know.dataset} pays` : "say who pays", done: Boolean(know.released), to: stream ? `${settings.tab}-button` : "run-button" },
+    { title: "Hand over", said: know.released ? (stream ? "what is released stands below" : "make the report") : "once there is an answer", done: false, to: stream ? `${settings.tab}-button` : "hand-over-title" },
+  ];
+}
+const QUESTIONS = { __proto__: null, plan: "P or Q?", change: "When did it change?", estimate: "How large is it?", groups: "Do two groups differ?", monitor: "Has it changed yet?", sequential: "Decided yet?" };
+
 export const goal = (settings) =>
   settings.goal === "errors" ? { alpha: settings.alpha, beta: settings.beta } : { advantage: settings.advantage };
 
@@ -153,15 +207,15 @@ export function estimated(settings) {
   if ((ends[0] === null) !== (ends[1] === null)) throw new Error("Say between which two numbers the ? lies, or leave both empty for a rate.");
   if (!settings.estimate.trim()) throw new Error("Write what the records come from, with one question mark: bernoulli(?).");
   return {
-    family: settings.estimate.trim(), between: ends[0] === null ? null : ends, epsilon: settings.epsilon,
-    confidence: needed(number(settings, "confidence", "Confidence"), "Confidence"), neighbours: settings.neighbours,
+    family: settings.estimate.trim(), between: ends[0] === null ? null : ends, ...shared(settings, "/estimate"),
+    confidence: needed(number(settings, "confidence", "Confidence"), "Confidence"),
   };
 }
 
 // Two groups as the API takes them, without n.
 export function compared(settings) {
   return {
-    epsilon: settings.epsilon, alpha: needed(number(settings, "level", "Type I error"), "Type I error"),
+    ...shared(settings, "/groups"), alpha: needed(number(settings, "level", "Type I error"), "Type I error"),
     confidence: needed(number(settings, "confidence", "Confidence"), "Confidence"), alternative: settings.side,
     success: settings.success.trim() || null, above: number(settings, "above", "Numbers above"),
   };
@@ -176,16 +230,19 @@ export function described(settings) {
   try {
     if (settings.tab === "estimate") {
       const { family, between, confidence } = estimated(settings);
-      return `${family}${between === null ? "" : `, ? between ${between[0]} and ${between[1]}`}; confidence ${confidence}; ε = ${settings.epsilon}; ${HIDDEN[settings.neighbours]}`;
+      return `${family}${between === null ? "" : `, ? between ${between[0]} and ${between[1]}`}; confidence ${confidence}; ${priced(settings, "/run/estimate")}; ${HIDDEN[settings.neighbours]}`;
     }
     if (settings.tab === "groups") {
       const { alternative, alpha, success, above } = compared(settings);
       const counts = success !== null ? `“${success}” counts` : above !== null ? `numbers above ${above} count` : "1 or True counts";
-      return `${counts}; ${alternative === "two-sided" ? "any difference" : `the treated rate is ${alternative}`}; α = ${alpha}; ε = ${settings.epsilon}; the numbers of records are public`;
+      return `${counts}; ${alternative === "two-sided" ? "any difference" : `the treated rate is ${alternative}`}; α = ${alpha}; ${priced(settings, "/run/groups")}; the numbers of records are public`;
     }
     const { null: P, alternative: Q } = laws(settings);
     const said = (law) => (typeof law === "string" ? law : `a table of ${Object.keys(law).length} labels`);
-    return `P: ${said(P)}; Q: ${said(Q)}; ε = ${settings.epsilon}; ${HIDDEN[settings.neighbours]}`;
+    const request = RUNS[settings.tab];
+    const hidden = takes(request, "neighbours") ? HIDDEN[settings.neighbours] : HIDDEN.replace;
+    const leaves = takes(request, "release") && settings.release === "decision" ? "; the decision alone leaves" : "";
+    return `P: ${said(P)}; Q: ${said(Q)}; ${priced(settings, request)}; ${hidden}${leaves}`;
   } catch (error) {
     return error.message;
   }

@@ -2,7 +2,7 @@
 
 import { Newest, Refused, post } from "./ask.js";
 import { drawLifts, drawWidths, short, whole } from "./draw.js";
-import { fact, idle, moving, problem, waiting } from "./plan.js";
+import { fact, idle, moving, problem, stale, waiting } from "./plan.js";
 import { compared, estimated, lifted, number } from "./settings.js";
 
 const by = (id) => document.getElementById(id);
@@ -47,6 +47,7 @@ export function sized(settings) {
   if (key === asked.estimate) return;
   asked.estimate = key;
   waiting("width", "shortest", "coverage", "enough");
+  stale("widths");
   questions.bound.stop();
   questions.here.ask(async (signal) => {
     const here = await told(() => post("/api/estimate", { ...body, at }, signal), "width", "shortest", "coverage", "enough");
@@ -74,6 +75,7 @@ function asksEnough(base, at, width) {
   questions.enough.ask(async (signal) => {
     await idle(signal);
     const found = await told(() => post("/api/estimate/size", { ...base, at, width }, signal), "enough");
+    if (found) document.dispatchEvent(new CustomEvent("needed", { detail: whole(found.n) }));
     if (found) fact("enough", whole(found.n), `for a length of ${short(found.width)} at ${short(found.at)}`);
   });
 }
@@ -115,6 +117,7 @@ export function grouped(settings) {
   if (key === asked.groups) return;
   asked.groups = key;
   waiting("power", "size", "arms");
+  stale("lifts");
   questions.arms.stop();
   questions.power.ask(async (signal) => {
     const here = await told(() => post("/api/groups", base, signal), "power", "size", "arms");
@@ -126,6 +129,7 @@ export function grouped(settings) {
     questions.arms.ask(async (after) => {
       await idle(after);
       const more = await told(() => post("/api/groups/size", { ...base, beta }, after), "arms");
+      if (more) document.dispatchEvent(new CustomEvent("needed", { detail: more.n.map(whole).join(" + ") }));
       if (more) fact("arms", more.n.map(whole).join(" + "), `to find the lift with probability ${short(1 - (beta === null ? 0.2 : beta))}`);
     });
   }, 200);

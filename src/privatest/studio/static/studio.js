@@ -1,11 +1,11 @@
 // The page: controls, tabs and the address.
 
-import { enter, launch } from "./ask.js";
+import { enter, launch, watchSlow } from "./ask.js";
 import { monitor } from "./monitor.js";
 import { planned, problem, redraw, saveDesign } from "./plan.js";
-import { askedFor, moveRun, showBudgets, startRun } from "./run.js";
+import { askedFor, atHand, chosenData, moveRun, questionMoved, redrawRelease, showBudgets, startRun } from "./run.js";
 import { sequential } from "./sequential.js";
-import { ASKED, EXAMPLE, FAMILIES, TABS, described, launchWord, numbers, read, write } from "./settings.js";
+import { ASKED, EXAMPLE, FAMILIES, PLANS, TABS, described, launchWord, numbers, parsed, plainly, read, steps, takes, write } from "./settings.js";
 import { grouped, redrawSizes, sized } from "./sized.js";
 
 /* global Plotly */
@@ -29,8 +29,71 @@ function changed() {
   history.replaceState(null, "", write(settings));
   document.querySelectorAll("[data-summary]").forEach((place) => { place.textContent = described(settings); });
   labels();
+  showPath();
+  if (!begun) return;
+  questionMoved();
   const ask = { plan: planned, estimate: sized, groups: grouped }[settings.tab];
-  if (begun && ask) ask(settings);
+  if (ask && (plainly(settings) || atHand().takes)) ask(settings);
+}
+
+// The steps of the way to an answer, what was chosen at each, and a press that goes there.
+const needed = {};
+function showPath() {
+  const made = steps(settings, { ...chosenData(), needed: needed[settings.tab] });
+  const now = made.findIndex((each) => !each.done);
+  const place = by("path");
+  if (!place.children.length) place.replaceChildren(...made.map(() => {
+    const button = Object.assign(document.createElement("button"), { type: "button" });
+    button.append(...["title", "said"].map((className) => Object.assign(document.createElement("span"), { className })));
+    button.addEventListener("click", () => { const there = by(button.dataset.to); there.scrollIntoView({ block: "center" }); there.focus({ preventScroll: true }); });
+    const item = document.createElement("li");
+    item.append(button);
+    return item;
+  }));
+  made.forEach((each, i) => {
+    const button = place.children[i].firstChild;
+    button.dataset.to = each.to;
+    button.classList.toggle("done", each.done);
+    if (i === now) button.setAttribute("aria-current", "step");
+    else button.removeAttribute("aria-current");
+    [each.title, each.said].forEach((text, j) => { if (button.children[j].textContent !== text) button.children[j].textContent = text; });
+  });
+}
+
+// Controls that the open question takes, as the package's table has it.
+function showTaken() {
+  const request = PLANS[settings.tab];
+  document.querySelectorAll("[data-takes]").forEach((each) => { each.hidden = !takes(each.closest("#asking") ? request.replace("/design", "/run/test").replace(/^\/(estimate|groups)$/, "/run/$1") : request, each.dataset.takes); });
+  const other = Boolean(settings.privacy) && takes(request, "privacy");
+  by("price-epsilon").hidden = other;
+  by("price-other").hidden = !other;
+}
+
+function showNotion() {
+  const { notions } = atHand();
+  const place = by("notion");
+  if (!place.options.length) place.replaceChildren(...Object.entries(notions).map(([value, each]) => Object.assign(document.createElement("option"), { value, textContent: `${value}: ${each.words.split(":")[0]}` })));
+  let found = parsed(settings.privacy);
+  if (found && (!(found.name in notions) || found.name === "pure" || found.values.length !== notions[found.name].parameters.length)) { settings.privacy = ""; found = null; }
+  place.value = found ? found.name : "pure";
+  by("notion-hint").textContent = (notions[place.value] || { words: "" }).words.replace(/^[^:]*: /, "");
+  const wanted = found ? notions[found.name].parameters : [];
+  const boxes = by("price-other");
+  if (boxes.dataset.notion === (found ? found.name : "")) return;
+  boxes.dataset.notion = found ? found.name : "";
+  boxes.replaceChildren(...wanted.map(([name], i) => {
+    const field = Object.assign(document.createElement("div"), { className: "field" });
+    const input = Object.assign(document.createElement("input"), { id: `notion-${name}`, type: "number", step: "any", min: "0", value: String(found.values[i]) });
+    input.addEventListener("input", () => {
+      const values = [...boxes.querySelectorAll("input")].map((each) => each.value.trim());
+      if (values.some((each) => each === "" || !Number.isFinite(Number(each)))) return problem(`Give a number for ${name}.`);
+      problem("");
+      settings.privacy = `${place.value}(${values.map(Number).join(", ")})`;
+      changed();
+    });
+    field.append(Object.assign(document.createElement("label"), { htmlFor: input.id, textContent: name }), input);
+    return field;
+  }));
 }
 
 function labels() {
@@ -110,7 +173,11 @@ function select(tab, { focus = false } = {}) {
     button.tabIndex = each === tab ? 0 : -1;
     by(`panel-${each}`).hidden = each !== tab;
   }
+  const list = document.querySelector('[role="tablist"]');
+  list.scrollLeft = by(`tab-${tab}`).offsetLeft - list.offsetLeft - 40; // where they do not all fit
   document.querySelectorAll("[data-tab]").forEach((each) => { each.hidden = !each.dataset.tab.split(" ").includes(tab); });
+  by("answers").hidden = !["plan", "estimate", "groups"].includes(tab);
+  showTaken();
   problem("");
   moveRun(tab);
   if (focus) by(`tab-${tab}`).focus();
@@ -156,6 +223,16 @@ function listen() {
     });
   }
   by("neighbours").addEventListener("change", () => { settings.neighbours = by("neighbours").value; askedFor(); changed(); });
+  by("notion").addEventListener("change", () => {
+    const { notions } = atHand();
+    const name = by("notion").value;
+    settings.privacy = name === "pure" ? "" : `${name}(${notions[name].parameters.map(([, start]) => start).join(", ")})`;
+    showNotion();
+    showTaken();
+    changed();
+  });
+  document.addEventListener("followed", showPath);
+  document.addEventListener("needed", ({ detail }) => { needed[settings.tab] = detail; showPath(); });
   by("goal").addEventListener("change", () => { settings.goal = by("goal").value; fill(); changed(); });
   for (const tab of TABS) by(`tab-${tab}`).addEventListener("click", () => select(tab));
   document.querySelector('[role="tablist"]').addEventListener("keydown", tabKeys);
@@ -169,18 +246,19 @@ function listen() {
       announce("The link is in the address bar.");
       by("copy-link").textContent = "It is in the address bar";
     }
-    setTimeout(() => { by("copy-link").textContent = "Copy link to these settings"; }, 1500);
+    setTimeout(() => { by("copy-link").textContent = "Copy link"; }, 1500);
   });
   window.addEventListener("hashchange", () => {
     if (location.hash === write(settings)) return;
     const word = launchWord(location.hash);
     settings = read(location.hash);
     fill();
+    if (atHand().takes) showNotion();
     askedFor();
     select(settings.tab);
     if (word) open(word);
   });
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { redraw(); redrawSizes(); monitor.redraw(); sequential.redraw(); });
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { redraw(); redrawSizes(); redrawRelease(); monitor.redraw(); sequential.redraw(); });
 }
 
 // Everything that asks the server, once there is a key.
@@ -188,7 +266,9 @@ function begin() {
   by("launch").hidden = begun = true;
   by("main").hidden = false;
   changed();
-  Promise.all([showBudgets(), monitor.restore(), sequential.restore()]).catch((error) => problem(error.message)).finally(() => { document.documentElement.dataset.ready = "yes"; });
+  const told = showBudgets().then(() => { showNotion(); showTaken(); askedFor(); changed(); });
+  watchSlow((text) => { by("working").hidden = !text; by("working").textContent = text; });
+  Promise.all([told, monitor.restore(), sequential.restore()]).catch((error) => problem(error.message)).finally(() => { document.documentElement.dataset.ready = "yes"; });
 }
 
 function shut(message = "") {
@@ -211,7 +291,7 @@ async function open(word) {
 const word = launchWord(location.hash);
 listen();
 fill();
-startRun(() => settings);
+startRun(() => settings, showPath);
 monitor.start(() => settings);
 sequential.start(() => settings);
 select(settings.tab); // which also writes the address anew, without the word

@@ -11,7 +11,7 @@ import pytest
 from scipy import stats
 
 import privatest as pt
-from privatest.decision.likelihood import _deviation, evalue_of, from_pvalue, ratio
+from privatest.decision.pvalues import _deviation, evalue_of, from_pvalue, ratio
 
 COIN = pt.design("bernoulli(0.3)", "bernoulli(0.7)", epsilon=1, n=6)
 

@@ -1,0 +1,176 @@
+"""What every parameter means, where ``help()`` looks for it: each is explained once and told wherever it is taken.
+
+A docstring explains parameters in an ``Args:`` block, the fields of a class in ``Attributes:``. What is explained
+elsewhere is not written again, but named::
+
+    Args:
+        null, alternative, epsilon: as for :func:`privatest.design`.
+
+When a public name is first used, :func:`explain` puts the words of that place there, parameter by parameter. What a
+method does not explain itself is told as the base class's method of that name tells it, and what no place explains as
+:data:`COMMON` does. A test asks every public callable whether anything is left.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import textwrap
+from collections.abc import Callable, Iterator
+from itertools import groupby
+from typing import Any
+
+__all__ = ["COMMON", "explain", "explained"]
+
+COMMON = {
+    "ax": "matplotlib axes to draw on; None: a figure of its own.",
+    "cut": "where records are parted, a public number; a record at the cut counts as above.",
+    "document": "a mapping as :meth:`to_dict` makes it.",
+    "text": "JSON as :meth:`to_json` writes it.",
+    "dataset": "name of the data set in the ledger.",
+    "request": "name of the request: the same one again gives the same answer, free of charge.",
+    "released.epsilon": "privacy loss; a float is read as its shortest decimal.",
+    "released.design": "what was run, as JSON has it: another one under the same name is a conflict.",
+    "released.privacy": "the notion that was paid in, where that is not epsilon.",
+    "released.source": "where the data lie, to be compared with where they lay.",
+    "released.asked": "what else was asked, to be compared with what was.",
+    "plot.release": "what a run of this design gave back, to be drawn into the picture; None: the design alone.",
+    "release.simulated": "whether the randomness was a caller's: such a release says that it is not private.",
+    "coverage.at": "the true value.",
+    "expected_width.at": "the true value.",
+    "width_bound.at": "the true value.",
+    "quantile_n.share": "of the runs, in (0, 1): 0.9 asks for the number of records that nine of ten do with.",
+}
+"""Words for parameters that mean the same wherever they occur, or in every method of a name."""
+
+_HEAD = re.compile(r"(Args|Attributes):")
+_ENTRY = re.compile(r"    (\*{0,2}\w+(?:, \*{0,2}\w+)*): (.*)")
+_ELSEWHERE = re.compile(r"(?:as for|see) :(?:func|meth|class):`~?(?:privatest\.)?([\w.]+)`\.?")
+_WIDTH = 100
+_done: set[Any] = set()
+
+
+def explained(doc: str | None) -> dict[str, str]:
+    """The words for each parameter that a docstring explains, as they stand there.
+
+    >>> explained('''Draw.
+    ...
+    ... Args:
+    ...     low, high: the ends,
+    ...         both of them.
+    ... ''')
+    {'low': 'the ends, both of them.', 'high': 'the ends, both of them.'}
+    """
+    found: dict[str, str] = {}
+    for names, words in _entries(_parts(doc or "")[2]):
+        found |= {name.lstrip("*"): words for name in names.split(", ")}
+    return found
+
+
+def explain(value: Any) -> None:
+    """Complete the docstring of a public function, or of a class and its public methods, by the words of elsewhere."""
+    if inspect.isclass(value):
+        for owner in reversed(value.__mro__):
+            if owner.__module__.startswith("privatest") and owner not in _done:
+                _done.add(owner)
+                _explain_class(owner)
+    elif inspect.isfunction(value) and value not in _done:
+        _done.add(value)
+        _complete(value, _parameters(value), "Args", lambda _: None)
+
+
+def _explain_class(owner: type) -> None:
+    def of_base(parameter: str, method: str | None = None) -> str | None:
+        for base in owner.__mro__[1:]:
+            told = base.__dict__.get(method) if method else base
+            if told is not None and parameter in (words := explained(inspect.getdoc(told))):
+                return words[parameter]
+        return None
+
+    made = "__init__" in owner.__dict__ and not hasattr(owner, "__dataclass_fields__")
+    if made:
+        _complete(owner, _parameters(owner.__dict__["__init__"]), "Args", of_base, owner)
+    elif hasattr(owner, "__dataclass_fields__"):
+        fields = [name for name in owner.__dataclass_fields__ if not name.startswith("_")]
+        _complete(owner, fields, "Attributes", of_base, owner)
+    for name, member in owner.__dict__.items():
+        function = member.__func__ if isinstance(member, classmethod | staticmethod) else member
+        if not name.startswith("_") and inspect.isfunction(function):
+            _complete(function, _parameters(function), "Args", lambda p, method=name: of_base(p, method), owner)  # type: ignore[misc]
+
+
+def _parameters(function: Any) -> list[str]:
+    """The names of a function's parameters in their order, with their stars; without ``self`` and ``cls``."""
+    stars: dict[Any, str] = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
+    known = inspect.signature(function).parameters
+    return [stars.get(one.kind, "") + name for name, one in known.items() if name not in ("self", "cls")]
+
+
+def _complete(
+    told: Any, parameters: list[str], title: str, of_base: Callable[[str], str | None], owner: type | None = None
+) -> None:
+    """Write the docstring's block anew: the parameters in their order, and whatever else it explained after them."""
+    doc = inspect.cleandoc(told.__doc__) if told.__doc__ else None
+    if doc is None or not parameters:  # stripped by -OO, or inherited as a whole
+        return
+    before, head, _, after = _parts(doc)
+    own = explained(doc)
+    words: dict[str, str] = {}
+    for starred in [*parameters, *(name for name in own if name not in {p.lstrip("*") for p in parameters})]:
+        name = starred.lstrip("*")
+        told_here = own.get(name)
+        if told_here is not None and (there := _ELSEWHERE.fullmatch(told_here)):
+            told_here = explained(_doc_of(there[1], owner)).get(name)
+        found = told_here or of_base(name) or COMMON.get(f"{told.__name__}.{name}") or COMMON.get(name)
+        if found:
+            words[starred] = found
+    groups = [(", ".join(names), text) for text, names in groupby(words, lambda name: words[name])]
+    if words:
+        lines = [
+            textwrap.fill(f"{name}: {text}", _WIDTH, initial_indent="    ", subsequent_indent=" " * 8)
+            for name, text in groups
+        ]
+        told.__doc__ = "\n".join([*before, head or f"{title}:", *lines, *([""] if after else []), *after]) + "\n"
+
+
+def _doc_of(path: str, owner: type | None) -> str | None:
+    """The completed docstring of a public name, ``design`` or ``PrivateTest.run``, or of the owner's method."""
+    import privatest
+
+    found: Any = privatest if owner is None or "." in path or path in privatest.__all__ else owner
+    for part in path.split("."):
+        found = getattr(found, part, None)
+    return inspect.getdoc(found)
+
+
+def _parts(doc: str) -> tuple[list[str], str, list[str], list[str]]:
+    """What stands before the block, its heading, its lines, and what stands after it.
+
+    Where there is no block, one goes before the examples.
+    """
+    lines = doc.splitlines()
+    for start, line in enumerate(lines):
+        if _HEAD.fullmatch(line):
+            end = start + 1
+            while end < len(lines) and (not lines[end] or lines[end].startswith(" ")):
+                end += 1
+            return lines[:start], line, [one for one in lines[start + 1 : end] if one], lines[end:]
+    end = next((k for k, line in enumerate(lines) if line.startswith(">>>")), len(lines))
+    before = lines[:end]
+    while before and not before[-1]:
+        before.pop()
+    return [*before, ""], "", [], lines[end:]
+
+
+def _entries(block: list[str]) -> Iterator[tuple[str, str]]:
+    """Each entry of a block: its names, and its words in one line."""
+    names, words = "", [""]
+    for line in block:
+        if match := _ENTRY.fullmatch(line):
+            if names:
+                yield names, " ".join(words)
+            names, words = match[1], [match[2].strip()]
+        else:
+            words.append(line.strip())
+    if names:
+        yield names, " ".join(words)

@@ -1,0 +1,422 @@
+"""Streams under every notion of privacy: exact laws of all that is put out, on all small binary streams.
+
+Streams go through the package's code up to the raw totals and from the releases on; the laws of the releases come from
+the noise's probabilities. Every check is shown failing where a record moves the total twice as far as the noise hides.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+from collections.abc import Callable, Hashable
+from dataclasses import replace
+from fractions import Fraction
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import privatest as pt
+from privatest.changepoint.blocks import BlockDesign
+from privatest.changepoint.detectors import design, law_of
+from privatest.changepoint.direct import DirectDetector
+from privatest.changepoint.stream import OpenSum
+from privatest.changepoint.sum_blocks import SumBlocks
+from privatest.changepoint.tuned_watch import Targets, pair_watch
+from privatest.changepoint.watch import Cusum, FitBlocks, Watch
+from privatest.engines import open_source
+from privatest.errors import InvalidDocument, InvalidInput
+from privatest.hypotheses import make_pair
+from privatest.laws.block_laws import BlockLaws
+from privatest.privacy import Approx, Noise, Notion, Pure, canonical_noise, seeded_source
+from privatest.privacy.asked import loss_range
+from privatest.privacy.composition import per_row
+from privatest.privacy.draws import draw_blocks, draw_many, single_draws
+from privatest.privacy.verification import measure
+from privatest.scores import clamped_score
+from privatest.sequential import Sequential, SequentialPlan
+from privatest.sequential.boundaries import Boundaries
+from privatest.sequential.evidence import PARTS, block_votes
+
+P, Q = "bernoulli(0.2)", "bernoulli(0.8)"
+PAIR = make_pair(P, Q)
+SCORE = clamped_score(PAIR, (-1, 1), 1)  # one step: label 0 scores 1, label 1 scores 0
+NOTIONS = [pt.approx(1, 0.02), pt.approx(0, 0.2), pt.tv(0.2), pt.gdp(1), pt.zcdp(0.5), pt.renyi(2, 0.5), pt.kl(0.3)]
+each = pytest.mark.parametrize("notion", NOTIONS, ids=str)
+Stream = tuple[int, ...]
+Law = dict[Hashable, float]
+Mechanism = Callable[[Stream], Law]
+
+
+def lattice(noise: Noise) -> np.ndarray:
+    """Twice all values that have a probability worth mentioning."""
+    reach = noise.window(60.0) + 1
+    return 2 * np.arange(-reach, reach + 1) + int(2 * noise.offset)
+
+
+def add(law: Law, key: Hashable, mass: float) -> None:
+    law[key] = law.get(key, 0.0) + mass
+
+
+def votes_of(blocks: SumBlocks, reach: int) -> Mechanism:
+    """The law of a block's vote; a record moves the total ``reach`` times as far as it should."""
+    doubled = lattice(blocks.noise)
+    masses = blocks.noise.pmf(doubled / 2)
+
+    @cache
+    def law(total: int) -> Law:
+        found: Law = {}
+        for vote, mass in zip(blocks.votes(doubled + 2 * total).tolist(), masses.tolist(), strict=True):
+            if mass:
+                add(found, vote, mass)
+        return found
+
+    return lambda records: law(reach * int(blocks.values_of(list(records)).sum()))
+
+
+def small_blocks(row: Notion, n: int) -> SumBlocks:
+    noise = canonical_noise(row, SCORE.width)
+    return block_votes(law_of(SCORE), noise, n, monotone=False, parts=4).blocks(SCORE, noise, n)
+
+
+def monitored(row: Notion, reach: int = 1) -> Mechanism:
+    """The law of the alarm, or that there is none."""
+    blocks = small_blocks(row, 2)
+    made = Watch(blocks, Cusum(2), "cusum", 0.1, 1, 1.0, 1.0, 1, None, P, Q, notion=row)
+    return walked(made, [votes_of(blocks, reach)] * 2)
+
+
+def walked(made: Any, votes: list[Mechanism]) -> Mechanism:
+    """The law of when a rule stops, and how; all of the progress before."""
+
+    def law(stream: Stream) -> Law:
+        found: Law = {}
+        quiet: Law = {made.rule.begin: 1.0}
+        for count in range(1, len(stream) + 1):
+            start, end = made.records(count - 1), made.records(count)
+            if end > len(stream):
+                break
+            after: Law = {}
+            for progress, p in quiet.items():
+                for vote, q in votes[count > 1](stream[start:end]).items():
+                    then, fires = made.rule.step(progress, vote)
+                    add(found if fires else after, (then, end) if fires else then, p * q)
+            quiet = after
+        return found | quiet
+
+    return law
+
+
+def sequential(row: Notion, reach: int = 1) -> Mechanism:
+    first, later = small_blocks(row, 1), small_blocks(row, 2)
+    plan = SequentialPlan.__new__(SequentialPlan)  # coarse votes: what is checked here is the law, not the e-value
+    for name, value in {"first": first, "later": later, "rule": Boundaries(-3, 3)}.items():
+        object.__setattr__(plan, name, value)
+    return walked(plan, [votes_of(first, reach), votes_of(later, reach)])
+
+
+def bits(row: Notion, reach: int = 1) -> Mechanism:
+    """The bits of the paper's method."""
+    noise, cutoff = canonical_noise(row, 1), 0.25
+
+    def law(stream: Stream) -> Law:
+        found: Law = {(): 1.0}
+        for first in range(0, len(stream) - 1, 2):
+            total = reach * (2 - sum(stream[first : first + 2]))
+            null = float(noise.sf(cutoff - total))
+            found = {(*key, bit): p * q for key, p in found.items() for bit, q in ((1, null), (-1, 1 - null))}  # type: ignore[misc]
+        return found
+
+    return law
+
+
+def placed(row: Notion, reach: int = 1) -> Mechanism:
+    """The index of the posterior's median, from noisy sums of blocks."""
+    found = BlockDesign(law_of(SCORE), canonical_noise(row, 1), 2)
+    votes = votes_of(SumBlocks(SCORE, found.noise, 2, found.laws.first, 1, np.arange(found.laws.count)), reach)
+
+    def law(stream: Stream) -> Law:
+        answers: Law = {}
+        for one, p in votes(stream[:2]).items():
+            for two, q in votes(stream[2:4]).items():
+                if p * q > 1e-14:
+                    add(answers, found.locate(np.array([one, two])), p * q)
+        return answers
+
+    return law
+
+
+def direct(row: Notion, reach: int = 1) -> Mechanism:
+    found = design(PAIR, row, 0.1, "direct", None)
+    detector = found.detector
+    assert isinstance(detector, DirectDetector)
+    made = replace(
+        detector, score=SCORE, design=replace(detector.design, law=law_of(SCORE), level=Fraction(0), stride=1)
+    )
+    assert made.design.rate == loss_range(row)
+    rate = float(made.design.rate) * reach
+
+    def law(stream: Stream) -> Law:
+        utilities = made.utilities(open_source(np.array(stream)), len(stream)) * rate
+        weights = np.exp(utilities - utilities.max())
+        return dict(enumerate((weights / weights.sum()).tolist()))
+
+    return law
+
+
+MECHANISMS = {f.__name__: f for f in (monitored, sequential, bits, placed, direct)}
+
+
+@each
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_all_that_a_stream_puts_out_meets_the_notion(name: str, notion: Notion) -> None:
+    found = pt.verify_privacy(MECHANISMS[name](notion), domain=(0, 1), n=4, privacy=notion)
+    assert found.private, found
+    assert found.measured > 0.2 * found.allowed
+
+
+@each
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_half_the_noise_does_not(name: str, notion: Notion) -> None:
+    times = 4 if name == "direct" and not notion.tradeoff else 2  # there no index tells so much as the bound allows for
+    assert not pt.verify_privacy(MECHANISMS[name](notion, times), domain=(0, 1), n=4, privacy=notion).private
+
+
+def largest(law: Mechanism, notion: Notion, rows: int) -> float:
+    """As the notion measures it, between streams of four records of which any ``rows`` differ."""
+    laws = {stream: law(stream) for stream in itertools.product((0, 1), repeat=4)}
+    pairs = [
+        (one, tuple(1 - x if i in places else x for i, x in enumerate(one)))
+        for one in laws
+        for places in itertools.combinations(range(4), rows)
+    ]
+    return max(float(measure(notion, laws[one], laws[other])[0]) for one, other in pairs)
+
+
+def allowed(notion: Notion) -> float:
+    return float(notion.exact[-1])
+
+
+@each
+@pytest.mark.parametrize("name", ["monitored", "direct"])
+def test_persons_of_two_rows(name: str, notion: Notion) -> None:
+    made = MECHANISMS[name]
+    assert largest(made(per_row(notion, 2)), notion, 2) <= allowed(notion) * (1 + 1e-9)
+    assert largest(made(notion), notion, 2) > allowed(notion)
+
+
+@pytest.mark.parametrize("notion", [pt.approx(1, 0.02), pt.gdp(1), pt.zcdp(0.5), pt.kl(0.3)], ids=str)
+def test_a_share_for_several_answers_is_too_much_for_two_rows_in_one_block(notion: Notion) -> None:
+    noise, narrow = (canonical_noise(row, 1) for row in (per_row(notion, 2), notion.share(2)))
+
+    def moved(noise: Noise) -> float:
+        values = lattice(noise) / 2
+        values = np.append(values, values[-1] + 1 + np.arange(2))
+        here, there = (dict(enumerate(noise.pmf(values - shift).tolist())) for shift in (2, 0))
+        keep = [key for key in here if here[key] > 1e-200 and there[key] > 1e-200] if notion.name != "approx" else here
+        return float(measure(notion, {k: here[k] for k in keep}, {k: there[k] for k in keep})[0])
+
+    assert moved(noise) <= allowed(notion) * (1 + 1e-9) < moved(narrow)
+
+
+@each
+def test_the_range_of_a_loss_that_the_notion_allows(notion: Notion) -> None:
+    """No event's log odds move by more; two-point laws, of which the divergences are the largest, meet the notion."""
+    e = float(loss_range(notion))
+
+    def excess(e: float) -> float:
+        odds = np.linspace(-12, 12, 401)
+        p, q = (1 / (1 + np.exp(-(odds + shift))) for shift in (0.0, e))
+        if notion.tradeoff:
+            return float(np.max(q - notion.h(p)))
+        pairs = [({1: a, 0: 1 - a}, {1: b, 0: 1 - b}) for a, b in zip(p.tolist(), q.tolist(), strict=True)]
+        return max(float(measure(notion, *both)[0]) for pair in pairs for both in (pair, pair[::-1])) - allowed(notion)
+
+    assert excess(e) <= 1e-12
+    assert excess(1.3 * e) > 0
+    if notion.tradeoff:
+        assert excess(1.01 * e) > 0
+
+
+def test_pure_stays_what_it_was() -> None:
+    assert loss_range(Pure(Fraction(1, 3))) == Fraction(1, 3)
+    assert pt.design_change(P, Q, privacy="pure(1)").to_json() == pt.design_change(P, Q, epsilon=1).to_json()
+    assert pt.Monitor(P, Q, privacy=pt.pure(1))._design.text == pt.Monitor(P, Q, epsilon=1)._design.text
+    assert "privacy" not in json.loads(pt.Monitor(P, Q, epsilon=1)._design.text)
+
+
+@each
+def test_laws_of_blocks_are_those_of_the_noise(notion: Notion) -> None:
+    noise, n = canonical_noise(notion, SCORE.width), 5
+    laws = BlockLaws.of(law_of(SCORE), noise, n, (0, n), bin_width=1)
+    for row, p in enumerate((0.2, 0.8)):
+        values = laws.values + float(noise.offset)
+        exact = sum(
+            math.comb(n, k) * p**k * (1 - p) ** (n - k) * noise.pmf(values - k - n * SCORE.low) for k in range(n + 1)
+        )
+        assert np.max(np.abs(exact - laws.laws[row])[1:-1]) < 1e-13
+
+
+@cache
+def plan(notion: Notion) -> SequentialPlan:
+    return Sequential("bernoulli(0.3)", "bernoulli(0.7)", privacy=notion).plan
+
+
+@pytest.mark.parametrize("notion", [pt.approx(1, 0.02), pt.tv(0.2), pt.gdp(1)], ids=str)
+def test_evalues_are_finite_and_have_mean_one_at_most(notion: Notion) -> None:
+    made = plan(notion)
+    doubled = lattice(made.first.noise)
+    masses = made.first.noise.pmf(doubled / 2)
+    high, low = (made.first.score.table[label] for label in (0, 1))
+    for blocks in (made.first, made.later):
+        assert np.all(np.abs(blocks.table) <= 30 * PARTS)
+        n, mean = blocks.block, 0.0
+        for ones in range(n + 1):
+            total = int(ones * low + (n - ones) * high)
+            chance = math.comb(n, ones) * 0.3**ones * 0.7 ** (n - ones)
+            mean += chance * float(masses @ np.exp(blocks.votes(doubled + 2 * total) / PARTS))
+        assert 0.9 < mean <= 1 + 1e-9
+    assert made.alpha <= 0.05
+    assert made.beta <= 0.05
+    assert made.first.score.width == 2 * made.first.noise.grain  # what makes no sense lies halfway
+    assert max(made.expected_n) < made.fixed_n
+
+
+@each
+def test_draws_are_those_of_the_noise(notion: Notion) -> None:
+    noise = canonical_noise(notion, 3)
+    one, two = (seeded_source(np.random.default_rng(1)) for _ in range(2))
+    draw = single_draws(noise, one)
+    singles = [draw() for _ in range(20)]
+    assert draw_blocks(noise, 20, two).tolist() == singles
+    many = draw_many(noise, 2_000, one)
+    assert np.all(many % 2 == int(2 * noise.offset) % 2)
+    assert abs(np.mean(many)) < 6 * math.sqrt(4 * noise.variance / len(many))
+    assert 0.8 < np.var(many / 2) / noise.variance < 1.2
+
+
+# Designs, documents, states, prices.
+
+
+@cache
+def change(notion: Notion, method: str = "auto", assume: bool = False, rows: int = 1) -> pt.ChangePlan:
+    return pt.design_change(P, Q, privacy=notion, method=method, assume_change=assume, max_rows_per_unit=rows)
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        lambda: change(pt.zcdp(0.5)),
+        lambda: change(pt.gdp(1), "paper"),
+        lambda: change(pt.tv(0.2), "direct", True),
+        lambda: change(pt.approx(2, 0.02), "direct"),
+        lambda: change(pt.approx(2, 0.02), "auto", True, 2),
+        lambda: pt.design_changes(P, Q, privacy="gdp(1)", n=600, max_rows_per_unit=2),
+    ],
+)
+def test_plans_travel_and_say_what_they_meet(found: Callable[[], Any]) -> None:
+    plan = found()
+    again = type(plan).from_json(plan.to_json())
+    assert again == plan
+    assert again.to_json() == plan.to_json()
+    assert again.privacy == plan.privacy == plan.price == plan.notion
+    told = str(plan)
+    assert str(plan.notion) in told
+    assert "epsilon" not in told
+    document = json.loads(plan.to_json())
+    assert document["privacy"] == plan.notion.text
+    for broken in ({"privacy": "pure(1)"}, {"privacy": "zcdp(0.001)"}, {"epsilon": 0.5}):
+        with pytest.raises(InvalidDocument):
+            type(plan).from_dict({**document, **broken})
+    with pytest.raises(InvalidDocument):
+        type(plan).from_dict({name: value for name, value in document.items() if name != "privacy"})
+
+
+def test_runs_say_what_they_meet_and_charge_it(tmp_path: Path) -> None:
+    data = [0, 0, 1, 0, 0] * 40 + [1, 1, 0, 1, 1] * 40
+    ledger = pt.Ledger(tmp_path / "ledger.db")
+    ledger.grant("d", privacy="zcdp(2)")
+    paying = {"ledger": ledger, "dataset": "d"}
+    found = pt.detect_change(data, P, Q, privacy="zcdp(0.5)", request="a", **paying)
+    assert (found.privacy, found.epsilon, found.private) == ("zcdp(0.5)", math.inf, True)
+    assert "meets zcdp(0.5)" in str(found)
+    assert "epsilon" not in str(found)
+    assert type(found).from_dict(found.to_dict()) == found
+    pt.detect_changes(data, P, Q, privacy="zcdp(0.25)", request="b", **paying)
+    pt.Monitor(P, Q, privacy="zcdp(0.5)", request="c", **paying)
+    Sequential(P, Q, privacy="zcdp(0.5)", request="d", **paying)
+    assert ledger.spent("d") == pt.zcdp(1.75)
+    with pytest.raises(pt.errors.BudgetExceeded):
+        pt.Monitor(P, Q, privacy="zcdp(0.5)", request="e", **paying)
+
+
+@pytest.mark.parametrize("kind", [pt.Monitor, Sequential])
+def test_states_keep_the_notion(kind: Any, tmp_path: Path) -> None:
+    path = tmp_path / "state.json"
+    one = kind(P, Q, privacy="gdp(1)", state=path)
+    one.update([0, 1, 0, 0] * 5)
+    assert "privacy=gdp(1)" in repr(one)
+    seen = one._stream._open.start
+    again = kind(P, Q, privacy=pt.gdp(1), state=path)
+    assert (again.privacy, again.seen) == (pt.gdp(1), seen)
+    assert kind.load(path).privacy == pt.gdp(1)
+    with pytest.raises(InvalidInput, match="other settings"):
+        kind(P, Q, epsilon=1, state=path)
+
+
+def test_a_stream_whose_noise_does_not_meet_its_notion_is_refused() -> None:
+    watch = pair_watch(PAIR, pt.gdp(1), "cusum", Targets(0.1, 1e4, None))
+    document = json.loads(watch.text)
+    assert Watch.from_dict(document).privacy == pt.gdp(1)
+    for broken in ({"privacy": "gdp(0.9)"}, {"privacy": "pure(9)"}, {"max_rows_per_unit": 2}):
+        with pytest.raises(InvalidDocument):
+            Watch.from_dict({**document, **broken})
+    with pytest.raises(InvalidDocument, match="privacy is missing"):
+        Watch.from_dict({name: value for name, value in document.items() if name != "privacy"})
+    other = json.loads(plan(pt.gdp(1)).text)
+    with pytest.raises(InvalidDocument, match="does not meet"):
+        SequentialPlan.from_dict({**other, "privacy": "zcdp(0.4)"})
+    with pytest.raises(InvalidDocument, match="does not hide"):
+        SumBlocks(clamped_score(PAIR, (-1, 1), 5), canonical_noise(pt.gdp(1), 4), 4, 0, 1, np.array([1, -1]))
+
+
+@pytest.mark.parametrize("notion", [pt.tv(0.3), pt.zcdp(0.5)], ids=str)
+def test_unknown_alternatives(notion: Notion) -> None:
+    """The bits of a goodness-of-fit test, which meets the notion itself."""
+    change = pt.design_change([0.5, 0.5], distance=0.4, privacy=notion, assume_change=True)
+    assert pt.ChangePlan.from_json(change.to_json()).privacy == change.privacy == notion
+    monitor = pt.Monitor([0.5, 0.5], distance=0.4, privacy=notion, max_rows_per_unit=2)
+    assert monitor.privacy == notion
+    blocks = monitor._design.blocks
+    assert isinstance(blocks, FitBlocks)
+    assert blocks.test.privacy == per_row(notion, 2)
+    assert blocks.meets(per_row(notion, 2))
+    assert not blocks.meets(per_row(notion, 3))
+    assert Watch.from_dict(json.loads(monitor._design.text)).privacy == notion
+
+
+def test_what_is_refused_is_told_in_one_sentence() -> None:
+    for call in (pt.design_change, pt.Monitor):
+        with pytest.raises(InvalidInput, match="both given"):
+            call(P, Q, epsilon=1, privacy="gdp(1)")
+        with pytest.raises(InvalidInput, match="epsilon is missing"):
+            call(P, Q)
+        with pytest.raises(InvalidInput, match="is no notion of privacy"):
+            call(P, Q, privacy="ldp(1)")
+    with pytest.raises(pt.errors.Infeasible, match=r"at privacy=tv\(0.01\): a change .* use a larger budget"):
+        pt.design_change(P, Q, privacy="tv(0.01)", n=100)
+
+
+def test_a_person_in_a_stream_costs_the_notion_once() -> None:
+    watch = pt.Monitor(P, Q, privacy="zcdp(0.5)", max_rows_per_unit=2)
+    assert watch.privacy == pt.zcdp(0.5)
+    assert watch._design.blocks.noise.guarantee(2 * watch._design.blocks.score.width) == pt.gdp(1)
+    assert isinstance(watch._stream._open, OpenSum)
+    test = Sequential(P, Q, privacy="approx(1, 1e-3)", max_rows_per_unit=2)
+    row = per_row(pt.approx(1, 1e-3), 2)
+    assert isinstance(row, Approx)
+    assert test.plan.later.noise.meets(row, test.plan.later.score.width)
+    assert 0.99e-3 < row.delta * (1 + math.exp(0.5)) <= 1e-3

@@ -1,0 +1,35 @@
+"""Messages about what is not installed name a line that works, wherever the package came from."""
+
+from __future__ import annotations
+
+import shlex
+import tomllib
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+
+from privatest.errors import MissingExtra
+
+ROOT = Path(__file__).resolve().parents[1]
+EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+
+
+@pytest.mark.parametrize("extra", [name for name in EXTRAS if name not in ("dev", "mutants")])
+def test_the_line_installs_what_the_extra_asks_for(extra: str) -> None:
+    line = str(MissingExtra.of("It is needed.", extra)).partition("Install it: ")[2]
+    pip, install, *asked = shlex.split(line)
+    assert (pip, install) == ("pip", "install")
+    assert {str(Requirement(one)) for one in asked} == {str(Requirement(one)) for one in EXTRAS[extra]}
+    assert not any(Requirement(one).name == "privatest" for one in asked), "it is in no index yet"
+
+
+def test_of_a_package_that_was_not_installed_the_folder_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    def absent(name: str) -> list[str]:
+        raise metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(metadata, "requires", absent)
+    assert str(MissingExtra.of("Pictures need matplotlib.", "plot")).endswith(
+        'Install it: pip install ".[plot]" in the folder of privatest'
+    )

@@ -1,0 +1,112 @@
+"""Every parameter of every public callable is explained where help() looks, in words and not by a reference."""
+
+from __future__ import annotations
+
+import inspect
+import pydoc
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+import privatest as pt
+from privatest.parameters import _ELSEWHERE, explain, explained
+
+
+def callables() -> Iterator[tuple[str, Any]]:
+    """Functions, classes and their public methods, as they are reached from the package; no errors."""
+    for name in pt.__all__:
+        value = getattr(pt, name)
+        within = {f"{name}.{each}": getattr(value, each) for each in value.__all__} if inspect.ismodule(value) else {}
+        for path, found in (within or {name: value}).items():
+            if inspect.isclass(found) and issubclass(found, Exception):
+                continue
+            if callable(found):
+                yield path, found
+            if inspect.isclass(found):
+                for method, member in inspect.getmembers(found, callable):
+                    if not method.startswith("_") and (inspect.isfunction(member) or inspect.ismethod(member)):
+                        yield f"{path}.{method}", member
+
+
+def unexplained(value: Any) -> list[str]:
+    """The parameters that its docstring does not explain, or only by naming another place."""
+    words = explained(inspect.getdoc(value))
+    named = [name for name in inspect.signature(value).parameters if name not in ("self", "cls")]
+    bare = re.compile(r"|as there.*|see (above|there).*")
+    return [
+        name
+        for name in named
+        if not name.startswith("_")
+        and (name not in words or _ELSEWHERE.fullmatch(words[name]) or bare.fullmatch(words[name]))
+    ]
+
+
+def test_every_parameter_is_explained(show: Callable[[str], None]) -> None:
+    found = dict(callables())
+    bare = {path: names for path, value in found.items() if (names := unexplained(value))}
+    assert bare == {}
+    parameters = sum(len(explained(inspect.getdoc(value))) for value in found.values())
+    show(f"public callables {len(found)}, parameters and fields explained {parameters}")
+    assert len(found) > 200
+
+
+def test_help_shows_all_of_a_borrowed_one() -> None:
+    text = pydoc.render_doc(pt.min_epsilon, renderer=pydoc.plaintext)
+    for name in inspect.signature(pt.min_epsilon).parameters:
+        assert re.search(rf"^ +(\w+, )*{name}(, \w+)*: \S", text, re.MULTILINE), name
+    assert "as for" not in text.partition("Args:")[2]
+
+
+@pytest.mark.parametrize(
+    "line", ["", "null: P.", "null, epsilon: as for :func:`privatest.nothing`.", "null: P.\n    epsilon: see above."]
+)
+def test_a_parameter_without_words_is_noticed(line: str) -> None:
+    def ask(null: str, epsilon: float) -> None: ...
+
+    ask.__doc__ = f"Ask.\n\nArgs:\n    {line}\n" if line else "Ask."
+    explain(ask)
+    assert "epsilon" in unexplained(ask)
+
+
+def test_words_are_borrowed_in_the_order_of_the_parameters_and_examples_stay_last() -> None:
+    def ask(epsilon: float, null: str, *rest: int, ax: Any = None) -> None:
+        """Ask.
+
+        Args:
+            null, epsilon: as for :func:`privatest.design`.
+            *rest: whatever else.
+
+        >>> 1 + 1
+        2
+        """
+
+    explain(ask)
+    assert ask.__doc__ is not None
+    assert list(explained(ask.__doc__)) == ["epsilon", "null", "rest", "ax"]
+    assert explained(ask.__doc__)["epsilon"] == explained(pt.design.__doc__)["epsilon"]
+    assert ask.__doc__.endswith(">>> 1 + 1\n2\n")
+    assert unexplained(ask) == []
+
+
+def test_a_method_tells_what_its_base_tells() -> None:
+    class Base:
+        def run(self, data: list[int]) -> None:
+            """Run.
+
+            Args:
+                data: the records.
+            """
+
+    class Special(Base):
+        def run(self, data: list[int], column: str = "") -> None:
+            """Run once.
+
+            Args:
+                column: where.
+            """
+
+    Base.__module__ = Special.__module__ = "privatest.somewhere"
+    explain(Special)
+    assert explained(Special.run.__doc__) == {"data": "the records.", "column": "where."}
