@@ -374,7 +374,7 @@ class Curves:
         def best_of(offsets: Floats) -> tuple[int, float]:
             null, alternative = self.cdfs(offsets)
             gains = alternative - null
-            lean = np.where(gains >= gains.max() - _TIE, np.round(np.abs(1.0 - alternative - null), 9), 2.0)
+            lean = np.where(gains >= gains.max() - _TIE / 10, np.round(np.abs(1.0 - alternative - null), 9), 2.0)
             top = int(np.argmin(lean))  # of mirrored ones the first, whatever the last digits say
             return top, float(alternative[top] - null[top])
 
