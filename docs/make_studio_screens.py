@@ -1,7 +1,8 @@
-"""Pictures of the studio's tabs, taken in Chromium: ``python docs/make_studio_screens.py [plan run monitor ...]``.
+"""Pictures of the studio's pages and of a report, taken in Chromium: ``python docs/make_studio_screens.py [plan ...]``.
 
-Writes docs/screens/studio_{plan,run,monitor}.png (and studio_plan_dark.png), and studio_{estimate,groups}.png at 1400
-and at 420 pixels, from made-up data. Without words: all of them.
+Writes docs/screens/studio_{plan,change,estimate,groups,monitor,sequential}.png and report.png at 1400 pixels, and some
+of them at 420 pixels (``_420``) and dark (``_dark``), from made-up data, in few colours to keep them small. Without
+words: all. ``--all FOLDER`` writes every page at 1400 and 420 pixels, light and dark, to that folder instead.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import Any
 
 import numpy as np
 import uvicorn
+from PIL import Image
 from playwright.sync_api import sync_playwright
 
 import privatest as pt
@@ -35,6 +37,7 @@ def made_up(folder: Path) -> None:
     (folder / "lab_values.csv").write_text("value\n" + "".join(f"{x:.4f}\n" for x in rng.normal(0.5, 1, 400)))
     stream = np.concatenate([rng.normal(0, 1, 700), rng.normal(0.5, 1, 700)])
     (folder / "stream.txt").write_text("".join(f"{x:.4f}\n" for x in stream))
+    (folder / "stream.csv").write_text("value\n" + "".join(f"{x:.4f}\n" for x in stream))
     visits = [("new" if i % 2 else "old", int(rng.random() < (0.16 if i % 2 else 0.1))) for i in range(2000)]
     (folder / "visits.csv").write_text("arm,bought\n" + "".join(f"{arm},{bought}\n" for arm, bought in visits))
 
@@ -53,36 +56,14 @@ def plan(page: Any, address: str) -> None:
     until(page, "document.getElementById('chart-power').dataset.points === '9'")
     until(page, "document.querySelectorAll('#compare tbody tr').length > 3")
     until(page, "!document.querySelector('.busy')")
-    page.screenshot(path=SCREENS / "studio_plan.png", full_page=True)
-    page.emulate_media(color_scheme="dark")
-    page.wait_for_timeout(600)
-    page.screenshot(path=SCREENS / "studio_plan_dark.png")
-    page.emulate_media(color_scheme="light")
+    asked(page, "lab_values.csv", "value", "lab", "is the mean still 0")
 
 
-def run(page: Any, address: str) -> None:
-    page.goto(address + "/" + LAB)
-    page.click("#tab-run")
-    page.fill("#run-path", "lab_values.csv")
-    page.fill("#run-column", "value")
-    page.fill("#run-dataset", "lab")
-    page.fill("#run-request", "is the mean still 0")
-    page.click("#run-button")
-    until(page, "document.getElementById('chart-release').dataset.n === '400'")
-    page.wait_for_timeout(300)
-    page.screenshot(path=SCREENS / "studio_run.png", full_page=True)
-
-
-def monitor(page: Any, address: str) -> None:
-    page.goto(address + "/" + LAB)
-    page.click("#tab-monitor")
-    page.fill("#monitor-path", "stream.txt")
-    page.fill("#monitor-dataset", "lab")
-    page.fill("#monitor-request", "watch the mean")
-    page.click("#monitor-button")
-    until(page, "document.getElementById('watch-state').textContent === 'changed'")
-    page.wait_for_timeout(300)
-    page.screenshot(path=SCREENS / "studio_monitor.png", full_page=True)
+def change(page: Any, address: str) -> None:
+    page.goto(address + "/" + LAB + "&tab=change")
+    page.reload()
+    page.wait_for_selector("html[data-ready=yes]")
+    asked(page, "stream.csv", "value", "lab", "when did the mean move")
 
 
 def estimate(page: Any, address: str) -> None:
@@ -90,52 +71,130 @@ def estimate(page: Any, address: str) -> None:
     page.reload()
     page.wait_for_selector("html[data-ready=yes]")
     until(page, "document.getElementById('chart-widths').dataset.bounds === '7'")
-    until(page, "!document.querySelector('#panel-estimate .busy')")
+    until(page, "!document.querySelector('#answers .busy')")
     asked(page, "lab_values.csv", "value", "lab", "how large is the mean")
-    both(page, "estimate")
 
 
 def groups(page: Any, address: str) -> None:
     page.goto(address + "/#tab=groups&epsilon=0.5&control=1000&treatment=1000&rate=0.1&lift=0.05")
     page.reload()
     page.wait_for_selector("html[data-ready=yes]")
-    until(page, "!document.querySelector('#panel-groups .busy')")
+    until(page, "!document.querySelector('#answers .busy')")
     until(page, "document.getElementById('fact-arms').innerText.length > 1")
-    page.fill("#run-group", "arm")
-    page.fill("#run-control", "old")
-    asked(page, "visits.csv", "bought", "visits", "did the new page sell more")
-    both(page, "groups")
+    asked(page, "visits.csv", "bought", "visits", "did the new page sell more", group="arm")
 
 
-def asked(page: Any, path: str, column: str, dataset: str, request: str) -> None:
-    for name, value in (("path", path), ("column", column), ("dataset", dataset), ("request", request)):
-        page.fill(f"#run-{name}", value)
+def monitor(page: Any, address: str) -> None:
+    page.goto(address + "/" + LAB + "&tab=monitor")
+    page.reload()
+    page.wait_for_selector("html[data-ready=yes]")
+    page.fill("#monitor-path", "stream.txt")
+    page.fill("#monitor-dataset", "lab")
+    page.fill("#monitor-request", "watch the mean")
+    page.click("#monitor-button")
+    until(page, "document.getElementById('watch-state').textContent === 'changed'")
+
+
+def sequential(page: Any, address: str) -> None:
+    page.goto(address + "/" + LAB + "&tab=sequential")
+    page.reload()
+    page.wait_for_selector("html[data-ready=yes]")
+    page.fill("#sequential-path", "stream.txt")
+    page.fill("#sequential-dataset", "lab")
+    page.fill("#sequential-request", "decide early")
+    page.click("#sequential-button")
+    until(page, "document.getElementById('walk-state').textContent === 'null'")
+
+
+def report(page: Any, address: str) -> None:
+    """The report of the first question, as the page hands it over."""
+    page.goto(address + "/" + LAB)
+    page.reload()
+    page.wait_for_selector("html[data-ready=yes]")
+    asked(page, "lab_values.csv", "value", "lab", "is the mean still 0")
+    page.fill("#report-purpose", "To see whether the new reagent shifts the measurements")
+    page.fill("#report-author", "Laboratory 3")
+    with page.expect_download() as found:
+        page.click("#report-button")
+    place = Path(tempfile.mkdtemp(), "report.html")
+    found.value.save_as(place)
+    page.goto(place.as_uri())
+
+
+def asked(page: Any, path: str, column: str, dataset: str, request: str, group: str | None = None) -> None:
+    page.fill("#run-path", path)
+    page.dispatch_event("#run-path", "change")
+    page.wait_for_selector(f"#run-column option[value={column}]", state="attached")
+    page.select_option("#run-column", column)
+    if group is not None:
+        page.select_option("#run-group", group)
+        page.fill("#run-control", "old")
+    page.fill("#run-dataset", dataset)
+    page.fill("#run-request", request)
     page.click("#run-button")
     until(page, f"document.getElementById('release').dataset.request === '{request}'")
-    page.wait_for_timeout(600)
+    until(
+        page, "!document.querySelector('#chart-release.stale') && document.querySelector('#chart-release svg') !== null"
+    )
 
 
-def both(page: Any, name: str) -> None:
-    """The whole page, on a desk and on a telephone."""
-    for width, ending in ((1400, ""), (420, "_420")):
-        page.set_viewport_size({"width": width, "height": 900})
-        page.evaluate("scrollTo(0, 0)")
-        page.wait_for_timeout(800)
-        page.screenshot(path=SCREENS / f"studio_{name}{ending}.png", full_page=True)
-    page.set_viewport_size({"width": 1360, "height": 900})
+TABS = {
+    "plan": plan,
+    "change": change,
+    "estimate": estimate,
+    "groups": groups,
+    "monitor": monitor,
+    "sequential": sequential,
+    "report": report,
+}
+KEPT = {"plan_dark", "plan_420", "monitor_420", "report_420_dark"}
+"""What is kept besides every page at 1400 pixels, light."""
+
+
+def shots(page: Any, name: str, folder: Path, *, every: bool) -> None:
+    """The whole page, on a desk and on a telephone, light and dark."""
+    stem = name if name == "report" else f"studio_{name}"
+    for width, wide in ((1400, ""), (420, "_420")):
+        for scheme, dark in (("light", ""), ("dark", "_dark")):
+            ending = wide + dark
+            if not (every or not ending or name + ending in KEPT):
+                continue
+            page.set_viewport_size({"width": width, "height": 900})
+            page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+            page.evaluate("scrollTo(0, 0)")
+            page.wait_for_timeout(700)
+            place = folder / f"{stem}{ending}.png"
+            page.screenshot(path=place, full_page=True)
+            smaller(place)
+    page.set_viewport_size({"width": 1400, "height": 900})
+    page.emulate_media(color_scheme="light")
+
+
+def smaller(place: Path) -> None:
+    """The same picture in few colours."""
+    with Image.open(place) as shot:
+        few = shot.convert("RGB").quantize(128, dither=Image.Dither.NONE)
+    few.save(place, optimize=True)
 
 
 def main() -> None:
-    wanted = sys.argv[1:] or ["plan", "run", "monitor", "estimate", "groups"]
+    words = sys.argv[1:]
+    every = "--all" in words
+    folder = SCREENS
+    if every:
+        at = words.index("--all")
+        folder = Path(words[at + 1])
+        words = words[:at] + words[at + 2 :]
+    wanted = words or list(TABS)
     chromium = shutil.which("chromium")
     if chromium is None:
         raise SystemExit("Chromium is not installed. Get it: apt-get install chromium")
-    SCREENS.mkdir(exist_ok=True)
+    folder.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as where:
         made_up(Path(where, "data"))
         ledger = pt.Ledger(Path(where, "ledger.db"))
-        ledger.grant("lab", epsilon=2)
-        ledger.grant("survey", epsilon=1)
+        ledger.grant("lab", epsilon=5)
+        ledger.grant("survey", privacy="zcdp(0.5)")
         ledger.grant("visits", epsilon=1, covers=[Path(where, "data", "visits.csv")])
         app = create_app(folder=Path(where, "data"), ledger=ledger)
         listening = socket.create_server(("127.0.0.1", 0))
@@ -146,18 +205,19 @@ def main() -> None:
         try:
             with sync_playwright() as play:
                 browser = play.chromium.launch(executable_path=chromium, args=ARGUMENTS)
-                page = browser.new_page(viewport={"width": 1360, "height": 900})
+                page = browser.new_page(viewport={"width": 1400, "height": 900})
+                page.set_default_timeout(240_000)
                 page.goto(f"{address}/#launch={app.state.launch()}")
                 page.wait_for_selector("html[data-ready=yes]")
-                tabs = {"plan": plan, "run": run, "monitor": monitor, "estimate": estimate, "groups": groups}
                 for name in wanted:
-                    tabs[name](page, address)
+                    TABS[name](page, address)
+                    shots(page, name, folder, every=every)
                 browser.close()
         finally:
             server.should_exit = True
             thread.join()
             listening.close()
-    print(*(path.relative_to(SCREENS.parent.parent) for path in sorted(SCREENS.glob("studio_*.png"))), sep="\n")
+    print(*sorted(path.name for path in folder.glob("*.png")), sep="\n")
 
 
 if __name__ == "__main__":

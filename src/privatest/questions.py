@@ -288,14 +288,8 @@ OPTIONS = (
         TEXT,
         RULE,
         'Instead of epsilon, another notion: "approx(1, 1e-6)", "gdp(1)", "zcdp(0.5)", "tv(0.1)" and others.',
-        f"plan curve test detect changes fit estimate groups {_WATCHES} {_STREAMED}",
-    ),
-    Option(
-        "privacy",
-        TEXT,
-        RULE,
-        'Instead of epsilon, another notion: "approx(1, 1e-6)", "gdp(1)", "zcdp(0.5)", "tv(0.1)" and others.',
-        f"{_TESTS} /notions /run/test",
+        f"plan curve test detect changes fit estimate groups {_WATCHES} {_STREAMED} {_TESTS} /notions /run/test "
+        f"{_ESTIMATES} {_GROUPS}",
     ),
     Option("privacy", TEXT, MANNER, "Instead of epsilon, a notion: drawn at the epsilon that gains as much.", "/look"),
     Option("epsilons", LOSSES, RULE, "Privacy losses.", "/theory"),

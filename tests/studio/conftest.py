@@ -177,10 +177,15 @@ def deaf(**_):  # to the limit that a worker sets itself
     __import__("faulthandler").cancel_dump_traceback_later()
     spin()
 
+def tells(**_):  # how far it has come, and never ends
+    while True:
+        print('{"headway": "parts: 1 of 2"}', flush=True)
+        __import__("time").sleep(0.02)
+
 def eat(**_):
     return {"bytes": len(bytes(600 * 2**20))}
 
-worker.JOBS.update(spin=spin, deaf=deaf, eat=eat, echo=lambda **said: said)
+worker.JOBS.update(spin=spin, deaf=deaf, tells=tells, eat=eat, echo=lambda **said: said)
 worker.JOBS.update(run_test=spin, run_change=eat, monitor_start=spin)
 worker.main()
 """

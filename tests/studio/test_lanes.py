@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 
 from privatest import errors
 from privatest.studio import worker
-from privatest.studio.lanes import Busy, Lane
+from privatest.studio.lanes import Busy, Lane, _Worker
 
 ASK: dict[str, Any] = {"null": "bernoulli(0.4)", "alternative": "bernoulli(0.6)", "epsilon": 1.0}
 LONG: dict[str, Any] = {"null": "cauchy(0, 1)", "alternative": "cauchy(0.5, 1)", "epsilon": 0.1}
@@ -197,3 +198,36 @@ def test_the_server_and_the_worker_each_keep_the_limit_of_time(hostile: Any) -> 
     process.stdin.write('{"job": "spin", "arguments": {}, "seconds": 0.1}\n')
     process.stdin.flush()
     assert process.wait(60) == 1
+
+
+def test_how_far_it_has_come_is_told_and_is_never_the_answer(hostile: Any) -> None:
+    lane = hostile()
+    with ThreadPoolExecutor(1) as threads:
+        asked = threads.submit(lambda: asyncio.run(lane.answer("tells", {})))
+        end = time.monotonic() + 60
+        while not any(each["headway"] for each in lane.working()):
+            assert time.monotonic() < end
+            time.sleep(0.02)
+        [told] = lane.working()
+        assert (told["job"], told["headway"]) == ("tells", "parts: 1 of 2")
+        lane._workers[0].kill()
+        with pytest.raises(errors.Infeasible, match="stopped"):
+            asked.result(60)
+    assert lane.working() == []
+    assert asyncio.run(lane.answer("echo", {"said": 1})) == {"said": 1}
+
+
+class Ended(_Worker):
+    """A worker that is ended just when it has told how far it has come."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        super().__setattr__(name, value)
+        if name == "headway" and value:
+            self.kill()
+
+
+def test_a_worker_that_is_ended_between_two_lines_has_given_no_answer(hostile: Any) -> None:
+    lane = hostile()
+    lane._workers[0].__class__ = Ended
+    with pytest.raises(errors.Infeasible, match="stopped"):
+        asyncio.run(lane.answer("tells", {}))

@@ -77,7 +77,7 @@ class _Worker:
             while (answer := process.stdout.readline()).startswith(HEADWAY):
                 self.headway = str(json.loads(answer)["headway"])
         except (OSError, ValueError):
-            pass
+            answer = ""  # it was ended meanwhile; what was read last is no answer
         late = timer.finished.is_set()
         timer.cancel()
         if not answer:

@@ -34,6 +34,7 @@ export function follower(kind) {
     by(`${id}-stop`).disabled = state.stopped || state.drift_detected;
     by(`${feed}-card`).hidden = state.following || state.stopped || state.drift_detected;
     await draw(state);
+    document.dispatchEvent(new Event("followed"));
     clearTimeout(timer);
     if (state.following && !state.drift_detected) timer = setTimeout(poll, PAUSE);
   }

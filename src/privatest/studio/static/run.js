@@ -190,7 +190,7 @@ const told = () => said_();
 export function chosenData() {
   const { tab } = settingsNow();
   const file = by("run-file").files[0];
-  if (tab === "monitor" || tab === "sequential") return { file: by(`${tab}-path`).value.trim(), dataset: by(`${tab}-dataset`).value.trim(), ledger: about.ledger, released: false, running: false };
+  if (tab === "monitor" || tab === "sequential") return { file: by(`${tab}-path`).value.trim(), dataset: by(`${tab}-dataset`).value.trim(), ledger: about.ledger, released: by(tab === "monitor" ? "watch-state" : "walk-state").textContent !== "–", running: false };
   return { file: file ? file.name : by("run-path").value.trim(), dataset: by("run-dataset").value.trim(), ledger: about.ledger, released: Boolean(answers[task()]), running: busy };
 }
 
@@ -237,6 +237,11 @@ async function report(event) {
     button.disabled = false;
     button.textContent = "Make the report";
   }
+}
+
+// The picture of what was released, in the colours that are on now.
+export function redrawRelease() {
+  if (answers[task()]) showRelease(task(), ...answers[task()]);
 }
 
 // The form, what it released last, and the budgets: once on the page, on the tab that is open.

@@ -176,7 +176,7 @@ export function steps(settings, know) {
     { title: "What do you want to know?", said: QUESTIONS[settings.tab], done: true, to: `tab-${settings.tab}` },
     { title: "Where are the data?", said: know.file || (stream ? "sent by you" : "choose a file"), done: Boolean(know.file) || stream, to: stream ? `${settings.tab}-path` : "run-path" },
     { title: "How private?", said: priced(settings, request), done: true, to: "how-private" },
-    { title: "How many records?", said: know.needed ? `${know.needed} needed` : "as many as there are", done: Boolean(know.needed) || !["plan", "estimate", "groups"].includes(settings.tab), to: "how-many" },
+    { title: "How many records?", said: know.needed ? `${know.needed} needed` : "as many as there are", done: Boolean(know.needed) || !["plan", "estimate", "groups"].includes(settings.tab), to: settings.tab === "groups" ? "ask-control" : "how-many" },
     { title: "Run", said: !know.ledger ? "needs a ledger" : know.running ? "running …" : know.released ? "done" : know.dataset ? `${know.dataset} pays` : "say who pays", done: Boolean(know.released), to: stream ? `${settings.tab}-button` : "run-button" },
     { title: "Hand over", said: know.released ? (stream ? "what is released stands below" : "make the report") : "once there is an answer", done: false, to: stream ? `${settings.tab}-button` : "hand-over-title" },
   ];

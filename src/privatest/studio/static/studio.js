@@ -3,7 +3,7 @@
 import { enter, launch, watchSlow } from "./ask.js";
 import { monitor } from "./monitor.js";
 import { planned, problem, redraw, saveDesign } from "./plan.js";
-import { askedFor, atHand, chosenData, moveRun, questionMoved, showBudgets, startRun } from "./run.js";
+import { askedFor, atHand, chosenData, moveRun, questionMoved, redrawRelease, showBudgets, startRun } from "./run.js";
 import { sequential } from "./sequential.js";
 import { ASKED, EXAMPLE, FAMILIES, PLANS, TABS, described, launchWord, numbers, parsed, plainly, read, steps, takes, write } from "./settings.js";
 import { grouped, redrawSizes, sized } from "./sized.js";
@@ -173,6 +173,8 @@ function select(tab, { focus = false } = {}) {
     button.tabIndex = each === tab ? 0 : -1;
     by(`panel-${each}`).hidden = each !== tab;
   }
+  const list = document.querySelector('[role="tablist"]');
+  list.scrollLeft = by(`tab-${tab}`).offsetLeft - list.offsetLeft - 40; // where they do not all fit
   document.querySelectorAll("[data-tab]").forEach((each) => { each.hidden = !each.dataset.tab.split(" ").includes(tab); });
   by("answers").hidden = !["plan", "estimate", "groups"].includes(tab);
   showTaken();
@@ -229,6 +231,7 @@ function listen() {
     showTaken();
     changed();
   });
+  document.addEventListener("followed", showPath);
   document.addEventListener("needed", ({ detail }) => { needed[settings.tab] = detail; showPath(); });
   by("goal").addEventListener("change", () => { settings.goal = by("goal").value; fill(); changed(); });
   for (const tab of TABS) by(`tab-${tab}`).addEventListener("click", () => select(tab));
@@ -255,7 +258,7 @@ function listen() {
     select(settings.tab);
     if (word) open(word);
   });
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { redraw(); redrawSizes(); monitor.redraw(); sequential.redraw(); });
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { redraw(); redrawSizes(); redrawRelease(); monitor.redraw(); sequential.redraw(); });
 }
 
 // Everything that asks the server, once there is a key.
