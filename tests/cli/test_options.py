@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import privatest as pt
+from privatest import report
 from privatest.cli import options, output
 from tests.cli.conftest import ENVIRONMENT, PROGRAM, Run
 
@@ -191,7 +192,7 @@ def test_devices_and_pipes_are_never_replaced(place: Path, run: Run) -> None:
             assert "a pipe or a device" in found.err
         test = pt.design("bernoulli(0.3)", "bernoulli(0.7)", epsilon=1, n=60)
         with pytest.raises(pt.errors.InvalidInput, match="pipe or a device"):
-            pt.report.write(place / name, question={}, design=test, kind="plan")
+            report.write(place / name, question={}, design=test, kind="plan")
         with pytest.raises(pt.errors.InvalidInput, match="pipe or a device"):
             pt.Monitor("bernoulli(0.3)", "bernoulli(0.7)", epsilon=1).save(place / name)
     assert {name: os.lstat(place / name).st_ino for name in kept} == kept

@@ -24,9 +24,9 @@ from privatest.engines import protocol
 from privatest.errors import InvalidData
 from tests.engines.warehouses import SPARK, WAREHOUSES
 
-NUMBERS = pt.design("normal(0, 1)", "normal(1, 1)", epsilon=1, n=2)
-LABELS = pt.design({"yes": 0.3, "no": 0.7}, {"yes": 0.7, "no": 0.3}, epsilon=1, n=2)
-CODES = pt.design([0.3, 0.7], [0.7, 0.3], epsilon=1, n=2)
+NUMBERS = pt.design("normal(0, 1)", "normal(1, 1)", epsilon=1, n=2, clamp="paper")
+LABELS = pt.design({"yes": 0.3, "no": 0.7}, {"yes": 0.7, "no": 0.3}, epsilon=1, n=2, clamp="paper")
+CODES = pt.design([0.3, 0.7], [0.7, 0.3], epsilon=1, n=2, clamp="paper")
 SECRET = "4711,25"
 TEXTS, TRUTHS, WHOLE = [SECRET, "no"], [True, False], [0, 1]
 Opener = Callable[[dict[str, list[Any]], Path], Any]

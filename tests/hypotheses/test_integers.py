@@ -10,6 +10,7 @@ from scipy import stats
 
 from privatest.hypotheses import Integers, Labels, as_distribution
 from privatest.hypotheses.integers import DENSE, IntegerBlocks, common_atoms
+from privatest.vectors import distinct
 
 FAMILIES: list[Any] = [
     stats.poisson(3),
@@ -96,3 +97,14 @@ def test_samples_are_integers() -> None:
     drawn = blocks.sample(rng, 2000)
     assert set(drawn) <= {*range(5), *range(10, 20)}
     assert abs(np.mean(drawn < 5) - 0.5) < 0.06
+
+
+@pytest.mark.parametrize("size", [0, 1, 2, 100, 10_000])
+def test_distinct_integers_are_those_of_numpy(size: int) -> None:
+    rng = np.random.default_rng(size)
+    for values in (rng.integers(-50, 50, size), np.arange(size), np.repeat(rng.integers(-(2**62), 2**62, size), 2)):
+        before = values.copy()
+        found = distinct(values)
+        assert found.dtype == np.int64
+        assert found.tolist() == np.unique(values).tolist()
+        assert np.array_equal(values, before)

@@ -61,6 +61,10 @@ def total(
     return records.total(score)
 
 
+PLAIN = {list, tuple, range, set, frozenset, str, np.ndarray}
+"""Sources that are not records yet, by their type alone."""
+
+
 def open_source(
     source: Any,
     *,
@@ -96,7 +100,8 @@ def open_source(
     elsewhere = _open_elsewhere(source, column=column, unit=unit, max_rows_per_unit=most, order=order)
     if elsewhere is not None:
         return elsewhere
-    if isinstance(source, Records):
+    # To look at a protocol takes longer than to sum a short list.
+    if type(source) not in PLAIN and isinstance(source, Records):
         if any(word is not None for word in (column, unit, order)):
             raise InvalidInput("The records are open already. Name column, unit and order when opening them.")
         return source

@@ -275,7 +275,7 @@ def counts_noise(notion: Notion, around: Neighbourhood) -> Noise:
     be different ones. What hides that adds up as :func:`counts_guarantee` says.
 
     >>> counts_noise(Pure(1), Neighbourhood()), counts_noise(Zcdp(1), Neighbourhood("add-remove"))
-    (Tulap(epsilon=Fraction(1, 2), width=1), Gaussian(mu=Fraction(1414213562373095, 1000000000000000), width=1))
+    (Tulap(epsilon=Fraction(1, 2), width=1), Gaussian(mu=Fraction(282842712474619, 200000000000000), width=1))
     """
     return canonical_noise(per_row(notion.share(_sides(around)), around.rows), 1)
 

@@ -299,7 +299,7 @@ def _once(run: Callable[..., Any], kind: str) -> Callable[..., Json]:
             named = {key: _shown(getattr(receipt, key), shown) for key in ("source", "given")}
             release = replace(release, receipt=replace(receipt, **named))
         told = {"release": release.to_dict(), "facts": release.lines(), "sentence": release.sentence}
-        if asked["report"]:
+        if asked.get("report"):
             told["report"] = _page(kind, asked, release, book)
         return {**told, "design": release.design.values(), "budget": _budget(book, name), "request": asked["request"]}
 
