@@ -261,6 +261,15 @@ def test_a_width_says_how_many_records(show: Any) -> None:
         design.sample_size(width=1e-9, at=0.3)
 
 
+@pytest.mark.parametrize(("n", "epsilon"), [(150, 1), (60, 1)])
+def test_a_first_step_may_cost_most_of_the_budget(n: int, epsilon: float) -> None:
+    """With few records it must; with fewer, one step is better than two that tell nothing."""
+    design = pt.design_estimate("normal(mean=?, sd=1)", between=(-200, 200), epsilon=epsilon, n=n)
+    assert (design.location is not None) == (n == 150)
+    assert design.expected_width(0.3) < (0.6 if n == 150 else 40)
+    assert design.coverage(0.3) >= 0.95 - 1e-6
+
+
 NOTIONS = ["approx(1, 1e-6)", "approx(0.5, 0.05)", "tv(0.2)", "gdp(1)", "zcdp(0.5)", "renyi(2, 0.5)", "kl(0.3)"]
 each_notion = pytest.mark.parametrize("text", NOTIONS)
 

@@ -19,7 +19,7 @@ from privatest.decision.inversion import Inversion
 from privatest.documents import number_from_json, texts_from_json, wholes_from_json
 from privatest.errors import InvalidInput, shown
 from privatest.estimates.location import MOST_BINS, STARTS, Location
-from privatest.estimates.tuned_score import WORKING, tuned_ratio, tuned_score
+from privatest.estimates.tuned_score import UNITS, WORKING, tuned_ratio, tuned_score
 from privatest.hypotheses.one_parameter import OneParameter
 from privatest.markup import Fact
 from privatest.privacy import Noise, Notion, Pure, Source, canonical_noise, make_notion, noise_from_dict
@@ -38,7 +38,7 @@ __all__ = ["EstimateDesign", "EstimateRelease", "design_estimate", "estimate"]
 
 COUNTING = Fraction(1, 10)
 """Which part of the budget the number of records costs, where it is not public."""
-SHARES = (Fraction(1, 50), Fraction(1, 20), Fraction(1, 10), Fraction(1, 5))
+SHARES = tuple(Fraction(part, 100) for part in (2, 5, 10, 20, 40, 60, 80))
 """Which part of the budget a first step may cost."""
 LENGTHS = (2.0, 4.0)
 """How long its bins may be, in spreads of the records."""
@@ -554,7 +554,9 @@ def _two_steps(
             rest = notion.split(1 - share)
             left = rest.split(1 - COUNTING) if around.kind == "add-remove" else rest
             width = tuned_ratio(asked, left, n, around, there).length * float(ndtri((1 + second) / 2))
-            if width < best:
+            # Values whose scores are a quarter of the way apart must be told from each other, beyond all noise.
+            noise = canonical_noise(left, around.rows * UNITS)
+            if width < best and float(noise.sf(n * UNITS / 4)) <= (1 - second) / 2:
                 best, found = width, (location, rest, second)
     if found is None:
         return None
