@@ -51,7 +51,7 @@ SLOW_MARKS = {"statistical", "xdist_group"}
 """Many samples; one process that keeps a JVM or a browser."""
 JVM = "spark"
 SECONDS = "seconds of processor time"
-BEGAN = pytest.StashKey[float]()
+BEGAN = pytest.StashKey[tuple[float, float]]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -147,14 +147,30 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
 
 _measured: defaultdict[str, float] = defaultdict(float)
-"""The slowest case of each test so far, in seconds of processor time."""
+"""The slowest case of each test so far, with what its fixtures take: seconds of processor time."""
 _folders: defaultdict[str, float] = defaultdict(float)
-"""Of all tests of a folder."""
+"""Of all tests of a folder together."""
+_fixtures: dict[tuple[str, str], float] = {}
+"""Of the fixtures that tests share, by file and name: whichever test comes first makes them, the quick choice any."""
+
+
+def clock() -> float:
+    """Seconds of processor time so far, children's included."""
+    return sum(os.times()[:4])
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_fixture_setup(fixturedef: pytest.FixtureDef[Any], request: pytest.FixtureRequest) -> Iterator[object]:
+    before = clock()
+    found = yield
+    if fixturedef.scope != "function":
+        _fixtures[request.node.nodeid, fixturedef.argname] = clock() - before
+    return found
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
-    item.stash[BEGAN] = sum(os.times()[:4])
+    item.stash[BEGAN] = clock(), sum(_fixtures.values())
     return (yield)
 
 
@@ -162,14 +178,19 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[pytest.TestReport]:
     """The last report of a test tells its time, also to the process that handed it out."""
     if call.when == "teardown" and item.config.getoption("--measure"):
-        item.user_properties.append((SECONDS, sum(os.times()[:4]) - item.stash[BEGAN]))
+        began, made = item.stash[BEGAN]
+        taken, file = clock() - began, item.nodeid.partition("::")[0]
+        shared = [_fixtures.get((file, name), 0.0) for name in getattr(item, "fixturenames", ())]
+        alone = taken - (sum(_fixtures.values()) - made) + sum(shared)
+        item.user_properties.append((SECONDS, (taken, alone)))
     return (yield)
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
     if report.when == "teardown":
-        name, taken = without_case(report.nodeid), dict(report.user_properties).get(SECONDS, 0.0)
-        _measured[name] = max(_measured[name], taken)
+        name = without_case(report.nodeid)
+        taken, alone = dict(report.user_properties).get(SECONDS, (0.0, 0.0))
+        _measured[name] = max(_measured[name], alone)
         _folders[name.partition("::")[0].rpartition("/")[0]] += taken
 
 

@@ -6,6 +6,8 @@ import io
 import json
 import subprocess
 import sys
+import time
+import types
 
 import pytest
 
@@ -59,16 +61,71 @@ def test_no_bar_where_nobody_looks(capsys: pytest.CaptureFixture[str], monkeypat
 
 
 def test_a_bar_in_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Terminal(io.StringIO):
-        def isatty(self) -> bool:
-            return True
-
     page = Terminal()
     monkeypatch.setattr(headway, "PATIENCE", 0.0)
     monkeypatch.setattr(sys, "stderr", page)
     with pt.progress():
         list(each("squares", [1, 2]))
     assert "squares" in page.getvalue()
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_what_tells_nothing_has_a_bar_too_and_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    page = Terminal()
+    monkeypatch.setattr(headway, "PATIENCE", 0.01)
+    monkeypatch.setattr(sys, "stderr", page)
+    with pt.progress():
+        time.sleep(0.2)
+    drawn = page.getvalue()
+    assert "computing" in drawn
+    assert drawn.endswith(("\x1b[2K", "\x1b[?25h"))  # the line is erased, the cursor is back
+    quick = Terminal()
+    monkeypatch.setattr(headway, "PATIENCE", 30.0)
+    monkeypatch.setattr(sys, "stderr", quick)
+    with pt.progress():
+        list(each("squares", [1, 2]))
+    assert "squares" not in quick.getvalue()
+
+
+@pytest.mark.parametrize("silent", [True, False])
+def test_a_bar_in_a_notebook_needs_no_widgets(monkeypatch: pytest.MonkeyPatch, silent: bool) -> None:
+    drawn: list[dict[str, str]] = []
+
+    class Handle:
+        def update(self, bundle: dict[str, str], raw: bool) -> None:
+            assert raw
+            drawn.append(bundle)
+
+    def display(bundle: dict[str, str], raw: bool, display_id: bool) -> Handle:
+        assert raw
+        assert display_id
+        drawn.append(bundle)
+        return Handle()
+
+    monkeypatch.setitem(sys.modules, "IPython", types.ModuleType("IPython"))
+    monkeypatch.setitem(sys.modules, "IPython.display", types.SimpleNamespace(display=display))
+    monkeypatch.setattr("rich.console._is_jupyter", lambda: True)
+    monkeypatch.setattr(headway, "PATIENCE", 0.01)
+    with pt.progress():
+        time.sleep(0.1)
+        if not silent:
+            list(each("a < b", [1, 2]))
+    assert drawn[0]["text/html"] == "<progress></progress> computing"
+    if not silent:
+        assert {
+            "text/plain": "a < b: 1 of 2",
+            "text/html": '<progress value="1" max="2"></progress> a &lt; b: 1 of 2',
+        } in drawn
+    assert drawn[-1] == {"text/plain": "", "text/html": ""}
+    drawn.clear()
+    monkeypatch.setattr(headway, "PATIENCE", 30.0)
+    with pt.progress():
+        list(each("squares", [1, 2]))
+    assert drawn == []
 
 
 def test_json_has_nothing_beside_it() -> None:

@@ -7,7 +7,9 @@ record is read.
 
 from __future__ import annotations
 
+import html
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -86,7 +88,7 @@ def progress(listener: Listener | None = None) -> Iterator[None]:
     Args:
         listener: is called with a ``Headway`` (``what``, ``done``, ``total``, ``detail``) as often as there is
             something to tell; what it raises ends the computation. Without it, a bar appears after two seconds, in a
-            notebook or on standard error if that is a terminal; otherwise nothing does.
+            notebook or on standard error if that is a terminal, and goes when all is done; otherwise nothing does.
 
     >>> seen = []
     >>> with progress(seen.append):
@@ -109,29 +111,75 @@ def progress(listener: Listener | None = None) -> Iterator[None]:
 
 @contextmanager
 def _bar() -> Iterator[Listener]:
-    """A bar by rich, which draws in terminals and notebooks; nothing where neither is."""
+    """A bar: by rich in terminals, by IPython in notebooks; nothing where neither is."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
     console = Console(stderr=True)
-    if not (console.is_jupyter or (sys.stderr is not None and sys.stderr.isatty())):
+    if console.is_jupyter:
+        with _notebook_bar() as told:
+            yield told
+        return
+    if sys.stderr is None or not sys.stderr.isatty():
         yield lambda _headway: None
         return
     columns: list[Any] = [TextColumn("{task.description}", markup=False), BarColumn(), TimeElapsedColumn()]
     bar = Progress(*columns, console=console, transient=True)
-    started = time.monotonic()
-    task = bar.add_task("", total=None)
-    running = [False]
+    # Until something is told the bar is in motion without an end: also what tells nothing is not slow in silence.
+    task = bar.add_task("computing", total=None)
+    begin = threading.Timer(PATIENCE, bar.start)
+    begin.daemon = True
 
     def shown(headway: Headway) -> None:
-        if not running[0] and time.monotonic() - started >= PATIENCE:
-            bar.start()
-            running[0] = True
         name = headway.what if not headway.detail else f"{headway.what} ({headway.detail})"
         bar.update(task, description=name, completed=headway.done, total=headway.total)
 
+    begin.start()
     try:
         yield shown
     finally:
-        if running[0]:
-            bar.stop()
+        begin.cancel()
+        begin.join()  # it may be starting the bar just now
+        bar.stop()
+
+
+@contextmanager
+def _notebook_bar() -> Iterator[Listener]:
+    """A line of HTML below the cell, and nothing once all is done. Needs no widgets, which rich's bar would."""
+    from IPython.display import display  # type: ignore[import-not-found, unused-ignore]  # there in a notebook
+
+    lock = threading.Lock()
+    last = [Headway("computing", 0, 0)]
+    handle: list[Any] = []
+    started = time.monotonic()
+
+    def draw() -> None:
+        with lock:
+            if handle:
+                handle[0].update(_in_notebook(last[0]), raw=True)
+            else:
+                handle.append(display(_in_notebook(last[0]), raw=True, display_id=True))
+
+    def shown(headway: Headway) -> None:
+        last[0] = headway
+        if handle or time.monotonic() - started >= PATIENCE:
+            draw()
+
+    begin = threading.Timer(PATIENCE, draw)
+    begin.daemon = True
+    begin.start()
+    try:
+        yield shown
+    finally:
+        begin.cancel()
+        begin.join()
+        if handle:
+            handle[0].update({"text/plain": "", "text/html": ""}, raw=True)
+
+
+def _in_notebook(headway: Headway) -> dict[str, str]:
+    """As text, and as HTML with a bar; without an end where none is known."""
+    if headway.total <= 0:
+        return {"text/plain": headway.what, "text/html": f"<progress></progress> {html.escape(headway.what)}"}
+    bar = f'<progress value="{headway.done}" max="{headway.total}"></progress>'
+    return {"text/plain": str(headway), "text/html": f"{bar} {html.escape(str(headway))}"}

@@ -6,9 +6,7 @@ call with (reference, current, kind, threshold) that gives a score and a verdict
 
 from __future__ import annotations
 
-import importlib
 import sys
-from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -21,6 +19,7 @@ import pytest
 
 import privatest as pt
 from privatest.errors import InvalidInput, MissingExtra
+from privatest.integrations.evidently import private_stattest
 
 HOME = "evidently.legacy.calculations.stattests"
 P, Q = "normal(0, 1)", "normal(1, 1)"
@@ -44,7 +43,7 @@ class StatTest:
 
 
 @pytest.fixture
-def registered(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Any]]:
+def registered(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """Every function that was registered, by name."""
     found: dict[str, Any] = {}
 
@@ -54,13 +53,7 @@ def registered(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Any]]:
     kinds = Enum("ColumnType", {"Numerical": "num", "Categorical": "cat"})
     for name, module in modules(StatTest=StatTest, register_stattest=register_stattest, ColumnType=kinds).items():
         monkeypatch.setitem(sys.modules, name, module)
-    monkeypatch.delitem(sys.modules, "privatest.integrations.evidently", raising=False)
-    yield found
-    sys.modules.pop("privatest.integrations.evidently", None)
-
-
-def adapter() -> Any:
-    return importlib.import_module("privatest.integrations.evidently")
+    return found
 
 
 def column(mean: float, size: int = 200) -> pd.Series[float]:
@@ -68,7 +61,7 @@ def column(mean: float, size: int = 200) -> pd.Series[float]:
 
 
 def test_it_tells_p_from_q(registered: dict[str, Any]) -> None:
-    made = adapter().private_stattest(P, Q, epsilon=1, n=200)
+    made = private_stattest(P, Q, epsilon=1, n=200)
     assert (made.name, made.default_threshold, len(made.allowed_feature_types)) == ("privatest", 0.05, 2)
     assert "raw data" in made.display_name
     ask = registered["privatest"]
@@ -79,7 +72,7 @@ def test_it_tells_p_from_q(registered: dict[str, Any]) -> None:
 
 
 def test_the_reference_is_not_looked_at_and_the_size_is_free(registered: dict[str, Any]) -> None:
-    adapter().private_stattest(P, Q, epsilon=1, n=200, name="other")
+    private_stattest(P, Q, epsilon=1, n=200, name="other")
     for size in (190, 200, 210):  # missing values are left out before
         score, drifted = registered["other"](None, column(0, size), None, 0.05)
         assert score > 0.05
@@ -87,7 +80,7 @@ def test_the_reference_is_not_looked_at_and_the_size_is_free(registered: dict[st
 
 
 def test_odd_values_raise_nothing(registered: dict[str, Any]) -> None:
-    adapter().private_stattest(P, Q, epsilon=1, n=200)
+    private_stattest(P, Q, epsilon=1, n=200)
     odd = pd.Series([*column(0), None, float("inf")])
     assert registered["privatest"](None, odd, None, 0.05)[1] is False
 
@@ -95,33 +88,33 @@ def test_odd_values_raise_nothing(registered: dict[str, Any]) -> None:
 def test_a_ledger_releases_a_request_once(registered: dict[str, Any], tmp_path: Path) -> None:
     with pt.Ledger(tmp_path / "book.db") as ledger:
         ledger.grant("claims", epsilon=1)
-        adapter().private_stattest(P, Q, epsilon=1, n=200, ledger=ledger, dataset="claims", request="today")
+        private_stattest(P, Q, epsilon=1, n=200, ledger=ledger, dataset="claims", request="today")
         scores = {registered["privatest"](None, column(0), None, 0.05)[0] for _ in range(5)}
         assert len(scores) == 1
         assert ledger.spent("claims") == 1
-        adapter().private_stattest(P, Q, epsilon=1, n=200, ledger=ledger, dataset="claims", request="again")
+        private_stattest(P, Q, epsilon=1, n=200, ledger=ledger, dataset="claims", request="again")
         with pytest.raises(pt.errors.BudgetExceeded):
             registered["privatest"](None, column(0), None, 0.05)
 
 
 def test_bad_settings_register_nothing(registered: dict[str, Any]) -> None:
     with pytest.raises(InvalidInput, match="n=0"):
-        adapter().private_stattest(P, Q, epsilon=1, n=0)
+        private_stattest(P, Q, epsilon=1, n=0)
     assert registered == {}
 
 
 def test_without_evidently_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "evidently.legacy.calculations.stattests", None)
-    monkeypatch.delitem(sys.modules, "privatest.integrations.evidently", raising=False)
+    monkeypatch.setitem(sys.modules, "evidently", None)
+    monkeypatch.setitem(sys.modules, HOME, None)
     with pytest.raises(MissingExtra, match=r"\[evidently\]"):
-        adapter()
+        private_stattest(P, Q, epsilon=1, n=200)
 
 
 def test_evidently_itself_asks_it() -> None:
     evidently = pytest.importorskip("evidently")
     from evidently.metrics import ValueDrift
 
-    made = adapter().private_stattest(P, Q, epsilon=1, n=200)
+    made = private_stattest(P, Q, epsilon=1, n=200)
     for mean, drifted in ((0.0, False), (1.0, True)):
         frames = [evidently.Dataset.from_pandas(pd.DataFrame({"x": column(at)})) for at in (mean, 0.0)]
         result = evidently.Report([ValueDrift(column="x", method="privatest")]).run(*frames)

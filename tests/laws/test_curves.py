@@ -9,7 +9,8 @@ import pytest
 
 from privatest.laws import Curves
 from privatest.laws import curves as module
-from privatest.privacy import NoNoise, Tulap
+from privatest.privacy import Approx, Noise, NoNoise, Stair, Tulap, Tv
+from privatest.privacy.decision_chain import decision_noise
 
 SUPPORT = np.array([0, 3, 5, 11, 16])
 NULL, ALTERNATIVE = np.array([0.1, 0.1, 0.2, 0.3, 0.3]), np.array([0.3, 0.25, 0.2, 0.15, 0.1])
@@ -22,9 +23,17 @@ NOISES = [
 ]
 
 
-@pytest.mark.parametrize("noise", NOISES, ids=str)
+SPACED = [
+    Stair(Fraction(1, 2), 16),
+    Stair(Fraction(1, 50), 700),
+    decision_noise(Approx(Fraction(1), Fraction(1, 100)), 16, Fraction(1, 3)),
+    decision_noise(Tv(Fraction(1, 4)), 9, Fraction(1, 7)),
+]
+
+
+@pytest.mark.parametrize("noise", [*NOISES, *SPACED], ids=str)
 @pytest.mark.parametrize("n", [1, 7, 50])
-def test_running_sums_are_the_tables(noise: Tulap | NoNoise, n: int) -> None:
+def test_running_sums_are_the_tables(noise: Noise, n: int) -> None:
     made = Curves(SUPPORT, NULL, ALTERNATIVE, n, noise)
     edge = int(made._core)
     offsets = np.unique(np.rint(np.linspace(-edge, edge, 41)))
@@ -58,3 +67,63 @@ def test_stairs_are_not_used_where_they_would_be_long() -> None:
     narrow = Curves(SUPPORT, NULL, ALTERNATIVE, 3000, Tulap(Fraction(1), 1))
     assert not narrow._by_stairs(module._GRID)
     assert Curves(SUPPORT, NULL, ALTERNATIVE, 3000, Tulap(Fraction(1), 16))._by_stairs(module._GRID)
+
+
+def by_transforms(made: Curves) -> tuple[np.ndarray, np.ndarray]:
+    """The tables by transforms of the whole, from windows that leave out what never happens."""
+    other = Curves(made.support, made.null_law, made.alternative_law, made.n, made.noise)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "_SMALL_SUM", 0)
+        patch.setattr(Curves, "_block_tables", lambda *_: None)
+        return other._tables[1:]
+
+
+@pytest.mark.parametrize(
+    "noise",
+    [
+        *NOISES[:4],
+        Stair(Fraction(1, 2), 16),
+        Stair(Fraction(1, 50), 7),
+        Stair(Fraction(4), 1600),
+        Stair(Fraction(1, 10**6), 300),
+        Tulap(Fraction(50), 16),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("n", [1, 2, 7, 50])
+def test_tables_by_blocks_are_those_by_transforms(noise: Noise, n: int) -> None:
+    made = Curves(SUPPORT, NULL, ALTERNATIVE, n, noise)
+    assert made._block_tables(made._tables[0]) is not None
+    for blocks, whole in zip(made._tables[1:], by_transforms(made), strict=True):
+        np.testing.assert_allclose(blocks, whole, atol=1e-13)
+
+
+def test_blocks_of_a_wrong_width_would_be_seen() -> None:
+    right, wrong = (Curves(SUPPORT, NULL, ALTERNATIVE, 7, Stair(Fraction(1, 2), width)) for width in (16, 18))
+    most = min(right._tables[0], wrong._tables[0])
+    middle = [made._tables[1][made._tables[0] - most : made._tables[0] + most] for made in (right, wrong)]
+    assert np.abs(middle[0] - middle[1]).max() > 1e-3
+
+
+@pytest.mark.parametrize("noise", NOISES[:4], ids=str)
+@pytest.mark.parametrize("n", [1, 5, 23])
+def test_the_highest_of_a_table_is_the_largest_advantage(noise: Tulap, n: int) -> None:
+    support = np.arange(17)
+    null, alternative = (np.exp(-((support - mean) ** 2) / 40) for mean in (9, 7))
+    made = Curves(support, null / null.sum(), alternative / alternative.sum(), n, noise)
+    assert made._highest() == pytest.approx(made.best_offset()[1], abs=1e-13)
+
+
+def test_the_peaks_of_a_spaced_noise_are_found_without_a_table() -> None:
+    support = np.arange(0, 64 * 7, 7)
+    null, alternative = (np.exp(-((support - mean) ** 2) / 9000) for mean in (226, 224))
+    laws = null / null.sum(), alternative / alternative.sum()
+    noise = Stair(Fraction(1), 400_003)  # no multiple of 7: no coarser lattice
+    table = Curves(support, *laws, 300, noise)
+    assert table._every_offset is not None
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Curves, "_every_offset", None)
+        found = Curves(support, *laws, 300, noise).best_offset()
+        assert found[1] == pytest.approx(table.best_offset()[1], abs=1e-6)
+        patch.setattr(Curves, "_peaks", 16)  # none of them at the middle, where the peak is
+        assert Curves(support, *laws, 300, noise).best_offset()[1] < found[1] - 1e-3

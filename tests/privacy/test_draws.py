@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import inspect
 import textwrap
+from collections import Counter
 from collections.abc import Iterator
 from fractions import Fraction
 from types import ModuleType
@@ -19,12 +20,13 @@ import pytest
 from scipy import stats
 
 import privatest.privacy
-from privatest.privacy import Laplace, Logistic, Noise, NoNoise, Tulap, draws, seeded_source
+from privatest.privacy import Gaussian, Laplace, Logistic, Noise, NoNoise, Tulap, draws, seeded_source
 from privatest.privacy import randomness as coins
 from privatest.privacy.draws import _below, _floor_cdf, _reach, _resolve, _table, _two_sided, draw_blocks, draw_many
 from privatest.privacy.randomness import SeededSource
 from tests.privacy import enumeration, reference
 from tests.privacy.enumeration import law
+from tests.statistical.goodness_of_fit import goodness_of_fit, scaled
 
 BAR = 1e-9
 
@@ -293,3 +295,69 @@ def test_a_planted_float_is_found(planted: str) -> None:
 def test_the_public_names_are_there() -> None:
     for name in privatest.privacy.__all__:
         assert hasattr(privatest.privacy, name)
+
+
+GAUSSIANS = [Gaussian(Fraction(1), 8), Gaussian(Fraction(3, 10), 1), Gaussian(Fraction(5), 1)]
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("noise", GAUSSIANS, ids=str)
+def test_many_gaussians_follow_the_law(noise: Gaussian) -> None:
+    found = draw_many(noise, 200_000, seeded_source(np.random.default_rng(3)))
+    fit = goodness_of_fit(Counter(Fraction(int(value), 2) for value in found.tolist()), noise)
+    assert fit.pvalue > BAR
+    assert abs(fit.mean_z) < 6
+    wrong = goodness_of_fit(
+        Counter(Fraction(int(value), 2) for value in found.tolist()), scaled(noise, Fraction(21, 20))
+    )
+    assert wrong.pvalue < BAR
+
+
+def test_the_share_that_is_kept() -> None:
+    """Its bounds enclose it at any number of bits, it is below 1, and the table holds it."""
+    with mpmath.workdps(80):
+        for whole, x, size in (
+            (0, 0, 10),
+            (0, 1, 10),
+            (1, 0, 10),
+            (1, 1023, 10),
+            (7, 5, 10),
+            (3, 12345, 64),
+            (70, 1, 64),
+        ):
+            value = mpmath.mpf(2) ** (whole + 2) / 5 * mpmath.exp(-((whole + mpmath.mpf(x) / 2**size) ** 2) / 2)
+            assert value < 1
+            for bits in (64, 128):
+                low, high = draws._share(whole, x, size, bits)
+                assert low <= value * mpmath.mpf(2) ** bits <= high <= low + 2
+    table = draws._shares()
+    assert table.shape == (8, 1025)
+    assert int(table[1, 0]) == draws._share(1, 0, 10, 64)[0]
+    assert np.all(table[:, 1:] <= table[:, :-1])
+
+
+def test_a_pair_near_its_share_is_settled_by_more_digits() -> None:
+    """Just below the share it is kept, just above it is not; where 64 digits overlap, the next ones decide."""
+    x = 1 << 63
+    low, high = draws._share(1, x, 64, 64)
+    plain = Scripted(iter(()))
+    assert draws._kept(1, x, low - 3, plain) is not None
+    assert draws._kept(1, x, high + 3, plain) is None
+    least = draws._share(1, x + 1, 64, 64)[0]
+    most = (1 << 32) - 1
+    kept = draws._kept(1, x, least, Scripted(iter((0, 0))))  # the digits of x, then those of the uniform number
+    assert kept is not None
+    assert kept.bits == 96
+    assert draws._kept(1, x, high - 1, Scripted(iter((most, most)))) is None
+
+
+def test_ones_are_counted_on_beyond_a_word(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A word of all ones is only the beginning of k."""
+    assert [draws._ones(word) for word in (0, 1, 2, 0b1011, (1 << 64) - 1)] == [0, 1, 0, 2, 64]
+    asked: list[int] = []
+    monkeypatch.setattr(draws, "_kept", lambda whole, *_: asked.append(whole))
+    full = (1 << 64) - 1
+    first = np.array([full, *[0] * 65, *[1] * 66, *[0] * 66], dtype=np.uint64)  # of the three words of 66 pairs
+    monkeypatch.setattr(draws, "_words", lambda *_: first)
+    draws._half_normals(1, Scripted(iter((full, 0b111))))
+    assert asked[0] == 64 + 64 + 3

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import random
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -14,7 +15,7 @@ import pytest
 
 import privatest as pt
 from privatest.errors import InvalidInput
-from privatest.privacy import as_notion
+from privatest.privacy import as_notion, verification
 from privatest.privacy.notions import Notion, Pure
 from privatest.privacy.verification import data_sets, measure, neighbouring, verify_privacy
 
@@ -187,9 +188,27 @@ def test_a_notion_may_be_nothing_but_its_h(share: float) -> None:
 
 
 REFUSED: list[tuple[dict[str, Any], str]] = [
-    ({"domain": [0]}, "at least two"),
+    ({"domain": [0]}, "at least 2"),
+    ({"domain": [], "neighbours": "add-remove"}, "at least 1"),
+    ({"domain": 3}, "list of the records"),
     ({"domain": range(100), "n": 9}, "ordered=False"),
+    ({"domain": range(10_000)}, "49,995,000 pairs"),
+    ({"n": 5000}, r"about 10\^1509 pairs"),
+    ({"n": 10**12}, "pairs"),
+    ({"n": 10**12, "neighbours": "add-remove", "ordered": False}, "Take fewer"),
+    ({"mechanism": 0.5}, "must be a function"),
     ({"mechanism": lambda _: 0.5}, "mapping"),
+    ({"mechanism": lambda _: "ab"}, "mapping"),
+    ({"mechanism": lambda _: (p for p in (0.5, 0.5))}, "mapping"),
+    ({"mechanism": lambda _: iter([0.5, 0.5])}, "mapping"),
+    ({"mechanism": lambda _: {"a": math.nan}}, "0 or more"),
+    ({"mechanism": lambda _: {"a": math.inf}}, "0 or more"),
+    ({"mechanism": lambda _: {"a": 1j}}, "no number"),
+    ({"mechanism": lambda _: {}}, "add up to 0"),
+    ({"mechanism": lambda _: []}, "add up to 0"),
+    ({"mechanism": lambda data: {"a": 1 / data[0]}}, "ZeroDivisionError"),
+    ({"mechanism": lambda _: {"a": 1 - 1e-9}}, "left out could tell"),
+    ({"mechanism": lambda _: {"a": 0.5, "b": 0.5, "c": Fraction(1, 10**400)}}, "0 among floats"),
     ({"mechanism": lambda _: {"a": 0.5, "b": 0.6}}, "add up to 1.1"),
     ({"mechanism": lambda _: {"a": Fraction(1, 2), "b": Fraction(1, 3)}}, "add up to"),
     ({"mechanism": lambda _: {"a": 1.5, "b": -0.5}}, "0 or more"),
@@ -211,3 +230,80 @@ def test_a_mechanism_that_ignores_its_data_is_private() -> None:
     found = verify_privacy(lambda _: {"always": 1}, domain="abc", n=2, epsilon=1e-6)
     assert found.private
     assert found.measured == 0
+
+
+def test_what_is_left_out_may_not_tell() -> None:
+    """An output of probability 5e-7 on one data set alone, not mentioned: accepted where sums are not looked at."""
+
+    def hides(data: tuple[int, ...]) -> dict[str, float]:
+        return {"a": 1.0} if data[0] else {"a": 1 - 5e-7}
+
+    with pytest.raises(InvalidInput, match="left out could tell"):
+        verify_privacy(hides, domain=[0, 1], n=1, epsilon=1)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(verification, "SUMS_TO_ONE", 1e-6)
+        assert verify_privacy(hides, domain=[0, 1], n=1, epsilon=1).private
+
+
+def test_a_mechanism_that_draws_or_remembers_is_refused() -> None:
+    coin = random.Random(1)
+
+    def draws(_: tuple[int, ...]) -> dict[str, int]:
+        return {coin.choice("abcdefgh"): 1}
+
+    calls = []
+
+    def remembers(_: tuple[int, ...]) -> dict[str, int]:
+        calls.append(1)
+        return {"a": 1} if len(calls) <= 2 else {"b": 1}
+
+    for mechanism in (draws, remembers):
+        with pytest.raises(InvalidInput, match="a second time"):
+            verify_privacy(mechanism, domain=[0, 1], n=1, epsilon=1)
+
+
+def test_an_order_that_matters_is_not_ignored() -> None:
+    def first(data: tuple[int, ...]) -> dict[int, int]:
+        return {data[0]: 1}
+
+    with pytest.raises(InvalidInput, match="order of records"):
+        verify_privacy(first, domain=[0, 1], n=2, epsilon=1, ordered=False)
+    assert not verify_privacy(first, domain=[0, 1], n=2, epsilon=1)
+
+
+def test_one_record_that_comes_and_goes() -> None:
+    def present(data: tuple[str, ...]) -> dict[str, Fraction]:
+        share = Fraction(3, 4) if data else Fraction(1, 4)
+        return {"yes": share, "no": 1 - share}
+
+    found = verify_privacy(present, domain=["only"], n=1, epsilon=1.1, neighbours="add-remove")
+    assert (found.private, found.pairs) == (True, 1)
+    assert not verify_privacy(present, domain=["only"], n=1, epsilon=1, neighbours="add-remove")
+
+
+@pytest.mark.parametrize("text", [*NOTIONS, "zcdp(1)", "renyi(2, 1)", "kl(1)"])
+def test_probabilities_that_no_double_can_tell_from_0(text: str) -> None:
+    """Fractions far below 1e-308: an output that one data set alone has is seen, however rare."""
+    tiny = Fraction(1, 10**400)
+
+    def rare(data: tuple[int, ...]) -> dict[str, Fraction]:
+        return {"a": 1 - tiny, "b": tiny} if data[0] else {"a": Fraction(1)}
+
+    def twice(data: tuple[int, ...]) -> dict[str, Fraction]:
+        share = tiny * (1 + data[0])
+        return {"a": 1 - share, "b": share}
+
+    bounds_rare_events = not text.startswith(("approx", "tv"))
+    assert verify_privacy(rare, domain=[0, 1], n=1, privacy=text).private != bounds_rare_events
+    assert verify_privacy(twice, domain=[0, 1], n=1, privacy="pure(0.7)").private
+    assert not verify_privacy(twice, domain=[0, 1], n=1, privacy="pure(0.69)").private
+
+
+def test_a_small_delta_has_no_room_for_rounding() -> None:
+    """1.1e-12 is more than delta = 1e-13, though both are small."""
+
+    def leaks(data: tuple[int, ...]) -> dict[str, float]:
+        return {"a": 1 - 1.1e-12, "b": 1.1e-12} if data[0] else {"a": 1.0}
+
+    assert not verify_privacy(leaks, domain=[0, 1], n=1, privacy="approx(1, 1e-13)")
+    assert verify_privacy(leaks, domain=[0, 1], n=1, privacy="approx(1, 1.2e-12)")

@@ -341,3 +341,14 @@ def test_streams_take_a_notion_in_place_of_epsilon(request_: str) -> None:
     settings = answering.arguments(request_, found, questions.RULE)
     assert settings["privacy"] == "gdp(1)"
     assert "epsilon" not in settings
+
+
+def test_estimates_and_groups_take_a_notion() -> None:
+    """In place of epsilon; the design says which."""
+    found = answering.estimate(at=0.3, family="bernoulli(?)", privacy="gdp(1)", n=100)
+    assert found["design"]["privacy"] == "gdp(1)"
+    assert found["coverage"] >= 0.95 - 1e-9
+    arms = answering.groups(rate=0.3, lift=0.2, privacy="tv(0.1)", n=[60, 60])
+    assert arms["design"]["privacy"] == "tv(0.1)"
+    with pytest.raises(pt.errors.InvalidInput, match="both given"):
+        answering.groups(rate=0.3, lift=0.2, privacy="tv(0.1)", epsilon=1.0, n=[60, 60])

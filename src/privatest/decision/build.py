@@ -16,12 +16,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
 from privatest.decision.private_test import PrivateTest
 from privatest.decision.pvalues import Coin
-from privatest.errors import InvalidInput
+from privatest.errors import InvalidInput, shown
 from privatest.hypotheses import DiscretePair, Pair
 from privatest.laws import Curves, NoisyTotal, TwoSidedCurves
 from privatest.privacy import NOISES, Logistic, Noise, NoNoise, Notion, Pure, canonical_noise
@@ -39,6 +40,8 @@ __all__ = [
     "PRIVATE_KINDS",
     "calibrated_cutoffs",
     "calibrated_noise",
+    "check_decision",
+    "check_two_sided",
     "from_score",
     "kind_score",
     "mixed",
@@ -285,6 +288,37 @@ def _kept(score: Score, n: int, found: Shifted, alpha: float) -> Shifted:
         else:
             high = middle
     return Shifted(found.noise, Fraction(low), found.scale, found.shift)
+
+
+def check_decision(test: str, neighbours: str) -> None:
+    """Refuse what a test that releases its decision alone cannot have."""
+    if test != "tight":
+        raise InvalidInput(
+            f"test={test!r} does not go with release='decision', which is a test of its own. Leave test out."
+        )
+    if neighbours != "replace":
+        raise InvalidInput(
+            f"neighbours={neighbours!r} does not go with release='decision': its threshold is tuned for one number "
+            "of records. Use release='statistic'."
+        )
+
+
+def check_two_sided(test: str, neighbours: str, threshold: Number | None) -> None:
+    """Refuse what a two-sided test cannot have."""
+    wrong: dict[str, Any] = {}
+    if test == "stair":
+        wrong["release"] = "decision"
+    elif test != "tight":
+        wrong["test"] = test
+    if neighbours != "replace":
+        wrong["neighbours"] = neighbours
+    if threshold is not None:
+        wrong["threshold"] = threshold
+    for name, value in wrong.items():
+        raise InvalidInput(
+            f"{name}={shown(value)} does not apply to a two-sided test, which accepts between two thresholds that are "
+            f"chosen for n records. Leave {name} out."
+        )
 
 
 # Shares are multiples of 2^-SHARES: a type I error falls short of the one asked for by 1e-14 at most.

@@ -7,12 +7,6 @@ from typing import Any
 import privatest as pt
 from privatest import errors
 
-try:
-    from evidently.legacy.calculations.stattests import StatTest, register_stattest
-    from evidently.legacy.core import ColumnType
-except ImportError:
-    raise errors.MissingExtra.of("privatest.integrations.evidently needs evidently.", "evidently") from None
-
 __all__ = ["private_stattest"]
 
 
@@ -48,6 +42,11 @@ def private_stattest(
         name: what Evidently is to know the test by.
         ledger, dataset, request: charge each call to a ledger, as ``PrivateTest.run`` does; one request, one release.
     """
+    try:  # an extra
+        from evidently.legacy.calculations.stattests import StatTest, register_stattest
+        from evidently.legacy.core import ColumnType
+    except ImportError:
+        raise errors.MissingExtra.of("private_stattest needs evidently.", "evidently") from None
     test = pt.design(null, alternative, epsilon=epsilon, n=n, neighbours="add-remove")
 
     def compared(_reference: Any, current: Any, _kind: Any, threshold: float) -> tuple[float, bool]:

@@ -18,9 +18,9 @@ from functools import cached_property
 
 import numpy as np
 
-from privatest.laws.fourier import convolution, doubling_panels, quick_log_transforms, side_lobe
+from privatest.laws.fourier import convolution, doubling_panels, quick_log_transforms, side_lobe, small_sums
 from privatest.laws.total import NoisyTotal, smooth_window
-from privatest.privacy import Noise, NoNoise, Tulap
+from privatest.privacy import Noise, NoNoise, Stair, Tulap
 from privatest.vectors import Floats, Integers, dot, row_dots
 
 __all__ = ["Curves", "TwoSidedCurves"]
@@ -35,6 +35,10 @@ _INFINITE = 1 << 20
 _LARGEST_TABLE = 1 << 21
 # Cutoffs times blocks of a flat noise that are quickly summed.
 _MOST_STAIRS = 1 << 15
+# Sums of scores below this are convolved whole, both laws at once.
+_SMALL_SUM = 1 << 14
+# Rows of a width each that are quickly added up.
+_MOST_ROWS = 1 << 10
 _MOST_PANELS = 120
 # Advantages this near to each other count as the same.
 _TIE = 1e-12
@@ -251,26 +255,30 @@ class Curves:
         return first, second
 
     def _by_stairs(self, count: int) -> bool:
-        """Whether the noise's law is flat over blocks so wide that few of them matter for a cutoff."""
+        """Whether the noise's law is flat over blocks, or spaced, so widely that few blocks matter for a cutoff."""
         noise = self._lattice[3]
-        if isinstance(noise, NoNoise):
-            width = 1.0
-        elif isinstance(noise, Tulap):
-            width = float(noise.width)
-        else:
+        if not isinstance(noise, NoNoise | Tulap) and noise.spacing == 1:
             return False
+        width = float(noise.plateau or 1)
         window = 24 * math.sqrt(self.n * max(self._variances))
         return window <= _LARGEST_TABLE and (noise.variance == 0 or (window / width + 2) * count <= _MOST_STAIRS)
 
     @cached_property
-    def _stairs(self) -> list[_Stairs]:
+    def _windows(self) -> list[tuple[int, Floats]]:
+        """Of the sum of scores under each law: the smallest value that matters, and the probabilities from it on."""
         _, _, steps, noise = self._lattice
+        if self.n * steps[-1] < _SMALL_SUM:
+            return [(0, weights) for weights in small_sums(steps.astype(np.int64), self._different_laws, self.n)]
         found = []
         for law in self._different_laws:
             visited = law > 0
-            total = NoisyTotal(steps[visited].astype(np.int64), law[visited], self.n, noise)
-            found.append(_Stairs.of(*_dense_window(total), noise))
+            found.append(_dense_window(NoisyTotal(steps[visited].astype(np.int64), law[visited], self.n, noise)))
         return found
+
+    @cached_property
+    def _stairs(self) -> list[_Stairs]:
+        noise = self._lattice[3]
+        return [_Stairs.of(*window, noise) for window in self._windows]
 
     def _on_stairs(self, offsets: Floats) -> tuple[Floats, Floats]:
         """Both cdfs; linear between whole offsets, and as the tables have it constant outside of the core."""
@@ -291,12 +299,11 @@ class Curves:
     @cached_property
     def _tables(self) -> tuple[int, Floats, Floats]:
         """Both cdfs at all whole offsets from -r to r, and r: the laws of the sums convolved with the noise's cdf."""
-        _, _, steps, noise = self._lattice
+        noise = self._lattice[3]
         most = math.ceil(self._core) + 1
-        windows = []
-        for law in self._different_laws:
-            visited = law > 0
-            windows.append(_dense_window(NoisyTotal(steps[visited].astype(np.int64), law[visited], self.n, noise)))
+        if (blocks := self._block_tables(most)) is not None:
+            return most, blocks[0], blocks[-1]
+        windows = self._windows
         # The noise's cdf at centre - t + offset, for every total t of either law.
         least = min(first for first, _ in windows)
         last = max(first + len(weights) - 1 for first, weights in windows)
@@ -306,6 +313,46 @@ class Curves:
             start = last - (first + len(weights) - 1)
             found.append(_sliding(levels[start : start + 2 * most + len(weights)], weights))
         return most, found[0], found[-1]
+
+    def _block_tables(self, most: int) -> list[Floats] | None:
+        r"""The tables where the noise is w G, G a two-sided geometric, or that and a uniform on w values; else None.
+
+        Rows of w values, each of which is the one before in the running sums of both halves of the geometric:
+        :math:`A_i = F_i + b A_{i-1}` and :math:`B_i = b (F_{i+1} + B_{i+1})`, F the cdf of the sum of scores.
+        """
+        noise = self._lattice[3]
+        if not isinstance(noise, Tulap | Stair):
+            return None
+        width, epsilon = noise.width, float(noise.epsilon)
+        uniform = width if isinstance(noise, Tulap) else 1
+        last = int(self._centre + Fraction(uniform, 2)) - 1 + most  # the largest S + U that counts where G = 0
+        count = 2 * most + uniform
+        longest = max(len(weights) for _, weights in self._windows)
+        if (count + longest) // width > _MOST_ROWS or max(count, longest) + 2 * width > _LARGEST_TABLE:
+            return None
+        b, found = math.exp(-epsilon), []
+        for first, weights in self._windows:
+            start, stop = last - first - count + 1, last - first + 1  # places from the window's start on
+            low, inner = min(start // width, 0), -(-len(weights) // width)
+            rows = np.zeros((max(-(-stop // width), inner) - low, width))
+            flat = rows.ravel()
+            flat[-low * width : len(weights) - low * width] = np.cumsum(weights)
+            flat[len(weights) - low * width :] = share = flat[len(weights) - low * width - 1]
+            above = np.full(width, share * b / -math.expm1(-epsilon))
+            levels = np.empty_like(rows)
+            for i in range(len(rows) - 1, -1, -1):
+                levels[i] = above
+                above = b * (above + rows[i])
+            for i in range(1, len(rows)):
+                rows[i] += b * rows[i - 1]
+            levels += rows
+            levels *= math.tanh(epsilon / 2)
+            part = levels.ravel()[start - low * width : stop - low * width]
+            if uniform > 1:
+                sums = np.concatenate([[0.0], np.cumsum(part)])
+                part = (sums[uniform:] - sums[:-uniform]) / uniform
+            found.append(part)
+        return found
 
     def _tabulated(self, offsets: Floats) -> tuple[Floats, Floats]:
         most, null, alternative = self._tables
@@ -326,20 +373,34 @@ class Curves:
 
         def best_of(offsets: Floats) -> tuple[int, float]:
             null, alternative = self.cdfs(offsets)
-            top = int(np.argmax(alternative - null - _TIE * np.abs(1.0 - alternative - null)))
+            gains = alternative - null
+            lean = np.where(gains >= gains.max() - _TIE / 10, np.round(np.abs(1.0 - alternative - null), 9), 2.0)
+            top = int(np.argmin(lean))  # of mirrored ones the first, whatever the last digits say
             return top, float(alternative[top] - null[top])
 
         low, high = -self._edge, self._edge
         if (table := self._every_offset) is not None:
             low = high = table[best_of(table)[0]]
+        count = self._peaks
         while high - low > _GRID - 1:
-            grid = np.rint(np.linspace(low, high, _GRID))
+            grid = np.rint(np.linspace(low, high, count))
             top, _ = best_of(grid)
-            gap = (high - low) / (_GRID - 1)
+            gap = (high - low) / (count - 1)
             low, high = grid[top] - 1.5 * gap, grid[top] + 1.5 * gap
+            count = _GRID
         grid = np.arange(math.floor(low), math.ceil(high) + 1, dtype=np.float64)
         top, best = best_of(grid)
         return int(grid[top]), best
+
+    @property
+    def _peaks(self) -> int:
+        """Offsets to begin with: few, or where the noise is spaced so many that no peak lies between two of them."""
+        inner = self._without_infinite[0] if self._without_infinite else self
+        if inner._lattice[3].spacing == 1 or inner._smooth or not inner._by_stairs(_GRID):
+            return _GRID
+        spread = math.sqrt(self.n * min(inner._variances))
+        count = min(math.ceil(16 * inner._core / max(spread, 1.0)), 1 << 12)
+        return max(count, _GRID) if inner._by_stairs(count) else _GRID
 
     @property
     def _every_offset(self) -> Floats | None:
@@ -355,11 +416,20 @@ class Curves:
 
     def best_advantage(self) -> float:
         """The largest advantage of any cutoff."""
-        if self._without_infinite is None and not self._apart and self._smooth:
-            found = self._peak()
+        if self._without_infinite is None and not self._apart:
+            found = self._peak() if self._smooth else self._highest()
             if found is not None:
                 return found
         return self.best_offset()[1]
+
+    def _highest(self) -> float | None:
+        """The largest advantage of a table, where there is one or one is quickly made."""
+        spaced = self._every_offset is not None
+        quick = isinstance(self._lattice[3], Tulap) and max(self.n * self._lattice[2][-1], self._core) < _SMALL_SUM
+        if not spaced and not quick:
+            return None
+        _, null, alternative = self._tables
+        return float(np.max(np.clip(alternative, 0.0, 1.0) - np.clip(null, 0.0, 1.0)))
 
     def _peak(self) -> float | None:
         """The largest advantage as :meth:`best_offset` has it, with fewer cutoffs looked at; None where in doubt.
@@ -565,7 +635,8 @@ class _Stairs:
 
     .. math:: \Pr[S + N \le c] = \sum_g \Pr[G = g]\, \frac{C(m - wg) - C(m - wg - w)}{w},
 
-    C the running sum of the cdf of S. Only blocks that meet the window of S are summed; those below count whole.
+    C the running sum of the cdf of S. Only blocks that meet the window of S are summed; those below count whole. Where
+    the noise is spaced there is no U, and the cdf of S itself stands for the quotient.
     """
 
     first: int
@@ -576,30 +647,39 @@ class _Stairs:
     @classmethod
     def of(cls, first: int, weights: Floats, noise: Noise) -> _Stairs:
         below = np.cumsum(weights)
-        return cls(first, np.concatenate([[0.0], np.cumsum(below)]), float(below[-1]), noise)
+        made = cls(first, below, float(below[-1]), noise)
+        sums = below if made.uniform == 1 else np.cumsum(below)
+        return cls(first, np.concatenate([[0.0], sums]), made.share, noise)
+
+    @property
+    def uniform(self) -> int:
+        """How many values U takes."""
+        return (self.noise.plateau or 1) if self.noise.spacing == 1 else 1
 
     def cdf(self, centre: Fraction, offsets: Integers) -> Floats:
         """Pr[S + N <= centre + offset], the centre halfway between two values of S + N."""
-        width = self.noise.plateau or 1
-        places = int(centre + Fraction(width, 2)) - 1 - self.first + offsets  # m, counted from the window's start
+        width, uniform = self.noise.plateau or 1, self.uniform
+        places = int(centre + Fraction(uniform, 2)) - 1 - self.first + offsets  # m, counted from the window's start
         length = len(self.sums) - 1
+        if self.noise.variance == 0:
+            return self._running(places)
         lowest = np.floor_divide(places - (length - 1), width)
         blocks = np.arange((length - 1) // width + 2)
-        if self.noise.variance == 0:
-            return self._running(places) - self._running(places - 1)
-        ends = width * np.arange(int(lowest.min()) - 1, int(lowest.max()) + len(blocks)) + (width - 1) / 2
+        ends = width * np.arange(int(lowest.min()) - 1, int(lowest.max()) + len(blocks)) + (uniform - 1) / 2
         below = self.noise.cdf(ends.astype(np.float64))  # Pr[G <= g] from the lowest block less one on
         masses = np.diff(below)
         start = (lowest - int(lowest.min())).astype(np.intp)
         tops = places[:, None] - width * (lowest[:, None] + np.arange(len(blocks) + 1))
-        shares = -np.diff(self._running(tops), axis=1) / width
+        shares = -np.diff(self._running(tops), axis=1) / width if uniform > 1 else self._running(tops[:, :-1])
         inner = np.einsum("ij,ij->i", masses[start[:, None] + blocks], shares)
         return np.asarray(below[start] * self.share + inner)
 
     def _running(self, places: Integers) -> Floats:
-        """C at these places from the window's start; beyond its end the cdf stays what it is."""
+        """C, or the cdf of S, at these places from the window's start; beyond its end the cdf stays what it is."""
         length = len(self.sums) - 1
         inside = self.sums[np.clip(places + 1, 0, length)]
+        if self.uniform == 1:
+            return np.asarray(inside)
         return np.asarray(inside + self.share * np.maximum(places + 1 - length, 0))
 
 

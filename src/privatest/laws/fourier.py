@@ -31,6 +31,7 @@ __all__ = [
     "quick_log_transforms",
     "side_lobe",
     "side_lobes",
+    "small_sums",
     "sum_laws",
 ]
 
@@ -102,6 +103,27 @@ def sum_laws(
         coefficients[there] = np.exp(exponents)
         found.append(_unfolded(coefficients, size, first, last - first + 1))
     return found
+
+
+def small_sums(places: npt.NDArray[np.int64], laws: Sequence[Floats], n: int) -> list[Floats]:
+    """Laws of the sum of n independent integers from 0 on, on all values that it takes, for each law of one of them.
+
+    For n times the largest place so small that all of it is quickly transformed; errors are near n 1e-16.
+
+    >>> [law.round(12).tolist() for law in small_sums(np.array([0, 1]), [np.array([0.5, 0.5])], 2)]
+    [[0.25, 0.5, 0.25]]
+    """
+    count = n * int(places[-1]) + 1
+    size = fast_length(count)
+    single = np.zeros((len(laws), int(places[-1]) + 1))
+    single[:, places] = laws
+    power = fft.rfft(single, size)
+    waves = power if n % 2 else np.ones_like(power)
+    for bit in bin(n)[-2:1:-1]:  # by repeated squaring
+        power = power * power
+        if bit == "1":
+            waves = waves * power
+    return list(np.maximum(fft.irfft(waves, size)[:, :count], 0.0))
 
 
 def _unfolded(coefficients: Complexes, size: int, first: int, count: int) -> Floats:

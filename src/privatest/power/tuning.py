@@ -26,6 +26,8 @@ from privatest.decision.build import (
     PRIVATE_KINDS,
     calibrated_cutoffs,
     calibrated_noise,
+    check_decision,
+    check_two_sided,
     from_score,
     kind_score,
     paper_clamp,
@@ -71,6 +73,8 @@ RELEASES = ("statistic", "decision")
 # Steps of the lattice used while tuning; the final test has a finer one. Few values need few.
 COARSE_UNITS = 192
 FEW_UNITS = 24
+# Where the noise is for so many rows of a person, what a record is rounded by is nothing beside it.
+MANY_ROWS = 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,6 +104,8 @@ class Profile:
         a, b = clamp
         low, high = max(a, float(self.ratios[0])), min(b, float(self.ratios[-1]))
         units = FEW_UNITS if 2 < len(self.ratios) <= FEW_VALUES else COARSE_UNITS
+        if around.rows >= MANY_ROWS:
+            units = min(units, COARSE_UNITS // 4)
         steps = np.rint((np.clip(self.ratios, low, high) - low) * (units / (high - low))).astype(np.int64)
         if len(steps) > units:
             support = np.arange(units + 1)
@@ -206,7 +212,8 @@ def tuned_clamp(
         a, b = max(clamp[0], least), min(clamp[1], most)
         key = (float(f"{a:.12g}"), float(f"{b:.12g}"))
         if key not in tried:
-            tried[key] = max(goal.margin(profile.curves(key, notion, n, around, start)) for start in chains)
+            best = max(goal.margin(profile.curves(key, notion, n, around, start)) for start in chains)
+            tried[key] = round(best, 12)  # of mirrored clamps the first, whatever the last digits say
         return tried[key]
 
     with part("tuning", _MOST_TRIALS) as tell:
@@ -217,8 +224,9 @@ def tuned_clamp(
             margin((a, b))
             tell(len(tried))
         starts = sorted(tried, key=lambda clamp: -tried[clamp])[:2]
-        best = max((_climb(margin, start, tried) for start in starts), key=margin)
-    return max(tried, key=lambda clamp: tried[clamp]) if tried else best
+        for start in starts:
+            _climb(margin, start, tried)
+    return max(tried, key=lambda clamp: tried[clamp])
 
 
 def rough_clamp(profile: Profile, notion: Notion, n: int, around: Neighbourhood = REPLACE) -> Clamp:
@@ -493,7 +501,7 @@ def make_family(
     notion = make_notion(epsilon, privacy)
     _validate.choice(KINDS, test=test)
     if _validate.choice(RELEASES, release=release) == "decision":
-        _check_decision(test, neighbours)
+        check_decision(test, neighbours)
     if test != "tight" and not isinstance(notion, Pure):
         raise InvalidInput(f"test={test!r} is for epsilon=, not for privacy={notion.text!r}. Use test='tight'.")
     if clamp is None:
@@ -521,7 +529,7 @@ def make_family(
         tight, found = found, _family(asked, notion, test, *arguments)
         found.__dict__["tight"] = tight  # where tuning starts; it may be tuned already
     if found.sides is not None and found.sides.above:
-        _check_two_sided(test, neighbours, threshold)
+        check_two_sided(test, neighbours, threshold)
     return found
 
 
@@ -542,37 +550,6 @@ def _family(
         raise InvalidInput(f"test={test!r} is for two distributions, not for sets of them. Use test='tight'.")
     sides = sides_of(asked)
     return Family(sides.pair, notion, test, clamp, threshold, goal, around, asked, sides)
-
-
-def _check_decision(test: str, neighbours: str) -> None:
-    """Refuse what a test that releases its decision alone cannot have."""
-    if test != "tight":
-        raise InvalidInput(
-            f"test={test!r} does not go with release='decision', which is a test of its own. Leave test out."
-        )
-    if neighbours != "replace":
-        raise InvalidInput(
-            f"neighbours={neighbours!r} does not go with release='decision': its threshold is tuned for one number "
-            "of records. Use release='statistic'."
-        )
-
-
-def _check_two_sided(test: str, neighbours: str, threshold: Number | None) -> None:
-    """Refuse what a two-sided test cannot have."""
-    wrong: dict[str, Any] = {}
-    if test == "stair":
-        wrong["release"] = "decision"
-    elif test != "tight":
-        wrong["test"] = test
-    if neighbours != "replace":
-        wrong["neighbours"] = neighbours
-    if threshold is not None:
-        wrong["threshold"] = threshold
-    for name, value in wrong.items():
-        raise InvalidInput(
-            f"{name}={shown(value)} does not apply to a two-sided test, which accepts between two thresholds that are "
-            f"chosen for n records. Leave {name} out."
-        )
 
 
 def _given_clamp(clamp: Any) -> GivenClamp:
@@ -628,7 +605,17 @@ def _guess(family: Family) -> int:
     def margin(m: int) -> float:
         return family.goal.margin(family.profile.curves(clamp, family.notion, m, family.around))
 
-    return _crossing(margin, n, lambda _: MOST_RECORDS, rough=True)
+    found = _crossing(margin, n, lambda _: MOST_RECORDS, rough=True)
+    if family.kind != "stair":
+        return found
+    # A stair can need far fewer records, and each number of them that is tried is tuned: one tuned clamp says where.
+    a, b = family.clamp_for(found)
+
+    def tuned_margin(m: int) -> float:
+        made = (family.profile.curves((float(a), float(b)), family.notion, m, family.around, s) for s in family.starts)
+        return max(family.goal.margin(curves) for curves in made)
+
+    return _crossing(tuned_margin, found, lambda _: found)
 
 
 def _guess_without_privacy(family: Family) -> int:

@@ -3,6 +3,10 @@ r"""Many draws of a noise at once, each exact. Of Gaussian noise one by one.
 A block detector over 10^7 records needs a million draws. Each is an inversion: a uniform number of 64 bits is looked up
 in a table of the cdf of the two-sided geometric part; should it hit the very cell of a threshold (one time in 10^16),
 more bits of the number and of the threshold are compared until they differ. Argument: proof.md.
+
+A half normal number k + x is kept in proportion to :math:`e^{-(k+x)^2/2}`: k with probability :math:`2^{-k-1}`, x
+uniform, and of these a share :math:`2^{k+2} e^{-(k+x)^2/2}/5 < 1`. Ten digits of x and a table of the share's bounds
+settle nearly all of them; of the rest more digits are drawn.
 """
 
 from __future__ import annotations
@@ -11,11 +15,13 @@ from bisect import bisect_left
 from collections.abc import Callable
 from fractions import Fraction
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from privatest.privacy import Noise, Source, TruncatedTulap, Tulap, Uniform
+from privatest.privacy import Gaussian, Noise, Source, TruncatedTulap, Tulap, Uniform
+from privatest.privacy.gaussian import Digits
 from privatest.rational import exp_bounds
 from privatest.vectors import Integers
 
@@ -29,6 +35,8 @@ _FEW = 256
 _WORDS_A_CALL = 256
 # The largest table that is made for the sake of a monitor's single blocks: 0.05 s, once, at epsilon 0.09.
 _LARGEST_REACH = 512
+# Gaussian draws: from so many on by a table of k below _ROWS and cells of x, one for each value of its first digits.
+_MANY, _ROWS, _CELL = 4096, 8, 10
 
 
 def draw_many(noise: Noise, count: int, source: Source) -> Integers:
@@ -46,12 +54,93 @@ def draw_many(noise: Noise, count: int, source: Source) -> Integers:
             far = open_[np.abs(found[open_]) > noise.whole]
             open_ = np.array([i for i in far if not noise.keeps(int(found[i]), source)], dtype=np.int64)
         return found
+    if isinstance(noise, Gaussian) and count >= _MANY:
+        return _gaussians(noise, count, source)
     if not isinstance(noise, Tulap):
         return _one_by_one(noise, count, source)
     w = noise.width
     if count < max(_FEW, 4 * _reach(noise.epsilon)):
         return _one_by_one(noise, count, source)
     return 2 * (w * _two_sided(noise.epsilon, count, source) + _below(w, count, source)) - (w - 1)
+
+
+def _gaussians(noise: Gaussian, count: int, source: Source) -> Integers:
+    """Twice the draws: :meth:`Gaussian.rounded` where 64 digits do not settle it, the same in plain integers else."""
+    twice, half = 2 * noise.width * noise.mu.denominator, noise.mu.numerator << _WORD
+    unit, found = 2 * half, np.empty(count, dtype=np.int64)
+    for place, (whole, digits, minus) in enumerate(_half_normals(count, source)):
+        if digits.__class__ is int:
+            low = twice * ((whole << _WORD) + digits) + half
+            rounded = low // unit
+            if low + twice <= (rounded + 1) * unit:
+                found[place] = -2 * rounded if minus else 2 * rounded
+                continue
+            digits = Digits(source, digits, _WORD)
+        found[place] = noise.rounded(whole, digits, source)
+    return found
+
+
+def _half_normals(count: int, source: Source) -> list[tuple[int, Any, int]]:
+    """k, the digits of x (64 of them as an integer, or more as :class:`Digits`), and a fair bit for the sign."""
+    shares, found = _shares(), list[tuple[int, Any, int]]()
+    # Invariant: what is found so far was kept; pairs that are not leave no trace.
+    while len(found) < count:
+        size = 2 * (count - len(found)) + _WORD
+        ones, x, uniform = _words(3 * size, source).reshape(3, size)
+        lowest_zero = ~ones & (ones + np.uint64(1))
+        k = np.where(lowest_zero == 0, _WORD, np.frexp(lowest_zero.astype(np.float64))[1] - 1)
+        row, cell = np.minimum(k, _ROWS - 1), (x >> np.uint64(_WORD - _CELL)).astype(np.int64)
+        tabled = k < _ROWS  # else the first digit may be one of those that were counted
+        kept = tabled & (uniform < shares[row, cell + 1])
+        late: dict[int, tuple[int, Any, int]] = {}
+        for i in np.flatnonzero(~kept & (~tabled | (uniform <= shares[row, cell]))).tolist():
+            whole = int(k[i])
+            if whole == _WORD:  # all ones: they are counted on
+                while (more := _ones(source.bits(_WORD))) == _WORD:
+                    whole += _WORD
+                whole += more
+            digits = _kept(whole, int(x[i]), int(uniform[i]), source)
+            if digits is not None:
+                kept[i], late[i] = True, (whole, digits, 0)
+        # In the order in which they were drawn: which are left out at the end must not depend on what they are.
+        places, minus = np.flatnonzero(kept), (ones[kept] >> np.uint64(_WORD - 1)).tolist()
+        pairs = list(zip(k[kept].tolist(), x[kept].tolist(), minus, strict=True))
+        for i, pair in late.items():
+            pairs[int(np.searchsorted(places, i))] = pair
+        found += pairs
+    return found[:count]
+
+
+def _ones(word: int) -> int:
+    """Ones at the low end of a word."""
+    return (~word & (word + 1)).bit_length() - 1
+
+
+def _kept(whole: int, x: int, word: int, source: Source) -> Digits | None:
+    """The digits of x where the pair is kept, None where it is not: by as many digits of both numbers as it takes."""
+    digits, uniform = Digits(source, x, _WORD), Digits(source, word, _WORD)
+    # Invariant: nothing is decided yet: the uniform number and the share, as far as they are known, overlap.
+    while True:
+        if uniform.value + 1 <= _share(whole, digits.value + 1, digits.bits, uniform.bits)[0]:
+            return digits
+        if uniform.value >= _share(whole, digits.value, digits.bits, uniform.bits)[1]:
+            return None
+        digits.extend()
+        uniform.extend()
+
+
+def _share(whole: int, x: int, size: int, bits: int) -> tuple[int, int]:
+    """Bounds of 2^bits times the share that is kept at whole + x/2^size; it falls with x."""
+    root = (whole << size) + x
+    low, high = exp_bounds(root * root, 2 << 2 * size, bits + whole + 8)
+    return (low << 2) // (5 << 8), -(-(high << 2) // (5 << 8))
+
+
+@lru_cache(maxsize=1)
+def _shares() -> Words:
+    """Their lower bounds, for every k and every cell of x; the last column is x = 1."""
+    cells = range((1 << _CELL) + 1)
+    return np.array([[_share(k, x, _CELL, _WORD)[0] for x in cells] for k in range(_ROWS)], dtype=np.uint64)
 
 
 def _one_by_one(noise: Noise, count: int, source: Source) -> Integers:

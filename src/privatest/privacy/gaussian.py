@@ -22,7 +22,7 @@ from privatest.privacy.notions import Gdp, Notion
 from privatest.privacy.randomness import Source
 from privatest.vectors import Floats
 
-__all__ = ["Gaussian"]
+__all__ = ["Digits", "Gaussian"]
 
 _WORD = 32
 # From this deviation on a lattice value's mass is integrated: the difference of two tails would lose digits.
@@ -95,7 +95,10 @@ class Gaussian(Noise):
         return abs(shift) <= self.width
 
     def _draw_doubled(self, source: Source) -> int:
-        whole, digits = _half_normal(source)
+        return self.rounded(*_half_normal(source), source)
+
+    def rounded(self, whole: int, digits: Digits, source: Source) -> int:
+        """Twice the whole number nearest to whole + digits deviations, with a fair sign, by all digits it needs."""
         top, bottom = self.width * self.mu.denominator, self.mu.numerator  # the deviation
         # Invariant: the number lies in [low, high)/(2 bottom 2^bits), whole and digits being all that is known of it.
         while True:
@@ -142,13 +145,16 @@ class Gaussian(Noise):
         return None if shift else Fraction(0)
 
 
-class _Digits:
-    """A uniform number in [0, 1), of which as many binary digits are drawn as are asked for: value/2^bits and up."""
+class Digits:
+    """A uniform number in [0, 1), of which as many binary digits are drawn as are asked for: value/2^bits and up.
 
-    def __init__(self, source: Source) -> None:
+    The first may have been drawn already.
+    """
+
+    def __init__(self, source: Source, value: int | None = None, bits: int = _WORD) -> None:
         self._source = source
-        self.bits = _WORD
-        self.value = source.bits(_WORD)
+        self.bits = bits
+        self.value = source.bits(bits) if value is None else value
 
     def extend(self) -> None:
         """Draw another word of digits."""
@@ -156,7 +162,7 @@ class _Digits:
         self.bits += _WORD
 
 
-def _half_normal(source: Source) -> tuple[int, _Digits]:
+def _half_normal(source: Source) -> tuple[int, Digits]:
     """k and x such that k + x has the law of the absolute value of a standard normal number.
 
     k is kept in proportion to e^(-k/2) e^(-k(k-1)/2) = e^(-k^2/2), x in proportion to e^(-x(2k+x)/2).
@@ -168,12 +174,12 @@ def _half_normal(source: Source) -> tuple[int, _Digits]:
             k += 1
         if not coins.bernoulli_exp(k * (k - 1), 2, source):
             continue
-        x = _Digits(source)
+        x = Digits(source)
         if all(_kept(x, k, source) for _ in range(k + 1)):
             return k, x
 
 
-def _kept(x: _Digits, k: int, source: Source) -> bool:
+def _kept(x: Digits, k: int, source: Source) -> bool:
     """True with probability e^(-y), y = x (2k + x)/(2k + 2) < 1: as ``_bernoulli_exp_within_one`` with a lazy y."""
     j = 1
     # Invariant: the coins y/1, ..., y/(j-1) all came up true.
@@ -182,9 +188,9 @@ def _kept(x: _Digits, k: int, source: Source) -> bool:
     return j & 1 == 1
 
 
-def _below(x: _Digits, k: int, j: int, source: Source) -> bool:
+def _below(x: Digits, k: int, j: int, source: Source) -> bool:
     """True with probability y/j: a fresh uniform number, times j (2k + 2), is below x (2k + x)."""
-    fresh, factor = _Digits(source), j * (2 * k + 2)
+    fresh, factor = Digits(source), j * (2 * k + 2)
     # Invariant: nothing is decided yet: the two sides, as far as they are known, overlap.
     while True:
         known, size = x.value, x.bits

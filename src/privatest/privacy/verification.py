@@ -49,11 +49,16 @@ Law = Mapping[Hashable, Any]
 Mechanism = Callable[[Records], Any]
 
 MOST_DATA_SETS = 200_000
+MOST_PAIRS = 5_000_000
+# Data sets that the mechanism is asked about a second time, and in another order where that must not matter.
+ASKED_AGAIN = 100
 ROUNDING = 1e-9
 """By how much a measured number may exceed what is allowed, relatively, where probabilities are floats."""
+# What adding up floats can do to a probability.
+_LAST_DIGITS = 1e-14
 _ALIKE = 1 - 1e-12
-# Probabilities that are floats may fail to add up to 1 by this much.
-SUMS_TO_ONE = 1e-6
+# Probabilities that are floats may fail to add up to 1 by this much: rounding. More could hide an output.
+SUMS_TO_ONE = 1e-12
 
 
 @dataclass(frozen=True)
@@ -170,7 +175,9 @@ def verify_privacy(
         ordered: False where the mechanism does not look at the order of records: far fewer data sets then.
 
     Guarantees: exact where the mechanism returns fractions and the notion is pure, approx or tv; else a measured
-    number may exceed what is allowed by one part in 10^9.
+    number may exceed what is allowed by one part in 10^9. Refused, never accepted: probabilities that do not add up to
+    1 (what is left out could tell everything), a mechanism that answers the same question in two ways (one that draws,
+    or keeps a state), one that looks at the order although ``ordered`` is False, one that raises an error.
 
     >>> def respond(data):
     ...     return {data[0]: Fraction(3, 4), 1 - data[0]: Fraction(1, 4)}
@@ -179,15 +186,26 @@ def verify_privacy(
     (True, 1.098612, False)
     """
     notion = make_notion(epsilon, privacy)
-    records = _domain(domain)
+    if not callable(mechanism):
+        raise InvalidInput(f"mechanism={shown(mechanism)} must be a function from a data set to output probabilities.")
     n = _validate.positive_integer(n=n)
     _validate.choice(("replace", "add-remove"), neighbours=neighbours)
+    records = _domain(domain, least=2 if neighbours == "replace" else 1)
     sizes = range(n, n + 1) if neighbours == "replace" else range(n + 1)
+    _check_pairs(len(records), n, neighbours, ordered)
     sets = [data for size in sizes for data in data_sets(len(records), size, ordered=ordered)]
-    laws = {data: _law(mechanism(tuple(records[i] for i in data)), tuple(records[i] for i in data)) for data in sets}
+
+    def asked(data: Places) -> dict[Hashable, Any]:
+        return _law(mechanism, tuple(records[i] for i in data))
+
+    laws = {data: asked(data) for data in sets}
+    for data in sets[:: -(-len(sets) // ASKED_AGAIN)]:
+        _check_same(asked(data), laws[data], records, data, data)
+        if not ordered:
+            _check_same(asked(data[::-1]), laws[data], records, data, data[::-1])
     fractions = all(isinstance(value, Fraction) for law in laws.values() for value in law.values())
     if not fractions:
-        laws = {data: {output: float(value) for output, value in law.items()} for data, law in laws.items()}
+        laws = {data: {output: _float(value) for output, value in law.items()} for data, law in laws.items()}
     best: tuple[Any, Places, Places, Outputs] | None = None
     pairs = 0
     with part("pairs of neighbours", len(sets)) as tell:
@@ -199,7 +217,7 @@ def verify_privacy(
                     size, outputs = measure(notion, laws[first], laws[second])
                     if best is None or size * _ALIKE > best[0] or (fractions and size > best[0]):
                         best = size, first, second, outputs
-    assert best is not None, "a domain of two records has neighbours"
+    assert best is not None, "there are neighbours"
     size, first, second, outputs = best
     chances = [sum(laws[data].get(output, 0) for output in outputs) for data in (first, second)]
     names = [tuple(records[i] for i in data) for data in (first, second)]
@@ -222,15 +240,33 @@ def data_sets(records: int, size: int, *, ordered: bool = True) -> list[Places]:
     """All data sets of so many records, as the places of each record in the domain; sorted ones, without an order."""
     count = records**size if ordered else math.comb(records + size - 1, size)
     if count > MOST_DATA_SETS:
-        remedy = "" if not ordered else " If the mechanism does not look at their order, say ordered=False."
-        raise InvalidInput(
-            f"n={size} records of a domain of {records} make {count:,} data sets, more than {MOST_DATA_SETS:,} to look "
-            f"at. Take fewer of either.{remedy}"
-        )
+        raise InvalidInput(_too_many(records, size, count, f"data sets, more than {MOST_DATA_SETS:,}", ordered))
     places = range(records)
     if ordered:
         return list(itertools.product(places, repeat=size))
     return list(itertools.combinations_with_replacement(places, size))
+
+
+def _check_pairs(records: int, n: int, neighbours: str, ordered: bool) -> None:
+    """Refuse more pairs of neighbours than can be looked at: of a domain of many records, already at n = 1."""
+    count = 0
+    if neighbours == "replace" and n <= MOST_DATA_SETS:
+        count = records**n * n if ordered else records * math.comb(records + n - 2, n - 1)
+        count = count * (records - 1) // 2
+    for size in range(n + 1) if neighbours != "replace" else ():
+        count += size * records**size if ordered else math.comb(records + size - 1, size)
+        if count > MOST_PAIRS:
+            break
+    if count > MOST_PAIRS or n > MOST_DATA_SETS:
+        count = max(count, n)
+        raise InvalidInput(_too_many(records, n, count, f"pairs of neighbours, more than {MOST_PAIRS:,}", ordered))
+
+
+def _too_many(records: int, n: int, count: int, what: str, ordered: bool) -> str:
+    number = f"{count:,}" if count < 10**18 else f"about 10^{math.log10(count):.0f}"
+    remedy = " If the mechanism does not look at their order, say ordered=False." if ordered else ""
+    sizes = f"n={n} records of a domain of {records} make at least {number}"
+    return f"{sizes} {what} to look at. Take fewer of either.{remedy}"
 
 
 def neighbouring(data: Places, records: int, *, neighbours: str = "replace", ordered: bool = True) -> Iterator[Places]:
@@ -255,7 +291,8 @@ def measure(notion: Notion, law: Law, other: Law) -> tuple[Any, Outputs]:
 
     Of ``pure`` the largest ratio (a fraction where the laws are), of the others the number that the notion bounds.
     """
-    both = [(output, q, other.get(output, 0)) for output, q in law.items() if q > 0]
+    zero = Fraction(0) if all(isinstance(q, Fraction) for q in law.values()) else 0.0
+    both = [(output, q, other.get(output, zero)) for output, q in law.items() if q > 0]
     if isinstance(notion, Pure):
         ratios = [q / p if p > 0 else math.inf for _, q, p in both]
         top = max(ratios)
@@ -268,17 +305,17 @@ def measure(notion: Notion, law: Law, other: Law) -> tuple[Any, Outputs]:
         event = [(output, q - factor * p) for output, q, p in both if q > factor * p]
         return sum(excess for _, excess in event), tuple(output for output, _ in event)
     if isinstance(notion, Renyi | Kl | Zcdp):
-        chances = [(float(q), float(p)) for _, q, p in both]
+        chances = [(q, p) for _, q, p in both]
         top = max(both, key=lambda row: row[1] / row[2] if row[2] > 0 else math.inf)
         return _divergence(notion, chances), (top[0],)
     return _quantiles(notion, law, other)
 
 
-def _divergence(notion: Notion, chances: Sequence[tuple[float, float]]) -> float:
+def _divergence(notion: Notion, chances: Sequence[tuple[Any, Any]]) -> float:
     """Of the first law from the second, of a list of both probabilities of every output."""
     if any(p <= 0 for _, p in chances):
         return math.inf
-    logs = [(q, math.log(q) - math.log(p)) for q, p in chances]
+    logs = [(float(q), _log(q) - _log(p)) for q, p in chances]
     base = max(math.fsum(q * log for q, log in logs), 0.0)
     if isinstance(notion, Kl):
         return base
@@ -292,6 +329,13 @@ def _divergence(notion: Notion, chances: Sequence[tuple[float, float]]) -> float
     return max(base, golden_maximum(lambda s: _of_order(1 + math.exp(s), logs) / (1 + math.exp(s)), -9.0, most))
 
 
+def _log(chance: Any) -> float:
+    """Of a probability, also of a fraction that no double can tell from 0."""
+    if isinstance(chance, Fraction):
+        return math.log(chance.numerator) - math.log(chance.denominator)
+    return math.log(chance)
+
+
 def _of_order(order: float, logs: Sequence[tuple[float, float]]) -> float:
     top = max((order - 1) * log for _, log in logs)
     return (top + math.log(math.fsum(q * math.exp((order - 1) * log - top) for q, log in logs))) / (order - 1)
@@ -299,6 +343,9 @@ def _of_order(order: float, logs: Sequence[tuple[float, float]]) -> float:
 
 def _quantiles(notion: Notion, law: Law, other: Law) -> tuple[float, Outputs]:
     """Over the events by decreasing ratio: the difference of quantiles for ``gdp``, for any other notion q - h(p)."""
+    alone = tuple(output for output, q in law.items() if q > 0 and not other.get(output, 0) > 0)
+    if alone and isinstance(notion, Gdp):  # however rare
+        return math.inf, alone
     outputs = sorted(
         {*law, *other},
         key=lambda output: -(law.get(output, 0) / other[output] if other.get(output, 0) > 0 else math.inf),
@@ -311,7 +358,7 @@ def _quantiles(notion: Notion, law: Law, other: Law) -> tuple[float, Outputs]:
         rest_here, rest_there = math.fsum(q[count:]), math.fsum(p[count:])
         if not isinstance(notion, Gdp):
             size = here - notion.step(there, rest_there)[0]
-        elif (there <= 0 < here) or (rest_here <= 0 < rest_there):
+        elif rest_here <= 0 < rest_there:
             size = math.inf
         elif there <= 0 or rest_here <= 0:
             continue
@@ -337,15 +384,13 @@ def _number(notion: Notion, size: Any) -> float:
         return float(size)
     if size == math.inf:
         return math.inf
-    if isinstance(size, Fraction):
-        return math.log(size.numerator) - math.log(size.denominator)
-    return math.log(size)
+    return _log(size)
 
 
 def _within(notion: Notion, size: Any, law: Law, other: Law, *, exact: bool) -> bool:
     """Whether the size is allowed; exactly, or with what rounding can do."""
     if not exact or size == math.inf:
-        return _number(notion, size) <= _allowed(notion) * (1 + ROUNDING) + ROUNDING * 1e-3
+        return _number(notion, size) <= _allowed(notion) * (1 + ROUNDING) + _LAST_DIGITS * (1 + len(law))
     if isinstance(notion, Tv):
         return bool(size <= notion.eta)
     if notion.epsilon == math.inf:
@@ -388,26 +433,67 @@ def _factor(notion: Notion, *, exact: bool) -> Any:
     return _exp_bounds(notion.exact[0], 60)[0] if exact else math.exp(min(notion.epsilon, 700.0))
 
 
-def _domain(domain: Iterable[Any]) -> list[Any]:
-    records = list(domain)
-    if len(records) < 2:
-        raise InvalidInput(f"domain has {len(records)} record(s): nothing can be replaced. Give at least two.")
+def _domain(domain: Iterable[Any], least: int) -> list[Any]:
+    try:
+        records = list(domain)
+    except TypeError:
+        raise InvalidInput(f"domain={shown(domain)} must be a list of the records there are.") from None
+    if len(records) < least:
+        what = "nothing can be replaced" if least > 1 else "nothing can be added"
+        raise InvalidInput(f"domain has {len(records)} record(s): {what}. Give at least {least}.")
     return records
 
 
-def _law(found: Any, data: Records) -> dict[Hashable, Any]:
-    """What a mechanism returned, checked."""
+def _check_same(again: Law, law: Law, records: Sequence[Any], data: Places, turned: Places) -> None:
+    """Refuse a mechanism with two laws for one data set."""
+    if all(abs(again.get(output, 0) - law.get(output, 0)) <= 1e-9 for output in {*again, *law}):
+        return
+    names = [_short(tuple(records[i] for i in places)) for places in (data, turned)]
+    if data != turned or names[0] != names[1]:
+        raise InvalidInput(
+            f"The mechanism looks at the order of records: its probabilities on {names[0]} are not those on "
+            f"{names[1]}. Leave ordered=False out."
+        )
+    raise InvalidInput(
+        f"The mechanism returned other probabilities when asked about {names[0]} a second time. It must return the "
+        "probabilities of its outputs, not draw one of them, and remember nothing between calls."
+    )
+
+
+def _float(value: Any) -> float:
+    """As a float, which must not lose an output."""
+    if value > 0 and float(value) == 0:
+        raise InvalidInput(
+            f"The mechanism gives an output the probability {shown(value)}, which is 0 among floats. Return fractions "
+            "everywhere."
+        )
+    return float(value)
+
+
+def _law(mechanism: Mechanism, data: Records) -> dict[Hashable, Any]:
+    """What a mechanism returns, checked."""
     where = f"The mechanism, on {_short(data)},"
+    try:
+        found = mechanism(data)
+    except InvalidInput:
+        raise
+    except Exception as error:
+        raise InvalidInput(
+            f"{where} raised {type(error).__name__}: {error}. An error that some data cause is an output like any "
+            "other: give it its probability."
+        ) from error
     if isinstance(found, Mapping):
         pairs = list(found.items())
+    elif isinstance(found, str | bytes) or not hasattr(found, "__len__") or not hasattr(found, "__getitem__"):
+        raise InvalidInput(
+            f"{where} returned {shown(found)}: it must return a mapping from output to probability, or a sequence "
+            "of probabilities."
+        )
     else:
         try:
             pairs = list(enumerate(found))
         except TypeError:
-            raise InvalidInput(
-                f"{where} returned {shown(found)}: it must return a mapping from output to probability, or a sequence "
-                "of probabilities."
-            ) from None
+            raise InvalidInput(f"{where} returned {shown(found)}: no sequence of probabilities.") from None
     law: dict[Hashable, Any] = {}
     for output, value in pairs:
         try:
@@ -420,8 +506,8 @@ def _law(found: Any, data: Records) -> dict[Hashable, Any]:
     total = sum(law.values()) if all(isinstance(value, Fraction) for value in law.values()) else math.fsum(law.values())
     if total != 1 if isinstance(total, Fraction | int) else abs(total - 1) > SUMS_TO_ONE:
         raise InvalidInput(
-            f"{where} returned probabilities that add up to {float(total):.9g}, not to 1. Lump what is far out "
-            "together as one output."
+            f"{where} returned probabilities that add up to {float(total):.15g}, not to 1: what is left out could "
+            "tell. Lump what is far out together as one output."
         )
     return law
 

@@ -43,9 +43,22 @@ function layout(c, more) {
   return made;
 }
 
+// The library that draws is large: it is loaded when there is something to draw, so that numbers need not wait for it.
+let loading = null;
+function plotly() {
+  const load = (name) => new Promise((done, failed) => {
+    const script = document.createElement("script");
+    Object.assign(script, { src: `/static/${name}`, onload: done, onerror: failed });
+    document.body.append(script);
+  });
+  loading = loading || load("before_plotly.js").then(() => load("plotly.min.js")).then(() => load("after_plotly.js"));
+  return loading;
+}
+
 async function show(id, traces, made, description, mark = {}) {
   const place = document.getElementById(id);
   place.setAttribute("aria-label", description);
+  await plotly();
   await Plotly.react(place, traces, made, CONFIG);
   place.classList.remove("stale");
   Object.assign(place.dataset, mark);

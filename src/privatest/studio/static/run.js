@@ -269,7 +269,7 @@ function taskChosen() {
   if (answers[chosen]) return void showRelease(chosen, ...answers[chosen]);
   by("release").replaceChildren(Object.assign(document.createElement("p"), { className: "hint", textContent: "Nothing yet. Only what is shown here will have left the data." }));
   delete by("release").dataset.request;
-  window.Plotly.purge(by("chart-release"));
+  if (window.Plotly) window.Plotly.purge(by("chart-release"));
   by("chart-release").classList.remove("js-plotly-plot", "low");
   handedOver();
 }

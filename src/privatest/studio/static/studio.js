@@ -182,7 +182,7 @@ function select(tab, { focus = false } = {}) {
   moveRun(tab);
   if (focus) by(`tab-${tab}`).focus();
   changed();
-  document.querySelectorAll(`#panel-${tab} .js-plotly-plot`).forEach((each) => { if (!each.hidden) Plotly.Plots.resize(each); });
+  document.querySelectorAll(`#panel-${tab} .js-plotly-plot`).forEach((each) => { if (!each.hidden) Plotly.Plots.resize(each); }); // there are none before it is loaded
 }
 
 function tabKeys(event) {
