@@ -65,7 +65,10 @@ def tuned_ratio(
     family: OneParameter, notion: Notion, n: int, around: Neighbourhood, values: tuple[float, float] | None
 ) -> TunedRatio:
     """The two members and the clamp of :func:`tuned_score`; not for shares, which have one score only."""
-    looked_at = np.unique(family.spaced(PARAMETERS, *(values or family.inner)))
+    if values is None:  # the middles of equal parts of the range: a mean over these is one over the range
+        looked_at = family.spaced(2 * PARAMETERS + 1)[1::2]
+    else:
+        looked_at = np.unique(family.spaced(PARAMETERS, *values))
     # Noise of a lattice so fine that its steps do not matter, in units of the width.
     noise = canonical_noise(notion, UNITS).variance / UNITS**2
     tables = [(pair, laws, *laws.ends()) for pair, laws in _tables(family, values, looked_at)]
