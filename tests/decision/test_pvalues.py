@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -86,3 +87,24 @@ def test_hidden_numbers_of_records() -> None:
     assert low is not None
     assert high is not None
     assert low < high
+
+
+@pytest.mark.parametrize("words", [{"epsilon": 1}, {"privacy": "approx(0.5, 0.05)"}, {"privacy": "tv(0.1)"}], ids=str)
+def test_the_evalue_of_a_level_is_that_of_its_totals(words: dict[str, Any]) -> None:
+    """Its mean over all levels under P is 1, nearly; a level is no statistic in nats, and is not read as one."""
+    test = pt.design([0.6, 0.4], [0.4, 0.6], n=30, release="decision", **words)
+    assert test.released == "level"
+    mean = under_q = 0.0
+    for level in range(-60, 61):
+        high = test.cutoff + test.noise.spacing * level
+        low = high - test.noise.spacing
+        found = evalue_of(test, float(level), 0.5)
+        assert found is not None
+        mean += (test.null_total.cdf(high) - test.null_total.cdf(low)) * found
+        under_q += (test.alternative_total.cdf(high) - test.alternative_total.cdf(low)) * found
+    assert mean == pytest.approx(1, abs=1e-6)
+    assert mean <= 1 + 1e-12
+    assert under_q > 2
+    tossed = pt.design([0.6, 0.4], [0.4, 0.6], n=30, release="decision", alpha=0.05, **words)
+    assert tossed.coin is not None
+    assert evalue_of(tossed, 3.0, 0.01) == from_pvalue(0.01)  # from which cutoff it was counted is not told

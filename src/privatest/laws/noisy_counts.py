@@ -13,7 +13,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtr
 
 from privatest.vectors import Floats, Integers
 
@@ -182,10 +181,16 @@ def masses_of(kind: str, size: float, fine: int) -> NoiseMasses:
         spaced[whole] = math.tanh(1 / (2 * size)) * np.exp(-np.abs(values[whole] / fine) / size)
         return NoiseMasses(-reach, spaced, fine)
     upper, lower = -(np.abs(values) - 0.5) / fine, -(np.abs(values) + 0.5) / fine
-    below = ndtr if kind == "gaussian" else _laplace_cdf
+    below = _normal_cdf if kind == "gaussian" else _laplace_cdf
     masses = np.where(values == 0, 1 - 2 * below(-0.5 / fine / size), below(upper / size) - below(lower / size))
     return NoiseMasses(-reach, np.maximum(masses, 0.0), fine, slack=1)
 
 
 def _laplace_cdf(x: Any) -> Any:
     return np.exp(-np.abs(x)) / 2  # of numbers up to 0, and of 0 itself where it is not used
+
+
+def _normal_cdf(x: Any) -> Any:
+    from scipy.special import ndtr  # start-up: of counts that others have noised only
+
+    return ndtr(x)
