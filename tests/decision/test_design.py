@@ -109,7 +109,7 @@ def test_a_plan_cannot_be_edited_into_one_that_costs_more_than_it_says() -> None
     with pytest.raises(InvalidDocument, match="before it was rounded"):
         pt.ChangePlan.from_dict({**plan, "detection": {**plan["detection"], "budget": "9"}})
     noisy = pt.ChangePlan.from_dict({**plan, "epsilon": 0.5, "detection": {**plan["detection"], "budget": "1/2"}})
-    assert noisy._design.detector.epsilon == noisy.price == pytest.approx(0.5)  # type: ignore[attr-defined]
+    assert noisy._design.detector.design.noise.epsilon == noisy.price == pytest.approx(0.5)  # type: ignore[attr-defined]
     paper = made("paper").to_dict()
     cheaper = {**paper, "epsilon": 0.5, "detection": {**paper["detection"], "budget": "1/2"}}
     with pytest.raises(InvalidDocument, match="costs more than the plan's epsilon"):
