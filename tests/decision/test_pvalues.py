@@ -108,3 +108,15 @@ def test_the_evalue_of_a_level_is_that_of_its_totals(words: dict[str, Any]) -> N
     tossed = pt.design([0.6, 0.4], [0.4, 0.6], n=30, release="decision", alpha=0.05, **words)
     assert tossed.coin is not None
     assert evalue_of(tossed, 3.0, 0.01) == from_pvalue(0.01)  # from which cutoff it was counted is not told
+
+
+def test_where_doubles_end_it_stays_evidence_against_p() -> None:
+    """Bins that P hardly reaches are one bin: the same e-value in all of them, and never 0/0."""
+    test = pt.design("normal(0, 1)", "normal(1, 1)", epsilon=1, n=20_000)
+    totals, width = (test.null_total, test.alternative_total), test.score.width
+    found = [ratio(*totals, test.cutoff, test.cutoff - k * width) for k in (1_500, 2_000, 8_000, 50_000)]
+    assert found[0] > 1e240
+    assert found[1:] == found[:-1]
+    near = ratio(*totals, test.cutoff, test.cutoff - 20 * width)
+    assert near <= found[0]
+    assert found[0] * totals[0].bounded_cdf(test.cutoff - 1_500 * width).upper <= 1  # its share of the mean under P

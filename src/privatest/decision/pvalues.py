@@ -117,6 +117,8 @@ def members_from_json(value: Any) -> tuple[str, str] | None:
 
 # Bins of 1/24 of a deviation lose nothing that could be seen in a likelihood.
 _BINS_PER_DEVIATION = 24
+# Probabilities under P below which bins are one: far above the least double, far below whatever is asked for.
+_VANISHING = 1e-250
 
 
 def evalue_of(test: Any, statistic: float | None, pvalue: float | None) -> float | None:
@@ -156,7 +158,23 @@ def ratio(null: NoisyTotal, alternative: NoisyTotal, cutoff: Fraction, noisy: Fr
     P's probability is rounded up and Q's down.
     """
     width = max(int(min(_deviation(null), _deviation(alternative)) / _BINS_PER_DEVIATION), 1)
-    low = cutoff + math.floor((noisy - cutoff + Fraction(1, 4)) / width) * width  # within a bin, whatever was rounded
+    place = math.floor((noisy - cutoff + Fraction(1, 4)) / width)  # within a bin, whatever was rounded
+
+    def vanishing(k: int) -> bool:
+        """Whether doubles hardly hold the probability, under P, of the k-th bin and all below it."""
+        return null.bounded_cdf(cutoff + (k + 1) * width).upper < _VANISHING
+
+    if vanishing(place):  # one bin of all these, or 0 would be divided by 0
+        step = 1
+        while vanishing(place + step):
+            step *= 2
+        inside, outside = place + step // 2, place + step  # the last that vanishes lies from inside on, before outside
+        while outside - inside > 1:
+            middle = (inside + outside) // 2
+            inside, outside = (middle, outside) if vanishing(middle) else (inside, middle)
+        end = cutoff + (inside + 1) * width
+        return alternative.bounded_cdf(end).lower / max(null.bounded_cdf(end).upper, 1e-300)
+    low = cutoff + place * width
     return _mass(alternative, low, low + width)[0] / max(_mass(null, low, low + width)[1], 1e-300)
 
 
