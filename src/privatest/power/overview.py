@@ -43,7 +43,8 @@ class Plan(Told):
     Attributes:
         design: the test, ready to run; its ``n`` is the smallest that meets the goal, or the one that was asked for.
         goal: what n was chosen to meet; None when n was given.
-        nonprivate: records that the likelihood-ratio test needs for the goal without privacy; None when n was given.
+        nonprivate: records that the likelihood-ratio test needs for the goal without privacy, never more than n; None
+            when n was given.
         nonprivate_advantage: advantage of the likelihood-ratio test on n records; None unless n was given, and where
             n records of a ratio without bounds could add up to more than 64 bits.
         complexity: what the paper's theorem says, with the regime.
@@ -204,6 +205,9 @@ def _beside(
     bound = None if level is None else records_bound(pair, level, goal)
     tell(3)
     nonprivate = _nonprivate(P, Q, pure, goal)
+    # Nobody needs more without privacy: the private test would do, whose noise is the coin that the ratio lacks.
+    if nonprivate is not None:
+        nonprivate = min(nonprivate, made.n)
     other = None
     if test == "tight" and made.neighbours == "replace" and not made.two_sided:
         rival = "decision" if made.released == "statistic" else "statistic"
