@@ -177,7 +177,8 @@ def verify_privacy(
     Guarantees: exact where the mechanism returns fractions and the notion is pure, approx or tv; else a measured
     number may exceed what is allowed by one part in 10^9. Refused, never accepted: probabilities that do not add up to
     1 (what is left out could tell everything), a mechanism that answers the same question in two ways (one that draws,
-    or keeps a state), one that looks at the order although ``ordered`` is False, one that raises an error.
+    or keeps a state) or, although ``ordered`` is False, looks at the order (both are looked for on a hundred data sets,
+    the order by turning them round), one that raises an error.
 
     >>> def respond(data):
     ...     return {data[0]: Fraction(3, 4), 1 - data[0]: Fraction(1, 4)}
