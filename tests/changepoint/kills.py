@@ -227,7 +227,9 @@ def run(instants: int, seed: int, broken: bool = False, sequential: bool = False
                     patience = time.monotonic() + 5
                     while _lines(log) == before and time.monotonic() < patience:
                         time.sleep(0.001)
-                time.sleep(float(rng.uniform(0.002, LONGEST)))
+                    time.sleep(float(rng.exponential(0.002)))  # then soon: a quick machine is done in a moment
+                else:
+                    time.sleep(float(rng.uniform(0.002, LONGEST)))
                 os.kill(process, signal.SIGKILL)
                 status = os.waitpid(process, 0)[1]
                 if not (os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL):

@@ -66,8 +66,12 @@ def emit(text: str) -> None:
 
 
 def say(text: str) -> None:
-    """A sentence or two on standard output, in lines of the usual width."""
-    emit("\n".join(textwrap.wrap(plain(text), min(_width(), WIDTH), break_on_hyphens=False, break_long_words=False)))
+    """A sentence or two on standard output, in lines of the usual width.
+
+    On a narrow terminal a fingerprint stays whole; nowhere is a line longer than ``WIDTH``, also where a path is.
+    """
+    lines = textwrap.wrap(plain(text), min(_width(), WIDTH), break_on_hyphens=False, break_long_words=False)
+    emit("\n".join(part for line in lines for part in textwrap.wrap(line, WIDTH, break_on_hyphens=False)))
 
 
 def flush() -> None:
@@ -178,7 +182,7 @@ def facts(title: str, lines: Iterable[tuple[str, str, str]]) -> None:
         if " " in value:
             say(f"{name.capitalize()}: {value}.")
         else:
-            say(f"{name.capitalize()}, {meaning}:")
+            say(f"{name.capitalize()}, {meaning}:" if meaning else f"{name.capitalize()}:")
             say(value)  # on a line of its own: whole, unless it is longer than any line
 
 
