@@ -45,7 +45,7 @@ EXAMPLE = re.compile(r"^```python\n(.*?)^```$(?:\s*^```text\n(.*?)^```$)?", re.M
 FIGURE = "figure"
 
 SLOW = Path(__file__).with_name("slow.txt")
-SLOW_SECONDS = 0.3
+SLOW_SECONDS = 0.15
 """Seconds of processor time, its children's included, above which a case is too slow for the quick choice."""
 SLOW_MARKS = {"statistical", "xdist_group"}
 """Many samples; one process that keeps a JVM or a browser."""
@@ -129,6 +129,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items[:] = kept
     elif hasattr(config, "workerinput"):  # several processes share the tests
         items[:] = long_ones_first(items, slow_tests())
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """One process more than there are processors: some wait for a browser, a JVM, a server or a clock."""
+    return (os.cpu_count() or 1) + 1
 
 
 @pytest.hookimpl(optionalhook=True)
