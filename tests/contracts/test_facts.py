@@ -64,6 +64,7 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "split": lambda: pt.decompose(*COINS, epsilon=0.2),
     "complexity": lambda: pt.sample_complexity(*COINS, epsilon=0.2),
     "verification": lambda: pt.verify_privacy(lambda _: {"yes": 1.0}, domain=(0, 1), n=1, privacy=1),
+    "level": lambda: pt.adaptive_level(0.05, n=1000, epsilon=0.01),
 }
 TOLD = {**DESIGNS, **RESULTS}
 TABLES: dict[str, Callable[[], Any]] = {

@@ -26,6 +26,7 @@ from dataclasses import dataclass
 
 from privatest import _validate
 from privatest.errors import InvalidInput
+from privatest.markup import Fact, Told
 from privatest.privacy.asked import make_notion
 from privatest.privacy.composition import converted
 from privatest.privacy.divergences import kullback
@@ -39,7 +40,7 @@ VACUOUS = 1000
 
 
 @dataclass(frozen=True)
-class AdaptiveLevel:
+class AdaptiveLevel(Told):
     """The level for a test that was chosen after looking at private answers.
 
     Attributes:
@@ -59,6 +60,24 @@ class AdaptiveLevel:
     split: float | None
     information: float
     bound: str
+
+    @property
+    def title(self) -> str:
+        """What this is."""
+        return "Level of a test that was chosen after private answers"
+
+    def facts(self) -> list[Fact]:
+        """What it is for, the level, and what it rests on."""
+        return [
+            Fact("alpha", self.alpha, "type I error of choice and test together, at most"),
+            Fact("privacy", str(self.privacy), "of all earlier answers together"),
+            Fact("n", self.n, "records, independent"),
+            Fact("level", self.level, "at which the test must run"),
+            Fact("split", self.split, "part of alpha given up for rare answers"),
+            Fact("information", self.information, "nats that the answers may tell of the records"),
+            Fact("bound", self.bound, "what this rests on"),
+            Fact("vacuous", self.vacuous, "less than a thousandth of alpha: of no use"),
+        ]
 
     @property
     def vacuous(self) -> bool:
