@@ -23,8 +23,8 @@ from benchmarks.evaluate_online import evaluate_monitor
 from privatest.changepoint import Monitor, design_change
 from privatest.changepoint.tuned_watch import Targets, pair_watch
 from privatest.hypotheses import make_pair
+from privatest.numbers import rational
 from privatest.power import sample_size
-from privatest.rational import rational
 
 COINS = ("bernoulli(0.2)", "bernoulli(0.8)")
 NORMALS = ("normal(0, 1)", "normal(1, 1)")

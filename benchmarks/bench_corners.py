@@ -4,8 +4,9 @@
     python benchmarks/bench_corners.py --before REV --only compare curve
 
 Each corner runs in a process of its own, once with the sources of the commit and once with these, one after the other.
-Seconds are those of the processor, so that a busy machine disturbs both alike; "cold" ones count the import of the
-package. What the corner computes is compared: it must be the same.
+Seconds are those of the processor, so that a busy machine disturbs both alike, and do not count the start of the
+interpreter; "cold" ones count the import of the package, which is printed too, and beside their ratio that to the plan
+of the first pair. What the corner computes is compared: it must be the same (of comparisons, in all rows of both).
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import sys
 import tarfile
 import tempfile
 from pathlib import Path
+from typing import Any
 
 BEFORE = "49f3fdf"
 ROOT = Path(__file__).resolve().parents[1]
@@ -27,7 +29,7 @@ LONGEST = 900
 CORNERS = {
     "compare poisson(100)/poisson(101), epsilon 0.1": (
         "compare",
-        "f = pt.compare('poisson(100)', 'poisson(101)', epsilon=0.1); answer = [(r.test, r.n) for r in f.rows]",
+        "f = pt.compare('poisson(100)', 'poisson(101)', epsilon=0.1); answer = {r.test: r.n for r in f.rows}",
     ),
     "curve normal(0,1)/normal(0.2,1), epsilon 0.5, 200 n": (
         "curve",
@@ -57,8 +59,8 @@ CORNERS = {
 }
 
 PAIRS = [
-    ("poisson(3)", "poisson(4)"),
     ("normal(0,1)", "normal(1,1)"),
+    ("poisson(3)", "poisson(4)"),
     ("normal(0,1)", "normal(0.2,1)"),
     ("bernoulli(0.6)", "bernoulli(0.4)"),
     ("poisson(100)", "poisson(101)"),
@@ -76,20 +78,23 @@ for null, alternative in PAIRS:
 
 PROGRAM = """
 import json, sys, time
-if {cold}:
-    start = time.process_time()
+start = time.process_time()
 import privatest as pt
-if not {cold}:
-    pt.design, pt.plan, pt.compare
-    start = time.process_time()
+pt.design, pt.plan, pt.compare, pt.power_curve
+begun = time.process_time()
 {code}
-print(json.dumps([time.process_time() - start, answer]))
+end = time.process_time()
+print(json.dumps([end - begun, begun - start, answer]))
 """
 
 
-def run(source: Path, kind: str, code: str) -> tuple[float, object] | None:
-    """Seconds and the answer with these sources; None where it takes too long."""
-    program = PROGRAM.format(cold=kind == "cold", code=code)
+Run = tuple[float, float, Any]
+"""Seconds of the corner, seconds of the imports before it, and the answer."""
+
+
+def run(source: Path, code: str) -> Run | None:
+    """One corner with these sources; None where it takes too long."""
+    program = PROGRAM.format(code=code)
     environment = {**os.environ, "PYTHONPATH": str(source), "PYTHONDONTWRITEBYTECODE": ""}
     try:
         done = subprocess.run(
@@ -102,8 +107,17 @@ def run(source: Path, kind: str, code: str) -> tuple[float, object] | None:
         )
     except subprocess.TimeoutExpired:
         return None
-    seconds, answer = json.loads(done.stdout)
-    return seconds, answer
+    seconds, imports, answer = json.loads(done.stdout)
+    return seconds, imports, answer
+
+
+def same(old: Any, new: Any) -> str:
+    """Whether the answers are the same: of tables, in the rows that both have."""
+    if isinstance(old, dict):
+        shared = old.keys() & new.keys()
+        added = f", beside {', '.join(sorted(new.keys() - shared))}" if new.keys() - shared else ""
+        return f"yes{added}" if shared == old.keys() and all(old[k] == new[k] for k in shared) else f"NO: {old} {new}"
+    return "yes" if old == new else f"NO: {old} {new}"
 
 
 def sources_of(revision: str, folder: str) -> Path:
@@ -120,20 +134,29 @@ def main() -> None:
     parser.add_argument("--before", default=BEFORE)
     parser.add_argument("--only", nargs="*", help="kinds of corners: compare, curve, rows, small, cold")
     given = parser.parse_args()
-    print(f"{'seconds of the processor':58} {'before':>8} {'after':>8} {'ratio':>7}  same answer")
+    print(f"{'seconds of the processor':58} {'before':>8} {'after':>8} {'ratio':>7} {'imports':>8}  same answer")
+    normal: Run | None = None
     with tempfile.TemporaryDirectory() as folder:
         before = sources_of(given.before, folder)
         for source in (before, ROOT / "src"):  # compiled files
-            run(source, "cold", "f = pt.plan('poisson(3)', 'poisson(4)', epsilon=1); answer = 0")
+            run(source, "f = pt.plan('poisson(3)', 'poisson(4)', epsilon=1); answer = 0")
         for name, (kind, code) in CORNERS.items():
             if given.only and kind not in given.only:
                 continue
-            old, new = run(before, kind, code), run(ROOT / "src", kind, code)
-            first = f"> {LONGEST}" if old is None else f"{old[0]:.2f}"
-            second = f"> {LONGEST}" if new is None else f"{new[0]:.2f}"
-            ratio = "" if old is None or new is None else f"{old[0] / new[0]:.1f}"
-            same = "" if old is None or new is None else "yes" if old[1] == new[1] else f"NO: {old[1]} {new[1]}"
-            print(f"{name:58} {first:>8} {second:>8} {ratio:>7}  {same}", flush=True)
+            old, new = run(before, code), run(ROOT / "src", code)
+            if new is None:
+                print(f"{name:58} {'':8} > {LONGEST}", flush=True)
+                continue
+            imports = kind == "cold"  # these count
+            after = new[0] + imports * new[1]
+            first, ratio, told = f"> {LONGEST}", "", ""
+            if old is not None:
+                seconds = old[0] + imports * old[1]
+                first, ratio, told = f"{seconds:.2f}", f"{seconds / after:.1f}", same(old[2], new[2])
+            if imports:
+                normal = normal or new
+                told += f"; {after / sum(normal[:2]):.2f} of the first, {new[0] / normal[0]:.2f} without imports"
+            print(f"{name:58} {first:>8} {after:>8.2f} {ratio:>7} {new[1]:>8.2f}  {told}", flush=True)
 
 
 if __name__ == "__main__":

@@ -11,12 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks import rivals
-from privatest import _validate
+from privatest import numbers
 from privatest.changepoint.change_plan import METHODS, ChangePlan, design_change
 from privatest.errors import InvalidInput
 from privatest.hypotheses import Pair, make_pair
-from privatest.rational import Number
-from privatest.vectors import Floats, Integers
+from privatest.numbers import Floats, Integers, Number
 
 __all__ = ["RIVALS", "Evaluation", "evaluate_change", "simulate_series"]
 
@@ -82,7 +81,7 @@ def evaluate_change(
         methods: methods of ours, and names among ``RIVALS``. A rival that does not apply to the pair is left out.
         rng: all randomness of the simulation.
     """
-    n, runs = _validate.positive_integer(n=n), _validate.positive_integer(runs=runs)
+    n, runs = numbers.positive_integer(n=n), numbers.positive_integer(runs=runs)
     if change is not None and not 0 <= change <= n:
         raise InvalidInput(f"change={change} must lie between 0 and n={n}.")
     pair = make_pair(null, alternative)
@@ -95,7 +94,7 @@ def evaluate_change(
             plan = design_change(null, alternative, epsilon=epsilon, n=n, beta=beta, method=name, **asked)
             found.append(_ours(plan, name, series, truth, rng))
             continue
-        _validate.choice((*METHODS, *RIVALS), methods=name)
+        numbers.choice((*METHODS, *RIVALS), methods=name)
         index = _rival(name, pair, series, float(epsilon), rng)
         if index is not None:
             found.append(_summary(name, _GUARANTEES[name], np.abs(index - truth).astype(np.float64)))

@@ -12,14 +12,13 @@ import numpy.typing as npt
 
 from benchmarks import rivals, rivals_online
 from benchmarks.evaluate import simulate_series
-from privatest import _validate
+from privatest import numbers
 from privatest.changepoint.monitor import METHODS, Monitor
 from privatest.changepoint.tuned_watch import Targets, pair_watch
 from privatest.changepoint.watch import Watch
 from privatest.errors import InvalidInput
 from privatest.hypotheses import Pair, make_pair
-from privatest.rational import Number
-from privatest.vectors import Integers
+from privatest.numbers import Integers, Number
 
 __all__ = ["ONLINE_RIVALS", "MonitorEvaluation", "evaluate_monitor"]
 
@@ -106,13 +105,13 @@ def evaluate_monitor(
         window: records that OnlinePCPD looks at; None: n // 4, at most 200.
         rng: all randomness of the simulation.
     """
-    n, runs = _validate.positive_integer(n=n), _validate.positive_integer(runs=runs)
-    budget = _validate.positive(epsilon=epsilon)
-    beta = _validate.probability(beta=beta)
-    between = float(_validate.positive(mean_time_between_false_alarms=mean_time_between_false_alarms))
+    n, runs = numbers.positive_integer(n=n), numbers.positive_integer(runs=runs)
+    budget = numbers.positive(epsilon=epsilon)
+    beta = numbers.probability(beta=beta)
+    between = float(numbers.positive(mean_time_between_false_alarms=mean_time_between_false_alarms))
     if not 0 <= change <= n:
         raise InvalidInput(f"change={change} must lie between 0 and n={n}.")
-    window = min(max(n // 4, 1), 200) if window is None else _validate.positive_integer(window=window)
+    window = min(max(n // 4, 1), 200) if window is None else numbers.positive_integer(window=window)
     if window > n:
         raise InvalidInput(f"window={window} must be at most n={n}.")
     pair = make_pair(null, alternative)
@@ -123,7 +122,7 @@ def evaluate_monitor(
             watch = pair_watch(pair, budget, name, Targets(beta, between, None))
             found.append(_summary(name, "epsilon", *_ours(watch, streams, rng), n, change, watch))
             continue
-        _validate.choice((*METHODS, *ONLINE_RIVALS), methods=name)
+        numbers.choice((*METHODS, *ONLINE_RIVALS), methods=name)
         answers = _rival(name, pair, streams, float(budget), between, window, rng)
         if answers is not None:
             found.append(_summary(name, _GUARANTEES[name], *answers, n, change))

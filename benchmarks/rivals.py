@@ -17,7 +17,7 @@ import numpy as np
 
 from privatest.errors import Infeasible
 from privatest.hypotheses import Pair
-from privatest.vectors import Floats, Integers
+from privatest.numbers import Floats, Integers
 
 __all__ = ["maximum_likelihood", "middle", "offline_pcpd", "pncpd", "range_of_ratio", "truncated_range"]
 

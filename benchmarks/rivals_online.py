@@ -16,7 +16,7 @@ import numpy as np
 from scipy import ndimage
 
 from benchmarks.rivals import offline_pcpd
-from privatest.vectors import Floats, Integers
+from privatest.numbers import Floats, Integers
 
 __all__ = ["fixed_times", "online_pcpd", "scan", "several_pcpd", "threshold_for"]
 

@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import special
 
-from privatest.vectors import Floats, Integers
+from privatest.numbers import Floats, Integers
 
 __all__ = ["NEVER", "Outcomes", "dp_cusum", "dp_sprt", "priv_sprt", "thresholds_for"]
 

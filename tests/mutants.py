@@ -65,7 +65,7 @@ WATCHED = [
     "ledger",
     "charge.py",
     "documents.py",
-    "rational.py",
+    "numbers.py",
     "decision/design.py",
     "decision/private_test.py",
     "engines/units.py",
@@ -92,7 +92,7 @@ BESIDES = [
 ELSEWHERE = {
     "charge.py": ["tests/ledger", "tests/changepoint/test_monitor_state.py", "tests/decision"],
     "documents.py": ["tests/scores", "tests/decision", "tests/bounds/test_edges.py", "tests/fit/test_edges.py"],
-    "rational.py": [
+    "numbers.py": [
         "tests/scores",
         "tests/privacy",
         "tests/decision/test_private_test.py",

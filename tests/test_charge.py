@@ -16,7 +16,7 @@ import pytest
 import privatest as pt
 from privatest.charge import Receipt
 from privatest.errors import BudgetExceeded, InvalidInput, PrivatestError, RequestConflict
-from privatest.rational import rational
+from privatest.numbers import rational
 
 RNG = np.random.default_rng(7)
 COIN = RNG.integers(0, 2, 40)

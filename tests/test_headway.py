@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 import types
+from collections.abc import Callable
 
 import pytest
 
@@ -31,6 +32,31 @@ def test_a_curve_and_a_comparison_tell_their_parts() -> None:
     with pt.progress(lambda step: told.append(f"{step.what} {step.done}/{step.total}")):
         pt.power_curve([0.6, 0.4], [0.4, 0.6], epsilon=1, n=[5, 10])
     assert told == ["error rates 0/2", "error rates 1/2", "error rates 2/2"]
+
+
+@pytest.mark.parametrize(
+    ("what", "asked"),
+    [
+        ("records of the control group", lambda: GROUPS.sample_size(rate=0.2, lift=0.6)),
+        ("records of an interval", lambda: ESTIMATE.sample_size(width=0.5, at=0.3)),
+        ("records of a test of fit", lambda: pt.fit_sample_size([0.5, 0.5], distance=0.4, epsilon=1)),
+        ("the bound", lambda: pt.lower_bound([0.2, 0.3, 0.5], [0.4, 0.3125, 0.2875], epsilon=2)),
+        ("the smallest epsilon", lambda: pt.min_epsilon([0.2, 0.3, 0.5], [0.5, 0.3, 0.2], n=30)),
+        ("block sizes", lambda: pt.Sequential([0.6, 0.4], [0.4, 0.6], epsilon=1, alpha=0.1, beta=0.1)),
+        ("tests of blocks", lambda: pt.design_change([0.5, 0.5], distance=0.4, epsilon=2)),
+    ],
+)
+def test_what_can_take_long_tells_how_far_it_is(what: str, asked: Callable[[], object]) -> None:
+    told: list[Headway] = []
+    with pt.progress(told.append):
+        asked()
+    steps = [step for step in told if step.what == what]
+    assert len(steps) >= 2
+    assert all(0 <= step.done <= step.total for step in steps)
+
+
+GROUPS = pt.design_groups(n=(40, 40), epsilon=2)
+ESTIMATE = pt.design_estimate("bernoulli(p=?)", between=(0, 1), epsilon=2, n=40)
 
 
 def test_nothing_is_told_outside() -> None:

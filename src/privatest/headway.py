@@ -1,8 +1,8 @@
 """How far a long computation has come: told to whoever asked with :func:`progress`, else to nobody.
 
-What computes for long calls :func:`each` on what it goes through, or :func:`part`. The outermost says how far it has
-come; what happens inside of it is told as a detail. Nothing of this depends on data: designs are computed before any
-record is read.
+What computes for long calls :func:`each` on what it goes through, :func:`looking` or :func:`part`. The outermost says
+how far it has come; what happens inside of it is told as a detail. Nothing of this depends on data: designs are
+computed before any record is read.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
-__all__ = ["PATIENCE", "Headway", "each", "part", "progress"]
+__all__ = ["PATIENCE", "Headway", "each", "looking", "part", "progress", "so_far"]
 
 PATIENCE = 2.0
 """Seconds before a bar appears."""
@@ -27,12 +27,17 @@ Item = TypeVar("Item")
 
 @dataclass(frozen=True)
 class Headway:
-    """What is being computed, how many parts of it are done, out of how many, and what is being done inside one."""
+    """What is being computed, how many parts of it are done, out of how many, and what is being done inside one.
+
+    Attributes:
+        found: the part of the answer that is there already, of what can be shown in parts; else None.
+    """
 
     what: str
     done: int
     total: int
     detail: str = ""
+    found: Any = None
 
     def __str__(self) -> str:
         inner = f" ({self.detail})" if self.detail else ""
@@ -77,6 +82,35 @@ def part(what: str, total: int) -> Iterator[Callable[[int], None]]:
         _outermost.reset(token)
 
 
+@contextmanager
+def looking(what: str, about: int) -> Iterator[Callable[[], None]]:
+    """What follows is a search that takes about so many looks: the function that is given tells that one is done.
+
+    >>> seen = []
+    >>> with progress(seen.append), looking("the smallest", 2) as looked:
+    ...     for _ in range(3):
+    ...         looked()
+    >>> [headway.done for headway in seen]
+    [0, 1, 2, 2]
+    """
+    with part(what, about) as tell:
+        done = 0
+
+        def looked() -> None:
+            nonlocal done
+            done = min(done + 1, about)
+            tell(done)
+
+        tell(0)
+        yield looked
+
+
+def so_far(found: Any) -> None:
+    """Tell the part of the answer that is there already, beside how far the computation has come."""
+    if (listener := _listener.get()) is not None:
+        listener(replace(_outermost.get() or Headway("computing", 0, 0), found=found))
+
+
 def _nobody(_done: int) -> None:
     pass
 
@@ -86,8 +120,8 @@ def progress(listener: Listener | None = None) -> Iterator[None]:
     """Tell how far the computations inside have come.
 
     Args:
-        listener: is called with a ``Headway`` (``what``, ``done``, ``total``, ``detail``) as often as there is
-            something to tell; what it raises ends the computation. Without it, a bar appears after two seconds, in a
+        listener: is called with a ``Headway`` (``what``, ``done``, ``total``, ``detail``, ``found``) as often as there
+            is something to tell; what it raises ends the computation. Without it, a bar appears after two seconds, in a
             notebook or on standard error if that is a terminal, and goes when all is done; otherwise nothing does.
 
     >>> seen = []

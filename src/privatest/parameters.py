@@ -39,6 +39,8 @@ COMMON = {
     "coverage.at": "the true value.",
     "expected_width.at": "the true value.",
     "width_bound.at": "the true value.",
+    "expected_widths.at": "the true values.",
+    "width_bounds.at": "the true values.",
     "quantile_n.share": "of the runs, in (0, 1): 0.9 asks for the number of records that nine of ten do with.",
 }
 """Words for parameters that mean the same wherever they occur, or in every method of a name."""
@@ -135,7 +137,7 @@ def _complete(
 
 def _doc_of(path: str, owner: type | None) -> str | None:
     """The completed docstring of a public name, ``design`` or ``PrivateTest.run``, or of the owner's method."""
-    import privatest
+    import privatest  # start-up: the face of the package asks this module
 
     found: Any = privatest if owner is None or "." in path or path in privatest.__all__ else owner
     for part in path.split("."):

@@ -14,8 +14,8 @@ import pytest
 from privatest.bounds.histogram_test import DENOMINATOR, MOST_HISTOGRAMS, HistogramTest, dual_test
 from privatest.errors import InvalidDocument, InvalidInput
 from privatest.ledger import Ledger
+from privatest.numbers import exp_below
 from privatest.privacy import Pure
-from privatest.rational import exp_below
 from privatest.scores import LabelCells
 from privatest.theory.wasserstein import wasserstein
 

@@ -19,7 +19,7 @@ from scipy import stats
 from privatest.bounds.histogram_test import DENOMINATOR, HistogramTest, dual_test
 from privatest.bounds.optimum import optimum
 from privatest.errors import InvalidData, InvalidDocument, InvalidInput
-from privatest.rational import exp_below
+from privatest.numbers import exp_below
 from privatest.theory.wasserstein import wasserstein
 
 LABELS = {"a": 0.2, "b": 0.3, "c": 0.5}, {"a": 0.5, "b": 0.3, "c": 0.2}

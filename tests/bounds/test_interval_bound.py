@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
 import pytest
-from scipy import stats
+from scipy import optimize, stats
 
 import privatest as pt
 from privatest.bounds.domination import atoms_of
-from privatest.bounds.interval_bound import _lower_sum, length_bound
+from privatest.bounds.interval_bound import Rivals, _lower_sum
 from privatest.bounds.lower_bound import STEADY, _Search, advantage_bound, missed_bound
 from privatest.hypotheses import as_distribution, make_pair
 from privatest.privacy import Pure
@@ -33,7 +34,8 @@ def test_without_privacy_it_is_that_of_neyman_and_pearson() -> None:
     n, z = 400, stats.norm.isf(0.05)
     expected = 2 * (z * stats.norm.cdf(z) + stats.norm.pdf(z)) / np.sqrt(n)
     ends = (-5 / np.sqrt(n), 5 / np.sqrt(n))
-    found = length_bound(lambda mean: as_distribution(f"normal({float(mean)!r}, 1)"), 0.0, ends, Pure(50), n, 0.95)
+    rivals = Rivals(lambda mean: as_distribution(f"normal({float(mean)!r}, 1)"), Pure(50), n, 0.95)
+    (found,) = rivals.lengths([0.0], [ends])
     assert found <= expected * (1 + 1e-6)
     assert found >= 0.85 * expected  # a lower sum
 
@@ -41,8 +43,10 @@ def test_without_privacy_it_is_that_of_neyman_and_pearson() -> None:
 def test_a_lower_sum_of_falling_steps() -> None:
     one = (np.array([1.0, 2.0]), np.array([0.5, 0.25]))
     other = (np.array([0.5, 4.0]), np.array([0.8, 0.1]))
-    assert _lower_sum([one]) == pytest.approx(0.75)
-    assert _lower_sum([one, other]) == pytest.approx(0.5 * 0.8 + 0.5 * 0.5 + 0.25 + 2 * 0.1)
+    assert _lower_sum([one], 9.0) == pytest.approx(0.75)
+    assert _lower_sum([one, other], 9.0) == pytest.approx(0.5 * 0.8 + 0.5 * 0.5 + 0.25 + 2 * 0.1)
+    assert _lower_sum([one], 1.5) == pytest.approx(0.5 + 0.5 * 0.25)  # beyond 1 at least what it is at 2
+    assert _lower_sum([], 1.5) == 0
 
 
 def test_a_private_bound_at_a_level_is_no_less_than_the_advantage_allows() -> None:
@@ -65,6 +69,66 @@ def test_of_two_points_it_is_the_error_of_the_best_private_test() -> None:
     found, guide = missed_bound(pair, Pure(1), 50, 0.05)
     assert guide is None
     assert ours.beta - 2e-3 <= found <= ours.beta + 1e-9
+
+
+def least_by_program(p: np.ndarray, q: np.ndarray, n: int, epsilon: float, alpha: float) -> float:
+    """The least type II error of an epsilon-DP test, by a linear program over all tests of the records' counts."""
+    cells = len(p)
+    counts = [c for c in itertools.product(range(n + 1), repeat=cells) if sum(c) == n]
+    place = {c: i for i, c in enumerate(counts)}
+    rows = []
+    for c in counts:
+        for a, b in itertools.permutations(range(cells), 2):
+            if c[a]:
+                other = place[tuple(k - (i == a) + (i == b) for i, k in enumerate(c))]
+                row = np.zeros(len(counts))
+                row[place[c]], row[other] = 1, -np.exp(epsilon)
+                # g(c) <= e^eps g(other), and 1 - g(c) <= e^eps (1 - g(other)).
+                rows += [(row, 0.0), (-row, np.exp(epsilon) - 1)]
+    under_p, under_q = (stats.multinomial(n, law).pmf(np.array(counts)) for law in (p, q))
+    # g: the probability of giving up p.
+    found = optimize.linprog(
+        -under_q,
+        A_ub=np.array([*(row for row, _ in rows), under_p]),
+        b_ub=np.array([*(limit for _, limit in rows), alpha]),
+        bounds=(0, 1),
+    )
+    return float(1 + found.fun)
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 0.5, 2.0])
+def test_the_private_bound_is_below_the_best_of_a_linear_program(epsilon: float, show: Any) -> None:
+    """Of two points it is that; of three it is below. Thresholds beyond all counts are looked at, too: with a small
+    epsilon the best test of a small level has one there, and a bound of 1 is none."""
+    n = 5
+    for p, q in (([0.02, 0.98], [0.7, 0.3]), ([0.7, 0.3], [0.02, 0.98]), ([0.4, 0.6], [0.5, 0.5])):
+        least = least_by_program(np.array(p), np.array(q), n, epsilon, 0.05)
+        assert missed_bound(make_pair(p, q), Pure(epsilon), n, 0.05)[0] == pytest.approx(least, abs=1e-7)
+    for p, q in (([0.1, 0.3, 0.6], [0.6, 0.3, 0.1]), ([0.2, 0.5, 0.3], [0.3, 0.1, 0.6])):
+        least = least_by_program(np.array(p), np.array(q), n, epsilon, 0.05)
+        found, _ = missed_bound(make_pair(p, q), Pure(epsilon), n, 0.05)
+        show(f"three points, epsilon {epsilon}: {found:.4f}, by a linear program {least:.4f}")
+        assert 0.7 * least < found <= least + 1e-7
+
+
+@pytest.mark.parametrize("at", [0.005, 0.3, 0.98])
+def test_where_little_can_be_known_the_bound_of_a_rate_is_below_our_width(at: float) -> None:
+    design = pt.design_estimate("bernoulli(?)", epsilon=0.1, n=30)
+    assert design.width_bound(at) <= design.expected_width(at)
+
+
+@pytest.mark.parametrize(
+    ("family", "between", "n", "count"),
+    [("poisson(?)", (0.5, 2), 4, 4), ("normal(mean=?, sd=1)", (-1, 1), 4, 2), ("bernoulli(?)", None, 30, 7)],
+)
+def test_bounds_of_many_values_are_those_of_each(family: str, between: Any, n: int, count: int) -> None:
+    """What is shared costs a little, and never makes a bound larger than an interval."""
+    design = pt.design_estimate(family, between=between, epsilon=1, n=n)
+    values = np.linspace(*design.between, count + 2)[1:-1]
+    bounds, widths = design.width_bounds(values), design.expected_widths(values)
+    assert np.all(bounds < widths)
+    assert bounds[-1] == pytest.approx(design.width_bound(values[-1]), rel=0.04)
+    assert widths[-1] == pytest.approx(design.expected_width(values[-1]), rel=1e-2)
 
 
 def test_the_share_of_a_label_has_the_bound_of_a_rate() -> None:

@@ -21,9 +21,9 @@ from privatest.bounds.two_point import TwoPoint
 from privatest.errors import InvalidInput, PrivatestError
 from privatest.hypotheses import make_pair
 from privatest.laws.noisy_counts import binomial
+from privatest.numbers import exp_below, rational
 from privatest.privacy import Pure, as_notion
 from privatest.privacy.ladder import Line
-from privatest.rational import exp_below, rational
 from privatest.theory.histograms import Histograms, merge
 from privatest.theory.wasserstein import wasserstein
 

@@ -112,7 +112,7 @@ def test_documents_of_blocks_at_their_edges(key: str, value: Any) -> None:
 
 def test_an_open_block_sums_whatever_the_portions(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(open_block, "draw_blocks", lambda _, count, __: np.zeros(count, dtype=np.int64))
-    monkeypatch.setattr(open_block, "single_draws", lambda _, __: lambda: 0)
+    monkeypatch.setattr(open_block, "noise_adder", lambda _, __: lambda totals: totals)
     source = seeded_source(np.random.default_rng(1))
     scores = np.array([1, 3, 5, 2, 4, 0, 1, 1, 5], dtype=np.int64)
     one = OpenSum(blocks(), source)
@@ -447,11 +447,11 @@ def test_votes_add_up_alike_one_by_one_and_all_at_once(votes: list[int], level: 
     rule, start = Cusum(6), CusumProgress(9, level, 9 if level == 0 else 5)
     one, alarm = start, None
     for place, vote in enumerate(votes):
-        one, raised = rule.step(one, vote)
-        if raised:
+        one, raised = rule.feed_few(one, [vote])
+        if raised is not None:
             alarm = place
             break
-    assert rule.feed(start, np.array(votes)) == (one, alarm)
+    assert rule.feed(start, np.array(votes)) == (one, alarm) == rule.feed_few(start, votes)
 
 
 def test_a_state_that_json_cannot_hold_is_not_written(tmp_path: Path) -> None:
@@ -469,8 +469,8 @@ def test_a_change_at_the_very_beginning_is_placed_there() -> None:
     assert (progress, progress.start, hit) == (CusumProgress(2, 5, 0), 0, 1)
     one = rule.begin
     for vote in (3, 2):
-        one, alarm = rule.step(one, vote)
-    assert (one, alarm) == (progress, True)
+        one, alarm = rule.feed_few(one, [vote])
+    assert (one, alarm) == (progress, 0)
     progress, hit = rule.feed(rule.begin, np.array([3, -5, 4, 0, 1]))
     assert (progress, progress.start, hit) == (CusumProgress(5, 5, 2), 2, 4)
 

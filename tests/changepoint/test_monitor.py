@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import tracemalloc
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -18,10 +19,10 @@ import privatest as pt
 from privatest.changepoint.monitor import Monitor
 from privatest.changepoint.stream import TRACE
 from privatest.changepoint.tuned_watch import Targets, pair_watch, unknown_watch
-from privatest.changepoint.watch import SumBlocks, Watch
+from privatest.changepoint.watch import Cusum, CusumProgress, Intervals, SumBlocks, Watch
 from privatest.errors import Infeasible, InvalidData, InvalidInput, NothingToTest
 from privatest.hypotheses import make_pair
-from privatest.rational import rational
+from privatest.numbers import rational
 
 COINS = make_pair("bernoulli(0.2)", "bernoulli(0.8)")
 CUSUM = pair_watch(COINS, rational(1), "cusum", Targets(0.1, 2000.0, None))
@@ -390,3 +391,67 @@ def test_of_a_long_stream_the_levels_reach_as_far_back_as_is_known() -> None:
 def test_the_papers_method_has_no_such_level() -> None:
     watch = pt.Monitor("bernoulli(0.2)", "bernoulli(0.8)", epsilon=1, method="paper")
     assert (watch.threshold, watch.levels) == (None, ())
+
+
+def one_by_one(watch: Watch, records: list[float], *, look: bool) -> tuple[int, object, tuple[float, ...], int]:
+    """After how many records which alarm came, what was released, and how many records waited at most."""
+    monitor, waited = Monitor.of(watch, rng=np.random.default_rng(5)), 0
+    for count, record in enumerate(records, 1):
+        alarm = monitor.update(record)
+        waited = max(waited, len(monitor._stream._pending))
+        assert monitor.seen == count or alarm is not None
+        if look:
+            assert len(monitor.trace) == min(count // watch.block, TRACE)
+        if alarm is not None:
+            return count, alarm, monitor.trace, waited
+    return len(records), None, monitor.trace, waited
+
+
+def quiet_one_too_many(self: Cusum, most: int, progress: CusumProgress) -> int:
+    return 1 + (self.threshold - progress.level) // most
+
+
+NORMALS = make_pair("normal(0, 1)", "normal(1, 1)")
+
+
+@pytest.mark.parametrize("epsilon", [8, 2])
+def test_blocks_that_wait_for_one_that_may_raise_the_alarm_change_nothing(
+    epsilon: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    watch = pair_watch(NORMALS, rational(epsilon), "cusum", Targets(0.1, 1e4, None))
+    rng, late = np.random.default_rng(2), 0
+    for _ in range(12):
+        records = [*rng.normal(0, 1, 10 * watch.block).tolist(), *rng.normal(1, 1, 30 * watch.block).tolist()]
+        end, alarm, trace, waited = one_by_one(watch, records, look=False)
+        assert waited > watch.block  # else nothing is shown
+        assert one_by_one(watch, records, look=True)[:3] == (end, alarm, trace)
+        whole = Monitor.of(watch, rng=np.random.default_rng(5))
+        assert whole.update_many(np.array(records)) == alarm
+        assert whole.trace == trace
+        assert alarm is None or end == alarm.seen  # type: ignore[attr-defined]
+        with monkeypatch.context() as patch:
+            patch.setattr(Cusum, "quiet", quiet_one_too_many)
+            late += one_by_one(replace(watch), records, look=False)[0] > end
+    assert late > 0  # a block more would be too many
+
+
+def test_blocks_of_an_interval_wait_for_its_last_one() -> None:
+    watch = pair_watch(COINS, rational(1), "paper", Targets(0.1, 500.0, None))
+    records = [float(record) for record in coins(3, 300, 900)]
+    assert one_by_one(watch, records, look=False)[3] > watch.block
+    assert one_by_one(watch, records, look=False)[:3] == one_by_one(watch, records, look=True)[:3]
+
+
+@pytest.mark.parametrize("level", range(0, 60, 7))
+def test_no_votes_raise_an_alarm_as_long_as_a_rule_says_so_and_then_they_do(level: int) -> None:
+    rule, start = Cusum(50), CusumProgress(9, level, 5)
+    for most in (1, 3, 17, 80):
+        quiet = rule.quiet(most, start)
+        assert quiet < 0 or rule.feed_few(start, [most] * quiet)[1] is None
+        assert rule.feed_few(start, [most] * (quiet + 1))[1] == quiet or level > 50
+    interval = Intervals(4)
+    for seen in range(4):
+        progress = interval.feed(interval.begin, np.ones(seen, dtype=np.int64))[0]
+        quiet = interval.quiet(1, progress)
+        assert interval.feed_few(progress, [1] * (quiet + 1))[1] == quiet
+        assert quiet == 0 or interval.feed_few(progress, [1] * quiet)[1] is None

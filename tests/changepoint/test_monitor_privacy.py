@@ -84,8 +84,8 @@ def output_law(made: Watch, noise: Tulap | None = None) -> Callable[[Stream], La
             after: dict[Hashable, np.longdouble] = {}
             for progress, p in quiet.items():
                 for vote, q in votes(stream[first : first + block]).items():
-                    then, fires = rule.step(progress, vote)
-                    if fires:
+                    then, fires = rule.feed_few(progress, [vote])
+                    if fires is not None:
                         key = then.start * block, first + block
                         found[key] = found.get(key, np.longdouble(0)) + p * q
                     else:

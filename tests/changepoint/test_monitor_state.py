@@ -25,8 +25,8 @@ from privatest.changepoint.tuned_watch import Targets, pair_watch, unknown_watch
 from privatest.changepoint.watch import Watch
 from privatest.errors import BudgetExceeded, InvalidData, InvalidDocument, InvalidInput, LedgerLocked, RequestConflict
 from privatest.hypotheses import make_pair
+from privatest.numbers import rational
 from privatest.privacy import seeded_source
-from privatest.rational import rational
 from tests.changepoint import kills
 
 COINS = make_pair("bernoulli(0.2)", "bernoulli(0.8)")
@@ -892,3 +892,37 @@ def test_another_monitor_under_the_same_request_is_named(ledger: pt.Ledger) -> N
         pt.Monitor("bernoulli(0.2)", "bernoulli(0.9)", ledger=ledger, dataset="clicks", request="a", **ASKED)
     with pytest.raises(RequestConflict, match=r"another design: method 'cusum' then, 'paper' now"):
         begin(ledger, "a", method="paper")
+
+
+def test_full_blocks_that_wait_are_released_by_one_process_once() -> None:
+    watch = pair_watch(make_pair("normal(0, 1)", "normal(1, 1)"), rational(2), "cusum", Targets(0.1, 1e8, None))
+    monitor = Monitor.of(watch)
+    for _ in range(watch.block + 1):
+        monitor.update(0.0)
+    stream = monitor._stream
+    assert len(stream._pending) > watch.block
+
+    def look() -> None:
+        assert monitor.trace == ()
+        assert monitor.levels == ()
+        assert monitor.seen == watch.block + 1
+        assert len(stream._pending) > watch.block
+
+    assert forked(look) == "went on"
+    assert len(monitor.trace) == 1
+    assert len(stream._pending) + stream._open.count == 1
+    trace = monitor.trace
+    assert monitor.trace == trace
+
+
+def test_blocks_wait_without_a_state_file_only(tmp_path: Path) -> None:
+    watch = pair_watch(make_pair("normal(0, 1)", "normal(1, 1)"), rational(2), "cusum", Targets(0.1, 1e8, None))
+    monitor = Monitor.of(watch)
+    for _ in range(watch.block + 1):
+        monitor.update(0.0)
+    monitor.save(tmp_path / "state")
+    assert len(read_text((tmp_path / "state").read_bytes(), "it")["trace"]) == 1
+    for _ in range(watch.block - 1):
+        monitor.update(0.0)
+    assert monitor._stream._pending == []
+    assert len(read_text((tmp_path / "state").read_bytes(), "it")["trace"]) == 2

@@ -40,13 +40,14 @@ from tests.changepoint import kills
 from tests.changepoint.test_monitor_privacy import output_law, sums, watch
 from tests.changepoint.test_privacy import block_law, blocks, direct, direct_law, paper, paper_law
 from tests.contracts.exhaustive import largest_person_log_ratio, log_pmf, owners
+from tests.engines import warehouses
 from tests.ledger.server import quick_folder
 
 SLACK = 1 + 1e-12
 Row = tuple[int, ...]
 P, Q = "bernoulli(0.2)", "bernoulli(0.8)"
 SCORE = clamped_score(make_pair(P, Q), (-1, 1), 1)  # one step: label 0 scores 1, label 1 scores 0
-NEED = {k: engines.Need(k, ordered=True) for k in (1, 2)}
+NEED = {k: engines.Need(k, ordered=True) for k in (1, 2, 3, 4)}
 
 
 @cache
@@ -529,3 +530,44 @@ def test_a_placed_record_promises_its_rows() -> None:
     assert isinstance(records, PlacedRecords)
     assert records.promise == engines.Promise(2, "fixed")
     assert (records.count(), records.total(SCORE), sum(records.histogram(SCORE.cells))) == (2, 1, 2)
+
+
+def in_postgres(frame: pd.DataFrame) -> str:
+    return warehouses.new_table("x bigint, who bigint, moment bigint", *frame.itertuples(index=False, name=None))
+
+
+class TestAddresses:
+    """What other sources are shown to do, on a PostgreSQL server and in a DuckDB file."""
+
+    def test_among_ties_a_person_changes_k_scores(self) -> None:
+        for who, moment in itertools.product(owners(2), ((0, 0), (1, 0))):
+            found: dict[int, dict[tuple[int, ...], Counter[Any]]] = {1: {}, 2: {}}
+            for records in itertools.product((0, 1), repeat=2):
+                table = in_postgres(pd.DataFrame({"x": records, "who": who, "moment": moment}))
+                for k, seen in found.items():
+                    opened = engines.open_for(NEED[k], table, column="x", unit="who", order="moment")
+                    seen[records] = Counter(zip(sorted(moment), opened.series(SCORE).tolist(), strict=True))
+            for k, seen in found.items():
+                for one, other in itertools.combinations(seen, 2):
+                    if len({who[i] for i in range(2) if one[i] != other[i]}) == 1:
+                        assert (seen[one] - seen[other]).total() <= k
+
+    @pytest.mark.parametrize(("k", "kind"), [(1, "postgres"), (3, "postgres"), (3, "duckdb")])
+    def test_change_points_are_those_of_a_frame(self, k: int, kind: str, tmp_path: Path) -> None:
+        rng = np.random.default_rng(k)
+        moments = rng.permutation(600)
+        records = (rng.random(600) < np.where(moments < 300, 0.2, 0.8)).astype(int)
+        frame = pd.DataFrame({"x": records, "who": rng.integers(0, 400, 600), "moment": moments})
+        columns = {name: frame[name].tolist() for name in frame}
+        table = in_postgres(frame) if kind == "postgres" else warehouses.duckdb_address(columns, tmp_path)
+        asked: dict[str, Any] = {"epsilon": 2, "column": "x", "unit": "who", "order": "moment", "max_rows_per_unit": k}
+        ours, theirs = (pt.detect_change(data, P, Q, rng=np.random.default_rng(7), **asked) for data in (frame, table))
+        assert (theirs.index, theirs.accuracy) == (ours.index, ours.accuracy)
+        several, also = (
+            pt.detect_changes(data, P, Q, rng=np.random.default_rng(8), **asked) for data in (frame, table)
+        )
+        assert also.indices == several.indices
+        # Rows of a person beyond k count as nothing: with more of them the series is another.
+        whole = engines.open_for(NEED[4], table, column="x", unit="who", order="moment").series(SCORE)
+        cut = engines.open_for(NEED[k], table, column="x", unit="who", order="moment").series(SCORE)
+        assert not np.array_equal(whole, cut)

@@ -54,7 +54,8 @@ def blocks_of(name: str) -> SumBlocks:
 def test_quick_totals_are_the_totals_of_arrays(name: str) -> None:
     blocks, rng = blocks_of(name), np.random.default_rng(3)
     edges = [step / 8 + shift for step in range(-24, 25) for shift in (0.0, -1e-12, 1e-12)]
-    plain = [*rng.normal(0, 2, 60).tolist(), *rng.integers(0, 9, 40).tolist(), *edges, "a", "b"]
+    far = [sign * size for sign in (1, -1) for size in (15.99, 16.0, 16.01, 1e3, 1e9, 10**20)]
+    plain = [*rng.normal(0, 2, 60).tolist(), *rng.integers(0, 9, 40).tolist(), *edges, *far, "a", "b"]
     quick = 0
     for _ in range(300):
         records = [plain[i] for i in rng.integers(0, len(plain), 12)]
@@ -62,27 +63,28 @@ def test_quick_totals_are_the_totals_of_arrays(name: str) -> None:
             records = [record for record in records if not isinstance(record, str)]
         if rng.random() < 0.3:
             records.append(ODD[rng.integers(len(ODD))])
-        total = blocks.quick_total(records)
-        quick += total is not None
-        if total is not None:
-            assert total == int(blocks.values_of(records).sum()), records
-    assert quick > 0 or name in ("two bends", "half line")  # there arrays do it
+        for each in (len(records), 1):
+            totals = blocks.quick_totals(records, each)
+            quick += totals is not None
+            if totals is not None:
+                assert totals == (2 * blocks.values_of(records).reshape(-1, each).sum(axis=1)).tolist(), records
+    assert quick > 0 or name == "half line"  # there arrays do it
 
 
 @pytest.mark.parametrize("record", ODD, ids=repr)
 def test_what_makes_no_sense_is_left_to_the_arrays_or_scored_alike(record: Any) -> None:
     for name in ("normal", "coins", "labels", "counts"):
         blocks = blocks_of(name)
-        total = blocks.quick_total([record])
-        assert total is None or total == int(blocks.values_of([record])[0]), name
+        total = blocks.quick_totals([record], 1)
+        assert total is None or total == [2 * int(blocks.values_of([record])[0])], name
 
 
 def test_a_wrong_total_would_be_noticed() -> None:
     score = clamped_score(make_pair(*PAIRS["normal"]), (-1, 1), 16)
     quick = quick_scorer(score, lambda _: np.zeros(1, dtype=np.int64))
     records = np.random.default_rng(1).normal(0, 1, 20).tolist()
-    assert quick(records) == int(score.table[score.cells.index(np.array(records))].sum())
-    assert quick([*records, 0.0]) != quick(records) or score.table[score.cells.index(np.array([0.0]))[0]] == 0
+    assert quick(records, 20) == [2 * int(score.table[score.cells.index(np.array(records))].sum())]
+    assert quick([*records, 0.0], 21) != quick(records, 20) or score.table[score.cells.index(np.array([0.0]))[0]] == 0
 
 
 def test_threads_lose_no_record() -> None:

@@ -18,12 +18,13 @@ import pytest
 
 from privatest.engines import open_source
 from privatest.errors import InvalidInput
-from privatest.estimates.estimate_design import EstimateDesign
+from privatest.estimates.estimate_design import EstimateDesign, design_estimate
 from privatest.estimates.groups import GroupsDesign, _success_score, design_groups
 from privatest.estimates.location import STARTS, Location
 from privatest.hypotheses.one_parameter import OneParameter
 from privatest.privacy import Pure, Tulap, canonical_noise
 from privatest.privacy.asked import counts_guarantee, counts_noise
+from privatest.privacy.composition import adds_up_within
 from privatest.privacy.noise import Neighbourhood
 from privatest.scores.score import DyadicCells
 from tests.contracts.test_running_privacy import SLACK, laws_of, loss
@@ -212,6 +213,49 @@ def test_the_rows_of_one_person_in_different_bins(monkeypatch: pytest.MonkeyPatc
     assert 1 < step <= 2 * (1 + 1e-9)
     bad = forged(good, location=Location(CELLS, Tulap(Fraction(1), 2)))
     assert counts_guarantee(bad.location.noise, bad.around) == [Pure(2)] * 2
+
+
+def test_both_steps_hide_all_rows_of_a_person(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All of a person's rows replaced, in every way: the bins that are chosen, and a total whose noise is for as many
+    rows as there are. A second step with noise for one row is seen."""
+    first, second, rows = Fraction(3, 2), Fraction(1), 2
+    good = two_steps(first, second, rows=rows)
+    assert good.location is not None
+    sets = list(itertools.combinations_with_replacement((0.5, 3.5, 6.5), rows))
+    bins = {data: chosen(good.location, data, monkeypatch) for data in sets}
+    assert 1 < person_loss(bins, second, rows) <= (first + second) * (1 + 1e-9)
+    assert person_loss(bins, second, 1) > first + second
+
+
+def person_loss(bins: dict[Records, dict[tuple[int, int], float]], second: Fraction, rows: int) -> float:
+    """The largest loss of (start, bin, noisy total) over all data sets of one person's rows.
+
+    A row adds 2 to the total in the upper half of the range, as in a score of two steps; the noise is for so many rows.
+    """
+    noise, values = canonical_noise(Pure(second), 2 * rows), np.arange(-60, 61) + 0.5
+    laws = {
+        data: {
+            (*place, i): p * q
+            for place, p in places.items()
+            for i, q in enumerate(np.asarray(noise.pmf(values - 2 * sum(x > 4 for x in data))).tolist())
+            if p > 0 and q > 1e-12
+        }
+        for data, places in bins.items()
+    }
+    pairs = itertools.permutations(laws, 2)
+    return max(abs(np.log(laws[a][x] / laws[b][x])) for a, b in pairs for x in laws[a].keys() & laws[b].keys())
+
+
+def test_the_second_step_has_noise_for_all_rows_of_a_person() -> None:
+    rows, words = 2, {"between": (-40, 40), "epsilon": 4, "n": 600}
+    made = design_estimate("normal(mean=?, sd=1)", max_rows_per_unit=rows, **words)  # type: ignore[arg-type]
+    assert made.location is not None
+    there = made.there(0, 5)
+    assert there.max_rows_per_unit == rows
+    assert there.noise is not None
+    assert there.score is not None
+    assert there.noise.guarantee(rows * there.score.width) == made.second
+    assert adds_up_within([*counts_guarantee(made.location.noise, made.around), made.second], made.notion)
 
 
 def test_a_first_step_that_is_not_paid_for_is_refused_and_seen(monkeypatch: pytest.MonkeyPatch) -> None:

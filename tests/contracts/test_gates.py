@@ -24,9 +24,9 @@ from privatest.engines import open_source
 from privatest.errors import InvalidInput
 from privatest.fit import design_fit
 from privatest.hypotheses import make_pair
+from privatest.numbers import rational
 from privatest.privacy import Laplace, Logistic, Noise, Pure, Tulap
 from privatest.privacy.noise import Neighbourhood
-from privatest.rational import rational
 from privatest.scores import Score, clamped_score
 from privatest.scores.score import LARGEST_TOTAL
 

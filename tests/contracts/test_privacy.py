@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 import privatest as pt
 from privatest.decision import PrivateTest
 from privatest.errors import InvalidInput
+from privatest.numbers import rational
 from privatest.privacy import Laplace, Noise, Tulap
-from privatest.rational import rational
 from tests.contracts.exhaustive import (
     decision_log_ratio,
     largest_log_ratio,

@@ -34,7 +34,7 @@ from privatest.laws.block_laws import BlockLaws
 from privatest.privacy import Approx, Noise, Notion, Pure, canonical_noise, seeded_source
 from privatest.privacy.asked import loss_range
 from privatest.privacy.composition import per_row
-from privatest.privacy.draws import draw_blocks, draw_many, single_draws
+from privatest.privacy.draws import draw_blocks, draw_many, noise_adder
 from privatest.privacy.verification import measure
 from privatest.scores import clamped_score
 from privatest.sequential import Sequential, SequentialPlan
@@ -102,8 +102,8 @@ def walked(made: Any, votes: list[Mechanism]) -> Mechanism:
             after: Law = {}
             for progress, p in quiet.items():
                 for vote, q in votes[count > 1](stream[start:end]).items():
-                    then, fires = made.rule.step(progress, vote)
-                    add(found if fires else after, (then, end) if fires else then, p * q)
+                    then, hit = made.rule.feed_few(progress, [vote])
+                    add(after if hit is None else found, then if hit is None else (then, end), p * q)
             quiet = after
         return found | quiet
 
@@ -292,8 +292,8 @@ def test_evalues_are_finite_and_have_mean_one_at_most(notion: Notion) -> None:
 def test_draws_are_those_of_the_noise(notion: Notion) -> None:
     noise = canonical_noise(notion, 3)
     one, two = (seeded_source(np.random.default_rng(1)) for _ in range(2))
-    draw = single_draws(noise, one)
-    singles = [draw() for _ in range(20)]
+    noisy = noise_adder(noise, one)
+    singles = [noisy([place])[0] - place for place in range(20)]
     assert draw_blocks(noise, 20, two).tolist() == singles
     many = draw_many(noise, 2_000, one)
     assert np.all(many % 2 == int(2 * noise.offset) % 2)

@@ -107,6 +107,9 @@ def test_small_errors_of_the_total_are_normalised() -> None:
         ({"logpdf": 3.0}, "function of x, not float"),
         ({"logpdf": lambda x: np.array(["a"] * len(x)), "support": (0, 1)}, "real numbers"),
         ({"logpdf": lambda x: 0j * x, "support": (0, 1)}, "real numbers"),
+        ({"logpdf": lambda x: math.log(x - 5), "support": (0, 1)}, "logpdf raised ValueError"),
+        ({"logpdf": lambda x: x.no_such_thing, "support": (0, 1)}, "logpdf raised AttributeError"),
+        ({"logpdf": lambda x: 0.0 * x if len(x) == 2 else 1 / 0, "support": (0, 1)}, "logpdf raised ZeroDivisionError"),
     ],
 )
 def test_bad_densities_say_why(arguments: dict[str, Any], says: str) -> None:

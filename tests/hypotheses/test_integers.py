@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from privatest.errors import InvalidDistribution
 from privatest.hypotheses import Integers, Labels, as_distribution
 from privatest.hypotheses.integers import DENSE, IntegerBlocks, common_atoms
-from privatest.vectors import distinct
+from privatest.numbers import distinct
 
 FAMILIES: list[Any] = [
     stats.poisson(3),
@@ -108,3 +109,19 @@ def test_distinct_integers_are_those_of_numpy(size: int) -> None:
         assert found.dtype == np.int64
         assert found.tolist() == np.unique(values).tolist()
         assert np.array_equal(values, before)
+
+
+@pytest.mark.parametrize(
+    "text", ["poisson(3)", "binomial(20, 0.3)", "bernoulli(0.3)", "geometric(0.1)", "negative_binomial(3, 0.4)"]
+)
+def test_what_a_text_names_is_not_searched_for_its_edges_before_they_are_asked_for(text: str) -> None:
+    made = as_distribution(text)
+    assert "edges" not in vars(made)
+    assert isinstance(made, Integers)
+    assert len(made.edges) > 1
+
+
+@pytest.mark.parametrize("rate", ["1e-300", "0.001", "0.5"])
+def test_masses_that_cannot_be_computed_are_refused_at_once(rate: str) -> None:
+    with pytest.raises(InvalidDistribution, match="NaN for its masses"):
+        as_distribution(f"negative_binomial(5e-324, {rate})")

@@ -16,16 +16,16 @@ from privatest.hypotheses.continuous_pair import (
     subdivide,
     tail_remainder,
 )
+from privatest.hypotheses.distribution import find_breaks
 from privatest.hypotheses.quadrature import (
     Nodes,
     adaptive,
     build_panels,
-    find_breaks,
     half_nodes,
     panel_nodes,
     split_panels,
 )
-from privatest.vectors import Floats
+from privatest.numbers import Floats
 
 EDGES = np.linspace(0.0, 2.0, 5)
 

@@ -81,3 +81,13 @@ def test_samples_follow_the_law() -> None:
     found = BlockLaws.of(COIN, Tulap(Fraction(1), 1), 6, (0, 3, 6))
     drawn = found.sample(1, (200_000,), np.random.default_rng(1))
     np.testing.assert_allclose(np.bincount(drawn, minlength=found.count) / 200_000, found.laws[1], atol=0.006)
+
+
+@pytest.mark.parametrize("bins", [1, 2, 40, 9000])
+def test_draws_are_the_bins_of_uniform_numbers(bins: int) -> None:
+    """Whatever the table that finds most of them at once; of 9000 bins most cells of it hold several."""
+    law = np.random.default_rng(bins).dirichlet(np.full(bins, 0.5))
+    drawn = BlockLaws(1, (0,), 0, 1, law[None, :]).sample(0, (50, 90), np.random.default_rng(7))
+    uniform = np.random.default_rng(7).random((50, 90))
+    ends = np.append(np.cumsum(law)[:-1], 2.0)
+    assert np.array_equal(drawn, np.searchsorted(ends, uniform, side="right"))

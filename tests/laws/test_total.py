@@ -21,7 +21,15 @@ from scipy import stats
 
 from privatest.errors import InvalidInput
 from privatest.laws import total as total_module
-from privatest.laws.total import Bounded, NoisyTotal, saddle, tilt, upper_tail_by_inversion, window_ends
+from privatest.laws.total import (
+    Bounded,
+    NoisyTotal,
+    chernoff_windows,
+    saddle,
+    tilt,
+    upper_tail_by_inversion,
+    window_ends,
+)
 from privatest.privacy import Laplace, Logistic, Noise, NoNoise, Tulap
 from tests.laws.reference import EXTENDED, binomial_tails, exact_tails, law_of_sum, tails
 
@@ -484,3 +492,23 @@ def test_windows_do_not_pile_up(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_bounds_stay_within_probabilities() -> None:
     assert (Bounded(0.5, 0.75).lower, Bounded(0.5, 0.75).upper) == (0.0, 1.0)
     assert (Bounded(0.5, 0.25).lower, Bounded(0.5, 0.25).upper) == (0.25, 0.75)
+
+
+@pytest.mark.parametrize("n", [1, 3, 20, 400, 10**7])
+@pytest.mark.parametrize("shape", [0.05, 1.0, 20.0])
+def test_windows_are_by_the_best_of_all_tilts(n: int, shape: float) -> None:
+    """Also where the best is none of the usual ones: few records, or a law with rare far steps."""
+    rng = np.random.default_rng(round(100 * shape) + n)
+    steps = np.sort(rng.choice(2000, 60, replace=False)).astype(np.float64)
+    law = np.maximum(rng.dirichlet(np.full(60, shape)), 1e-30)
+    mean = float(law @ steps)
+    reaches = []
+    for away in (mean - steps, steps - mean):
+        tilts = total_module._TILTS / math.sqrt(n * float(law @ away**2))
+        usable = [u for u in tilts if u * away.max() <= 600]
+        bounds = [(n * math.log(law @ np.exp(u * away)) + total_module.NEGLIGIBLE_EXPONENT) / u for u in usable]
+        reaches.append(min(bounds))
+    ends = max(n * mean - reaches[0], n * steps[0]), min(n * mean + reaches[1], n * steps[-1])
+    found = chernoff_windows(steps, law, [n])[0]
+    assert found[0] == pytest.approx(math.floor(ends[0]), abs=1)
+    assert found[1] == pytest.approx(math.ceil(ends[1]), abs=1)

@@ -20,7 +20,7 @@ from privatest.ledger import Ledger
 from privatest.ledger.account import MOST_BITS, stored
 from privatest.ledger.chain import EMPTY, Row, exact
 from privatest.ledger.ledger import LONGEST_NAME, ROWS_AT_A_TIME
-from privatest.rational import rational
+from privatest.numbers import rational
 from tests.ledger.server import Server
 
 Ask = Callable[..., Any]

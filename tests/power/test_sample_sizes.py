@@ -214,3 +214,8 @@ def test_the_decision_alone_needs_fewer_records() -> None:
     assert pt.sample_size(*pair, epsilon=2, release="decision") == 14
     plan = pt.plan(*pair, epsilon=2)
     assert (plan.n, plan.n_other, plan.values()["n_decision"]) == (15, 14, 14)
+
+
+def test_a_tiny_epsilon_takes_seconds() -> None:
+    """Noise of ten thousand widths; tuned on a lattice eight times as fine, the same number came out."""
+    assert pt.sample_size("normal(0, 1)", "normal(1, 1)", epsilon=1e-4) == 57384

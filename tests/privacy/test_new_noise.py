@@ -15,12 +15,12 @@ from privatest.decision import PrivateTest
 from privatest.decision.build import from_score
 from privatest.errors import InvalidDocument, InvalidInput
 from privatest.hypotheses import make_pair
+from privatest.numbers import Floats
 from privatest.privacy import NOISES, Noise, NoNoise, Pure, noise_from_dict
 from privatest.privacy import randomness as coins
 from privatest.privacy.noise import Neighbourhood, two_sided_characteristic
 from privatest.privacy.randomness import Source
 from privatest.scores import clamped_score
-from privatest.vectors import Floats
 
 
 @dataclass(frozen=True)

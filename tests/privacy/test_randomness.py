@@ -296,16 +296,19 @@ def test_bits_take_no_more_words_than_they_hold() -> None:
     assert [source.bits(4), source.bits(0), source.below(2**64), source.bits(4)] == [7, 0, 9 << 60 | 9, 10]
 
 
-def test_pairs_are_the_halves_of_128_bits() -> None:
+@pytest.mark.parametrize("count", [1, 2, 6])
+def test_words_are_the_parts_of_as_many_bits(count: int) -> None:
     one, other = seeded_source(np.random.default_rng(5)), seeded_source(np.random.default_rng(5))
     for _ in range(300):
-        first, second = one.pair()
-        assert first << 64 | second == other.bits(128)
+        found = 0
+        for word in one.words(count):
+            found = found << 64 | word
+        assert found == other.bits(64 * count)
 
 
-def test_pairs_of_the_system_are_two_words_that_never_repeat() -> None:
-    found = [coins.SystemSource.pair() for _ in range(1000)]
-    words = [word for pair in found for word in pair]
+@pytest.mark.parametrize("count", [1, 2, 8])
+def test_words_of_the_system_never_repeat(count: int) -> None:
+    words = [word for _ in range(2000 // count) for word in coins.SystemSource.words(count)]
     assert len(set(words)) == 2000
     assert 0 <= min(words) <= max(words) < 1 << 64
     for bit in range(64):

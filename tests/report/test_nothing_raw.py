@@ -36,7 +36,7 @@ def spelled(text: str, secrets: list[float]) -> bool:
     """Whether some secret is in the text as a number of its own, with six digits or all it has."""
     text = re.sub(r"base64,[A-Za-z0-9+/=]*", "", text)
     forms = {form for secret in secrets for form in (repr(abs(secret)), f"{abs(secret):.6f}", f"{abs(secret):.6g}")}
-    return any(re.search(rf"(?<![\d.]){re.escape(form)}(?!\d)", text) for form in forms)
+    return any(form in text and re.search(rf"(?<![\d.]){re.escape(form)}(?!\d)", text) for form in forms)
 
 
 def outcomes() -> list[tuple[str, Any, Any, list[float]]]:

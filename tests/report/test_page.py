@@ -84,7 +84,7 @@ def test_a_page_is_whole_and_alone(kind: str, rendered: dict[str, tuple[dict[str
     assert [h.text for h in page.of("h2")] == HEADINGS
     assert len(page.of("h1")) == len(page.of("main")) == len(page.of("title")) == 1
     assert not {element.tag for element in page.elements} & {"script", "iframe", "object", "embed", "link", "form", "a"}
-    allowed = {"src", "alt", "lang", "charset", "http-equiv", "content", "name", "id", "class", "scope"}
+    allowed = {"src", "alt", "lang", "charset", "http-equiv", "content", "name", "id", "class", "scope", "tabindex"}
     assert {name for element in page.elements for name in element.attributes} <= allowed | {"aria-labelledby"}
     policy = next(m.attributes["content"] for m in page.of("meta") if "http-equiv" in m.attributes)
     assert policy.startswith("default-src 'none'; style-src 'unsafe-inline'; img-src data:")

@@ -11,11 +11,11 @@ import privatest as pt
 from privatest.errors import InvalidInput
 from privatest.hypotheses import make_pair
 from privatest.hypotheses.convert import as_distribution, as_hypothesis
+from privatest.numbers import Floats
 from privatest.scores import BoundedCells, Cells, DyadicCells, LabelCells, Score, clamped_score
 from privatest.scores import score_law as laws_of_scores
 from privatest.scores.score import IntegerCells
 from privatest.scores.score_law import Known, Worst, cell_law, every_score, score_law, worst_laws
-from privatest.vectors import Floats
 
 PAIRS: list[tuple[Any, Any]] = [
     ("normal(0, 1)", "normal(1, 1)"),

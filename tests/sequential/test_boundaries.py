@@ -24,8 +24,8 @@ def enumerated(rule: Boundaries, last: int) -> Stopped:
 
     def go(progress: WalkProgress, p: float) -> None:
         for vote, q in steps[progress.blocks > 0]:
-            then, out = rule.step(progress, vote)
-            if out:
+            then, out = rule.feed_few(progress, [vote])
+            if out is not None:
                 decided[rule.for_alternative(then)] += p * q
                 stops[then.blocks - 1] += p * q
             else:
@@ -93,8 +93,8 @@ def test_portions_of_any_size_give_the_same(rule: Boundaries) -> None:
         votes = rng.integers(-3, 4, size=12)
         progress, hits = rule.begin, []
         for i, vote in enumerate(votes.tolist()):
-            progress, out = rule.step(progress, vote)
-            if out:
+            progress, out = rule.feed_few(progress, [vote])
+            if out is not None:
                 hits.append(i)
                 break
         for cut in range(12):

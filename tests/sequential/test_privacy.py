@@ -43,9 +43,9 @@ def output_law(plan: SequentialPlan, noise: Tulap | None = None) -> Callable[[St
                 found[votes, None, start] = found.get((votes, None, start), np.longdouble(0)) + p
                 return
             for vote, q in laws[len(votes) > 0](stream[start:end]).items():
-                then, out = plan.rule.step(progress, vote)  # type: ignore[arg-type]
+                then, out = plan.rule.feed_few(progress, [vote])  # type: ignore[arg-type]
                 key: Hashable = (*votes, vote), plan.rule.for_alternative(then), end
-                if out:
+                if out is not None:
                     found[key] = found.get(key, np.longdouble(0)) + p * q
                 else:
                     go(then, (*votes, vote), p * q)

@@ -81,7 +81,8 @@ def test_the_walk_is_the_sum_of_the_votes() -> None:
         assert run.evalue == pytest.approx(math.exp(level / 128))
         assert run.pvalue == pytest.approx(min(math.exp(-peak / 128), 1))
         released = list(run._stream.released)
-        votes = [plan.vote(value, i - len(released) + 1 + k) for k, value in enumerate(released)]
+        votes = plan.votes(np.array(released, dtype=np.int64), i - len(released) + 1).tolist()
+        assert plan.few_votes(released, i - len(released) + 1) == votes
         assert run.walk[-1] == pytest.approx(level / 128)
         assert np.diff(run.walk) * 128 == pytest.approx(votes[1:])
     assert len(run.walk) == 256

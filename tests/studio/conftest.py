@@ -179,7 +179,7 @@ def deaf(**_):  # to the limit that a worker sets itself
 
 def tells(**_):  # how far it has come, and never ends
     while True:
-        print('{"headway": "parts: 1 of 2"}', flush=True)
+        print('{"headway": "parts: 1 of 2", "found": [{"test": "first", "n": 2}], "asked": {"of": "what"}}', flush=True)
         __import__("time").sleep(0.02)
 
 def eat(**_):

@@ -84,7 +84,7 @@ BODIES: dict[str, dict[str, Any]] = {
     "/api/estimate": {"family": "bernoulli(?)", "epsilon": 1.0, "n": 20, "at": 0.3, "between": [0.0, 1.0]},
     "/api/estimate/size": {"family": "bernoulli(?)", "epsilon": 1.0, "at": 0.3, "width": 0.5, "near": 0.3},
     "/api/groups": {"epsilon": 1.0, "n": [20, 30], "rate": 0.3, "lift": 0.1, "alternative": "greater"},
-    "/api/groups/size": {"epsilon": 1.0, "rate": 0.3, "lift": 0.5, "beta": 0.5, "above": 2.0},
+    "/api/groups/size": {"epsilon": 1.0, "rate": 0.1, "lift": 0.8, "beta": 0.5, "above": 2.0},
     "/api/run/estimate": {
         "family": "bernoulli(?)",
         "epsilon": 1.0,

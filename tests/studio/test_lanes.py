@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -10,8 +11,9 @@ from typing import Any
 
 import pytest
 
-from privatest import errors
-from privatest.studio import worker
+import privatest as pt
+from privatest import errors, headway
+from privatest.studio import lanes, worker
 from privatest.studio.lanes import Busy, Lane, _Worker
 
 ASK: dict[str, Any] = {"null": "bernoulli(0.4)", "alternative": "bernoulli(0.6)", "epsilon": 1.0}
@@ -210,6 +212,7 @@ def test_how_far_it_has_come_is_told_and_is_never_the_answer(hostile: Any) -> No
             time.sleep(0.02)
         [told] = lane.working()
         assert (told["job"], told["headway"]) == ("tells", "parts: 1 of 2")
+        assert (told["found"], told["asked"]) == ([{"test": "first", "n": 2}], {"of": "what"})
         lane._workers[0].kill()
         with pytest.raises(errors.Infeasible, match="stopped"):
             asked.result(60)
@@ -217,12 +220,43 @@ def test_how_far_it_has_come_is_told_and_is_never_the_answer(hostile: Any) -> No
     assert asyncio.run(lane.answer("echo", {"said": 1})) == {"said": 1}
 
 
+def test_a_worker_tells_rows_as_they_come(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rows that were found since it last told are told next time, however soon they came after one another."""
+    now = [0.0]
+    monkeypatch.setattr(worker.time, "monotonic", lambda: now[0])
+    tell = worker._Teller({"epsilon": 1})
+    with pt.progress(tell):
+        pt.compare([0.9, 0.1], [0.2, 0.8], epsilon=2)
+        assert capsys.readouterr().out == ""
+        now[0] = 1.0
+        with headway.part("other ways to test", 2) as told:
+            told(1)
+    told = json.loads(capsys.readouterr().out)
+    assert told["asked"] == {"epsilon": 1}
+    assert {"tight", "LLR", "randomised response"} <= {row["test"] for row in told["found"]}
+
+
+def test_a_worker_that_began_early_is_taken_over_and_others_end() -> None:
+    with lanes.begun_early(lanes.LOOK, lanes.NEEDED):
+        early = dict(lanes._early)
+        lane = Lane(seconds=60, nice=lanes.NEEDED)
+        try:
+            asyncio.run(
+                lane.answer("theory", {"null": "bernoulli(0.4)", "alternative": "bernoulli(0.6)", "epsilons": [1]})
+            )
+            assert lane._workers[0].process is early[tuple(lane._workers[0]._command)]
+        finally:
+            lane.close()
+    assert lanes._early == {}
+    assert all(process.poll() is not None for process in early.values())
+
+
 class Ended(_Worker):
     """A worker that is ended just when it has told how far it has come."""
 
     def __setattr__(self, name: str, value: Any) -> None:
         super().__setattr__(name, value)
-        if name == "headway" and value:
+        if name == "told" and value:
             self.kill()
 
 

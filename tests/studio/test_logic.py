@@ -161,6 +161,29 @@ def test_progress_names_what_takes_long() -> None:
     assert silent == "counting the records needed … 4 s, and 1 more"
 
 
+def test_a_table_fills_while_its_answer_is_waited_for() -> None:
+    """With the rows of what was asked, not of what another page asks, and as often as there are more of them."""
+    asked = {"null": "normal(0, 1)", "epsilon": 0.5}
+    others = {"job": "compare", "headway": "", "found": [{"test": "x"}] * 9, "asked": {**asked, "epsilon": 1}}
+    steps = [[], [1], [1], [1, 2]]
+    shown = js(
+        """
+      let look = 0;
+      const ours = () => ({ job: "compare", found: steps[Math.min(look++, 3)], asked: { ...asked, advantage: 0.5 } });
+      const answer = () => ({ working: [others, ours()] });
+      globalThis.fetch = () => Promise.resolve(new Response(JSON.stringify(answer())));
+      const shown = [];
+      const waited = new Promise((done) => { setTimeout(done, 2700); });
+      await ask.filling(waited, "compare", asked, (rows) => shown.push(rows.length));
+      return shown;
+    """,
+        asked=asked,
+        others=others,
+        steps=steps,
+    )
+    assert shown == [1, 2]
+
+
 def test_an_answer_that_breaks_off_is_told_unless_it_was_asked_again() -> None:
     broken = """
       let stream = null;

@@ -209,7 +209,7 @@ def test_sliders_change_pictures_and_numbers_and_the_numbers_are_the_packages(dr
     assert drawn.number("nonprivate") == pt.sample_size(P, Q, epsilon=1, advantage=0.67, test="llr")
     page.wait_for_selector("#chart-sizes[data-points='7']")
     page.wait_for_selector("#chart-power[data-points='9']")
-    until(page, "document.querySelectorAll('#compare tbody tr').length > 5")
+    until(page, "document.getElementById('compare-note').textContent.startsWith('for advantage')")
     sizes = page.evaluate(
         "document.getElementById('chart-sizes').data.find((each) => (each.name || '').startsWith('records needed'))"
     )

@@ -38,17 +38,17 @@ from functools import cached_property
 import numpy as np
 
 from privatest.bounds.domination import RootLaw, Split, shares
-from privatest.bounds.two_point import Chains, TwoPoint, corners, discounted
+from privatest.bounds.two_point import Chains, TwoPoint, corners
 from privatest.laws.noisy_counts import binomial, window_of
+from privatest.numbers import Floats, Integers, discounted
 from privatest.privacy.notions import Notion, Pure
-from privatest.vectors import Floats, Integers
 
 __all__ = ["Certificate", "Effort", "Table", "balanced", "loss_of", "make_tables", "single_table"]
 
 _LARGEST_BATCH = 1 << 16
 # Rows on which discounts by e^-eps a step stay clear of underflow.
 _DEEPEST = 500.0
-_NEAR = np.array([[-1], [0], [1]])
+_NEAR = (-1, 0, 1)
 _PEAK_GRID = np.linspace(-4.0, 4.0, 81)
 
 
@@ -107,12 +107,18 @@ def balanced(tables: Sequence[Table], lengths: Sequence[int], ratio: Floats) -> 
             for table, length, end in zip(tables, lengths, ends.tolist(), strict=True)
         ]
     )
-    # The neighbours of the place too: rounding may have blurred the turns.
-    at = np.minimum(np.maximum(place + _NEAR, 0), np.repeat(sizes - 1, lengths)) + np.repeat(starts, lengths)
     alphas, betas = (np.concatenate([getattr(table, name) for table in tables]) for name in ("alphas", "betas"))
     up = np.exp(np.minimum(np.maximum(ratio, -600.0), 600.0) / 2)  # beyond, the smaller weight is nothing anyway
     down = 1 / up
-    reached = (up * alphas[at] + betas[at] * down).min(axis=0)
+    first, last = np.repeat(starts, lengths), np.repeat(starts + sizes - 1, lengths)
+    place += first
+    reached = np.full(len(ratio), math.inf)
+    for near in _NEAR:  # the neighbours of the place too: rounding may have blurred the turns
+        at = np.minimum(np.maximum(place + near, first), last)
+        there = alphas[at]
+        there *= up
+        there += betas[at] * down
+        np.minimum(reached, there, out=reached)
     most = np.minimum(up, down)
     gaps = np.array([table.gap for table in tables])
     if np.isfinite(gaps).any():

@@ -23,8 +23,8 @@ import numpy as np
 from privatest.hypotheses import ContinuousPair, DiscretePair, Pair
 from privatest.laws.fourier import sum_laws
 from privatest.laws.total import chernoff_windows
+from privatest.numbers import Floats
 from privatest.scores.clamped import cell_masses
-from privatest.vectors import Floats
 
 __all__ = ["NOTHING", "Atoms", "RootLaw", "Shape", "Split", "atoms_of", "shares", "split_atoms"]
 

@@ -20,13 +20,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from privatest import _validate
+from privatest import numbers
 from privatest.decision import Release
 from privatest.decision.design import HIDDEN, Decision, Design
 from privatest.documents import fraction_from_json, texts_from_json, wholes_from_json
 from privatest.errors import InvalidDocument, InvalidInput
 from privatest.hypotheses import DiscretePair, Pair
 from privatest.markup import Fact, Probability
+from privatest.numbers import Floats, Integers
 from privatest.privacy import Notion, Pure, Source, as_notion
 from privatest.privacy.ladder import exact_line
 from privatest.privacy.randomness import bernoulli
@@ -34,7 +35,6 @@ from privatest.scores import IntegerCells, LabelCells
 from privatest.scores.score import cells_from_dict
 from privatest.theory.histograms import Classes, Histograms
 from privatest.theory.wasserstein import UNITS, Wasserstein
-from privatest.vectors import Floats, Integers
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -237,7 +237,7 @@ class HistogramTest(Design[Release]):
 
     def check(self, records: Records, *, charging: bool) -> None:  # noqa: ARG002 - the same without a charge
         """Type and number; no law is needed."""
-        from privatest.engines.protocol import check_count, counter
+        from privatest.engines.protocol import check_count, counter  # planning needs no engine
 
         records.check(counter(self.cells))
         check_count(records.count(), self.n)
@@ -314,7 +314,7 @@ class HistogramTest(Design[Release]):
         notion = (
             as_notion(texts_from_json(document, "privacy")["privacy"])
             if "privacy" in document
-            else Pure(_validate.positive(epsilon=fraction_from_json(document["epsilon"])))
+            else Pure(numbers.positive(epsilon=fraction_from_json(document["epsilon"])))
         )
         n = wholes_from_json(document, "n", least=1)["n"]
         fits = (

@@ -9,114 +9,206 @@ in I" is an eps-DP test between :math:`\theta'` (which it accepts with probabili
 with :math:`\beta_\epsilon` at most the least type II error of an eps-DP test whose type I error is 1 - c, and
 :math:`\beta` that of any test (Neyman and Pearson). This contains, and is several times as much as, the bound from two
 points only: :math:`2h (1 - 2(1-c) - A)` at distance 2h, A the most that the advantage of an eps-DP test can be.
+
+Of a family whose likelihood ratios are monotone both errors fall as the two values move apart (the farther pair
+dominates the nearer one), so that sums over steps, each with the value at its far end, are below the integral whatever
+the steps are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from privatest.bounds.lower_bound import about_enough, missed_bound
-from privatest.bounds.neyman_pearson import least_missed
+from privatest.bounds.lower_bound import Guide, about_enough, missed_bound
+from privatest.bounds.neyman_pearson import least_missed, least_missed_between
 from privatest.errors import NothingToTest
 from privatest.hypotheses import Distribution, Pair, make_pair
+from privatest.numbers import Floats
 from privatest.privacy import Notion
-from privatest.vectors import Floats
 
-__all__ = ["length_bound"]
+__all__ = ["Rivals"]
 
 STEPS = 40
-PLACES = (4, 3.5, 3, 2.5, 2, 1.5, 1, 0.5, 4.5, 5, 5.5, 6, 7, 8)
-"""At so many quarters of a telling distance the private bound is computed."""
-MANY_PLACES = tuple(place / 6 for place in range(1, 37))
-BETTER = 0.015
-"""By how much, at least, the bound should rise from one of these to the next nearer one; else it is searched anew."""
+FEW, MANY = 14, 48
+"""At so many distances the private bound is computed for each value; and where that is done once for all values, or
+takes no time."""
+NEARLY_NONE = 0.02
+"""Farther than where it is this small the private bound adds next to nothing."""
+SEARCHED = 5
+"""Every so many distances, shapes of the bound are searched, and else those nearby are taken."""
+ANEW = 40
+"""After so many values the shapes of the bound are searched anew."""
 SELDOM = 1e-3
 """What an interval holds less often than this adds next to nothing to its length."""
 TOLD_APART = 0.9
 """A distance is telling if about n records have this advantage."""
 
+_Steps = tuple[Floats, Floats]
+"""Increasing distances, and what is held at least so often up to each of them."""
 
-def length_bound(
-    member: Callable[[float], Distribution], at: float, ends: tuple[float, float], notion: Notion, n: int, level: float
-) -> float:
-    """The least mean length, where the parameter is ``at``, of a private interval.
 
-    Args:
-        member: a distribution for each parameter.
-        ends: between which values are counted, those that an interval may hold at all; any two make a valid bound.
-        notion: what the interval meets.
-        level: how often the interval must hold the parameter, at least.
+_Shapes = dict[float, Guide | None]
+"""Distances, and the shape of a dominating pair that proved most at each."""
+
+
+@dataclass(frozen=True, eq=False)
+class Rivals:
+    """All private intervals for the parameter of a family, and how short they can be in the mean.
+
+    Attributes:
+        member: a distribution for each value of the parameter.
+        notion: what the intervals meet.
+        n: number of records.
+        level: how often an interval must hold the parameter, at least.
+        moves: whether the parameter only moves the distribution: then a distance says all.
     """
 
-    def pair_with(other: float) -> Pair | None:
+    member: Callable[[float], Distribution]
+    notion: Notion
+    n: int
+    level: float
+    moves: bool = False
+
+    def lengths(self, values: Sequence[float], ends: Sequence[tuple[float, float]]) -> Floats:
+        """The least mean length of an interval where the parameter is one of these values, for each of them.
+
+        Args:
+            values: of the parameter; best in order, since what was found at one helps at the next.
+            ends: for each value, between which others are counted; any two make a valid bound.
+
+        Guarantees: no interval that meets the notion, and holds every value with a probability of ``level`` at least,
+        is shorter in the mean.
+        """
+        reaches = [[abs(end - value) for end in both] for value, both in zip(values, ends, strict=True)]
+        if self.moves:  # from where it is the farthest to an end, once for all
+            far = [int(np.argmax([reach[side] for reach in reaches])) for side in (0, 1)]
+            points = MANY if len(values) > FEW else FEW
+            steps = [self._side(values[i], ends[i][side], {}, points) for side, i in enumerate(far)]
+            return np.array([sum(map(_lower_sum, steps, reach)) for reach in reaches])
+        found = np.zeros(len(values))
+        for i, (value, both) in enumerate(zip(values, ends, strict=True)):
+            if i % ANEW == 0 or i & (i - 1) == 0:  # shapes change most at an end of the range
+                shapes: tuple[_Shapes, _Shapes] = {}, {}
+            for end, known, reach in zip(both, shapes, reaches[i], strict=True):
+                found[i] += _lower_sum(self._side(value, end, known), reach)
+        return found
+
+    def _side(self, at: float, end: float, known: _Shapes, points: int = FEW) -> list[_Steps]:
+        """The bounds from all tests and from private ones, between a value and an end.
+
+        Args:
+            known: shapes of a value nearby are taken, and none looked for; where there are none, those found are kept.
+            points: at how many distances the latter is computed, where nothing is known.
+        """
+        if end == at:
+            return []
+        plain = np.linspace(at, self._visible(at, end), STEPS + 1)[1:]
+        anyhow = np.abs(plain - at), np.array([self._anyhow(other, at) for other in plain.tolist()])
+        sign, reach = math.copysign(1.0, end - at), abs(end - at)
+
+        def privately(distance: float, shapes: list[Guide | None], *, walk: bool) -> tuple[float, Guide | None]:
+            other = _nearer(at + sign * distance, end, at)
+            return max((self._privately(other, at, shape, walk=walk) for shape in shapes), key=lambda one: one[0])
+
+        made: dict[float, float] = {}
+        for distance in sorted({min(distance, reach) for distance in known}):
+            made[distance] = privately(distance, [known.get(distance, known[max(known)])], walk=False)[0]
+        if not made:
+            self._refine(abs(self._telling(at, end) - at), points, anyhow, made, known, privately)
+            plain = np.append(anyhow[1], 0.0)
+            for distance in sorted(made)[:-1]:  # where privacy costs next to nothing, values nearby need not ask
+                if made[distance] < 0.8 * plain[np.searchsorted(anyhow[0], distance)]:
+                    del known[distance]
+        while made[max(made)] > NEARLY_NONE and max(made) < reach:
+            distance, shape = min(1.2 * max(made), reach), known[max(known)]
+            made[distance] = privately(distance, [shape], walk=True)[0]
+        if all(shape is None for shape in known.values()):  # of two points only: there is nothing to know
+            known.clear()
+        return [anyhow, (np.array(sorted(made)), np.array([made[distance] for distance in sorted(made)]))]
+
+    def _refine(
+        self,
+        distance: float,
+        points: int,
+        anyhow: _Steps,
+        made: dict[float, float],
+        known: _Shapes,
+        privately: Callable[..., tuple[float, Guide | None]],
+    ) -> None:
+        """Fill in the private bound by distances, from a first one on, each where the sum over steps may gain most."""
+        made[distance], known[distance] = privately(distance, [None], walk=True)
+        plain, points = np.append(anyhow[1], 0.0), MANY if known[distance] is None else points
+        for i in range(points):
+            ends = np.array([0.0, *sorted(made)])
+            values = np.array([self.level, *(made[one] for one in sorted(made))])
+            gains = np.diff(ends) * (values[:-1] - np.maximum(values[1:], plain[np.searchsorted(anyhow[0], ends[1:])]))
+            place = int(np.argmax(gains))
+            low, high = float(ends[place]), float(ends[place + 1])
+            shapes = [known[high]]
+            if points == MANY or i % SEARCHED == 0:
+                shapes += [known.get(low), None]
+            value, shape = privately((low + high) / 2, list(dict.fromkeys(shapes)), walk=True)
+            made[(low + high) / 2], known[(low + high) / 2] = max(value, made[high]), shape
+
+    def _pair(self, other: float, at: float) -> Pair | None:
         try:
-            return make_pair(member(min(max(other, ends[0]), ends[1])), member(at))
+            return make_pair(self.member(other), self.member(at))
         except NothingToTest:
             return None
 
-    def anyhow(other: float) -> float:
+    def _anyhow(self, other: float, at: float) -> float:
         """How likely an interval holds the other value, private or not."""
-        pair = pair_with(other)
-        return level if pair is None else least_missed(pair, n, 1 - level)
+        found = least_missed_between(self.member(other), self.member(at), self.n, 1 - self.level)
+        if found is None:
+            pair = self._pair(other, at)
+            return self.level if pair is None else least_missed(pair, self.n, 1 - self.level)
+        return found
 
-    def privately(far: float) -> tuple[list[float], list[float]]:
-        """The same of a private one, at some distances."""
-        first = pair_with(at + far)
-        guide = None if first is None else missed_bound(first, notion, n, 1 - level)[1]
-        wanted = PLACES if guide is not None else MANY_PLACES  # two points only, which takes no time
-        places = [place for place in wanted if ends[0] <= at + place * far / 4 <= ends[1]]
-        found: list[float] = []
-        for i, place in enumerate(places):
-            pair = pair_with(at + place * far / 4)
-            if pair is None:
-                found.append(level)
-                continue
-            value, shape = missed_bound(pair, notion, n, 1 - level, guide)
-            if i > 0 and place < PLACES[0] and guide is not None and value < found[i - 1] + BETTER:
-                value, shape = max((value, shape), missed_bound(pair, notion, n, 1 - level), key=lambda one: one[0])
-            guide = shape if place <= PLACES[0] else guide
-            found.append(value)
-        return [abs(place * far / 4) for place in places], found
+    def _privately(
+        self, other: float, at: float, shape: Guide | None = None, *, walk: bool = False
+    ) -> tuple[float, Guide | None]:
+        """The same of a private one, and the shape that proves it; with a shape given, that one is taken."""
+        pair = self._pair(other, at)
+        if pair is None:
+            return self.level, shape
+        return missed_bound(pair, self.notion, self.n, 1 - self.level, shape, walk=walk or shape is None)
 
-    def telling(reach: float) -> float:
-        """Half of it, or a quarter, and so on: the first at which n records are about too few to be sure."""
-        far = reach
-        while abs(far) > abs(reach) / 1024:
-            pair = pair_with(at + far)
-            if pair is None or about_enough(pair, notion, TOLD_APART) >= n:
-                break
-            far /= 2
+    def _telling(self, at: float, end: float) -> float:
+        """About the nearest value that n records are enough to tell from this one; at most the end."""
+
+        def tells(other: float) -> bool:
+            pair = self._pair(other, at)
+            return pair is not None and about_enough(pair, self.notion, TOLD_APART) < self.n
+
+        far = end
+        if not tells(far):
+            return far
+        # Invariant, once the loop is over: `far` is told apart, half way to it is not.
+        while abs(far - at) > abs(end - at) / 2**20 and tells((far + at) / 2):
+            far = (far + at) / 2
         return far
 
-    def visible(reach: float) -> float:
-        """Half of it, or a quarter, and so on: the first that an interval holds now and then."""
-        far = reach
-        while abs(far) > abs(reach) / 1024 and anyhow(at + far / 2) < SELDOM:
-            far /= 2
+    def _visible(self, at: float, end: float) -> float:
+        """The end, or nearer by steps: the first value that an interval holds now and then."""
+        far = end
+        while abs(far - at) > abs(end - at) / 2**20 and self._anyhow(at + (far - at) / 1.5, at) < SELDOM:
+            far = at + (far - at) / 1.5
         return far
 
-    length = 0.0
-    for end in ends:
-        if end == at:
-            continue
-        reach = end - at
-        # Both fall with the distance: the lower sum of either is below its integral, whatever the steps.
-        plain = visible(reach) * np.arange(1, STEPS + 1) / STEPS
-        steps = [(np.abs(plain).tolist(), [anyhow(at + float(d)) for d in plain]), privately(telling(reach))]
-        length += _lower_sum([_sorted(np.array(distances), np.array(found)) for distances, found in steps])
-    return length
+
+def _nearer(one: float, other: float, at: float) -> float:
+    return min(one, other, key=lambda value: abs(value - at))
 
 
-def _sorted(distances: Floats, values: Floats) -> tuple[Floats, Floats]:
-    order = np.argsort(distances)
-    return distances[order], values[order]
-
-
-def _lower_sum(steps: list[tuple[Floats, Floats]]) -> float:
-    """The integral of the largest of falling functions, each of which is at least its value at the next distance."""
-    ends = np.unique(np.concatenate([distances for distances, _ in steps]))
+def _lower_sum(steps: list[_Steps], reach: float) -> float:
+    """The integral up to a reach of the largest of falling functions, each at least its value at the next distance."""
+    if not steps:
+        return 0.0
+    ends = np.unique(np.minimum(np.concatenate([distances for distances, _ in steps]), reach))
     largest = np.zeros(len(ends))
     for distances, values in steps:
         place = np.searchsorted(distances, ends)

@@ -19,12 +19,13 @@ import numpy as np
 from privatest.bounds.certificate import Certificate, Effort, loss_of
 from privatest.bounds.domination import NOTHING, Atoms, Shape, atoms_of, split_atoms
 from privatest.bounds.two_point import Chains, TwoPoint
-from privatest.decision.goal import Goal, make_goal
+from privatest.decision.build import Goal, make_goal
 from privatest.errors import Infeasible
+from privatest.headway import each
 from privatest.hypotheses import Pair
 from privatest.hypotheses.question import hardest_pair
+from privatest.numbers import Number, rational
 from privatest.privacy import Approx, Gdp, Kl, Notion, Pure, Renyi, Tv, Zcdp, make_notion
-from privatest.rational import Number, rational
 
 __all__ = ["Guide", "about_enough", "advantage_bound", "lower_bound", "missed_bound", "records_bound"]
 
@@ -42,7 +43,7 @@ PLENTY = 20
 LARGER = 1.2
 """How many times as large the budget is whose best shape is tried as well."""
 QUICK, CAREFUL = Effort(6, (4, 12), 0.02, 1e-3, 16, 3), Effort(24, (12, 72), 0.002, 1e-5)
-STEADY = Effort(12, (6, 36), 0.005, 1e-4, 24)
+STEADY = Effort(8, (5, 20), 0.01, 1e-3, 16)
 WEIGHTS = (-3.0, -2.0, -1.2, -0.6, 0.0, 0.4, 0.8, 1.2, 1.6)
 """Tilts from which the least type II error at a level of type I errors is told."""
 
@@ -92,7 +93,7 @@ def records_bound(pair: Pair, notion: Notion, goal: Goal) -> int:
     search = _Search(atoms, notion, aim.error, n, aim.tilt)
     shapes: list[Shape] = []
     rivals: list[Shape] = []
-    for _ in range(5):
+    for _ in each("the bound", range(5)):
         before = n
         shapes, others = search.best_shapes(n, shapes[0] if shapes else None)
         rivals += others
@@ -140,12 +141,13 @@ class Guide:
 
 
 def missed_bound(
-    pair: Pair, notion: Notion, n: int, alpha: float, guide: Guide | None = None
+    pair: Pair, notion: Notion, n: int, alpha: float, guide: Guide | None = None, *, walk: bool = True
 ) -> tuple[float, Guide | None]:
     """The least type II error of a private test on n records whose type I error is at most alpha.
 
     Args:
         guide: of a pair like this one: its shape is taken, and none looked for.
+        walk: whether to look for better weights of the two errors than those of the guide.
 
     Guarantees: at most the best test's, up to 1e-9; equal to it on two-point domains. Never below 1 - alpha - the
     advantage that the same shape proves.
@@ -153,8 +155,7 @@ def missed_bound(
     atoms = atoms_of(pair)
     rates = _two_rates(atoms)
     if rates is not None and isinstance(notion, Pure):
-        alphas, betas = TwoPoint(n, *rates, notion.epsilon).rates
-        return float(np.interp(alpha, np.maximum.accumulate(alphas), betas, left=1.0, right=0.0)), None
+        return TwoPoint(n, *rates, notion.epsilon).missed(alpha), None
     if rates is not None:
         return max(Chains(_countable(n), *rates, notion).beta_bounds(alpha)[0], 0.0), None
     if n > PLENTY * _guess(atoms, notion, 1 - 1e-12):
@@ -172,7 +173,7 @@ def missed_bound(
 
     # Every tilt proves something; from the one that was best last, step to better ones.
     best, most = guide.weight, proven(guide.weight)
-    for step in (1, -1):
+    for step in (1, -1) if walk else ():
         while 0 <= best + step < len(WEIGHTS) and (found := proven(best + step)) > most:
             best, most = best + step, found
     return max(most, 0.0), replace(guide, weight=best)

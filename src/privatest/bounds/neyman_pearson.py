@@ -13,10 +13,10 @@ from collections.abc import Callable
 from scipy.special import bdtr, gammainc, gammaincc, gammainccinv, gammaincinv, nbdtr, ndtr, ndtri, pdtr
 
 from privatest.decision.build import unclamped
-from privatest.hypotheses import Pair
+from privatest.hypotheses import Distribution, Pair
 from privatest.hypotheses.sets import parameters_of
 
-__all__ = ["least_missed"]
+__all__ = ["least_missed", "least_missed_between"]
 
 Cdf = Callable[[int], float]
 
@@ -26,21 +26,31 @@ def least_missed(pair: Pair, n: int, alpha: float) -> float:
 
     Guarantees: at most the best test's, up to rounding; equal to it where the family has a formula.
     """
-    one, other = parameters_of(pair.null), parameters_of(pair.alternative)
-    if one is not None and other is not None and one[0] == other[0]:
-        moved = [i for i, (a, b) in enumerate(zip(one[1], other[1], strict=True)) if a != b]
-        if len(moved) == 1:
-            which = one[0].name, one[0].parameters[moved[0]].name
-            if which in SHIFTS:
-                return _normal(SHIFTS[which](n, *one[1]), SHIFTS[which](n, *other[1]), alpha)
-            if which in SCALES:
-                return _gamma(SCALES[which](n, *one[1]), SCALES[which](n, *other[1]), alpha)
-            if which in COUNTS:
-                return _counts(COUNTS[which](n, *one[1]), COUNTS[which](n, *other[1]), alpha)
+    found = least_missed_between(pair.null, pair.alternative, n, alpha)
+    if found is not None:
+        return found
     made = unclamped(pair, n, "llr", alpha=alpha)
     # What the coin adds to the type I error, it takes from the type II error at no more than the next ratio's rate.
     least = float(made.score.value(made.cutoff, n))
     return max(made.beta - math.exp(min(-least, 700.0)) * max(alpha - made.alpha, 0.0), 0.0)
+
+
+def least_missed_between(null: Distribution, alternative: Distribution, n: int, alpha: float) -> float | None:
+    """The same by a formula; None where there is none for the two."""
+    one, other = parameters_of(null), parameters_of(alternative)
+    if one is None or other is None or one[0] != other[0]:
+        return None
+    moved = [i for i, (a, b) in enumerate(zip(one[1], other[1], strict=True)) if a != b]
+    if not moved:
+        return 1 - alpha
+    which = one[0].name, one[0].parameters[moved[0]].name
+    if which in SHIFTS and len(moved) == 1:
+        return _normal(SHIFTS[which](n, *one[1]), SHIFTS[which](n, *other[1]), alpha)
+    if which in SCALES and len(moved) == 1:
+        return _gamma(SCALES[which](n, *one[1]), SCALES[which](n, *other[1]), alpha)
+    if which in COUNTS and len(moved) == 1:
+        return _counts(COUNTS[which](n, *one[1]), COUNTS[which](n, *other[1]), alpha)
+    return None
 
 
 # Mean and standard deviation of a total that is normal.

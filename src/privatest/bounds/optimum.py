@@ -32,19 +32,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from privatest import _validate
+from privatest import numbers
 from privatest.bounds.histogram_test import CURVED, DENOMINATOR, HistogramTest, told
 from privatest.bounds.lower_bound import records_bound
 from privatest.bounds.two_point import Chains, TwoPoint
-from privatest.decision.goal import make_goal
+from privatest.decision.build import make_goal
 from privatest.errors import InvalidInput, PrivatestError
 from privatest.hypotheses import make_pair
 from privatest.markup import Fact, Probability, Told
+from privatest.numbers import Floats, Integers, Number
 from privatest.privacy import Approx, Notion, Pure, Tv, make_notion
 from privatest.privacy.ladder import Line, exact_line, tangent
-from privatest.rational import Number
 from privatest.theory.histograms import Classes, Histograms, merge, solved_program
-from privatest.vectors import Floats, Integers
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -184,8 +183,8 @@ def optimum(
     Optimum(power=0.628920643, level=0.05, n=43, privacy=tv(0.1), method='closed form', gap=...)
     """
     notion = make_notion(epsilon, privacy)
-    n = _validate.positive_integer(n=n)
-    level = None if alpha is None else _validate.probability(alpha=alpha)
+    n = numbers.positive_integer(n=n)
+    level = None if alpha is None else numbers.probability(alpha=alpha)
     pair = make_pair(null, alternative)
     classes = merge(pair, _ELSEWHERE)
     line = exact_line(notion)

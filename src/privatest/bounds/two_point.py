@@ -28,12 +28,12 @@ from functools import cached_property
 import numpy as np
 
 from privatest.laws.noisy_counts import REACH, binomial
+from privatest.numbers import Floats, Integers, discounted
 from privatest.privacy.divergences import Odds
 from privatest.privacy.ladder import Ladder, chain, is_straight, make_ladder
 from privatest.privacy.notions import Notion
-from privatest.vectors import Floats, Integers
 
-__all__ = ["Chains", "TwoPoint", "corners", "discounted", "outline"]
+__all__ = ["Chains", "TwoPoint", "corners", "outline"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,6 +69,21 @@ class TwoPoint:
         under_p, under_q = self._counts
         # N + G > j under Q is -N + G <= -j - 1, G being symmetric.
         return under_p.noisy_cdf(j), under_q.mirrored.noisy_cdf(-j - 1)
+
+    def missed(self, alpha: float) -> float:
+        """The least type II error of a test whose type I error is at most alpha, in (0, 1).
+
+        Between two whole thresholds both errors are lines; below all counts the first falls by e^-eps from one to the
+        next.
+        """
+        j, alphas = self.thresholds, self.rates[0]
+        place = int(np.searchsorted(alphas, alpha, side="right"))
+        if place == len(j):  # nor is it more beyond all counts
+            return 0.0
+        last = int(j[place])
+        first = int(j[place - 1]) if place else last - math.ceil(math.log(alphas[0] / alpha) / self.epsilon) - 1
+        errors, others = self._rates(np.arange(first, last + 1))
+        return float(np.interp(alpha, np.maximum.accumulate(errors), others))
 
     @cached_property
     def _counts(self) -> tuple[_Counts, _Counts]:
@@ -174,25 +189,6 @@ class _Counts:
         inside = np.maximum(self.below[at] + self.above[at] - self.law[at], 1e-300)
         away = np.maximum(np.maximum(self.first - j, j - self.last), 0)
         return np.asarray(np.log(inside) - self.epsilon * away)
-
-
-def discounted(law: Floats, b: float) -> Floats:
-    """Running sums y[j] = law[j] + b y[j - 1] along the last axis, by doubling.
-
-    As ``scipy.signal.lfilter([1], [1, -b], law)``; but importing scipy.signal takes longer than a whole plan.
-
-    Invariant: sums[j] is the sum over the last ``reach`` entries up to j.
-
-    >>> discounted(np.array([1.0, 0.0, 2.0]), 0.5).tolist()
-    [1.0, 0.5, 2.25]
-    """
-    sums = np.array(law, dtype=np.float64)
-    reach, factor = 1, b
-    with np.errstate(under="ignore"):
-        while reach < sums.shape[-1] and factor > 0:
-            sums[..., reach:] += factor * sums[..., :-reach]
-            reach, factor = 2 * reach, factor * factor
-    return sums
 
 
 FINE = 16

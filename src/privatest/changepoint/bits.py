@@ -23,9 +23,9 @@ from privatest.engines.protocol import block_ends, counter, indexer, totals_of_b
 from privatest.fit import FitTest
 from privatest.fit.domain import symbols
 from privatest.laws.block_laws import first_argmin_law
+from privatest.numbers import Floats, Integers
 from privatest.privacy import Source
 from privatest.privacy.draws import draw_many
-from privatest.vectors import Floats, Integers
 
 __all__ = ["BitDesign", "BitDetector", "fit_bits", "fit_vote", "pair_bits"]
 

@@ -23,10 +23,10 @@ from privatest.changepoint.charts import SuffixAlarm
 from privatest.changepoint.confidence import CONFIDENCE, FailureCurve, upper_bounds, worst_of
 from privatest.engines.protocol import block_ends, totals_of_blocks
 from privatest.laws.block_laws import BlockLaws, ScoreLaw
+from privatest.numbers import Floats, Integers
 from privatest.privacy import Noise, Source
 from privatest.privacy.draws import draw_many
 from privatest.scores import Score
-from privatest.vectors import Floats, Integers
 
 __all__ = ["BlockDesign", "BlockDetector"]
 
@@ -220,13 +220,16 @@ class BlockDesign:
 
     def _posterior(self, outcomes: Integers) -> Floats:
         """Posterior weights of the candidate positions, the largest 1; rows of ``outcomes`` are series of blocks."""
-        before = np.zeros((outcomes.shape[0], outcomes.shape[1] + 1))
+        count, blocks = outcomes.shape
+        before = np.zeros((count, blocks + 1))
         np.cumsum(self.log_odds[outcomes], axis=1, out=before[:, 1:])
-        inner = before[:, :-1, None] + self.partial.T[outcomes]
-        logs = np.concatenate([inner.reshape(len(outcomes), -1), before[:, -1:]], axis=1)
-        logs -= logs.max(axis=1, keepdims=True)
-        weights: Floats = np.exp(logs, out=logs)
-        return weights
+        highest = np.maximum((before[:, :-1] + self.partial.max(axis=0)[outcomes]).max(axis=1), before[:, -1])
+        before -= highest[:, None]
+        weights = np.empty((count, blocks * len(self.partial) + 1))
+        inner = weights[:, :-1].reshape(count, blocks, len(self.partial))  # a view
+        np.add(before[:, :-1, None], np.ascontiguousarray(self.partial.T)[outcomes], out=inner)
+        weights[:, -1] = before[:, -1]
+        return np.asarray(np.exp(weights, out=weights))
 
     def locate(self, outcomes: Integers) -> int:
         """The median of the posterior, counted from the first block's first record."""

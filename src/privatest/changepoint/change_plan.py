@@ -5,16 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from privatest import _validate
+from privatest import numbers
 from privatest.changepoint.blocks import BlockDetector
-from privatest.changepoint.change_point import FALSE_ALARM, MOST_SUMS, ChangePoint, PublicOrder
-from privatest.changepoint.detectors import Detection, auto_designs, design, unknown_design
-from privatest.decision.design import HIDDEN, Design, cost_fact
+from privatest.changepoint.change_point import FALSE_ALARM, MOST_SUMS, ChangePoint, PlanInTime, PublicOrder
+from privatest.changepoint.detectors import BlockTests, Detection, auto_designs, design, unknown_design
+from privatest.decision.design import HIDDEN, cost_fact
 from privatest.documents import (
     integer_from_json,
     number_from_json,
@@ -25,12 +24,13 @@ from privatest.documents import (
 from privatest.engines.protocol import Need, Records
 from privatest.engines.sources import open_for
 from privatest.errors import Infeasible, InvalidData, InvalidInput, shown
+from privatest.headway import looking
 from privatest.hypotheses.question import pair_or_question
 from privatest.markup import Fact
+from privatest.numbers import Number, rational
 from privatest.privacy import Notion, Pure, Source, make_notion
 from privatest.privacy.asked import budget_word, notion_from_settings, notion_settings, told
 from privatest.privacy.composition import per_row
-from privatest.rational import Number, rational
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -117,18 +117,20 @@ def _smallest_epsilon(least: float, n: int | None, again: Callable[[Notion], Det
         accuracy = again(Pure(rational(epsilon))).accuracy
         return accuracy is not None and (n is None or 2 * accuracy <= n)
 
-    low = least
-    high = 2 * low
-    while not enough(high):
-        if high >= _LARGEST_EPSILON:
-            return None
-        low, high = high, min(4 * high, _LARGEST_EPSILON)
-    # Invariant: not enough(low), enough(high).
-    while high > 1.1 * low:
-        middle = float(f"{math.sqrt(low * high):.2g}")
-        if not low < middle < high:
-            break
-        low, high = (low, middle) if enough(middle) else (middle, high)
+    if least >= _LARGEST_EPSILON or not enough(_LARGEST_EPSILON):
+        return None
+    low, high = least, min(2 * least, _LARGEST_EPSILON)
+    with looking("the smallest epsilon", 10) as looked:
+        while high < _LARGEST_EPSILON and not enough(high):
+            low, high = high, min(4 * high, _LARGEST_EPSILON)
+            looked()
+        # Invariant: not enough(low), enough(high).
+        while high > 1.1 * low:
+            middle = float(f"{math.sqrt(low * high):.2g}")
+            if not low < middle < high:
+                break
+            low, high = (low, middle) if enough(middle) else (middle, high)
+            looked()
     return high
 
 
@@ -137,7 +139,7 @@ FORMAT = "privatest/change/1"
 
 
 @dataclass(frozen=True, eq=False)
-class ChangePlan(Design[ChangePoint]):
+class ChangePlan(PlanInTime[ChangePoint]):
     """A detector, designed: ``run(data)`` asks it where data in order of time changed.
 
     Guarantees: as stated for :class:`ChangePoint`, for data of any length (or of ``n`` records where given).
@@ -164,7 +166,6 @@ class ChangePlan(Design[ChangePoint]):
 
     FORMAT: ClassVar[str] = FORMAT
     KIND: ClassVar[str] = "plan of a change point"
-    UNFIT: ClassVar[Mapping[str, str]] = {}
 
     method: str
     accuracy: int
@@ -213,16 +214,6 @@ class ChangePlan(Design[ChangePoint]):
         return self.notion or Pure(self._design.notion.exact[0] * self.max_rows_per_unit)
 
     @property
-    def price(self) -> Fraction | Notion | None:
-        """Epsilon, exactly, or the notion."""
-        return self.privacy.price
-
-    @property
-    def need(self) -> Need:
-        """Records in order of time, of each person no more than the noise hides."""
-        return Need(self.max_rows_per_unit, ordered=True)
-
-    @property
     def outcome(self) -> type[ChangePoint]:
         """A change point."""
         return ChangePoint
@@ -234,38 +225,6 @@ class ChangePlan(Design[ChangePoint]):
     def _named(self, where: Mapping[str, str | None]) -> dict[str, str | None]:
         unit = {} if where.get("unit") is None else {"unit": where["unit"]}
         return {"column": where["column"], "order": where["order"], **unit}
-
-    def run(
-        self,
-        data: Any,
-        *,
-        column: str | None = None,
-        unit: str | None = None,
-        order: str | None = None,
-        public_order: bool = False,
-        ledger: Any = None,
-        dataset: str | None = None,
-        request: str | None = None,
-        rng: np.random.Generator | None = None,
-    ) -> ChangePoint:
-        """Run it once on data in order of time, or in that of the column ``order``.
-
-        Args:
-            unit: which column says whose row it is. Of each person the first ``max_rows_per_unit`` rows count; every
-                other row, and one that is nobody's, stays in its place and counts as a record that makes no sense. The
-                answer is then private for all rows of a person together. How many rows there are, whose they are and
-                when they were is taken as public.
-            order: which column gives the order of time; None where the records lie in that order.
-            public_order: declare the values of that column public, such as the days on which records arrive one by
-                one. The answer then also names them, at the index and at the ends of its accuracy: ``order_value``
-                and ``order_range``. They are looked up at the index that was released, in a column that is the same
-                whatever the records hold, so they cost no privacy if the declaration is true. Without it nothing of
-                the order's values leaves the data.
-        """
-        where, told = {"column": column, "unit": unit, "order": order}, PublicOrder.of(order, public_order)
-        return self.run_opened(
-            None, data, where, ledger=ledger, dataset=dataset, request=request, rng=rng, besides=told
-        )
 
     def check(self, records: Records, *, charging: bool) -> None:
         """Number, type and, where a charge follows, ties: without one the sums refuse them."""
@@ -364,8 +323,8 @@ class ChangePlan(Design[ChangePoint]):
             "max_rows_per_unit": integer_from_json(document.get("max_rows_per_unit", 1), 1),
             **notion_from_settings(document),
         }
-        _validate.choice((*METHODS[1:], "fit"), method=plan["method"])
-        plan["beta"] = _validate.probability(beta=plan["beta"])
+        numbers.choice((*METHODS[1:], "fit"), method=plan["method"])
+        plan["beta"] = numbers.probability(beta=plan["beta"])
         return cls(**plan, _design=Detection.from_dict(document["detection"], plan))
 
     def __hash__(self) -> int:
@@ -415,23 +374,24 @@ def design_change(
     (True, None)
     """
     whole = make_notion(epsilon, privacy)
-    rows = _validate.positive_integer(max_rows_per_unit=max_rows_per_unit)
-    beta = _validate.probability(beta=beta)
-    _validate.choice(METHODS, method=method)
+    rows = numbers.positive_integer(max_rows_per_unit=max_rows_per_unit)
+    beta = numbers.probability(beta=beta)
+    numbers.choice(METHODS, method=method)
     false_alarm = _false_alarm(false_alarm, assume_change)
     if n is not None:
-        n = _validate.positive_integer(n=n)
+        n = numbers.positive_integer(n=n)
     if (alternative is None) == (distance is None):
         raise InvalidInput(
             "Give either the alternative Q or, when it is unknown, distance=, the total variation by which it differs "
             "from P at least."
         )
-    make = _maker(null, alternative, distance, beta, method, false_alarm)
+    blocks: BlockTests = {}
+    make = _maker(null, alternative, distance, beta, method, false_alarm, blocks)
     found = make(per_row(whole, rows))
     best = min(found, key=_size)
 
     def assuming() -> Detection:
-        return min(_maker(null, alternative, distance, beta, method, None)(per_row(whole, rows)), key=_size)
+        return min(_maker(null, alternative, distance, beta, method, None, blocks)(per_row(whole, rows)), key=_size)
 
     def again(other: Notion) -> Detection:
         return min(make(per_row(other, rows)), key=_size)
@@ -467,7 +427,7 @@ def _false_alarm(false_alarm: float | None, assume_change: bool) -> float | None
     if not isinstance(assume_change, bool | np.bool_):
         raise InvalidInput(f"assume_change={shown(assume_change)} must be True or False.")
     if not assume_change:
-        return FALSE_ALARM if false_alarm is None else _validate.probability(false_alarm=false_alarm)
+        return FALSE_ALARM if false_alarm is None else numbers.probability(false_alarm=false_alarm)
     if false_alarm is not None:
         raise InvalidInput(
             f"false_alarm={shown(false_alarm)} and assume_change=True exclude each other: where a change is taken for "
@@ -477,18 +437,24 @@ def _false_alarm(false_alarm: float | None, assume_change: bool) -> float | None
 
 
 def _maker(
-    null: Any, alternative: Any, distance: float | None, beta: float, method: str, false_alarm: float | None
+    null: Any,
+    alternative: Any,
+    distance: float | None,
+    beta: float,
+    method: str,
+    false_alarm: float | None,
+    blocks: BlockTests,
 ) -> Callable[[Notion], list[Detection]]:
-    """The designs to compare, as a function of what a row may cost."""
+    """The designs to compare, as a function of what a row may cost; ``blocks`` keeps the tests of blocks."""
     if distance is None:
         asked = pair_or_question(null, alternative)
         if method == "auto":
             return lambda notion: auto_designs(asked, notion, beta, false_alarm)
         return lambda notion: [design(asked, notion, beta, method, false_alarm)]
-    gap = _validate.probability(distance=distance)
+    gap = numbers.probability(distance=distance)
     if method not in ("auto", "paper"):
         raise InvalidInput(f"method={shown(method)} needs the alternative Q. With distance= leave method out.")
-    return lambda notion: [unknown_design(null, gap, notion, beta, false_alarm)]
+    return lambda notion: [unknown_design(null, gap, notion, beta, false_alarm, blocks)]
 
 
 def _size(one: Detection) -> float:
@@ -548,7 +514,7 @@ def detect_change(
     (None, False)
     """
     told = PublicOrder.of(order, public_order)
-    rows = _validate.rows_of_a_unit(unit, max_rows_per_unit)
+    rows = numbers.rows_of_a_unit(unit, max_rows_per_unit)
     records = open_for(Need(rows, ordered=True), data, column=column, unit=unit, order=order)
     n = records.count()
     if n == 0:

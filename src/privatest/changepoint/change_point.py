@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from privatest.charge import Receipt
-from privatest.decision.design import Besides, Outcome
-from privatest.engines.protocol import OrderTeller, Records
+from privatest.decision.design import Besides, Design, Outcome, R
+from privatest.engines.protocol import Need, OrderTeller, Records
 from privatest.errors import InvalidData, InvalidInput, shown
 from privatest.markup import Fact, Told, short
-from privatest.privacy import Source
+from privatest.privacy import Notion, Source
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["FALSE_ALARM", "MOST_SUMS", "Alarm", "ChangePoint", "ChangePoints", "PublicOrder"]
+__all__ = ["FALSE_ALARM", "MOST_SUMS", "Alarm", "ChangePoint", "ChangePoints", "PlanInTime", "PublicOrder"]
 
 FALSE_ALARM = 0.05
 """How probably unchanged data are said to have changed, at most, where nothing else is asked."""
@@ -185,6 +187,58 @@ class PublicOrder(Besides):
         places = [found.index, found.index - found.accuracy, found.index + found.accuracy]
         value, *ends = records.order_values([min(max(place, 0), last) for place in places])
         return replace(found, order_value=value if found.index <= last else None, order_range=tuple(ends))
+
+
+class PlanInTime(Design[R]):
+    """What asks records in order of time; of each person no more of them than the noise hides."""
+
+    UNFIT: ClassVar[Mapping[str, str]] = {}
+    _PUBLIC: ClassVar[type[PublicOrder]] = PublicOrder
+    """What is told of a public order."""
+
+    max_rows_per_unit: int
+
+    @property
+    def price(self) -> Fraction | Notion | None:
+        """Epsilon, exactly, or the notion."""
+        return self.privacy.price
+
+    @property
+    def need(self) -> Need:
+        """Records in order of time, of each person no more than the noise hides."""
+        return Need(self.max_rows_per_unit, ordered=True)
+
+    def run(
+        self,
+        data: Any,
+        *,
+        column: str | None = None,
+        unit: str | None = None,
+        order: str | None = None,
+        public_order: bool = False,
+        ledger: Any = None,
+        dataset: str | None = None,
+        request: str | None = None,
+        rng: np.random.Generator | None = None,
+    ) -> R:
+        """Run it once on data in order of time, or in that of the column ``order``.
+
+        Args:
+            unit: which column says whose row it is. Of each person the first ``max_rows_per_unit`` rows count; every
+                other row, and one that is nobody's, stays in its place and counts as a record that makes no sense. The
+                answer is then private for all rows of a person together. How many rows there are, whose they are and
+                when they were is taken as public.
+            order: which column gives the order of time; None where the records lie in that order.
+            public_order: declare the values of that column public, such as the days on which records arrive one by
+                one. The answer then also names them: at the index and at the ends of its accuracy (``order_value`` and
+                ``order_range``), or at all indices (``order_values``). They are looked up at what was released, in a
+                column that is the same whatever the records hold, so they cost no privacy if the declaration is true.
+                Without it nothing of the order's values leaves the data.
+        """
+        where, told = {"column": column, "unit": unit, "order": order}, self._PUBLIC.of(order, public_order)
+        return self.run_opened(
+            None, data, where, ledger=ledger, dataset=dataset, request=request, rng=rng, besides=told
+        )
 
 
 @dataclass(frozen=True)

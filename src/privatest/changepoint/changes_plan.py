@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field, fields, replace
-from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from privatest import _validate
+from privatest import numbers
 from privatest.changepoint.blocks import BlockDesign, BlockDetector
-from privatest.changepoint.change_point import FALSE_ALARM, MOST_SUMS, ChangePoints, PublicOrder
+from privatest.changepoint.change_point import FALSE_ALARM, MOST_SUMS, ChangePoints, PlanInTime, PublicOrder
 from privatest.changepoint.detectors import Clamp, Problem, law_of, row_from_json
 from privatest.changepoint.switches import Switches
-from privatest.decision.design import HIDDEN, Design, cost_fact
+from privatest.decision.design import HIDDEN, cost_fact
 from privatest.documents import (
     integer_from_json,
     number_from_json,
@@ -29,12 +28,11 @@ from privatest.errors import Infeasible, InvalidData
 from privatest.hypotheses.question import pair_or_question
 from privatest.laws.block_laws import BlockLaws
 from privatest.markup import Fact
+from privatest.numbers import Floats, Integers, Number
 from privatest.privacy import Notion, Pure, Source, canonical_noise, make_notion
 from privatest.privacy.asked import budget_word, notion_from_settings, notion_settings, notion_to_json, told
 from privatest.privacy.composition import per_row
-from privatest.rational import Number
 from privatest.scores import Score
-from privatest.vectors import Floats, Integers
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -48,8 +46,18 @@ _FACTORS = (0.35, 0.5, 0.7, 1.0, 1.4)
 _UNIT, _LARGEST_VOTE = 1 / 16, 40.0
 
 
+class _PublicOrders(PublicOrder):
+    """The values of the column ``order`` at all indices that were released."""
+
+    def answer(self, design: Any, records: Any, source: Source, *, simulated: bool) -> Any:
+        """The change points, with the values."""
+        found: ChangePoints = design.answer(records, source, simulated=simulated)
+        values = records.order_values([min(index, found.n - 1) for index in found.indices])
+        return replace(found, order_values=tuple(values))
+
+
 @dataclass(frozen=True, eq=False)
-class ChangesPlan(Design[ChangePoints]):
+class ChangesPlan(PlanInTime[ChangePoints]):
     """Blocks, votes and a penalty: ``run(data)`` asks where data in order of time changed, as often as they did.
 
     Guarantees: as stated for :class:`ChangePoints`.
@@ -71,7 +79,7 @@ class ChangesPlan(Design[ChangePoints]):
 
     FORMAT: ClassVar[str] = FORMAT
     KIND: ClassVar[str] = "plan of several changes"
-    UNFIT: ClassVar[Mapping[str, str]] = {}
+    _PUBLIC: ClassVar[type[PublicOrder]] = _PublicOrders
 
     accuracy: int
     spacing: int
@@ -97,16 +105,6 @@ class ChangesPlan(Design[ChangePoints]):
         return self.notion or Pure(self._each.exact[0] * self.max_rows_per_unit)
 
     @property
-    def price(self) -> Fraction | Notion | None:
-        """Epsilon, exactly, or the notion."""
-        return self.privacy.price
-
-    @property
-    def need(self) -> Need:
-        """Records in order of time, of each person no more than the noise hides."""
-        return Need(self.max_rows_per_unit, ordered=True)
-
-    @property
     def outcome(self) -> type[ChangePoints]:
         """Change points."""
         return ChangePoints
@@ -124,29 +122,6 @@ class ChangesPlan(Design[ChangePoints]):
     def question(self) -> dict[str, Any]:
         """The plan's settings, and the score where the descriptions of P and Q leave it open."""
         return {"changes": self._settings(), **({} if self._named_laws else {"score": self._score.to_dict()})}
-
-    def run(
-        self,
-        data: Any,
-        *,
-        column: str | None = None,
-        unit: str | None = None,
-        order: str | None = None,
-        public_order: bool = False,
-        ledger: Any = None,
-        dataset: str | None = None,
-        request: str | None = None,
-        rng: np.random.Generator | None = None,
-    ) -> ChangePoints:
-        """Run it once on data in order of time, or in that of the column ``order``: as :meth:`ChangePlan.run`.
-
-        Args:
-            unit, order, public_order: as for :meth:`ChangePlan.run`.
-        """
-        where, told = {"column": column, "unit": unit, "order": order}, _PublicOrders.of(order, public_order)
-        return self.run_opened(
-            None, data, where, ledger=ledger, dataset=dataset, request=request, rng=rng, besides=told
-        )
 
     def check(self, records: Records, *, charging: bool) -> None:
         """Number, type and, where a charge follows, ties: without one the sums refuse them."""
@@ -269,16 +244,6 @@ class ChangesPlan(Design[ChangePoints]):
         return hash((self.accuracy, self.epsilon, self.block, self.n, self.null, self.alternative))
 
 
-class _PublicOrders(PublicOrder):
-    """The values of the column ``order`` at all indices that were released."""
-
-    def answer(self, design: Any, records: Any, source: Source, *, simulated: bool) -> Any:
-        """The change points, with the values."""
-        found: ChangePoints = design.answer(records, source, simulated=simulated)
-        values = records.order_values([min(index, found.n - 1) for index in found.indices])
-        return replace(found, order_values=tuple(values))
-
-
 def votes_of(laws: BlockLaws, *, monotone: bool) -> Integers:
     """Log-likelihood ratios of new against old as integers; of sets such that no larger sum votes more for Q."""
     nats: Floats = np.clip(laws.log_laws[0] - laws.log_laws[-1], -_LARGEST_VOTE, _LARGEST_VOTE)
@@ -314,9 +279,9 @@ def design_changes(
     (True, True, True)
     """
     budget = make_notion(epsilon, privacy)
-    rows = _validate.positive_integer(max_rows_per_unit=max_rows_per_unit)
-    n, beta = _validate.positive_integer(n=n), _validate.probability(beta=beta)
-    target = _validate.probability(false_alarm=false_alarm)
+    rows = numbers.positive_integer(max_rows_per_unit=max_rows_per_unit)
+    n, beta = numbers.positive_integer(n=n), numbers.probability(beta=beta)
+    target = numbers.probability(false_alarm=false_alarm)
     asked = pair_or_question(null, alternative)
     each = per_row(budget, rows)
     problem = Problem.of(asked, each)
@@ -414,7 +379,7 @@ def detect_changes(
     ([True, True], ('null', 'alternative', 'null'))
     """
     told = _PublicOrders.of(order, public_order)
-    rows = _validate.rows_of_a_unit(unit, max_rows_per_unit)
+    rows = numbers.rows_of_a_unit(unit, max_rows_per_unit)
     records = open_for(Need(rows, ordered=True), data, column=column, unit=unit, order=order)
     n = records.count()
     if n == 0:

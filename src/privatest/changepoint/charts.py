@@ -41,7 +41,7 @@ from scipy import special
 from privatest.errors import InvalidInput
 from privatest.laws.block_laws import first_argmin_law
 from privatest.laws.fourier import convolution
-from privatest.vectors import Floats, Integers
+from privatest.numbers import Floats, Integers
 
 __all__ = [
     "LONGEST_INTERVAL",

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from privatest.vectors import Floats, Integers
+from privatest.numbers import Floats, Integers
 
 __all__ = ["CONFIDENCE", "FailureCurve", "upper_bounds", "worst_of"]
 

@@ -28,7 +28,7 @@ from privatest.changepoint.charts import SuffixAlarm
 from privatest.changepoint.confidence import FailureCurve
 from privatest.changepoint.direct import DirectDesign, DirectDetector
 from privatest.decision import PrivateTest
-from privatest.decision.build import from_score, paper_clamp
+from privatest.decision.build import from_score
 from privatest.documents import (
     integers_from_json,
     number_from_json,
@@ -39,18 +39,21 @@ from privatest.engines import Records
 from privatest.engines.protocol import counter
 from privatest.errors import InvalidDocument, InvalidInput, NothingToTest, shown
 from privatest.fit import FitTest, design_fit, fit_sample_size
+from privatest.headway import each
 from privatest.hypotheses import Pair, as_distribution
 from privatest.hypotheses.question import Question
 from privatest.laws.block_laws import ScoreLaw
+from privatest.numbers import Floats, Integers
 from privatest.power.tuning import Profile, make_family, make_goal, profile_of, smallest_n
 from privatest.power.worst_case import envelope_score, sides_of
 from privatest.privacy import Noise, Notion, Pure, Source, as_notion, canonical_noise
 from privatest.privacy.asked import CANONICAL, loss_range, notion_from_json, notion_to_json
 from privatest.privacy.composition import per_row
 from privatest.scores import Score, clamped_score
-from privatest.vectors import Floats, Integers
+from privatest.theory.decomposition import paper_clamp
 
 __all__ = [
+    "BlockTests",
     "Clamp",
     "Detection",
     "Detector",
@@ -130,7 +133,7 @@ class Problem:
     @cached_property
     def paper(self) -> Clamp:
         """The decomposition's clamp, or about the sign of the ratio where that is very narrow."""
-        a, b = (float(end) for end in paper_clamp(self.pair, self.notion))
+        a, b = (float(end) for end in paper_clamp(self.pair, self.notion.equivalent))
         least = _GRID[0] * self.profile.typical
         return (a, b) if b - a > least else (-least / 2, least / 2)
 
@@ -620,15 +623,23 @@ def _search_direct(problem: Problem, beta: float) -> tuple[Clamp, float]:
 ERRORS = (1 / 6, 0.05)
 
 
-def unknown_design(null: Any, distance: float, notion: Notion, beta: float, false_alarm: float | None) -> Detection:
-    """The detector for a change from P to any law at least ``distance`` away.
+BlockTests = dict[tuple[Notion, float], FitTest]
+"""By their budget and the most that either of their errors may be."""
+
+
+def unknown_design(
+    null: Any, distance: float, notion: Notion, beta: float, false_alarm: float | None, known: BlockTests
+) -> Detection:
+    """The detector for a change from P to any law at least ``distance`` away; ``known`` keeps the tests of blocks.
 
     Guarantees: a block of the new regime is taken for an old one with at most the test's type II error, whatever the
     new law is; the index is the further off the larger that error is, so the accuracy holds for all of them.
     """
     found = []
-    for error in ERRORS:
-        test = block_test(null, distance, notion, error)
+    for error in each("tests of blocks", ERRORS):
+        if (notion, error) not in known:
+            known[notion, error] = block_test(null, distance, notion, error)
+        test = known[notion, error]
         made = BitDesign(test.n, test.alpha, test.beta)
         probe = counter(test.domain.cells)
         names = test.domain.null, f"any law at distance {distance!r} or more"

@@ -27,10 +27,9 @@ from privatest.changepoint.confidence import CONFIDENCE, FailureCurve, upper_bou
 from privatest.engines.protocol import NO_ENDS, scores_of_each
 from privatest.errors import InvalidInput
 from privatest.laws.block_laws import BlockLaws, ScoreLaw
+from privatest.numbers import Floats, Integers, exp_bounds
 from privatest.privacy import Source
-from privatest.rational import exp_bounds
 from privatest.scores import Score
-from privatest.vectors import Floats, Integers
 
 __all__ = ["DirectDesign", "DirectDetector", "best_level", "draw_exponential"]
 

@@ -8,21 +8,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from privatest import _validate
+from privatest import numbers
 from privatest.changepoint.change_point import Alarm
 from privatest.changepoint.tuned_watch import Targets, pair_watch, unknown_watch
 from privatest.changepoint.watch import Cusum, CusumProgress, Intervals, Watch
 from privatest.changepoint.watcher import Watcher
-from privatest.charge import make_charge
 from privatest.decision.design import cost_fact
 from privatest.errors import InvalidInput
 from privatest.hypotheses.convert import as_hypothesis
 from privatest.hypotheses.question import pair_or_question
 from privatest.markup import Fact
+from privatest.numbers import Number
 from privatest.privacy import make_notion
-from privatest.privacy.asked import priced
 from privatest.privacy.composition import per_row
-from privatest.rational import Number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -115,43 +113,36 @@ class Monitor(Watcher[Watch, Alarm]):
         rng: np.random.Generator | None = None,
     ) -> None:
         whole = make_notion(epsilon, privacy)
-        beta = _validate.probability(beta=beta)
-        method = _validate.choice(
+        beta = numbers.probability(beta=beta)
+        method = numbers.choice(
             METHODS, method=("cusum" if interval is None else "paper") if method is None else method
         )
         if interval is not None:
-            interval = _validate.positive_integer(interval=interval)
+            interval = numbers.positive_integer(interval=interval)
             if method != "paper":
                 raise InvalidInput(f"interval={interval} belongs to method='paper'. Leave it out, or the method.")
         target = mean_time_between_false_alarms
         if target is not None:
-            target = float(_validate.positive(mean_time_between_false_alarms=target))
+            target = float(numbers.positive(mean_time_between_false_alarms=target))
         if (alternative is None) == (distance is None):
             raise InvalidInput(
                 "Give either the alternative Q or, when it is unknown, distance=, the total variation by which it "
                 "differs from P at least."
             )
         if distance is not None:
-            distance = _validate.probability(distance=distance)
+            distance = numbers.probability(distance=distance)
         rows = max_rows_per_unit
         if rows is not None:
-            rows = _validate.positive_integer(max_rows_per_unit=rows)
+            rows = numbers.positive_integer(max_rows_per_unit=rows)
         given = {"null": null, "alternative": alternative}
         laws = [as_hypothesis(law, name) for name, law in given.items() if law is not None]
-        asked = {
-            "null": laws[0].describe(),
-            "alternative": f"distance {distance!r}" if distance is not None else laws[1].describe(),
-            **priced(whole),
+        settings: dict[str, Any] = {
+            **({} if distance is None else {"alternative": f"distance {distance!r}"}),
             "beta": beta,
             "method": method,
             "interval": interval,
             "mean_time_between_false_alarms": target,
-            "dataset": dataset,
-            "request": request,
-            **({} if rows is None else {"max_rows_per_unit": rows}),
         }
-        paying: dict[str, Any] = {"ledger": ledger, "dataset": dataset, "request": request, "data": source}
-        make_charge(**paying, price=whole.price, design=dict, simulated=rng is not None)  # refuses what it must
         targets = Targets(beta, target, interval)
 
         def made() -> Watch:
@@ -162,8 +153,8 @@ class Monitor(Watcher[Watch, Alarm]):
                 found = unknown_watch(null, distance, each, method, targets)
             return replace(found, max_rows_per_unit=rows, notion=None if found.notion is None else whole)
 
-        named = all(law.named for law in laws)
-        self._begin(asked, made, named=named, state=state, paying=paying, rng=rng)
+        paying: dict[str, Any] = {"ledger": ledger, "dataset": dataset, "request": request, "source": source}
+        self._begin(laws, settings, made, notion=whole, rows=rows, state=state, rng=rng, **paying)
 
     @property
     def beta(self) -> float:

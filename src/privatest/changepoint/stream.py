@@ -16,34 +16,25 @@ import sys
 import threading
 import weakref
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar, NoReturn, Protocol
 
 import numpy as np
 
 from privatest.changepoint.state_file import Keeper, Roll, StateFile
+from privatest.changepoint.sum_blocks import SumBlocks
 from privatest.charge import Charge
 from privatest.documents import reading
 from privatest.engines.protocol import Column, Records
 from privatest.engines.units import DIGEST, Known, PlacedRecords, Turns
 from privatest.errors import InvalidDocument, InvalidInput, RequestConflict
-from privatest.privacy import Noise, Notion, Source, system_source
-from privatest.privacy.draws import draw_blocks, single_draws
-from privatest.vectors import Integers
+from privatest.numbers import Integers
+from privatest.privacy import Notion, Source, system_source
+from privatest.privacy.draws import draw_blocks, noise_adder
 
-__all__ = [
-    "ONLY_ONE",
-    "TRACE",
-    "Closed",
-    "OpenBits",
-    "OpenBlock",
-    "OpenSum",
-    "Raised",
-    "Single",
-    "Stream",
-    "Streamed",
-]
+__all__ = ["ONLY_ONE", "TRACE", "Closed", "OpenBits", "OpenBlock", "OpenSum", "Raised", "Single", "Stream", "Streamed"]
 
 ONLY_ONE = (
     "What watches a stream cannot be copied, pickled or used in a forked process: it holds raw records, and two that "
@@ -81,18 +72,6 @@ class Closed(Single):
         return self.start + self.first + (kept - 1) * self.block
 
 
-class Sums(Protocol):
-    """Blocks that release noisy sums."""
-
-    @property
-    def block(self) -> int:
-        """Records in a block; of unequal ones in the later."""
-
-    @property
-    def noise(self) -> Noise:
-        """What is added to each sum."""
-
-
 class Bits(Protocol):
     """Blocks that release a bit each."""
 
@@ -105,18 +84,15 @@ class Bits(Protocol):
 
 
 class OpenSum(Single):
-    """Twice the sum of the scores so far. The stream's first block may have another length than the later ones."""
+    """Twice the sum of the scores so far; of the ``length`` records from ``start`` on there are ``count``.
 
-    def __init__(self, blocks: Sums, source: Source, first: int | None = None) -> None:
-        self._block, self._noise, self._source = blocks.block, blocks.noise, source
+    The stream's first block may have another length than the later ones.
+    """
+
+    def __init__(self, blocks: SumBlocks, source: Source, first: int | None = None) -> None:
+        self._blocks, self._block, self._noise, self._source = blocks, blocks.block, blocks.noise, source
         self._first = blocks.block if first is None else first
-        self._draw: Callable[[], int] | None = None
-        self.start = self.count = self._doubled = 0
-
-    @property
-    def length(self) -> int:
-        """Records of the block that is being filled."""
-        return self._block if self.start else self._first
+        self.go_to(0)
 
     @property
     def end(self) -> int:
@@ -140,19 +116,26 @@ class OpenSum(Single):
         released += draw_blocks(self._noise, 1 + more, self._source)
         return Closed(released, self.start, self._block, values[end:], length)
 
+    @cached_property
+    def _noisy(self) -> Callable[[list[int]], list[int]]:
+        return noise_adder(self._noise, self._source)
+
     def close_one(self, values: Integers) -> int:
         """The release of the block, which exactly these values fill."""
-        return self.close_total(int(values.sum()))
+        return self._noisy([self._doubled + 2 * int(values.sum())])[0]
 
-    def close_total(self, total: int) -> int:
-        """The release of the block, which values of this total fill."""
-        if self._draw is None:
-            self._draw = single_draws(self._noise, self._source)
-        return self._doubled + 2 * total + self._draw()
+    def close_plain(self, records: list[Any]) -> list[int] | None:
+        """The releases of all blocks that these plain records fill; None where arrays are to score them."""
+        length = self.length
+        if self.count or (length != self._block and len(records) != length):
+            return None
+        totals = self._blocks.quick_totals(records, length)
+        return None if totals is None else self._noisy(totals)
 
     def go_to(self, start: int) -> None:
         """Begin an empty block here: those before it were accounted for."""
         self.start, self.count, self._doubled = start, 0, 0
+        self.length = self._block if start else self._first
 
 
 class OpenBits(Single):
@@ -193,6 +176,9 @@ class OpenBits(Single):
         """The release of the block, which exactly these values fill."""
         return self._blocks.release(np.concatenate([*self._symbols, values]), self._source)
 
+    def close_plain(self, records: list[Any]) -> None:
+        """None: arrays are to tell the symbols."""
+
     def go_to(self, start: int) -> None:
         """Begin an empty block here: those before it were accounted for."""
         self.start, self._symbols = start, []
@@ -204,7 +190,8 @@ OpenBlock = OpenSum | OpenBits
 TRACE = 256
 """How many of the newest releases are kept."""
 _CHUNK = 1 << 17
-_MOST_PENDING = 4096
+# So many single records wait at most, and so many of blocks that are full.
+_MOST_PENDING, _MOST_FULL = 4096, 96
 
 
 class Raised(Protocol):
@@ -225,7 +212,7 @@ class Streamed(Protocol):
 
     @property
     def rule(self) -> Any:
-        """When something is raised: frozen, with ``begin``, ``feed``, ``step`` and the codec of its progress."""
+        """When something is raised: frozen, with ``begin``, ``feed``, ``feed_few`` and the codec of its progress."""
 
     @property
     def blocks(self) -> Any:
@@ -252,8 +239,12 @@ class Streamed(Protocol):
     def votes(self, released: Integers, before: int) -> Integers:
         """The votes of blocks that so many blocks came before."""
 
-    def vote(self, released: int, before: int) -> int:
-        """The vote of one."""
+    def few_votes(self, released: list[int], before: int) -> Iterable[int]:
+        """The votes of a few, without the price of arrays."""
+
+    @property
+    def quiet(self) -> Callable[[Any], int]:
+        """From the progress: so many further blocks raise nothing whatever they release."""
 
     def raised(self, progress: Any, origin: int, end: int, simulated: bool) -> Raised:
         """What is raised at the record ``end``, by a rule that began at ``origin``."""
@@ -278,16 +269,22 @@ class Stream(Single):
 
     Threads take turns: what one has consumed is released once, whoever comes next.
 
+    Single records of blocks that can raise nothing, whatever their noise will be, wait for the first block that can
+    (``Streamed.quiet``), and all of these are then released together; with a file every block is released when it is
+    full. Whoever asks what was released has them released first.
+
     A stream of persons remembers how many rows each of them had (``turns``). That is raw: it is put out nowhere, and
     beside a state file it is kept as digests (``state_file.Roll``), of the rows of blocks that were released. Those of
     an unfinished block are fed again after a restore, and count then.
 
     Attributes:
         alarm: the alarm or verdict, if it has been raised.
-        released: the newest releases, as integers.
         simulated: whether any noise came from a seeded generator.
         place: where in its source the record lies at which the state goes on, as the caller put it.
     """
+
+    # These are asked for often; others are in a dict.
+    __slots__ = ("_block", "_feed", "_free", "_lacks", "_open", "_pending", "_progress", "_quiet", "_room", "_votes")
 
     def __init__(self, watch: Any, asked: dict[str, Any], source: Source, file: StateFile | None = None) -> None:
         self.watch: Streamed = watch
@@ -301,7 +298,7 @@ class Stream(Single):
         self.simulated = source.simulated
         self.name = f"{system_source.bits(128):032x}"
         self.alarm: Any = None
-        self.released: deque[int] = deque(maxlen=TRACE)
+        self._released: deque[int] = deque(maxlen=TRACE)
         self.place: Any = None
         self._charge: Charge | None = None
         self._mark = self._after = ""
@@ -310,9 +307,10 @@ class Stream(Single):
         self._generation = self._origin = 0
         self._progress: Any = watch.rule.begin
         self._open: OpenBlock = watch.opened(source)
-        self._vote, self._step = watch.vote, watch.rule.step
+        self._block, self._quiet = watch.block, watch.quiet
+        self._votes, self._feed = watch.few_votes, watch.rule.feed_few
         self._pending: list[Any] = []  # single records, appended without taking turns
-        self._quick = getattr(watch.blocks, "quick_total", None) if isinstance(self._open, OpenSum) else None
+        self._waits = self.turns is None and isinstance(self._open, OpenSum)
         self._make_room()
         _streams.add(self)
 
@@ -335,7 +333,7 @@ class Stream(Single):
             stream._progress = watch.rule.progress_from_dict(content["progress"])
             if content["alarm"] is not None:
                 stream.alarm = watch.raised_from_dict(content["alarm"], stream.simulated)
-            stream.released.extend(int(value) for value in content["trace"])
+            stream._released.extend(int(value) for value in content["trace"])
             stream.place = content["place"]
             stream._mark, stream._after = str(content["mark"]), str(content["after"])
             stream._open.go_to(int(content["start"]))
@@ -380,7 +378,22 @@ class Stream(Single):
     @property
     def progress(self) -> Any:
         """How far the rule has come, of what was released alone."""
+        self._settle()
         return self._progress
+
+    @property
+    def released(self) -> Sequence[int]:
+        """The newest releases, as integers."""
+        self._settle()
+        return self._released
+
+    def _settle(self) -> None:
+        """Release the blocks that are full and wait. In a forked process they are not for it to release."""
+        if len(self._pending) < self._lacks or self._process != os.getpid():
+            return
+        with self._turn:
+            if self.alarm is None:
+                self._flush()
 
     @property
     def fresh(self) -> bool:
@@ -415,13 +428,14 @@ class Stream(Single):
         with self._turn:
             if self.alarm is not None:
                 return self.alarm
-            pending, quick = self._pending, self._quick
-            batch = pending[:]
-            if quick is None or self.file is not None or len(batch) != self._lacks or (total := quick(batch)) is None:
+            batch = self._pending[:]
+            if self.file is not None or len(batch) != self._room:
                 return self._filled()
             # A forked process never comes here: nothing is free there. Without a file no ledger is in doubt.
-            released = self._open.close_total(total)  # type: ignore[union-attr]  # of sums only
-            del pending[: len(batch)]  # what comes meanwhile stays
+            released = self._open.close_plain(batch)
+            if released is None:
+                return self._filled()
+            del self._pending[: len(batch)]  # what comes meanwhile stays
             return self._account(released, None)
 
     def _filled(self) -> Any:
@@ -483,6 +497,7 @@ class Stream(Single):
                 self.file.close()
                 self.file, self._roll = before, roll
                 raise
+            self._make_room()
             if before is not None:
                 moved = {"id": self.name, "generation": self._generation, "moved": True}
                 before.write(self.name, self._generation, json.dumps(moved))
@@ -492,7 +507,7 @@ class Stream(Single):
 
     def persist(self) -> None:
         """Write the state. It goes on behind the last whole block: nothing is kept of an unfinished one."""
-        self._write(self._progress, self.alarm, self.released, self._open.start, self.place)
+        self._write(self._progress, self.alarm, self._released, self._open.start, self.place)
 
     def check(self) -> None:
         """Refuse to go on where another one may: in a forked process, or where the ledger may know more."""
@@ -515,14 +530,11 @@ class Stream(Single):
         batch = pending[:]
         del pending[: len(batch)]  # what comes meanwhile stays
         try:
-            total = None
-            if self._quick is not None and len(batch) == opened.length - opened.count:
-                total = self._quick(batch)
-            if total is None:
-                return self._consume(self.watch.blocks.values_of(batch))
             self.check()
-            assert isinstance(opened, OpenSum)
-            return self._account(opened.close_total(total), None)
+            released = opened.close_plain(batch) if len(batch) == self._lacks else None
+            if released is None:
+                return self._consume(self.watch.blocks.values_of(batch))
+            return self._account(released, None)
         except BaseException:
             pending[:0] = batch
             raise
@@ -532,7 +544,7 @@ class Stream(Single):
         self.check()
         lacks = self._open.length - self._open.count
         if len(values) == lacks:
-            return self._consume_block(values, place)
+            return self._account([self._open.close_one(values)], place)  # without the price of arrays
         if len(values) < lacks:
             self._open.extend(values)
             self._make_room()
@@ -580,41 +592,41 @@ class Stream(Single):
         units = (found[at : at + DIGEST] for at in range(0, len(found), DIGEST))
         self.turns = Turns(self.turns.most, bytes.fromhex(said["key"]), units)
 
-    def _consume_block(self, values: Integers, place: Any) -> Any:
-        """:meth:`_consume` of values that fill the open block and no other: without the price of arrays."""
-        return self._account(self._open.close_one(values), place)
-
-    def _account(self, released: int, place: Any) -> Any:
-        """Account for the open block, which released this: as :meth:`_show` does."""
+    def _account(self, released: list[int], place: Any) -> Any:
+        """Account for a few blocks from the open one on, which released this: as :meth:`_show` does."""
         opened, before = self._open, self._progress
-        length = opened.length
-        end = opened.start + length
-        progress, fires = self._step(before, self._vote(released, before.blocks))
-        if fires or self.file is not None or self.turns is not None:
-            alarm = self.watch.raised(progress, self._origin, end, self.simulated) if fires else None
-            self._show(progress, alarm, [released], end, place)
+        progress, hit = self._feed(before, self._votes(released, before.blocks))
+        end = opened.start + opened.length + (progress.blocks - before.blocks - 1) * self._block
+        if hit is not None or self.file is not None or self.turns is not None:
+            alarm = None if hit is None else self.watch.raised(progress, self._origin, end, self.simulated)
+            self._show(progress, alarm, released if hit is None else released[: hit + 1], end, place)
             return alarm
         self._progress, self.place = progress, place
-        self.released.append(released)
+        self._released.extend(released)
         opened.go_to(end)
-        if self._lacks != length or length != opened.length:
-            self._make_room()
+        self._make_room()
         return None
 
     def _show(self, progress: Any, alarm: Any, newest: list[int], end: int, place: Any) -> None:
         """Account for blocks up to ``end``: first on disk and in the ledger, then to be seen. All or nothing."""
         if self.file is not None:
-            self._write(progress, alarm, [*self.released, *newest][-TRACE:], end, place)
+            self._write(progress, alarm, [*self._released, *newest][-TRACE:], end, place)
         self._progress, self.alarm, self.place = progress, alarm, place
-        self.released.extend(newest)
+        self._released.extend(newest)
         del self._owners[: end - self._open.start]
         self._open.go_to(end)
         self._make_room()
 
     def _make_room(self) -> None:
         """How many single records may wait, and how many of them without a further look: none after an alarm."""
-        self._lacks = room = self._open.length - self._open.count
-        self._room = room = room if room < _MOST_PENDING else _MOST_PENDING
+        opened = self._open
+        self._lacks = room = opened.length - opened.count
+        if room >= _MOST_FULL:
+            room = room if room < _MOST_PENDING else _MOST_PENDING
+        elif self._waits and self.file is None:
+            most, quiet = (_MOST_FULL - room) // self._block, self._quiet(self._progress)
+            room += self._block * (quiet if quiet < most else most)
+        self._room = room
         self._free = room if self.alarm is None and self.turns is None else 0
 
     def _write(self, progress: Any, alarm: Any, released: Iterable[int], start: int, place: Any) -> None:

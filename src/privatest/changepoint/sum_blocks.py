@@ -8,12 +8,11 @@ block, so all releases together are as private as one.
 from __future__ import annotations
 
 import math
-from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from itertools import repeat
+from itertools import islice
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -22,12 +21,12 @@ from privatest.documents import integers_from_json, wholes_from_json
 from privatest.engines.arrays import SequenceRecords
 from privatest.engines.protocol import NO_ENDS, Records, scores_of_each
 from privatest.errors import InvalidDocument
+from privatest.numbers import Integers
 from privatest.privacy import Noise, Notion, Pure, noise_from_dict
 from privatest.privacy.asked import CANONICAL
 from privatest.privacy.composition import per_row
 from privatest.scores import Cells, LabelCells, Score
 from privatest.scores.score import BoundedCells, DyadicCells
-from privatest.vectors import Integers
 
 __all__ = ["SumBlocks", "check_met", "holds_tuples", "quick_scorer", "stream_privacy"]
 
@@ -78,25 +77,31 @@ class SumBlocks:
         return self.values(SequenceRecords(records))
 
     @cached_property
-    def quick_total(self) -> Callable[[list[Any]], int | None]:
-        """The total of the scores of plain records (floats, ints, truths, texts), without the price of arrays.
+    def quick_totals(self) -> QuickScorer:
+        """Twice the totals of the scores of plain records (floats, ints, truths, texts), without the price of arrays.
 
         None where that is not quick, or where a record makes no sense: then :meth:`values_of` says.
         """
         return quick_scorer(self.score, self.values_of)
 
-    def vote(self, released: int) -> int:
-        votes = self._list
-        place = ((released >> 1) - self.first) // self.bin_width + 1
-        return votes[place] if 0 <= place < len(votes) else votes[0 if place < 0 else -1]
+    @cached_property
+    def vote(self) -> Callable[[int], int]:
+        """The vote of one release; what was asked before is remembered."""
+        votes: list[int] = self.table.tolist()
+
+        def voted(released: int) -> int:
+            return votes[min(max(((released >> 1) - self.first) // self.bin_width + 1, 0), len(votes) - 1)]
+
+        return Remembered(voted).__getitem__
+
+    @cached_property
+    def most_vote(self) -> int:
+        """No release votes more."""
+        return int(self.table.max())
 
     @cached_property
     def _numbers(self) -> bool:
         return not isinstance(self.score.cells, LabelCells)
-
-    @cached_property
-    def _list(self) -> list[int]:
-        return list(self.table.tolist())
 
     def votes(self, released: Integers) -> Integers:
         bins = np.clip(((released >> 1) - self.first) // self.bin_width + 1, 0, len(self.table) - 1)
@@ -135,61 +140,77 @@ class SumBlocks:
         return cls(Score.from_dict(document["score"]), noise, table=votes, **sizes, **first)
 
 
-# So many records a block are scored one by one; of more, arrays are quicker. So many distinct ones are remembered.
-_FEW, _REMEMBERED, _MOST_STEPS = 192, 4096, 1 << 14
+# So many records are scored one by one; of more, arrays are quicker. So many distinct ones are remembered.
+_FEW, _REMEMBERED = 192, 1 << 13
+_FLOATS, _PLAIN = {float}, {float, int, bool, str}
+QuickScorer = Callable[[list[Any], int], list[int] | None]
 
 
-def quick_scorer(score: Score, values_of: Callable[[list[Any]], Integers]) -> Callable[[list[Any]], int | None]:
-    """A function that totals the scores of a few plain records; None where arrays are to do it.
+class Remembered(dict[Any, int]):
+    """What a function says of the values that it was asked about; of the first some thousands without asking again."""
 
-    Guarantees: whatever it totals, it totals to the sum of ``values_of``.
+    def __init__(self, function: Callable[[Any], int]) -> None:
+        super().__init__()
+        self._function = function
+
+    def __missing__(self, value: Any) -> int:
+        found = self._function(value)
+        if len(self) < _REMEMBERED:
+            self[value] = found
+        return found
+
+
+def quick_scorer(score: Score, values_of: Callable[[list[Any]], Integers]) -> QuickScorer:
+    """A function of a few plain records and a number: twice the total of every so many of them.
+
+    None where arrays are to do it. Guarantees: whatever it totals, it totals to twice the sum of ``values_of``.
     """
     cells = score.cells
     if isinstance(cells, DyadicCells) and cells.low == -math.inf and cells.high == math.inf:
-        table = score.table[:-1]
-        first = np.flatnonzero(np.diff(table)) + 1
-        # Cell i begins at (first + i) 2^-exponent, exactly: a double is below it iff its cell is.
-        edges = [math.ldexp(float(cells.first + int(i)), -cells.exponent) for i in first]
-        if any(math.ldexp(edge, cells.exponent) != cells.first + int(i) for edge, i in zip(edges, first, strict=True)):
-            return lambda _: None
-        heights = np.diff(table)[first - 1]
-        if not (np.all(heights > 0) or np.all(heights < 0)) or np.sum(np.abs(heights)) > _MOST_STEPS:
-            return lambda _: None
-        # Each edge as often as the score moves there: the score is so many steps from that of the first cell.
-        steps = [edge for edge, height in zip(edges, heights.tolist(), strict=True) for _ in range(abs(height))]
-        start, way, all_steps = int(table[0]), 1 if np.all(heights > 0) else -1, repeat(steps)
+        # The floor of a number times 2^exponent is its cell, exactly, as ``cells.index`` has it.
+        factor, floor, no_number = cells.factor, math.floor, (TypeError, ValueError, OverflowError)
+        doubled, last = [2 * value for value in score.table.tolist()], cells.size - 1
+        of_cell: dict[int, int] = {}  # of those that were met
 
-        def of_numbers(records: list[Any]) -> int | None:
+        def of_new_cells(records: list[Any], each: int) -> list[int] | None:
+            try:
+                places = [floor(record * factor) for record in records]
+            except no_number:
+                return None
+            values = [doubled[min(max(place - cells.first, 0), last)] for place in places]
+            if len(of_cell) < _REMEMBERED:
+                of_cell.update(zip(places, values, strict=True))
+            return list(map(sum, zip(*[iter(values)] * each, strict=True)))
+
+        def of_numbers(records: list[Any], each: int) -> list[int] | None:
             if len(records) > _FEW:
                 return None
+            totals, left = [], iter(records)
             try:
-                sane = math.isfinite(sum(records))  # then all of them are
-            except (TypeError, OverflowError):
+                for _ in range(0, len(records), each):
+                    total = 0
+                    for record in islice(left, each):
+                        total += of_cell[floor(record * factor)]
+                    totals.append(total)
+            except KeyError:
+                return of_new_cells(records, each)
+            except no_number:  # or none that is finite
                 return None
-            return start * len(records) + way * sum(map(bisect_right, all_steps, records)) if sane else None
+            return totals
 
         return of_numbers
     if isinstance(cells, BoundedCells | DyadicCells):
-        return lambda _: None
+        return lambda _, __: None
 
-    class Known(dict[Any, int]):
-        """The scores of values that were met, as the arrays say: equal numbers of any type have one."""
+    # As the arrays say: equal numbers of any type have one score.
+    known = Remembered(lambda record: 2 * int(values_of([record])[0])).__getitem__
 
-        def __missing__(self, record: Any) -> int:
-            found = int(values_of([record])[0])
-            if len(self) < _REMEMBERED:
-                self[record] = found
-            return found
-
-    known = Known().__getitem__
-
-    def of_values(records: list[Any]) -> int | None:
-        return sum(map(known, records)) if set(map(type, records)) <= _PLAIN else None
+    def of_values(records: list[Any], each: int) -> list[int] | None:
+        if not set(map(type, records)) <= _PLAIN:
+            return None
+        return list(map(sum, zip(*[map(known, records)] * each, strict=True)))
 
     return of_values
-
-
-_FLOATS, _PLAIN = {float}, {float, int, bool, str}
 
 
 def holds_tuples(cells: Cells) -> bool:

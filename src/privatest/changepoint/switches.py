@@ -19,7 +19,7 @@ from functools import cached_property
 import numpy as np
 
 from privatest.changepoint.charts import LAW_ERROR, Chart, decay_rate
-from privatest.vectors import Floats, Integers
+from privatest.numbers import Floats, Integers
 
 __all__ = ["Switches"]
 

@@ -18,10 +18,9 @@ from privatest.errors import Infeasible
 from privatest.hypotheses import Pair
 from privatest.hypotheses.question import Question
 from privatest.laws.block_laws import BlockLaws
+from privatest.numbers import Floats, Integers, Number
 from privatest.privacy import Notion, Pure, as_notion, canonical_noise
 from privatest.privacy.asked import budget_word, told
-from privatest.rational import Number
-from privatest.vectors import Floats, Integers
 
 __all__ = ["Targets", "pair_watch", "unknown_watch"]
 

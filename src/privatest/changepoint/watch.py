@@ -17,7 +17,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, partial
@@ -35,8 +36,8 @@ from privatest.engines.arrays import SequenceRecords
 from privatest.engines.protocol import NO_ENDS, Records, counter, indexer
 from privatest.errors import InvalidDocument
 from privatest.fit import FitTest
+from privatest.numbers import Integers
 from privatest.privacy import Notion, Source, as_notion
-from privatest.vectors import Integers
 
 __all__ = [
     "Blocks",
@@ -80,8 +81,13 @@ class Blocks(Protocol):
     def values_of(self, records: list[Any]) -> Integers:
         """The same, of a short list."""
 
-    def vote(self, released: int) -> int:
+    @property
+    def vote(self) -> Callable[[int], int]:
         """The vote of one release."""
+
+    @property
+    def most_vote(self) -> int:
+        """No release votes more."""
 
     def votes(self, released: Integers) -> Integers:
         """The integer vote of each release, positive for the new regime."""
@@ -129,8 +135,13 @@ class FitBlocks:
     def values_of(self, records: list[Any]) -> Integers:
         return self.values(SequenceRecords(records))
 
-    def vote(self, released: int) -> int:
-        return self.old if released > 0 else self.new
+    @property
+    def vote(self) -> Callable[[int], int]:
+        return lambda released: self.old if released > 0 else self.new
+
+    @property
+    def most_vote(self) -> int:
+        return max(self.old, self.new)
 
     def release(self, values: Integers, source: Source) -> int:
         """The bit of a block, from its records' symbols."""
@@ -193,13 +204,21 @@ class Cusum:
         zero = progress.blocks + int(zeros[-1]) + 1 if len(zeros) else progress.zero
         return CusumProgress(progress.blocks + len(used), int(used[-1]), zero), hit
 
-    def step(self, progress: CusumProgress, vote: int) -> tuple[CusumProgress, bool]:
-        """:meth:`feed` of one vote."""
-        blocks, level, zero = progress
-        blocks, level = blocks + 1, level + vote
-        if level <= 0:
-            return _progress((blocks, 0, blocks)), False  # no threshold is below 0
-        return _progress((blocks, level, zero)), level > self.threshold
+    def feed_few(self, progress: CusumProgress, votes: Iterable[int]) -> tuple[CusumProgress, int | None]:
+        """:meth:`feed` of a few votes, without the price of arrays."""
+        (blocks, level, zero), threshold = progress, self.threshold
+        for vote in votes:
+            blocks += 1
+            level += vote
+            if level <= 0:
+                level, zero = 0, blocks  # no threshold is below 0
+            elif level > threshold:
+                return _progress((blocks, level, zero)), blocks - progress.blocks - 1
+        return _progress((blocks, level, zero)), None
+
+    def quiet(self, most: int, progress: CusumProgress) -> int:
+        """So many blocks raise no alarm whatever they vote, ``most`` at most."""
+        return (self.threshold - progress.level) // most if most > 0 else sys.maxsize
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values."""
@@ -254,10 +273,13 @@ class Intervals:
         after = IntervalsProgress(progress.blocks + used, last, tuple(ahead[start:end].tolist()))
         return after, used - 1 if len(stops) else None
 
-    def step(self, progress: IntervalsProgress, vote: int) -> tuple[IntervalsProgress, bool]:
-        """:meth:`feed` of one vote."""
-        after, hit = self.feed(progress, np.array([vote], dtype=np.int64))
-        return after, hit is not None
+    def feed_few(self, progress: IntervalsProgress, votes: Iterable[int]) -> tuple[IntervalsProgress, int | None]:
+        """:meth:`feed` of a few votes."""
+        return self.feed(progress, np.array(list(votes), dtype=np.int64))
+
+    def quiet(self, most: int, progress: IntervalsProgress) -> int:  # noqa: ARG002 - whatever they vote
+        """So many blocks raise no alarm: those before the last of the present interval."""
+        return self.interval - len(progress.present) % self.interval - 1
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values."""
@@ -352,9 +374,14 @@ class Watch:
         """The votes of blocks."""
         return self.blocks.votes(released)
 
-    def vote(self, released: int, before: int) -> int:  # noqa: ARG002
-        """The vote of one."""
-        return self.blocks.vote(released)
+    def few_votes(self, released: list[int], before: int) -> Iterable[int]:  # noqa: ARG002
+        """The votes of a few."""
+        return map(self.blocks.vote, released)
+
+    @cached_property
+    def quiet(self) -> Callable[[Any], int]:
+        """So many further blocks raise no alarm whatever they release."""
+        return partial(self.rule.quiet, self.blocks.most_vote)
 
     def raised(self, progress: Progress, origin: int, end: int, simulated: bool) -> Alarm:
         """The alarm at the record ``end``, by a rule that began at ``origin``."""

@@ -16,9 +16,10 @@ from privatest.charge import fingerprint, make_charge
 from privatest.engines.protocol import ORDERED, Records
 from privatest.engines.sources import open_for, placed
 from privatest.errors import InvalidInput
+from privatest.hypotheses.sets import Hypothesis
 from privatest.markup import Told
 from privatest.privacy import Notion, Source, seeded_source, system_source
-from privatest.privacy.asked import told
+from privatest.privacy.asked import priced, told
 
 __all__ = ["UNSAID", "Watcher"]
 
@@ -42,31 +43,47 @@ class Watcher(Single, Told, Generic[D, A]):
 
     def _begin(
         self,
-        asked: dict[str, Any],
+        laws: list[Hypothesis],
+        settings: dict[str, Any],
         made: Callable[[], D],
         *,
-        named: bool,
+        notion: Notion,
+        rows: int | None,
         state: str | os.PathLike[str] | None,
-        paying: dict[str, Any],
+        ledger: Any,
+        dataset: str | None,
+        request: str | None,
+        source: str | os.PathLike[str] | None,
         rng: np.random.Generator | None,
     ) -> None:
         """Begin, or go on from the state file if there is one of the same settings; charge once.
 
         Args:
-            asked: the settings, plain JSON values, by which states and requests are told apart.
+            laws: P and, where it is known, Q.
+            settings: plain JSON values, by which states and requests are told apart, besides all that is named here.
             made: makes the design; not called where the state holds it.
-            named: whether ``asked`` says all of P and Q.
-            paying: ledger, dataset, request, data: as :func:`make_charge` takes them.
+            notion: what the whole stream is to meet.
+            rows: the most rows of one person that count.
         """
+        asked = {
+            **{name: law.describe() for name, law in zip(("null", "alternative"), laws, strict=False)},
+            **settings,
+            **priced(notion),
+            "dataset": dataset,
+            "request": request,
+            **({} if rows is None else {"max_rows_per_unit": rows}),
+        }
+        paying: dict[str, Any] = {"ledger": ledger, "dataset": dataset, "request": request, "data": source}
+        make_charge(**paying, price=notion.price, design=dict, simulated=rng is not None)  # refuses what it must
         keeper = self.DESIGN.keeper
         file = None if state is None else StateFile(state, keeper)
-        source: Source = system_source if rng is None else seeded_source(rng)
+        randomness: Source = system_source if rng is None else seeded_source(rng)
         if file is not None and file.exists():
             content = file.read()
             same = content.get("asked", asked) == asked
             if same:
-                self._stream = Stream.restored(content, source, file, self.DESIGN)
-            if same and not named:
+                self._stream = Stream.restored(content, randomness, file, self.DESIGN)
+            if same and not all(law.named for law in laws):
                 # The descriptions leave open what P and Q are; what is made of them does not.
                 same = fingerprint(self._stream.watch.releases()) == fingerprint(made().releases())
             if not same:
@@ -75,7 +92,7 @@ class Watcher(Single, Told, Generic[D, A]):
                     f"{keeper.name}.load(path), or give this {keeper.noun} another file."
                 )
         else:
-            self._stream = Stream(made(), asked, source, file)
+            self._stream = Stream(made(), asked, randomness, file)
         stream = self._stream
         charge = make_charge(
             **paying,
@@ -147,11 +164,12 @@ class Watcher(Single, Told, Generic[D, A]):
             unit: whose it is, where the design is one of persons (``max_rows_per_unit``): any value that names a
                 person; of a batch, one for each record. None is nobody.
         """
-        stream = self._stream
-        if type(x) in _PLAIN and unit is UNSAID and (free := stream._free):
-            pending = stream._pending
-            pending.append(x)  # a turn is taken when the block is full
-            return None if len(pending) < free else stream.filled()
+        if unit is UNSAID and (type(x) is float or type(x) in _PLAIN):
+            stream = self._stream
+            if free := stream._free:
+                pending = stream._pending
+                pending.append(x)  # a turn is taken when the block is full
+                return None if len(pending) < free else stream.filled()
         if type(x) in _PLAIN or not self._is_batch(x):
             if (unit is UNSAID) != (self._stream.turns is None):
                 self._check_unit(unit)

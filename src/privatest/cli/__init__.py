@@ -18,7 +18,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # Threads of BLAS take longer to start than any product of ours takes; whoever wants them says so.
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
-        from privatest.cli.commands import run
+        from privatest.cli.commands import run  # start-up: after the variable above is set
 
         return run(arguments)
     except KeyboardInterrupt:

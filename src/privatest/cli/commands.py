@@ -65,7 +65,7 @@ def version(given: Given) -> None:
     Example:
       privatest version
     """
-    import privatest as pt
+    import privatest as pt  # start-up: `--help` needs none of it
 
     found = {"privatest": pt.__version__, "python": platform.python_version()}
     if given["json"]:

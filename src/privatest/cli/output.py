@@ -290,7 +290,7 @@ def working(what: str) -> Iterator[None]:
         return
     from rich.console import Console
 
-    from privatest import progress
+    from privatest import progress  # start-up: where there is no terminal there is no bar
 
     with Console(stderr=True, highlight=False, markup=False).status(what) as status:
         started = time.monotonic()
@@ -345,7 +345,7 @@ def read_bytes(path: str, option: str, most: int) -> bytes:
 
 def write_report(path: str, **content: Any) -> None:
     """One self-contained HTML file about a plan or a result."""
-    from privatest import report
+    from privatest import report  # start-up: few commands write one
 
     try:
         report.write(path, **content)

@@ -1,4 +1,4 @@
-r"""From a pair, a clamp and a notion of privacy to a test of each kind: score, noise, threshold.
+r"""From a pair, a clamp and a notion of privacy to a test of each kind: score, noise, threshold; what it must achieve.
 
 Where neighbours differ by one person's coming or going, n is not public and the threshold must not depend on it: every
 record's score is shifted by a constant c, the threshold for one record, and the shifted total compared with 0. What
@@ -20,32 +20,33 @@ from typing import Any
 
 import numpy as np
 
+from privatest import numbers
 from privatest.decision.private_test import PrivateTest
 from privatest.decision.pvalues import Coin
 from privatest.errors import InvalidInput, shown
 from privatest.hypotheses import DiscretePair, Pair
 from privatest.laws import Curves, NoisyTotal, TwoSidedCurves
+from privatest.numbers import Floats, Number, rational
 from privatest.privacy import NOISES, Logistic, Noise, NoNoise, Notion, Pure, canonical_noise
 from privatest.privacy.decision_chain import decision_noise
 from privatest.privacy.noise import REPLACE, Neighbourhood
-from privatest.rational import Number, rational
 from privatest.scores import Score, clamped_score, whole_score
 from privatest.scores.score import FEW_VALUES
-from privatest.theory import decompose_pair
-from privatest.vectors import Floats
 
 __all__ = [
+    "ADVANTAGE",
     "CALIBRATED",
     "KINDS",
     "PRIVATE_KINDS",
+    "Goal",
     "calibrated_cutoffs",
     "calibrated_noise",
     "check_decision",
     "check_two_sided",
     "from_score",
     "kind_score",
+    "make_goal",
     "mixed",
-    "paper_clamp",
     "unclamped",
 ]
 
@@ -56,6 +57,54 @@ CALIBRATED = ("tight", "stair")
 KINDS = (*(kind for kind in PRIVATE_KINDS if kind != "stair"), "llr", "sllr")
 """What may be asked for by ``test=``; the stair is asked for by ``release="decision"``."""
 COARSE_UNITS = 64
+
+
+ADVANTAGE = 2 / 3
+"""The paper's bar."""
+
+
+@dataclass(frozen=True)
+class Goal:
+    """Either ``advantage`` is given, or ``alpha`` and ``beta`` are."""
+
+    advantage: float | None = None
+    alpha: float | None = None
+    beta: float | None = None
+
+    def margin(self, curves: Curves | TwoSidedCurves) -> float:
+        """By how much the best cutoff exceeds the goal; negative where it falls short. Increases with power."""
+        if self.alpha is None:
+            return curves.best_advantage() - (self.advantage or 0.0)
+        return (self.beta or 0.0) - curves.beta_at(self.alpha)
+
+    def surplus(self, alpha: float, beta: float) -> float:
+        """By how much a test with these error rates exceeds the goal; negative where it falls short."""
+        if self.alpha is None:
+            return 1.0 - alpha - beta - (self.advantage or 0.0)
+        return min(self.alpha - alpha, (self.beta or 0.0) - beta)
+
+    def __str__(self) -> str:
+        if self.alpha is None:
+            return f"advantage {self.advantage:.6g}"
+        return f"alpha {self.alpha:g} and beta {self.beta:g}"
+
+
+def make_goal(advantage: float | None, alpha: float | None, beta: float | None) -> Goal:
+    """The goal a user asks for; the paper's advantage of 2/3 where nothing is asked."""
+    if alpha is None and beta is None:
+        return Goal(advantage=numbers.probability(advantage=ADVANTAGE if advantage is None else advantage))
+    if advantage is not None:
+        raise InvalidInput(f"advantage={shown(advantage)} and alpha= or beta= were given. Give one or the other.")
+    if alpha is None or beta is None:
+        name = "alpha" if alpha is None else "beta"
+        raise InvalidInput(f"{name} is missing: alpha and beta go together. Give both, or advantage.")
+    numbers.probability(alpha=alpha)
+    numbers.probability(beta=beta)
+    if alpha + beta >= 1:
+        raise InvalidInput(
+            f"alpha={alpha!r} and beta={beta!r} must add up to less than 1: tossing a coin achieves that without data."
+        )
+    return Goal(alpha=float(alpha), beta=float(beta))
 
 
 def from_score(
@@ -94,7 +143,7 @@ def from_score(
         elif calibrated:
             cutoff, *uppers = cutoffs or calibrated_cutoffs(score, noise, n, alpha)
         else:
-            cutoff = score.lattice_threshold(threshold or Fraction(0), n)
+            cutoff = literal_cutoff(score, kind, threshold, n)
     null, alternative = pair.null.describe(), pair.alternative.describe()
     budget = notion.loss if isinstance(notion, Pure) and rational(notion.epsilon) != notion.loss else None
     return PrivateTest(
@@ -144,17 +193,6 @@ def calibrated_noise(
     return kind_noise(kind, notion, rows * width, score.step)
 
 
-def paper_clamp(pair: Pair, notion: Notion) -> tuple[Number, Number]:
-    """[-eps', eps], or [-eps, eps'] when the roles are swapped, with eps exactly as the user wrote it.
-
-    Of other notions eps is that of the pure one that allows as much with one record.
-    """
-    epsilon = notion.equivalent
-    split = decompose_pair(pair, float(epsilon))
-    inner = min(rational(split.epsilon_prime), epsilon)
-    return (-epsilon, inner) if split.swapped else (-inner, epsilon)
-
-
 def unclamped(
     pair: Pair, n: int, kind: str, *, threshold: Fraction | None = None, alpha: float | None = None
 ) -> PrivateTest:
@@ -164,14 +202,18 @@ def unclamped(
     if alpha is not None and threshold is None:
         (cutoff,) = calibrated_cutoffs(score, noise, n, alpha)
     else:
-        cutoff = score.lattice_threshold(threshold or Fraction(0), n)
-        if kind == "llr":
-            # The likelihood-ratio test says P on ties (the paper's K_S), so the cutoff lies just below.
-            cutoff = math.ceil(cutoff) - Fraction(1, 2)
+        cutoff = literal_cutoff(score, kind, threshold, n)
     bounded = kind == "sllr" and all(math.isfinite(end) for end in pair.ratio_range)
     epsilon = float(score.step * score.width / 2) if bounded else math.inf
     null, alternative = pair.null.describe(), pair.alternative.describe()
     return PrivateTest(kind, score, noise, cutoff, epsilon, n, null=null, alternative=alternative)
+
+
+def literal_cutoff(score: Score, kind: str, threshold: Fraction | None, n: int) -> Fraction:
+    """The cutoff of a threshold that is not calibrated: the one that was given, or 0."""
+    cutoff = score.lattice_threshold(threshold or Fraction(0), n)
+    # The likelihood-ratio test says P on ties (the paper's K_S), so the cutoff lies just below.
+    return math.ceil(cutoff) - Fraction(1, 2) if kind == "llr" else cutoff
 
 
 _ROUNDS = 6

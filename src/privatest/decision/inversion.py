@@ -14,23 +14,24 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy.interpolate import CubicSpline
 from scipy.optimize import brentq
 from scipy.special import ndtri
 
 from privatest.errors import InvalidInput
 from privatest.hypotheses.sets import Side
 from privatest.laws import Curves, NoisyTotal
+from privatest.numbers import Floats
 from privatest.privacy import Noise
 from privatest.scores import Score
 from privatest.scores.score_law import every_score, member_law, range_law
-from privatest.vectors import Floats
 
 if TYPE_CHECKING:
     from privatest.hypotheses.one_parameter import OneParameter
@@ -50,6 +51,8 @@ LOOKED_AT = 33
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(20)
 FEW = np.cos(np.pi * (np.arange(8) + 0.5) / 8)
 """Where the curve of accepted totals is computed, on [-1, 1]."""
+ANGLES = 96
+"""Into so many parts the range is cut where that curve is computed for all of it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -234,7 +237,7 @@ class Inversion:
         return 1.0 - counting - self.at_most(value, value, least) - self.at_least(value, value, most + HALF)
 
     def expected_length(self, value: float, confidence: float) -> float:
-        """The mean length of the interval where the parameter has this value, to four digits or so.
+        """The mean length of the interval where the parameter has this value, to three digits or more.
 
         By Pratt's identity: the integral, over all values, of the probability that the interval holds them. The totals
         between which it holds a value are a smooth curve in the value, so they are computed at a few and interpolated.
@@ -242,9 +245,49 @@ class Inversion:
         totals, length = self.total(value), 0.0
         for end in self.typical(value, confidence, 5.0):
             if end != value:
-                held = self._held(totals, value, end - value, confidence)
-                length += abs(end - value) / 2 * float(WEIGHTS @ held)
+                places = value + (end - value) * (1 + FEW) / 2
+                ends = [self.accepted(place, confidence) for place in places.tolist()]
+                base = ends[len(ends) // 2][0]
+                curves = np.array([[float(least - base), float(most - base)] for least, most in ends])
+                fitted = np.polynomial.chebyshev.chebfit(FEW, curves, len(FEW) - 1)
+                least, most = np.polynomial.chebyshev.chebval(NODES, fitted)
+                length += abs(end - value) / 2 * float(WEIGHTS @ _held(totals, base, least, most))
         return length
+
+    def expected_lengths(self, values: Sequence[float], confidence: float) -> Floats:
+        """:meth:`expected_length` at many values: the curves of accepted totals are computed once, for all the range.
+
+        They are splines in an angle, which is dense at both ends of the range, where they bend.
+        """
+        low, high = self.family.inner
+        angles = np.pi * np.arange(ANGLES + 1) / ANGLES
+
+        def place(angle: Floats) -> tuple[Floats, Floats]:
+            """The values at these angles, and how fast they grow."""
+            part, slope = (1 - np.cos(angle)) / 2, np.sin(angle) / 2
+            if not self.family.logarithmic:
+                return low + (high - low) * part, (high - low) * slope
+            found = low * (high / low) ** part
+            return found, found * math.log(high / low) * slope
+
+        ends = [self.accepted(min(max(one, low), high), confidence) for one in place(angles)[0].tolist()]
+        base = ends[len(ends) // 2][0]
+        curves = CubicSpline(angles, np.array([[float(least - base), float(most - base)] for least, most in ends]))
+        fine = np.linspace(0, np.pi, 32 * ANGLES + 1)
+        bounds, places = curves(fine), place(fine)[0]
+        found = np.zeros(len(values))
+        for i, value in enumerate(values):
+            totals = self.total(value)
+            mean = self._mean(value) - float(base)
+            variance = self.n * float(totals.law @ (totals.support - float(totals.law @ totals.support)) ** 2)
+            reach = self.noise.reach(16) + 6 * math.sqrt(variance)
+            seen = np.flatnonzero((bounds[:, 0] < mean + reach) & (bounds[:, 1] > mean - reach))
+            middle = np.interp(value, places, fine)
+            for end in (fine[seen[0]], fine[seen[-1]]):
+                nodes = middle + (end - middle) * (1 + NODES) / 2
+                held = _held(totals, base, *curves(nodes).T)
+                found[i] += abs(end - middle) / 2 * float(WEIGHTS @ (held * place(nodes)[1]))
+        return found
 
     def typical(self, value: float, confidence: float, times: float) -> tuple[float, float]:
         """The interval of a middling total where the parameter has this value, so many times as long, in the range."""
@@ -254,17 +297,6 @@ class Inversion:
         low, high = self.family.inner
         found = [value + times * (end - value) for end in ends]
         return max(min(found[0], value), low), min(max(found[1], value), high)
-
-    def _held(self, totals: NoisyTotal, value: float, reach: float, confidence: float) -> Floats:
-        """How likely an interval holds the values at the nodes between the value and the reach."""
-        ends = [self.accepted(value + reach * (1 + place) / 2, confidence) for place in FEW.tolist()]
-        base = ends[len(ends) // 2][0]
-        curves = np.array([[float(least - base), float(most - base)] for least, most in ends])
-        least, most = np.polynomial.chebyshev.chebval(NODES, np.polynomial.chebyshev.chebfit(FEW, curves, len(FEW) - 1))
-        below = [totals.cdf(base + _fraction(each)) for each in least]
-        above = [totals.sf(base + _fraction(each)) for each in most]
-        held: Floats = np.maximum(1.0 - np.array(below) - np.array(above), 0.0)
-        return held
 
     def check_monotone(self, working: str) -> None:
         """Refuse a family whose totals do not move one way as the parameter grows.
@@ -280,6 +312,16 @@ class Inversion:
                 f"family={self.family.text!r} has no score that moves one way as {self.family.name} grows, so no "
                 f"interval can be had from its sum. Use {working}."
             )
+
+
+def _held(totals: NoisyTotal, base: Fraction, least: Floats, most: Floats) -> Floats:
+    """How likely a total lies between base + least and base + most, for each of them."""
+    edges = [base + _fraction(each) for each in np.concatenate([least, most]).tolist()]
+    order = sorted(range(len(edges)), key=edges.__getitem__)
+    below = np.zeros(len(edges))
+    below[order] = totals.cdfs([edges[i] for i in order])
+    held: Floats = np.maximum(below[len(least) :] - below[: len(least)], 0.0)
+    return held
 
 
 def _mirrored(tail: Callable[[float, float], float]) -> Callable[[float, float], float]:

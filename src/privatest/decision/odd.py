@@ -10,12 +10,12 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from privatest import _validate
+from privatest import numbers
 from privatest.decision.design import Besides
 from privatest.errors import InvalidInput, shown
+from privatest.numbers import Number
 from privatest.privacy import Notion, Source, Tulap
 from privatest.privacy.composition import together
-from privatest.rational import Number
 
 if TYPE_CHECKING:
     from privatest.engines import Records, Tallied
@@ -46,7 +46,7 @@ class OddShare(Besides):
         """What a run of the test is asked for besides; None where nothing is."""
         if odd_epsilon is None:
             return None
-        epsilon = _validate.positive(odd_epsilon=odd_epsilon)
+        epsilon = numbers.positive(odd_epsilon=odd_epsilon)
         if test.price is None:
             raise InvalidInput(
                 f"odd_epsilon={shown(odd_epsilon)} cannot be given to a test that is not private: no noise hides "

@@ -11,22 +11,20 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from privatest import _validate
+from privatest import numbers
 from privatest.decision.design import HIDDEN, Decision, Design, Fits, Release
 from privatest.decision.odd import OddShare
 from privatest.decision.pvalues import Coin, Cutoffs, above, below, members_from_json, pvalues
 from privatest.documents import fraction_from_json, number_from_json, texts_from_json, wholes_from_json
 from privatest.errors import InvalidDocument, InvalidInput, shown
 from privatest.hypotheses import as_distribution
-from privatest.hypotheses.one_parameter import between_members
 from privatest.laws import Curves, NoisyTotal
 from privatest.markup import Fact, Probability
+from privatest.numbers import Floats, Number, rational
 from privatest.privacy import Noise, Notion, Pure, Source, as_notion, noise_from_dict
 from privatest.privacy.noise import NEIGHBOURS, Neighbourhood
-from privatest.rational import Number, rational
 from privatest.scores import Score
 from privatest.scores.score_law import score_law
-from privatest.vectors import Floats
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -92,9 +90,9 @@ class PrivateTest(Design[Release]):
     def __post_init__(self) -> None:
         if self.neighbours not in NEIGHBOURS:
             raise InvalidInput(f"neighbours={self.neighbours!r} must be one of {', '.join(map(repr, NEIGHBOURS))}.")
-        object.__setattr__(self, "n", _validate.positive_integer(n=self.n))
-        _validate.positive_integer(max_rows_per_unit=self.max_rows_per_unit)
-        _validate.positive_integer(scale=self.scale)
+        object.__setattr__(self, "n", numbers.positive_integer(n=self.n))
+        numbers.positive_integer(max_rows_per_unit=self.max_rows_per_unit)
+        numbers.positive_integer(scale=self.scale)
         self.score.check_total(self.n)
         if self.upper is not None and not self.cutoff < self.upper:
             raise InvalidInput(f"upper={self.upper} must be greater than cutoff={self.cutoff}.")
@@ -350,7 +348,7 @@ class PrivateTest(Design[Release]):
 
     def check(self, records: Records, *, charging: bool) -> None:  # noqa: ARG002 - the same without a charge
         """Type, and number where it is public; a law that cannot be computed is refused now, not after the draw."""
-        from privatest.engines.protocol import check_count
+        from privatest.engines.protocol import check_count  # planning needs no engine
 
         records.check(self.score)
         if self.neighbours == "replace":
@@ -459,11 +457,12 @@ class PrivateTest(Design[Release]):
         if not isinstance(release, Release) or release.statistic is None or release.n != self.n:
             raise InvalidInput(f"release={shown(release)} must be a release of this test, with its statistic.")
         from privatest.decision.inversion import Inversion  # start-up: scipy
+        from privatest.hypotheses.one_parameter import between_members  # start-up: for intervals alone
 
         family = between_members(as_distribution(self.null), as_distribution(self.alternative), between)
         inversion = Inversion(family, self.score, self.noise, self.n)
         noisy = self.score.lattice_threshold(Fraction(release.statistic), self.n) - self.noise.offset
-        return inversion.interval(round(noisy) + self.noise.offset, float(_validate.probability(confidence=confidence)))
+        return inversion.interval(round(noisy) + self.noise.offset, float(numbers.probability(confidence=confidence)))
 
     def power_along(self, family: str, values: Sequence[float]) -> Floats:
         """:meth:`power` of the members of a family along one of its parameters.

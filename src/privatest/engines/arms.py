@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from privatest.addresses import OpenOnce, ReadAs
+from privatest.engines.arrays import import_arrow
 from privatest.engines.csv_files import read_lines
-from privatest.engines.frames import import_arrow
 from privatest.engines.paths import as_paths, format_of
 from privatest.engines.protocol import Need, Records
 from privatest.engines.sources import open_for

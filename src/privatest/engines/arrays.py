@@ -43,9 +43,10 @@ from privatest.engines.protocol import (
     Seen,
     whole_blocks,
 )
+from privatest.errors import MissingExtra
+from privatest.numbers import Floats, Integers
 from privatest.scores import BoundedCells, Cells, DyadicCells, IntegerCells, LabelCells, Score
 from privatest.scores.score import is_number
-from privatest.vectors import Floats, Integers
 
 __all__ = [
     "ArrayRecords",
@@ -56,6 +57,8 @@ __all__ = [
     "SequenceRecords",
     "Stream",
     "StreamRecords",
+    "as_numpy",
+    "import_arrow",
     "scores_of",
     "summer",
     "total_of",
@@ -547,3 +550,31 @@ class StreamRecords(OneReading):
                 held %= block
         self._agree(seen)
         return totals
+
+
+def import_arrow(what: str) -> Any:
+    """The module pyarrow, or an error that names the extra."""
+    try:
+        import pyarrow as pa
+    except ImportError:
+        raise MissingExtra.of(f"{what} is read by way of pyarrow.", "files") from None
+    return pa
+
+
+def as_numpy(array: Any, missing: float | None = None) -> npt.NDArray[Any]:
+    """A primitive Arrow array, in the same memory unless something must stand for nulls.
+
+    By its buffers: Arrow's own ways to NumPy and to a scalar load pandas.
+    """
+    pa = import_arrow("An Arrow column")
+    if pa.types.is_boolean(array.type):
+        return np.asarray(as_numpy(array.cast(pa.uint8()), missing) != 0)
+    letter = "f" if pa.types.is_floating(array.type) else "i" if pa.types.is_signed_integer(array.type) else "u"
+    dtype = np.dtype(f"{letter}{array.type.bit_width // 8}")
+    if len(array) == 0 or array.buffers()[1] is None:
+        return np.full(len(array), 0 if missing is None else missing, dtype=dtype)
+    values = np.frombuffer(array.buffers()[1], dtype, count=len(array), offset=array.offset * dtype.itemsize)
+    if array.null_count and missing is not None:
+        values = values.copy()
+        values[as_numpy(array.is_null())] = missing
+    return values

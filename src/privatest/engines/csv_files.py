@@ -33,8 +33,7 @@ from typing import Any, TypeGuard
 import numpy as np
 import numpy.typing as npt
 
-from privatest.engines.arrays import ArrayRecords, Part, Piece, Progress, Stream
-from privatest.engines.frames import as_numpy, import_arrow
+from privatest.engines.arrays import ArrayRecords, Part, Piece, Progress, Stream, as_numpy, import_arrow
 from privatest.engines.keys import DECIMAL, Keys
 from privatest.engines.paths import Wanted, file_size, progress_bar, rows, structure
 from privatest.engines.protocol import Column

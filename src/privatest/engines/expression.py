@@ -18,8 +18,8 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from privatest.errors import InvalidInput
+from privatest.numbers import Integers
 from privatest.scores import BoundedCells, Cells, DyadicCells, IntegerCells, LabelCells, Score
-from privatest.vectors import Integers
 
 __all__ = [
     "ClippedLine",

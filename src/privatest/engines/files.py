@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from privatest.engines.arrays import Part, Piece, Progress, Stream, StreamRecords
+from privatest.engines.arrays import Part, Piece, Progress, Stream, StreamRecords, import_arrow
 from privatest.engines.csv_files import CsvFile, csv_stream
-from privatest.engines.frames import SLICE, column_of, import_arrow
+from privatest.engines.frames import SLICE, column_of
 from privatest.engines.paths import Wanted, choose, file_size, files_of, progress_bar, rows, same_columns, structure
 from privatest.engines.protocol import Records
 from privatest.engines.units import OrderedRecords, UnitRecords

@@ -23,10 +23,12 @@ from privatest.engines.arrays import (
     SequenceRecords,
     Stream,
     StreamRecords,
+    as_numpy,
+    import_arrow,
 )
 from privatest.engines.keys import Keys, keys_of_array, keys_of_objects
 from privatest.engines.protocol import UNDECLARED, Column, Declared, unfit
-from privatest.errors import InvalidData, MissingExtra
+from privatest.errors import InvalidData
 from privatest.scores import Cells, LabelCells
 
 __all__ = [
@@ -50,15 +52,6 @@ SLICE = 1 << 18
 UTC = "+00:00"
 # Up to so many categories are read once for each chunk of records.
 FEW = 1 << 14
-
-
-def import_arrow(what: str) -> Any:
-    """The module pyarrow, or an error that names the extra."""
-    try:
-        import pyarrow as pa
-    except ImportError:
-        raise MissingExtra.of(f"{what} is read by way of pyarrow.", "files") from None
-    return pa
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,25 +101,6 @@ def _declared(kind: Any, column: str | None) -> Declared:
     if read == "other":  # no type at all where everything is missing; of an extension, values may be any objects
         return Declared(column=column)
     return Declared("text" if read == "text" else "numbers", name, column)
-
-
-def as_numpy(array: Any, missing: float | None = None) -> npt.NDArray[Any]:
-    """A primitive Arrow array, in the same memory unless something must stand for nulls.
-
-    By its buffers: Arrow's own ways to NumPy and to a scalar load pandas.
-    """
-    pa = import_arrow("An Arrow column")
-    if pa.types.is_boolean(array.type):
-        return np.asarray(as_numpy(array.cast(pa.uint8()), missing) != 0)
-    letter = "f" if pa.types.is_floating(array.type) else "i" if pa.types.is_signed_integer(array.type) else "u"
-    dtype = np.dtype(f"{letter}{array.type.bit_width // 8}")
-    if len(array) == 0 or array.buffers()[1] is None:
-        return np.full(len(array), 0 if missing is None else missing, dtype=dtype)
-    values = np.frombuffer(array.buffers()[1], dtype, count=len(array), offset=array.offset * dtype.itemsize)
-    if array.null_count and missing is not None:
-        values = values.copy()
-        values[as_numpy(array.is_null())] = missing
-    return values
 
 
 def column_of(array: Any, column: str | None = None) -> Column:

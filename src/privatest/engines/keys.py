@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from privatest.vectors import Integers
+from privatest.numbers import Integers
 
 __all__ = ["Coder", "Keys", "keys_at", "keys_of_array", "keys_of_objects", "plain_key", "plain_time", "ranks"]
 

@@ -10,10 +10,10 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-from privatest._validate import suggestion
 from privatest.engines.arrays import Part, Progress
 from privatest.engines.frames import arrow_kind, column_of, key_kind, keys_of
 from privatest.errors import InvalidData, PrivatestError
+from privatest.numbers import suggestion
 
 __all__ = [
     "FORMATS",

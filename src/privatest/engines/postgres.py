@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from privatest._validate import suggestion
 from privatest.engines.protocol import unfit
 from privatest.engines.sql_language import asked
 from privatest.errors import InvalidData
+from privatest.numbers import suggestion
 
 __all__ = ["PostgresColumns", "find_table", "label_bytes"]
 

@@ -19,9 +19,9 @@ import numpy as np
 import numpy.typing as npt
 
 from privatest.errors import InvalidData, InvalidInput
+from privatest.numbers import Integers
 from privatest.scores import Cells, LabelCells, Score
 from privatest.scores.score import is_number
-from privatest.vectors import Integers
 
 __all__ = [
     "CHUNK",

@@ -11,12 +11,11 @@ from typing import Any, cast
 
 import numpy as np
 
-from privatest import _validate
-from privatest._validate import positive_integer
+from privatest import numbers
 from privatest.addresses import OpenOnce, ReadAs, named_by_user
-from privatest.engines.arrays import Part, Piece, Progress, SequenceRecords, Stream, StreamRecords
+from privatest.engines.arrays import Part, Piece, Progress, SequenceRecords, Stream, StreamRecords, import_arrow
 from privatest.engines.csv_files import LineRecords, Lines
-from privatest.engines.frames import column_keys, from_array, from_pandas, from_polars, import_arrow, stream_of_arrow
+from privatest.engines.frames import column_keys, from_array, from_pandas, from_polars, stream_of_arrow
 from privatest.engines.keys import Keys, keys_of_array, keys_of_objects
 from privatest.engines.paths import as_paths, choose
 from privatest.engines.protocol import (
@@ -29,6 +28,7 @@ from privatest.engines.protocol import (
 from privatest.engines.reading import reread
 from privatest.engines.units import OrderedRecords, PlacedRecords, Turns, UnitRecords
 from privatest.errors import InvalidData, InvalidInput, shown
+from privatest.numbers import positive_integer
 from privatest.scores import Score
 
 __all__ = [
@@ -84,7 +84,7 @@ def open_source(
         max_rows_per_unit: the most rows of one unit that count, 1 if only ``unit`` is given.
         order: the column that gives the order; left out: the order the records lie in.
     """
-    rows = _validate.rows_of_a_unit(unit, max_rows_per_unit)
+    rows = numbers.rows_of_a_unit(unit, max_rows_per_unit)
     most = None if unit is None else rows
     if isinstance(source, OpenOnce):
         words = (column, unit, most, order)
@@ -141,24 +141,24 @@ def _open_elsewhere(source: Any, **words: Any) -> Records | None:
     """Records in a database, on a cluster or in files; None for what lies in memory."""
     library = type(source).__module__.partition(".")[0]
     if library == "ibis":
-        from privatest.engines.sql import open_table
+        from privatest.engines.sql import open_table  # an extra
 
         return open_table(source, **words)
     if library == "pyspark":
-        from privatest.engines.spark import open_frame
+        from privatest.engines.spark import open_frame  # an extra
 
         return open_frame(source, **words)
     if type(source).__name__ == "DuckDBPyRelation":
-        from privatest.engines.sql import open_relation
+        from privatest.engines.sql import open_relation  # an extra
 
         return open_relation(source, **words)
     if isinstance(source, str) and "://" in source:
-        from privatest.engines.sql import open_address
+        from privatest.engines.sql import open_address  # an extra
 
         return open_address(source, **words)
     paths = as_paths(source)
     if paths is not None:
-        from privatest.engines.files import open_files
+        from privatest.engines.files import open_files  # an extra
 
         return open_files(paths, **words)
     return None

@@ -38,8 +38,8 @@ from privatest.engines.protocol import (
 )
 from privatest.engines.sql_language import SUMMABLE, asked, rows_of_a_unit
 from privatest.errors import InvalidData, MissingExtra
+from privatest.numbers import Integers
 from privatest.scores import BoundedCells, Cells, DyadicCells, Score
-from privatest.vectors import Integers
 
 __all__ = ["SparkLanguage", "SparkRecords", "constant_array", "is_number", "is_text", "open_frame", "score_in_stages"]
 

@@ -15,7 +15,6 @@ from urllib.parse import unquote
 
 import numpy as np
 
-from privatest._validate import suggestion
 from privatest.addresses import unclear_login, without_secrets
 from privatest.engines import expression
 from privatest.engines.frames import column_of
@@ -36,8 +35,8 @@ from privatest.engines.protocol import (
 from privatest.engines.sql_language import SUMMABLE, FoldedLine, IbisLanguage, asked, folded_line, rows_of_a_unit
 from privatest.engines.units import is_kept
 from privatest.errors import InvalidData, MissingExtra
+from privatest.numbers import Integers, suggestion
 from privatest.scores import Cells, Score
-from privatest.vectors import Integers
 
 __all__ = ["Asker", "SqlRecords", "open_address", "open_relation", "open_table"]
 
@@ -409,7 +408,7 @@ def open_address(
     except BaseException:
         close()
         raise
-    weakref.finalize(records, close)
+    weakref.finalize(records.asker, close)  # which copies of the records share
     return records
 
 

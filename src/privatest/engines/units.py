@@ -37,8 +37,8 @@ from privatest.engines.protocol import (
     tied,
     whole_blocks,
 )
+from privatest.numbers import Integers
 from privatest.scores import Cells, Score
-from privatest.vectors import Integers
 
 __all__ = ["OrderedRecords", "PlacedRecords", "Turns", "UnitRecords", "check_ends", "is_kept", "kept_below"]
 

@@ -3,30 +3,31 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from scipy.special import ndtri
 
-from privatest import _validate
-from privatest.bounds.interval_bound import length_bound
+from privatest import numbers
+from privatest.bounds.interval_bound import Rivals
 from privatest.decision.design import HIDDEN, Budgeted, Outcome, cost_fact
 from privatest.decision.inversion import Inversion
 from privatest.documents import number_from_json, texts_from_json, wholes_from_json
 from privatest.errors import InvalidInput, shown
 from privatest.estimates.location import MOST_BINS, STARTS, Location
 from privatest.estimates.tuned_score import UNITS, WORKING, tuned_ratio, tuned_score
+from privatest.headway import looking
 from privatest.hypotheses.one_parameter import OneParameter
 from privatest.markup import Fact
+from privatest.numbers import Floats, Number
 from privatest.privacy import Noise, Notion, Pure, Source, canonical_noise, make_notion, noise_from_dict
 from privatest.privacy.asked import counts_guarantee, notion_from_json, notion_to_json, told
 from privatest.privacy.composition import adds_up_within, replaced
 from privatest.privacy.noise import Neighbourhood, make_neighbourhood
-from privatest.rational import Number
 from privatest.scores import Score
 
 if TYPE_CHECKING:
@@ -163,7 +164,7 @@ class EstimateDesign(Budgeted[EstimateRelease]):
     level: float | None = None
 
     def __post_init__(self) -> None:
-        _validate.positive_integer(n=self.n)
+        numbers.positive_integer(n=self.n)
         _ = self.asked
         if (self.score is None) != (self.location is not None) or (self.score is None) != (self.noise is None):
             raise InvalidInput(
@@ -240,10 +241,8 @@ class EstimateDesign(Budgeted[EstimateRelease]):
     def _about(self, value: float) -> list[EstimateDesign]:
         """Second steps where the true value is this, for some of the places where bins may start."""
         assert self.location is not None
-        found = []
-        for start in range(0, STARTS, STARTS // 2):
-            found.append(self.there(start, int(self.location.place_of(start, np.array([value]))[0])))
-        return found
+        at = np.array([value])
+        return [self.there(s, int(self.location.place_of(s, at)[0])) for s in range(0, STARTS, STARTS // 2)]
 
     def coverage(self, at: float) -> float:
         """How likely the interval of a run holds the true value, where that is ``at``: exact.
@@ -264,18 +263,41 @@ class EstimateDesign(Budgeted[EstimateRelease]):
             return math.fsum(found) / len(found)
         return self.inversion.expected_length(value, self.confidence)
 
+    def expected_widths(self, at: Sequence[float]) -> Floats:
+        """:meth:`expected_width` for many true values, at the price of a few."""
+        values = [self.asked.check_value(one, "at") for one in at]
+        if self.location is None:
+            return self.inversion.expected_lengths(values, self.confidence)
+        found, starts = np.zeros(len(values)), range(0, STARTS, STARTS // 2)
+        shared: dict[tuple[int, int], list[int]] = {}
+        for start in starts:
+            for i, place in enumerate(self.location.place_of(start, np.array(values)).tolist()):
+                shared.setdefault((start, place), []).append(i)
+        for (start, place), which in shared.items():
+            one = self.there(start, place)
+            found[which] += one.inversion.expected_lengths([values[i] for i in which], one.confidence) / len(starts)
+        return found
+
     def width_bound(self, at: float) -> float:
         """No private interval of this confidence is shorter in the mean where the true value is ``at``."""
-        value, family = self.asked.check_value(at, "at"), self.asked
+        return float(self.width_bounds([at])[0])
+
+    def width_bounds(self, at: Sequence[float]) -> Floats:
+        """:meth:`width_bound` for many true values; best in order, since what is found for one helps with the next."""
+        family, values = self.asked, [self.asked.check_value(one, "at") for one in at]
         # Replacing a record is removing one and adding one; where that is no notion of the kind, so much as nothing.
         notion = self.privacy if self.neighbours == "replace" else replaced(self.privacy) or Pure(50)
-        # Values that even our interval seldom holds add next to nothing.
-        one = self._about(value)[0] if self.location is not None else self
-        away = 8 * float(ndtri((1 + self.confidence) / 2)) * one.inversion.spread(value)
-        ends = max(value - away, family.inner[0]), min(value + away, family.inner[1])
         # A share is a rate: what the other labels are tells nothing of it.
         member = OneParameter.of("bernoulli(?)", None).member if family.is_share else family.member
-        return length_bound(member, value, ends, notion, self.n, self.confidence)
+        rivals = Rivals(lru_cache(maxsize=256)(member), notion, self.n, self.confidence, _spread(family) is not None)
+        return rivals.lengths(values, [self._rivals_ends(value) for value in values])
+
+    def _rivals_ends(self, value: float) -> tuple[float, float]:
+        """Values that even our interval seldom holds lie beyond these, and add next to nothing."""
+        low, high = self.asked.inner
+        one = self._about(value)[0] if self.location is not None else self
+        away = 8 * float(ndtri((1 + self.confidence) / 2)) * one.inversion.spread(value)
+        return max(value - away, low), min(value + away, high)
 
     def sample_size(self, *, width: float, at: float) -> int:
         """The smallest n whose intervals are at most ``width`` long in the mean, where the true value is ``at``.
@@ -285,25 +307,27 @@ class EstimateDesign(Budgeted[EstimateRelease]):
             at: the true value to plan for.
         """
         value = self.asked.check_value(at, "at")
-        wanted = float(_validate.positive(width=width))
+        wanted = float(numbers.positive(width=width))
 
         least, most = 0, 0  # too few, and enough records; 0: not found yet
         widths: dict[int, float] = {}
         n = max(self.n or 1, 1)
-        while True:
-            if n > 10**12:
-                raise InvalidInput(f"width={shown(width)} is shorter than 10^12 records allow. Use a larger width.")
-            widths[n] = self.at_n(n).expected_width(value)
-            least, most = (least, n) if widths[n] <= wanted else (n, most)
-            if most and most - least <= 1:
-                return most
-            if least and most:  # the logarithm of the width is nearly a line in that of n
-                short, enough = (math.log(widths[one] / wanted) for one in (least, most))
-                part = min(max(short / (short - enough), 0.05), 0.95)
-                n = round(least * (most / least) ** part)
-            else:  # widths shrink as 1/sqrt(n)
-                n = math.ceil(n * min(max((widths[n] / wanted) ** 2, 1 / 64), 64.0))
-            n = min(max(n, least + 1), most - 1) if most else max(n, 2 * least)
+        with looking("records of an interval", 10) as looked:
+            while True:
+                if n > 10**12:
+                    raise InvalidInput(f"width={shown(width)} is shorter than 10^12 records allow. Use a larger width.")
+                widths[n] = self.at_n(n).expected_width(value)
+                looked()
+                least, most = (least, n) if widths[n] <= wanted else (n, most)
+                if most and most - least <= 1:
+                    return most
+                if least and most:  # the logarithm of the width is nearly a line in that of n
+                    short, enough = (math.log(widths[one] / wanted) for one in (least, most))
+                    part = min(max(short / (short - enough), 0.05), 0.95)
+                    n = round(least * (most / least) ** part)
+                else:  # widths shrink as 1/sqrt(n)
+                    n = math.ceil(n * min(max((widths[n] / wanted) ** 2, 1 / 64), 64.0))
+                n = min(max(n, least + 1), most - 1) if most else max(n, 2 * least)
 
     def at_n(self, n: int) -> EstimateDesign:
         """The same question for another number of records.
@@ -443,7 +467,7 @@ class EstimateDesign(Budgeted[EstimateRelease]):
         }
         return cls(
             between=_ends_from_json(document["between"]),
-            confidence=_validate.probability(confidence=number_from_json(document["confidence"])),
+            confidence=numbers.probability(confidence=number_from_json(document["confidence"])),
             notion=notion_from_json(document["budget"]),
             score=given("score", Score.from_dict),
             noise=given("noise", noise_from_dict),
@@ -492,8 +516,8 @@ def design_estimate(
     """
     asked = OneParameter.of(family, between)
     notion = make_notion(epsilon, privacy)
-    n = _validate.positive_integer(n=n)
-    level = float(_validate.probability(confidence=confidence))
+    n = numbers.positive_integer(n=n)
+    level = float(numbers.probability(confidence=confidence))
     around = make_neighbourhood(neighbours, max_rows_per_unit)
     value = None if near is None else asked.check_value(near, "near")
     made = _one_step(asked, notion, n, level, around, None if value is None else (value, value))

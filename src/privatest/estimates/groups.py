@@ -13,20 +13,21 @@ from typing import TYPE_CHECKING, Any, ClassVar, SupportsFloat
 import numpy as np
 from scipy.special import ndtri
 
-from privatest import _validate
+from privatest import numbers
 from privatest.decision.design import Budgeted, Outcome, cost_fact
 from privatest.documents import number_from_json, texts_from_json, wholes_from_json
 from privatest.errors import InvalidInput, shown
 from privatest.estimates.tuned_score import share_score
 from privatest.estimates.two_counts import ALTERNATIVES, TwoCounts
+from privatest.headway import looking
 from privatest.hypotheses.families import number_text
 from privatest.hypotheses.one_parameter import OneParameter
 from privatest.laws.noisy_counts import REACHES, NoiseMasses, NoisyCount, masses_of, variance_of
 from privatest.markup import Fact, Probability, short
+from privatest.numbers import Number
 from privatest.privacy import Noise, Notion, Source, canonical_noise, make_notion, noise_from_dict
 from privatest.privacy.asked import notion_from_json, notion_to_json, told
 from privatest.privacy.noise import Neighbourhood
-from privatest.rational import Number
 from privatest.scores import Score
 from privatest.scores.score import BoundedCells, IntegerCells
 
@@ -148,9 +149,9 @@ class GroupsDesign(Budgeted[GroupsRelease]):
 
     def __post_init__(self) -> None:
         for number in self.n:
-            _validate.positive_integer(n=number)
+            numbers.positive_integer(n=number)
             self.score.check_total(number)
-        _validate.choice(ALTERNATIVES, alternative=self.alternative)
+        numbers.choice(ALTERNATIVES, alternative=self.alternative)
         reach = Neighbourhood(rows=self.max_rows_per_unit).reach(self.score)
         if self.score.low != 0 or not reach or not self.noise.meets(self.notion, reach):
             raise InvalidInput(
@@ -197,8 +198,8 @@ class GroupsDesign(Budgeted[GroupsRelease]):
             alpha: type I error; by default this design's.
             beta: type II error.
         """
-        level = self.alpha if alpha is None else float(_validate.probability(alpha=alpha))
-        missed = float(_validate.probability(beta=beta))
+        level = self.alpha if alpha is None else float(numbers.probability(alpha=alpha))
+        missed = float(numbers.probability(beta=beta))
         if isinstance(lift, bool | str) or not isinstance(lift, SupportsFloat):
             raise InvalidInput(f"lift={shown(lift)} must be a number: by how much the treatment's rate is larger.")
         lift = float(lift)
@@ -227,15 +228,20 @@ class GroupsDesign(Budgeted[GroupsRelease]):
         variance = rates[0] * (1 - rates[0]) + rates[1] * (1 - rates[1]) / ratio
         most = max(math.ceil(variance * (deviations / lift) ** 2), 4)
         least = most // 2
-        while enough(least) and least > 1:
-            least, most = least // 2, least
-        while not enough(most):
-            least, most = most, most + max(most // 2, 1)
-            if most > LARGEST:
-                raise InvalidInput(f"lift={shown(lift)} needs more than {LARGEST} records. Use a larger lift.")
-        while most - least > max(1, most // 500):
-            middle = (least + most) // 2
-            least, most = (least, middle) if enough(middle) else (middle, most)
+        with looking("records of the control group", 12) as looked:
+            while enough(least) and least > 1:
+                least, most = least // 2, least
+                looked()
+            looked()
+            while not enough(most):
+                least, most = most, most + max(most // 2, 1)
+                if most > LARGEST:
+                    raise InvalidInput(f"lift={shown(lift)} needs more than {LARGEST} records. Use a larger lift.")
+                looked()
+            while most - least > max(1, most // 500):
+                looked()
+                middle = (least + most) // 2
+                least, most = (least, middle) if enough(middle) else (middle, most)
         return most
 
     def opened(self, source: Any, **where: Any) -> Any:
@@ -350,10 +356,10 @@ class GroupsDesign(Budgeted[GroupsRelease]):
         }
         return cls(
             outcome_text=texts_from_json(document, "outcome")["outcome"],
-            n=(_validate.positive_integer(n=first), _validate.positive_integer(n=second)),
+            n=(numbers.positive_integer(n=first), numbers.positive_integer(n=second)),
             notion=notion_from_json(document["budget"]),
-            alpha=float(_validate.probability(alpha=number_from_json(document["alpha"]))),
-            confidence=float(_validate.probability(confidence=number_from_json(document["confidence"]))),
+            alpha=float(numbers.probability(alpha=number_from_json(document["alpha"]))),
+            confidence=float(numbers.probability(confidence=number_from_json(document["confidence"]))),
             noise=noise,
             score=Score.from_dict(document["score"]),
             **words,
@@ -459,7 +465,7 @@ def _outcome(outcome: Any, above: Any, success: Any) -> OneParameter:
 
 def _levels(alpha: float, confidence: float) -> tuple[float, float]:
     """Both, where there is more to be wrong about than the common rates that are left out."""
-    level, covered = float(_validate.probability(alpha=alpha)), float(_validate.probability(confidence=confidence))
+    level, covered = float(numbers.probability(alpha=alpha)), float(numbers.probability(confidence=confidence))
     for name, value, rest in (("alpha", alpha, level), ("confidence", confidence, 1 - covered)):
         if rest <= 2 * IGNORED:
             raise InvalidInput(f"{name}={shown(value)} is too extreme: its errors must be above {2 * IGNORED:g}.")
@@ -512,14 +518,14 @@ def design_groups(
     pair = (n, n) if isinstance(n, int | np.integer) else tuple(n) if isinstance(n, Iterable) else ()
     if len(pair) != 2 or isinstance(n, str):
         raise InvalidInput(f"n={shown(n)} must be two numbers: records of the control group and of the treated one.")
-    numbers = _validate.positive_integer(n=pair[0]), _validate.positive_integer(n=pair[1])
-    if max(numbers) > LARGEST:
+    sizes = numbers.positive_integer(n=pair[0]), numbers.positive_integer(n=pair[1])
+    if max(sizes) > LARGEST:
         raise InvalidInput(f"n={shown(n)} must be at most {LARGEST} in each group.")
     asked = _outcome(outcome, above, success)
     notion = make_notion(epsilon, privacy)
     level, covered = _levels(alpha, confidence)
-    rows = _validate.positive_integer(max_rows_per_unit=max_rows_per_unit)
-    deviation = math.sqrt(min(numbers) / 8 + 2 * (rows / float(notion.equivalent)) ** 2)
+    rows = numbers.positive_integer(max_rows_per_unit=max_rows_per_unit)
+    deviation = math.sqrt(min(sizes) / 8 + 2 * (rows / float(notion.equivalent)) ** 2)
     fine = min(max(2 * round(STEPS_PER_DEVIATION / deviation / 2) + 1, 1), FINEST)
     score = _success_score(asked, fine)
     noise = canonical_noise(notion, Neighbourhood(rows=rows).reach(score), whole=True)  # the counts stay whole
@@ -528,7 +534,7 @@ def design_groups(
             f"{told(notion)} needs noise of about {math.sqrt(noise.variance) / fine:.3g} records, more than counts are "
             "compared with. Use a larger budget."
         )
-    return GroupsDesign(asked.text, numbers, notion, level, covered, alternative, score, noise, rows)
+    return GroupsDesign(asked.text, sizes, notion, level, covered, alternative, score, noise, rows)
 
 
 def compare_groups(
@@ -571,7 +577,7 @@ def compare_groups(
 
     data = _sources(control, treatment, group)
     where: Mapping[str, Any] = {"group": group, "control": control_name, "column": column, "unit": unit}
-    rows = _validate.positive_integer(max_rows_per_unit=max_rows_per_unit)
+    rows = numbers.positive_integer(max_rows_per_unit=max_rows_per_unit)
     records = open_arms(Need(rows=rows), data, **where)
     counts = records.counts()
     for name, count in zip(records.names, counts, strict=True):
@@ -625,7 +631,7 @@ def _noised(given: Any, name: str) -> tuple[float, int, str, float]:
         raise InvalidInput(f"{name}: the total {shown(given[0])} must be a number.")
     if found[1] == "discrete_laplace" and total != round(total):
         raise InvalidInput(f"{name}: the total {shown(given[0])} must be whole: discrete_laplace noise is.")
-    number = _validate.positive_integer(n=n)
+    number = numbers.positive_integer(n=n)
     if number > LARGEST or abs(total) > 2 * LARGEST:
         raise InvalidInput(f"{name}: n={shown(n)} and the total {shown(given[0])} must be at most {LARGEST}.")
     return total, number, found[1], size
@@ -650,7 +656,7 @@ def compare_noised(
     'alternative'
     """
     arms = _noised(control, "control"), _noised(treatment, "treatment")
-    _validate.choice(ALTERNATIVES, alternative=alternative)
+    numbers.choice(ALTERNATIVES, alternative=alternative)
     level, covered = _levels(alpha, confidence)
     deviation = math.sqrt(min(n for _, n, _, _ in arms) / 8 + min(size for *_, size in arms) ** 2)
     exact = all(kind == "discrete_laplace" for _, _, kind, _ in arms)

@@ -27,12 +27,12 @@ import numpy as np
 from privatest.errors import InvalidDocument
 from privatest.hypotheses.distribution import Numbers
 from privatest.hypotheses.one_parameter import OneParameter
+from privatest.numbers import Floats, Integers
 from privatest.privacy import Noise, Notion, Source, noise_from_dict
 from privatest.privacy.asked import counts_noise
 from privatest.privacy.draws import draw_many
 from privatest.privacy.noise import Neighbourhood
 from privatest.scores.score import DyadicCells, cells_from_dict
-from privatest.vectors import Floats, Integers
 
 __all__ = ["STARTS", "Location"]
 

@@ -16,17 +16,20 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
+from scipy import optimize
 
 from privatest.errors import InvalidDistribution, InvalidInput, NothingToTest
 from privatest.hypotheses import ContinuousPair, DiscretePair, Pair
 from privatest.hypotheses.convert import matched
 from privatest.hypotheses.distribution import Numbers
 from privatest.hypotheses.one_parameter import OneParameter
+from privatest.numbers import Floats
 from privatest.privacy import Notion, canonical_noise
 from privatest.privacy.noise import Neighbourhood
 from privatest.scores import Score, clamped_score
-from privatest.scores.score import LabelCells
-from privatest.vectors import Floats
+from privatest.scores.clamped import score_with_laws
+from privatest.scores.score import LabelCells, lattice
+from privatest.scores.score_law import cell_law
 
 __all__ = ["WORKING", "TunedRatio", "share_score", "tuned_ratio", "tuned_score"]
 
@@ -40,6 +43,15 @@ INNER = (0.0, 0.02, 0.25, 0.45)
 PARAMETERS = 11
 """At how many values of the parameter an interval's length is looked at."""
 GRID = 24
+BENT_AT = 24
+"""At about how many values of the parameter the steps of a bent score are tuned."""
+SEEN = 1e-3
+"""Whole numbers rarer than this at all these values share the last one's score."""
+MOST_STEPS = 80
+LEVELS = 64
+"""Of a bent score: so few that laws of its sums are quick."""
+WORTH_BENDING = 0.97
+"""A bent score must make intervals shorter than this beside those of a straight one."""
 
 
 def share_score(family: OneParameter, units: int = UNITS) -> Score:
@@ -58,7 +70,8 @@ def tuned_score(
     if family.is_share:
         return share_score(family)
     found = tuned_ratio(family, notion, n, around, values)
-    return clamped_score(found.pair, found.clamp, found.units)
+    bent = _bent(family, found, notion, n, around) if values is None and found.laws.atoms else None
+    return clamped_score(found.pair, found.clamp, found.units) if bent is None else bent
 
 
 def tuned_ratio(
@@ -83,7 +96,7 @@ def tuned_ratio(
     lengths = laws.lengths(lows, highs, noise, n, around)
     i, j = divmod(_first_least(np.mean(lengths / least, axis=2)), len(highs))
     clamp = float(lows[i]), float(highs[j])
-    return TunedRatio(float(np.mean(lengths[i, j])), pair, clamp, laws.units(*clamp))
+    return TunedRatio(float(np.mean(lengths[i, j])), pair, clamp, laws.units(*clamp), laws)
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,12 +106,69 @@ class TunedRatio:
     Attributes:
         length: about how long an interval is, in standard deviations of the estimate and the parameter's unit.
         units: steps of the score's lattice; None: as many as it takes.
+        laws: of the ratio, at the values it was tuned for.
     """
 
     length: float
     pair: Pair
     clamp: tuple[float, float]
     units: int | None
+    laws: _RatioLaws
+
+
+def _bent(family: OneParameter, found: TunedRatio, notion: Notion, n: int, around: Neighbourhood) -> Score | None:
+    r"""A score whose steps from one whole number to the next are of unequal size; None where that gains too little.
+
+    Where means are small 0 and 1 must be far apart, where they are large all numbers up to many: equal steps serve one
+    of the two. Any score that rises with the ratio is as good for the coverage. The steps are those of the least mean
+    length, beside the shortest that any clamp has at the same value.
+    """
+    laws = _RatioLaws.of(family, found.pair, family.spaced(10 * BENT_AT + 1)[[1, *range(10, 10 * BENT_AT, 10), -2]])
+    seen = np.flatnonzero(np.max(laws.masses, axis=0) > SEEN)
+    first, last = int(seen[0]), int(seen[-1])
+    if not 1 < last - first <= MOST_STEPS:
+        return None
+    noise, ends = canonical_noise(notion, UNITS).variance / UNITS**2, laws.ratios[first : last + 1]
+    shortest = laws.lengths(ends, ends, noise, n, around).min(axis=(0, 1))
+    masses, slopes = (_gathered(each, first, last) for each in (laws.masses, laws.slopes))
+    reached = np.tril(np.ones((len(ends), len(ends) - 1)), -1)  # which steps lie below each
+    extra = (around.extent(-0.5, 0.5, 0.0)) ** 2 * noise / n
+
+    def lengths(steps: Floats) -> tuple[Floats, Floats]:
+        """Lengths beside the shortest, and the derivatives of their logarithms by the steps, which sum to 1."""
+        score = reached @ steps
+        mean, slope = masses @ score, slopes @ score * laws.per
+        variance = np.maximum(masses @ score**2 - mean**2, 0.0) + extra
+        squares = variance / (n * slope**2)
+        changes = 2 * ((masses * score) @ reached - mean[:, None] * (masses @ reached)) / variance[:, None]
+        changes -= 2 * (slopes @ reached) * (laws.per / slope)[:, None] - 2 * (extra / variance)[:, None]
+        # No interval is longer than the range.
+        whole = (laws.longest / 4) ** 2
+        least = 1 / (1 / shortest**2 + 1 / whole)
+        return np.sqrt(squares / (1 + squares / whole) / least), changes / (1 + squares / whole)[:, None] / 2
+
+    def loss(logs: Floats) -> tuple[float, Floats]:
+        sizes = np.exp(logs - logs.max())
+        steps = sizes / sizes.sum()
+        ratios, changes = lengths(steps)
+        gradient = ratios @ changes / len(ratios)
+        return float(ratios.mean()), steps * (gradient - float(steps @ gradient))
+
+    inside = (laws.ratios[first:last] >= found.clamp[0]) & (laws.ratios[first + 1 : last + 1] <= found.clamp[1])
+    start = np.where(inside, 0.0, -4.0)
+    straight = loss(np.where(inside, 0.0, -60.0))[0]
+    best = optimize.minimize(loss, start, jac=True, method="L-BFGS-B")
+    if best.fun > WORTH_BENDING * straight:
+        return None
+    sizes = np.exp(best.x - best.x.max())
+    heights = np.concatenate([[0.0], np.cumsum(sizes) / sizes.sum()])
+    low, high = float(laws.ratios[first]), float(laws.ratios[last])
+    plain = clamped_score(found.pair, (low, high), UNITS)
+    values = float(plain.origin) + float(plain.step) * plain.table
+    bent = np.interp(values, laws.ratios[first : last + 1], heights)
+    table = (UNITS // LEVELS * np.rint(LEVELS * bent)).astype(np.int64)
+    p, q = (cell_law(plain.cells, member)[:-1] for member in (found.pair.null, found.pair.alternative))
+    return score_with_laws(plain.cells, table, *lattice(low, high, UNITS), p, q)
 
 
 def _tables(
@@ -251,6 +321,14 @@ class _RatioLaws:
             found = np.minimum(np.sqrt(n * variance + width**2 * noise) / (n * moves * self.per), self.longest)
         rounding = 1e-12 * (1.0 + np.abs(a + middle) + np.abs(b + middle))
         return np.where(b - a > rounding, found, np.inf)
+
+
+def _gathered(columns: Floats, first: int, last: int) -> Floats:
+    """The columns from the first to the last, each of the two with all that lie beyond it."""
+    found = columns[:, first : last + 1].copy()
+    found[:, 0] += columns[:, :first].sum(axis=1)
+    found[:, -1] += columns[:, last + 1 :].sum(axis=1)
+    return found
 
 
 def _first_least(values: Floats) -> int:

@@ -19,7 +19,7 @@ from scipy.optimize import brentq
 from scipy.special import ndtri
 
 from privatest.laws.noisy_counts import Counted, NoisyCount, upper_tail
-from privatest.vectors import Floats, Integers
+from privatest.numbers import Floats, Integers, clipped
 
 __all__ = ["ALTERNATIVES", "TwoCounts"]
 
@@ -150,7 +150,7 @@ class TwoCounts:
     def _error(self, both: Floats) -> Floats:
         """About the standard error of a difference of noisy rates, in their units, from a total of both groups."""
         a, b, fine = self.control.n, self.treatment.n, self.control.noise.fine
-        common = np.clip(both / ((a + b) * fine), 0.0, 1.0)
+        common = clipped(both / ((a + b) * fine), 0.0, 1.0)
         noise = self.noise_variances[0] / a**2 + self.noise_variances[1] / b**2
         variance = common * (1 - common) * (1 / a + 1 / b) + noise + 1 / (a * b * (a + b))
         return self._unit * np.sqrt(variance)
@@ -161,7 +161,7 @@ class TwoCounts:
 
     def _within(self, count: NoisyCount, values: Integers) -> Integers:
         """Noisy counts, those beyond 0 and all records moved to these."""
-        return np.clip(values, 0, count.n * count.noise.fine)
+        return clipped(values, 0, count.n * count.noise.fine)
 
     def statistics(self, control: Integers, treatment: Integers) -> Floats:
         """The differences of the noisy rates over about their standard errors; they grow with the treatment's count."""

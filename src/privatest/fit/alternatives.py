@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from privatest.fit.excess_law import marginals
 from privatest.fit.statistic import Excess
-from privatest.vectors import Floats
+from privatest.numbers import Floats
 
 __all__ = ["Alternative", "alternatives", "flipped", "largest_distance"]
 

@@ -29,8 +29,8 @@ from privatest.fit.alternatives import Alternative, alternatives, flipped
 from privatest.fit.excess_law import REACH, ExcessLaw, binomial_masses, excess_law, moments, rough_error, windows
 from privatest.fit.grains import Grains
 from privatest.fit.statistic import Excess, uniformity
+from privatest.numbers import Floats, Integers
 from privatest.privacy import Noise, Notion, canonical_noise
-from privatest.vectors import Floats, Integers
 
 __all__ = ["METHODS", "Candidate", "Ramp", "Recipe", "Target", "ranked", "recipes", "two_point"]
 

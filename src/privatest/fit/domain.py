@@ -13,15 +13,15 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from privatest import _validate
+from privatest import numbers
 from privatest.documents import reading
 from privatest.engines import Records
 from privatest.engines.protocol import counter
 from privatest.errors import InvalidDistribution, InvalidDocument, InvalidInput
 from privatest.hypotheses import Distribution, Integers, Labels, Reals, as_distribution
+from privatest.numbers import Floats
 from privatest.scores import Cells, IntegerCells, LabelCells
 from privatest.scores.score import cells_from_dict
-from privatest.vectors import Floats
 
 __all__ = ["Domain", "EdgeCells", "domain_cells_from_dict", "histogram", "read_domain", "symbols"]
 
@@ -96,7 +96,7 @@ def read_domain(null: Any, distance: float, bins: int | None = None) -> Domain:
     """
     law = as_distribution(null, "null")
     if bins is not None:
-        bins = _validate.positive_integer(bins=bins)
+        bins = numbers.positive_integer(bins=bins)
         if not 2 <= bins <= MOST_BINS:
             raise InvalidInput(f"bins={bins} must lie between 2 and {MOST_BINS}.")
     domain = _of(law, distance, bins)

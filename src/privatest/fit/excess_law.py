@@ -35,8 +35,8 @@ from scipy import fft, special
 
 from privatest.errors import InvalidInput
 from privatest.fit.statistic import Excess
+from privatest.numbers import Floats, Integers
 from privatest.privacy import Noise
-from privatest.vectors import Floats, Integers
 
 __all__ = [
     "ACCURACY",

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from scipy import special
 
-from privatest import _validate, engines
+from privatest import engines, numbers
 from privatest.decision import Release
 from privatest.decision.design import HIDDEN, Budgeted, cost_fact
 from privatest.documents import check_format, fraction_from_json, wholes_from_json
@@ -27,7 +27,9 @@ from privatest.fit.domain import Domain, domain_cells_from_dict, histogram, read
 from privatest.fit.excess_law import ACCURACY, ExcessLaw
 from privatest.fit.grains import Grains
 from privatest.fit.statistic import Excess
+from privatest.headway import looking
 from privatest.markup import Fact, Probability
+from privatest.numbers import Floats, Number
 from privatest.privacy import (
     Noise,
     Notion,
@@ -40,8 +42,6 @@ from privatest.privacy import (
     noise_from_dict,
 )
 from privatest.privacy.asked import told
-from privatest.rational import Number
-from privatest.vectors import Floats
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -428,17 +428,19 @@ def _exact_size(plan: Plan, beta: float, choice: list[Recipe], n: int) -> int:
     slope = min(rise / math.log(wider / n), -0.5)
     # Invariant: ``few`` records do not suffice (or are none), ``many`` do (or are not known yet).
     few, many, looks = 0, 0, 0
-    while many == 0 or (looks < MOST_LOOKS and many > 1 and many - few > max(1, RESOLUTION * many)):
-        _check_reach(plan, n)
-        looks += 1
-        error = designed(plan, n, choice).beta
-        few, many = (few, n) if error <= beta else (n, many)
-        n = round(n * math.exp((_quantile(beta) - _quantile(error)) / slope))
-        # A little beyond the estimate, to the side that closes the bracket.
-        nudge = max(1, round(0.4 * RESOLUTION * n))
-        n = n - nudge if error <= beta else n + nudge
-        if many:  # else n has gone up: the error was too large
-            n = (few + many) // 2 if few and not few < n < many else min(max(n, 1), many - 1)
+    with looking("records of a test of fit", MOST_LOOKS) as looked:
+        while many == 0 or (looks < MOST_LOOKS and many > 1 and many - few > max(1, RESOLUTION * many)):
+            _check_reach(plan, n)
+            looks += 1
+            error = designed(plan, n, choice).beta
+            looked()
+            few, many = (few, n) if error <= beta else (n, many)
+            n = round(n * math.exp((_quantile(beta) - _quantile(error)) / slope))
+            # A little beyond the estimate, to the side that closes the bracket.
+            nudge = max(1, round(0.4 * RESOLUTION * n))
+            n = n - nudge if error <= beta else n + nudge
+            if many:  # else n has gone up: the error was too large
+                n = (few + many) // 2 if few and not few < n < many else min(max(n, 1), many - 1)
     return many
 
 
@@ -532,7 +534,7 @@ def goodness_of_fit(
         privacy: another notion in place of epsilon, as for :func:`privatest.design`.
         null: as for :func:`privatest.design_fit`.
     """
-    rows = _validate.rows_of_a_unit(unit, max_rows_per_unit)
+    rows = numbers.rows_of_a_unit(unit, max_rows_per_unit)
     records = engines.open_for(engines.Need(rows), data, column=column, unit=unit)
     test = design_fit(
         null,
@@ -584,7 +586,7 @@ def design_fit(
     >>> test.alpha <= 1/6 and test.beta <= 1/6
     True
     """
-    n = _validate.positive_integer(n=n)
+    n = numbers.positive_integer(n=n)
     plan = _checked(null, distance, epsilon, alpha, beta, bins, method, max_rows_per_unit, privacy)
     test = designed(plan, n)
     if beta is not None and test.beta > beta:
@@ -631,7 +633,7 @@ def _checked(
     privacy: Notion | str | None = None,
 ) -> Plan:
     notion = make_notion(epsilon, privacy)
-    distance = _validate.probability("It is a total variation distance.", distance=distance)
+    distance = numbers.probability("It is a total variation distance.", distance=distance)
     _check_error(alpha=alpha)
     if beta is not None:
         _check_error(beta=beta)
@@ -639,7 +641,7 @@ def _checked(
             raise InvalidInput(
                 f"alpha={alpha!r} and beta={beta!r} must sum to less than 1: a coin that ignores the data reaches 1."
             )
-    _validate.choice(METHODS, method=method)
+    numbers.choice(METHODS, method=method)
     domain = read_domain(null, distance, bins)
     p = domain.probabilities
     largest = largest_distance(p)
@@ -650,14 +652,14 @@ def _checked(
         )
     if method == "uniformity" and not np.all(p == p[0]):
         raise InvalidInput(f"method='uniformity' needs a uniform null, not {domain.null}. Use method='auto'.")
-    rows = _validate.positive_integer(max_rows_per_unit=max_rows_per_unit)
+    rows = numbers.positive_integer(max_rows_per_unit=max_rows_per_unit)
     return Plan(domain, distance, notion, alpha, method, rows)
 
 
 def _check_error(**arguments: float) -> None:
     """An error rate in (0, 1), and no smaller than the law's accuracy supports."""
     ((name, value),) = arguments.items()
-    if _validate.probability("", **arguments) < LEAST_ERROR:
+    if numbers.probability("", **arguments) < LEAST_ERROR:
         raise InvalidInput(
             f"{name}={value!r} must be at least {LEAST_ERROR:g}: error rates are computed to {ACCURACY:g}."
         )

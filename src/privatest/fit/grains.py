@@ -18,9 +18,8 @@ from functools import cached_property
 
 import numpy as np
 
+from privatest.numbers import Floats, Integers, rational
 from privatest.privacy import Source
-from privatest.rational import rational
-from privatest.vectors import Floats, Integers
 
 __all__ = ["Grains", "exact_probabilities"]
 

@@ -24,7 +24,7 @@ import numpy.typing as npt
 
 from privatest.documents import reading
 from privatest.errors import InvalidInput
-from privatest.vectors import Integers
+from privatest.numbers import Integers
 
 __all__ = ["Excess", "uniformity"]
 

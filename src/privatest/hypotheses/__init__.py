@@ -17,9 +17,8 @@ from privatest.hypotheses.convert import (
 )
 from privatest.hypotheses.density import density
 from privatest.hypotheses.discrete_pair import DiscretePair
-from privatest.hypotheses.distribution import Distribution, Labels, Pair
+from privatest.hypotheses.distribution import Distribution, Labels, Pair, Reals
 from privatest.hypotheses.integers import Integers
-from privatest.hypotheses.reals import Reals
 
 __all__ = [
     "ContinuousPair",

@@ -19,10 +19,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from privatest.hypotheses.distribution import Pair, Term, hockey_stick_term, kullback_leibler_term
 from privatest.hypotheses.quadrature import Nodes, adaptive, half_nodes, panel_nodes, split_panels
-from privatest.vectors import Floats
+from privatest.numbers import Floats
 
 if TYPE_CHECKING:
-    from privatest.hypotheses.reals import Reals
+    from privatest.hypotheses.distribution import Reals
 
 __all__ = [
     "ClampedPair",

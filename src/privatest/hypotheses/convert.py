@@ -26,17 +26,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from privatest._validate import probability, suggestion
 from privatest.errors import InvalidDistribution, NothingToTest, shown
 from privatest.hypotheses.continuous_pair import ContinuousPair
 from privatest.hypotheses.discrete_pair import DiscretePair
-from privatest.hypotheses.distribution import Distribution, Labels, Pair, check_probabilities
-from privatest.hypotheses.families import ALIASES, FAMILIES, Family, number_text
+from privatest.hypotheses.distribution import Distribution, Labels, Pair, Reals, check_probabilities
+from privatest.hypotheses.families import ALIASES, FAMILIES, Family, NewScipyReals, ScipyReals, number_text
 from privatest.hypotheses.integers import IntegerBlocks, Integers, ScipyIntegers
 from privatest.hypotheses.mixture import mixed
-from privatest.hypotheses.reals import NewScipyReals, Reals, ScipyReals
 from privatest.hypotheses.sets import Box, Hypothesis, Single, corrupted, make_box, union
-from privatest.rational import rational
+from privatest.numbers import probability, rational, suggestion
 
 __all__ = [
     "any_of",

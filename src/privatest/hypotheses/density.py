@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from privatest.errors import InvalidDistribution, shown
-from privatest.hypotheses.quadrature import GAUSS, Panels, build_panels, find_breaks
-from privatest.hypotheses.reals import Reals
-from privatest.vectors import Floats, row_dots
+from privatest.hypotheses.distribution import Reals, find_breaks
+from privatest.hypotheses.quadrature import GAUSS, Panels, build_panels
+from privatest.numbers import Floats, row_dots
 
 __all__ = ["Density", "density"]
 
@@ -96,7 +96,10 @@ class Density(Reals):
             if self._one_by_one:
                 log = np.array([self._at(float(value)) for value in x])
             else:
-                log = np.asarray(self._function(x))
+                try:
+                    log = np.asarray(self._function(x))
+                except Exception as fault:
+                    raise self._raised(f"an array of x from {x.min():g} to {x.max():g}", fault) from fault
                 if log.dtype.kind not in "iuf":
                     raise InvalidDistribution(
                         f"{self._name}: logpdf returned {log.dtype.name} values; it must return real numbers."
@@ -107,10 +110,18 @@ class Density(Reals):
     def _at(self, x: float) -> float:
         try:
             return float(self._function(x))
-        except (ValueError, ZeroDivisionError, OverflowError):
-            if x in self._support or abs(x) > 1e15:
+        except Exception as fault:
+            given_up = isinstance(fault, ValueError | ZeroDivisionError | OverflowError)
+            if given_up and (x in self._support or abs(x) > 1e15):
                 return -math.inf  # an end, or so far out that the formula gives up
-            raise
+            raise self._raised(f"x={shown(x)}", fault) from fault
+
+    def _raised(self, at: str, fault: Exception) -> InvalidDistribution:
+        """What to say where the user's function raises: at a point of a grid, never at a record."""
+        return InvalidDistribution(
+            f"{self._name}: logpdf raised {type(fault).__name__} ({fault}) at {at}; it must return a number or -inf on "
+            f"its whole support {self._support}. Correct it, or give the support on which it is defined."
+        )
 
     def _integrate(self) -> Panels:
         breaks = find_breaks(self.logpdf, self._support, self._points)
@@ -216,6 +227,6 @@ def _takes_arrays(function: Callable[[Any], Any], support: tuple[float, float]) 
     try:
         with np.errstate(all="ignore"):
             result = np.asarray(function(np.array([middle, middle])))
-    except (TypeError, ValueError):
+    except Exception:  # whatever it raises for an array, number by number it may do
         return False
     return result.shape in ((2,), ())

@@ -11,7 +11,7 @@ import numpy as np
 
 from privatest.hypotheses.distribution import Distribution, Labels, Pair, Term, hockey_stick_term, kullback_leibler_term
 from privatest.hypotheses.integers import IntegerBlocks, Integers, Ints, common_atoms
-from privatest.vectors import Floats
+from privatest.numbers import Floats
 
 __all__ = ["DiscretePair"]
 

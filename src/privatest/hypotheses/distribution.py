@@ -2,8 +2,8 @@ r"""A distribution of one record; two of them, and the law of their log-likeliho
 
 .. math:: L(x) = \log P(x) - \log Q(x) \in [-\infty, \infty]
 
-Everything downstream (decomposition, scores, error rates) sees P and Q through a :class:`Pair`. The finite
-kind of distribution, labels with probabilities, stands here too.
+Everything downstream (decomposition, scores, error rates) sees P and Q through a :class:`Pair`. What a density on the
+real line can do, and the finite kind, labels with probabilities, stand here too.
 """
 
 from __future__ import annotations
@@ -13,15 +13,41 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from privatest.errors import InvalidDistribution
-from privatest.vectors import Floats
 
-__all__ = ["Distribution", "Labels", "Numbers", "Pair", "Term", "check_probabilities", "label_array"]
+if TYPE_CHECKING:
+    from privatest.numbers import Floats
+
+__all__ = [
+    "LEVELS",
+    "Distribution",
+    "Labels",
+    "Numbers",
+    "Pair",
+    "Reals",
+    "Term",
+    "check_probabilities",
+    "find_breaks",
+    "inverse_cdf",
+    "label_array",
+]
+
+LEVELS: Final[Floats] = np.unique(
+    np.concatenate(
+        [
+            np.arange(0.02, 0.5, 0.02),  # the body
+            10.0 ** -np.arange(2.0, 16.01, 0.5),  # tails that matter to a probability
+            10.0 ** -np.arange(20.0, 301.0, 10.0),  # tails that matter to a ratio
+            [0.5],
+        ]
+    )
+)
+"""Tail probabilities at whose quantiles panels and landmarks are placed."""
 
 SUM_TOLERANCE = 1e-9
 MOST_TYPED = 20
@@ -85,6 +111,168 @@ class Numbers(Distribution):
     @abstractmethod
     def isf(self, u: ArrayLike) -> Floats:
         """Smallest x with sf(x) <= u."""
+
+
+class Reals(Numbers):
+    """A density on an interval, with a cdf and its complement that are accurate in their own tails."""
+
+    kind = "reals"
+
+    @abstractmethod
+    def logpdf(self, x: ArrayLike) -> Floats:
+        """Log density; -inf off the support."""
+
+    @property
+    @abstractmethod
+    def breaks(self) -> Floats:
+        """Finite points between which the density is tame: quantiles far into both tails, ends, kinks."""
+
+    @property
+    def cut(self) -> float | None:
+        """Where the shape is unknown and only the side of a number counts: the number that divides them."""
+        return None
+
+    def pdf(self, x: ArrayLike) -> Floats:
+        with np.errstate(over="ignore", under="ignore"):
+            return np.asarray(np.exp(self.logpdf(x)))
+
+    def ppf(self, u: ArrayLike) -> Floats:
+        return inverse_cdf(self, np.asarray(u, dtype=float), upper=False)
+
+    def isf(self, u: ArrayLike) -> Floats:
+        return inverse_cdf(self, np.asarray(u, dtype=float), upper=True)
+
+    def mass(self, lower: ArrayLike, upper: ArrayLike) -> Floats:
+        """Pr[lower < X <= upper] from whichever tail does not cancel."""
+        a, b = np.broadcast_arrays(np.asarray(lower, dtype=float), np.asarray(upper, dtype=float))
+        both = np.concatenate([a.ravel(), b.ravel()])
+        cdf = self.cdf(both).reshape(2, -1)
+        sf = self.sf(both).reshape(2, -1)
+        centre = 1.0 - (cdf[0] + sf[1])
+        mass = np.where(
+            cdf[1] <= 0.5,
+            cdf[1] - cdf[0],
+            np.where(sf[0] <= 0.5, sf[0] - sf[1], centre),
+        )
+        return np.asarray(np.maximum(mass, 0.0).reshape(a.shape))
+
+    def sample(self, rng: np.random.Generator, size: int) -> Floats:
+        return self.ppf(rng.random(size))
+
+
+def inverse_cdf(law: Reals, u: Floats, *, upper: bool) -> Floats:
+    """Quantiles by bisection of all targets at once, from brackets on the law's own breaks.
+
+    Invariant: the quantile lies in (low, high].
+    """
+    lo, hi = law.support
+    grid = np.unique(np.concatenate([law.breaks, [x for x in (lo, hi) if math.isfinite(x)]]))
+    flat = np.atleast_1d(u).ravel()
+
+    def reached(x: Floats, target: Floats) -> Any:
+        return law.sf(x) <= target if upper else law.cdf(x) >= target
+
+    on_grid = law.sf(grid) if upper else law.cdf(grid)
+    order = -on_grid if upper else on_grid
+    index = np.searchsorted(np.maximum.accumulate(order), -flat if upper else flat, side="left")
+    low = np.where(index > 0, grid[np.minimum(np.maximum(index - 1, 0), grid.size - 1)], grid[0])
+    high = grid[np.minimum(index, grid.size - 1)]
+    for _ in range(80):
+        middle = low + (high - low) / 2
+        open_ = (middle > low) & (middle < high)
+        if not open_.any():
+            break
+        there = reached(middle, flat)
+        high = np.where(there & open_, middle, high)
+        low = np.where(~there & open_, middle, low)
+    x = high.astype(float)
+    outside = np.isnan(flat) | (flat < 0) | (flat > 1)
+    at_lo, at_hi = (flat == 1, flat == 0) if upper else (flat == 0, flat == 1)
+    x = np.where(at_lo, lo, np.where(at_hi, hi, np.where(outside, np.nan, x)))
+    return np.asarray(x.reshape(np.shape(u)))
+
+
+FARTHEST = 1e60
+"""How far out on an infinite support to look, in units of one and of each mode's width."""
+
+
+def find_breaks(
+    logpdf: Callable[[Floats], Floats], support: tuple[float, float], points: Floats | None = None
+) -> Floats:
+    """Break points around every mode of the density, out to the far tails and into both ends."""
+    lo, hi = support
+    coarse = _coarse_grid(lo, hi, points)
+    modes = _modes(logpdf, coarse)
+    steps = np.concatenate([np.arange(0, 10, 0.5), 10 * 1.5 ** np.arange(0, math.log(FARTHEST) / math.log(1.5))])
+    pieces = [np.array([x for x in (lo, hi) if math.isfinite(x)])]
+    if points is not None:
+        pieces.append(points)
+    for mode in modes:
+        width = _width(logpdf, float(mode), lo, hi)
+        pieces += [mode + width * steps, mode - width * steps]
+    for end, other, side in ((lo, hi, 1.0), (hi, lo, -1.0)):
+        if math.isfinite(end):
+            reach = abs(other - end) if math.isfinite(other) else float(np.max(np.abs(modes - end), initial=1.0))
+            # towards 0 floats go on for ever; towards any other number they end after 52 halvings
+            halvings = np.concatenate([np.arange(1, 60), np.arange(60, 900, 3)]) if end == 0 else np.arange(1, 50)
+            pieces.append(end + side * reach * 2.0 ** -halvings.astype(float))
+    everything = np.unique(np.concatenate(pieces))
+    return np.asarray(everything[(everything >= lo) & (everything <= hi) & np.isfinite(everything)])
+
+
+def _coarse_grid(lo: float, hi: float, points: Floats | None) -> Floats:
+    octaves = 2.0 ** np.arange(-60, 200, 0.25)
+    if math.isfinite(lo) and math.isfinite(hi):
+        width = hi - lo
+        near = width * 2.0 ** -np.arange(9, 50.0)
+        grid = np.concatenate([lo + width * np.arange(1, 512) / 512, lo + near, hi - near])
+    elif math.isfinite(lo):
+        grid = lo + octaves
+    elif math.isfinite(hi):
+        grid = hi - octaves
+    else:
+        grid = np.concatenate([-octaves, [0.0], octaves])
+    if points is not None:
+        grid = np.concatenate([grid, points])
+    grid = np.unique(grid)
+    return grid[(grid > lo) & (grid < hi)]
+
+
+def _modes(logpdf: Callable[[Floats], Floats], grid: Floats) -> Floats:
+    """Local maxima seen on the grid and refined; ends count."""
+    values = logpdf(grid)
+    values = np.where(np.isnan(values), -np.inf, values)
+    padded = np.concatenate([[-np.inf], values, [-np.inf]])
+    peaks = (padded[1:-1] >= padded[:-2]) & (padded[1:-1] >= padded[2:]) & np.isfinite(values)
+    best = float(np.max(values[np.isfinite(values)], initial=-np.inf))
+    index = np.flatnonzero(peaks & (values > best - 800))
+    index = index[np.argsort(-values[index], kind="stable")][:40]
+    if index.size == 0:
+        return grid[[grid.size // 2]]
+    low, high = grid[np.maximum(index - 1, 0)], grid[np.minimum(index + 1, grid.size - 1)]
+    rows, fractions = np.arange(index.size), np.linspace(0, 1, 33)
+    mode = grid[index]
+    for _ in range(12):
+        x = low[:, None] + (high - low)[:, None] * fractions
+        seen = logpdf(x.ravel()).reshape(x.shape)
+        top = np.argmax(np.where(np.isnan(seen), -np.inf, seen), axis=1)
+        mode = x[rows, top]
+        low, high = x[rows, np.maximum(top - 1, 0)], x[rows, np.minimum(top + 1, 32)]
+    return np.unique(np.concatenate([mode, grid[index]]))
+
+
+def _width(logpdf: Callable[[Floats], Floats], mode: float, lo: float, hi: float) -> float:
+    """Distance at which the log density has dropped by a half on some side."""
+    reach = 2.0 ** np.arange(-200, 200)
+    reach = reach[(mode + reach != mode) | (mode - reach != mode)]
+    top = float(logpdf(np.array([mode]))[0])
+    x = np.stack([mode - reach, mode + reach])
+    inside = (x > lo) & (x < hi)
+    values = np.where(inside, logpdf(np.where(inside, x, mode).ravel()).reshape(x.shape), np.inf)
+    dropped = np.any(values < top - 0.5, axis=0)
+    if dropped.any():
+        return float(reach[np.argmax(dropped)])
+    return hi - lo if math.isfinite(hi - lo) else 1.0
 
 
 class Labels(Distribution):
@@ -237,7 +425,7 @@ def _label_text(label: Hashable) -> str | None:
     return '"' + label.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
-Term = Callable[[Floats, Floats, Floats], tuple[Floats, Floats]]
+Term: TypeAlias = "Callable[[Floats, Floats, Floats], tuple[Floats, Floats]]"
 """(log p, log q, L) -> the integrand, and by how much it moves when L is off by one."""
 
 

@@ -1,7 +1,8 @@
 """The families of distributions that can be written as text, and how scipy calls them.
 
 Every family names its parameters in order, what each must satisfy, and how to build the frozen scipy
-distribution, or our own formulas for it, which are quicker to load.
+distribution, or our own formulas for it, which are quicker to load. What scipy's continuous distributions lack, classic
+and new-style, is added here.
 Parameters are the textbook ones: ``normal(mean, sd)``, ``uniform(low, high)``,
 ``exponential(scale)`` or ``exponential(rate=...)``, ``gamma(shape, scale)``, ``student_t(df, loc, scale)``.
 """
@@ -11,20 +12,24 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from privatest.errors import InvalidDistribution
+from privatest.hypotheses.distribution import LEVELS, Reals, find_breaks
 from privatest.hypotheses.formulas import CONTINUOUS, DISCRETE, FrozenIntegers, FrozenReals
-from privatest.vectors import Floats, quiet
+from privatest.numbers import Floats, quiet
 
 __all__ = [
     "ALIASES",
     "FAMILIES",
     "Family",
     "FromScipy",
+    "NewScipyReals",
+    "ScipyReals",
     "describe_scipy",
     "formulas_of",
     "number_text",
@@ -42,6 +47,11 @@ COUNT: Final[Rule] = (
     "a whole number of at least 1",
     lambda x: x >= 1 and float(x).is_integer() and x < 2**53,
 )
+
+SMALLEST: Final = -708.0
+"""Log of the smallest float that still has all its digits."""
+LARGEST_VALUE: Final = 1e100
+"""The middle 98% of a law must lie within this of 0: squares and sums of its values are computed."""
 
 
 @dataclass(frozen=True)
@@ -415,3 +425,149 @@ def _short(value: Any) -> str:
         return number_text(float(value))
     except (TypeError, ValueError, OverflowError):
         return str(value)[:40]
+
+
+def check_scale(ppf: Callable[[Floats], Any], text: str) -> None:
+    """Refuse a law of which doubles cannot hold the middle: squares and sums of its values would overflow or vanish."""
+    with quiet():
+        try:
+            low, left, right, high = np.asarray(ppf(np.array([0.01, 0.25, 0.75, 0.99])), dtype=float).tolist()
+        except (OverflowError, ValueError, ZeroDivisionError):
+            low = left = right = high = math.nan
+    apart = right - left > 1 / LARGEST_VALUE and len({low, left, right, high}) > 2
+    held = max(abs(low), abs(high)) < LARGEST_VALUE and apart
+    if not held:
+        raise InvalidDistribution(
+            f"{text} has its mass where floating-point numbers do not tell its values apart: 98% of it must lie within "
+            f"{LARGEST_VALUE:g} of 0, and not all in one place. Measure in other units."
+        )
+
+
+class ScipyReals(FromScipy, Reals):
+    """A frozen continuous scipy distribution."""
+
+    def __init__(self, frozen: Any, spec: str | None = None, name: str = "distribution") -> None:
+        super().__init__(frozen, spec)
+        with quiet():
+            middle = float(np.asarray(self._frozen.median())) if _has_fast_quantiles(self._frozen) else 0.0
+        if any(map(math.isnan, (*self._support, middle))):
+            raise InvalidDistribution(
+                f"{name}={self.describe()} has invalid parameters: scipy gives NaN for its support or median."
+            )
+        if _has_fast_quantiles(self._frozen):
+            check_scale(self._frozen.ppf, f"{name}={self.describe()}")
+        self._from_density = _lacks_log_density(self._frozen)
+
+    def logpdf(self, x: ArrayLike) -> Floats:
+        with quiet():
+            log = np.asarray(self._frozen.logpdf(x), dtype=float)
+        if self._from_density:  # the log of a density that has lost its digits says nothing
+            log = np.where(log < SMALLEST, -np.inf, log)
+        return log
+
+    def ppf(self, u: ArrayLike) -> Floats:
+        if not _has_fast_quantiles(self._frozen):
+            return super().ppf(u)
+        with quiet():
+            return np.asarray(self._frozen.ppf(u), dtype=float)
+
+    def isf(self, u: ArrayLike) -> Floats:
+        if not _has_fast_quantiles(self._frozen):
+            return super().isf(u)
+        with quiet():
+            return np.asarray(self._frozen.isf(u), dtype=float)
+
+    @property
+    def cut(self) -> float | None:
+        return getattr(self._frozen, "cut", None)
+
+    @cached_property
+    def breaks(self) -> Floats:
+        lo, hi = self._support
+        ends = [x for x in (lo, hi) if math.isfinite(x)]
+        try:
+            fast = _has_fast_quantiles(self._frozen)
+            quantiles = np.concatenate([self.ppf(LEVELS), self.isf(LEVELS)]) if fast else None
+        except ArithmeticError:  # some of scipy's quantiles give up far out
+            quantiles = None
+        if quantiles is None:
+            quantiles = find_breaks(self.logpdf, self._support)
+        points = np.concatenate([quantiles, ends])
+        if self.cut is not None:
+            points = np.append(points, self.cut)
+        edges = getattr(self._frozen.dist, "_hbins", None) if hasattr(self._frozen, "dist") else None
+        if edges is not None:  # a histogram's density jumps at its edges
+            points = np.concatenate([points, np.asarray(edges, dtype=float)])
+        return np.unique(points[np.isfinite(points)])
+
+    def sample(self, rng: np.random.Generator, size: int) -> Floats:
+        return np.asarray(self._given.rvs(size=size, random_state=rng), dtype=float)
+
+
+def _lacks_log_density(frozen: Any) -> bool:
+    """Whether scipy takes the log of the density for want of a formula."""
+    family = getattr(frozen, "dist", None)
+    if family is None:
+        return False
+    from scipy import stats
+
+    return type(family)._logpdf is stats.rv_continuous._logpdf
+
+
+def _has_fast_quantiles(frozen: Any) -> bool:
+    """Whether scipy has a formula for the quantiles; its generic root finder takes a millisecond for each."""
+    family = getattr(frozen, "dist", None)
+    if family is None:
+        return True
+    from scipy import stats
+
+    return type(family)._ppf is not stats.rv_continuous._ppf
+
+
+class NewScipyReals(Reals):
+    """A continuous distribution object such as ``stats.Normal(mu=0, sigma=1)``."""
+
+    def __init__(self, given: Any, name: str = "distribution") -> None:
+        self._given = given
+        with quiet():
+            ends = given.support()
+            middle = np.asarray(given.median())
+        if middle.ndim > 0:
+            raise InvalidDistribution(
+                f"{name} holds an array of parameters: give one distribution with scalar parameters."
+            )
+        self._support = (float(ends[0]), float(ends[1]))
+        if math.isnan(self._support[0]) or math.isnan(self._support[1]) or math.isnan(float(middle)):
+            raise InvalidDistribution(f"{name}={self.describe()} has invalid parameters.")
+        check_scale(given.icdf, f"{name}={self.describe()}")
+
+    @property
+    def support(self) -> tuple[float, float]:
+        return self._support
+
+    def describe(self) -> str:
+        return str(self._given)
+
+    def _call(self, method: str, x: ArrayLike) -> Floats:
+        with quiet():
+            return np.asarray(getattr(self._given, method)(np.asarray(x, dtype=float)), dtype=float)
+
+    def logpdf(self, x: ArrayLike) -> Floats:
+        return self._call("logpdf", x)
+
+    def cdf(self, x: ArrayLike) -> Floats:
+        return self._call("cdf", x)
+
+    def sf(self, x: ArrayLike) -> Floats:
+        return self._call("ccdf", x)
+
+    def ppf(self, u: ArrayLike) -> Floats:
+        return self._call("icdf", u)
+
+    def isf(self, u: ArrayLike) -> Floats:
+        return self._call("iccdf", u)
+
+    @cached_property
+    def breaks(self) -> Floats:
+        points = np.concatenate([self.ppf(LEVELS), self.isf(LEVELS), self._support])
+        return np.unique(points[np.isfinite(points)])

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 if TYPE_CHECKING:
-    from privatest.vectors import Floats
+    from privatest.numbers import Floats
 
 
 __all__ = ["CONTINUOUS", "DISCRETE", "Formulas", "FrozenIntegers", "FrozenReals", "Masses", "special_functions"]
@@ -120,7 +120,7 @@ class FrozenReals:
 
 def _each(function: Callable[[float], float], x: Floats) -> Floats:
     """A function of the standard library at every element."""
-    return np.array([function(value) for value in x.ravel().tolist()], dtype=np.float64).reshape(x.shape)
+    return np.fromiter(map(function, x.ravel().tolist()), dtype=np.float64, count=x.size).reshape(x.shape)
 
 
 def _quantile(u: float) -> float:
@@ -433,29 +433,38 @@ class FrozenIntegers:
         return self._of_scipy.rvs(size=size, random_state=random_state)
 
 
+def _log_factorials(k: Floats) -> Floats:
+    """log k!, by the standard library where that is quicker than loading scipy.special."""
+    if k.size > _MOST_EACH or float(np.max(k, initial=0.0)) > 1e300:
+        return np.asarray(special_functions().gammaln(k + 1))
+    return _each(math.lgamma, k + 1)
+
+
 def _binomial_logpmf(k: Floats, n: float, p: float) -> Floats:
-    special = special_functions()
-    ways = special.gammaln(n + 1) - (special.gammaln(k + 1) + special.gammaln(n - k + 1))
-    return np.asarray(ways + special.xlogy(k, p) + special.xlog1py(n - k, -p))
+    ways = math.lgamma(n + 1) - (_log_factorials(k) + _log_factorials(n - k))
+    hits, misses = math.log(p) if p > 0 else -math.inf, math.log1p(-p) if p < 1 else -math.inf
+    return np.asarray(ways + np.where(k == 0, 0.0, k * hits) + np.where(k == n, 0.0, (n - k) * misses))
 
 
 def _poisson_logpmf(k: Floats, mean: float) -> Floats:
-    if k.size > _MOST_EACH or float(np.max(k, initial=0.0)) > 1e300:
-        factorials = special_functions().gammaln(k + 1)
-    else:  # the standard library's, which is there at once
-        factorials = _each(math.lgamma, k + 1)
-    return np.asarray(k * math.log(mean) - factorials - mean)
+    return np.asarray(k * math.log(mean) - _log_factorials(k) - mean)
 
 
 # Values of a function of the standard library that take less time than loading scipy.special.
 _MOST_EACH = 1 << 16
-# Means of Poisson laws whose masses are quickly added up.
-_LARGEST_MEAN = 1e4
+# Means of Poisson laws, and numbers of trials of binomial ones, whose masses are quickly added up.
+_LARGEST_MEAN = _MOST_TRIALS = 1e4
+
+
+def _added_up(masses: Floats) -> tuple[Floats, Floats]:
+    """Pr[K <= k] and Pr[K > k] for k = 0, 1, ..., each added up from its small end, of masses up to a factor."""
+    masses = masses / math.fsum(masses)
+    return np.cumsum(masses), np.append(np.cumsum(masses[::-1])[-2::-1], 0.0)
 
 
 @lru_cache(maxsize=64)
 def _poisson_sums(mean: float) -> tuple[Floats, Floats]:
-    """Pr[K <= k] and Pr[K > k] for k = 0, 1, ... until nothing is left, each added up from its small end.
+    """Pr[K <= k] and Pr[K > k] for k = 0, 1, ... until nothing is left.
 
     Masses follow from those beside them, from the largest on, which is found from their sum being 1.
     """
@@ -464,9 +473,26 @@ def _poisson_sums(mean: float) -> tuple[Floats, Floats]:
     with np.errstate(under="ignore"):
         up = np.cumprod(mean / np.arange(top + 1, last + 1, dtype=np.float64))
         down = np.cumprod(np.arange(top, 0, -1, dtype=np.float64) / mean)[::-1]
-        masses = np.concatenate([down, [1.0], up])
-        masses = masses / math.fsum(masses)
-    return np.cumsum(masses), np.append(np.cumsum(masses[::-1])[-2::-1], 0.0)
+        return _added_up(np.concatenate([down, [1.0], up]))
+
+
+@lru_cache(maxsize=64)
+def _binomial_sums(n: int, p: float) -> tuple[Floats, Floats]:
+    """The same of so many trials."""
+    top, odds = min(math.floor((n + 1) * p), n), p / (1 - p)
+    with np.errstate(under="ignore"):
+        k = np.arange(top, n, dtype=np.float64)
+        up = np.cumprod((n - k) / (k + 1) * odds)
+        k = np.arange(top, 0, -1, dtype=np.float64)
+        down = np.cumprod(k / ((n - k + 1) * odds))[::-1]
+        return _added_up(np.concatenate([down, [1.0], up]))
+
+
+def _binomial_share(k: Floats, n: float, p: float, *, above: bool) -> Floats:
+    if n > _MOST_TRIALS or not 0 < p < 1:
+        special = special_functions()
+        return np.asarray((special.betainc if above else special.betaincc)(k + 1, n - k, p))
+    return _binomial_sums(int(n), p)[above][k.astype(np.intp)]
 
 
 def _poisson_share(k: Floats, mean: float, *, above: bool) -> Floats:
@@ -496,8 +522,8 @@ DISCRETE: Final[dict[str, Masses]] = {
     ),
     "binom": Masses(
         _binomial_logpmf,
-        lambda k, n, p: special_functions().betaincc(k + 1, n - k, p),
-        lambda k, n, p: special_functions().betainc(k + 1, n - k, p),
+        lambda k, n, p: _binomial_share(k, n, p, above=False),
+        lambda k, n, p: _binomial_share(k, n, p, above=True),
         high=lambda n, _: n,
     ),
     "poisson": Masses(

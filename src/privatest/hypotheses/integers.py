@@ -19,7 +19,8 @@ from numpy.typing import ArrayLike, NDArray
 from privatest.errors import InvalidDistribution
 from privatest.hypotheses.distribution import Labels, Numbers
 from privatest.hypotheses.families import FromScipy
-from privatest.vectors import Floats, distinct, quiet
+from privatest.hypotheses.formulas import FrozenIntegers
+from privatest.numbers import Floats, distinct, quiet
 
 __all__ = ["IntegerBlocks", "Integers", "Ints", "ScipyIntegers", "common_atoms"]
 
@@ -106,7 +107,10 @@ class ScipyIntegers(FromScipy, Integers):
                 f"{name}={self.describe()} has its mass beyond 2^53, where floating-point numbers do not tell one "
                 "integer from the next. Count in thousands, or take a continuous distribution."
             )
-        ends = self.edges[[0, self.edges.size // 2, -2]].astype(float)
+        if isinstance(self._frozen, FrozenIntegers):  # our formulas fail everywhere or nowhere: no need for the edges
+            ends = np.array([lo, min(lo + 1, hi)])
+        else:
+            ends = self.edges[[0, self.edges.size // 2, -2]].astype(float)
         if np.isnan(self.logpmf(ends)).any():
             raise InvalidDistribution(
                 f"{name}={self.describe()} has invalid parameters: scipy gives NaN for its masses."

@@ -16,7 +16,7 @@ from privatest.hypotheses.convert import as_hypothesis, parse
 from privatest.hypotheses.distribution import Distribution, Labels
 from privatest.hypotheses.families import number_text
 from privatest.hypotheses.sets import Box, make_box, parameters_of
-from privatest.vectors import Floats
+from privatest.numbers import Floats
 
 __all__ = ["OneParameter", "between_members"]
 

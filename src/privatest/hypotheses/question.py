@@ -11,7 +11,7 @@ from privatest.errors import NothingToTest
 from privatest.hypotheses.convert import as_hypothesis, make_pair, matched
 from privatest.hypotheses.distribution import Distribution, Pair
 from privatest.hypotheses.families import number_text
-from privatest.hypotheses.sets import Box, Hypothesis, Leaf, far_members, nearest_members
+from privatest.hypotheses.sets import Box, Hypothesis, Leaf, Single, far_members, nearest_members
 
 VANISHING = 1e-4
 """Members nearer than this, in total variation, leave nothing to test."""
@@ -37,6 +37,8 @@ class Question:
     @property
     def simple(self) -> bool:
         """Whether both are single distributions."""
+        if isinstance(self.null, Single) and isinstance(self.alternative, Single):
+            return True
         leaves = [side.leaves() for side in (self.null, self.alternative)]
         return all(len(side) == 1 and isinstance(side[0].of, Distribution) and not side[0].spoils for side in leaves)
 
@@ -98,6 +100,9 @@ def _question(null: _Given, alternative: _Given) -> Question:
 
 def _asked(null: Any, alternative: Any) -> Question:
     first, second = as_hypothesis(null, "null"), as_hypothesis(alternative, "alternative")
+    if isinstance(first, Single) and isinstance(second, Single):
+        pair = make_pair(first.distribution, second.distribution)
+        return Question(first, second, pair, (Leaf(first.distribution), Leaf(second.distribution)))
     found = nearest(first.leaves(), second.leaves())
     shares = sum(part.share for part in found.parts)
     if found.apart <= shares:

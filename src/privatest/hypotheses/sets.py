@@ -28,10 +28,9 @@ import numpy as np
 
 from privatest.errors import InvalidDistribution, shown
 from privatest.hypotheses.distribution import Distribution, Numbers
-from privatest.hypotheses.families import FAMILIES, Family, number_text
+from privatest.hypotheses.families import FAMILIES, Family, ScipyReals, number_text
 from privatest.hypotheses.integers import ScipyIntegers
-from privatest.hypotheses.reals import ScipyReals
-from privatest.vectors import Floats
+from privatest.numbers import Floats
 
 __all__ = [
     "AnyOf",

@@ -20,8 +20,8 @@ class PrivateDrift(base.DriftDetector):
     """A :class:`privatest.Monitor` with river's protocol: ``update(x)``, then ``drift_detected``.
 
     Guarantees: as for the monitor. All that one detector ever says of its stream, alarms and their absence, is together
-    epsilon-differentially private (replace one record), also over resets; false alarms are at least
-    ``mean_time_between_false_alarms`` records apart on average.
+    epsilon-differentially private, or meets the notion ``privacy`` (replace one record), also over resets; false alarms
+    are at least ``mean_time_between_false_alarms`` records apart on average.
 
     As river's own detectors do, it starts anew with the first update after a drift. What it can say, it says at the end
     of a block of ``monitor.block`` records; in between ``drift_detected`` is False.
@@ -37,7 +37,9 @@ class PrivateDrift(base.DriftDetector):
         null, alternative: the old and the new regime, as for :func:`privatest.design`; of a model's errors, say
             "bernoulli(0.1)" and "bernoulli(0.3)".
         distance: in place of an alternative: the total variation by which it differs from the null at least.
-        epsilon, beta, method, mean_time_between_false_alarms: as for :class:`privatest.Monitor`.
+        epsilon: privacy loss of the whole stream; where ``privacy`` is left out too: 1.
+        privacy: in place of epsilon: another notion, such as "zcdp(0.5)" or "approx(1, 1e-6)".
+        beta, method, mean_time_between_false_alarms: as for :class:`privatest.Monitor`.
 
     >>> detector = PrivateDrift("bernoulli(0.1)", "bernoulli(0.6)", epsilon=2)
     >>> for x in [0] * 200:
@@ -55,10 +57,11 @@ class PrivateDrift(base.DriftDetector):
         null: Any,
         alternative: Any = None,
         distance: float | None = None,
-        epsilon: float = 1.0,
+        epsilon: float | None = None,
         beta: float = 0.1,
         method: str | None = None,
         mean_time_between_false_alarms: float | None = None,
+        privacy: Any = None,
     ) -> None:
         super().__init__()
         self.null = null
@@ -68,11 +71,13 @@ class PrivateDrift(base.DriftDetector):
         self.beta = beta
         self.method = method
         self.mean_time_between_false_alarms = mean_time_between_false_alarms
+        self.privacy = privacy
         self._monitor = pt.Monitor(
             null,
             alternative,
             distance=distance,
-            epsilon=epsilon,
+            epsilon=1.0 if epsilon is None and privacy is None else epsilon,
+            privacy=privacy,
             beta=beta,
             method=method,
             mean_time_between_false_alarms=mean_time_between_false_alarms,
@@ -103,3 +108,4 @@ class PrivateDrift(base.DriftDetector):
     def _unit_test_params(cls) -> Iterator[dict[str, Any]]:
         yield {"null": "bernoulli(0.1)", "alternative": "bernoulli(0.6)", "epsilon": 2.0}
         yield {"null": "normal(0, 1)", "distance": 0.5, "epsilon": 5.0}
+        yield {"null": "bernoulli(0.1)", "alternative": "bernoulli(0.6)", "privacy": "zcdp(0.5)"}

@@ -17,8 +17,8 @@ from functools import cached_property
 import numpy as np
 
 from privatest.laws.fourier import Complexes, sum_laws
+from privatest.numbers import Floats, Integers
 from privatest.privacy import Noise
-from privatest.vectors import Floats, Integers
 
 __all__ = ["BlockLaws", "ScoreLaw", "first_argmin_law"]
 
@@ -30,6 +30,8 @@ _SUM_REACH = 7.5
 _BINS_PER_DEVIATION = 24
 # The transforms' rounding is near 1e-17; likelihoods below this floor are not told apart.
 _FLOOR = 1e-15
+# Of a uniform number, for drawing: few of so many cells hold the end of a bin.
+_CELLS = 1 << 12
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,9 +123,22 @@ class BlockLaws:
         cdfs[:, -1] = 2.0
         return cdfs
 
+    @cached_property
+    def _guides(self) -> Integers:
+        """For each law the bins of the multiples of 1/_CELLS, 1 included."""
+        grid = np.arange(_CELLS + 1) / _CELLS
+        return np.array([np.searchsorted(cdf, grid, side="right") for cdf in self._cdfs])
+
     def sample(self, row: int, shape: tuple[int, ...], rng: np.random.Generator) -> Integers:
         """Bins drawn from one of the laws: for simulations of this public law only."""
-        return np.searchsorted(self._cdfs[row], rng.random(shape), side="right")
+        uniform = rng.random(shape).ravel()
+        guide = self._guides[row]
+        cell = (uniform * _CELLS).astype(np.intp)  # exact, as _CELLS is a power of 2
+        found: Integers = guide[cell]
+        # Where both ends of a cell have one bin, so has all between; else it is searched for.
+        unsettled = np.flatnonzero((guide[:-1] != guide[1:])[cell])
+        found[unsettled] = np.searchsorted(self._cdfs[row], uniform[unsettled], side="right")
+        return found.reshape(shape)
 
     def affinity(self, row: int, other: int) -> float:
         """Bhattacharyya's coefficient of two of the laws."""
@@ -165,19 +180,17 @@ def first_argmin_law(ups: Floats, before: float = 0.0, after: float = 0.0) -> Fl
     """
     m = len(ups) + 1
     right, left = np.zeros(m), np.zeros(m)
-    heights = np.arange(m + 2)  # those that matter stay below m, so that the last two may be anything
+    heights = np.arange(m + 1)  # of which each step needs one fewer: a walk that is to reach 0 has that many left
     stay = 1.0 - after ** (heights + 1)  # stay[x]: from x, never below 0 on the way to the right
     right[m - 1] = stay[0]
     for t in range(m - 2, -1, -1):
-        then = np.zeros_like(stay)
-        then[:-1] = ups[t] * stay[1:]
-        then[1:] += (1 - ups[t]) * stay[:-1]
+        then = ups[t] * stay[1 : t + 2]
+        then[1:] += (1 - ups[t]) * stay[:t]
         stay, right[t] = then, then[0]
     stay = 1.0 - before**heights  # stay[x]: from -x, never back to 0 on the way to the left
     left[0] = (1.0 - before) / (1.0 + before)  # the first step goes down with probability 1/(1 + before)
     for t in range(1, m):
-        then = np.zeros_like(stay)
-        then[:-1] = (1 - ups[t - 1]) * stay[1:]
-        then[2:] += ups[t - 1] * stay[1:-1]
+        then = (1 - ups[t - 1]) * stay[1 : m - t + 1]
+        then[2:] += ups[t - 1] * stay[1 : m - t - 1]
         stay, left[t] = then, then[0]
     return right * left

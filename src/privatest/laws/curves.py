@@ -20,8 +20,8 @@ import numpy as np
 
 from privatest.laws.fourier import convolution, doubling_panels, quick_log_transforms, side_lobe, small_sums
 from privatest.laws.total import NoisyTotal, smooth_window
+from privatest.numbers import Floats, Integers, clipped, discounted, dot, row_dots
 from privatest.privacy import Noise, NoNoise, Stair, Tulap
-from privatest.vectors import Floats, Integers, dot, row_dots
 
 __all__ = ["Curves", "TwoSidedCurves"]
 
@@ -187,7 +187,7 @@ class Curves:
             null, alternative = (np.array([t.cdf(self.cutoff(math.floor(o))) for o in offsets]) for t in self._totals)
         else:
             null, alternative = self._tabulated(offsets)
-        return np.clip(null, 0.0, 1.0), np.clip(alternative, 0.0, 1.0)
+        return clipped(null, 0.0, 1.0), clipped(alternative, 0.0, 1.0)
 
     @cached_property
     def _smooth(self) -> bool:
@@ -261,7 +261,8 @@ class Curves:
             return False
         width = float(noise.plateau or 1)
         window = 24 * math.sqrt(self.n * max(self._variances))
-        return window <= _LARGEST_TABLE and (noise.variance == 0 or (window / width + 2) * count <= _MOST_STAIRS)
+        most = max(_MOST_STAIRS, self._core)  # a table has twice as many cutoffs as the core
+        return window <= _LARGEST_TABLE and (noise.variance == 0 or (window / width + 2) * count <= most)
 
     @cached_property
     def _windows(self) -> list[tuple[int, Floats]]:
@@ -338,14 +339,9 @@ class Curves:
             flat = rows.ravel()
             flat[-low * width : len(weights) - low * width] = np.cumsum(weights)
             flat[len(weights) - low * width :] = share = flat[len(weights) - low * width - 1]
-            above = np.full(width, share * b / -math.expm1(-epsilon))
             levels = np.empty_like(rows)
-            for i in range(len(rows) - 1, -1, -1):
-                levels[i] = above
-                above = b * (above + rows[i])
-            for i in range(1, len(rows)):
-                rows[i] += b * rows[i - 1]
-            levels += rows
+            levels[:-1], levels[-1] = b * rows[1:], share * b / -math.expm1(-epsilon)
+            levels = discounted(levels[::-1].T, b).T[::-1] + discounted(rows.T, b).T
             levels *= math.tanh(epsilon / 2)
             part = levels.ravel()[start - low * width : stop - low * width]
             if uniform > 1:
@@ -429,7 +425,7 @@ class Curves:
         if not spaced and not quick:
             return None
         _, null, alternative = self._tables
-        return float(np.max(np.clip(alternative, 0.0, 1.0) - np.clip(null, 0.0, 1.0)))
+        return float(np.max(clipped(alternative, 0.0, 1.0) - clipped(null, 0.0, 1.0)))
 
     def _peak(self) -> float | None:
         """The largest advantage as :meth:`best_offset` has it, with fewer cutoffs looked at; None where in doubt.
@@ -677,7 +673,7 @@ class _Stairs:
     def _running(self, places: Integers) -> Floats:
         """C, or the cdf of S, at these places from the window's start; beyond its end the cdf stays what it is."""
         length = len(self.sums) - 1
-        inside = self.sums[np.clip(places + 1, 0, length)]
+        inside = self.sums[clipped(places + 1, 0, length)]
         if self.uniform == 1:
             return np.asarray(inside)
         return np.asarray(inside + self.share * np.maximum(places + 1 - length, 0))

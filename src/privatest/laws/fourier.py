@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 from numpy import fft
 
-from privatest.vectors import Floats, dot, row_dots
+from privatest.numbers import Floats, dot, row_dots
 
 __all__ = [
     "Complexes",

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from privatest.vectors import Floats, Integers
+from privatest.numbers import Floats, Integers, clipped
 
 __all__ = [
     "REACH",
@@ -82,7 +82,7 @@ class Counted:
 
     def at_least(self, values: Integers) -> Floats:
         """Pr[T >= value] for each."""
-        return self.tails[np.clip(values - self.first, 0, len(self.masses))]
+        return self.tails[clipped(values - self.first, 0, len(self.masses))]
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from privatest import _validate
+from privatest import numbers
 from privatest.addresses import Source, covered, covers_of, overlap, reached
 from privatest.charge import Recorded, differences
 from privatest.errors import (
@@ -28,9 +28,9 @@ from privatest.errors import (
 )
 from privatest.ledger.account import Account, Amount, Inconvertible, account_of, amount, written
 from privatest.ledger.chain import ADVANCE, EMPTY, SOURCE, Chain, Entry, Head, Row, exact
+from privatest.numbers import Number, rational
 from privatest.privacy.asked import as_notion
 from privatest.privacy.notions import Notion, Pure
-from privatest.rational import Number, rational
 
 if TYPE_CHECKING:
     from privatest.ledger.book import Book
@@ -141,12 +141,12 @@ class Ledger:
 
     def __init__(self, target: Target, *, create: bool = True, timeout: float = 30.0) -> None:
         try:
-            from privatest.ledger.store import Address, Store
+            from privatest.ledger.store import Address, Store  # an extra: SQLAlchemy
         except ModuleNotFoundError as error:
             if (error.name or "").partition(".")[0] != "sqlalchemy":
                 raise
             raise MissingExtra.of("A ledger needs SQLAlchemy.", "ledger") from None
-        if (seconds := _validate.positive(timeout=timeout)) > LONGEST_TIMEOUT:
+        if (seconds := numbers.positive(timeout=timeout)) > LONGEST_TIMEOUT:
             raise InvalidInput(f"timeout={timeout!r} must be at most {LONGEST_TIMEOUT} seconds.")
         self._timeout = float(seconds)
         self._address = Address.of(target)
@@ -546,7 +546,7 @@ class Ledger:
     def _newest(self, book: Book, dataset: str) -> Row:
         newest = book.newest_of(dataset)
         if newest is None:
-            hint = _validate.suggestion(dataset, book.datasets())
+            hint = numbers.suggestion(dataset, book.datasets())
             raise InvalidInput(
                 f"No data set {dataset!r} in the ledger {book.ledger}.{hint} "
                 "A data set gets its budget with ledger.grant(dataset, epsilon=...)."
@@ -578,7 +578,7 @@ def asked_price(rule: str, epsilon: Number | None, privacy: Any) -> Notion:
     if privacy is None:
         if epsilon is None:
             raise InvalidInput("epsilon is missing: give epsilon=1, say, or privacy='zcdp(0.5)'.")
-        return Pure(_validate.positive(rule, epsilon=epsilon))
+        return Pure(numbers.positive(rule, epsilon=epsilon))
     if epsilon is not None:
         raise InvalidInput(f"epsilon={shown(epsilon)} and privacy={shown(privacy)} were both given. Give one of them.")
     found = as_notion(privacy)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from privatest.numbers import Floats
 from privatest.pictures.canvas import BLUE, EPSILON, GREY, PRIME, TAU, VERMILLION, drawing, law, legend, number, plain
-from privatest.vectors import Floats
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -17,6 +17,7 @@ from scipy.interpolate import PchipInterpolator
 from scipy.special import ndtr, ndtri
 
 from privatest.errors import PrivatestError
+from privatest.numbers import Floats
 from privatest.pictures.canvas import (
     ALPHA,
     BLACK,
@@ -33,7 +34,6 @@ from privatest.pictures.canvas import (
     number,
     plain,
 )
-from privatest.vectors import Floats
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

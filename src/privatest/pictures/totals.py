@@ -11,6 +11,7 @@ import numpy as np
 
 from privatest.errors import InvalidInput, shown
 from privatest.laws.total import noisy_cdf
+from privatest.numbers import Floats
 from privatest.pictures.canvas import (
     ALPHA,
     BETA,
@@ -27,7 +28,6 @@ from privatest.pictures.canvas import (
     number,
     plain,
 )
-from privatest.vectors import Floats
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -15,23 +15,22 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from privatest import _validate
+from privatest import numbers
 from privatest.bounds.lower_bound import lower_bound
 from privatest.bounds.optimum import optimum_sample_size
 from privatest.decision.build import PRIVATE_KINDS
 from privatest.errors import Infeasible, InvalidInput, MissingExtra
-from privatest.headway import each
+from privatest.headway import each, so_far
 from privatest.hypotheses import ContinuousPair, DiscretePair, Pair
 from privatest.hypotheses.question import make_question
 from privatest.laws.curves import Curves
 from privatest.markup import Tabled
+from privatest.numbers import Floats, Number
 from privatest.power.tuning import ADVANTAGE, Goal, Profile, make_family, profile_of, smallest_n
 from privatest.power.worst_case import sides_of
 from privatest.privacy import Laplace, Logistic, NoNoise, Tulap
-from privatest.rational import Number
 from privatest.scores import whole_score
 from privatest.scores.clamped import cell_masses
-from privatest.vectors import Floats
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -284,8 +283,8 @@ def compare(null: Any, alternative: Any, *, epsilon: Number, advantage: float = 
         null, alternative, epsilon: as for :func:`privatest.design`.
         advantage: what every test must reach, 1 - alpha - beta.
     """
-    budget = _validate.positive(epsilon=epsilon, remedy="Typical values lie between 0.1 and 2.")
-    target = _validate.probability(advantage=advantage)
+    budget = numbers.positive(epsilon=epsilon, remedy="Typical values lie between 0.1 and 2.")
+    target = numbers.probability(advantage=advantage)
     asked = make_question(null, alternative)
     pair = asked.pair
     bound = lower_bound(pair.null, pair.alternative, epsilon=budget, advantage=target)
@@ -302,6 +301,7 @@ def compare(null: Any, alternative: Any, *, epsilon: Number, advantage: float = 
         except Infeasible:
             n, note = None, "never reaches it with its threshold 0"
         found.append((name, n, kind not in ("llr", "sllr"), note))
+        so_far(_rows(found, bound, best))
         return n
 
     hardest = "" if asked.simple else ", of the hardest pair alone"
@@ -321,22 +321,20 @@ def compare(null: Any, alternative: Any, *, epsilon: Number, advantage: float = 
     for rival in each("other ways to test", list(rivals(pair, budget)) if asked.simple else []):
         n = _rival_size(rival, target, _PATIENCE * (tight or 1))
         found.append((rival.name, n, True, "" if n is not None else f"more than {_PATIENCE} times the default's"))
+        so_far(_rows(found, bound, best))
     if best is not None:
         found.append(("optimum", best, True, "linear program over all tests"))
-    found.sort(key=lambda row: math.inf if row[1] is None else row[1])
-    rows = tuple(
-        Row(
-            name,
-            n,
-            None if n is None else n / bound,
-            None if n is None or not best else n / best,
-            private,
-            note,
-        )
-        for name, n, private, note in found
-    )
     names = asked.null.describe(), asked.alternative.describe()
-    return Comparison(rows, float(budget), target, bound, best, *names)
+    return Comparison(_rows(found, bound, best), float(budget), target, bound, best, *names)
+
+
+def _rows(found: list[tuple[str, int | None, bool, str]], bound: int, best: int | None) -> tuple[Row, ...]:
+    """The rows of what is known of some tests, those that need the fewest records first."""
+    ordered = sorted(found, key=lambda row: math.inf if row[1] is None else row[1])
+    return tuple(
+        Row(name, n, None if n is None else n / bound, None if n is None or not best else n / best, private, note)
+        for name, n, private, note in ordered
+    )
 
 
 def _optimum(pair: Any, epsilon: Number, target: float) -> int | None:

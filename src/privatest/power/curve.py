@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from privatest import _validate
+from privatest import numbers
 from privatest.errors import Infeasible, InvalidInput
 from privatest.headway import each
 from privatest.markup import Probability, Tabled, plain_value
+from privatest.numbers import Number
 from privatest.power.tuning import ADVANTAGE, Clamp, Family, Goal, make_family, smallest_n, tuning_size
 from privatest.privacy import Pure
-from privatest.rational import Number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -133,7 +133,7 @@ def power_curve(
         null, alternative, epsilon, privacy, test, clamp, threshold, alpha, neighbours, max_rows_per_unit, release: as
             for :func:`privatest.design`.
     """
-    goal = Goal(advantage=ADVANTAGE) if alpha is None else Goal(alpha=_validate.probability(alpha=alpha), beta=0.2)
+    goal = Goal(advantage=ADVANTAGE) if alpha is None else Goal(alpha=numbers.probability(alpha=alpha), beta=0.2)
     family = make_family(
         null, alternative, epsilon, test, clamp, threshold, goal, neighbours, max_rows_per_unit, privacy, release
     )
@@ -197,7 +197,7 @@ def _halfway(x: float, y: float) -> float:
 
 def _sizes(n: Sequence[int]) -> list[int]:
     try:
-        sizes = [_validate.positive_integer(n=size) for size in n]
+        sizes = [numbers.positive_integer(n=size) for size in n]
     except (InvalidInput, TypeError):
         sizes = []
     if not sizes:  # not quoted: a list may be data

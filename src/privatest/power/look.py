@@ -20,8 +20,8 @@ from privatest.engines.protocol import Column, folded_labels
 from privatest.engines.reading import TextRecords, coded, fold, is_loose, number_of, portions
 from privatest.errors import InvalidInput
 from privatest.markup import Fact, Told, plain_value
+from privatest.numbers import Number
 from privatest.power.sample_sizes import design
-from privatest.rational import Number
 from privatest.scores import LabelCells, Score
 from privatest.scores.score import is_number
 

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from privatest.bounds.lower_bound import records_bound
 from privatest.bounds.optimum import optimum_sample_size
-from privatest.decision.goal import Goal, make_goal
+from privatest.decision.build import Goal, make_goal
 from privatest.errors import InvalidInput
 from privatest.hypotheses import DiscretePair, Pair
 from privatest.hypotheses.question import hardest_pair
 from privatest.markup import Tabled
+from privatest.numbers import Number
 from privatest.privacy import Approx, Gdp, Kl, Notion, Pure, Renyi, Tv, Zcdp, make_notion
 from privatest.privacy.ladder import is_straight
-from privatest.rational import Number
 from privatest.theory.histograms import Histograms, merge
 
 if TYPE_CHECKING:

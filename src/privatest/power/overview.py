@@ -13,11 +13,11 @@ from privatest.headway import part
 from privatest.hypotheses import Pair
 from privatest.hypotheses.question import make_question
 from privatest.markup import Fact, Told
+from privatest.numbers import Number
 from privatest.power.sample_sizes import design, sample_size
 from privatest.power.tuning import Family, Goal, make_family, make_goal, smallest_n
 from privatest.privacy import Notion, make_notion
 from privatest.privacy.composition import replaced
-from privatest.rational import Number
 from privatest.theory import Decomposition, SampleComplexity, decompose_pair, sample_complexity
 
 if TYPE_CHECKING:
@@ -212,7 +212,8 @@ def _beside(
     if test == "tight" and made.neighbours == "replace" and not made.two_sided:
         rival = "decision" if made.released == "statistic" else "statistic"
         # The decision alone never needs more records, and nothing fewer than the bound.
-        other = made.n if rival == "decision" and made.n == bound else smallest_n(other_family(goal, rival))
+        between = (bound, made.n) if rival == "decision" and bound is not None else None
+        other = made.n if rival == "decision" and made.n == bound else smallest_n(other_family(goal, rival), between)
     return Plan(made, goal, bound, nonprivate, None, None, complexity, split, other)
 
 

@@ -12,13 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from privatest import _validate
+from privatest import numbers
 from privatest.decision import PrivateTest, Release
 from privatest.decision.build import KINDS, PRIVATE_KINDS
 from privatest.decision.odd import OddShare
 from privatest.errors import Infeasible, InvalidInput, shown
+from privatest.headway import each
+from privatest.numbers import Number
 from privatest.power.tuning import Goal, make_family, make_goal, smallest_n
-from privatest.rational import Number
 
 __all__ = ["decide", "design", "min_epsilon", "sample_size"]
 
@@ -86,9 +87,9 @@ def min_epsilon(
         null, alternative, test, clamp, threshold, neighbours, max_rows_per_unit, release: as for
             :func:`privatest.design`.
     """
-    n = _validate.positive_integer(n=n)
+    n = numbers.positive_integer(n=n)
     goal = make_goal(advantage, alpha, beta)
-    _validate.choice([kind for kind in KINDS if kind in PRIVATE_KINDS], test=test)
+    numbers.choice([kind for kind in KINDS if kind in PRIVATE_KINDS], test=test)
     arguments = test, clamp, threshold, goal, neighbours, max_rows_per_unit
     base = make_family(null, alternative, 1, *arguments, release=release)
 
@@ -101,7 +102,8 @@ def min_epsilon(
             f"Use sample_size(...) to see how many are needed."
         )
     high = _LARGEST_EPSILON
-    for guess in (1.0, None, None):  # the clamp for a guess, the epsilon for that clamp, and so on
+    # The clamp for a guess, the epsilon for that clamp, and so on.
+    for guess in each("the smallest epsilon", (1.0, None, None)):
         ends = base.at_epsilon(guess or high).clamp_for(n) if base.clamp == "tuned" else None
         high = _smallest(lambda epsilon: margin(epsilon, ends), high)  # noqa: B023  called before the next round
         if ends is None:
@@ -187,13 +189,13 @@ def design(
             null, alternative, epsilon, test, clamp, threshold, goal, neighbours, max_rows_per_unit, privacy, release
         )
         return family.test(smallest_n(family))
-    n = _validate.positive_integer(n=n)
+    n = numbers.positive_integer(n=n)
     if beta is not None or advantage is not None:
         name, value = ("beta", beta) if beta is not None else ("advantage", advantage)
         raise InvalidInput(
             f"{name}={shown(value)} and n={n} were both given, but n records have the power they have. Leave one out."
         )
-    goal = Goal(advantage=0.0) if alpha is None else Goal(alpha=_validate.probability(alpha=alpha), beta=0.0)
+    goal = Goal(advantage=0.0) if alpha is None else Goal(alpha=numbers.probability(alpha=alpha), beta=0.0)
     family = make_family(
         null, alternative, epsilon, test, clamp, threshold, goal, neighbours, max_rows_per_unit, privacy, release
     )

@@ -18,39 +18,41 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from privatest import _validate
+from privatest import numbers
 from privatest.decision import PrivateTest
 from privatest.decision.build import (
+    ADVANTAGE,
     CALIBRATED,
     KINDS,
     PRIVATE_KINDS,
+    Goal,
     calibrated_cutoffs,
     calibrated_noise,
     check_decision,
     check_two_sided,
     from_score,
     kind_score,
-    paper_clamp,
+    literal_cutoff,
+    make_goal,
     unclamped,
 )
-from privatest.decision.goal import ADVANTAGE, Goal, make_goal
 from privatest.errors import Infeasible, InvalidInput, shown
 from privatest.headway import part
 from privatest.hypotheses import ContinuousPair, DiscretePair, Distribution, Pair
 from privatest.hypotheses.question import Question, make_question
 from privatest.hypotheses.sets import Leaf, Side
 from privatest.laws import Curves, TwoSidedCurves
+from privatest.numbers import Floats, Number, rational
 from privatest.power.ahead import unsure
 from privatest.power.worst_case import Sides, sides_of, worst_score
 from privatest.privacy import Notion, Pure, canonical_noise, make_notion
 from privatest.privacy.decision_chain import chain_starts, decision_noise
 from privatest.privacy.noise import REPLACE, Neighbourhood, make_neighbourhood
-from privatest.rational import Number, rational
 from privatest.scores import Score, whole_score
 from privatest.scores.clamped import cell_masses, cell_ratios
 from privatest.scores.score import FEW_VALUES, IntegerCells, LabelCells
 from privatest.scores.score_law import cell_law
-from privatest.vectors import Floats
+from privatest.theory.decomposition import paper_clamp
 
 __all__ = [
     "ADVANTAGE",
@@ -73,8 +75,8 @@ RELEASES = ("statistic", "decision")
 # Steps of the lattice used while tuning; the final test has a finer one. Few values need few.
 COARSE_UNITS = 192
 FEW_UNITS = 24
-# Where the noise is for so many rows of a person, what a record is rounded by is nothing beside it.
-MANY_ROWS = 16
+# Where noise is for so many rows of a person, or so many widths wide, what a record is rounded by is nothing beside it.
+MANY_ROWS, MANY_WIDTHS = 16, 5_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,7 +105,8 @@ class Profile:
         """Error rates of the tight test, or of the stair, with this clamp, on a coarse lattice."""
         a, b = clamp
         low, high = max(a, float(self.ratios[0])), min(b, float(self.ratios[-1]))
-        units = FEW_UNITS if 2 < len(self.ratios) <= FEW_VALUES else COARSE_UNITS
+        wide = notion.equivalent * MANY_WIDTHS < 1
+        units = FEW_UNITS if wide or 2 < len(self.ratios) <= FEW_VALUES else COARSE_UNITS
         if around.rows >= MANY_ROWS:
             units = min(units, COARSE_UNITS // 4)
         steps = np.rint((np.clip(self.ratios, low, high) - low) * (units / (high - low))).astype(np.int64)
@@ -184,8 +187,7 @@ def profile_of(pair: Pair, between: Distribution | None = None) -> Profile:
 
 # Candidate ends of the clamp, in units of the ratio's typical size; 0 stands for "hardly anything".
 _GRID = (0.05, 0.4, 1.0, 2.0, 4.0, 8.0, 32.0)
-_FIRST_STEP, _LAST_STEP = 1.6, 1.03
-_MOST_TRIALS = 160
+_FIRST_STEP, _LAST_STEP, _MOST_TRIALS = 1.6, 1.03, 160
 Clamp = tuple[float, float]
 
 
@@ -286,10 +288,10 @@ def _climb(margin: Callable[[Clamp], float], start: Clamp, tried: dict[Clamp, fl
 
 
 GivenClamp = tuple[Number, Number]
-
-
 # No sample size beyond this is looked for.
 MOST_RECORDS = 10**13
+# Among fewer numbers of records than this none is guessed at first.
+FEW_NUMBERS = 4
 
 
 def tuning_size(n: int) -> int:
@@ -356,7 +358,7 @@ class Family:
     @cached_property
     def paper(self) -> GivenClamp:
         """The decomposition's clamp."""
-        return paper_clamp(self.pair, self.notion)
+        return paper_clamp(self.pair, self.notion.equivalent)
 
     def clamp_for(self, n: int) -> GivenClamp:
         """The clamp of the test on n records."""
@@ -433,7 +435,7 @@ class Family:
                 if self.threshold is None and (self.goal.alpha is not None or self.kind in CALIBRATED):
                     last[:] = [(made, calibrated_cutoffs(made, noise, n, self.goal.alpha))]
                     return last[0][1]
-                return (made.lattice_threshold(self.threshold or Fraction(0), n),)
+                return (literal_cutoff(made, self.kind, self.threshold, n),)
 
             laws = self.__dict__.setdefault("_laws", {}).setdefault(ends, {})
             found, *worst = worst_score(question, sides, score, noise, n, cutoffs_of, laws)
@@ -499,8 +501,8 @@ def make_family(
 ) -> Family:
     """The family a user asks for, all arguments checked."""
     notion = make_notion(epsilon, privacy)
-    _validate.choice(KINDS, test=test)
-    if _validate.choice(RELEASES, release=release) == "decision":
+    numbers.choice(KINDS, test=test)
+    if numbers.choice(RELEASES, release=release) == "decision":
         check_decision(test, neighbours)
     if test != "tight" and not isinstance(notion, Pure):
         raise InvalidInput(f"test={test!r} is for epsilon=, not for privacy={notion.text!r}. Use test='tight'.")
@@ -511,7 +513,7 @@ def make_family(
             f"clamp={shown(clamp)} does not apply to test={test!r}, which does not clamp. Leave clamp out."
         )
     if isinstance(clamp, str):
-        _validate.choice(("tuned", "paper"), clamp=clamp)
+        numbers.choice(("tuned", "paper"), clamp=clamp)
     else:
         clamp = _given_clamp(clamp)
     level = None if threshold is None else rational(threshold, "threshold")
@@ -561,18 +563,22 @@ def _given_clamp(clamp: Any) -> GivenClamp:
     return rational(a, "clamp"), rational(b, "clamp")
 
 
-def smallest_n(family: Family) -> int:
-    """:func:`sample_size` of a family, which remembers it."""
+def smallest_n(family: Family, between: tuple[int, int] | None = None) -> int:
+    """:func:`sample_size` of a family, which remembers it. ``between``: fewer than the first are known not to meet the
+    goal, and the second to meet it."""
     known: dict[str, int] = family.__dict__
     if "_smallest" not in known:
-        known["_smallest"] = _smallest_n(family)
+        known["_smallest"] = _smallest_n(family, between)
     return known["_smallest"]
 
 
-def _smallest_n(family: Family) -> int:
+def _smallest_n(family: Family, between: tuple[int, int] | None) -> int:
     _refuse_hopeless(family)
     with part("the number of records", 2) as tell:
-        crossing = _crossing(family.margin, _guess(family), lambda n: _never(family, n))
+        if between is not None and (between[1] - between[0] < FEW_NUMBERS or len({*map(tuning_size, between)}) == 1):
+            crossing = _from_above(family.margin, *between)
+        else:
+            crossing = _crossing(family.margin, _guess(family), lambda n: _never(family, n))
         tell(1)
         return _beyond_dips(family, crossing)
 
@@ -585,7 +591,7 @@ def _beyond_dips(family: Family, crossing: int) -> int:
         ahead = min(ahead, 400)
         # A clamp tuned for each n does at least as well as the one tuned for the crossing.
         fixed = family.with_clamp_for(crossing)
-        doubtful = unsure(fixed, range(crossing + 1, crossing + ahead + 1), calibrated_noise)
+        doubtful = unsure(fixed, range(crossing + 1, crossing + ahead + 1), calibrated_noise, literal_cutoff)
         dips = [n for n in doubtful if fixed.margin(n) < 0 and family.margin(n) < 0]
         if not dips:
             return crossing
@@ -642,16 +648,25 @@ def _crossing(margin: Callable[[int], float], guess: int, never: Callable[[int],
     step = 50 if rough else 200  # a guess that was found roughly is nearer than a guess at that
     low = high = max(guess, 1)
     if margin(high) >= 0:
-        low = high - max(high // step, 1)
-        while low > 0 and margin(low) >= 0:
-            high, low = low, low - max((high - low) * 3, 1)
-        low = max(low, 0)
-    else:
-        high = low + max(low // step, 1)
-        while margin(high) < 0:
-            if high >= MOST_RECORDS:
-                return never(high)
-            low, high = high, min(high + (high - low) * 3, MOST_RECORDS)
+        return _from_above(margin, 1, high, step, rough=rough)
+    high = low + max(low // step, 1)
+    while margin(high) < 0:
+        if high >= MOST_RECORDS:
+            return never(high)
+        low, high = high, min(high + (high - low) * 3, MOST_RECORDS)
+    return _halved(margin, low, high, rough)
+
+
+def _from_above(margin: Callable[[int], float], least: int, high: int, step: int = 200, *, rough: bool = False) -> int:
+    """:func:`_crossing` where ``high`` records meet the goal and fewer than ``least`` do not: it is near the first."""
+    low = high - max(high // step, 1)
+    while low >= least and margin(low) >= 0:
+        high, low = low, low - max((high - low) * 3, 1)
+    return _halved(margin, max(low, least - 1), high, rough)
+
+
+def _halved(margin: Callable[[int], float], low: int, high: int, rough: bool) -> int:
+    """:func:`_crossing` between two numbers, by its invariant."""
     while high - low > (max(1, high // 200) if rough else 1):
         middle = (low + high) // 2
         if margin(middle) >= 0:

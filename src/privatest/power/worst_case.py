@@ -16,10 +16,10 @@ from privatest.hypotheses.distribution import Distribution, Pair
 from privatest.hypotheses.question import Question, nearest
 from privatest.hypotheses.sets import Leaf, Side
 from privatest.laws import Curves, NoisyTotal
+from privatest.numbers import Floats, Integers
 from privatest.privacy import Noise
 from privatest.scores import Score, clamped_score
 from privatest.scores.score_law import Known, Worst, every_score, score_law, worst_laws
-from privatest.vectors import Floats, Integers
 
 __all__ = ["Sides", "envelope_score", "sides_of", "worst_score"]
 

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from privatest import _validate
+from privatest import numbers
 from privatest.errors import InvalidDocument, shown
 from privatest.privacy.adaptive import AdaptiveLevel, adaptive_level
 from privatest.privacy.asked import approx, as_notion, canonical_noise, gdp, kl, make_notion, pure, renyi, tv, zcdp
@@ -92,6 +92,6 @@ def noise_from_dict(document: Mapping[str, object]) -> Noise:
     kind = document.get("kind")
     if not isinstance(kind, str) or kind not in NOISES:
         listed = ", ".join(repr(known) for known in NOISES)
-        close = _validate.suggestion(str(kind), NOISES)
+        close = numbers.suggestion(str(kind), NOISES)
         raise InvalidDocument(f"Noise kind={shown(kind)} must be one of {listed}.{close}")
     return NOISES[kind].from_dict(document)

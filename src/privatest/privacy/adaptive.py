@@ -25,14 +25,14 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from privatest import _validate
+from privatest import numbers
 from privatest.errors import InvalidInput
 from privatest.markup import Fact, Told
+from privatest.numbers import Number
 from privatest.privacy.asked import make_notion
 from privatest.privacy.composition import converted
 from privatest.privacy.divergences import kullback
 from privatest.privacy.notions import Kl, Notion, Pure
-from privatest.rational import Number
 
 __all__ = ["AdaptiveLevel", "adaptive_level"]
 
@@ -124,8 +124,8 @@ def adaptive_level(
     >>> round(found.level, 5), round(found.split, 4), found.vacuous
     (0.00486, 0.0064, False)
     """
-    share = _validate.probability(alpha=alpha)
-    size = _validate.positive_integer(n=n)
+    share = numbers.probability(alpha=alpha)
+    size = numbers.positive_integer(n=n)
     notion = make_notion(epsilon, privacy)
     if isinstance(notion, Pure) and notion.price is not None:
         return _by_max_information(share, notion, size)

@@ -12,9 +12,10 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any
 
-from privatest import _validate
+from privatest import numbers
 from privatest.documents import fraction_from_json, number_from_json
 from privatest.errors import InvalidDocument, InvalidInput, shown
+from privatest.numbers import Number, rational, square_root
 from privatest.privacy.composition import per_row
 from privatest.privacy.divergences import from_logit, golden_maximum, normal
 from privatest.privacy.gaussian import Gaussian
@@ -22,7 +23,6 @@ from privatest.privacy.noise import Neighbourhood, Noise
 from privatest.privacy.notions import Approx, Gdp, Kl, Notion, Pure, Renyi, Tv, Zcdp
 from privatest.privacy.tulap import TruncatedTulap, Tulap
 from privatest.privacy.uniform import Uniform
-from privatest.rational import Number, rational, square_root
 
 __all__ = [
     "CANONICAL",
@@ -58,7 +58,7 @@ def pure(epsilon: Number) -> Pure:
     Args:
         epsilon: the largest log-ratio of an outcome's probabilities on two neighbouring data sets.
     """
-    return Pure(_validate.positive(epsilon=epsilon))
+    return Pure(numbers.positive(epsilon=epsilon))
 
 
 def approx(epsilon: Number, delta: Number) -> Approx:
@@ -155,7 +155,7 @@ def as_notion(value: Any, name: str = "privacy") -> Notion:
         raise InvalidInput(f"{name}={shown(value)} must be one of {_FORM}, with numbers.")
     kind = match[1]
     if kind not in _MADE:
-        close = _validate.suggestion(kind, _MADE)
+        close = numbers.suggestion(kind, _MADE)
         raise InvalidInput(f"{name}={shown(value)}: {kind!r} is no notion of privacy. Known: {_FORM}.{close}")
     make, words = _MADE[kind]
     given: dict[str, Fraction] = {}
@@ -179,7 +179,7 @@ def make_notion(epsilon: Number | None, privacy: Any) -> Notion:
     if privacy is not None:
         return as_notion(privacy)
     assert epsilon is not None
-    return Pure(_validate.positive(epsilon=epsilon, remedy="Typical values lie between 0.1 and 2."))
+    return Pure(numbers.positive(epsilon=epsilon, remedy="Typical values lie between 0.1 and 2."))
 
 
 def notion_to_json(notion: Notion) -> str:

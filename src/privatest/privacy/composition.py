@@ -24,8 +24,8 @@ from fractions import Fraction
 from typing import Any
 
 from privatest.errors import InvalidInput
+from privatest.numbers import square_root
 from privatest.privacy.notions import Approx, Gdp, Kl, Notion, Pure, Renyi, Tv, Zcdp
-from privatest.rational import square_root
 
 __all__ = ["adds_up_within", "converted", "grouped", "of_weight", "per_row", "replaced", "together", "weight"]
 

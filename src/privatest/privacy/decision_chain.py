@@ -24,16 +24,15 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from privatest import _validate
+from privatest import numbers
 from privatest.errors import InvalidDocument, InvalidInput, MissingExtra, shown
+from privatest.numbers import Floats, exp_bounds
 from privatest.privacy.asked import as_notion
 from privatest.privacy.divergences import quantile
 from privatest.privacy.noise import Noise
 from privatest.privacy.notions import Approx, Gdp, Kl, Notion, Pure, Renyi, Tv, Zcdp
 from privatest.privacy.randomness import Source
 from privatest.privacy.stair import Stair
-from privatest.rational import exp_bounds
-from privatest.vectors import Floats
 
 __all__ = ["Chain", "chain_starts", "climbed", "decision_noise", "levels_leave", "proven"]
 
@@ -62,7 +61,7 @@ class Chain(Noise):
     kind: ClassVar[str] = "chain"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "width", _validate.positive_integer(width=self.width))
+        object.__setattr__(self, "width", numbers.positive_integer(width=self.width))
         if not 0 < self.start < 1:
             raise InvalidInput(f"start={shown(self.start)} must lie strictly between 0 and 1.")
         _ = self._heights  # what cannot be computed is refused before any draw

@@ -12,7 +12,7 @@ settle nearly all of them; of the rest more digits are drawn.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
@@ -20,12 +20,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from privatest.numbers import Integers, exp_bounds
 from privatest.privacy import Gaussian, Noise, Source, TruncatedTulap, Tulap, Uniform
 from privatest.privacy.gaussian import Digits
-from privatest.rational import exp_bounds
-from privatest.vectors import Integers
 
-__all__ = ["draw_blocks", "draw_many", "single_draws"]
+__all__ = ["draw_blocks", "draw_many", "noise_adder"]
 
 Words = npt.NDArray[np.uint64]
 
@@ -154,45 +153,51 @@ def draw_blocks(noise: Noise, count: int, source: Source) -> Integers:
     same order however many are asked for at a time (but where a word must be drawn again: once in 10^16).
     """
     if count == 1 or not isinstance(noise, Tulap) or _cells(noise.epsilon) is None:
-        draw = single_draws(noise, source)
-        return np.array([draw() for _ in range(count)], dtype=np.int64)
+        return np.array(noise_adder(noise, source)([0] * count), dtype=np.int64)
     w, epsilon = noise.width, noise.epsilon
     words = _words(2 * count, source)
     return 2 * (w * _inverted(epsilon, words[::2], source) + _residues(w, words[1::2].copy(), source)) - (w - 1)
 
 
-def single_draws(noise: Noise, source: Source) -> Callable[[], int]:
-    """A function that makes one draw of :func:`draw_blocks`, as an integer: quick, and never ahead."""
+def noise_adder(noise: Noise, source: Source) -> Callable[[list[int]], list[int]]:
+    """A function that adds draws of :func:`draw_blocks` to a few integers, one to each: quick, and never ahead."""
     if isinstance(noise, TruncatedTulap):
-        untruncated, whole = single_draws(noise.untruncated, source), noise.whole
+        untruncated, whole = noise_adder(noise.untruncated, source), noise.whole
 
         def kept() -> int:
-            while abs(doubled := untruncated()) > whole and not noise.keeps(doubled, source):
+            while abs(doubled := untruncated([0])[0]) > whole and not noise.keeps(doubled, source):
                 pass
             return doubled
 
-        return kept
-    found = _cells(noise.epsilon) if isinstance(noise, Tulap) else None
-    if not isinstance(noise, Tulap) or found is None:
-        return lambda: noise.doubled(source)
-    w, epsilon = noise.width, noise.epsilon
-    cells, middle, limit, pair = found, len(found) // 2, (1 << _WORD) // w * w, _pairs(source)
-    last = len(found)
+        return lambda totals: [total + kept() for total in totals]
+    cells = _cells(noise.epsilon) if isinstance(noise, Tulap) else None
+    if not isinstance(noise, Tulap) or cells is None:
+        return lambda totals: [total + noise.doubled(source) for total in totals]
+    w, epsilon, last, words = noise.width, noise.epsilon, len(cells), _word_source(source)
+    limit = (1 << _WORD) // w * w
+    # By the place of a word in the table: twice the smallest value of its block of w. That of g = 0 is tried first.
+    starts = [2 * w * (place - last // 2) - (w - 1) for place in range(last)]
+    low, high, middle = cells[last // 2 - 1], cells[last // 2], starts[last // 2]
 
-    def draw() -> int:
-        word, other = pair()
-        place = bisect_left(cells, word)
-        g = place - middle if place < last and cells[place] != word else _resolve(epsilon, word, source)
-        u = other % w if other < limit else source.below(w)
-        return 2 * (w * g + u) - (w - 1)
+    def added(totals: list[int]) -> list[int]:
+        found, drawn = [], iter(words(2 * len(totals)))
+        for total, word, other in zip(totals, drawn, drawn):  # noqa: B905 - two words for each
+            if low < word < high:
+                start = middle
+            elif (place := bisect_left(cells, word)) < last and cells[place] != word:
+                start = starts[place]
+            else:
+                start = 2 * w * _resolve(epsilon, word, source) - (w - 1)
+            found.append(total + start + 2 * (other % w if other < limit else source.below(w)))
+        return found
 
-    return draw
+    return added
 
 
-def _pairs(source: Source) -> Callable[[], tuple[int, int]]:
-    """A function that gives the two halves of ``source.bits(128)``: the source's own, where it has a quick one."""
-    found: Callable[[], tuple[int, int]] | None = getattr(source, "pair", None)
-    return found if found is not None else lambda: divmod(source.bits(2 * _WORD), 1 << _WORD)
+def _word_source(source: Source) -> Callable[[int], Sequence[int]]:
+    """Words of 64 bits: the source's own, where it has a quick way, else those of ``source.bits``, in its order."""
+    found: Callable[[int], Sequence[int]] | None = getattr(source, "words", None)
+    return found if found is not None else lambda count: _words(count, source).tolist()
 
 
 def _words(count: int, source: Source) -> Words:

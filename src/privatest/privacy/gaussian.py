@@ -15,12 +15,12 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from privatest import _validate
+from privatest import numbers
+from privatest.numbers import Floats
 from privatest.privacy import randomness as coins
 from privatest.privacy.noise import Noise, positive_within_double
 from privatest.privacy.notions import Gdp, Notion
 from privatest.privacy.randomness import Source
-from privatest.vectors import Floats
 
 __all__ = ["Digits", "Gaussian"]
 
@@ -49,7 +49,7 @@ class Gaussian(Noise):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "mu", positive_within_double(mu=self.mu))
-        object.__setattr__(self, "width", _validate.positive_integer(width=self.width))
+        object.__setattr__(self, "width", numbers.positive_integer(width=self.width))
 
     @property
     def sd(self) -> float:

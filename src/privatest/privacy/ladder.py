@@ -23,6 +23,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from privatest.numbers import Floats, Integers, clipped, exp_below
 from privatest.privacy.divergences import (
     Odds,
     concentrated,
@@ -33,8 +34,6 @@ from privatest.privacy.divergences import (
     renyi_slope,
 )
 from privatest.privacy.notions import Approx, Gdp, Kl, Notion, Pure, Renyi, Tv, Zcdp
-from privatest.rational import exp_below
-from privatest.vectors import Floats, Integers
 
 __all__ = ["Ladder", "Line", "chain", "exact_line", "is_straight", "make_ladder", "tangent"]
 
@@ -70,8 +69,8 @@ class Ladder:
 
     def above(self, rungs: Integers) -> Floats:
         """1 - F at each rung, whatever its sign: the lower half mirrors the upper one."""
-        up = np.clip(rungs, 0, len(self.rests))
-        down = np.clip(self.fine - rungs, 0, len(self.rests))
+        up = clipped(rungs, 0, len(self.rests))
+        down = clipped(self.fine - rungs, 0, len(self.rests))
         ended = np.append(self.rests, 0.0)
         return np.where(rungs >= 0, ended[up], 1.0 - ended[down])
 

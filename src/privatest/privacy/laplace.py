@@ -10,10 +10,10 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from privatest.numbers import Floats
 from privatest.privacy import randomness as coins
 from privatest.privacy.noise import HalfIntegerNoise, two_sided_characteristic
 from privatest.privacy.randomness import Source
-from privatest.vectors import Floats
 
 __all__ = ["Laplace"]
 

@@ -21,12 +21,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from privatest import _validate
+from privatest import numbers
 from privatest.documents import reading
 from privatest.errors import InvalidDocument, InvalidInput, shown
+from privatest.numbers import Floats, Number
 from privatest.privacy.randomness import Source, system_source
-from privatest.rational import Number
-from privatest.vectors import Floats
 
 if TYPE_CHECKING:
     from privatest.privacy.notions import Notion
@@ -357,7 +356,7 @@ def _rational(name: str, value: object) -> Fraction:
 
 def positive_within_double(**arguments: Number) -> Fraction:
     """The one named argument as an exact positive rational whose double is neither 0 nor infinite."""
-    value = _validate.positive("", **arguments)
+    value = numbers.positive("", **arguments)
     if not Fraction(1, 10**100) <= value <= 10**100:
         ((name, given),) = arguments.items()
         raise InvalidInput(f"{name}={given!r} must lie between 1e-100 and 1e100: its probabilities are not doubles.")
@@ -482,5 +481,5 @@ REPLACE = Neighbourhood()
 
 def make_neighbourhood(neighbours: str, max_rows_per_unit: int) -> Neighbourhood:
     """The neighbourhood a user asks for."""
-    _validate.choice(NEIGHBOURS, neighbours=neighbours)
-    return Neighbourhood(neighbours, _validate.positive_integer(max_rows_per_unit=max_rows_per_unit))
+    numbers.choice(NEIGHBOURS, neighbours=neighbours)
+    return Neighbourhood(neighbours, numbers.positive_integer(max_rows_per_unit=max_rows_per_unit))

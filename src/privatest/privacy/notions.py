@@ -34,6 +34,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from privatest.errors import InvalidInput, shown
+from privatest.numbers import Floats, Number, positive, rational, square_root
 from privatest.privacy.divergences import (
     Odds,
     concentrated,
@@ -47,8 +48,6 @@ from privatest.privacy.divergences import (
     renyi_divergence,
     root,
 )
-from privatest.rational import Number, positive, rational, square_root
-from privatest.vectors import Floats
 
 __all__ = [
     "NOTIONS",

@@ -18,7 +18,9 @@ from __future__ import annotations
 
 import os
 import secrets
-import struct
+from collections.abc import Sequence
+from functools import lru_cache
+from struct import Struct
 from typing import Protocol
 
 import numpy as np
@@ -39,8 +41,12 @@ __all__ = [
 ]
 
 _WORD = 64
-_halves = struct.Struct(">2Q").unpack
 _WORDS_PER_REFILL = 512
+
+
+@lru_cache(maxsize=64)
+def _layout(count: int) -> Struct:
+    return Struct(f">{count}Q")
 
 
 class Source(Protocol):
@@ -67,10 +73,9 @@ class SystemSource:
     bits = staticmethod(secrets.randbits)
 
     @staticmethod
-    def pair() -> tuple[int, int]:
-        """Two words of 64 bits."""
-        first, second = _halves(os.urandom(16))
-        return first, second
+    def words(count: int) -> Sequence[int]:
+        """So many words of 64 bits, of one call."""
+        return _layout(count).unpack(os.urandom(8 * count))
 
     def __repr__(self) -> str:
         return "system_source"
@@ -94,20 +99,27 @@ class SeededSource:
             self._words = block.tolist()
         return self._words.pop()
 
+    def words(self, count: int) -> Sequence[int]:
+        """So many words, as :meth:`bits` of 64 takes them."""
+        taken: list[int] = []
+        # Invariant: what is taken are the first words, in order.
+        while len(taken) < count:
+            taken.append(self._word())
+            first = max(len(self._words) - (count - len(taken)), 0)
+            taken += self._words[first:][::-1]
+            del self._words[first:]
+        return taken
+
     def bits(self, k: int) -> int:
         """Uniform on 0, ..., 2^k - 1."""
         if k < 0:
             raise InvalidInput(f"k={k} must be at least 0.")
         value = 0
-        # Invariant: value is uniform on as many bits as were taken off k.
-        while k > _WORD:
-            value = value << _WORD | self._word()
-            k -= _WORD
+        if k > _WORD:  # whole words first, the last of them perhaps not whole
+            count = (k - 1) // _WORD
+            value = int.from_bytes(_layout(count).pack(*self.words(count)), "big")
+            k -= _WORD * count
         return value << k | self._word() >> (_WORD - k)
-
-    def pair(self) -> tuple[int, int]:
-        """Two words, as :meth:`bits` of 128 takes them."""
-        return self._word(), self._word()
 
     def below(self, n: int) -> int:
         """Uniform on 0, ..., n-1, by rejection from the next power of two."""

@@ -18,11 +18,11 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from privatest import _validate
+from privatest import numbers
+from privatest.numbers import Floats
 from privatest.privacy import randomness as coins
 from privatest.privacy.noise import Noise, positive_within_double, two_sided_characteristic
 from privatest.privacy.randomness import Source
-from privatest.vectors import Floats
 
 __all__ = ["Stair"]
 
@@ -50,7 +50,7 @@ class Stair(Noise):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", positive_within_double(epsilon=self.epsilon))
-        object.__setattr__(self, "width", _validate.positive_integer(width=self.width))
+        object.__setattr__(self, "width", numbers.positive_integer(width=self.width))
 
     @property
     def plateau(self) -> int:

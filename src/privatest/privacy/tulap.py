@@ -14,15 +14,14 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from privatest import _validate
+from privatest import numbers
 from privatest.errors import InvalidInput, shown
+from privatest.numbers import Floats, exp_bounds, rational
 from privatest.privacy import randomness as coins
 from privatest.privacy.composition import grouped
 from privatest.privacy.noise import Noise, positive_within_double, two_sided_characteristic
 from privatest.privacy.notions import Approx, Notion
 from privatest.privacy.randomness import Source
-from privatest.rational import exp_bounds, rational
-from privatest.vectors import Floats
 
 __all__ = ["TruncatedTulap", "Tulap"]
 
@@ -62,7 +61,7 @@ class Tulap(Noise):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", positive_within_double(epsilon=self.epsilon))
-        object.__setattr__(self, "width", _validate.positive_integer(width=self.width))
+        object.__setattr__(self, "width", numbers.positive_integer(width=self.width))
 
     @property
     def offset(self) -> Fraction:
@@ -156,7 +155,7 @@ class TruncatedTulap(Noise):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", positive_within_double(epsilon=self.epsilon))
-        object.__setattr__(self, "width", _validate.positive_integer(width=self.width))
+        object.__setattr__(self, "width", numbers.positive_integer(width=self.width))
         delta = rational(self.delta, "delta")
         if not Fraction(1, 10**100) <= delta < 1:
             raise InvalidInput(f"delta={shown(self.delta)} must lie between 1e-100 and 1: for 0 there is Tulap.")

@@ -10,11 +10,11 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from privatest import _validate
+from privatest import numbers
+from privatest.numbers import Floats
 from privatest.privacy.noise import Noise
 from privatest.privacy.notions import Notion, Tv
 from privatest.privacy.randomness import Source
-from privatest.vectors import Floats
 
 __all__ = ["Uniform"]
 
@@ -35,7 +35,7 @@ class Uniform(Noise):
     grain: ClassVar[int] = 8  # points are a whole number, at most 1/8 of a width more than the notion asks for
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "points", _validate.positive_integer(points=self.points))
+        object.__setattr__(self, "points", numbers.positive_integer(points=self.points))
 
     @property
     def plateau(self) -> int:

@@ -30,14 +30,14 @@ from decimal import Decimal, localcontext
 from fractions import Fraction
 from typing import Any
 
-from privatest import _validate
+from privatest import numbers
 from privatest.errors import InvalidInput, shown
 from privatest.headway import part
 from privatest.markup import Fact, Told
+from privatest.numbers import Number
 from privatest.privacy.asked import make_notion
 from privatest.privacy.divergences import golden_maximum, quantile
 from privatest.privacy.notions import Approx, Gdp, Kl, Notion, Pure, Renyi, Tv, Zcdp
-from privatest.rational import Number
 
 __all__ = ["Verification", "Witness", "data_sets", "measure", "neighbouring", "verify_privacy"]
 
@@ -189,8 +189,8 @@ def verify_privacy(
     notion = make_notion(epsilon, privacy)
     if not callable(mechanism):
         raise InvalidInput(f"mechanism={shown(mechanism)} must be a function from a data set to output probabilities.")
-    n = _validate.positive_integer(n=n)
-    _validate.choice(("replace", "add-remove"), neighbours=neighbours)
+    n = numbers.positive_integer(n=n)
+    numbers.choice(("replace", "add-remove"), neighbours=neighbours)
     records = _domain(domain, least=2 if neighbours == "replace" else 1)
     sizes = range(n, n + 1) if neighbours == "replace" else range(n + 1)
     _check_pairs(len(records), n, neighbours, ordered)

@@ -206,7 +206,9 @@ th,td{border:1px solid var(--line);padding:.2rem .6rem;text-align:left;vertical-
 th{background:var(--head);font-weight:600;overflow-wrap:break-word}
 pre{background:var(--box);border:1px solid var(--line);padding:.6rem;white-space:pre-wrap;font-size:.85rem}
 pre.line{font-size:.7rem}
+td:nth-child(3){width:45%}
 img{max-width:100%;height:auto;background:#fff}
+@media screen and (prefers-color-scheme:dark){img{filter:invert(.92) hue-rotate(180deg)}}
 figure{margin:1rem 0;break-inside:avoid}
 figcaption{font-size:.9rem;color:var(--soft)}
 details{margin:.6rem 0}
@@ -219,7 +221,9 @@ summary{cursor:pointer;font-weight:600;padding:.2rem 0}
 margin:3rem 0 1rem;list-style:none;break-inside:avoid}
 .sign li{border-top:1px solid var(--ink);padding-top:.2rem;font-size:.85rem;color:var(--soft)}
 @media (max-width:36rem){body{margin:1rem auto}table{table-layout:fixed;width:100%}
-th,td{padding:.15rem .35rem;font-size:.85rem}}
+th,td{padding:.15rem .35rem;font-size:.85rem}td:nth-child(2){width:34%}td:nth-child(3){width:40%}}
+.wide{overflow-x:auto}
+@media screen and (max-width:36rem){.wide img{max-width:none;width:40rem}}
 @media print{:root{--ink:#000;--page:#fff;--soft:#333;--line:#999;--head:#f3f3f3;--box:#fff;--answer:#fff;--warn:#fff}
 body{margin:0;max-width:none;font-size:10.5pt}section{break-inside:auto}h2{break-after:avoid;margin-top:1.2rem}
 details:not([open]){display:none}tr,figure{break-inside:avoid}@page{margin:18mm}}
@@ -550,7 +554,8 @@ def _pictures(asked: dict[str, Any], parts: list[Any], main: Any, result: Any) -
         if isinstance(drawn, Decomposition) and getattr(main, "worst_members", None) is not None:
             about += " Of the sets, the members that are hardest to tell apart."
         shown = markup.escape(f"{drawn.title}. {about}")
-        yield f'<figure><img src="data:image/png;base64,{encoded}" alt="{shown}">'
+        # Wider than a phone, or its letters could not be read: it is moved sideways there, also by keys.
+        yield f'<figure><div class="wide" tabindex="0"><img src="data:image/png;base64,{encoded}" alt="{shown}"></div>'
         yield f"<figcaption>{shown}</figcaption></figure>"
 
 

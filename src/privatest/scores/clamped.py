@@ -9,14 +9,14 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
 
-from privatest._validate import positive_integer
 from privatest.errors import InvalidInput, shown
 from privatest.hypotheses import ContinuousPair, DiscretePair, Distribution, Pair, Reals
-from privatest.rational import Number, rational
+from privatest.numbers import Floats, Number, positive_integer, rational
 from privatest.scores.score import (
     LARGEST_TOTAL,
     BoundedCells,
@@ -27,7 +27,6 @@ from privatest.scores.score import (
     Score,
     lattice,
 )
-from privatest.vectors import Floats
 
 __all__ = [
     "MOST_CELLS",
@@ -180,6 +179,27 @@ def whole_score(pair: Pair, n: int) -> Score:
     of any other, and any noise of the size that sLLR adds. An unbounded ratio beyond ``DECISIVE`` is treated the
     same way: under the hypothesis it speaks against, it has probability at most e^-DECISIVE a record.
     """
+    grid, low, high, decisive = _whole_grid(pair)
+    if not decisive.any():
+        return _whole_score(pair, 0)
+    origin, step = lattice(low, high, grid.units)
+    overwhelming = n * (grid.units + 1) + math.ceil(abs(n * origin / step)) + math.ceil(1000 / step)
+    overwhelming = max(overwhelming, LEAST_INFINITE)
+    return _whole_score(pair, min(overwhelming, LARGEST_TOTAL))  # of such scores not even two are allowed
+
+
+@lru_cache(maxsize=8)
+def _whole_score(pair: Pair, overwhelming: int) -> Score:
+    """:func:`whole_score` for all n of which an infinite ratio's score is this one."""
+    grid, low, high, decisive = _whole_grid(pair)
+    table = grid.table(low, high)
+    table[:-1][decisive] = np.where(grid.ratios[decisive] > 0, overwhelming, -overwhelming)
+    return score_with_laws(grid.cells, table, *lattice(low, high, grid.units), grid.p, grid.q)
+
+
+@lru_cache(maxsize=8)
+def _whole_grid(pair: Pair) -> tuple[_Grid, float, float, npt.NDArray[np.bool_]]:
+    """The grid of the whole ratio, the ends of what is not decisive, and the cells that are."""
     ratios = pair.ratios if isinstance(pair, DiscretePair) else pair.ratio(pair.landmarks)  # type: ignore[attr-defined]
     limit = math.inf if all(map(math.isfinite, pair.ratio_range)) else DECISIVE
     finite = ratios[np.abs(ratios) <= min(limit, 1e300)]
@@ -187,15 +207,7 @@ def whole_score(pair: Pair, n: int) -> Score:
     if not low < high:  # one finite ratio only; the lattice needs an extent
         low, high = low - 0.5, high + 0.5
     grid = _grid(pair, low, high, None)
-    origin, step = lattice(low, high, grid.units)
-    table = grid.table(low, high)
-    overwhelming = n * (grid.units + 1) + math.ceil(abs(n * origin / step)) + math.ceil(1000 / step)
-    overwhelming = max(overwhelming, LEAST_INFINITE)
-    overwhelming = min(overwhelming, LARGEST_TOTAL)  # of such scores not even two are allowed
-    decisive = np.abs(grid.ratios) > limit
-    decisive |= np.isinf(grid.ratios)
-    table[:-1][decisive] = np.where(grid.ratios[decisive] > 0, overwhelming, -overwhelming)
-    return score_with_laws(grid.cells, table, origin, step, grid.p, grid.q)
+    return grid, low, high, (np.abs(grid.ratios) > limit) | np.isinf(grid.ratios)
 
 
 @dataclass(frozen=True, eq=False)

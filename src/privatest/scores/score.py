@@ -44,8 +44,7 @@ from privatest.documents import (
     runs_to_json,
 )
 from privatest.errors import InvalidDistribution, InvalidDocument, InvalidInput
-from privatest.rational import Number, rational
-from privatest.vectors import Floats, Integers
+from privatest.numbers import Floats, Integers, Number, rational
 
 __all__ = [
     "FEW_VALUES",
@@ -303,6 +302,8 @@ def cells_from_dict(document: dict[str, Any]) -> Cells:
 FEW_VALUES = 16
 """With so few values the exact law of a total is quick, and a coarse lattice is enough."""
 LARGEST_TOTAL = 2**63 - 1
+ROUNDED = Fraction(1, 2**50)
+"""What the rounding of its logarithms may take a ratio off, of itself."""
 OTHERS = ("other_null_laws", "other_alternative_laws", "outer_null_laws", "outer_alternative_laws", "upper_laws")
 
 
@@ -473,8 +474,15 @@ class Score:
 def lattice(low: Number, high: Number, units: int) -> tuple[Fraction, Fraction]:
     """Origin and step of a lattice of ``units`` steps whose ends are exactly low and high.
 
+    Ends that are opposite but for the rounding of two logarithms (those of 0.3/0.7 and 0.7/0.3) are taken as opposite,
+    so that the threshold between hypotheses that mirror each other is 0.
+
     >>> lattice(-0.1, 0.1, 4)
     (Fraction(-1, 10), Fraction(1, 20))
+    >>> lattice(-0.8472978603872034, 0.8472978603872037, 2)[1] == Fraction("0.8472978603872034")
+    True
     """
-    origin = rational(low, "clamp")
-    return origin, (rational(high, "clamp") - origin) / units
+    origin, last = rational(low, "clamp"), rational(high, "clamp")
+    if abs(origin + last) <= ROUNDED * last:
+        last = -origin
+    return origin, (last - origin) / units

@@ -20,9 +20,9 @@ from privatest.errors import InvalidInput
 from privatest.hypotheses import Distribution, Integers, Labels
 from privatest.hypotheses.distribution import Numbers
 from privatest.hypotheses.sets import Box, Leaf, Side
+from privatest.numbers import Floats
+from privatest.numbers import Integers as Wholes
 from privatest.scores.score import BoundedCells, Cells, DyadicCells, IntegerCells, LabelCells, Score
-from privatest.vectors import Floats
-from privatest.vectors import Integers as Wholes
 
 if TYPE_CHECKING:
     from privatest.hypotheses.one_parameter import OneParameter

@@ -6,6 +6,7 @@ between the boundaries, and a block convolves it with the law of its vote.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -14,8 +15,8 @@ import numpy as np
 from privatest.documents import wholes_from_json
 from privatest.errors import InvalidDocument
 from privatest.laws.fourier import convolution
+from privatest.numbers import Floats, Integers
 from privatest.sequential.evidence import VoteLaw
-from privatest.vectors import Floats, Integers
 
 __all__ = ["Boundaries", "Stopped", "WalkProgress", "stopped"]
 
@@ -64,11 +65,14 @@ class Boundaries:
         peak = max(progress.peak, int(used.max()))
         return WalkProgress(progress.blocks + len(used), int(used[-1]), peak), hit
 
-    def step(self, progress: WalkProgress, vote: int) -> tuple[WalkProgress, bool]:
-        """:meth:`feed` of one vote."""
-        blocks, level = progress.blocks + 1, progress.level + vote
-        out = level >= self.upper or level <= self.lower or (self.last is not None and blocks >= self.last)
-        return WalkProgress(blocks, level, max(progress.peak, level)), out
+    def feed_few(self, progress: WalkProgress, votes: Iterable[int]) -> tuple[WalkProgress, int | None]:
+        """:meth:`feed` of a few votes, without the price of arrays."""
+        for place, vote in enumerate(votes):
+            blocks, level = progress.blocks + 1, progress.level + vote
+            progress = WalkProgress(blocks, level, max(progress.peak, level))
+            if level >= self.upper or level <= self.lower or (self.last is not None and blocks >= self.last):
+                return progress, place
+        return progress, None
 
     def for_alternative(self, progress: WalkProgress) -> bool:
         """Which way a walk that is decided went."""

@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from privatest import _validate
+from privatest import numbers
 from privatest.errors import InvalidInput, shown
 from privatest.hypotheses import Pair
+from privatest.numbers import Floats
 from privatest.power.tuning import profile_of
-from privatest.vectors import Floats
 
 __all__ = ["combine_evalues", "evalue_discoveries", "growth_bound"]
 
@@ -73,7 +73,7 @@ def evalue_discoveries(values: Any, *, alpha: float) -> tuple[Any, ...]:
     >>> evalue_discoveries({"north": 90, "south": 3}, alpha=0.05)
     ('north',)
     """
-    alpha = float(_validate.probability(alpha=alpha))
+    alpha = float(numbers.probability(alpha=alpha))
     named = dict(values) if isinstance(values, Mapping) else dict(enumerate(_listed(values)))
     known = {name: _evalue(value) for name, value in named.items()}
     ranked = sorted(known.values(), reverse=True)

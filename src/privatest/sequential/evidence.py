@@ -16,9 +16,9 @@ import numpy as np
 
 from privatest.changepoint.sum_blocks import SumBlocks
 from privatest.laws.block_laws import BlockLaws, ScoreLaw
+from privatest.numbers import Floats, Integers
 from privatest.privacy import Noise
 from privatest.scores import Score
-from privatest.vectors import Floats, Integers
 
 __all__ = ["ERROR", "PARTS", "Table", "VoteLaw", "VoteLaws", "block_votes", "mean_bound", "vote_laws"]
 

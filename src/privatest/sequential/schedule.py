@@ -17,6 +17,7 @@ from privatest.changepoint.detectors import Problem, law_of
 from privatest.changepoint.sum_blocks import SumBlocks
 from privatest.decision import PrivateTest
 from privatest.errors import Infeasible
+from privatest.headway import each, part
 from privatest.hypotheses import Pair
 from privatest.hypotheses.question import Question
 from privatest.laws.block_laws import ScoreLaw
@@ -311,10 +312,10 @@ def _best_sizes(
     else:
         starts = [(max(round(a * fixed_n), 1), max(round(b * fixed_n), 1)) for a, b in _STARTS]
         starts = [(int(min(a, most)), b) for a, b in starts]
-        for clamp in clamps:
+        for clamp in each("clamps", clamps):
             cost(clamp, *starts[0])
         best = sorted(clamps, key=lambda clamp: cost(clamp, *starts[0]))[:2]
-        for clamp in best:
+        for clamp in each("schedules", best):
             for start in starts:
                 cost(clamp, *start)
         clamp, first, later = min(tried, key=lambda key: tried[key])
@@ -326,16 +327,19 @@ def _best_sizes(
 def _descend(cost: Callable[[int, int], float], start: tuple[int, int], fixed_n: int, most: float) -> None:
     """Walk from ``start`` to neighbours of smaller cost, in steps that become shorter."""
     place, step, tried = start, max(round(0.1 * fixed_n), 1), 0
-    while tried < _MOST_TRIED:
-        around = [
-            (place[0] + a * step, place[1] + b * step) for a, b in ((1, 0), (-1, 0), (0, 1), (0, -1), (1, -1), (-1, 1))
-        ]
-        around = [(a, b) for a, b in around if 1 <= a <= most and b >= 1]
-        tried += len(around)
-        best = min([place, *around], key=lambda sizes: cost(*sizes))
-        if best != place:
-            place = best
-        elif step == 1:
-            return
-        else:
-            step = max(step // 2, 1)
+    with part("block sizes", _MOST_TRIED) as tell:
+        while tried < _MOST_TRIED:
+            tell(tried)
+            around = [
+                (place[0] + a * step, place[1] + b * step)
+                for a, b in ((1, 0), (-1, 0), (0, 1), (0, -1), (1, -1), (-1, 1))
+            ]
+            around = [(a, b) for a, b in around if 1 <= a <= most and b >= 1]
+            tried += len(around)
+            best = min([place, *around], key=lambda sizes: cost(*sizes))
+            if best != place:
+                place = best
+            elif step == 1:
+                return
+            else:
+                step = max(step // 2, 1)

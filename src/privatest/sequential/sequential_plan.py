@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -17,10 +18,10 @@ from privatest.decision.design import Decision, cost_fact
 from privatest.documents import integers_from_json, wholes_from_json
 from privatest.errors import InvalidDocument, InvalidInput
 from privatest.markup import Fact, Probability, Told
+from privatest.numbers import Integers
 from privatest.privacy import Notion, Source, as_notion
 from privatest.sequential.boundaries import Boundaries, Stopped, WalkProgress, stopped
 from privatest.sequential.evidence import PARTS, VoteLaws, vote_laws
-from privatest.vectors import Integers
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -267,17 +268,23 @@ class SequentialPlan(Told):
         """
         votes = self.later.votes(released)
         if not before and len(votes):
-            votes[0] = self.first.vote(int(released[0]))
+            votes[:1] = self.first.votes(released[:1])
         return votes
 
-    def vote(self, released: int, before: int) -> int:
-        """The vote of one.
+    def few_votes(self, released: list[int], before: int) -> list[int]:
+        """The votes of a few, without the price of arrays.
 
         Args:
-            released: the noisy sum of a block.
-            before: how many blocks came before it.
+            released: noisy sums, one for each block.
+            before: how many blocks came before the first of them.
         """
-        return (self.later if before else self.first).vote(released)
+        first = 0 if before else 1
+        return [*map(self.first.vote, released[:first]), *map(self.later.vote, released[first:])]
+
+    @property
+    def quiet(self) -> Callable[[WalkProgress], int]:
+        """So many further blocks bring no verdict whatever they release: none, any may."""
+        return lambda _: 0
 
     def raised(self, progress: WalkProgress, origin: int, end: int, simulated: bool) -> Verdict:  # noqa: ARG002
         """The verdict at the record ``end``.

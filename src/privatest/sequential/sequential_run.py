@@ -9,18 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from privatest import _validate
+from privatest import numbers
 from privatest.changepoint.watcher import UNSAID, Watcher
-from privatest.charge import make_charge
 from privatest.errors import InvalidInput, NothingToTest, shown
 from privatest.hypotheses.convert import as_hypothesis
 from privatest.hypotheses.question import Question, pair_or_question
 from privatest.markup import Fact, Probability
+from privatest.numbers import Number
 from privatest.power.tuning import make_family, make_goal
 from privatest.power.worst_case import sides_of
 from privatest.privacy import make_notion
-from privatest.privacy.asked import priced
-from privatest.rational import Number
 from privatest.sequential.boundaries import WalkProgress
 from privatest.sequential.schedule import AIMS, LARGEST_BLOCK, SMALLEST_ERROR, Asked, tuned_plan
 from privatest.sequential.sequential_plan import SequentialPlan, Verdict
@@ -106,10 +104,10 @@ class Sequential(Watcher[SequentialPlan, Verdict]):
                     f"{name}={error:g} is smaller than {SMALLEST_ERROR:g}, the smallest error of a stopped walk that "
                     "can be computed safely. Use a larger number, or stop at an e-value of your own choice."
                 )
-        aim = _validate.choice(AIMS, aim=aim)
+        aim = numbers.choice(AIMS, aim=aim)
         sizes = _sizes(schedule)
         if most is not None:
-            most = _validate.positive_integer(most=most)
+            most = numbers.positive_integer(most=most)
             if sizes is not None and most < sizes[0]:
                 raise InvalidInput(
                     f"most={most} is smaller than the first block of {sizes[0]} records: nothing would ever be "
@@ -117,23 +115,15 @@ class Sequential(Watcher[SequentialPlan, Verdict]):
                 )
         rows = max_rows_per_unit
         if rows is not None:
-            rows = _validate.positive_integer(max_rows_per_unit=rows)
+            rows = numbers.positive_integer(max_rows_per_unit=rows)
         laws = [as_hypothesis(law, name) for name, law in {"null": null, "alternative": alternative}.items()]
-        asked = {
-            "null": laws[0].describe(),
-            "alternative": laws[1].describe(),
-            **priced(whole),
+        settings = {
             "alpha": goal.alpha,
             "beta": goal.beta,
             "most": most,
             "aim": aim,
             "schedule": None if sizes is None else list(sizes),
-            "dataset": dataset,
-            "request": request,
-            **({} if rows is None else {"max_rows_per_unit": rows}),
         }
-        paying: dict[str, Any] = {"ledger": ledger, "dataset": dataset, "request": request, "data": source}
-        make_charge(**paying, price=whole.price, design=dict, simulated=rng is not None)  # refuses what it must
         wanted = Asked(goal.alpha, goal.beta, most, aim, sizes, rows)
 
         def made() -> SequentialPlan:
@@ -149,8 +139,8 @@ class Sequential(Watcher[SequentialPlan, Verdict]):
             )
             return tuned_plan(question, family, wanted)
 
-        named = all(law.named for law in laws)
-        self._begin(asked, made, named=named, state=state, paying=paying, rng=rng)
+        paying: dict[str, Any] = {"ledger": ledger, "dataset": dataset, "request": request, "source": source}
+        self._begin(laws, settings, made, notion=whole, rows=rows, state=state, rng=rng, **paying)
 
     @property
     def plan(self) -> SequentialPlan:
@@ -177,7 +167,7 @@ class Sequential(Watcher[SequentialPlan, Verdict]):
 
     def quantile_n(self, share: float) -> tuple[int, int]:
         """Records within which the verdict falls with probability ``share``, computed: under P, under Q."""
-        return self._design.quantile_n(float(_validate.probability(share=share)))
+        return self._design.quantile_n(float(numbers.probability(share=share)))
 
     @property
     def fixed_n(self) -> int:
@@ -218,7 +208,7 @@ class Sequential(Watcher[SequentialPlan, Verdict]):
 
     @property
     def _progress(self) -> WalkProgress:
-        found: WalkProgress = self._stream._progress
+        found: WalkProgress = self._stream.progress
         return found
 
     @property
@@ -239,9 +229,9 @@ class Sequential(Watcher[SequentialPlan, Verdict]):
         """The logarithm of the e-value after each of the newest blocks (at most 256), oldest first."""
         released, blocks = list(self._stream.released), self._progress.blocks
         level, walk = self._progress.level, []
-        for i in range(len(released) - 1, -1, -1):  # from the newest, whose level is known, backwards
+        for vote in reversed(self._design.few_votes(released, blocks - len(released))):  # whose last level is known
             walk.append(self._design.nats(level))
-            level -= self._design.vote(released[i], blocks - len(released) + i)
+            level -= vote
         return tuple(reversed(walk))
 
     @property
@@ -333,7 +323,7 @@ def _sizes(schedule: Any) -> tuple[int, int] | None:
         raise InvalidInput(
             f"schedule={shown(schedule)} must be two numbers: the first block's size and the later ones'."
         )
-    first, later = (_validate.positive_integer(schedule=size) for size in schedule)
+    first, later = (numbers.positive_integer(schedule=size) for size in schedule)
     if max(first, later) > LARGEST_BLOCK:
         raise InvalidInput(
             f"schedule={shown(schedule)} has blocks of more than {LARGEST_BLOCK} records. Use smaller ones."

@@ -46,7 +46,7 @@ def create_app(
         max_seconds: of one run on data; it is stopped then, and the same request can be had again.
     """
     try:
-        from privatest.studio.app import build
+        from privatest.studio.app import build  # an extra
     except ModuleNotFoundError as error:
         raise _without_extra(error) from None
     return build(folder=folder, ledger=ledger, token=token, hosts=hosts, max_upload=max_upload, max_seconds=max_seconds)
@@ -69,12 +69,15 @@ def serve(
         host: other than a loopback address only if others shall reach the page; they need the printed address.
         folder, ledger, max_upload, max_seconds: as for :func:`create_app`.
     """
-    try:
-        from privatest.studio.server import run
-    except ModuleNotFoundError as error:
-        raise _without_extra(error) from None
-    limits = {"max_upload": max_upload, "max_seconds": max_seconds}
-    run(port=port, folder=folder, ledger=ledger, open_browser=open_browser, host=host, limits=limits)
+    from privatest.studio.lanes import LOOK, NEEDED, begun_early  # it starts processes
+
+    with begun_early(LOOK, NEEDED):
+        try:
+            from privatest.studio.server import run  # an extra
+        except ModuleNotFoundError as error:
+            raise _without_extra(error) from None
+        limits = {"max_upload": max_upload, "max_seconds": max_seconds}
+        run(port=port, folder=folder, ledger=ledger, open_browser=open_browser, host=host, limits=limits)
 
 
 def _without_extra(error: ModuleNotFoundError) -> Exception:

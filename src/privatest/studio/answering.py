@@ -19,7 +19,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, create_model, model_validator
 
 import privatest as pt
-from privatest import questions, vectors
+from privatest import numbers, questions
 
 __all__ = ["FIRST", "JOBS", "Records", "arguments", "body", "controls", "law_of", "plain_number", "statistic_law"]
 
@@ -360,7 +360,7 @@ def _shown_range(pair: Any) -> tuple[float, float]:
     return low, high
 
 
-def _reals(pair: Any) -> vectors.Floats:
+def _reals(pair: Any) -> numbers.Floats:
     low, high = _shown_range(pair)
     margin = 0.03 * (high - low)
     inside_low, inside_high = pair.support
@@ -372,7 +372,7 @@ def _reals(pair: Any) -> vectors.Floats:
     return np.linspace(start, stop, POINTS)
 
 
-def _integers(pair: Any) -> vectors.Floats:
+def _integers(pair: Any) -> numbers.Floats:
     low, high = _shown_range(pair)
     first, last = math.floor(low), math.ceil(high)
     # Laws with few values: show every one, with a place to spare where there is one.
@@ -383,7 +383,7 @@ def _integers(pair: Any) -> vectors.Floats:
     return np.arange(first, last + 1, step, dtype=np.float64)
 
 
-def _finite(values: vectors.Floats) -> list[float | None]:
+def _finite(values: numbers.Floats) -> list[float | None]:
     return [float(f"{value:.6g}") if math.isfinite(value) else None for value in values.tolist()]
 
 

@@ -24,7 +24,7 @@ import privatest as pt
 from privatest import errors
 from privatest.studio.answering import FIRST, Records, body, controls
 from privatest.studio.guard import UPLOAD, Guard, Receive, Scope, Send, Token
-from privatest.studio.lanes import RUNNING, Busy, Lane
+from privatest.studio.lanes import LOOK, NEEDED, RUNNING, Busy, Lane
 from privatest.studio.monitors import NOUNS, Monitors
 from privatest.studio.runs import DEMO, KINDS, STAYS, Budgets, Folder, Uploads, source_of
 
@@ -96,9 +96,9 @@ def build(
     followed = {route: Monitors(places, budgets, route) for route in NOUNS}
     longer = f"Start the studio with a larger max_seconds for larger files, or simplify P and Q. {STAYS}"
     lanes = {
-        "look": Lane(seconds=20),
+        "look": Lane(seconds=20, nice=LOOK),
         "design": Lane(seconds=60, nice=4),
-        "needed": Lane(seconds=60, nice=8, stoppable=True),
+        "needed": Lane(seconds=60, nice=NEEDED, stoppable=True),
         "sizes": Lane(seconds=120, nice=12, stoppable=True),
         "tables": Lane(seconds=240, nice=12, stoppable=True),
         "about": Lane(seconds=30, remembers=False, remedy="Does the ledger answer, and the folder?"),

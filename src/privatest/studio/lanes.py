@@ -18,13 +18,13 @@ import threading
 import time
 import weakref
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from typing import Any
 
 from privatest import errors
 
-__all__ = ["PLANNING", "RUNNING", "Busy", "Lane"]
+__all__ = ["LOOK", "NEEDED", "PLANNING", "RUNNING", "Busy", "Lane", "begun_early"]
 
 REMEMBERED = 512
 MOST_REMEMBERED = 16 * 2**20
@@ -36,6 +36,9 @@ GRACE = 2.0
 """Seconds for which a computation goes on that nobody waits for: a new worker takes about as long to start."""
 PLANNING, RUNNING = 2 * 2**30, 4 * 2**30
 """Bytes of memory of a worker: from public settings alone, and with data."""
+
+LOOK, NEEDED = 0, 8
+"""How much the workers of the first picture and of the first number give way to others."""
 
 HEADWAY = '{"headway"'
 """How a line begins that is no answer yet."""
@@ -52,9 +55,9 @@ class _Worker:
     """One process, started when first asked; asked from one thread at a time, killed from any."""
 
     def __init__(self, nice: int, memory: int) -> None:
-        self._command = [sys.executable, "-m", "privatest.studio.worker", str(nice), str(memory)]
+        self._command = _command(nice, memory)
         self._held: list[subprocess.Popen[str]] = []
-        self.headway = ""  # how far what it computes has come
+        self.told: Json = {}  # how far what it computes has come, and what it has found so far
         weakref.finalize(self, _end_all, self._held)
 
     @property
@@ -70,12 +73,12 @@ class _Worker:
         timer = threading.Timer(seconds, process.kill)
         timer.daemon = True
         timer.start()
-        answer = self.headway = ""
+        answer, self.told = "", {}
         try:
             process.stdin.write(line + "\n")
             process.stdin.flush()
             while (answer := process.stdout.readline()).startswith(HEADWAY):
-                self.headway = str(json.loads(answer)["headway"])
+                self.told = json.loads(answer)
         except (OSError, ValueError):
             answer = ""  # it was ended meanwhile; what was read last is no answer
         late = timer.finished.is_set()
@@ -88,23 +91,46 @@ class _Worker:
         running = self.process
         if running is None:
             self.kill()
-            # The same package as here, however it was found; one thread each: there are several of us.
-            settings = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "OPENBLAS_NUM_THREADS": "1"}
-            running = subprocess.Popen(
-                self._command,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-                env={**os.environ, "OMP_NUM_THREADS": "1", **settings},
-                text=True,
-                encoding="utf-8",
-                start_new_session=True,  # Ctrl-C is for the server, which then ends us; without it we end by ourselves
-            )
+            running = _early.pop(tuple(self._command), None) or _launched(self._command)
             self._held.append(running)
         return running
 
     def kill(self) -> None:
         _end_all(self._held)
+
+
+def _command(nice: int, memory: int) -> list[str]:
+    return [sys.executable, "-m", "privatest.studio.worker", str(nice), str(memory)]
+
+
+def _launched(command: list[str]) -> subprocess.Popen[str]:
+    """A process that waits for questions."""
+    # The same package as here, however it was found; one thread each: there are several of us.
+    settings = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "OPENBLAS_NUM_THREADS": "1"}
+    return subprocess.Popen(
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env={**os.environ, "OMP_NUM_THREADS": "1", **settings},
+        text=True,
+        encoding="utf-8",
+        start_new_session=True,  # Ctrl-C is for the server, which then ends us; without it we end by ourselves
+    )
+
+
+_early: dict[tuple[str, ...], subprocess.Popen[str]] = {}
+
+
+@contextlib.contextmanager
+def begun_early(*nice: int) -> Iterator[None]:
+    """Processes that import what they need while the server does the same; lanes made meanwhile take them over."""
+    commands = [_command(each, PLANNING) for each in nice]
+    _early.update({tuple(command): _launched(command) for command in commands})
+    try:
+        yield
+    finally:
+        _end_all([_early.popitem()[1] for _ in range(len(_early))])
 
 
 def _end_all(held: list[subprocess.Popen[str]]) -> None:
@@ -267,13 +293,17 @@ class Lane:
         return {"error": f"{sentence} {self._remedy}", "kind": "Infeasible"}
 
     def working(self) -> list[Json]:
-        """What is being computed or waits: its job, the seconds since it was asked, and how far it has come."""
+        """What is being computed or waits: its job, the seconds since it was asked, and how far it has come.
+
+        Where there is a part of the answer already: ``found``, and in ``asked`` what of.
+        """
         with self._lock:
             return [
                 {
                     "job": json.loads(each.line)["job"],
                     "seconds": round(time.monotonic() - each.since, 1),
-                    "headway": "" if each.worker is None else each.worker.headway,
+                    "headway": "",
+                    **({} if each.worker is None else each.worker.told),
                 }
                 for each in self._asked.values()
                 if not each.dropped

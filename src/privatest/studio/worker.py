@@ -1,6 +1,7 @@
 """A process that computes for the studio: one JSON line in, one JSON line out, until its input ends.
 
-Before the answer there may be lines that say how far it has come: {"headway": sentence}.
+Before the answer there may be lines that say how far it has come: {"headway": sentence}, perhaps with the rows that
+were found so far and what was asked: {"headway": sentence, "found": rows, "asked": arguments}.
 
 Started as ``python -m privatest.studio.worker NICE MEMORY``. In a process of its own a computation can be stopped,
 shares no interpreter lock with the page, and a limit on memory holds. It ends with whoever started it.
@@ -17,15 +18,19 @@ import sys
 import threading
 import time
 import warnings
+from dataclasses import asdict
 from typing import Any
 
 import privatest as pt
 from privatest import errors
 from privatest.studio import answering, monitors, runs
+from privatest.studio.lanes import LOOK, NEEDED
 
 __all__ = ["JOBS", "answer", "main"]
 
 JOBS = {**answering.JOBS, **runs.JOBS, **monitors.JOBS}
+FIRST = {LOOK: "decompose", NEEDED: "sample_size"}
+"""What the workers of a page's first answers will need."""
 EVERY = 0.4
 """Seconds between two words on how far it has come."""
 MARGIN = 5.0
@@ -60,6 +65,8 @@ def main() -> None:
         os.nice(nice)
     asked: queue.SimpleQueue[str] = queue.SimpleQueue()
     threading.Thread(target=_read, args=[asked], daemon=True).start()
+    if nice in FIRST:
+        getattr(pt, FIRST[nice])  # imported while nobody waits for it
     with open(os.devnull, "w") as nowhere:
         while True:
             line = asked.get()
@@ -67,7 +74,7 @@ def main() -> None:
             faulthandler.dump_traceback_later(seconds + MARGIN, exit=True, file=nowhere)
             # Plans tell how far they have come, which depends on public settings alone; runs on data tell nothing.
             public = json.loads(line)["job"] in answering.JOBS
-            with pt.progress(_Teller() if public else lambda _: None):
+            with pt.progress(_Teller(json.loads(line)["arguments"]) if public else lambda _: None):
                 print(json.dumps(answer(line), allow_nan=False), flush=True)
             faulthandler.cancel_dump_traceback_later()
 
@@ -75,13 +82,18 @@ def main() -> None:
 class _Teller:
     """Writes how far a computation has come, a few times a second at most; never after its answer."""
 
-    def __init__(self) -> None:
-        self._next = time.monotonic() + EVERY
+    def __init__(self, asked: dict[str, Any]) -> None:
+        self._next, self._asked, self._found = time.monotonic() + EVERY, asked, None
 
-    def __call__(self, headway: object) -> None:
+    def __call__(self, headway: Any) -> None:
+        self._found = headway.found or self._found
         if time.monotonic() >= self._next:
             self._next = time.monotonic() + EVERY
-            print(json.dumps({"headway": str(headway)}), flush=True)
+            told: dict[str, Any] = {"headway": str(headway)}
+            if self._found is not None:
+                rows = [asdict(row) for row in self._found]
+                told |= {"found": answering.plain_number(rows), "asked": self._asked}
+            print(json.dumps(told), flush=True)
 
 
 def _read(asked: queue.SimpleQueue[str]) -> None:

@@ -23,12 +23,12 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from privatest import _validate
+from privatest import numbers
 from privatest.errors import InvalidInput
 from privatest.hypotheses import DiscretePair, Pair
 from privatest.hypotheses.question import hardest_pair
 from privatest.markup import Fact, Told
-from privatest.rational import Number
+from privatest.numbers import Number
 from privatest.theory.decomposition import Decomposition, decompose_pair
 
 if TYPE_CHECKING:
@@ -172,7 +172,7 @@ def sample_complexity(null: Any, alternative: Any, *, epsilon: Number) -> Sample
     >>> round(found.value, 9), found.regime, round(found.by_advantage, 6)
     (20.0, 'tails', 160.832467)
     """
-    level = float(_validate.positive(epsilon=epsilon, remedy="Typical values lie between 0.1 and 2."))
+    level = float(numbers.positive(epsilon=epsilon, remedy="Typical values lie between 0.1 and 2."))
     pair = hardest_pair(null, alternative)
     split = decompose_pair(pair, level)
     tails = level * split.tau

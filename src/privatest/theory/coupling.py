@@ -21,12 +21,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from privatest import _validate
+from privatest import numbers
 from privatest.errors import InvalidInput, shown
 from privatest.hypotheses import DiscretePair, Pair, make_pair
-from privatest.rational import Number
+from privatest.numbers import Floats, Number
 from privatest.theory.decomposition import Decomposition, decompose_pair
-from privatest.vectors import Floats
 
 __all__ = ["Coupling", "coupling", "largest_gain"]
 
@@ -222,5 +221,5 @@ def coupling(null: Any, alternative: Any, *, epsilon: Number, n: int) -> Couplin
     >>> len(X), len(Y)
     (5, 5)
     """
-    level = float(_validate.positive(epsilon=epsilon, remedy="It is the privacy loss that is allowed."))
-    return Coupling(decompose_pair(make_pair(null, alternative), level), _validate.positive_integer(n=n))
+    level = float(numbers.positive(epsilon=epsilon, remedy="It is the privacy loss that is allowed."))
+    return Coupling(decompose_pair(make_pair(null, alternative), level), numbers.positive_integer(n=n))

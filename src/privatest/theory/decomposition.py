@@ -16,23 +16,24 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable
 from dataclasses import dataclass, field
+from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from privatest import _validate
+from privatest import numbers
 from privatest.hypotheses import ContinuousPair, DiscretePair, Pair
 from privatest.hypotheses.continuous_pair import ClampedPair
 from privatest.hypotheses.mixture import Piece, Splice
 from privatest.hypotheses.question import hardest_pair
 from privatest.markup import Fact, Told
-from privatest.rational import Number
+from privatest.numbers import Number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["Decomposition", "Sets", "decompose", "decompose_pair"]
+__all__ = ["Decomposition", "Sets", "decompose", "decompose_pair", "paper_clamp"]
 
 Set: TypeAlias = tuple[Hashable, ...]
 
@@ -216,7 +217,7 @@ def decompose(null: Any, alternative: Any, *, epsilon: Number) -> Decomposition:
     >>> round(split.tau, 6), round(split.epsilon_prime, 6), split.swapped
     (0.017564, 0.035406, True)
     """
-    level = float(_validate.positive("It is the privacy loss that is allowed.", epsilon=epsilon))
+    level = float(numbers.positive("It is the privacy loss that is allowed.", epsilon=epsilon))
     return decompose_pair(hardest_pair(null, alternative), level)
 
 
@@ -243,6 +244,13 @@ def decompose_pair(pair: Pair, epsilon: float) -> Decomposition:
     if rest <= 1e-15:  # disjoint but for what rounding cannot tell from nothing
         return Decomposition(pair, epsilon, 1.0, epsilon if tau >= 1 - 1e-12 else prime, swapped, 0.0)
     return Decomposition(pair, epsilon, min(tau, 1.0), prime, swapped, rest)
+
+
+def paper_clamp(pair: Pair, epsilon: Fraction) -> tuple[Fraction, Fraction]:
+    """[-eps', eps], or [-eps, eps'] when the roles are swapped, with eps exactly as the user wrote it."""
+    split = decompose_pair(pair, float(epsilon))
+    inner = min(numbers.rational(split.epsilon_prime), epsilon)
+    return (-epsilon, inner) if split.swapped else (-inner, epsilon)
 
 
 def _epsilon_prime(pair: Pair, epsilon: float, tau: float, *, other: float, swapped: bool) -> float:

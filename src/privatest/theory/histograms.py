@@ -22,7 +22,7 @@ import numpy as np
 
 from privatest.errors import InvalidInput, PrivatestError
 from privatest.hypotheses import DiscretePair, Pair
-from privatest.vectors import Floats, Integers
+from privatest.numbers import Floats, Integers
 
 __all__ = ["Classes", "Histograms", "merge", "solved_program"]
 

@@ -22,12 +22,11 @@ from typing import Any
 
 import numpy as np
 
-from privatest import _validate
+from privatest import numbers
 from privatest.errors import InvalidInput
 from privatest.hypotheses import Pair, make_pair
-from privatest.rational import Number
+from privatest.numbers import Floats, Integers, Number
 from privatest.theory.histograms import Classes, Histograms, merge, solved_program
-from privatest.vectors import Floats, Integers
 
 __all__ = ["UNITS", "Wasserstein", "wasserstein"]
 
@@ -100,8 +99,8 @@ def wasserstein(null: Any, alternative: Any, *, epsilon: Number, n: int) -> Wass
     >>> wasserstein([1.0, 0.0], [0.0, 1.0], epsilon=0.1, n=3)
     Wasserstein(value=0.3, epsilon=0.1, n=3)
     """
-    budget = _validate.positive(epsilon=epsilon, remedy="It is the privacy loss that is allowed.")
-    n = _validate.positive_integer(n=n)
+    budget = numbers.positive(epsilon=epsilon, remedy="It is the privacy loss that is allowed.")
+    n = numbers.positive_integer(n=n)
     pair = make_pair(null, alternative)
     classes = merge(pair, _REMEDY)
     histograms = Histograms(classes.count, n)

@@ -70,7 +70,7 @@ export function watchSlow(show) {
     if (!slow.length || asking) return slow.length ? undefined : show("");
     asking = true;
     try {
-      const { working } = await fetched("/api/working", { quiet: true });
+      const working = await inWork();
       show(progressText(slow, working));
     } catch {
       show(progressText(slow, []));
@@ -79,6 +79,27 @@ export function watchSlow(show) {
     }
   }, 500);
 }
+
+export const inWork = async () => (await fetched("/api/working", { quiet: true })).working;
+
+// While an answer is waited for: whatever part of it is there already, as often as there is more of it.
+export async function filling(waited, job, asked, show) {
+  let done = false;
+  const end = () => { done = true; };
+  waited.then(end, end);
+  let shown = 0;
+  while (!done) {
+    await new Promise((next) => setTimeout(next, 500));
+    if (done) return;
+    const working = await inWork().catch(() => []);
+    const mine = working.find((each) => each.job === job && each.found && Object.keys(asked).every((name) => same(asked[name], each.asked[name])));
+    if (!done && mine && mine.found.length > shown) {
+      shown = mine.found.length;
+      show(mine.found);
+    }
+  }
+}
+const same = (one, other) => JSON.stringify(one) === JSON.stringify(other);
 
 // One line: what the studio says of the longest computation, or what is waited for.
 export function progressText(slow, working, now = performance.now()) {

@@ -1,6 +1,6 @@
 // The Plan tab: sliders in, pictures out. Quick answers first; slower ones follow and fill in.
 
-import { Newest, Refused, Steady, post } from "./ask.js";
+import { Newest, Refused, Steady, filling, post } from "./ask.js";
 import { drawAlong, drawDensities, drawLaw, drawPower, drawSizes, short, whole } from "./draw.js";
 import { goal, laws, price, priced, shared } from "./settings.js";
 
@@ -183,21 +183,25 @@ function askCompare(settings, pair) {
   by("compare").classList.add("busy");
   questions.compare.ask(async (signal) => {
     await idle(signal);
-    const found = await told(() => post(settings.privacy ? "/api/notions" : "/api/compare", asked, signal));
+    const answer = post(settings.privacy ? "/api/notions" : "/api/compare", asked, signal);
+    if (!settings.privacy) filling(answer, "compare", asked, (rows) => { if (!signal.aborted) tabulate(TESTS, tests(rows)); });
+    const found = await told(() => answer);
     if (!found) return;
     drawn.compareKey = key;
     by("compare-note").textContent = `for advantage ${short(found.advantage)} at ${settings.privacy || `ε = ${settings.epsilon}`}${settings.neighbours === "replace" ? "" : ", one record replaced"}`;
-    const ratio = (value) => (value === null ? "–" : value.toFixed(2));
     const rows = settings.privacy
       ? found.rows.map((row) => ({ main: row.relation === "as asked", cells: [row.privacy, row.relation, whole(row.optimum), whole(row.lower_bound)] }))
-      : found.rows.map((row) => ({ main: row.test === "tight", cells: [row.test, row.n === null ? "never" : whole(row.n), ratio(row.ratio_to_bound), ratio(row.ratio_to_optimum), row.private ? "yes" : "no", row.note] }));
+      : tests(found.rows);
     tabulate(settings.privacy ? NOTIONS : TESTS, rows);
-    by("compare").classList.remove("busy");
   }, 700);
 }
 
+const ratio = (value) => (value === null ? "–" : value.toFixed(2));
+const tests = (rows) => rows.map((row) => ({ main: row.test === "tight", cells: [row.test, row.n === null ? "never" : whole(row.n), ratio(row.ratio_to_bound), ratio(row.ratio_to_optimum), row.private ? "yes" : "no", row.note] }));
+
 function tabulate(headings, rows) {
   const table = by("compare");
+  table.classList.remove("busy");
   table.tHead.rows[0].replaceChildren(...headings.map(([textContent, number]) => Object.assign(document.createElement("th"), { scope: "col", textContent, className: number ? "number" : "" })));
   table.tBodies[0].replaceChildren(...rows.map(({ main, cells }) => {
     const line = document.createElement("tr");

@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from privatest.hypotheses import Reals, as_distribution
-from privatest.hypotheses.reals import inverse_cdf
+from privatest.hypotheses.distribution import inverse_cdf
 
 
 def real(given: object) -> Reals:

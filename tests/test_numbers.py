@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from privatest.rational import exp_bounds
+from privatest.numbers import exp_bounds
 
 
 def check(p: int, q: int, bits: int) -> None:
