@@ -57,7 +57,7 @@ def interval(p: float, distance: float, epsilon: str, n: int) -> float:
     [(0.5, 0.3, 1.0, 30), (0.5, 0.3, 0.3, 30), (0.2, 0.1, 1.0, 100), (0.1, 0.3, 0.3, 30)],
 )
 def test_close_to_the_best_possible(p: float, distance: float, epsilon: float, n: int) -> None:
-    test = design_fit([1 - p, p], distance=distance, epsilon=epsilon, n=n)
+    test = design_fit([1 - p, p], distance=distance, epsilon=epsilon, n=n, alpha=1 / 6)
     best = best_possible(p, distance, epsilon, n)
     assert best - 1e-9 <= test.beta <= 1.07 * best
     assert test.method == "binomial"

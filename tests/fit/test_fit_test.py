@@ -188,6 +188,25 @@ def test_guarantee_and_alpha() -> None:
     assert test.epsilon == 1.0
 
 
+@pytest.mark.parametrize("null", [[0.5, 0.5], [0.25] * 4, [0.1, 0.2, 0.3, 0.4]])
+def test_records_to_spare_lower_both_errors(null: list[float]) -> None:
+    """P is not rejected in one of six runs for ever: unless alpha is given, the threshold rises with the records."""
+    size = fit_sample_size(null, distance=0.3, epsilon=1)
+    larger = []
+    for n in (size, 2 * size, 4 * size):
+        even, uneven = (design_fit(null, distance=0.3, epsilon=1, n=n, alpha=alpha) for alpha in (None, 1 / 6))
+        assert uneven.alpha > 0.13
+        assert max(even.alpha, even.beta) <= max(uneven.alpha, uneven.beta) <= 1 / 6
+        larger.append(max(even.alpha, even.beta))
+    assert larger[2] < 0.2 * larger[1] < 0.1 * larger[0]
+    # Too few records for an error to spare: as with alpha given.
+    few = [design_fit(null, distance=0.3, epsilon=1, n=8, alpha=alpha) for alpha in (None, 1 / 6)]
+    assert few[0].cutoff == few[1].cutoff
+    far = design_fit(null, distance=0.3, epsilon=1, n=40 * size)
+    assert 5e-7 < far.alpha < 2e-6  # no further than the law is exact
+    assert far.beta < far.alpha
+
+
 def test_auto_is_never_worse_than_the_others() -> None:
     flat = [0.1] * 10
     best = design_fit(flat, distance=0.2, epsilon=0.5, n=100).beta

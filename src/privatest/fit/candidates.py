@@ -20,7 +20,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -159,6 +159,7 @@ RAMPS = (Ramp(1.0), Ramp(0.0), Ramp(1.0, middle=0.35), Ramp(1.0, middle=0.25, gr
 FINE = 64
 # With so few symbols the hardest alternative is improved by moving single symbols to the other side, so often.
 CLIMBED, CLIMBS = 256, 3
+LAWS_KEPT = 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,9 +186,18 @@ class Candidate:
     excess: Excess
     grains: Grains | None = None
 
+    @cached_property
+    def _laws(self) -> dict[tuple[bytes, int], ExcessLaw]:
+        """The laws that were asked for, the first few: thresholds are compared by the same ones."""
+        return {}
+
     def law(self, q: Floats, n: int) -> ExcessLaw:
         """Law of the statistic for n records from q."""
-        return excess_law(self.excess, n, q if self.grains is None else self.grains.image(q))
+        key = (q.tobytes(), n)
+        found = self._laws.get(key) or excess_law(self.excess, n, self._seen(q))
+        if len(self._laws) < LAWS_KEPT:
+            self._laws[key] = found
+        return found
 
     def hardest(self, target: Target, noise: Noise, *, quick: bool = False) -> list[tuple[float, Alternative]]:
         """Alternatives with their approximate type II errors under a noise, the largest first."""

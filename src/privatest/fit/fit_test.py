@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -395,9 +395,7 @@ def designed(plan: Plan, n: int, choice: list[Recipe] | None = None) -> FitTest:
     for noise in plan.noises(candidate.excess.width):
         # The error of the law's probabilities is taken off the level, so that alpha holds.
         cutoff = law.cutoff(max(target.alpha - ACCURACY, target.alpha / 2), noise)
-        test = FitTest(candidate, plan.domain, noise, cutoff, target.distance, n, plan.rows, plan.declared)
-        test.__dict__["null_law"] = law  # what the cached property would compute again
-        tests.append(test)
+        tests.append(FitTest(candidate, plan.domain, noise, cutoff, target.distance, n, plan.rows, plan.declared))
     return tests[0] if len(tests) == 1 else min(tests, key=lambda test: test.beta)
 
 
@@ -505,7 +503,7 @@ def goodness_of_fit(
     *,
     distance: float,
     epsilon: Number | None = None,
-    alpha: float = DEFAULT_ERROR,
+    alpha: float | None = None,
     beta: float | None = DEFAULT_ERROR,
     bins: int | None = None,
     method: str = "auto",
@@ -525,7 +523,7 @@ def goodness_of_fit(
             ``column``.
         distance: total variation distance to detect, in (0, 1).
         epsilon: privacy loss.
-        alpha: type I error allowed.
+        alpha: type I error allowed; if nothing is said 1/6, and less where there are more records than that takes.
         beta: type II error allowed; more than the data can give is refused. None runs the test whatever it is.
         bins: number of bins for a continuous or infinite P.
         method: as for :func:`design_fit`.
@@ -558,7 +556,7 @@ def design_fit(
     distance: float,
     epsilon: Number | None = None,
     n: int,
-    alpha: float = DEFAULT_ERROR,
+    alpha: float | None = None,
     beta: float | None = None,
     bins: int | None = None,
     method: str = "auto",
@@ -573,7 +571,8 @@ def design_fit(
         distance: total variation distance to detect, in (0, 1).
         epsilon: privacy loss of one run; a float is read as its shortest decimal.
         n: number of records, which is public.
-        alpha: type I error allowed; the threshold is the smallest that keeps it.
+        alpha: type I error allowed; the threshold is the smallest that keeps it. If nothing is said it is 1/6, and with
+            more records than that takes the threshold is raised until the two errors are alike (not below 1e-6).
         beta: type II error allowed: refuse if n records cannot give it. None: take what n gives.
         bins: number of bins for a continuous or infinite P; by default 4/distance.
         method: "auto" takes whichever needs the fewest records of "direct" (a statistic made for P), "uniformity" (the
@@ -591,7 +590,24 @@ def design_fit(
     test = designed(plan, n)
     if beta is not None and test.beta > beta:
         raise Infeasible(_too_few(plan, test, beta))
-    return test
+    return _evened(test) if alpha is None else test
+
+
+def _evened(test: FitTest) -> FitTest:
+    """The test with the threshold raised until its two errors are alike, or as it is where no error is to spare.
+
+    Guarantees: neither error is larger than the larger one was, nor is the type I error below what the law supports.
+    """
+    other = test.candidate.law(test.hardest_law, test.n)
+    # Invariant: the type II error is no larger than the level at ``high``, larger at ``low`` (or that is the least).
+    low, high = LEAST_ERROR, test.alpha
+    while high > 1.05 * low:
+        level = math.sqrt(low * high)
+        missed = other.below(test.null_law.cutoff(level, test.noise), test.noise)
+        low, high = (low, level) if missed <= level else (level, high)
+    raised = replace(test, cutoff=max(test.cutoff, test.null_law.cutoff(high, test.noise)))
+    # At another threshold another alternative may be the hardest.
+    return raised if raised.beta <= max(test.alpha, test.beta) else test
 
 
 def fit_sample_size(
@@ -625,7 +641,7 @@ def _checked(
     null: Any,
     distance: float,
     epsilon: Number | None,
-    alpha: float,
+    alpha: float | None,
     beta: float | None,
     bins: int | None,
     method: str,
@@ -634,6 +650,7 @@ def _checked(
 ) -> Plan:
     notion = make_notion(epsilon, privacy)
     distance = numbers.probability("It is a total variation distance.", distance=distance)
+    alpha = DEFAULT_ERROR if alpha is None else alpha
     _check_error(alpha=alpha)
     if beta is not None:
         _check_error(beta=beta)
