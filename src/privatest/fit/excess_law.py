@@ -395,12 +395,18 @@ def _wave(angles: Floats) -> Complexes:
 
 
 def _power(factors: Complexes, sizes: Integers) -> Complexes:
-    """The product over the first axis of the factors, each to its power."""
-    with np.errstate(divide="ignore", invalid="ignore", under="ignore"):
-        if np.any(sizes > 1):
-            powers = np.exp(sizes[:, None, None] * np.log(factors))
-            factors = np.where(factors == 0, 0, powers)
-        return np.asarray(factors.prod(axis=0))
+    """The product over the first axis of the factors, each to its power: by squaring, quicker than by logarithms."""
+    with np.errstate(under="ignore"):
+        product = factors[sizes == 1].prod(axis=0)
+        for power in np.unique(sizes[sizes > 1]).tolist():
+            base = factors[sizes == power].prod(axis=0)
+            while power:
+                if power & 1:
+                    product *= base
+                power >>= 1
+                if power:
+                    np.multiply(base, base, out=base)
+        return np.asarray(product)
 
 
 def _folded(terms: Complexes, nodes: int) -> Complexes:

@@ -110,7 +110,7 @@ FORMAT = "privatest/fit/1"
 
 
 # How many of the alternatives that the normal approximation calls hardest are looked at exactly: it is a good guide
-# with many symbols, where a look costs more.
+# with many symbols, where a look costs more. One will do where it says that errors are far below what is computed.
 MANY_SYMBOLS = 100
 LOOKED_AT = {False: 5, True: 2}
 
@@ -200,8 +200,9 @@ class FitTest(Budgeted[FitRelease]):
     def _hardest(self) -> tuple[float, Alternative]:
         p = self.domain.probabilities
         target = Target(p, self.n, self.distance, self.notion, min(max(self.alpha, 1e-9), 1 - 1e-9))
-        found = []
-        for _, alternative in self.candidate.hardest(target, self.noise)[: LOOKED_AT[len(p) > MANY_SYMBOLS]]:
+        found, ranking = [], self.candidate.hardest(target, self.noise)
+        looks = LOOKED_AT[len(p) > MANY_SYMBOLS] if ranking[0][0] > ACCURACY**2 else 1
+        for _, alternative in ranking[:looks]:
             law = self.candidate.law(alternative.q, self.n)
             found.append((law.below(self.cutoff, self.noise), alternative))
         return max(found, key=lambda pair: pair[0])
@@ -594,18 +595,20 @@ def design_fit(
 
 
 def _evened(test: FitTest) -> FitTest:
-    """The test with the threshold raised until its two errors are alike, or as it is where no error is to spare.
+    """The test with its threshold raised while that lowers the larger error, and the law supports it."""
+    law, other, noise = test.null_law, test.candidate.law(test.hardest_law, test.n), test.noise
 
-    Guarantees: neither error is larger than the larger one was, nor is the type I error below what the law supports.
-    """
-    other = test.candidate.law(test.hardest_law, test.n)
-    # Invariant: the type II error is no larger than the level at ``high``, larger at ``low`` (or that is the least).
-    low, high = LEAST_ERROR, test.alpha
-    while high > 1.05 * low:
-        level = math.sqrt(low * high)
-        missed = other.below(test.null_law.cutoff(level, test.noise), test.noise)
-        low, high = (low, level) if missed <= level else (level, high)
-    raised = replace(test, cutoff=max(test.cutoff, test.null_law.cutoff(high, test.noise)))
+    def to_spare(cutoff: Fraction) -> bool:
+        return other.below(cutoff, noise) <= law.above(cutoff, noise)
+
+    # Invariant: at ``low`` there is error to spare (or it is the start), at ``high`` none (or it is the end).
+    low, high = test.cutoff, max(test.cutoff, law.cutoff(LEAST_ERROR, noise))
+    if to_spare(high):
+        low = high
+    while high - low > 1:
+        middle = low + (high - low) // 2
+        low, high = (middle, high) if to_spare(middle) else (low, middle)
+    raised = replace(test, cutoff=low)
     # At another threshold another alternative may be the hardest.
     return raised if raised.beta <= max(test.alpha, test.beta) else test
 
