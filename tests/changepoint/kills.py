@@ -36,10 +36,9 @@ from typing import Any
 import numpy as np
 
 from privatest.changepoint.detectors import law_of
-from privatest.changepoint.monitor import Monitor
+from privatest.changepoint.monitor import Monitor, Targets, pair_watch
 from privatest.changepoint.state_file import StateFile, read_text
 from privatest.changepoint.stream import Stream
-from privatest.changepoint.tuned_watch import Targets, pair_watch
 from privatest.changepoint.watch import SumBlocks, Watch
 from privatest.charge import make_charge
 from privatest.engines import read_lines

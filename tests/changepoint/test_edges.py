@@ -23,9 +23,9 @@ from privatest.changepoint.bits import BitDesign, fit_bits
 from privatest.changepoint.charts import SuffixAlarm
 from privatest.changepoint.detectors import law_of
 from privatest.changepoint.direct import DirectDesign, DirectDetector
+from privatest.changepoint.monitor import Targets, pair_watch
 from privatest.changepoint.state_file import StateFile
 from privatest.changepoint.stream import OpenBits, OpenSum, Stream
-from privatest.changepoint.tuned_watch import Targets, pair_watch
 from privatest.changepoint.watch import (
     Cusum,
     CusumProgress,
