@@ -19,7 +19,7 @@ import pytest
 
 from privatest.changepoint import state_file
 from privatest.changepoint import stream as open_block
-from privatest.changepoint.bits import BitDesign, fit_bits
+from privatest.changepoint.blocks import BitDesign, fit_bits
 from privatest.changepoint.charts import SuffixAlarm
 from privatest.changepoint.detectors import law_of
 from privatest.changepoint.direct import DirectDesign, DirectDetector

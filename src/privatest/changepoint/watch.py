@@ -26,7 +26,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
-from privatest.changepoint.bits import fit_vote
+from privatest.changepoint.blocks import fit_vote
 from privatest.changepoint.change_point import Alarm
 from privatest.changepoint.state_file import MONITOR, Keeper
 from privatest.changepoint.stream import OpenBits, OpenBlock, OpenSum
