@@ -22,8 +22,7 @@ from privatest.hypotheses import make_pair
 from privatest.privacy import seeded_source
 from privatest.privacy.draws import draw_many
 from privatest.sequential import SequentialPlan
-from privatest.sequential.evalues import growth_bound
-from privatest.sequential.evidence import PARTS
+from privatest.sequential.evalues import PARTS, growth_bound
 
 COIN = ("bernoulli(0.3)", "bernoulli(0.7)")
 PAIRS = [

@@ -51,7 +51,7 @@ from privatest.privacy import Tulap, system_source
 from privatest.scores import clamped_score
 from privatest.sequential import Sequential, SequentialPlan
 from privatest.sequential.boundaries import Boundaries
-from privatest.sequential.evidence import block_votes
+from privatest.sequential.evalues import block_votes
 from tests.ledger.server import quick_folder
 
 LONGEST = 0.04

@@ -39,7 +39,7 @@ from privatest.privacy.verification import measure
 from privatest.scores import clamped_score
 from privatest.sequential import Sequential, SequentialPlan
 from privatest.sequential.boundaries import Boundaries
-from privatest.sequential.evidence import PARTS, block_votes
+from privatest.sequential.evalues import PARTS, block_votes
 
 P, Q = "bernoulli(0.2)", "bernoulli(0.8)"
 PAIR = make_pair(P, Q)

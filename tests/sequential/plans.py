@@ -12,7 +12,7 @@ from privatest.privacy import Tulap
 from privatest.scores import clamped_score
 from privatest.sequential import Sequential, SequentialPlan
 from privatest.sequential.boundaries import Boundaries
-from privatest.sequential.evidence import block_votes
+from privatest.sequential.evalues import block_votes
 
 P, Q = "bernoulli(0.3)", "bernoulli(0.7)"
 

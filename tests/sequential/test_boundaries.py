@@ -9,7 +9,7 @@ import pytest
 
 from privatest.errors import InvalidDocument
 from privatest.sequential.boundaries import Boundaries, Stopped, WalkProgress, stopped
-from privatest.sequential.evidence import VoteLaw
+from privatest.sequential.evalues import VoteLaw
 
 FIRST = VoteLaw(-4, np.array([0.2, 0.1, 0.0, 0.1, 0.05, 0.15, 0.1, 0.1, 0.2]))
 LATER = VoteLaw(-2, np.array([0.3, 0.15, 0.1, 0.2, 0.0, 0.25]))

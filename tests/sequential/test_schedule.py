@@ -15,7 +15,7 @@ from privatest.power.tuning import make_family, make_goal
 from privatest.scores.score_law import score_law
 from privatest.sequential import schedule
 from privatest.sequential.boundaries import stopped
-from privatest.sequential.evidence import PARTS, VoteLaw, mean_bound
+from privatest.sequential.evalues import PARTS, VoteLaw, mean_bound
 from privatest.sequential.schedule import Asked, _single, _smallest
 from privatest.sequential.sequential_plan import SequentialPlan
 from tests.sequential.plans import P, Q, coin

@@ -11,7 +11,7 @@ from privatest.changepoint.sum_blocks import SumBlocks
 from privatest.errors import InvalidDocument
 from privatest.sequential import SequentialPlan, boundaries
 from privatest.sequential.boundaries import Boundaries, WalkProgress
-from privatest.sequential.evidence import PARTS
+from privatest.sequential.evalues import PARTS
 from tests.sequential.plans import coin
 
 

@@ -1,7 +1,8 @@
 r"""When did it change, and back? Several changes between P and Q: planned, and the whole of it in one call.
 
-The blocks of each regime are found by penalised dynamic programming on what the blocks released. Each block votes with an integer g_j, positive where it speaks for Q. Of all ways to label the blocks P or Q, the first
-stretch being P, the one with the largest
+The blocks of each regime are found by penalised dynamic programming on what the blocks released. Each block votes
+with an integer g_j, positive where it speaks for Q. Of all ways to label the blocks P or Q, the first stretch being P,
+the one with the largest
 
 .. math:: \sum_{j:\, \text{labelled } Q} g_j - \lambda \cdot \text{(number of changes)}
 

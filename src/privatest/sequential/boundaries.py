@@ -16,7 +16,7 @@ from privatest.documents import wholes_from_json
 from privatest.errors import InvalidDocument
 from privatest.laws.fourier import convolution
 from privatest.numbers import Floats, Integers
-from privatest.sequential.evidence import VoteLaw
+from privatest.sequential.evalues import VoteLaw
 
 __all__ = ["Boundaries", "Stopped", "WalkProgress", "stopped"]
 

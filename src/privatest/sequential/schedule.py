@@ -27,7 +27,7 @@ from privatest.privacy.asked import budget_word, told
 from privatest.privacy.composition import per_row
 from privatest.scores import Score
 from privatest.sequential.boundaries import NEGLIGIBLE, Boundaries, Stopped, stopped
-from privatest.sequential.evidence import PARTS, VoteLaw, VoteLaws, block_votes, mean_bound
+from privatest.sequential.evalues import PARTS, VoteLaw, VoteLaws, block_votes, mean_bound
 from privatest.sequential.sequential_plan import SequentialPlan
 
 __all__ = ["AIMS", "LARGEST_BLOCK", "SMALLEST_ERROR", "Asked", "tuned_plan"]

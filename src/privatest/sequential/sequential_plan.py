@@ -21,7 +21,7 @@ from privatest.markup import Fact, Probability, Told
 from privatest.numbers import Integers
 from privatest.privacy import Notion, Source, as_notion
 from privatest.sequential.boundaries import Boundaries, Stopped, WalkProgress, stopped
-from privatest.sequential.evidence import PARTS, VoteLaws, vote_laws
+from privatest.sequential.evalues import PARTS, VoteLaws, vote_laws
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
