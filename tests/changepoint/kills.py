@@ -50,8 +50,8 @@ from privatest.line_files import LineFile, Lines
 from privatest.privacy import Tulap, system_source
 from privatest.scores import clamped_score
 from privatest.sequential import Sequential, SequentialPlan
-from privatest.sequential.boundaries import Boundaries
 from privatest.sequential.evalues import block_votes
+from privatest.sequential.sequential_plan import Boundaries
 from tests.ledger.server import quick_folder
 
 LONGEST = 0.04

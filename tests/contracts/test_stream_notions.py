@@ -38,8 +38,8 @@ from privatest.privacy.draws import draw_blocks, draw_many, noise_adder
 from privatest.privacy.verification import measure
 from privatest.scores import clamped_score
 from privatest.sequential import Sequential, SequentialPlan
-from privatest.sequential.boundaries import Boundaries
 from privatest.sequential.evalues import PARTS, block_votes
+from privatest.sequential.sequential_plan import Boundaries
 
 P, Q = "bernoulli(0.2)", "bernoulli(0.8)"
 PAIR = make_pair(P, Q)

@@ -11,8 +11,8 @@ from privatest.hypotheses import make_pair
 from privatest.privacy import Tulap
 from privatest.scores import clamped_score
 from privatest.sequential import Sequential, SequentialPlan
-from privatest.sequential.boundaries import Boundaries
 from privatest.sequential.evalues import block_votes
+from privatest.sequential.sequential_plan import Boundaries
 
 P, Q = "bernoulli(0.3)", "bernoulli(0.7)"
 

@@ -14,10 +14,9 @@ from privatest.laws.block_laws import ScoreLaw
 from privatest.power.tuning import make_family, make_goal
 from privatest.scores.score_law import score_law
 from privatest.sequential import schedule
-from privatest.sequential.boundaries import stopped
 from privatest.sequential.evalues import PARTS, VoteLaw, mean_bound
 from privatest.sequential.schedule import Asked, _single, _smallest
-from privatest.sequential.sequential_plan import SequentialPlan
+from privatest.sequential.sequential_plan import SequentialPlan, stopped
 from tests.sequential.plans import P, Q, coin
 
 

@@ -16,7 +16,7 @@ import privatest as pt
 from privatest.changepoint.state_file import StateFile
 from privatest.errors import InvalidDocument, InvalidInput, PrivatestError, RequestConflict
 from privatest.sequential import Sequential
-from privatest.sequential.boundaries import Boundaries
+from privatest.sequential.sequential_plan import Boundaries
 from tests.changepoint import kills
 from tests.sequential.plans import P, Q, coin, small_plan
 

@@ -1,8 +1,8 @@
 r"""Where did the change happen, from what blocks of records released: noisy sums, or the bits of private tests.
 
 Sums, by the likelihood of what was released. Each block of B records releases T_j, the total of its scores plus noise
-that meets the notion. A record lies in one block, so all of them together cost what one does, and whatever is computed from them is free. If the first r records of
-block t are old and the rest new, the released sums have log-likelihood
+that meets the notion. A record lies in one block, so all of them together cost what one does, and whatever is computed
+from them is free. If the first r records of block t are old and the rest new, the released sums have log-likelihood
 
 .. math:: \sum_{j < t} \log f_B(T_j) + \log f_r(T_t) + \sum_{j > t} \log f_0(T_j)
 

@@ -26,9 +26,8 @@ from privatest.privacy import Noise, Notion, Pure, canonical_noise
 from privatest.privacy.asked import budget_word, told
 from privatest.privacy.composition import per_row
 from privatest.scores import Score
-from privatest.sequential.boundaries import NEGLIGIBLE, Boundaries, Stopped, stopped
 from privatest.sequential.evalues import PARTS, VoteLaw, VoteLaws, block_votes, mean_bound
-from privatest.sequential.sequential_plan import SequentialPlan
+from privatest.sequential.sequential_plan import NEGLIGIBLE, Boundaries, SequentialPlan, Stopped, stopped
 
 __all__ = ["AIMS", "LARGEST_BLOCK", "SMALLEST_ERROR", "Asked", "tuned_plan"]
 

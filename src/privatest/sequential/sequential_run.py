@@ -19,9 +19,8 @@ from privatest.numbers import Number
 from privatest.power.tuning import make_family, make_goal
 from privatest.power.worst_case import sides_of
 from privatest.privacy import make_notion
-from privatest.sequential.boundaries import WalkProgress
 from privatest.sequential.schedule import AIMS, LARGEST_BLOCK, SMALLEST_ERROR, Asked, tuned_plan
-from privatest.sequential.sequential_plan import SequentialPlan, Verdict
+from privatest.sequential.sequential_plan import SequentialPlan, Verdict, WalkProgress
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
