@@ -1,4 +1,4 @@
-r"""e-values: what a block says for Q against P, how fast that can grow, and how evidence combines.
+r"""e-values: what a block says for Q against P, and how evidence combines.
 
 Evidence combines in products of independent e-values, averages of any, and discoveries among many questions.
 
@@ -23,10 +23,8 @@ import numpy as np
 from privatest import numbers
 from privatest.changepoint.sum_blocks import SumBlocks
 from privatest.errors import InvalidInput, shown
-from privatest.hypotheses import Pair
 from privatest.laws.block_laws import BlockLaws, ScoreLaw
 from privatest.numbers import Floats, Integers
-from privatest.power.tuning import profile_of
 from privatest.privacy import Noise
 from privatest.scores import Score
 
@@ -39,7 +37,6 @@ __all__ = [
     "block_votes",
     "combine_evalues",
     "evalue_discoveries",
-    "growth_bound",
     "mean_bound",
     "vote_laws",
 ]
@@ -214,28 +211,3 @@ def _evalue(value: Any) -> float:
             "not private has none.)"
         )
     return found
-
-
-def growth_bound(pair: Pair, epsilon: float) -> float:
-    r"""The most that a record adds to the mean log e-value under Q, whatever epsilon-DP mechanism makes it, in nats.
-
-    .. math:: \max\{E_Q g - \log E_P e^g : \text{range of } g \le \epsilon\}
-
-    attained by :math:`g = [\log q/p]_c^{c+\epsilon}` with the c at which :math:`E_P e^g = 1`. Proof: proof.md.
-    """
-    profile = profile_of(pair)
-    ratios = -profile.ratios  # log q/p
-
-    def clipped(c: float) -> Floats:
-        return np.clip(ratios, c, c + epsilon)
-
-    # Invariant: E_P e^g <= 1 at low, and >= 1 at high: it grows with c, from e^-epsilon at most to e^epsilon at least.
-    low, high = -2 * epsilon, epsilon
-    for _ in range(200):
-        middle = (low + high) / 2
-        if float(profile.p @ np.exp(clipped(middle))) <= 1:
-            low = middle
-        else:
-            high = middle
-    g = clipped((low + high) / 2)
-    return float(profile.q @ g) - math.log(float(profile.p @ np.exp(g)))
