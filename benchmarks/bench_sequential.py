@@ -42,7 +42,8 @@ def growth_bound(pair: Pair, epsilon: float) -> float:
 
     .. math:: \max\{E_Q g - \log E_P e^g : \text{range of } g \le \epsilon\}
 
-    attained by :math:`g = [\log q/p]_c^{c+\epsilon}` with the c at which :math:`E_P e^g = 1`. Proof: ``sequential/proof.md``.
+    attained by :math:`g = [\log q/p]_c^{c+\epsilon}` with the c at which :math:`E_P e^g = 1`.
+    Proof: ``sequential/proof.md``.
     """
     profile = profile_of(pair)
     ratios = -profile.ratios  # log q/p
