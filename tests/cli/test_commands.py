@@ -153,8 +153,8 @@ def test_streams_under_another_notion(run: Run) -> None:
     assert run("changes", "-", *words, stdin=ZEROS + ONES).document["privacy"] == "gdp(2)"
     assert '"privacy": "gdp(2)"' in run("monitor", *words, stdin=ZEROS).out
     assert '"privacy": "gdp(2)"' in run("sequential", *words, stdin=ZEROS).out
-    for command in ("detect", "monitor", "sequential"):
-        assert "both given" in run(command, "-", *PAIR, "--privacy", "gdp(2)", stdin=ZEROS).err
+    for word in ("detect", "monitor", "sequential"):
+        assert "both given" in run(word, "-", *PAIR, "--privacy", "gdp(2)", stdin=ZEROS).err
 
 
 SHOWN = re.findall(r"```sh\n(.*?)```", make_cli.page(), re.DOTALL)
