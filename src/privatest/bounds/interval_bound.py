@@ -14,8 +14,7 @@ Of a family whose likelihood ratios are monotone both errors fall as the two val
 dominates the nearer one), so that sums over steps, each with the value at its far end, are below the integral whatever
 the steps are.
 
-The least type II error of any test, private or not, between two members of a family: Neyman and Pearson 1933.
-
+The least type II error of any test, private or not, between two members of a family is that of Neyman and Pearson 1933.
 Where the sum of one statistic of the records says all there is to know, its law is one of four, and the error is a
 formula. Discrete totals are decided by a coin at one value, so that the type I error is alpha and not less: no test has
 a smaller type II error.
