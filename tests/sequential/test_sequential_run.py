@@ -22,7 +22,7 @@ from privatest.errors import Infeasible, InvalidDocument, InvalidInput, Privates
 from privatest.laws.block_laws import ScoreLaw
 from privatest.power.tuning import make_family, make_goal
 from privatest.scores.score_law import score_law
-from privatest.sequential import Sequential, schedule
+from privatest.sequential import Sequential, sequential_run
 from privatest.sequential.evalues import PARTS, VoteLaw, mean_bound
 from privatest.sequential.sequential_plan import Boundaries, SequentialPlan, stopped
 from privatest.sequential.sequential_run import Asked, _single, _smallest
@@ -141,7 +141,7 @@ def test_the_smallest_good_value() -> None:
 def test_tuning_and_plan_know_the_same_votes() -> None:
     """The laws by which sizes were compared, and those that the plan computes of its own table."""
     plan = coin()
-    found = schedule.Candidate(law_of(plan.later.score), plan.later.noise, False, PARTS).votes(plan.later.block)
+    found = sequential_run.Candidate(law_of(plan.later.score), plan.later.noise, False, PARTS).votes(plan.later.block)
     ours = plan.laws[1].null
     assert found.null.least == ours.least
     assert found.null.masses == pytest.approx(ours.masses, abs=1e-12)
