@@ -18,7 +18,6 @@ from privatest import numbers
 from privatest.errors import InvalidInput, shown
 from privatest.numbers import Floats, exp_bounds, rational
 from privatest.privacy import randomness as coins
-from privatest.privacy.composition import grouped
 from privatest.privacy.noise import Noise, positive_within_double, two_sided_characteristic
 from privatest.privacy.notions import Approx, Notion
 from privatest.privacy.randomness import Source
@@ -280,7 +279,7 @@ class TruncatedTulap(Noise):
 
     def scattered(self, rows: int) -> Notion | None:
         """Row by row: delta grows faster in one count than in several."""
-        return grouped(Approx(self.epsilon, self.delta), rows)
+        return Approx(self.epsilon, self.delta).grouped(rows)
 
     def _draw_doubled(self, source: Source) -> int:
         # Invariant: values beyond the end are rejected and leave no trace.
