@@ -40,7 +40,7 @@ from privatest.privacy import Noise, Source
 from privatest.privacy.draws import draw_many
 from privatest.scores import Score
 
-__all__ = ["BitDesign", "BitDetector", "BlockDesign", "BlockDetector", "fit_bits", "fit_vote", "pair_bits"]
+__all__ = ["BitDesign", "BitDetector", "BlockDesign", "BlockDetector", "fit_bits", "pair_bits"]
 
 
 # Blocks on either side whose probabilities are computed one by one; the rest is bounded by what is missing from 1.
@@ -162,14 +162,6 @@ def _ruin(error: float) -> float:
     return min(error / (1 - error), 1.0)
 
 
-def fit_vote(test: FitTest, counts: Integers, source: Source) -> int:
-    """The bit of one block, from its histogram: -1 where the test says that the block is new."""
-    if test.candidate.grains is not None:
-        counts = test.candidate.grains.draw(counts, source)
-    noisy = test.candidate.excess.of(counts) + test.noise.draw(source)
-    return -1 if noisy > test.cutoff else 1
-
-
 def fit_bits(test: FitTest) -> Bits:
     """The bits of a goodness-of-fit test on blocks of test.n records."""
 
@@ -180,7 +172,8 @@ def fit_bits(test: FitTest) -> Bits:
         found = records.series(indexer(cells), block_ends(n, test.n))
         for first in range(0, n - test.n + 1, test.n):
             counts = np.bincount(found[first : first + test.n], minlength=cells.count + 1)
-            votes.append(fit_vote(test, symbols(counts, test.odd_symbol), source))
+            noisy = test.draw_noisy(symbols(counts, test.odd_symbol), source)
+            votes.append(-1 if noisy > test.cutoff else 1)  # -1: the block is new
         return np.array(votes, dtype=np.int64)
 
     return bits

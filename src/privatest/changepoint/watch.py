@@ -26,7 +26,6 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
-from privatest.changepoint.blocks import fit_vote
 from privatest.changepoint.change_point import Alarm
 from privatest.changepoint.state_file import MONITOR, Keeper
 from privatest.changepoint.stream import OpenBits, OpenBlock, OpenSum
@@ -144,9 +143,9 @@ class FitBlocks:
         return max(self.old, self.new)
 
     def release(self, values: Integers, source: Source) -> int:
-        """The bit of a block, from its records' symbols."""
+        """The bit of a block, from its records' symbols: -1 where the test says that the block is new."""
         counts = np.bincount(values, minlength=len(self.test.domain.probabilities)).astype(np.int64)
-        return fit_vote(self.test, counts, source)
+        return -1 if self.test.draw_noisy(counts, source) > self.test.cutoff else 1
 
     def votes(self, released: Integers) -> Integers:
         found: Integers = np.where(released > 0, self.old, self.new).astype(np.int64)
