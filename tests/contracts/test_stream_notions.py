@@ -25,8 +25,7 @@ from privatest.changepoint.detectors import design, law_of
 from privatest.changepoint.direct import DirectDetector
 from privatest.changepoint.monitor import Targets, pair_watch
 from privatest.changepoint.stream import OpenSum
-from privatest.changepoint.sum_blocks import SumBlocks
-from privatest.changepoint.watch import Cusum, FitBlocks, Watch
+from privatest.changepoint.watch import Cusum, FitBlocks, SumBlocks, Watch
 from privatest.engines import open_source
 from privatest.errors import InvalidDocument, InvalidInput
 from privatest.hypotheses import make_pair

@@ -6,7 +6,7 @@ from fractions import Fraction
 from functools import cache
 
 from privatest.changepoint.detectors import law_of
-from privatest.changepoint.sum_blocks import SumBlocks
+from privatest.changepoint.watch import SumBlocks
 from privatest.hypotheses import make_pair
 from privatest.privacy import Tulap
 from privatest.scores import clamped_score

@@ -11,7 +11,7 @@ import json
 import numpy as np
 import pytest
 
-from privatest.changepoint.sum_blocks import SumBlocks
+from privatest.changepoint.watch import SumBlocks
 from privatest.errors import InvalidDocument
 from privatest.sequential import SequentialPlan, sequential_plan
 from privatest.sequential.evalues import PARTS, VoteLaw

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from privatest import numbers
-from privatest.changepoint.sum_blocks import SumBlocks
+from privatest.changepoint.watch import SumBlocks
 from privatest.errors import InvalidInput, shown
 from privatest.laws.block_laws import BlockLaws, ScoreLaw
 from privatest.numbers import Floats, Integers

@@ -17,7 +17,7 @@ import numpy as np
 
 from privatest import numbers
 from privatest.changepoint.detectors import Problem, law_of
-from privatest.changepoint.sum_blocks import SumBlocks
+from privatest.changepoint.watch import SumBlocks
 from privatest.changepoint.watcher import UNSAID, Watcher
 from privatest.decision import PrivateTest
 from privatest.errors import Infeasible, InvalidInput, NothingToTest, shown
