@@ -85,12 +85,12 @@ def positive(remedy: str = "", **arguments: Number) -> Fraction:
     return number
 
 
-def positive_integer(remedy: str = "", **arguments: int) -> int:
+def positive_integer(**arguments: int) -> int:
     """The one named argument, as an integer that is at least 1."""
     ((name, value),) = arguments.items()
     whole = isinstance(value, Integral) or (isinstance(value, float) and float(value).is_integer())
     if isinstance(value, bool) or not whole or value < 1:
-        raise InvalidInput(f"{name}={shown(value)} must be a whole number of at least 1. {remedy}".rstrip())
+        raise InvalidInput(f"{name}={shown(value)} must be a whole number of at least 1.")
     return int(value)
 
 
