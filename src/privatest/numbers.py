@@ -183,6 +183,16 @@ def exp_below(x: Fraction, bits: int = 96) -> Fraction:
     return Fraction(1 << size, exp_bounds(x.numerator, x.denominator, size)[1])
 
 
+def rounded_up(value: Fraction) -> float:
+    """The nearest double that is not less.
+
+    >>> rounded_up(Fraction(1, 2)), rounded_up(Fraction(1, 10)) >= Fraction(1, 10)
+    (0.5, True)
+    """
+    found = float(value)
+    return found if Fraction(found) >= value else math.nextafter(found, math.inf)
+
+
 def dot(first: npt.NDArray[np.float64], second: npt.NDArray[np.float64]) -> float:
     """The sum of the products of two vectors.
 

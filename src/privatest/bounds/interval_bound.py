@@ -215,19 +215,19 @@ class Rivals:
         """
         if end == at:
             return []
-        plain = np.linspace(at, self._visible(at, end), STEPS + 1)[1:]
-        anyhow = np.abs(plain - at), np.array([self._anyhow(other, at) for other in plain.tolist()])
+        plain = np.linspace(at, self._last_held_at_times(at, end), STEPS + 1)[1:]
+        anyhow = np.abs(plain - at), np.array([self._held_by_any(other, at) for other in plain.tolist()])
         sign, reach = math.copysign(1.0, end - at), abs(end - at)
 
         def privately(distance: float, shapes: list[Guide | None], *, walk: bool) -> tuple[float, Guide | None]:
             other = _nearer(at + sign * distance, end, at)
-            return max((self._privately(other, at, shape, walk=walk) for shape in shapes), key=lambda one: one[0])
+            return max((self._held_by_private(other, at, shape, walk=walk) for shape in shapes), key=lambda one: one[0])
 
         made: dict[float, float] = {}
         for distance in sorted({min(distance, reach) for distance in known}):
             made[distance] = privately(distance, [known.get(distance, known[max(known)])], walk=False)[0]
         if not made:
-            self._refine(abs(self._telling(at, end) - at), points, anyhow, made, known, privately)
+            self._refine(abs(self._nearest_told_apart(at, end) - at), points, anyhow, made, known, privately)
             plain = np.append(anyhow[1], 0.0)
             for distance in sorted(made)[:-1]:  # where privacy costs next to nothing, values nearby need not ask
                 if made[distance] < 0.8 * plain[np.searchsorted(anyhow[0], distance)]:
@@ -269,24 +269,24 @@ class Rivals:
         except NothingToTest:
             return None
 
-    def _anyhow(self, other: float, at: float) -> float:
-        """How likely an interval holds the other value, private or not."""
+    def _held_by_any(self, other: float, at: float) -> float:
+        """How likely any interval of this level, private or not, holds ``other`` where ``at`` is true: at least so."""
         found = least_missed_between(self.member(other), self.member(at), self.n, 1 - self.level)
         if found is None:
             pair = self._pair(other, at)
             return self.level if pair is None else least_missed(pair, self.n, 1 - self.level)
         return found
 
-    def _privately(
+    def _held_by_private(
         self, other: float, at: float, shape: Guide | None = None, *, walk: bool = False
     ) -> tuple[float, Guide | None]:
-        """The same of a private one, and the shape that proves it; with a shape given, that one is taken."""
+        """As :meth:`_held_by_any` of private intervals, and the shape that proves it: the given one, if any."""
         pair = self._pair(other, at)
         if pair is None:
             return self.level, shape
         return missed_bound(pair, self.notion, self.n, 1 - self.level, shape, walk=walk or shape is None)
 
-    def _telling(self, at: float, end: float) -> float:
+    def _nearest_told_apart(self, at: float, end: float) -> float:
         """About the nearest value that n records are enough to tell from this one; at most the end."""
 
         def tells(other: float) -> bool:
@@ -301,10 +301,10 @@ class Rivals:
             far = (far + at) / 2
         return far
 
-    def _visible(self, at: float, end: float) -> float:
-        """The end, or nearer by steps: the first value that an interval holds now and then."""
+    def _last_held_at_times(self, at: float, end: float) -> float:
+        """The value nearest to the end, by steps, that an interval still holds more than seldom; or the end."""
         far = end
-        while abs(far - at) > abs(end - at) / 2**20 and self._anyhow(at + (far - at) / 1.5, at) < SELDOM:
+        while abs(far - at) > abs(end - at) / 2**20 and self._held_by_any(at + (far - at) / 1.5, at) < SELDOM:
             far = at + (far - at) / 1.5
         return far
 
