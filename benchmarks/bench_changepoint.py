@@ -21,7 +21,7 @@ from scipy import stats
 from benchmarks.evaluate import RIVALS, evaluate_change
 from benchmarks.evaluate_online import evaluate_monitor
 from privatest.changepoint import Monitor, design_change
-from privatest.changepoint.tuned_watch import Targets, pair_watch
+from privatest.changepoint.monitor import Targets, pair_watch
 from privatest.hypotheses import make_pair
 from privatest.numbers import rational
 from privatest.power import sample_size

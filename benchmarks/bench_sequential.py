@@ -18,12 +18,13 @@ import numpy as np
 
 import privatest as pt
 from benchmarks import rivals_sequential as rivals
-from privatest.hypotheses import make_pair
+from privatest.hypotheses import Pair, make_pair
+from privatest.numbers import Floats
+from privatest.power.tuning import profile_of
 from privatest.privacy import seeded_source
 from privatest.privacy.draws import draw_many
 from privatest.sequential import SequentialPlan
-from privatest.sequential.evalues import growth_bound
-from privatest.sequential.evidence import PARTS
+from privatest.sequential.evalues import PARTS
 
 COIN = ("bernoulli(0.3)", "bernoulli(0.7)")
 PAIRS = [
@@ -34,6 +35,32 @@ PAIRS = [
     ("normal(0, 1)", "normal(0, 1.5)"),
 ]
 RUNS = 100_000
+
+
+def growth_bound(pair: Pair, epsilon: float) -> float:
+    r"""The most that a record adds to the mean log e-value under Q, whatever epsilon-DP mechanism makes it, in nats.
+
+    .. math:: \max\{E_Q g - \log E_P e^g : \text{range of } g \le \epsilon\}
+
+    attained by :math:`g = [\log q/p]_c^{c+\epsilon}` with the c at which :math:`E_P e^g = 1`.
+    Proof: ``sequential/proof.md``.
+    """
+    profile = profile_of(pair)
+    ratios = -profile.ratios  # log q/p
+
+    def clipped(c: float) -> Floats:
+        return np.clip(ratios, c, c + epsilon)
+
+    # Invariant: E_P e^g <= 1 at low, and >= 1 at high: it grows with c, from e^-epsilon at most to e^epsilon at least.
+    low, high = -2 * epsilon, epsilon
+    for _ in range(200):
+        middle = (low + high) / 2
+        if float(profile.p @ np.exp(clipped(middle))) <= 1:
+            low = middle
+        else:
+            high = middle
+    g = clipped((low + high) / 2)
+    return float(profile.q @ g) - math.log(float(profile.p @ np.exp(g)))
 
 
 def simulated_votes(plan: SequentialPlan, rate: float, runs: int, block: int, rng: np.random.Generator) -> np.ndarray:

@@ -13,8 +13,7 @@ import numpy.typing as npt
 from benchmarks import rivals, rivals_online
 from benchmarks.evaluate import simulate_series
 from privatest import numbers
-from privatest.changepoint.monitor import METHODS, Monitor
-from privatest.changepoint.tuned_watch import Targets, pair_watch
+from privatest.changepoint.monitor import METHODS, Monitor, Targets, pair_watch
 from privatest.changepoint.watch import Watch
 from privatest.errors import InvalidInput
 from privatest.hypotheses import Pair, make_pair

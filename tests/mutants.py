@@ -72,7 +72,7 @@ WATCHED = [
     "engines/keys.py",
     "engines/arrays.py",
     "changepoint/direct.py",
-    "changepoint/bits.py",
+    "changepoint/blocks.py",
     "changepoint/watch.py",
     "changepoint/stream.py",
     "changepoint/state_file.py",

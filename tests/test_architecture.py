@@ -7,6 +7,7 @@ function is shown to fail on small trees with one planted mistake each.
 from __future__ import annotations
 
 import ast
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,6 +16,7 @@ import pytest
 from benchmarks.house import duplicate_names, inner_imports, longest_chain
 from benchmarks.walk import walked
 from privatest import design
+from tests.mutants import ACCEPTED, NAMED
 
 TESTS = Path(__file__).resolve().parent
 SOURCE = TESTS.parent / "src" / "privatest"
@@ -303,6 +305,15 @@ def test_imports_inside_functions_say_why() -> None:
 def test_tests_stand_where_their_source_files_stand() -> None:
     assert homeless_tests(TESTS, SOURCE) == []
     assert [name for name in NO_SOURCE_OF_THEIR_NAME if not (TESTS / name).exists()] == []
+
+
+def test_mutants_stand_where_their_lists_say() -> None:
+    """A named mistake is put in by its text: in one place, or it would be none. An accepted one has its line still."""
+    texts = [path.read_text(encoding="utf-8") for path in SOURCE.rglob("*.py")]
+    named, accepted = (tomllib.loads(path.read_text(encoding="utf-8"))["mutant"] for path in (NAMED, ACCEPTED))
+    before = [mutant["before"].strip("\n") for mutant in named]
+    assert [text for text in before if sum(each.count(text) for each in texts) != 1] == []
+    assert {mutant["before"] for mutant in accepted if not any(mutant["before"] in each for each in texts)} == set()
 
 
 def test_the_check_reads_the_real_sources() -> None:

@@ -85,12 +85,12 @@ def positive(remedy: str = "", **arguments: Number) -> Fraction:
     return number
 
 
-def positive_integer(remedy: str = "", **arguments: int) -> int:
+def positive_integer(**arguments: int) -> int:
     """The one named argument, as an integer that is at least 1."""
     ((name, value),) = arguments.items()
     whole = isinstance(value, Integral) or (isinstance(value, float) and float(value).is_integer())
     if isinstance(value, bool) or not whole or value < 1:
-        raise InvalidInput(f"{name}={shown(value)} must be a whole number of at least 1. {remedy}".rstrip())
+        raise InvalidInput(f"{name}={shown(value)} must be a whole number of at least 1.")
     return int(value)
 
 
@@ -181,6 +181,16 @@ def exp_below(x: Fraction, bits: int = 96) -> Fraction:
     """
     size = bits + 2 * math.ceil(x)  # e^-x is more than 4^-x, so that its bound keeps this many bits
     return Fraction(1 << size, exp_bounds(x.numerator, x.denominator, size)[1])
+
+
+def rounded_up(value: Fraction) -> float:
+    """The nearest double that is not less.
+
+    >>> rounded_up(Fraction(1, 2)), rounded_up(Fraction(1, 10)) >= Fraction(1, 10)
+    (0.5, True)
+    """
+    found = float(value)
+    return found if Fraction(found) >= value else math.nextafter(found, math.inf)
 
 
 def dot(first: npt.NDArray[np.float64], second: npt.NDArray[np.float64]) -> float:

@@ -36,10 +36,9 @@ from typing import Any
 import numpy as np
 
 from privatest.changepoint.detectors import law_of
-from privatest.changepoint.monitor import Monitor
+from privatest.changepoint.monitor import Monitor, Targets, pair_watch
 from privatest.changepoint.state_file import StateFile, read_text
 from privatest.changepoint.stream import Stream
-from privatest.changepoint.tuned_watch import Targets, pair_watch
 from privatest.changepoint.watch import SumBlocks, Watch
 from privatest.charge import make_charge
 from privatest.engines import read_lines
@@ -51,8 +50,8 @@ from privatest.line_files import LineFile, Lines
 from privatest.privacy import Tulap, system_source
 from privatest.scores import clamped_score
 from privatest.sequential import Sequential, SequentialPlan
-from privatest.sequential.boundaries import Boundaries
-from privatest.sequential.evidence import block_votes
+from privatest.sequential.evalues import block_votes
+from privatest.sequential.sequential_plan import Boundaries
 from tests.ledger.server import quick_folder
 
 LONGEST = 0.04

@@ -19,13 +19,13 @@ import pytest
 
 from privatest.changepoint import state_file
 from privatest.changepoint import stream as open_block
-from privatest.changepoint.bits import BitDesign, fit_bits
+from privatest.changepoint.blocks import BitDesign, fit_bits
 from privatest.changepoint.charts import SuffixAlarm
 from privatest.changepoint.detectors import law_of
 from privatest.changepoint.direct import DirectDesign, DirectDetector
+from privatest.changepoint.monitor import Targets, pair_watch
 from privatest.changepoint.state_file import StateFile
 from privatest.changepoint.stream import OpenBits, OpenSum, Stream
-from privatest.changepoint.tuned_watch import Targets, pair_watch
 from privatest.changepoint.watch import (
     Cusum,
     CusumProgress,

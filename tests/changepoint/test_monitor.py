@@ -16,9 +16,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import privatest as pt
-from privatest.changepoint.monitor import Monitor
+from privatest.changepoint.monitor import Monitor, Targets, pair_watch, unknown_watch
 from privatest.changepoint.stream import TRACE
-from privatest.changepoint.tuned_watch import Targets, pair_watch, unknown_watch
 from privatest.changepoint.watch import Cusum, CusumProgress, Intervals, SumBlocks, Watch
 from privatest.errors import Infeasible, InvalidData, InvalidInput, NothingToTest
 from privatest.hypotheses import make_pair

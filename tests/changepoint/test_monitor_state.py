@@ -18,10 +18,9 @@ import pandas as pd
 import pytest
 
 import privatest as pt
-from privatest.changepoint.monitor import Monitor
+from privatest.changepoint.monitor import Monitor, Targets, pair_watch, unknown_watch
 from privatest.changepoint.state_file import FORMAT, StateFile, read_text, state_text
 from privatest.changepoint.stream import TRACE, Stream
-from privatest.changepoint.tuned_watch import Targets, pair_watch, unknown_watch
 from privatest.changepoint.watch import Watch
 from privatest.errors import BudgetExceeded, InvalidData, InvalidDocument, InvalidInput, LedgerLocked, RequestConflict
 from privatest.hypotheses import make_pair

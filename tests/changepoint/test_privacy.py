@@ -14,8 +14,7 @@ import numpy as np
 import pytest
 
 import privatest as pt
-from privatest.changepoint.bits import BitDesign, BitDetector, pair_bits
-from privatest.changepoint.blocks import BlockDesign, BlockDetector
+from privatest.changepoint.blocks import BitDesign, BitDetector, BlockDesign, BlockDetector, pair_bits
 from privatest.changepoint.detectors import Problem, _SplitDetector, law_of
 from privatest.changepoint.direct import DirectDesign, DirectDetector
 from privatest.decision import PrivateTest

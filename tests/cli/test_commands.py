@@ -1,9 +1,14 @@
-"""0 done, 2 bad input, 3 over budget, 4 failed after the charge, 130 interrupted; decisions only when asked."""
+"""0 done, 2 bad input, 3 over budget, 4 failed after the charge, 130 interrupted; decisions only when asked.
+
+docs/cli.md is what the commands say of themselves, and every example in it runs.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import os
+import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -13,7 +18,10 @@ from pathlib import Path
 
 import pytest
 
+from docs import make_cli
 from privatest import cli
+from privatest.cli.commands import COMMANDS, command
+from privatest.questions import KEYS
 from tests.cli.conftest import ENVIRONMENT, PROGRAM, Run
 
 PAIR = ("--null", "bernoulli(0.2)", "--alternative", "bernoulli(0.8)", "--epsilon", "2")
@@ -145,5 +153,53 @@ def test_streams_under_another_notion(run: Run) -> None:
     assert run("changes", "-", *words, stdin=ZEROS + ONES).document["privacy"] == "gdp(2)"
     assert '"privacy": "gdp(2)"' in run("monitor", *words, stdin=ZEROS).out
     assert '"privacy": "gdp(2)"' in run("sequential", *words, stdin=ZEROS).out
-    for command in ("detect", "monitor", "sequential"):
-        assert "both given" in run(command, "-", *PAIR, "--privacy", "gdp(2)", stdin=ZEROS).err
+    for word in ("detect", "monitor", "sequential"):
+        assert "both given" in run(word, "-", *PAIR, "--privacy", "gdp(2)", stdin=ZEROS).err
+
+
+SHOWN = re.findall(r"```sh\n(.*?)```", make_cli.page(), re.DOTALL)
+BLOCKS = [block.replace("\\\n", " ").splitlines() for block in SHOWN]
+EXAMPLES = [shlex.split(line) for block in BLOCKS for line in block]
+MADE_BY_HAND = {"studio"}  # it serves until interrupted; the studio's own tests start it
+
+
+def test_the_page_is_up_to_date() -> None:
+    assert make_cli.PAGE.read_text(encoding="utf-8") == make_cli.page(), "run: python docs/make_cli.py"
+
+
+def test_every_command_has_an_example_and_json() -> None:
+    assert len(BLOCKS) == len(COMMANDS)
+    for place, name, _ in COMMANDS:
+        group = command() if place is None else command().commands[place]
+        options = {option for parameter in group.commands[name].params for option in parameter.opts}
+        assert ("--json" in options) == (name not in MADE_BY_HAND), name
+
+
+def test_options_are_the_words_of_problem_files() -> None:
+    """Whatever a problem file may say is an option of some command, in the same words."""
+    known = {
+        option
+        for place, name, _ in COMMANDS
+        for parameter in (command() if place is None else command().commands[place]).commands[name].params
+        for option in parameter.opts
+    }
+    assert {f"--{key.replace('_', '-')}" for key in KEYS if key not in ("data", "treatment")} <= known
+
+
+@pytest.mark.parametrize("words", EXAMPLES, ids=lambda words: " ".join(words[:3]))
+def test_the_example_runs(words: list[str], run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("claims.csv").write_text("value\n" + "\n".join(str(i % 7 / 3 - 1) for i in range(700)) + "\n")
+    Path("survey.csv").write_text("answer\n" + "yes\nno\n" * 400)
+    Path("answers.txt").write_text("1\n0\n1\n" * 40)
+    Path("visits.csv").write_text("arm,bought\n" + "old,0\nnew,1\nold,1\nnew,1\n" * 20)
+    if words[1:3] in (["ledger", "show"], ["ledger", "verify"]):
+        run("ledger", "grant", "--ledger", "ledger.db", "--dataset", "claims", "--epsilon", "1")
+    if words[0] == "tail":
+        words = words[words.index("|") + 1 :]
+    if words[1] in MADE_BY_HAND:
+        assert run(words[1], "--help").code == 0
+        return
+    found = run(*words[1:], stdin=b"0.5\n-0.5\n" * 30)
+    assert (found.code, found.err) == (0, "")
+    assert max(map(len, found.out.splitlines()), default=0) <= 80

@@ -22,8 +22,7 @@ import pytest
 import privatest as pt
 from privatest.changepoint import change_plan
 from privatest.changepoint import direct as direct_module
-from privatest.changepoint.bits import BitDesign, BitDetector, fit_bits, pair_bits
-from privatest.changepoint.blocks import BlockDesign, BlockDetector
+from privatest.changepoint.blocks import BitDesign, BitDetector, BlockDesign, BlockDetector, fit_bits, pair_bits
 from privatest.changepoint.change_plan import FALSE_ALARM
 from privatest.changepoint.detectors import Detector, _SplitDetector, law_of
 from privatest.changepoint.direct import DirectDesign, DirectDetector, draw_exponential

@@ -76,7 +76,7 @@ def test_the_noisy_total_itself_would_tell_the_total_modulo_the_width(monkeypatc
     def leaky(self: PrivateTest, noisy: Fraction, cutoff: Fraction) -> tuple[float, Fraction, Fraction]:  # noqa: ARG001
         return float(self._nats(noisy)), noisy, noisy - Fraction(1, 2)
 
-    monkeypatch.setattr(PrivateTest, "_leaves", leaky)
+    monkeypatch.setattr(PrivateTest, "_statistic_and_totals", leaky)
     assert largest_log_ratio(test, CASES[1][3]) == math.inf
 
 

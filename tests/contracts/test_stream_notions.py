@@ -23,10 +23,9 @@ import privatest as pt
 from privatest.changepoint.blocks import BlockDesign
 from privatest.changepoint.detectors import design, law_of
 from privatest.changepoint.direct import DirectDetector
+from privatest.changepoint.monitor import Targets, pair_watch
 from privatest.changepoint.stream import OpenSum
-from privatest.changepoint.sum_blocks import SumBlocks
-from privatest.changepoint.tuned_watch import Targets, pair_watch
-from privatest.changepoint.watch import Cusum, FitBlocks, Watch
+from privatest.changepoint.watch import Cusum, FitBlocks, SumBlocks, Watch
 from privatest.engines import open_source
 from privatest.errors import InvalidDocument, InvalidInput
 from privatest.hypotheses import make_pair
@@ -38,8 +37,8 @@ from privatest.privacy.draws import draw_blocks, draw_many, noise_adder
 from privatest.privacy.verification import measure
 from privatest.scores import clamped_score
 from privatest.sequential import Sequential, SequentialPlan
-from privatest.sequential.boundaries import Boundaries
-from privatest.sequential.evidence import PARTS, block_votes
+from privatest.sequential.evalues import PARTS, block_votes
+from privatest.sequential.sequential_plan import Boundaries
 
 P, Q = "bernoulli(0.2)", "bernoulli(0.8)"
 PAIR = make_pair(P, Q)

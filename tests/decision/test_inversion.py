@@ -12,7 +12,7 @@ from scipy import stats
 
 import privatest as pt
 from privatest import engines
-from privatest.decision.inversion import Inversion, _last
+from privatest.decision.inversion import Inversion, _last_accepted
 from privatest.estimates.estimate_design import EstimateDesign
 
 HALF = Fraction(1, 2)
@@ -119,11 +119,11 @@ def test_a_tail_that_comes_back_is_not_lost() -> None:
             return humps(low)
         return max(0.5 - low, 0.3 if low < 6.5 and high > 6.0 else 0.0)
 
-    end = _last(tail, 0.0, 10.0, 0.1, 0.0, 0.5)
+    end = _last_accepted(tail, 0.0, 10.0, 0.1, 0.0, 0.5)
     assert end is not None
     assert 6.5 - 1e-6 <= end <= 6.5 + 1e-6
-    assert _last(lambda low, _: 0.05 - 0 * low, 0.0, 10.0, 0.1, 0.0, 0.5) is None
-    assert _last(lambda low, _: 0.2 - 0 * low, 0.0, 10.0, 0.1, 0.0, 0.5) == 10.0
+    assert _last_accepted(lambda low, _: 0.05 - 0 * low, 0.0, 10.0, 0.1, 0.0, 0.5) is None
+    assert _last_accepted(lambda low, _: 0.2 - 0 * low, 0.0, 10.0, 0.1, 0.0, 0.5) == 10.0
 
 
 def test_totals_beyond_the_range_are_said_to_be() -> None:

@@ -14,7 +14,7 @@ import privatest as pt
 from privatest import pictures
 from privatest.errors import InvalidInput
 from privatest.sequential import Sequential, Verdict
-from privatest.sequential.boundaries import Boundaries
+from privatest.sequential.sequential_plan import Boundaries
 from tests.pictures import artists
 from tests.sequential.plans import small_plan
 

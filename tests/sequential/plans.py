@@ -6,13 +6,13 @@ from fractions import Fraction
 from functools import cache
 
 from privatest.changepoint.detectors import law_of
-from privatest.changepoint.sum_blocks import SumBlocks
+from privatest.changepoint.watch import SumBlocks
 from privatest.hypotheses import make_pair
 from privatest.privacy import Tulap
 from privatest.scores import clamped_score
 from privatest.sequential import Sequential, SequentialPlan
-from privatest.sequential.boundaries import Boundaries
-from privatest.sequential.evidence import block_votes
+from privatest.sequential.evalues import block_votes
+from privatest.sequential.sequential_plan import Boundaries
 
 P, Q = "bernoulli(0.3)", "bernoulli(0.7)"
 

@@ -15,7 +15,7 @@ import pytest
 
 from privatest.privacy import Tulap
 from privatest.sequential import Sequential, SequentialPlan
-from privatest.sequential.boundaries import Boundaries
+from privatest.sequential.sequential_plan import Boundaries
 from tests.changepoint.test_monitor_privacy import SLACK, Law, Stream, vote_laws
 from tests.changepoint.test_persons import of_persons, uncut
 from tests.contracts.exhaustive import largest_person_log_ratio

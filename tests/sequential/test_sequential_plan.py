@@ -1,18 +1,134 @@
-"""A plan's document, what it refuses, and its promises against simulation."""
+"""A plan's document, what it refuses, and its promises against simulation.
+
+The stopped walk: recursion against enumeration of all walks; the rule record by record and in portions.
+"""
 
 from __future__ import annotations
 
+import itertools
 import json
 
 import numpy as np
 import pytest
 
-from privatest.changepoint.sum_blocks import SumBlocks
+from privatest.changepoint.watch import SumBlocks
 from privatest.errors import InvalidDocument
-from privatest.sequential import SequentialPlan, boundaries
-from privatest.sequential.boundaries import Boundaries, WalkProgress
-from privatest.sequential.evidence import PARTS
+from privatest.sequential import SequentialPlan, sequential_plan
+from privatest.sequential.evalues import PARTS, VoteLaw
+from privatest.sequential.sequential_plan import Boundaries, Stopped, WalkProgress, stopped
 from tests.sequential.plans import coin
+
+FIRST = VoteLaw(-4, np.array([0.2, 0.1, 0.0, 0.1, 0.05, 0.15, 0.1, 0.1, 0.2]))
+LATER = VoteLaw(-2, np.array([0.3, 0.15, 0.1, 0.2, 0.0, 0.25]))
+RULES = [Boundaries(-3, 3, 5, 0), Boundaries(-2, 4, 4, 1), Boundaries(-1, 1, 3, 0), Boundaries(-30, 30, 3, -2)]
+
+
+def enumerated(rule: Boundaries, last: int) -> Stopped:
+    """Every sequence of votes up to the last block, by the rule itself."""
+    decided = {True: 0.0, False: 0.0}
+    stops = np.zeros(last)
+    steps = [[(law.least + i, float(p)) for i, p in enumerate(law.masses) if p] for law in (FIRST, LATER)]
+
+    def go(progress: WalkProgress, p: float) -> None:
+        for vote, q in steps[progress.blocks > 0]:
+            then, out = rule.feed_few(progress, [vote])
+            if out is not None:
+                decided[rule.for_alternative(then)] += p * q
+                stops[then.blocks - 1] += p * q
+            else:
+                go(then, p * q)
+
+    go(rule.begin, 1.0)
+    return Stopped(decided[True], decided[False], stops)
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_the_recursion_is_the_enumeration(rule: Boundaries) -> None:
+    assert rule.last is not None
+    found, expected = stopped(FIRST, LATER, rule), enumerated(rule, rule.last)
+    assert found is not None
+    assert found.alternative == pytest.approx(expected.alternative, abs=1e-14)
+    assert found.null == pytest.approx(expected.null, abs=1e-14)
+    assert found.stops == pytest.approx(expected.stops[: len(found.stops)], abs=1e-14)
+
+
+def test_a_boundary_that_is_one_off_is_seen() -> None:
+    for other in (Boundaries(-3, 4, 5, 0), Boundaries(-2, 3, 5, 0), Boundaries(-3, 3, 5, 1), Boundaries(-3, 3, 4, 0)):
+        found = stopped(FIRST, LATER, other)
+        assert found is not None
+        assert abs(found.alternative - enumerated(RULES[0], 5).alternative) > 1e-3
+
+
+def test_transforms_and_plain_sums_agree(monkeypatch: pytest.MonkeyPatch) -> None:
+    rule = Boundaries(-40, 50)
+    one = stopped(FIRST, LATER, rule)
+    monkeypatch.setattr("privatest.sequential.sequential_plan._SHORT", 0)
+    other = stopped(FIRST, LATER, rule)
+    assert one is not None
+    assert other is not None
+    assert one.alternative == pytest.approx(other.alternative, abs=1e-12)
+    assert one.blocks() == pytest.approx(other.blocks(), abs=1e-9)
+
+
+def test_without_a_hard_stop_all_mass_is_decided() -> None:
+    found = stopped(FIRST, LATER, Boundaries(-5, 6))
+    assert found is not None
+    assert found.alternative + found.null == pytest.approx(1, abs=1e-11)
+    # Wald's identity: E W = E votes, of the first block and of the later ones
+    ends = [(-5, found.null), (6, found.alternative)]
+    drift = float(LATER.masses @ (LATER.least + np.arange(len(LATER.masses))))
+    start = float(FIRST.masses @ (FIRST.least + np.arange(len(FIRST.masses))))
+    mean = start + drift * (found.blocks() - 1)
+    assert sum(end * p for end, p in ends) - 2.5 < mean < sum(end * p for end, p in ends) + 2.5
+
+
+def test_a_walk_that_goes_nowhere_is_not_followed_for_ever() -> None:
+    still = VoteLaw(0, np.array([1.0]))
+    assert stopped(still, still, Boundaries(-1, 1)) is None
+
+
+def test_quantiles_and_means_of_blocks() -> None:
+    found = Stopped(0.5, 0.5, np.array([0.5, 0.3, 0.1, 0.1]))
+    assert found.blocks() == pytest.approx(1.8)
+    assert [found.within(share) for share in (0.5, 0.51, 0.8, 0.9, 0.95)] == [1, 2, 2, 3, 4]
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_portions_of_any_size_give_the_same(rule: Boundaries) -> None:
+    rng = np.random.default_rng(3)
+    for _ in range(200):
+        votes = rng.integers(-3, 4, size=12)
+        progress, hits = rule.begin, []
+        for i, vote in enumerate(votes.tolist()):
+            progress, out = rule.feed_few(progress, [vote])
+            if out is not None:
+                hits.append(i)
+                break
+        for cut in range(12):
+            then, hit = rule.feed(rule.begin, votes[:cut]) if cut else (rule.begin, None)
+            if hit is None:
+                then, more = rule.feed(then, votes[cut:])
+                hit = None if more is None else cut + more
+            assert (then, [hit] if hit is not None else []) == (progress, hits)
+
+
+def test_documents() -> None:
+    rule, progress = Boundaries(-3, 5, 7, 1), WalkProgress(4, -2, 3)
+    assert Boundaries.from_dict(rule.to_dict()) == rule
+    assert rule.progress_from_dict(rule.progress_to_dict(progress)) == progress
+    for lower, upper, cut in ((2, 2, 2), (-1, 1, 2), (-1, 1, -2)):
+        with pytest.raises(InvalidDocument, match="do not fit"):
+            Boundaries(lower, upper, None, cut)
+    for bad in ({"blocks": 2, "level": 4, "peak": 3}, {"blocks": 0, "level": -1, "peak": 0}):
+        with pytest.raises(InvalidDocument, match="does not fit"):
+            rule.progress_from_dict(bad)
+
+
+def test_a_decided_walk_went_one_way() -> None:
+    rule = Boundaries(-3, 3, 4, 1)
+    ways = [rule.for_alternative(WalkProgress(4, level, 3)) for level in (-4, -3, 0, 1, 2, 3, 9)]
+    assert ways == [False, False, False, False, True, True, True]
+    assert sum(1 for _ in itertools.takewhile(lambda way: not way, ways)) == 4
 
 
 def test_documents_restore_the_plan() -> None:
@@ -52,7 +168,7 @@ def test_a_plan_that_does_not_fit_together_is_refused() -> None:
 
 
 def test_a_walk_too_long_to_be_followed_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(boundaries, "MOST_BLOCKS", 30)
+    monkeypatch.setattr(sequential_plan, "MOST_BLOCKS", 30)
     plan = coin()
     slow = SumBlocks(plan.later.score, plan.later.noise, 1, 0, 1, np.array([-1, -1]))
     still = SequentialPlan(slow, slow, Boundaries(-40, 1), 0.05, 0.05, 21, "P", "Q")

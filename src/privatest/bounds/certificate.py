@@ -81,7 +81,7 @@ def make_tables(counts: Sequence[int], x: float, y: float, epsilon: float, reach
         if (width - 1) * epsilon > _DEEPEST:
             plain |= {count: single_table(TwoPoint(count, x, y, epsilon, reach)) for count in batch}
         else:
-            plain |= zip(batch, _together(batch, starts, width, (x, y), epsilon, reach), strict=True)
+            plain |= zip(batch, _tables_at_once(batch, starts, width, (x, y), epsilon, reach), strict=True)
     rough = [plain[count] for count in counts]
     values = balanced(rough, [len(_PEAK_GRID)] * len(rough), np.tile(_PEAK_GRID, len(rough)))
     found = []
@@ -164,10 +164,10 @@ def single_table(problem: TwoPoint) -> Table:
     return Table(alphas, betas, problem.turns, problem.gap)
 
 
-def _together(
+def _tables_at_once(
     counts: list[int], starts: Integers, width: int, rates: tuple[float, float], epsilon: float, reach: float
 ) -> list[Table]:
-    """Every whole threshold from ``starts`` on, all counts at once: there is no gap between the two windows."""
+    """A table for each of the counts, at every whole threshold from ``starts`` on; the two windows must have no gap."""
     b = math.exp(-epsilon)
     under_p, under_q = (_laws(counts, starts, width, rate, reach) for rate in rates)
     sums = [(discounted(law, b), discounted(law[:, ::-1], b)[:, ::-1]) for law in (under_p, under_q)]

@@ -29,6 +29,7 @@ from privatest.hypotheses import DiscretePair, Pair
 from privatest.markup import Fact, Probability
 from privatest.numbers import Floats, Integers
 from privatest.privacy import Notion, Pure, Source, as_notion
+from privatest.privacy.asked import told
 from privatest.privacy.ladder import exact_line
 from privatest.privacy.randomness import bernoulli
 from privatest.scores import IntegerCells, LabelCells
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
 
     from privatest.engines import Need, Records
 
-__all__ = ["CURVED", "DENOMINATOR", "FORMAT", "HistogramTest", "dual_test", "told"]
+__all__ = ["CURVED", "DENOMINATOR", "FORMAT", "HistogramTest", "dual_test"]
 
 
 FORMAT = "privatest/histogram-test/1"
@@ -341,11 +342,6 @@ class HistogramTest(Design[Release]):
             f"{told(self.notion)}, n={self.n}, {self.histograms.classes} classes of records, "
             f"{self.histograms.count} histograms, neighbours={self.neighbours!r})"
         )
-
-
-def told(notion: Notion) -> str:
-    """``epsilon=1``, or ``privacy=zcdp(0.5)``."""
-    return f"epsilon={notion.epsilon:g}" if isinstance(notion, Pure) else f"privacy={notion}"
 
 
 def dual_test(distance: Wasserstein) -> HistogramTest:

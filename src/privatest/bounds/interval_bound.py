@@ -13,6 +13,11 @@ points only: :math:`2h (1 - 2(1-c) - A)` at distance 2h, A the most that the adv
 Of a family whose likelihood ratios are monotone both errors fall as the two values move apart (the farther pair
 dominates the nearer one), so that sums over steps, each with the value at its far end, are below the integral whatever
 the steps are.
+
+The least type II error of any test, private or not, between two members of a family is that of Neyman and Pearson 1933.
+Where the sum of one statistic of the records says all there is to know, its law is one of four, and the error is a
+formula. Discrete totals are decided by a coin at one value, so that the type I error is alpha and not less: no test has
+a smaller type II error.
 """
 
 from __future__ import annotations
@@ -22,15 +27,119 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import bdtr, gammainc, gammaincc, gammainccinv, gammaincinv, nbdtr, ndtr, ndtri, pdtr
 
 from privatest.bounds.lower_bound import Guide, about_enough, missed_bound
-from privatest.bounds.neyman_pearson import least_missed, least_missed_between
+from privatest.decision.build import unclamped
 from privatest.errors import NothingToTest
 from privatest.hypotheses import Distribution, Pair, make_pair
+from privatest.hypotheses.sets import parameters_of
 from privatest.numbers import Floats
 from privatest.privacy import Notion
 
-__all__ = ["Rivals"]
+__all__ = ["Rivals", "least_missed", "least_missed_between"]
+
+
+Cdf = Callable[[int], float]
+
+
+def least_missed(pair: Pair, n: int, alpha: float) -> float:
+    """The type II error that no test on n records with a type I error of at most alpha can fall below.
+
+    Guarantees: at most the best test's, up to rounding; equal to it where the family has a formula.
+    """
+    found = least_missed_between(pair.null, pair.alternative, n, alpha)
+    if found is not None:
+        return found
+    made = unclamped(pair, n, "llr", alpha=alpha)
+    # What the coin adds to the type I error, it takes from the type II error at no more than the next ratio's rate.
+    least = float(made.score.value(made.cutoff, n))
+    return max(made.beta - math.exp(min(-least, 700.0)) * max(alpha - made.alpha, 0.0), 0.0)
+
+
+def least_missed_between(null: Distribution, alternative: Distribution, n: int, alpha: float) -> float | None:
+    """The same by a formula; None where there is none for the two."""
+    one, other = parameters_of(null), parameters_of(alternative)
+    if one is None or other is None or one[0] != other[0]:
+        return None
+    moved = [i for i, (a, b) in enumerate(zip(one[1], other[1], strict=True)) if a != b]
+    if not moved:
+        return 1 - alpha
+    which = one[0].name, one[0].parameters[moved[0]].name
+    if which in SHIFTS and len(moved) == 1:
+        return _normal(SHIFTS[which](n, *one[1]), SHIFTS[which](n, *other[1]), alpha)
+    if which in SCALES and len(moved) == 1:
+        return _gamma(SCALES[which](n, *one[1]), SCALES[which](n, *other[1]), alpha)
+    if which in COUNTS and len(moved) == 1:
+        return _counts(COUNTS[which](n, *one[1]), COUNTS[which](n, *other[1]), alpha)
+    return None
+
+
+# Mean and standard deviation of a total that is normal.
+SHIFTS: dict[tuple[str, str], Callable[..., tuple[float, float]]] = {
+    ("normal", "mean"): lambda n, mean, sd: (n * mean, math.sqrt(n) * sd),
+    ("lognormal", "mean"): lambda n, mean, sd: (n * mean, math.sqrt(n) * sd),
+}
+# Shape and scale of a total that has a gamma law: of |x|, x^2 / 2, x^k or log x.
+SCALES: dict[tuple[str, str], Callable[..., tuple[float, float]]] = {
+    ("exponential", "scale"): lambda n, scale: (n, scale),
+    ("gamma", "scale"): lambda n, shape, scale: (n * shape, scale),
+    ("laplace", "scale"): lambda n, _, scale: (n, scale),
+    ("normal", "sd"): lambda n, _, sd: (n / 2, sd**2),
+    ("lognormal", "sd"): lambda n, _, sd: (n / 2, sd**2),
+    ("half_normal", "scale"): lambda n, scale: (n / 2, scale**2),
+    ("rayleigh", "scale"): lambda n, scale: (n, scale**2),
+    ("weibull", "scale"): lambda n, shape, scale: (n, scale**shape),
+    ("pareto", "shape"): lambda n, shape, _: (n, 1 / shape),
+}
+# The cdf of a total that is a whole number, and its mean.
+COUNTS: dict[tuple[str, str], Callable[..., tuple[Cdf, float]]] = {
+    ("bernoulli", "p"): lambda n, p: (lambda k: float(bdtr(min(k, n), n, p)), n * p),
+    ("share_above", "share"): lambda n, _, p: (lambda k: float(bdtr(min(k, n), n, p)), n * p),
+    ("binomial", "p"): lambda n, of, p: (lambda k: float(bdtr(min(k, n * int(of)), n * int(of), p)), n * of * p),
+    ("poisson", "mean"): lambda n, mean: (lambda k: float(pdtr(k, n * mean)), n * mean),
+    ("geometric", "p"): lambda n, p: (lambda k: float(nbdtr(k, n, p)), n * (1 - p) / p),
+}
+
+
+def _normal(null: tuple[float, float], alternative: tuple[float, float], alpha: float) -> float:
+    return float(ndtr(-ndtri(alpha) - abs(null[0] - alternative[0]) / null[1]))
+
+
+def _gamma(null: tuple[float, float], alternative: tuple[float, float], alpha: float) -> float:
+    (shape, one), (_, other) = null, alternative
+    if other > one:
+        return float(gammainc(shape, float(gammainccinv(shape, alpha)) * one / other))
+    return float(gammaincc(shape, float(gammaincinv(shape, alpha)) * one / other))
+
+
+def _counts(null: tuple[Cdf, float], alternative: tuple[Cdf, float], alpha: float) -> float:
+    (under_null, mean), (under_alternative, other) = null, alternative
+    up = other > mean
+
+    def tails(k: int, cdf: Cdf) -> float:
+        """Of k or more, or of k or less: those at which the null is given up."""
+        below = float(cdf(k - 1 if up else k)) if k - up >= 0 else 0.0
+        return 1 - below if up else below
+
+    # Invariant: giving up from `inside` on keeps to alpha, from `outside` on does not.
+    step = 1 if up else -1
+    reach = 1
+    inside = outside = round(mean)
+    while tails(inside, under_null) > alpha:
+        if inside < 0:
+            break
+        outside, inside, reach = inside, inside + step * reach, 2 * reach
+    reach = 1
+    while tails(outside, under_null) <= alpha:
+        inside, outside, reach = outside, outside - step * reach, 2 * reach
+    while abs(inside - outside) > 1:
+        middle = (inside + outside) // 2
+        inside, outside = (middle, outside) if tails(middle, under_null) <= alpha else (inside, middle)
+    (a, more), (found, rest) = ((tails(inside, cdf), tails(outside, cdf)) for cdf in (under_null, under_alternative))
+    coin = (alpha - a) / (more - a)
+    return min(max(1 - found - coin * (rest - found), 0.0), 1.0)
+
 
 STEPS = 40
 FEW, MANY = 14, 48
@@ -106,19 +215,19 @@ class Rivals:
         """
         if end == at:
             return []
-        plain = np.linspace(at, self._visible(at, end), STEPS + 1)[1:]
-        anyhow = np.abs(plain - at), np.array([self._anyhow(other, at) for other in plain.tolist()])
+        plain = np.linspace(at, self._last_held_at_times(at, end), STEPS + 1)[1:]
+        anyhow = np.abs(plain - at), np.array([self._held_by_any(other, at) for other in plain.tolist()])
         sign, reach = math.copysign(1.0, end - at), abs(end - at)
 
         def privately(distance: float, shapes: list[Guide | None], *, walk: bool) -> tuple[float, Guide | None]:
             other = _nearer(at + sign * distance, end, at)
-            return max((self._privately(other, at, shape, walk=walk) for shape in shapes), key=lambda one: one[0])
+            return max((self._held_by_private(other, at, shape, walk=walk) for shape in shapes), key=lambda one: one[0])
 
         made: dict[float, float] = {}
         for distance in sorted({min(distance, reach) for distance in known}):
             made[distance] = privately(distance, [known.get(distance, known[max(known)])], walk=False)[0]
         if not made:
-            self._refine(abs(self._telling(at, end) - at), points, anyhow, made, known, privately)
+            self._refine(abs(self._nearest_told_apart(at, end) - at), points, anyhow, made, known, privately)
             plain = np.append(anyhow[1], 0.0)
             for distance in sorted(made)[:-1]:  # where privacy costs next to nothing, values nearby need not ask
                 if made[distance] < 0.8 * plain[np.searchsorted(anyhow[0], distance)]:
@@ -160,24 +269,24 @@ class Rivals:
         except NothingToTest:
             return None
 
-    def _anyhow(self, other: float, at: float) -> float:
-        """How likely an interval holds the other value, private or not."""
+    def _held_by_any(self, other: float, at: float) -> float:
+        """How likely any interval of this level, private or not, holds ``other`` where ``at`` is true: at least so."""
         found = least_missed_between(self.member(other), self.member(at), self.n, 1 - self.level)
         if found is None:
             pair = self._pair(other, at)
             return self.level if pair is None else least_missed(pair, self.n, 1 - self.level)
         return found
 
-    def _privately(
+    def _held_by_private(
         self, other: float, at: float, shape: Guide | None = None, *, walk: bool = False
     ) -> tuple[float, Guide | None]:
-        """The same of a private one, and the shape that proves it; with a shape given, that one is taken."""
+        """As :meth:`_held_by_any` of private intervals, and the shape that proves it: the given one, if any."""
         pair = self._pair(other, at)
         if pair is None:
             return self.level, shape
         return missed_bound(pair, self.notion, self.n, 1 - self.level, shape, walk=walk or shape is None)
 
-    def _telling(self, at: float, end: float) -> float:
+    def _nearest_told_apart(self, at: float, end: float) -> float:
         """About the nearest value that n records are enough to tell from this one; at most the end."""
 
         def tells(other: float) -> bool:
@@ -192,10 +301,10 @@ class Rivals:
             far = (far + at) / 2
         return far
 
-    def _visible(self, at: float, end: float) -> float:
-        """The end, or nearer by steps: the first value that an interval holds now and then."""
+    def _last_held_at_times(self, at: float, end: float) -> float:
+        """The value nearest to the end, by steps, that an interval still holds more than seldom; or the end."""
         far = end
-        while abs(far - at) > abs(end - at) / 2**20 and self._anyhow(at + (far - at) / 1.5, at) < SELDOM:
+        while abs(far - at) > abs(end - at) / 2**20 and self._held_by_any(at + (far - at) / 1.5, at) < SELDOM:
             far = at + (far - at) / 1.5
         return far
 

@@ -33,7 +33,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from privatest import numbers
-from privatest.bounds.histogram_test import CURVED, DENOMINATOR, HistogramTest, told
+from privatest.bounds.histogram_test import CURVED, DENOMINATOR, HistogramTest
 from privatest.bounds.lower_bound import records_bound
 from privatest.bounds.two_point import Chains, TwoPoint
 from privatest.decision.build import make_goal
@@ -42,6 +42,7 @@ from privatest.hypotheses import make_pair
 from privatest.markup import Fact, Probability, Told
 from privatest.numbers import Floats, Integers, Number
 from privatest.privacy import Approx, Notion, Pure, Tv, make_notion
+from privatest.privacy.asked import told
 from privatest.privacy.ladder import Line, exact_line, tangent
 from privatest.theory.histograms import Classes, Histograms, merge, solved_program
 
@@ -355,11 +356,11 @@ class Program:
         """
         line = _float_line(self.notion)
         if line is not None:
-            found, bound = self._with(_Cuts.everywhere(self, [line]))
+            found, bound = self._solved_under(_Cuts.everywhere(self, [line]))
             return found, bound + self.constant
         cuts = _Cuts.everywhere(self, [_tangent(self.notion, p) for p in _first_points(self.notion)])
         for _ in range(MOST_ROUNDS):
-            found, bound = self._with(cuts)
+            found, bound = self._solved_under(cuts)
             excess = self._excess(found)
             value, most = self._value(self.kept(found, excess)), bound + self.constant
             done = most - value <= VIOLATION or float(excess.max(initial=0.0)) <= VIOLATION
@@ -372,7 +373,8 @@ class Program:
         """Whether some private test is worth that much."""
         return self.solved(target)[1] >= target
 
-    def _with(self, cuts: _Cuts) -> tuple[Floats, float]:
+    def _solved_under(self, cuts: _Cuts) -> tuple[Floats, float]:
+        """The best g that keeps these inequalities, and its value: a linear program."""
         from scipy import sparse
 
         histograms, rows = self.histograms, self.histograms.rows
@@ -440,11 +442,13 @@ class _Cuts:
     def everywhere(cls, program: Program, lines: list[tuple[float, float]]) -> _Cuts:
         """Each line, and its mirror image, for every set of neighbours."""
         low, high = program.ends
-        made = [cls._one(low, high, np.full(len(low), slope), np.full(len(low), height)) for slope, height in lines]
+        made = [
+            cls._of_lines(low, high, np.full(len(low), slope), np.full(len(low), height)) for slope, height in lines
+        ]
         return cls._joined(made)
 
     @classmethod
-    def _one(cls, low: Integers, high: Integers, slope: Floats, height: Floats) -> _Cuts:
+    def _of_lines(cls, low: Integers, high: Integers, slope: Floats, height: Floats) -> _Cuts:
         """high <= slope low + height and 1 - low <= slope (1 - high) + height.
 
         A row of large entries is divided: the same inequality, better scaled.
@@ -472,7 +476,7 @@ class _Cuts:
             if value not in known:
                 known[value] = _tangent(program.notion, at)
         lines = np.array([known[value] for value in g[low].tolist()])
-        return self._joined([self, self._one(low, high, lines[:, 0], lines[:, 1])])
+        return self._joined([self, self._of_lines(low, high, lines[:, 0], lines[:, 1])])
 
 
 LARGEST_ENTRY = 1e3

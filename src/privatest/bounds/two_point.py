@@ -250,7 +250,7 @@ class Chains:
     def outlines(self) -> tuple[tuple[int, Floats, Floats], tuple[Floats, Floats]]:
         """First rung and errors at the rungs; and the corners of a polygon that the curve of errors is not below."""
         alphas, betas = self.rates
-        first, a, b = _together(alphas, betas, 0)
+        first, a, b = _both_errors(alphas, betas, 0)
         return (first, a, b), corners(self, 0)
 
     def bounds(self) -> tuple[float, float]:
@@ -320,7 +320,7 @@ class Chains:
 def corners(problem: Chains, certain: int) -> tuple[Floats, Floats]:
     """A polygon that the errors are not below, where so many more records are certain: "+" under P and "-" under Q."""
     alphas, betas = problem.rates
-    _, a, b = _together(alphas, betas, certain * problem.ladder.fine)
+    _, a, b = _both_errors(alphas, betas, certain * problem.ladder.fine)
     return outline(a, b, straight=is_straight(problem.notion), accurate=alphas.accurate)
 
 
@@ -345,7 +345,7 @@ def _means(ladder: Ladder, first: int, law: Floats) -> Rates:
     return Rates(low * fine - fine + 1, found.ravel(), accurate)
 
 
-def _together(alphas: Rates, betas: Rates, later: int) -> tuple[int, Floats, Floats]:
+def _both_errors(alphas: Rates, betas: Rates, later: int) -> tuple[int, Floats, Floats]:
     """First rung and both errors where both are more than nothing, and one rung to either side.
 
     Args:

@@ -1,7 +1,19 @@
-"""When did it change, and back? Several changes between P and Q: planned, and the whole of it in one call."""
+r"""When did it change, and back? Several changes between P and Q: planned, and the whole of it in one call.
+
+The blocks of each regime are found by penalised dynamic programming on what the blocks released. Each block votes
+with an integer g_j, positive where it speaks for Q. Of all ways to label the blocks P or Q, the first stretch being P,
+the one with the largest
+
+.. math:: \sum_{j:\, \text{labelled } Q} g_j - \lambda \cdot \text{(number of changes)}
+
+is taken (Viterbi's recursion, in whole numbers; of equal ones the one with fewer changes). With Lindley's walk
+:math:`W_j = \max(W_{j-1} + g_j, 0)` some change is reported exactly when :math:`W_j > 2 \lambda` for some j, or
+:math:`W_m > \lambda` at the end: a Markov chain, so that the false-alarm probability is computed. Arguments: proof.md.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
@@ -12,8 +24,8 @@ import numpy as np
 from privatest import numbers
 from privatest.changepoint.blocks import BlockDesign, BlockDetector
 from privatest.changepoint.change_point import FALSE_ALARM, MOST_SUMS, ChangePoints, PlanInTime, PublicOrder
+from privatest.changepoint.charts import LAW_ERROR, Chart, decay_rate
 from privatest.changepoint.detectors import Clamp, Problem, law_of, row_from_json
-from privatest.changepoint.switches import Switches
 from privatest.decision.design import HIDDEN, cost_fact
 from privatest.documents import (
     integer_from_json,
@@ -37,7 +49,120 @@ from privatest.scores import Score
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["ChangesPlan", "design_changes", "detect_changes"]
+__all__ = ["ChangesPlan", "Switches", "design_changes", "detect_changes"]
+
+
+# Thresholds beyond this make chains of more states than is worth while.
+_LARGEST_PENALTY = 1_500
+# A law that moves by less is that of all later blocks.
+_SETTLED = 1e-14
+# Blocks on either side of a change that are looked at for its accuracy.
+_MOST_REACH = 2_000
+
+
+@dataclass(frozen=True, eq=False)
+class Switches:
+    """Blocks that vote, and the penalty of a change.
+
+    Attributes:
+        steps: the integer vote of each outcome of a block, positive for the new regime.
+        old, new: probabilities of the outcomes when all records of a block are old, or all are new.
+        penalty: what a change costs, in votes.
+    """
+
+    steps: Integers
+    old: Floats
+    new: Floats
+    penalty: int
+
+    @classmethod
+    def calibrated(cls, steps: Integers, old: Floats, new: Floats, target: float, blocks: int) -> Switches | None:
+        """The smallest penalty with a false-alarm probability of at most ``target`` over ``blocks`` blocks.
+
+        None where none has, or the votes of the two regimes do not differ.
+        """
+        if float(steps @ old) >= 0 or float(steps @ new) <= 0:
+            return None
+        high = min(max(int(math.log(max(blocks, 2) / target) / decay_rate(steps, old) / 2), 1), _LARGEST_PENALTY)
+        low = -1
+        # Invariant: the penalty low is too small (or none), and high suffices once the loop ends.
+        while cls(steps, old, new, high).false_alarm(blocks) > target:
+            if high >= _LARGEST_PENALTY:
+                return None
+            low, high = high, min(high + high // 2 + 1, _LARGEST_PENALTY)
+        while high - low > 1:
+            middle = (low + high) // 2
+            enough = cls(steps, old, new, middle).false_alarm(blocks) <= target
+            low, high = (low, middle) if enough else (middle, high)
+        return cls(steps, old, new, high)
+
+    def false_alarm(self, blocks: int) -> float:
+        """Bound on Pr[some change is reported] when all of so many blocks are old."""
+        chain = self._rising._chain(self.old)
+        state, survived = self._rising._from_zero(), 1.0  # the law of W among the walks that have not passed yet
+        for left in range(blocks, 0, -1):
+            after = state @ chain
+            share = float(after.sum())
+            after /= share
+            settled = float(np.abs(after - state).max()) < _SETTLED
+            state = after
+            if settled:  # from here on each block takes the same share
+                survived *= share**left
+                break
+            survived *= share
+        quiet = survived * float(state[: self.penalty + 1].sum())
+        return min(max(1.0 - quiet, 0.0) + LAW_ERROR * blocks, 1.0)
+
+    def missed(self, blocks: int) -> float:
+        """Bound on Pr[no change of its direction is reported within so many blocks on either side of a true one].
+
+        If some run of old blocks beside it votes for P by more than two penalties, the best labels are not Q on all of
+        the run; likewise on the other side: in between they change, in the right direction.
+        """
+        known = self._known
+        while len(known) <= blocks and (len(known) < 2 or known[-1] > 1e-9):
+            for row, (state, chain) in enumerate(self._walks):
+                self._walks[row] = state @ chain, chain
+            known.append(min(sum(float(state.sum()) for state, _ in self._walks) + 2 * LAW_ERROR * len(known), 1.0))
+        return known[min(blocks, len(known) - 1)]
+
+    def reach(self, beta: float) -> int | None:
+        """The fewest blocks on either side with :meth:`missed` at most beta; None where there are too many."""
+        return next((blocks for blocks in range(1, _MOST_REACH) if self.missed(blocks) <= beta), None)
+
+    def labels(self, outcomes: Integers) -> Integers:
+        """The best labels of the blocks, 0 for P and 1 for Q."""
+        votes, penalty = self.steps[outcomes].tolist(), self.penalty
+        old, new = 0, -penalty  # the best of each last label
+        came = np.zeros((len(votes), 2), dtype=np.int8)
+        for j, vote in enumerate(votes):
+            if j:
+                stay, enter, leave, hold = old, old - penalty, new - penalty, new
+                old, new = (stay, hold) if stay >= leave else (leave, hold)
+                came[j] = (0 if stay >= leave else 1, 1 if hold >= enter else 0)
+                new = max(hold, enter)
+            new += vote
+        found = np.zeros(len(votes), dtype=np.int64)
+        label = 1 if new > old else 0
+        for j in range(len(votes) - 1, -1, -1):
+            found[j] = label
+            label = int(came[j, label])
+        return found
+
+    @property
+    def _rising(self) -> Chart:
+        return Chart(self.steps, self.old, self.new, 2 * self.penalty)
+
+    @cached_property
+    def _known(self) -> list[float]:
+        return [1.0]
+
+    @cached_property
+    def _walks(self) -> list[tuple[Floats, Floats]]:
+        """The walk up on new blocks and the walk down on old ones, each until it passes two penalties."""
+        falling = Chart(-self.steps, self.new, self.old, 2 * self.penalty)
+        return [(chart._from_zero(), chart._chain(chart.new)) for chart in (self._rising, falling)]
+
 
 FORMAT = "privatest/changes/1"
 # Blocks to try, in units of the block that tells P from Q by three deviations.

@@ -22,8 +22,7 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from privatest.changepoint.bits import BitDesign, BitDetector, Bits, fit_bits, pair_bits
-from privatest.changepoint.blocks import BlockDesign, BlockDetector
+from privatest.changepoint.blocks import BitDesign, BitDetector, Bits, BlockDesign, BlockDetector, fit_bits, pair_bits
 from privatest.changepoint.charts import SuffixAlarm
 from privatest.changepoint.confidence import FailureCurve
 from privatest.changepoint.direct import DirectDesign, DirectDetector

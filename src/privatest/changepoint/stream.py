@@ -19,12 +19,11 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, NoReturn, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Protocol
 
 import numpy as np
 
 from privatest.changepoint.state_file import Keeper, Roll, StateFile
-from privatest.changepoint.sum_blocks import SumBlocks
 from privatest.charge import Charge
 from privatest.documents import reading
 from privatest.engines.protocol import Column, Records
@@ -33,6 +32,9 @@ from privatest.errors import InvalidDocument, InvalidInput, RequestConflict
 from privatest.numbers import Integers
 from privatest.privacy import Notion, Source, system_source
 from privatest.privacy.draws import draw_blocks, noise_adder
+
+if TYPE_CHECKING:
+    from privatest.changepoint.watch import SumBlocks
 
 __all__ = ["ONLY_ONE", "TRACE", "Closed", "OpenBits", "OpenBlock", "OpenSum", "Raised", "Single", "Stream", "Streamed"]
 

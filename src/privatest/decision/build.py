@@ -250,7 +250,7 @@ def centred(score: Score, kind: str, notion: Notion, n: int, alpha: float | None
         return _with_noise(score, kind, notion, scale, shift, around, Fraction(0))
 
     if alpha is not None:
-        return _kept(score, n, at(math.floor(scale * centre)), alpha)
+        return _at_most_alpha(score, n, at(math.floor(scale * centre)), alpha)
     # Less noise may be worth a threshold that is a little off: the middle of the scores needs the least.
     rivals = (centre, middle, -score.origin / score.step, Fraction(score.low + score.high, 2))
     return max((at(round(scale * rival)) for rival in rivals), key=lambda found: round(_advantage(score, n, found), 12))
@@ -304,7 +304,7 @@ def kind_noise(kind: str, notion: Notion, width: Fraction, step: Fraction) -> No
     return canonical_noise(notion, width)
 
 
-def _kept(score: Score, n: int, found: Shifted, alpha: float) -> Shifted:
+def _at_most_alpha(score: Score, n: int, found: Shifted, alpha: float) -> Shifted:
     """The same with a cutoff at which the type I error is at most alpha, exactly.
 
     Invariant: the error is at most alpha at `low` and above it at `high`.

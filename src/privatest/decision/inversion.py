@@ -173,9 +173,9 @@ class Inversion:
         numbers = self._numbers(count, counting)
         low, high = self.family.inner
         start, step = numbers[len(numbers) // 2]._rough(noisy)
-        top = _last_of([one._too_large(noisy) for one in numbers], (low, high), half, start, step)
+        top = _last_accepted_by_any([one._too_large(noisy) for one in numbers], (low, high), half, start, step)
         mirrored = [_mirrored(one._too_small(noisy)) for one in numbers]
-        bottom = _last_of(mirrored, (-high, -low), half, -start, step)
+        bottom = _last_accepted_by_any(mirrored, (-high, -low), half, -start, step)
         top, bottom = low if top is None else top, high if bottom is None else -bottom
         bottom, top = min(bottom, top), max(bottom, top)
         # An end that the family leaves out stands for all that lies beyond the last member looked at.
@@ -316,7 +316,7 @@ class Inversion:
 
 def _held(totals: NoisyTotal, base: Fraction, least: Floats, most: Floats) -> Floats:
     """How likely a total lies between base + least and base + most, for each of them."""
-    edges = [base + _fraction(each) for each in np.concatenate([least, most]).tolist()]
+    edges = [base + _between_totals(each) for each in np.concatenate([least, most]).tolist()]
     order = sorted(range(len(edges)), key=edges.__getitem__)
     below = np.zeros(len(edges))
     below[order] = totals.cdfs([edges[i] for i in order])
@@ -328,22 +328,22 @@ def _mirrored(tail: Callable[[float, float], float]) -> Callable[[float, float],
     return lambda low, high: tail(-high, -low)
 
 
-def _last_of(
+def _last_accepted_by_any(
     tails: list[Callable[[float, float], float]], ends: tuple[float, float], level: float, start: float, step: float
 ) -> float | None:
-    """:func:`_last` of the largest of several tails: all values beyond are rejected by each of them, certified."""
+    """:func:`_last_accepted` of the largest of several tails: each of them rejects all values beyond, certified."""
     found: float | None = None
     # The first, the middle and the last one come first: the rest seldom adds anything, and one look says so.
     order = dict.fromkeys([0, len(tails) - 1, len(tails) // 2, *range(len(tails))])
     for tail in (tails[i] for i in order):
         if found is None:
-            found = _last(tail, *ends, level, start, step)
+            found = _last_accepted(tail, *ends, level, start, step)
         elif found < ends[1] and tail(found, ends[1]) > level:
-            found = _last(tail, found, ends[1], level, found, step)
+            found = _last_accepted(tail, found, ends[1], level, found, step)
     return found
 
 
-def _last(
+def _last_accepted(
     tail: Callable[[float, float], float], low: float, high: float, level: float, start: float, step: float
 ) -> float | None:
     """The largest value whose tail is above the level, or a little more: all values beyond it are rejected, certified.
@@ -354,22 +354,22 @@ def _last(
     # Invariant: the tail at `inside` is above the level, at `outside` it is not, once both loops are over.
     while tail(inside, inside) <= level:
         if inside == low:
-            return None if tail(low, high) <= level else _searched(tail, low, high, level, fine, DEEPEST)
+            return None if tail(low, high) <= level else _last_by_halving(tail, low, high, level, fine, DEEPEST)
         inside, outside, step = max(inside - step, low), inside, 2 * step
     step = max(step, fine)
     while outside <= inside or tail(outside, outside) > level:
         if outside == high:
             return high
         inside, outside, step = max(inside, outside), min(max(inside, outside) + step, high), 2 * step
-    root = float(brentq(lambda value: _gap(tail(value, value), level), inside, outside, xtol=fine, rtol=1e-12))
+    root = float(brentq(lambda value: _normal_gap(tail(value, value), level), inside, outside, xtol=fine, rtol=1e-12))
     for away in (fine, 8 * fine, 64 * fine):
         end = min(root + away, high)
         if end == high or tail(end, high) <= level:
             return end
-    return _searched(tail, low, high, level, fine, DEEPEST)
+    return _last_by_halving(tail, low, high, level, fine, DEEPEST)
 
 
-def _gap(tail: float, level: float) -> float:
+def _normal_gap(tail: float, level: float) -> float:
     """Above 0 where the tail is above the level; nearly a line in the parameter, unlike the tail."""
     return float(ndtri(min(max(tail, 1e-300), 1 - 1e-16)) - ndtri(level))
 
@@ -379,18 +379,19 @@ def _on_lattice(total: Fraction, noise: Noise) -> Fraction:
     return math.floor(total) + noise.offset
 
 
-def _fraction(number: float) -> Fraction:
+def _between_totals(number: float) -> Fraction:
     """Halfway between two values of a noisy total, near this one."""
     return math.floor(number) + Fraction(1, 4)
 
 
-def _searched(
+def _last_by_halving(
     tail: Callable[[float, float], float], low: float, high: float, level: float, fine: float, depth: int
 ) -> float | None:
+    """As :func:`_last_accepted`, by halving [low, high] up to so deep: where the tail is not monotone."""
     if tail(low, high) <= level:
         return None
     if high - low <= fine or depth == 0:
         return high
     middle = (low + high) / 2
-    found = _searched(tail, middle, high, level, fine, depth - 1)
-    return found if found is not None else _searched(tail, low, middle, level, fine, depth - 1)
+    found = _last_by_halving(tail, middle, high, level, fine, depth - 1)
+    return found if found is not None else _last_by_halving(tail, low, middle, level, fine, depth - 1)

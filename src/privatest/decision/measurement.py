@@ -13,6 +13,7 @@ from fractions import Fraction
 from typing import Any
 
 from privatest.errors import InvalidInput, MissingExtra
+from privatest.numbers import rounded_up
 from privatest.privacy import Tulap
 from privatest.privacy.composition import converted
 from privatest.privacy.notions import Approx, Notion, Pure, Zcdp
@@ -76,21 +77,15 @@ def losses_of(design: Any) -> Any:
 def _measure(dp: Any, notion: Notion) -> tuple[Any, Callable[[int], Any]]:
     """OpenDP's measure, and what is guaranteed in it of so many records."""
     if isinstance(notion, Pure):
-        return dp.max_divergence(), lambda records: _up(records * notion.loss)
+        return dp.max_divergence(), lambda records: rounded_up(records * notion.loss)
     if isinstance(notion, Approx):
 
         def both(records: int) -> tuple[float, float]:
             steps = sum(math.exp(step * notion.epsilon) for step in range(1, records)) * (1 + 1e-12)
-            return _up(records * notion.loss), min(_up(notion.delta * (1 + Fraction(steps))), 1.0)
+            return rounded_up(records * notion.loss), min(rounded_up(notion.delta * (1 + Fraction(steps))), 1.0)
 
         return dp.approximate(dp.max_divergence()), both
     found = converted(notion, Zcdp(1))
     if found is None:
         raise InvalidInput(f"privacy={notion} has no measure in OpenDP, which knows pure, approx and zcdp.")
-    return dp.zero_concentrated_divergence(), lambda records: _up(records**2 * found.exact[0])
-
-
-def _up(value: Fraction) -> float:
-    """The nearest double that is not less."""
-    found = float(value)
-    return found if Fraction(found) >= value else math.nextafter(found, math.inf)
+    return dp.zero_concentrated_divergence(), lambda records: rounded_up(records**2 * found.exact[0])

@@ -264,7 +264,7 @@ class PrivateTest(Design[Release]):
 
         Of a two-sided test the sum of the largest tails to both sides.
         """
-        error = below(self._lowest, self._tossed)
+        error = below(self._lowest, self._cutoffs_and_chances)
         return error if self.upper is None else error + above(self._highest, [(self.upper, 1.0)])
 
     @cached_property
@@ -273,11 +273,11 @@ class PrivateTest(Design[Release]):
 
         Of a two-sided test the probability of not coming out on the side where Q lies.
         """
-        error = above(self._alternatives, self._tossed)
+        error = above(self._alternatives, self._cutoffs_and_chances)
         return error if self.upper is None else max(error, below(self._uppers, [(self.upper, 1.0)]))
 
     @property
-    def _tossed(self) -> Cutoffs:
+    def _cutoffs_and_chances(self) -> Cutoffs:
         """The cutoffs with their probabilities."""
         if self.coin is None:
             return [(self.cutoff, 1.0)]
@@ -303,7 +303,7 @@ class PrivateTest(Design[Release]):
         """
         support, probabilities = score_law(self.score, as_distribution(law, "law"))
         total = NoisyTotal(self.scale * support - self.shift, probabilities, self.n, self.noise)
-        return below([total], self._tossed) + (0.0 if self.upper is None else total.sf(self.upper))
+        return below([total], self._cutoffs_and_chances) + (0.0 if self.upper is None else total.sf(self.upper))
 
     def run(
         self,
@@ -395,7 +395,7 @@ class PrivateTest(Design[Release]):
         decision: Decision = "null" if between else "alternative"
         statistic = pvalue = other = fits = None
         if self.private and self.released != "decision":
-            statistic, most, least = self._leaves(noisy, cutoff)
+            statistic, most, least = self._statistic_and_totals(noisy, cutoff)
             pvalue, other, fits = self._pvalues(most, least)
         return Release(
             decision,
@@ -422,7 +422,7 @@ class PrivateTest(Design[Release]):
             return "decision"
         return "statistic" if self.noise.spacing == 1 else "level"
 
-    def _leaves(self, noisy: Fraction, cutoff: Fraction) -> tuple[float, Fraction, Fraction]:
+    def _statistic_and_totals(self, noisy: Fraction, cutoff: Fraction) -> tuple[float, Fraction, Fraction]:
         """The statistic, and the noisy totals that have it: up to the first number, beyond the second.
 
         Where the noise's values are further apart than the totals', the noisy total would tell the total modulo their

@@ -20,7 +20,6 @@ from privatest.engines import expression
 from privatest.engines.frames import column_of
 from privatest.engines.keys import plain_key, plain_time
 from privatest.engines.paths import choose
-from privatest.engines.postgres import PostgresColumns, find_table, label_bytes
 from privatest.engines.protocol import (
     NO_ENDS,
     Column,
@@ -32,7 +31,17 @@ from privatest.engines.protocol import (
     unfit,
     unordered,
 )
-from privatest.engines.sql_language import SUMMABLE, FoldedLine, IbisLanguage, asked, folded_line, rows_of_a_unit
+from privatest.engines.sql_language import (
+    SUMMABLE,
+    FoldedLine,
+    IbisLanguage,
+    PostgresColumns,
+    asked,
+    find_table,
+    folded_line,
+    label_bytes,
+    rows_of_a_unit,
+)
 from privatest.engines.units import is_kept
 from privatest.errors import InvalidData, MissingExtra
 from privatest.numbers import Integers, suggestion

@@ -220,7 +220,7 @@ class Part:
             moments=moments,
         )
 
-    def turn(self, t: float) -> float:
+    def phase_covariance(self, t: float) -> float:
         """Covariance of the phase t f(N), taken to the nearest turn, with the count N."""
         top = np.argmax(self.masses, axis=1)[:, None]
         phase = t * (self.values - np.take_along_axis(self.values, top, axis=1))
@@ -358,7 +358,7 @@ class Transform:
         circle = 2 * math.pi * np.arange(-(nodes // 2), nodes - nodes // 2) / nodes
         s = circle[np.abs(circle) <= REACH_TRANSFORM / math.sqrt(self.n)]
         lobes = self._lobes
-        centres = np.array([-sum(part.turn(t0) for part in self.parts) / self.n for t0 in lobes])
+        centres = np.array([-sum(part.phase_covariance(t0) for part in self.parts) / self.n for t0 in lobes])
         main = t <= REACH_IN_T / deviation
         answer = np.zeros(len(t), dtype=np.complex128)
         answer[main] = self._nearby(t[main], -slope * t[main], s)

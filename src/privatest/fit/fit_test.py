@@ -29,7 +29,7 @@ from privatest.fit.grains import Grains
 from privatest.fit.statistic import Excess
 from privatest.headway import looking
 from privatest.markup import Fact, Probability
-from privatest.numbers import Floats, Number
+from privatest.numbers import Floats, Integers, Number
 from privatest.privacy import (
     Noise,
     Notion,
@@ -240,9 +240,18 @@ class FitTest(Budgeted[FitRelease]):
     def answer(self, records: engines.Records, source: Source, *, simulated: bool) -> FitRelease:
         """The noisy statistic's release."""
         counts = histogram(records, self.domain.cells, self.odd_symbol)
+        return self.release(self.draw_noisy(counts, source), simulated=simulated)
+
+    def draw_noisy(self, counts: Integers, source: Source) -> Fraction:
+        """The noisy T of a histogram, all that may leave of it.
+
+        Args:
+            counts: how many records each symbol has.
+            source: where randomness comes from.
+        """
         if self.candidate.grains is not None:
             counts = self.candidate.grains.draw(counts, source)
-        return self.release(self.candidate.excess.of(counts) + self.noise.draw(source), simulated=simulated)
+        return self.candidate.excess.of(counts) + self.noise.draw(source)
 
     def release(self, noisy: Fraction, *, simulated: bool = False) -> FitRelease:
         """Decision, statistic and p-value from a noisy T: post-processing, which costs no privacy.

@@ -16,9 +16,8 @@ from privatest.hypotheses.convert import (
     parse,
 )
 from privatest.hypotheses.density import density
-from privatest.hypotheses.discrete_pair import DiscretePair
+from privatest.hypotheses.discrete_pair import DiscretePair, Integers
 from privatest.hypotheses.distribution import Distribution, Labels, Pair, Reals
-from privatest.hypotheses.integers import Integers
 
 __all__ = [
     "ContinuousPair",

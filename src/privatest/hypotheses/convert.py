@@ -28,10 +28,9 @@ from numpy.typing import ArrayLike
 
 from privatest.errors import InvalidDistribution, NothingToTest, shown
 from privatest.hypotheses.continuous_pair import ContinuousPair
-from privatest.hypotheses.discrete_pair import DiscretePair
+from privatest.hypotheses.discrete_pair import DiscretePair, IntegerBlocks, Integers, ScipyIntegers
 from privatest.hypotheses.distribution import Distribution, Labels, Pair, Reals, check_probabilities
 from privatest.hypotheses.families import ALIASES, FAMILIES, Family, NewScipyReals, ScipyReals, number_text
-from privatest.hypotheses.integers import IntegerBlocks, Integers, ScipyIntegers
 from privatest.hypotheses.mixture import mixed
 from privatest.hypotheses.sets import Box, Hypothesis, Single, corrupted, make_box, union
 from privatest.numbers import probability, rational, suggestion

@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from privatest.errors import InvalidDistribution
+from privatest.hypotheses.discrete_pair import IntegerBlocks, Integers, Ints
 from privatest.hypotheses.distribution import Distribution, Labels, Reals, check_probabilities
 from privatest.hypotheses.families import number_text
-from privatest.hypotheses.integers import IntegerBlocks, Integers, Ints
 from privatest.numbers import Floats, distinct
 
 __all__ = ["MixedIntegers", "MixedReals", "Piece", "Splice", "mixed"]

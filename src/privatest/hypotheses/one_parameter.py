@@ -54,7 +54,7 @@ class OneParameter:
             raise InvalidInput(
                 f"family={shown(family)} has tails too heavy for a sum of scores. Use 'poisson(?)' or 'geometric(?)'."
             )
-        ends = _ends(between, family)
+        ends = _checked_range(between, family)
         made = cls(family.strip(), *ends)
         _ = made.name  # a family that cannot be read, and one without such a parameter, are refused here
         return made
@@ -232,7 +232,7 @@ def between_members(null: Distribution, alternative: Distribution, between: Any 
     return OneParameter.of(f"{family.name}({', '.join(words)})", between)
 
 
-def _ends(between: Any, family: str) -> tuple[float, float]:
+def _checked_range(between: Any, family: str) -> tuple[float, float]:
     if between is None:
         # A rate has a range of its own.
         word = family.partition("(")[0].strip().lower()

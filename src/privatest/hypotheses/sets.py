@@ -27,9 +27,9 @@ from typing import Any, Literal
 import numpy as np
 
 from privatest.errors import InvalidDistribution, shown
+from privatest.hypotheses.discrete_pair import ScipyIntegers
 from privatest.hypotheses.distribution import Distribution, Numbers
 from privatest.hypotheses.families import FAMILIES, Family, ScipyReals, number_text
-from privatest.hypotheses.integers import ScipyIntegers
 from privatest.numbers import Floats
 
 __all__ = [

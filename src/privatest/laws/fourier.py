@@ -26,7 +26,6 @@ __all__ = [
     "doubling_panels",
     "fast_length",
     "log_transform",
-    "log_waves",
     "probabilities",
     "quick_log_transforms",
     "side_lobe",
@@ -39,19 +38,6 @@ Complexes = npt.NDArray[np.complex128]
 
 # Fourier coefficients below e^-64 are left out: all of them together are below 1e-20.
 _LEFT_OUT = 64.0
-
-
-def log_waves(places: npt.NDArray[np.int64], law: Floats, size: int) -> Complexes:
-    """Logarithms of the Fourier coefficients of a law on a circle of ``size`` integers.
-
-    Those of the sum of n independent records are n times these.
-
-    >>> coin = log_waves(np.array([0, 1]), np.array([0.5, 0.5]), 4)
-    >>> probabilities(2 * coin, 4, first=0, count=3).round(12).tolist()
-    [0.25, 0.5, 0.25]
-    """
-    waves = fft.rfft(np.bincount(places % size, weights=law, minlength=size))
-    return np.asarray(np.log(np.where(waves == 0, 1e-300, waves)))
 
 
 def probabilities(logs: Complexes, size: int, *, first: int, count: int) -> Floats:

@@ -90,14 +90,14 @@ def _densities(split: Decomposition) -> tuple[Floats, Floats, Floats, float]:
     margin = 0.03 * (high - low) or 0.5
     low, high = low - margin, high + margin
     ends = [end for one in laws for end in one.support if low <= end <= high]
-    ends += [end for end in (*_ends(split.sets.S), *_ends(split.sets.T)) if low < end < high]
+    ends += [end for end in (*_ends_of_pieces(split.sets.S), *_ends_of_pieces(split.sets.T)) if low < end < high]
     sharp = [np.nextafter(end, side) for end in ends for side in (-math.inf, math.inf)]
     x = np.unique(np.concatenate([np.linspace(low, high, POINTS), body[(body > low) & (body < high)], ends, sharp]))
     p, q = (np.minimum(np.nan_to_num(one.pdf(x), posinf=1e3 * peak), 1e3 * peak) for one in laws)
     return x, p, q, peak
 
 
-def _ends(pieces: Any) -> list[float]:
+def _ends_of_pieces(pieces: Any) -> list[float]:
     return [float(end) for piece in pieces for end in piece]
 
 
@@ -169,7 +169,7 @@ def _edges(axes: Axes, split: Decomposition, low: float, high: float) -> None:
     a, b = split.clamp
     pair: Any = split.pair
     for pieces, level, colour, style in ((split.sets.S, b, BLUE, "-"), (split.sets.T, a, VERMILLION, "--")):
-        ends = sorted({end for end in _ends(pieces) if low < end < high and end not in pair.support})
+        ends = sorted({end for end in _ends_of_pieces(pieces) if low < end < high and end not in pair.support})
         for i, end in enumerate(ends[:MOST_EDGES]):
             label = f"log P/Q = {number(level)}" if i == 0 else None
             axes.axvline(end, color=colour, linestyle=style, linewidth=0.7, alpha=0.8, label=label)

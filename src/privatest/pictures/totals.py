@@ -181,7 +181,7 @@ def power_along(
     test: PrivateTest, family: str, between: tuple[float, float], ax: Axes | None = None, *, points: int = 81
 ) -> Axes:
     """The exact probability of "alternative" along a parameter of a family, with the promised error rates."""
-    low, high = _ends(between)
+    low, high = _range_ends(between)
     values = np.linspace(low, high, points)
     power = test.power_along(family, values.tolist())
     with drawing(ax, (8.6, 4.2)) as axes:
@@ -198,7 +198,7 @@ def power_along(
         return axes
 
 
-def _ends(between: Any) -> tuple[float, float]:
+def _range_ends(between: Any) -> tuple[float, float]:
     try:
         low, high = (float(end) for end in between)
     except (TypeError, ValueError):

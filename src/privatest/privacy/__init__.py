@@ -32,8 +32,7 @@ from privatest.privacy.logistic import Logistic
 from privatest.privacy.noise import Noise, NoNoise
 from privatest.privacy.notions import NOTIONS, Approx, Gdp, Kl, Notion, Pure, Renyi, Tv, Zcdp
 from privatest.privacy.randomness import Source, seeded_source, system_source
-from privatest.privacy.stair import Stair
-from privatest.privacy.tulap import TruncatedTulap, Tulap
+from privatest.privacy.tulap import Stair, TruncatedTulap, Tulap
 from privatest.privacy.uniform import Uniform
 
 __all__ = [

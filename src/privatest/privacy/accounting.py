@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from privatest.errors import InvalidInput, MissingExtra
+from privatest.numbers import rounded_up
 from privatest.privacy.composition import converted, of_weight, weight
 from privatest.privacy.noise import Noise
 from privatest.privacy.notions import Approx, Gdp, Notion, Pure, Tv, Zcdp
@@ -101,10 +102,10 @@ def composed_epsilon(counts: Counts, delta: Fraction) -> float:
     """
     if not counts:
         return 0.0
-    return min(_added_up(counts, delta), _concentrated(counts, delta), _convolved(counts, delta))
+    return min(_addedrounded_up(counts, delta), _concentrated(counts, delta), _convolved(counts, delta))
 
 
-def _added_up(counts: Counts, delta: Fraction) -> float:
+def _addedrounded_up(counts: Counts, delta: Fraction) -> float:
     """Basic composition, exactly, where no delta must be chosen."""
     if not all(isinstance(notion, Pure | Approx | Tv) for notion in counts):
         return math.inf
@@ -114,7 +115,7 @@ def _added_up(counts: Counts, delta: Fraction) -> float:
         Fraction(0),
     )
     total = sum((times * each[notion].exact[0] for notion, times in counts.items()), Fraction(0))
-    return _up(total) if lost <= delta else math.inf
+    return rounded_up(total) if lost <= delta else math.inf
 
 
 def _concentrated(counts: Counts, delta: Fraction) -> float:
@@ -129,7 +130,7 @@ def _concentrated(counts: Counts, delta: Fraction) -> float:
             return math.inf
         rho += times * weight(found)
     whole = converted(Zcdp(rho), Approx(1, delta)) if delta else None
-    return math.inf if whole is None else _up(whole.exact[0])
+    return math.inf if whole is None else rounded_up(whole.exact[0])
 
 
 def _convolved(counts: Counts, delta: Fraction) -> float:
@@ -148,7 +149,7 @@ def _convolved(counts: Counts, delta: Fraction) -> float:
     if not parts and len(sums) == 1:
         ((kind, total),) = sums.items()
         found = converted(of_weight(kind, total), Approx(1, delta))
-        return math.inf if found is None else _up(found.exact[0])
+        return math.inf if found is None else rounded_up(found.exact[0])
     for kind, total in sums.items():
         share = converted(of_weight(kind, total), Approx(1, Fraction(goal) / (2 * len(sums))))
         if share is None:
@@ -160,10 +161,6 @@ def _convolved(counts: Counts, delta: Fraction) -> float:
         whole = one if whole is None else whole.compose(one)
     assert whole is not None
     return float(whole.get_epsilon_for_delta(goal)) * (1 + 1e-9)
-
-
-def _up(value: Fraction) -> float:
-    return math.nextafter(float(value), math.inf) if Fraction(float(value)) < value else float(value)
 
 
 def noise_distribution(noise: Noise, move: int, grid: float = GRID) -> Any:

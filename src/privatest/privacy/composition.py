@@ -27,7 +27,7 @@ from privatest.errors import InvalidInput
 from privatest.numbers import square_root
 from privatest.privacy.notions import Approx, Gdp, Kl, Notion, Pure, Renyi, Tv, Zcdp
 
-__all__ = ["adds_up_within", "converted", "grouped", "of_weight", "per_row", "replaced", "together", "weight"]
+__all__ = ["adds_up_within", "converted", "of_weight", "per_row", "replaced", "together", "weight"]
 
 
 def weight(notion: Notion) -> Fraction:
@@ -89,19 +89,6 @@ def together(price: Fraction | Notion, epsilon: Fraction | int) -> Fraction | No
     return of_weight(price, weight(price) + weight(more))
 
 
-def grouped(notion: Approx, records: int) -> Approx | None:
-    """What (epsilon, delta) for each of so many records means for all of them; None where that says nothing.
-
-    >>> grouped(Approx(1, 1e-6), 1), grouped(Approx(0, 0.25), 3)
-    (approx(1, 1e-06), approx(0, 0.75))
-    """
-    if records == 1:
-        return notion
-    more = sum((Fraction(math.exp(i * notion.epsilon) * (1 + 1e-9)) for i in range(1, records)), Fraction(1))
-    delta = notion.delta * (more if notion.loss else records)
-    return Approx(records * notion.loss, delta) if delta < 1 else None
-
-
 def replaced(notion: Notion) -> Notion | None:
     """What replacing a record meets where adding or removing one meets this; None where that is not of its kind.
 
@@ -115,7 +102,7 @@ def replaced(notion: Notion) -> Notion | None:
     if isinstance(notion, Zcdp):
         return Zcdp(4 * notion.rho)
     if isinstance(notion, Approx):
-        return grouped(notion, 2)
+        return notion.grouped(2)
     return Tv(2 * notion.eta) if isinstance(notion, Tv) and 2 * notion.eta < 1 else None
 
 

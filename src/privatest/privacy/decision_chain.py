@@ -32,7 +32,7 @@ from privatest.privacy.divergences import quantile
 from privatest.privacy.noise import Noise
 from privatest.privacy.notions import Approx, Gdp, Kl, Notion, Pure, Renyi, Tv, Zcdp
 from privatest.privacy.randomness import Source
-from privatest.privacy.stair import Stair
+from privatest.privacy.tulap import Stair
 
 __all__ = ["Chain", "chain_starts", "climbed", "decision_noise", "levels_leave", "proven"]
 

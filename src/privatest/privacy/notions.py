@@ -76,6 +76,10 @@ class Notion(ABC):
     name: ClassVar[str]
     tradeoff: ClassVar[bool] = True
 
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            object.__setattr__(self, field.name, positive(**{field.name: getattr(self, field.name)}))
+
     @property
     def exact(self) -> tuple[Fraction, ...]:
         """The parameters, in their order."""
@@ -92,9 +96,6 @@ class Notion(ABC):
 
     def __repr__(self) -> str:
         return f"{self.name}({', '.join(f'{float(value):g}' for value in self.exact)})"
-
-    def __str__(self) -> str:
-        return repr(self)
 
     @abstractmethod
     def step(self, p: float, rest: float) -> Odds:
@@ -341,10 +342,9 @@ class Pure(Notion):
         return from_logit(-self.epsilon)
 
     def _into(self, other: Notion) -> Notion | None:
-        loss = self.loss
+        loss, e = self.loss, self.epsilon
         if loss == math.inf:
             return None
-        e = self.epsilon
         if isinstance(other, Zcdp):
             return Zcdp(loss**2 / 2)
         if isinstance(other, Renyi):  # D_a is at most that of randomised response; at most epsilon, and a epsilon^2/2
@@ -397,6 +397,18 @@ class Approx(Notion):
         down, up = from_logit(-self.epsilon)
         delta = float(self.delta)
         return (1 - delta) * down, up + delta * down
+
+    def grouped(self, records: int) -> Approx | None:
+        """What it means for all of so many records if each of them has it; None where that says nothing.
+
+        >>> Approx(1, 1e-6).grouped(1), Approx(0, 0.25).grouped(3)
+        (approx(1, 1e-06), approx(0, 0.75))
+        """
+        if records == 1:
+            return self
+        more = sum((Fraction(math.exp(i * self.epsilon) * (1 + _SLACK)) for i in range(1, records)), Fraction(1))
+        delta = self.delta * (more if self.loss else records)
+        return Approx(records * self.loss, delta) if delta < 1 else None
 
     def _part(self, part: Fraction) -> Notion:  # both add up
         return Approx(part * self.loss, part * self.delta)
@@ -478,9 +490,6 @@ class Gdp(Notion):
     name: ClassVar[str] = "gdp"
 
     mu: Any
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "mu", positive(mu=self.mu))
 
     def step(self, p: float, rest: float) -> Odds:
         return self.rise(p, rest, 1)
@@ -600,9 +609,6 @@ class Kl(_ByDivergence):
 
     eta: Any
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "eta", positive(eta=self.eta))
-
     def _excess(self, p: float, u: float, q: float, v: float) -> float:
         return max(kullback(p, u, q, v), kullback(q, v, p, u)) - float(self.eta)
 
@@ -620,9 +626,6 @@ class Zcdp(_ByDivergence):
     name: ClassVar[str] = "zcdp"
 
     rho: Any
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "rho", positive(rho=self.rho))
 
     def _excess(self, p: float, u: float, q: float, v: float) -> float:
         return max(concentration(p, u, q, v), concentration(q, v, p, u)) - float(self.rho)

@@ -1,6 +1,15 @@
-r"""Tulap, the tight noise: no epsilon-DP test on a two-point domain decides better; and its truncated kin.
+r"""Tulap, the tight noise: no epsilon-DP test on a two-point domain decides better; its truncated kin, and the stair.
 
 ``TruncatedTulap`` is what Tulap is where a probability of delta may be lost: canonical for (epsilon, delta).
+
+The stair, of which Tulap is the average over all offsets, is the noise of the best decision, which releases a level of
+the total and never the noisy total itself. Every epsilon-DP test is a mixture of tests that add a two-sided geometric
+to an integer which one record moves by 1 at most. Such an integer is the level of the total, the number of whole widths
+by which it exceeds a cutoff:
+
+.. math:: T = \lceil (S - \kappa)/w \rceil + G, \qquad S + wG > \kappa \iff T \ge 1.
+
+So a decision has the error rates of the noise wG; what may leave is T alone, for S + wG tells S modulo w.
 """
 
 from __future__ import annotations
@@ -18,18 +27,95 @@ from privatest import numbers
 from privatest.errors import InvalidInput, shown
 from privatest.numbers import Floats, exp_bounds, rational
 from privatest.privacy import randomness as coins
-from privatest.privacy.composition import grouped
 from privatest.privacy.noise import Noise, positive_within_double, two_sided_characteristic
 from privatest.privacy.notions import Approx, Notion
 from privatest.privacy.randomness import Source
 
-__all__ = ["TruncatedTulap", "Tulap"]
+__all__ = ["Stair", "TruncatedTulap", "Tulap"]
+
+
+@dataclass(frozen=True)
+class _OfWidths(Noise):
+    """A two-sided geometric number of whole widths, alone or with a uniform part: what both have in common."""
+
+    epsilon: Fraction
+    width: int
+
+    @classmethod
+    def for_width(cls, epsilon: Fraction, width: Fraction, step: Fraction) -> Self:  # noqa: ARG003 - whatever a step is
+        return cls(epsilon, math.ceil(width))
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", positive_within_double(epsilon=self.epsilon))
+        object.__setattr__(self, "width", numbers.positive_integer(width=self.width))
+
+    @property
+    def plateau(self) -> int:
+        return self.width
+
+    def coarser(self, spacing: int) -> Self | None:
+        return None if self.width % spacing else type(self)(self.epsilon, self.width // spacing)
+
+    @property
+    def decay_rate(self) -> float:
+        return float(self.epsilon / self.width)
+
+    def _exact_loss(self, shift: int) -> Fraction:
+        """One epsilon for every width that the total moves by, begun ones included."""
+        return self.epsilon * -(-shift // self.width)
+
+
+@dataclass(frozen=True)
+class Stair(_OfWidths):
+    r"""N = width G, G a two-sided geometric: Pr[G = g] = tanh(epsilon/2) e^(-epsilon abs(g)).
+
+    Guarantees: the level of S + N, counted in widths from any public cutoff, is epsilon-DP where S moves by ``width``
+    at most. S + N itself is not: ``spacing`` says so, and tests release the level only.
+    Reference: Awan and Slavkovic 2018 (their F is the average of these decisions over all cutoffs).
+
+    >>> Stair(Fraction(1, 2), 3).privacy_loss(3), Stair(Fraction(1, 2), 3).spacing
+    (0.5, 3)
+    """
+
+    kind: ClassVar[str] = "stair"
+    test: ClassVar[str] = "stair"
+
+    @property
+    def spacing(self) -> int:
+        return self.width
+
+    @property
+    def offset(self) -> Fraction:
+        return Fraction(0)
+
+    @property
+    def variance(self) -> float:
+        epsilon = float(self.epsilon)
+        return self.width**2 * 2 * math.exp(-epsilon) / math.expm1(-epsilon) ** 2
+
+    def _draw_doubled(self, source: Source) -> int:
+        p, q = self.epsilon.numerator, self.epsilon.denominator
+        return 2 * self.width * coins.two_sided_geometric(p, q, source)
+
+    def _log_pmf(self, v: Floats) -> Floats:
+        epsilon, g = float(self.epsilon), v / self.width
+        return np.where(g == np.floor(g), math.log(math.tanh(epsilon / 2)) - epsilon * np.abs(g), -np.inf)
+
+    def _log_lower(self, v: Floats) -> Floats:
+        # Pr[G <= -m] = b^m/(1+b) for m >= 0.
+        epsilon, g = float(self.epsilon), np.floor(v / self.width)
+        # A quotient just below a whole number may round up to it.
+        return epsilon * np.where(v < self.width * g, g - 1, g) - math.log1p(math.exp(-epsilon))
+
+    def _characteristic(self, t: NDArray[Any]) -> NDArray[Any]:
+        return two_sided_characteristic(float(self.epsilon), self.width * t)
+
 
 _BITS = 128
 
 
 @dataclass(frozen=True)
-class Tulap(Noise):
+class Tulap(_OfWidths):
     r"""N = width G + U: a two-sided geometric spread evenly over blocks of ``width`` lattice values.
 
     .. math:: \Pr[G = g] = \tanh(\epsilon/2)\, e^{-\epsilon |g|}, \qquad
@@ -43,33 +129,12 @@ class Tulap(Noise):
     0.5
     """
 
-    epsilon: Fraction
-    width: int
     kind: ClassVar[str] = "tulap"
     test: ClassVar[str] = "tight"
-
-    @classmethod
-    def for_width(cls, epsilon: Fraction, width: Fraction, step: Fraction) -> Self:  # noqa: ARG003 - whatever a step is
-        return cls(epsilon, math.ceil(width))
-
-    @property
-    def plateau(self) -> int:
-        return self.width
-
-    def coarser(self, spacing: int) -> Tulap | None:
-        return None if self.width % spacing else Tulap(self.epsilon, self.width // spacing)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", positive_within_double(epsilon=self.epsilon))
-        object.__setattr__(self, "width", numbers.positive_integer(width=self.width))
 
     @property
     def offset(self) -> Fraction:
         return Fraction(0) if self.width % 2 else Fraction(1, 2)
-
-    @property
-    def decay_rate(self) -> float:
-        return float(self.epsilon / self.width)
 
     @property
     def variance(self) -> float:
@@ -128,9 +193,6 @@ class Tulap(Noise):
         loss = super().exact_loss(shift)
         assert loss is not None
         return loss
-
-    def _exact_loss(self, shift: int) -> Fraction:
-        return self.epsilon * -(-shift // self.width)
 
 
 @dataclass(frozen=True)
@@ -280,7 +342,7 @@ class TruncatedTulap(Noise):
 
     def scattered(self, rows: int) -> Notion | None:
         """Row by row: delta grows faster in one count than in several."""
-        return grouped(Approx(self.epsilon, self.delta), rows)
+        return Approx(self.epsilon, self.delta).grouped(rows)
 
     def _draw_doubled(self, source: Source) -> int:
         # Invariant: values beyond the end are rejected and leave no trace.

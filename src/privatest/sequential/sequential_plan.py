@@ -1,32 +1,191 @@
-"""The design of a sequential test: what its blocks release, the boundaries, and all that is known before any data."""
+"""The design of a sequential test: what its blocks release, the boundaries, and all that is known before any data.
+
+The walk of log e-values is decided at one of two boundaries, or at a hard stop. The law of the stopped walk is followed
+block by block, exactly: what has not stopped is a vector on the integers between the boundaries, and a block convolves
+it with the law of its vote.
+"""
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from privatest.changepoint.state_file import Keeper
 from privatest.changepoint.stream import OpenSum
-from privatest.changepoint.sum_blocks import SumBlocks, check_met, stream_privacy
+from privatest.changepoint.watch import SumBlocks, check_met, stream_privacy
 from privatest.decision.design import Decision, cost_fact
 from privatest.documents import integers_from_json, wholes_from_json
 from privatest.errors import InvalidDocument, InvalidInput
+from privatest.laws.fourier import convolution
 from privatest.markup import Fact, Probability, Told
-from privatest.numbers import Integers
+from privatest.numbers import Floats, Integers
 from privatest.privacy import Notion, Source, as_notion
-from privatest.sequential.boundaries import Boundaries, Stopped, WalkProgress, stopped
-from privatest.sequential.evidence import PARTS, VoteLaws, vote_laws
+from privatest.sequential.evalues import PARTS, VoteLaw, VoteLaws, vote_laws
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["SequentialPlan", "Verdict"]
+__all__ = ["Boundaries", "SequentialPlan", "Stopped", "Verdict", "WalkProgress", "stopped"]
+
+
+MOST_BLOCKS = 20_000
+"""A walk that long is not followed: its blocks say next to nothing."""
+NEGLIGIBLE = 1e-13
+"""Where so little is left between the boundaries it is counted as an error of both kinds."""
+# Up to so many products a convolution is quicker without transforms.
+_SHORT = 1 << 20
+
+
+@dataclass(frozen=True)
+class WalkProgress:
+    """Blocks so far, the sum of their votes, and the largest that it was after any block, or 0."""
+
+    blocks: int = 0
+    level: int = 0
+    peak: int = 0
+
+
+@dataclass(frozen=True)
+class Boundaries:
+    """Decided as soon as the walk is at ``lower`` or below (for P), or at ``upper`` or above (for Q).
+
+    After block number ``last`` it is decided in any case: for Q where the walk is above ``cut``.
+    """
+
+    lower: int
+    upper: int
+    last: int | None = None
+    cut: int = 0
+    begin: ClassVar[WalkProgress] = WalkProgress()
+
+    def __post_init__(self) -> None:
+        if not self.lower < self.upper or not self.lower <= self.cut <= self.upper:
+            raise InvalidDocument("The boundaries of the walk do not fit together.")
+
+    def feed(self, progress: WalkProgress, votes: Integers) -> tuple[WalkProgress, int | None]:
+        """Progress after these votes, or after those up to the verdict; and which vote brought it."""
+        walk = progress.level + np.cumsum(votes)
+        out = (walk >= self.upper) | (walk <= self.lower)
+        if self.last is not None:
+            out |= progress.blocks + 1 + np.arange(len(walk)) >= self.last
+        hit = int(np.argmax(out)) if out.any() else None
+        used = walk if hit is None else walk[: hit + 1]
+        peak = max(progress.peak, int(used.max()))
+        return WalkProgress(progress.blocks + len(used), int(used[-1]), peak), hit
+
+    def feed_few(self, progress: WalkProgress, votes: Iterable[int]) -> tuple[WalkProgress, int | None]:
+        """:meth:`feed` of a few votes, without the price of arrays."""
+        for place, vote in enumerate(votes):
+            blocks, level = progress.blocks + 1, progress.level + vote
+            progress = WalkProgress(blocks, level, max(progress.peak, level))
+            if level >= self.upper or level <= self.lower or (self.last is not None and blocks >= self.last):
+                return progress, place
+        return progress, None
+
+    def for_alternative(self, progress: WalkProgress) -> bool:
+        """Which way a walk that is decided went."""
+        return progress.level >= self.upper or (progress.level > self.lower and progress.level > self.cut)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        return {"lower": self.lower, "upper": self.upper, "last": self.last, "cut": self.cut}
+
+    @classmethod
+    def from_dict(cls, document: dict[str, Any]) -> Boundaries:
+        """What :meth:`to_dict` wrote."""
+        last = None if document["last"] is None else wholes_from_json(document, "last", least=1)["last"]
+        return cls(**wholes_from_json(document, "lower", "upper", "cut"), last=last)
+
+    def progress_to_dict(self, progress: WalkProgress) -> dict[str, Any]:
+        """Plain values."""
+        return {"blocks": progress.blocks, "level": progress.level, "peak": progress.peak}
+
+    def progress_from_dict(self, document: dict[str, Any]) -> WalkProgress:
+        """What :meth:`progress_to_dict` wrote."""
+        whole = wholes_from_json(document, "blocks", "peak", least=0) | wholes_from_json(document, "level")
+        found = WalkProgress(**whole)
+        if found.level > found.peak or (not found.blocks and (found.level or found.peak)):
+            raise InvalidDocument("The progress of the walk does not fit together.")
+        return found
+
+
+class Stopped(NamedTuple):
+    """What becomes of a walk under one law.
+
+    Attributes:
+        alternative, null: probabilities of the verdicts, each with all that was not followed to its end.
+        stops: probability of stopping after block 1, 2, ...
+    """
+
+    alternative: float
+    null: float
+    stops: Floats
+
+    def blocks(self) -> float:
+        """The mean number of blocks."""
+        return float(self.stops @ np.arange(1, len(self.stops) + 1)) / float(self.stops.sum())
+
+    def within(self, share: float) -> int:
+        """The number of blocks within which it stops with this probability at least."""
+        reached = np.cumsum(self.stops) >= share * float(self.stops.sum()) * (1 - 1e-12)
+        return int(np.argmax(reached)) + 1
+
+
+def stopped(first: VoteLaw, later: VoteLaw, rule: Boundaries, negligible: float = NEGLIGIBLE) -> Stopped | None:
+    """The stopped walk of independent votes, the first of another law than the later ones.
+
+    None where it takes more than ``MOST_BLOCKS`` blocks.
+    """
+    inner = rule.upper - rule.lower - 1  # integers strictly between the boundaries
+    after = first
+    jumps = _folded(later, inner + 1)
+    alternative = null = 0.0
+    stops: list[float] = []
+    while len(stops) < MOST_BLOCKS:
+        out = _above(after, rule.upper), _below(after, rule.lower)
+        alternative, null = alternative + out[0], null + out[1]
+        state = _between(after, rule.lower + 1, inner)
+        alive = float(state.sum())
+        if len(stops) + 1 == rule.last:
+            over = float(state[max(rule.cut - rule.lower, 0) :].sum())
+            stops.append(out[0] + out[1] + alive)
+            return Stopped(alternative + over, null + alive - over, np.array(stops))
+        stops.append(out[0] + out[1])
+        if alive <= negligible:
+            return Stopped(alternative + alive, null + alive, np.array(stops))
+        short = len(state) * len(jumps.masses) <= _SHORT
+        masses = np.convolve(state, jumps.masses) if short else np.maximum(convolution(state, jumps.masses), 0.0)
+        after = VoteLaw(rule.lower + 1 + jumps.least, masses)
+    return None
+
+
+def _folded(law: VoteLaw, reach: int) -> VoteLaw:
+    """The same with jumps beyond the reach made just so long: from anywhere inside they lead out all the same."""
+    return VoteLaw.of(np.clip(law.least + np.arange(len(law.masses)), -reach, reach), law.masses)
+
+
+def _above(law: VoteLaw, value: int) -> float:
+    return float(law.masses[max(value - law.least, 0) :].sum())
+
+
+def _below(law: VoteLaw, value: int) -> float:
+    return float(law.masses[: max(value - law.least + 1, 0)].sum())
+
+
+def _between(law: VoteLaw, start: int, count: int) -> Floats:
+    """The masses of ``count`` integers from ``start`` on."""
+    found = np.zeros(count)
+    low, high = max(start, law.least), min(start + count, law.least + len(law.masses))
+    if low < high:
+        found[low - start : high - start] = law.masses[low - law.least : high - law.least]
+    return found
+
 
 _NUMBERS = ("asked_alpha", "asked_beta")
 _TEXTS = ("null", "alternative", "aim")

@@ -1,20 +1,25 @@
-"""The reference of all commands as one page: ``python -m privatest.cli.reference > docs/cli.md``."""
+"""Write docs/cli.md: the reference of all commands, from what they say of themselves.
+
+    python docs/make_cli.py
+
+A test compares the page with what this makes.
+"""
 
 from __future__ import annotations
 
 import inspect
-import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 from privatest.cli.commands import COMMANDS, command
 
-__all__ = ["reference"]
+PAGE = Path(__file__).with_name("cli.md")
 
 HEAD = """# The command line
 
 `privatest` and `python -m privatest` are the same. Options have the names of the Python API's arguments. This page is
-made by `python -m privatest.cli.reference`; `privatest COMMAND --help` says the same, and
+made by `python docs/make_cli.py`; `privatest COMMAND --help` says the same, and
 `privatest --install-completion` teaches them to your shell.
 
 Exit codes: 0 done, 2 bad input (one or two lines on standard error, nothing charged), 3 over budget (nothing
@@ -36,8 +41,8 @@ column = "value"
 """
 
 
-def reference() -> str:
-    """The page."""
+def page() -> str:
+    """The whole of it."""
     return "\n".join([HEAD, *(line for place, name, function in COMMANDS for line in _section(place, name, function))])
 
 
@@ -64,4 +69,4 @@ def _cell(text: str | None) -> str:
 
 
 if __name__ == "__main__":
-    sys.stdout.write(reference())
+    PAGE.write_text(page(), encoding="utf-8")

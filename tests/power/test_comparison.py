@@ -8,8 +8,8 @@ from fractions import Fraction
 import pytest
 
 from privatest.errors import InvalidInput
-from privatest.power import notion_comparison
-from privatest.power.notion_comparison import ASKED, STRONGER, WEAKER, _digits, compare_notions
+from privatest.power import comparison
+from privatest.power.comparison import ASKED, STRONGER, WEAKER, _digits, compare_notions
 from privatest.privacy import Notion, as_notion
 
 COINS = "bernoulli(0.4)", "bernoulli(0.6)"
@@ -50,7 +50,7 @@ def test_the_table_of_one_epsilon() -> None:
 
 
 def test_other_domains_have_bounds_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(notion_comparison, "records_bound", lambda *_: 40)
+    monkeypatch.setattr(comparison, "records_bound", lambda *_: 40)
     for pair in (("normal(0, 1)", "normal(2, 1)"), ("poisson(3)", "poisson(4)"), ([0.1] * 10, [0.05, 0.15] * 5)):
         found = compare_notions(*pair, privacy="tv(0.3)", alpha=0.1, beta=0.2)
         assert [row.lower_bound for row in found] == [40] * len(found.rows)

@@ -8,9 +8,8 @@ from functools import partial
 import numpy as np
 import pytest
 
-from privatest.laws import lookahead
-from privatest.laws.lookahead import sure_advantages
-from privatest.power.ahead import unsure
+from privatest.power import ahead
+from privatest.power.ahead import sure_advantages, unsure
 from privatest.power.tuning import calibrated_noise, literal_cutoff, make_family, make_goal
 from privatest.privacy import Laplace, NoNoise
 
@@ -48,10 +47,10 @@ def test_without_the_other_peaks_it_would_claim_too_much(monkeypatch: pytest.Mon
     null, alternative = np.array([0.3, 0.3, 0.39, 0.01]), np.array([0.4, 0.3, 0.29, 0.01])
     noise = Laplace(Fraction(1, 2))
     sure = sure_advantages(support, (null, alternative), noise, range(60, 64))
-    monkeypatch.setattr(lookahead, "_SHORT", 0)
+    monkeypatch.setattr(ahead, "_SHORT", 0)
     assert np.all(sure_advantages(support, (null, alternative), noise, range(60, 64)) <= sure)
     sure = sure_advantages(support, (null, alternative), noise, range(60, 64))
-    monkeypatch.setattr(lookahead, "_beyond", lambda *_: 0.0)
+    monkeypatch.setattr(ahead, "_beyond", lambda *_: 0.0)
     claimed = sure_advantages(support, (null, alternative), noise, range(60, 64))
     assert np.all(claimed > sure + 1e-6)
 
