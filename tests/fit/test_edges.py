@@ -130,19 +130,21 @@ def test_records_of_another_kind_are_refused_before_anything_is_charged(tmp_path
         assert book.spent("d") == 0
 
 
-@pytest.mark.parametrize(("many", "looked_at"), [(2, 2), (3, 5), (4, 5)])
+@pytest.mark.parametrize(
+    ("many", "rough", "looked_at"), [(2, 0.1, 2), (3, 0.1, 5), (4, 1.01e-16, 5), (4, 1e-16, 1), (2, 0.0, 1)]
+)
 @pytest.mark.parametrize(("alpha", "taken"), [(0.0, 1e-9), (0.2, 0.2), (1.0, 1 - 1e-9)])
 def test_so_many_alternatives_are_looked_at(
-    many: int, looked_at: int, alpha: float, taken: float, monkeypatch: pytest.MonkeyPatch
+    many: int, rough: float, looked_at: int, alpha: float, taken: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of three symbols: many are more than that."""
+    """Of three symbols: many are more than that. Where the approximation is nothing at all, one will do."""
     assert designed.MANY_SYMBOLS == 100  # the errors that designs state depend on it
     test, asked, laws = replace(TEST), list[float](), list[Any]()
     vars(test)["alpha"] = alpha
 
     def hardest(_: Any, target: Any, __: Any) -> list[tuple[float, Alternative]]:
         asked.append(target.alpha)
-        return [(0.0, Alternative(f"number {i}", TEST.domain.probabilities)) for i in range(9)]
+        return [(rough, Alternative(f"number {i}", TEST.domain.probabilities)) for i in range(9)]
 
     law = type(TEST.candidate).law
     monkeypatch.setattr(designed, "MANY_SYMBOLS", many)

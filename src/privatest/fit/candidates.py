@@ -21,7 +21,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -30,9 +30,12 @@ from privatest.fit.excess_law import REACH, ExcessLaw, binomial_masses, excess_l
 from privatest.fit.grains import Grains
 from privatest.fit.statistic import Excess, uniformity
 from privatest.numbers import Floats, Integers
-from privatest.privacy import Noise, Notion, canonical_noise
+from privatest.privacy import Noise, Notion, Pure, canonical_noise
 
-__all__ = ["METHODS", "Candidate", "Ramp", "Recipe", "Target", "ranked", "recipes", "two_point"]
+if TYPE_CHECKING:
+    from privatest.fit.domain import Domain
+
+__all__ = ["METHODS", "Candidate", "Plan", "Ramp", "Recipe", "Target", "ranked", "recipes", "two_point"]
 
 
 # The centre of |N_1 - c| moves in sixteenths of a count.
@@ -288,3 +291,36 @@ def _folded_excess(p: bytes, *rest: Any) -> Excess:
 def _folded_candidates(target: Target) -> Candidate:
     key = (target.p.tobytes(), target.n, target.distance, target.notion, target.alpha, target.rows)
     return Candidate("binomial", _folded_excess(*key))
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """What a test is to do, for any number of records."""
+
+    domain: Domain
+    distance: float
+    notion: Notion
+    alpha: float
+    method: str
+    rows: int = 1
+
+    @property
+    def recipes(self) -> list[Recipe]:
+        return recipes(self.domain.probabilities, self.method)
+
+    def target(self, n: int) -> Target:
+        """What is asked of n rows: where losses add up row by row, each at its share of epsilon."""
+        each = isinstance(self.notion, Pure)
+        notion, rows = (self.notion.share(self.rows), 1) if each else (self.notion, self.rows)
+        return Target(self.domain.probabilities, n, self.distance, notion, self.alpha, rows)
+
+    def noises(self, width: int) -> list[Noise]:
+        """The noises that hide a person's k rows, each worth a ``width`` of T: k widths, or k shares of epsilon."""
+        together = canonical_noise(self.notion, self.rows * width)
+        apart = isinstance(self.notion, Pure) and self.rows > 1
+        return [canonical_noise(self.notion.share(self.rows), width), together] if apart else [together]
+
+    @property
+    def declared(self) -> Notion | None:
+        """The notion, where it is not epsilon."""
+        return None if isinstance(self.notion, Pure) else self.notion

@@ -22,7 +22,7 @@ from privatest.documents import check_format, fraction_from_json, wholes_from_js
 from privatest.engines.protocol import check_count, counter
 from privatest.errors import Infeasible, InvalidDocument, InvalidInput, shown
 from privatest.fit.alternatives import Alternative, largest_distance
-from privatest.fit.candidates import METHODS, Candidate, Recipe, Target, ranked, recipes
+from privatest.fit.candidates import METHODS, Candidate, Plan, Recipe, Target, ranked
 from privatest.fit.domain import Domain, domain_cells_from_dict, histogram, read_domain
 from privatest.fit.excess_law import ACCURACY, ExcessLaw
 from privatest.fit.grains import Grains
@@ -33,11 +33,9 @@ from privatest.numbers import Floats, Integers, Number
 from privatest.privacy import (
     Noise,
     Notion,
-    Pure,
     Source,
     Tulap,
     as_notion,
-    canonical_noise,
     make_notion,
     noise_from_dict,
 )
@@ -51,7 +49,6 @@ __all__ = [
     "MOST_RECORDS_OF_A_FIT",
     "FitRelease",
     "FitTest",
-    "Plan",
     "design_fit",
     "designed",
     "fit_sample_size",
@@ -359,39 +356,6 @@ MOST_RECORDS_OF_A_FIT = 10**9
 # The planned n is within this of one that does not meet the targets, unless so many looks do not find one.
 RESOLUTION = 0.01
 MOST_LOOKS = 8
-
-
-@dataclass(frozen=True, eq=False)
-class Plan:
-    """What a test is to do, for any number of records."""
-
-    domain: Domain
-    distance: float
-    notion: Notion
-    alpha: float
-    method: str
-    rows: int = 1
-
-    @property
-    def recipes(self) -> list[Recipe]:
-        return recipes(self.domain.probabilities, self.method)
-
-    def target(self, n: int) -> Target:
-        """What is asked of n rows: where losses add up row by row, each at its share of epsilon."""
-        each = isinstance(self.notion, Pure)
-        notion, rows = (self.notion.share(self.rows), 1) if each else (self.notion, self.rows)
-        return Target(self.domain.probabilities, n, self.distance, notion, self.alpha, rows)
-
-    def noises(self, width: int) -> list[Noise]:
-        """The noises that hide a person's k rows, each worth a ``width`` of T: k widths, or k shares of epsilon."""
-        together = canonical_noise(self.notion, self.rows * width)
-        apart = isinstance(self.notion, Pure) and self.rows > 1
-        return [canonical_noise(self.notion.share(self.rows), width), together] if apart else [together]
-
-    @property
-    def declared(self) -> Notion | None:
-        """The notion, where it is not epsilon."""
-        return None if isinstance(self.notion, Pure) else self.notion
 
 
 def designed(plan: Plan, n: int, choice: list[Recipe] | None = None) -> FitTest:
