@@ -291,7 +291,7 @@ def test_following_a_file_that_grows_and_is_replaced(tmp_path: Path, said: tuple
             newer = tmp_path / "newer.txt"
             newer.write_bytes(NEW)
             os.replace(newer, lines)
-            out, err = process.communicate(timeout=60)
+            out, err = process.communicate(timeout=600)
         finally:
             process.kill()
     if not said:
@@ -313,7 +313,7 @@ def test_kill_and_resume_prints_the_alarm_that_was_lost(tmp_path: Path, run: Run
         until(lambda: state.exists() or process.poll() is not None)
         with lines.open("ab") as file:
             file.write(NEW)
-        process.wait(60)  # it ends with the alarm, which nobody has read
+        process.wait(600)  # it ends with the alarm, which nobody has read
     (alarm,) = printed(run("monitor", lines, "--state", state).out)
     assert 200 < alarm["seen"] < 300
 
