@@ -39,7 +39,9 @@ def test_changes_are_exit_codes_only_when_asked(run: Run) -> None:
 
 
 def test_no_change_is_an_answer_unless_a_change_is_taken_for_granted(run: Run) -> None:
-    same = run("detect", "-", *PAIR, stdin=ZEROS)
+    same = run(
+        "detect", "-", *PAIR[:4], "--epsilon", "4", stdin=ZEROS
+    )  # with little noise: a false alarm in 10^11 runs
     assert (same.code, same.err) == (0, "")
     assert "no change" in same.out
     certain = run("detect", "-", *PAIR, "--assume-change", "--json", stdin=ZEROS)
@@ -78,7 +80,7 @@ def test_help_and_completion_exit_with_0(run: Run) -> None:
 def test_the_shell_can_complete_words() -> None:
     # The protocol of bash: the words so far, and which one is being completed.
     asked = {"_PRIVATEST_COMPLETE": "complete_bash", "COMP_WORDS": "privatest led", "COMP_CWORD": "1"}
-    found = subprocess.run(PROGRAM, env=ENVIRONMENT | asked, capture_output=True, text=True, timeout=60)
+    found = subprocess.run(PROGRAM, env=ENVIRONMENT | asked, capture_output=True, text=True, timeout=600)
     assert (found.returncode, found.stdout.split(), found.stderr) == (0, ["ledger"], "")
 
 
@@ -128,7 +130,7 @@ def test_a_reader_that_went_away_is_no_error() -> None:
     read, write = os.pipe()
     os.close(read)
     found = subprocess.run(
-        ["bash", "-c", shell], stdout=write, stderr=subprocess.PIPE, text=True, timeout=60, env=ENVIRONMENT
+        ["bash", "-c", shell], stdout=write, stderr=subprocess.PIPE, text=True, timeout=600, env=ENVIRONMENT
     )
     os.close(write)
     assert found.stderr.strip() == "141"
@@ -137,7 +139,7 @@ def test_a_reader_that_went_away_is_no_error() -> None:
 def test_a_full_disk_is_one_line() -> None:
     with open("/dev/full", "wb") as full:
         found = subprocess.run(
-            [*PROGRAM, "version"], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60, env=ENVIRONMENT
+            [*PROGRAM, "version"], stdout=full, stderr=subprocess.PIPE, text=True, timeout=600, env=ENVIRONMENT
         )
     assert found.returncode == 2
     assert found.stderr.strip() == "privatest: Standard output cannot be written: No space left on device."

@@ -357,7 +357,7 @@ def alone(program: str, *files: Path) -> tuple[str, str]:
     """What the program writes in a process of its own."""
     environment = {**os.environ, "PYTHONPATH": str(Path(pt.__file__).parents[1])}
     command = [sys.executable, "-W", "error", "-c", program, *map(str, files)]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=100, env=environment)
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=600, env=environment)
     return done.stdout.strip(), done.stderr
 
 

@@ -64,7 +64,7 @@ def test_no_change_is_said_and_a_public_order_names_the_year(fresh: Any) -> None
     rows = [f"{1600 + i},{int(i >= 200)},0\n" for i in range(400)]
     (fresh.folder / "years.csv").write_text("year,x,y\n" + "".join(rows))
     asked = {**CHANGE, "source": {"path": "years.csv"}, "order": "year", "public_order": True}
-    quiet = fresh.post("/api/run/change", **{**asked, "column": "y", "epsilon": 2}).json()
+    quiet = fresh.post("/api/run/change", **{**asked, "column": "y", "epsilon": 2, "false_alarm": 0.001}).json()
     assert quiet["release"]["changed"] is False
     assert quiet["sentence"].startswith("No change was found in 400 records.")
     assert ["index", "no change", "no record begins a new regime"] in quiet["facts"]
