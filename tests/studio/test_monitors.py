@@ -37,7 +37,7 @@ def test_records_sent_to_a_monitor_raise_the_alarm(fresh: Any) -> None:
 
 def test_records_sent_to_a_sequential_test_bring_the_verdict(fresh: Any) -> None:
     """The walk of the log e-value, the promises, one verdict; then nothing more, and one charge."""
-    asked = {**ASK, "epsilon": 0.9, "request": "s"}
+    asked = {**ASK, "epsilon": 0.9, "request": "s", "alpha": 1e-7, "beta": 1e-7}  # for no wrong verdict
     started = fresh.post("/api/sequentials", **asked).json()
     assert (started["seen"], started["alarms"], started["walk"]) == (0, [], [])
     assert started["settings"]["fixed_n"] > started["settings"]["expected_n"][0]
