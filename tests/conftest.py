@@ -36,8 +36,12 @@ for _name, _value in {
 }.items():
     os.environ.setdefault(_name, str(_value))
 
-# No deadline: on a busy machine it fails tests for reasons that have nothing to do with them.
-hypothesis.settings.register_profile("privatest", deadline=None, print_blob=True)
+# Neither a deadline nor a clock on how examples are made: on a busy machine both fail tests for reasons that have
+# nothing to do with them. The same examples every time: what a change is blamed for is its own doing. New examples are
+# looked for with --hypothesis-profile=search.
+_calm: dict[str, Any] = {"deadline": None, "suppress_health_check": [hypothesis.HealthCheck.too_slow]}
+hypothesis.settings.register_profile("privatest", derandomize=True, **_calm)
+hypothesis.settings.register_profile("search", print_blob=True, **_calm)
 hypothesis.settings.load_profile("privatest")
 
 # A block marked python and, when nothing but blank lines stands between, the block marked text after it.
@@ -212,6 +216,32 @@ def hasty(request: pytest.FixtureRequest) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         if "pictures" not in request.path.parts:
             ready.hasten(patch)
+        yield
+
+
+CACHES = (".", "__pycache__", "output", "_build", "reference")
+"""How the names begin of what .gitignore lists."""
+
+
+@contextlib.contextmanager
+def left_tidy(root: Path, who: str) -> Iterator[None]:
+    """Fails if anything new lies at the top of the project or of one of its folders afterwards."""
+
+    def lying() -> set[Path]:
+        folders = [root, *(root / name for name in ("tests", "docs", "examples", "src"))]
+        found = (each for folder in folders if folder.exists() for each in folder.iterdir())
+        return {each for each in found if not each.name.startswith(CACHES)}
+
+    before = lying()
+    yield
+    new = sorted(str(each.relative_to(root)) for each in lying() - before)
+    assert not new, f"{who} left {', '.join(new)}: tests write into folders of their own, such as tmp_path"
+
+
+@pytest.fixture(autouse=True, scope="module")
+def tidy(request: pytest.FixtureRequest) -> Iterator[None]:
+    """A file of tests, examples of documents included, leaves nothing beside the sources."""
+    with left_tidy(ROOT, request.node.name):
         yield
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import check_names, long_ones_first, quick_choice, slow_tests
+from tests.conftest import check_names, left_tidy, long_ones_first, quick_choice, slow_tests
 
 TESTS = Path(__file__).resolve().parent
 SOURCE = TESTS.parent / "src" / "privatest"
@@ -71,3 +71,17 @@ def test_every_folder_keeps_a_third_of_its_tests() -> None:
         every = names(TESTS / folder.name)
         kept = {name for name in every if not {name, name.partition("::")[0]} & set(slow)}
         assert len(kept) * 3 >= len(every) > 0, folder.name
+
+
+@pytest.mark.parametrize("where", ["state.json", "docs/state.json", "tests/new"])
+def test_what_is_left_beside_the_sources_is_told(tmp_path: Path, where: str) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "tests").mkdir()
+    with left_tidy(tmp_path, "quiet.py"):
+        (tmp_path / ".pytest_cache").mkdir()
+        (tmp_path / "output").mkdir()
+    with (
+        pytest.raises(AssertionError, match=rf"untidy.py left {re.escape(where)}: tests write"),
+        left_tidy(tmp_path, "untidy.py"),
+    ):
+        (tmp_path / where).touch()

@@ -59,6 +59,8 @@ LONGEST = 0.04
 OLD, NEW = 160, 4000
 ROWS = 2
 """Rows of a person that count."""
+NEVER = 5000
+"""As many as it never takes to catch what is broken: some, of a busy machine fifty, and then it is over."""
 
 
 @dataclass
@@ -235,9 +237,17 @@ def run(instants: int, seed: int, broken: bool = False, sequential: bool = False
                     found.problems.append("a process ended by itself")
                     break
                 found.kills += 1
-                if inspect(watch, heard, log.read_text(), found) or found.problems:
+                if inspect(watch, heard, _whole(log), found) or found.problems:
                     break
     return found
+
+
+def _whole(log: Path) -> str:
+    """The log, without a last line that a kill has cut: the system may stop a write between two of its pages."""
+    whole = log.read_bytes().rpartition(b"\n")
+    if whole[2]:
+        os.truncate(log, len(whole[0] + whole[1]))
+    return (whole[0] + whole[1]).decode()
 
 
 def _lines(log: Path) -> int:
@@ -313,7 +323,7 @@ class History:
                 os.write(out, "".join(log).encode())
             if monitor.alarm is not None:
                 break
-        time.sleep(60)
+        time.sleep(3600)
 
     def arriving(self, stream: Stream) -> Iterator[Lines]:
         """The lines, as the command line asks for them."""
@@ -362,6 +372,10 @@ class History:
         """Blocks that were shown."""
         lines = self.log.read_text().splitlines()
         return 1 + max((int(line.split()[1]) for line in lines if line[0] == "B"), default=-1)
+
+    def alarmed(self) -> bool:
+        """Whether an alarm was shown."""
+        return any(line[0] == "A" for line in self.log.read_text().splitlines())
 
     def put_back(self, older: bytes, forget: bool, found: Findings) -> None:
         """An older state in the place of the newest one: refused if it lacks anything that was shown."""
@@ -417,7 +431,8 @@ def histories(count: int, seed: int, broken: str | None = None) -> Findings:
 def _live(history: History, rng: np.random.Generator, found: Findings) -> None:
     old = int(rng.integers(40, 200))
     kept: bytes | None = None
-    deadline = time.monotonic() + 40
+    # A broken monitor may never raise its alarm; of a sound one it means that something hangs.
+    deadline = time.monotonic() + (40 if history.broken else 600)
     while not found.problems:
         process = os.fork()
         if process == 0:
@@ -444,13 +459,16 @@ def _live(history: History, rng: np.random.Generator, found: Findings) -> None:
                 unsaid = _event(history, rng, found)
             time.sleep(float(rng.uniform(0.002, 0.02)))
         if unsaid:
-            until = time.monotonic() + 30
-            while (done := os.waitpid(process, os.WNOHANG))[0] == 0 and time.monotonic() < until:
+            until = time.monotonic() + 300
+            # After its alarm it looks at the file no more.
+            while (done := os.waitpid(process, os.WNOHANG))[0] == 0 and not history.alarmed():
+                if time.monotonic() > until:
+                    break
                 time.sleep(0.002)
             if done[0] == 0:
                 os.kill(process, signal.SIGKILL)
                 os.waitpid(process, 0)
-                if not inspect(history.watch, np.array(history.written), history.log.read_text(), found):
+                if not inspect(history.watch, np.array(history.written), _whole(history.log), found):
                     found.problems.append("a file that was replaced, unsaid, was read")
                 return
             if os.waitstatus_to_exitcode(done[1]) != REFUSED:
@@ -465,7 +483,7 @@ def _live(history: History, rng: np.random.Generator, found: Findings) -> None:
             found.kills += 1
             if history.mode != "unsaid" and rng.random() < 0.3:
                 _event(history, rng, found)
-        if inspect(history.watch, np.array(history.written), history.log.read_text(), found):
+        if inspect(history.watch, np.array(history.written), _whole(history.log), found):
             return
         if history.state.exists() and rng.random() < 0.4:
             if kept is not None:

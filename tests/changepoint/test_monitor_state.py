@@ -56,7 +56,7 @@ def test_kills_lose_nothing_and_release_nothing_twice() -> None:
 
 
 def test_a_state_that_is_written_too_late_is_caught() -> None:
-    assert kills.run(150, seed=6, broken=True).problems != []
+    assert kills.run(kills.NEVER, seed=6, broken=True).problems != []
 
 
 def test_files_that_are_rotated_or_replaced_and_old_states_release_nothing_twice_and_lose_no_change() -> None:
@@ -67,7 +67,7 @@ def test_files_that_are_rotated_or_replaced_and_old_states_release_nothing_twice
 
 @pytest.mark.parametrize("mistake", kills.BROKEN)
 def test_a_monitor_that_makes_a_mistake_about_its_file_or_state_is_caught(mistake: str) -> None:
-    assert kills.histories(60, seed=6, broken=mistake).problems != []
+    assert kills.histories(kills.NEVER, seed=6, broken=mistake).problems != []
 
 
 @pytest.mark.parametrize("method", ["cusum", "paper"])

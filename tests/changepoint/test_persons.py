@@ -510,7 +510,7 @@ class TestStates:
         assert found.kills >= 12
 
     def test_kills_notice_a_person_who_counts_again(self) -> None:
-        assert kills.run(60, seed=5, persons=True, broken=True).problems != []
+        assert kills.run(kills.NEVER, seed=5, persons=True, broken=True).problems != []
 
 
 def test_the_promises_of_persons_are_those_of_their_share_of_epsilon() -> None:

@@ -47,7 +47,9 @@ def test_changes_are_exit_codes_only_when_asked(run: Run) -> None:
 
 
 def test_no_change_is_an_answer_unless_a_change_is_taken_for_granted(run: Run) -> None:
-    same = run("detect", "-", *PAIR, stdin=ZEROS)
+    same = run(
+        "detect", "-", *PAIR[:4], "--epsilon", "4", stdin=ZEROS
+    )  # with little noise: a false alarm in 10^11 runs
     assert (same.code, same.err) == (0, "")
     assert "no change" in same.out
     certain = run("detect", "-", *PAIR, "--assume-change", "--json", stdin=ZEROS)
@@ -86,12 +88,12 @@ def test_help_and_completion_exit_with_0(run: Run) -> None:
 def test_the_shell_can_complete_words() -> None:
     # The protocol of bash: the words so far, and which one is being completed.
     asked = {"_PRIVATEST_COMPLETE": "complete_bash", "COMP_WORDS": "privatest led", "COMP_CWORD": "1"}
-    found = subprocess.run(PROGRAM, env=ENVIRONMENT | asked, capture_output=True, text=True, timeout=60)
+    found = subprocess.run(PROGRAM, env=ENVIRONMENT | asked, capture_output=True, text=True, timeout=600)
     assert (found.returncode, found.stdout.split(), found.stderr) == (0, ["ledger"], "")
 
 
-def until(true: Callable[[], bool], seconds: float = 60) -> None:
-    """Wait for something to come true, a minute at most."""
+def until(true: Callable[[], bool], seconds: float = 600) -> None:
+    """Wait for something to come true; ten minutes only where it never does."""
     for _ in range(round(seconds / 0.05)):
         if true():
             return
@@ -104,10 +106,16 @@ def test_control_c_ends_with_130_and_no_traceback(tmp_path: Path) -> None:
     lines.write_text("0\n" * 10)
     state = tmp_path / "state.json"
     words = [*PROGRAM, "monitor", str(lines), "--follow", "--state", str(state), *PAIR]
-    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=ENVIRONMENT) as process:
+    with subprocess.Popen(
+        words,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=ENVIRONMENT,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # what runs behind a shell may ignore it
+    ) as process:
         try:
             until(lambda: state.exists() or process.poll() is not None)
-            for _ in range(12):
+            for _ in range(60):
                 process.send_signal(signal.SIGINT)  # again, as a person would: Python drops one that meets a destructor
                 with contextlib.suppress(subprocess.TimeoutExpired):
                     out, err = process.communicate(timeout=5)
@@ -130,7 +138,7 @@ def test_a_reader_that_went_away_is_no_error() -> None:
     read, write = os.pipe()
     os.close(read)
     found = subprocess.run(
-        ["bash", "-c", shell], stdout=write, stderr=subprocess.PIPE, text=True, timeout=60, env=ENVIRONMENT
+        ["bash", "-c", shell], stdout=write, stderr=subprocess.PIPE, text=True, timeout=600, env=ENVIRONMENT
     )
     os.close(write)
     assert found.stderr.strip() == "141"
@@ -139,7 +147,7 @@ def test_a_reader_that_went_away_is_no_error() -> None:
 def test_a_full_disk_is_one_line() -> None:
     with open("/dev/full", "wb") as full:
         found = subprocess.run(
-            [*PROGRAM, "version"], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60, env=ENVIRONMENT
+            [*PROGRAM, "version"], stdout=full, stderr=subprocess.PIPE, text=True, timeout=600, env=ENVIRONMENT
         )
     assert found.returncode == 2
     assert found.stderr.strip() == "privatest: Standard output cannot be written: No space left on device."

@@ -291,7 +291,7 @@ def test_following_a_file_that_grows_and_is_replaced(tmp_path: Path, said: tuple
             newer = tmp_path / "newer.txt"
             newer.write_bytes(NEW)
             os.replace(newer, lines)
-            out, err = process.communicate(timeout=60)
+            out, err = process.communicate(timeout=600)
         finally:
             process.kill()
     if not said:
@@ -313,7 +313,7 @@ def test_kill_and_resume_prints_the_alarm_that_was_lost(tmp_path: Path, run: Run
         until(lambda: state.exists() or process.poll() is not None)
         with lines.open("ab") as file:
             file.write(NEW)
-        process.wait(60)  # it ends with the alarm, which nobody has read
+        process.wait(600)  # it ends with the alarm, which nobody has read
     (alarm,) = printed(run("monitor", lines, "--state", state).out)
     assert 200 < alarm["seen"] < 300
 
@@ -449,7 +449,7 @@ def test_a_full_device_after_the_charge_is_4_and_the_answer_can_be_had_again(
     for _ in range(2):
         with open("/dev/full", "wb") as full:
             found = subprocess.run(
-                [*command_line(), *words], stdout=full, stderr=subprocess.PIPE, text=True, timeout=120, env=ENVIRONMENT
+                [*command_line(), *words], stdout=full, stderr=subprocess.PIPE, text=True, timeout=600, env=ENVIRONMENT
             )
         assert found.returncode == 4
         assert found.stderr.count("\n") == 1
@@ -463,7 +463,7 @@ def test_a_full_device_without_a_ledger_says_that_the_answer_is_lost(files: Path
     words = ("test", str(files / "a.csv"), *QUESTIONS["test"], "--column", "x")
     with open("/dev/full", "wb") as full:
         found = subprocess.run(
-            [*command_line(), *words], stdout=full, stderr=subprocess.PIPE, text=True, timeout=120, env=ENVIRONMENT
+            [*command_line(), *words], stdout=full, stderr=subprocess.PIPE, text=True, timeout=600, env=ENVIRONMENT
         )
     assert found.returncode == 4
     assert "asking again spends epsilon again" in found.stderr
@@ -522,7 +522,7 @@ def test_a_monitor_that_fails_after_the_charge_says_how_to_go_on(
     ]
     with open("/dev/full", "wb") as full:
         found = subprocess.run(
-            [*command_line(), *words], stdout=full, stderr=subprocess.PIPE, text=True, timeout=120, env=ENVIRONMENT
+            [*command_line(), *words], stdout=full, stderr=subprocess.PIPE, text=True, timeout=600, env=ENVIRONMENT
         )
     assert found.returncode == 4
     assert "is charged, its monitor kept: the same command goes on from" in found.stderr

@@ -238,7 +238,7 @@ def test_no_raw_statistic_is_among_the_facts() -> None:
     raw = repr(float(test.score.value(total, 1000)))
     assert len(raw) > 8
     assert len(str(total)) > 5
-    release = test.run(data)
+    release = test.run(data, rng=np.random.default_rng(4))  # whose digits spell it by no chance
     for one in (test, release):
         texts = [str(one), one._repr_html_(), json.dumps(one.values()), repr(one.facts()), release.sentence]
         assert not any(part in text for text in texts for part in (str(total), f"{total:,}", raw))

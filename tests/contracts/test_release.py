@@ -86,7 +86,7 @@ def test_nothing_raw_is_in_a_release() -> None:
     test = pt.design(P, Q, epsilon=1, n=1000, clamp="paper")
     data = np.full(1000, 0.123456)
     raw = int(test.score.of_numbers(data).sum())
-    release = test.run(data)
+    release = test.run(data, rng=np.random.default_rng(1))  # whose digits spell it by no chance
     for text in (repr(release), str(release), json.dumps(release.to_dict()), repr(test), test.to_json()):
         assert str(raw) not in text
         assert "0.123456" not in text

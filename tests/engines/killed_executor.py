@@ -78,7 +78,7 @@ def main() -> None:
     killer = threading.Thread(target=kill_one)
     killer.start()
     total = engines.total(score, frame)
-    for _ in range(200):  # the replacement may start after the last task
+    for _ in range(3000):  # the replacement may start after the last task
         if len(seen) >= 3:
             break
         time.sleep(0.1)

@@ -29,6 +29,7 @@ from privatest.scores import clamped_score
 from tests.engines.catalogue import SCORES
 
 SCORE = SCORES["line"].score
+HEALTH = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 
 
 def written(folder: Path, text: str | bytes, name: str = "data.csv") -> Path:
@@ -203,7 +204,7 @@ LINED = [
 ]
 
 
-@settings(max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=80, suppress_health_check=HEALTH)
 @given(fields=st.lists(FIELDS, min_size=1, max_size=9), quoted=st.booleans(), end=st.sampled_from([b"\n", b"\r\n"]))
 @example(fields=[b"007", b" a", b"true", b"\xc2\xa01"], quoted=False, end=b"\n")
 def test_a_line_is_a_field(tmp_path: Path, fields: list[bytes], quoted: bool, end: bytes) -> None:
@@ -315,7 +316,7 @@ def quiet(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) ->
 
 
 @pytest.mark.usefixtures("quiet")
-@settings(max_examples=250, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=250, suppress_health_check=HEALTH)
 @example(data=b"\xc2\x80\xe1\x80\x80\xf0\x90\x80\x80123\r\n", width=1, block=8, end=True)
 @example(data=b'"1234\r\n5"\n6', width=1, block=8, end=True)
 @example(data=b'"",', width=2, block=8, end=False)
@@ -338,7 +339,7 @@ def test_any_bytes_are_rows(tmp_path: Path, data: bytes, width: int, block: int,
 
 
 @pytest.mark.usefixtures("quiet")
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(max_examples=25, suppress_health_check=HEALTH, deadline=None)
 @given(data=BYTES, block=st.sampled_from([8, 1 << 23]))
 def test_no_bytes_make_a_run_fail(tmp_path: Path, data: bytes, block: int) -> None:
     path = written(tmp_path, b"x,who\n" + data)
@@ -356,7 +357,7 @@ def alone(program: str, *files: Path) -> tuple[str, str]:
     """What the program writes in a process of its own."""
     environment = {**os.environ, "PYTHONPATH": str(Path(pt.__file__).parents[1])}
     command = [sys.executable, "-W", "error", "-c", program, *map(str, files)]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=100, env=environment)
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=600, env=environment)
     return done.stdout.strip(), done.stderr
 
 

@@ -242,23 +242,23 @@ def test_commits_wait_for_the_disk_of_the_server(server: Server) -> None:
 def test_a_frozen_server_obeys_the_timeout(server: Server) -> None:
     """On a kept connection and on a new one, reading and writing; afterwards everything goes on."""
     url = server.new_schema()
-    with Ledger(url, timeout=0.5) as ledger:
+    with Ledger(url, timeout=2) as ledger:
         ledger.grant("claims", epsilon=1)
         for ask in (lambda: ledger.left("claims"), lambda: request(ledger, "q", compute=lambda: 1 / 0)):
             with (
                 server.frozen(),
-                pytest.raises(LedgerUnavailable, match=r"does not answer within the timeout of 0\.5 s"),
+                pytest.raises(LedgerUnavailable, match=r"does not answer within the timeout of 2 s"),
             ):
                 ask()
             assert ledger.left("claims") == 1
         with server.frozen(), pytest.raises(LedgerUnavailable):
-            Ledger(url, timeout=0.5)
+            Ledger(url, timeout=2)
         assert request(ledger, "q") == {}
         assert ledger.verify() == 3
 
 
 def test_a_server_that_freezes_during_the_computation_says_how_to_go_on(server: Server) -> None:
-    with Ledger(server.new_schema(), timeout=0.5) as ledger:
+    with Ledger(server.new_schema(), timeout=2) as ledger:
         ledger.grant("claims", epsilon=1)
         freeze = server.frozen()
         with pytest.raises(LedgerUnavailable) as caught:
@@ -293,7 +293,7 @@ def test_a_ledger_that_may_not_be_read_is_a_sentence_without_folders(path: Path)
         folder.chmod(0o755)
         locked.chmod(mode)
         found = subprocess.run(
-            [sys.executable, "-c", NOBODY, str(folder / "ledger.db")], capture_output=True, text=True, timeout=120
+            [sys.executable, "-c", NOBODY, str(folder / "ledger.db")], capture_output=True, text=True, timeout=600
         )
         lines = found.stdout.splitlines()
         assert (len(lines), found.stderr) == (2, ""), found.stderr

@@ -413,4 +413,4 @@ def test_kills_lose_nothing_of_a_sequential_test() -> None:
 
 
 def test_a_sequential_state_that_is_written_too_late_is_caught() -> None:
-    assert kills.run(60, seed=5, broken=True, sequential=True).problems
+    assert kills.run(kills.NEVER, seed=5, broken=True, sequential=True).problems

@@ -22,7 +22,7 @@ LONG: dict[str, Any] = {"null": "cauchy(0, 1)", "alternative": "cauchy(0.5, 1)",
 
 @pytest.fixture
 def lane() -> Iterator[Lane]:
-    made = Lane(seconds=60, stoppable=True)
+    made = Lane(seconds=600, stoppable=True)
     yield made
     made.close()
 
@@ -46,7 +46,7 @@ def test_a_computation_does_not_outlive_its_limit() -> None:
     lane = Lane(seconds=0.05)
     with pytest.raises(errors.Infeasible, match=r"more than 0\.05 seconds"):
         asyncio.run(lane.answer("compare", LONG))
-    lane._seconds = 60
+    lane._seconds = 600
     assert asyncio.run(lane.answer("size", ASK))["n"] == 29  # a new worker
     lane.close()
 
@@ -174,7 +174,7 @@ def test_a_worker_ends_with_the_one_who_asked(hostile: Any) -> None:
     assert process.stdin is not None
     process.stdin.write('{"job": "spin", "arguments": {}, "seconds": 600}\n')
     process.stdin.close()  # as the system does when its owner dies
-    assert process.wait(30) == 0
+    assert process.wait(300) == 0
 
 
 def test_answers_are_remembered_within_bounds(hostile: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -190,7 +190,7 @@ def test_the_server_and_the_worker_each_keep_the_limit_of_time(hostile: Any) -> 
 
     async def ask() -> None:
         with pytest.raises(errors.Infeasible, match="more than 1 seconds"):
-            await asyncio.wait_for(lane.answer("deaf", {}), 60)
+            await asyncio.wait_for(lane.answer("deaf", {}), 300)
 
     lane = hostile(seconds=1)
     asyncio.run(ask())
@@ -199,14 +199,14 @@ def test_the_server_and_the_worker_each_keep_the_limit_of_time(hostile: Any) -> 
     assert process.stdin is not None
     process.stdin.write('{"job": "spin", "arguments": {}, "seconds": 0.1}\n')
     process.stdin.flush()
-    assert process.wait(60) == 1
+    assert process.wait(300) == 1
 
 
 def test_how_far_it_has_come_is_told_and_is_never_the_answer(hostile: Any) -> None:
     lane = hostile()
     with ThreadPoolExecutor(1) as threads:
         asked = threads.submit(lambda: asyncio.run(lane.answer("tells", {})))
-        end = time.monotonic() + 60
+        end = time.monotonic() + 300
         while not any(each["headway"] for each in lane.working()):
             assert time.monotonic() < end
             time.sleep(0.02)
@@ -215,7 +215,7 @@ def test_how_far_it_has_come_is_told_and_is_never_the_answer(hostile: Any) -> No
         assert (told["found"], told["asked"]) == ([{"test": "first", "n": 2}], {"of": "what"})
         lane._workers[0].kill()
         with pytest.raises(errors.Infeasible, match="stopped"):
-            asked.result(60)
+            asked.result(300)
     assert lane.working() == []
     assert asyncio.run(lane.answer("echo", {"said": 1})) == {"said": 1}
 
@@ -239,7 +239,7 @@ def test_a_worker_tells_rows_as_they_come(capsys: pytest.CaptureFixture[str], mo
 def test_a_worker_that_began_early_is_taken_over_and_others_end() -> None:
     with lanes.begun_early(lanes.LOOK, lanes.NEEDED):
         early = dict(lanes._early)
-        lane = Lane(seconds=60, nice=lanes.NEEDED)
+        lane = Lane(seconds=600, nice=lanes.NEEDED)
         try:
             asyncio.run(
                 lane.answer("theory", {"null": "bernoulli(0.4)", "alternative": "bernoulli(0.6)", "epsilons": [1]})

@@ -35,7 +35,7 @@ def js(script: str, **given: Any) -> Any:
     lines += [f"const {name} = {json.dumps(value)};" for name, value in given.items()]
     lines.append(f"const found = await (async () => {{ {script} }})(); console.log(JSON.stringify(found ?? null));")
     ran = subprocess.run(
-        [node(), "--input-type=module", "-"], input="\n".join(lines), capture_output=True, text=True, timeout=60
+        [node(), "--input-type=module", "-"], input="\n".join(lines), capture_output=True, text=True, timeout=600
     )
     assert ran.returncode == 0, ran.stderr
     return json.loads(ran.stdout)

@@ -37,7 +37,7 @@ def test_records_sent_to_a_monitor_raise_the_alarm(fresh: Any) -> None:
 
 def test_records_sent_to_a_sequential_test_bring_the_verdict(fresh: Any) -> None:
     """The walk of the log e-value, the promises, one verdict; then nothing more, and one charge."""
-    asked = {**ASK, "epsilon": 0.9, "request": "s"}
+    asked = {**ASK, "epsilon": 0.9, "request": "s", "alpha": 1e-7, "beta": 1e-7}  # for no wrong verdict
     started = fresh.post("/api/sequentials", **asked).json()
     assert (started["seen"], started["alarms"], started["walk"]) == (0, [], [])
     assert started["settings"]["fixed_n"] > started["settings"]["expected_n"][0]
@@ -89,11 +89,10 @@ def test_a_file_that_is_no_longer_the_same_is_not_followed_blindly(fresh: Any, w
         grows.rename(fresh.folder / "grows.txt.1")
     else:
         grows.write_text("")
-        time.sleep(0.6)  # longer than between two looks
-    grows.write_text("1\n" * 300)
+    grows.write_text("1\n" * 200)  # still shorter than it was, however late it is looked at
     if rotated:
         loud = wait(fresh, name, lambda state: state["drift_detected"])
-        assert 250 < loud["seen"] <= 550
+        assert 250 < loud["seen"] <= 450
         assert loud["problem"] == ""
         return
     still = wait(fresh, name, lambda state: state["stopped"])
@@ -103,7 +102,8 @@ def test_a_file_that_is_no_longer_the_same_is_not_followed_blindly(fresh: Any, w
 
 
 def wait(studio: Any, name: str, done: Any) -> Any:
-    for _ in range(200):
+    end = time.monotonic() + 300  # only where something hangs
+    while time.monotonic() < end:
         state = studio.client.get(f"/api/monitors/{name}").json()
         if done(state):
             return state
@@ -170,7 +170,8 @@ def test_monitors_that_never_begin_are_stopped_and_others_go_on(
 
 
 def test_equal_portions_of_records_are_all_taken(fresh: Any) -> None:
-    name = fresh.post("/api/monitors", **ASK, request="m").json()["monitor"]
+    asked = {**ASK, "request": "m", "mean_time_between_false_alarms": 1e9}  # after an alarm nothing more is taken
+    name = fresh.post("/api/monitors", **asked).json()["monitor"]
     block = fresh.client.get(f"/api/monitors/{name}").json()["settings"]["block"]
     threads = [
         threading.Thread(target=lambda: fresh.post(f"/api/monitors/{name}/records", lines=["0"] * block))
