@@ -45,14 +45,14 @@ def test_a_design_is_read_and_written_as_it_was(kind: str) -> None:
 
 
 def test_a_design_made_now_is_the_one_made_then() -> None:
-    assert pt.design_fit([0.8, 0.2], distance=0.3, epsilon=1, n=40).to_dict() == DESIGNS["fit"]
+    assert pt.design_fit([0.8, 0.2], distance=0.3, epsilon=1, n=40, alpha=1 / 6).to_dict() == DESIGNS["fit"]
     assert pt.optimum(*COINS, epsilon=1, n=10).test.to_dict().keys() == DESIGNS["histogram_test"].keys()
 
 
 ASK: dict[str, Callable[..., Any]] = {
     "test": lambda **paying: pt.design(*COINS, epsilon=1, n=40).run(DATA, **paying),
     "histogram_test": lambda **paying: pt.optimum(*COINS, epsilon=1, n=10).test.run(DATA[:10], **paying),
-    "fit": lambda **paying: pt.goodness_of_fit([1] * 40, [0.8, 0.2], distance=0.3, epsilon=1, **paying),
+    "fit": lambda **paying: pt.goodness_of_fit([1] * 40, [0.8, 0.2], distance=0.3, epsilon=1, alpha=1 / 6, **paying),
     "change": lambda **paying: pt.detect_change(DATA + [1] * 60, *COINS, epsilon=2, assume_change=True, **paying),
 }
 
