@@ -161,11 +161,16 @@ def _end_with(asking: socket.socket) -> None:
 
 
 def _import_everything() -> None:
-    for name in ("cli.commands", "report", "pictures", "ledger", "engines.csv_files", "changepoint", "fit"):
+    """What command lines and workers use, also what they themselves import late."""
+    for name in ("cli.commands", "report", "pictures", "ledger.store", "engines.csv_files", "engines.files", "fit"):
         __import__(f"privatest.{name}")
-    for name in ("estimates", "sequential", "studio.worker"):
+    for name in ("changepoint", "estimates", "sequential", "studio.worker"):
         __import__(f"privatest.{name}")
-    for name in ("scipy.stats", "scipy.optimize", "matplotlib.figure", "matplotlib.backends.backend_svg", "sqlalchemy"):
+    for name in ("scipy.stats", "scipy.optimize", "sqlalchemy.dialects.sqlite", "tomllib"):
+        __import__(name)
+    for name in ("matplotlib.figure", "matplotlib.backends.backend_svg", "matplotlib.backends.backend_agg"):
+        __import__(name)
+    for name in ("PIL.Image", "pyarrow.csv", "pyarrow.compute", "rich.console", "rich.table", "typer.rich_utils"):
         __import__(name)
     hasten(pytest.MonkeyPatch())
 
