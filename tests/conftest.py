@@ -142,6 +142,12 @@ def pytest_xdist_auto_num_workers() -> int:
 
 
 @pytest.hookimpl(optionalhook=True)
+def pytest_xdist_setupnodes() -> None:
+    """One process that has imported everything is enough for all that run tests."""
+    ready.share()
+
+
+@pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     """With --dist=loadgroup a file's tests run in one process: what they share is made once, not in every process."""
     if config.getoption("dist") != "loadgroup":

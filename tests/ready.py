@@ -4,6 +4,8 @@
 ``python -m privatest.studio.worker``: a client that hands its arguments, folder, environment and standard streams to
 the server and leaves with the exit code of the process forked there, which ends when the client is killed. Not for
 tests of signals, of limits or of what is imported: those start the program itself.
+
+Where several processes share the tests, they share a server, too: the process that starts them calls ``share()``.
 """
 
 from __future__ import annotations
@@ -23,7 +25,10 @@ from pathlib import Path
 
 import pytest
 
-__all__ = ["command_line", "hasten", "worker"]
+__all__ = ["command_line", "hasten", "share", "worker"]
+
+SHARED = "PRIVATEST_READY"
+"""In the environment: the folder of a server that is shared."""
 
 CLIENT = """
 import json, os, socket, sys
@@ -56,19 +61,34 @@ def worker() -> list[str]:
     return [*_client(), "worker"]
 
 
+def share() -> None:
+    """Start a server for the processes that this one will start; it imports nothing before it is first asked."""
+    os.environ[SHARED] = str(_started())
+
+
 @cache
 def _client() -> list[str]:
-    """The words that ask the server, which ends with this process."""
+    """The words that ask the server, which has imported everything."""
+    folder = Path(os.environ[SHARED]) if SHARED in os.environ else _started()
+    words = [sys.executable, "-I", "-S", str(folder / "client.py"), str(folder / "socket")]
+    subprocess.run([*words, "ready"], check=True)
+    return words
+
+
+def _started() -> Path:
+    """The folder of a new server, which ends with this process. It can be asked at once, and answers when it can."""
     folder = Path(tempfile.mkdtemp(prefix="privatest-ready-"))
     (folder / "client.py").write_text(CLIENT)
     source = Path(__file__).resolve().parents[1]
     environment = os.environ | {"PYTHONPATH": f"{source / 'src'}{os.pathsep}{source}", "OPENBLAS_NUM_THREADS": "1"}
-    words = [sys.executable, "-m", "tests.ready", str(folder / "socket")]
-    server = subprocess.Popen(words, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(str(folder / "socket"))
+        listening.listen(1024)
+        number = listening.fileno()
+        words = [sys.executable, "-m", "tests.ready", str(number)]
+        server = subprocess.Popen(words, env=environment, stdin=subprocess.PIPE, pass_fds=[number])
     atexit.register(_end, server, folder)
-    assert server.stdout is not None
-    assert server.stdout.readline() == b"ready\n"
-    return [sys.executable, "-I", "-S", str(folder / "client.py"), str(folder / "socket")]
+    return folder
 
 
 def _end(server: subprocess.Popen[bytes], folder: Path) -> None:
@@ -76,24 +96,25 @@ def _end(server: subprocess.Popen[bytes], folder: Path) -> None:
     shutil.rmtree(folder)
 
 
-def _serve(path: str) -> None:
+def _serve(listening: socket.socket) -> None:
     import select
     import signal
 
-    signal.signal(signal.SIGCHLD, _forget)
-    with socket.socket(socket.AF_UNIX) as listening:
-        listening.bind(path)
-        listening.listen()
-        print("ready", flush=True)
+    known = False
+    with listening:
         while sys.stdin not in (heard := select.select([sys.stdin, listening], [], [])[0]):
             assert heard
+            if not known:
+                _import_everything()
+                signal.signal(signal.SIGCHLD, _forget)
+                known = True
             asking, _ = listening.accept()
             with asking:
                 length, streams, *_ = socket.recv_fds(asking, 8, 3)
-                said = b""
-                while len(said) < int.from_bytes(length, "big"):
-                    said += asking.recv(1 << 20)
-                if os.fork() == 0:
+                wanted, said = int.from_bytes(length, "big"), b""
+                while len(said) < wanted and (more := asking.recv(1 << 20)):
+                    said += more
+                if said and len(said) == wanted and os.fork() == 0:  # not if the client was killed meanwhile
                     listening.close()
                     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
                     _run(asking, streams, *json.loads(said))
@@ -124,6 +145,8 @@ def _run(asking: socket.socket, streams: list[int], words: list[str], folder: st
         if words[0] == "worker":
             sys.argv[1:] = words[1:]
             worker.main()
+        elif words[0] == "ready":
+            code = 0
         else:
             code = cli.main(words[1:])
             sys.stdout.flush()
@@ -137,12 +160,20 @@ def _end_with(asking: socket.socket) -> None:
     os._exit(72)
 
 
-if __name__ == "__main__":
-    for name in ("cli.commands", "report", "pictures", "ledger", "engines.csv_files", "changepoint", "fit"):
+def _import_everything() -> None:
+    """What command lines and workers use, also what they themselves import late."""
+    for name in ("cli.commands", "report", "pictures", "ledger.store", "engines.csv_files", "engines.files", "fit"):
         __import__(f"privatest.{name}")
-    for name in ("estimates", "sequential", "studio.worker"):
+    for name in ("changepoint", "estimates", "sequential", "studio.worker"):
         __import__(f"privatest.{name}")
-    for name in ("scipy.stats", "scipy.optimize", "matplotlib.figure", "matplotlib.backends.backend_svg", "sqlalchemy"):
+    for name in ("scipy.stats", "scipy.optimize", "sqlalchemy.dialects.sqlite", "tomllib"):
+        __import__(name)
+    for name in ("matplotlib.figure", "matplotlib.backends.backend_svg", "matplotlib.backends.backend_agg"):
+        __import__(name)
+    for name in ("PIL.Image", "pyarrow.csv", "pyarrow.compute", "rich.console", "rich.table", "typer.rich_utils"):
         __import__(name)
     hasten(pytest.MonkeyPatch())
-    _serve(sys.argv[1])
+
+
+if __name__ == "__main__":
+    _serve(socket.socket(fileno=int(sys.argv[1])))

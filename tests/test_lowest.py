@@ -8,6 +8,13 @@ import pytest
 
 from tests import lowest
 
+
+@pytest.fixture(autouse=True)
+def plain(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The files made here need no plugin, and loading those of this environment takes most of the time."""
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+
+
 FILES = {
     "test_bad.py": ("def test_bad():\n    assert 1 == 2\n", "1 failed"),
     "test_dies.py": (

@@ -29,8 +29,8 @@ def arrow_table(columns: Columns) -> pa.Table:
     """With types by what the column holds: text, or doubles; keys as they are."""
     made = {}
     for name, values in columns.items():
-        text = any(isinstance(value, str) for value in values)
-        whole = all(value is None or type(value) is int for value in values)
+        types = {*map(type, values)}
+        text, whole = any(issubclass(one, str) for one in types), types <= {int, type(None)}
         kind = pa.string() if text else pa.int64() if whole and name != "x" else pa.float64()
         made[name] = pa.array(values, type=kind, from_pandas=False)
     return pa.table(made)
