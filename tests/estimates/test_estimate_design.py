@@ -210,6 +210,8 @@ def test_documents_that_were_tampered_with_are_refused() -> None:
         {"noise": {**document["noise"], "epsilon": "2/1"}},
         {"between": [1, 0]},
         {"n": 0},
+        {"neighbours": "zz"},
+        {"level": 0.99},
     ):
         with pytest.raises(pt.errors.PrivatestError):
             pt.EstimateDesign.from_dict({**document, **change})
@@ -348,3 +350,48 @@ def test_noise_of_a_decision_is_refused() -> None:
 def test_a_bound_under_a_notion_lies_below_the_width() -> None:
     design = pt.design_estimate("bernoulli(?)", privacy="gdp(0.5)", n=60)
     assert 0 < design.width_bound(0.3) <= design.expected_width(0.3)
+
+
+@pytest.mark.parametrize("level", [0.5, 1.0, None])
+def test_a_second_step_that_is_less_sure_than_both_is_refused(level: float | None) -> None:
+    document = pt.design_estimate("normal(mean=?, sd=1)", between=(-1e4, 1e4), epsilon=1, n=1000).to_dict()
+    assert pt.EstimateDesign.from_dict(document).to_dict() == document
+    with pytest.raises(pt.errors.PrivatestError):
+        pt.EstimateDesign.from_dict({**document, "level": level})
+
+
+@pytest.mark.parametrize("near", [0, 1])
+def test_a_guess_may_be_an_end_of_the_range(near: float) -> None:
+    """There one member never has what others have, so that there is no ratio to it."""
+    design = pt.design_estimate("bernoulli(?)", epsilon=1, n=30, near=near)
+    assert design.coverage(0.3) >= 0.95
+    assert (
+        design.expected_width(near) <= pt.design_estimate("bernoulli(?)", epsilon=1, n=30).expected_width(near) + 1e-3
+    )
+
+
+def test_a_range_beyond_what_bins_of_one_length_hold_takes_longer_ones() -> None:
+    """Ten times a million needs bins too many; with longer ones the interval is short beside the range."""
+    design = pt.design_estimate("normal(mean=?, sd=1)", between=(-1e7, 1e7), epsilon=1, n=1000)
+    assert design.location is not None
+    assert design.coverage(12345.0) >= 0.95
+    assert design.expected_width(12345.0) < 1
+
+
+@pytest.mark.parametrize(
+    ("family", "between", "message"),
+    [
+        ("normal(mean=?, sd=1)", (1e15, 1e15 + 1), "too narrow, or too far from 0"),
+        ("normal(mean=?, sd=1)", (1e-300, 2e-300), "too narrow, or too far from 0"),
+        ("normal(mean in [?, 3], sd=1)", (0, 1), "in place of one parameter"),
+    ],
+)
+def test_ranges_that_nobody_tells_apart_are_said(family: str, between: Any, message: str) -> None:
+    with pytest.raises(pt.errors.PrivatestError, match=message):
+        pt.design_estimate(family, between=between, epsilon=1, n=100)
+
+
+def test_a_label_may_have_a_question_mark() -> None:
+    found = pt.estimate(["Really?", "no"] * 50, 'categorical("Really?"=?)', epsilon=20)
+    assert found.parameter == "share of Really?"
+    assert found.estimate == pytest.approx(0.5, abs=0.05)

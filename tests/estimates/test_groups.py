@@ -96,7 +96,7 @@ def test_what_counts_as_a_success() -> None:
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda d: pt.compare_groups(d, group="label", column="y", epsilon=1, control_name="x"), "control='x'"),
+        (lambda d: pt.compare_groups(d, group="label", column="y", epsilon=1, control_name="x"), "control_name='x'"),
         (lambda d: pt.compare_groups(d.assign(arm="a"), group="arm", column="y", epsilon=1), "it has one"),
         (lambda d: pt.compare_groups(d.assign(arm=d.who % 3), group="arm", column="y", epsilon=1), "more than two"),
         (
@@ -115,7 +115,7 @@ def test_what_counts_as_a_success() -> None:
         (lambda _: pt.compare_groups([1], [1], epsilon=0), "epsilon"),
         (lambda _: pt.compare_groups([1], [1], epsilon=1, outcome="normal(?, 1)"), "compared by shares"),
         (lambda _: pt.compare_groups([1], [1], epsilon=1, outcome="nosuch(?)"), "no distribution is called 'nosuch'"),
-        (lambda _: pt.compare_groups([1], [1], epsilon=1, above=float("nan")), "above=nan must be a finite number"),
+        (lambda _: pt.compare_groups([1], [1], epsilon=1, above=float("nan")), "above=nan must be finite"),
         (lambda _: pt.compare_groups([1], [1], epsilon=1e-7), "epsilon=1e-07 needs noise of about 1.41e.07 records"),
         (lambda _: pt.design_groups(n=(5, 5), epsilon=1).power((0.3,)), "rates=<tuple> must be two numbers"),  # type: ignore[arg-type]
         (lambda _: pt.design_groups(n=(5, 5), epsilon=1).power(0.3), "rates=0.3 must be two numbers"),  # type: ignore[arg-type]
@@ -264,3 +264,61 @@ def test_every_notion(text: str) -> None:
         replace(
             design, noise=Uniform(2 * fine * 1000) if text == "tv(0.2)" else decision_noise(design.privacy, 2 * fine)
         )
+
+
+def test_what_counts_may_be_a_truth_value_or_any_whole_number() -> None:
+    """Not their names, which no record of such a column is."""
+    for label in (True, np.True_, np.int64(1), 1.0, 1):
+        found = pt.compare_groups([True, False] * 50, [True] * 50, epsilon=30, success=label)
+        assert found.rates == pytest.approx((0.5, 1.0), abs=0.1)
+    asked = pt.compare_groups(["Really?", "no"] * 50, ["Really?"] * 50, epsilon=30, success="Really?")
+    assert asked.rates == pytest.approx((0.5, 1.0), abs=0.1)
+    with pytest.raises(InvalidInput, match=r"success=1\.5 must be a text or a whole number"):
+        pt.compare_groups([1.5], [1.5], epsilon=1, success=1.5)
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars", "arrow"])
+def test_rows_whose_group_is_no_number_belong_to_neither(kind: str) -> None:
+    columns = {"v": [0, 1, 1, 1] * 25, "arm": [0.0, 1.0, float("nan"), None] * 25}
+    source: Any = pd.DataFrame(columns)
+    if kind == "polars":
+        source = pytest.importorskip("polars").DataFrame(columns)
+    if kind == "arrow":
+        source = pytest.importorskip("pyarrow").table(columns)
+    found = pt.compare_groups(source, group="arm", epsilon=5)  # the one other column holds the records
+    assert (found.n, found.names) == ((25, 25), ("0.0", "1.0"))
+    if kind == "polars":
+        with pytest.raises(InvalidData, match="LazyFrame, which holds no records yet"):
+            pt.compare_groups(source.lazy(), group="arm", column="v", epsilon=1)
+
+
+def test_groups_of_one_name_and_files_that_are_missing_are_told(tmp_path: Path) -> None:
+    same = pd.DataFrame({"v": [0, 1], "arm": ["1", 1]})
+    with pytest.raises(InvalidData, match="two values of one name"):
+        pt.compare_groups(same, group="arm", epsilon=1)
+    with pytest.raises(InvalidData, match="No file"):
+        pt.compare_groups(str(tmp_path / "no.csv"), group="arm", epsilon=1)
+
+
+def test_counts_noised_elsewhere_are_told_as_given_and_pictured() -> None:
+    """Their laws are computed on a lattice; what is told is not rounded to it."""
+    found = pt.compare_noised((301.7, 1000, "laplace(1)"), (370.2, 1000, "laplace(1)"))
+    assert found.rates == pytest.approx((0.3017, 0.3702), abs=1e-12)
+    assert found.difference == pytest.approx(0.0685, abs=1e-12)
+    assert found.plot().get_xlabel() == "rate of treatment minus rate of control"
+    for total in (10**400, float("nan"), True, "12"):
+        with pytest.raises(InvalidInput, match="control=<tuple> must be a total"):
+            pt.compare_noised((total, 10, "laplace(1)"), (3, 10, "laplace(1)"))  # type: ignore[arg-type]
+
+
+def test_a_difference_that_was_not_found_has_0_in_its_interval() -> None:
+    """Also where noise of that size explains neither count."""
+    found = pt.compare_noised((-50.5, 100, "laplace(1)"), (-30, 100, "laplace(1)"))
+    assert found.decision == "null"
+    assert found.interval[0] <= 0 <= found.interval[1]
+
+
+def test_a_document_of_an_outcome_that_is_none_is_refused() -> None:
+    document = pt.design_groups(n=(5, 5), epsilon=1).to_dict()
+    with pytest.raises(pt.errors.PrivatestError, match="outcome='zz'"):
+        pt.GroupsDesign.from_dict({**document, "outcome": "zz"})

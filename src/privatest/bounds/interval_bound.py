@@ -147,8 +147,8 @@ FEW, MANY = 14, 48
 takes no time."""
 NEARLY_NONE = 0.02
 """Farther than where it is this small the private bound adds next to nothing."""
-SEARCHED = 5
-"""Every so many distances, shapes of the bound are searched, and else those nearby are taken."""
+SEARCHED = 20
+"""Every so many distances, the first included, shapes of the bound are searched, and else those nearby are taken."""
 ANEW = 40
 """After so many values the shapes of the bound are searched anew."""
 SELDOM = 1e-3

@@ -234,7 +234,10 @@ class Inversion:
         """How likely the interval holds the true value; of parameters known roughly, at least so likely."""
         half, counting = self._tails(confidence)
         least, most = replace(self, count_noise=None).accepted(value, 1 - 2 * half)
-        return 1.0 - counting - self.at_most(value, value, least) - self.at_least(value, value, most + HALF)
+        # Of totals that no value of the range fits the interval is the end that comes nearest: that end it holds.
+        lowest, highest = self.family.inner if self.rising else self.family.inner[::-1]
+        below = 0.0 if value == lowest else self.at_most(value, value, least)
+        return 1.0 - counting - below - (0.0 if value == highest else self.at_least(value, value, most + HALF))
 
     def expected_length(self, value: float, confidence: float) -> float:
         """The mean length of the interval where the parameter has this value, to three digits or more.

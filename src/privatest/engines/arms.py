@@ -61,7 +61,7 @@ def open_arms(
         return source
     if group is None:
         if control is not None:
-            raise InvalidInput(f"control={shown(control)} was given without group=. Name the column of the groups.")
+            raise InvalidInput(f"control_name={shown(control)} needs group=. Name the column of the groups.")
         if not isinstance(source, tuple) or len(source) != 2 or any(one is None for one in source):
             raise InvalidInput(
                 "The data of two groups are missing: give a control and a treatment, or one table and group=, the "
@@ -83,10 +83,13 @@ def open_arms(
         raise InvalidInput(f"group={shown(group)} cannot be told how texts are read. Give both groups apart.")
     paths = as_paths(told)
     if paths is not None and {format_of(path) for path in paths} == {"CSV"}:
-        names, part = _split_csv(paths, group, column, unit)
+        names, part, _ = _split_csv(paths, group, column, unit)
         column = None
     else:
-        names, part = _split(told, group, unit)
+        names, part, columns = _split(told, group, unit)
+        others = [name for name in columns if name not in (group, unit)]
+        if column is None and len(others) == 1:
+            column = str(others[0])
     if len(names) != 2:
         many = "none" if not names else "one" if len(names) == 1 else "more than two"
         raise InvalidData(
@@ -94,18 +97,21 @@ def open_arms(
             "rows of two groups."
         )
     names = sorted(names, key=str)
+    if str(names[0]) == str(names[1]):
+        raise InvalidData(f"group={shown(group)} has two values of one name, {shown(names[0])}. Write them as texts.")
     if control is not None:
         same = [name for name in names if name == control or str(name) == str(control)]
         if not same:
             either = f"{shown(names[0])} or {shown(names[1])}"
-            raise InvalidInput(f"control={shown(control)} must be one of the groups, {either}.")
+            raise InvalidInput(f"control_name={shown(control)} must be one of the groups, {either}.")
         names = [same[0], *(name for name in names if name != same[0])]
     opened = [open_for(need, part(name), column=column, unit=unit) for name in names]
     return Arms(opened[0], opened[1], (str(names[0]), str(names[1])))
 
 
-Split = tuple[list[Any], Callable[[Any], Any]]
-"""The values of the column of groups, at most ``MOST_NAMES`` of them, and a function from a value to its rows."""
+Split = tuple[list[Any], Callable[[Any], Any], list[Any]]
+"""The values of the column of groups, at most ``MOST_NAMES`` of them, a function from a value to its rows, and the
+names of all columns."""
 
 
 def _split(source: Any, group: str, unit: str | None) -> Split:
@@ -125,14 +131,20 @@ def _split(source: Any, group: str, unit: str | None) -> Split:
         if unit is not None:
             pairs = source[[unit, group]].dropna().drop_duplicates()
             _check_apart(bool(pairs[unit].duplicated().any()), unit)
-        return list(keys.dropna().unique()[:MOST_NAMES]), lambda name: source[keys == name]
+        return list(keys.dropna().unique()[:MOST_NAMES]), lambda name: source[keys == name], list(source.columns)
+    if type(source).__name__ == "LazyFrame":
+        raise InvalidData("The data are a LazyFrame, which holds no records yet. Call its collect() first.")
     if library == "polars" and hasattr(source, "columns"):
         _check_columns(source.columns, group, unit)
         keys = source[group]
+        if keys.dtype.is_float():
+            keys = keys.fill_nan(None)  # no name
+            source = source.with_columns(keys)
         if unit is not None:
             pairs = source.select([unit, group]).drop_nulls().unique()
             _check_apart(bool(pairs[unit].is_duplicated().any()), unit)
-        return keys.drop_nulls().unique()[:MOST_NAMES].to_list(), lambda name: source.filter(keys == name)
+        known = keys.drop_nulls().unique()[:MOST_NAMES].to_list()
+        return known, lambda name: source.filter(keys == name), list(source.columns)
     return _split_arrow(source, group, unit)
 
 
@@ -143,17 +155,19 @@ def _split_spark(source: Any, group: str, unit: str | None) -> Split:
         pairs = known.where(known[unit].isNotNull()).select(unit, group).distinct()
         _check_apart(bool(pairs.groupBy(unit).count().where("count > 1").limit(1).collect()), unit)
     found = known.select(group).distinct().limit(MOST_NAMES).collect()
-    return [row[0] for row in found], lambda name: source.where(source[group] == name)
+    return [row[0] for row in found], lambda name: source.where(source[group] == name), list(source.columns)
 
 
 def _split_ibis(source: Any, group: str, unit: str | None) -> Split:
     _check_columns(source.columns, group, unit)
     known = source.filter(source[group].notnull())
+    if source[group].type().is_floating():
+        known = known.filter(~known[group].isnan())
     if unit is not None:
         people = known.filter(known[unit].notnull()).group_by(unit).agg(groups=known[group].nunique())
         _check_apart(bool(people.filter(people.groups > 1).count().to_pyarrow().as_py()), unit)
     found = known.select(known[group]).distinct().limit(MOST_NAMES).to_pyarrow()
-    return found.column(0).to_pylist(), lambda name: source.filter(source[group] == name)
+    return found.column(0).to_pylist(), lambda name: source.filter(source[group] == name), list(source.columns)
 
 
 def _split_arrow(source: Any, group: str, unit: str | None) -> Split:
@@ -177,11 +191,14 @@ def _split_arrow(source: Any, group: str, unit: str | None) -> Split:
         )
     _check_columns(table.schema.names, group, unit)
     keys = table.column(group)
+    if pa.types.is_floating(keys.type):
+        keys = pc.if_else(pc.is_nan(keys), None, keys)  # no name
+        table = table.set_column(table.schema.names.index(group), group, keys)
     if unit is not None:
         people = table.select([unit, group]).drop_null().group_by(unit).aggregate([(group, "count_distinct")])
         _check_apart(len(people) > 0 and pc.max(people.column(f"{group}_count_distinct")).as_py() > 1, unit)
     names = pc.unique(pc.drop_null(keys)).to_pylist()[:MOST_NAMES]
-    return names, lambda name: table.filter(pc.equal(keys, pa.scalar(name, keys.type)))
+    return names, lambda name: table.filter(pc.equal(keys, pa.scalar(name, keys.type))), table.schema.names
 
 
 def _table_of_files(paths: list[str]) -> Any:
@@ -202,6 +219,8 @@ def _split_csv(paths: list[str], group: str, column: str | None, unit: str | Non
         )
     parts: dict[str, list[str]] = {}
     for path in paths:
+        if not os.path.exists(path):
+            raise InvalidData(f"No file {shown(path)}.")
         if not path.lower().endswith((".csv", ".tsv")) or not os.path.isfile(path):
             raise InvalidData(f"group= reads plain CSV files, and {shown(path)} is none. Give both groups apart.")
         with open(path, newline="", encoding="utf-8-sig", errors="surrogateescape") as file:
@@ -219,7 +238,7 @@ def _split_csv(paths: list[str], group: str, column: str | None, unit: str | Non
                 arm = row[key].strip() if key < len(row) else ""
                 if arm:
                     parts.setdefault(arm, []).append(row[value] if value < len(row) else "")
-    return list(parts)[:MOST_NAMES], lambda name: read_lines(parts[name])
+    return list(parts)[:MOST_NAMES], lambda name: read_lines(parts[name]), []
 
 
 def _check_apart(both: bool, unit: str) -> None:

@@ -42,9 +42,7 @@ COUNTING = Fraction(1, 10)
 SHARES = tuple(Fraction(part, 100) for part in (2, 5, 10, 20, 40, 60, 80))
 """Which part of the budget a first step may cost."""
 LENGTHS = (2.0, 4.0)
-"""How long its bins may be, in spreads of the records."""
-PLACES = 64
-"""At so many places of a cell the coverage of two steps is looked at."""
+"""How long its bins are, in spreads of the records; longer ones where there would be too many of them."""
 FEW_SPREADS = 6.0
 """A range of fewer spreads needs no first step."""
 EXTREME = 0.001
@@ -165,8 +163,12 @@ class EstimateDesign(Budgeted[EstimateRelease]):
 
     def __post_init__(self) -> None:
         numbers.positive_integer(n=self.n)
+        make_neighbourhood(self.neighbours, self.max_rows_per_unit)
         _ = self.asked
-        if (self.score is None) != (self.location is not None) or (self.score is None) != (self.noise is None):
+        if self.level is not None and not self.confidence <= self.level < 1:
+            raise InvalidInput(f"level={shown(self.level)} must lie in [{self.confidence:g}, 1), the confidence and 1.")
+        steps = (self.noise is None, *(one is not None for one in (self.location, self.second, self.level)))
+        if any((self.score is None) != each for each in steps):
             raise InvalidInput(
                 "An estimate has a score and noise, or a first step that says where to look: one of them."
             )
@@ -565,12 +567,10 @@ def _two_steps(
         return None
     best = tuned_ratio(asked, notion, n, around, None).length * float(ndtri((1 + level) / 2))
     found = None
-    for length in LENGTHS:
+    for length in _lengths(asked.high - asked.low, spread):
         for share in SHARES:
-            location = Location.over(*asked.inner, length * spread, notion.split(share), around)
-            if location.bins > MOST_BINS:
-                continue
-            second, inner = _second_level(asked, location, n, level), asked.inner
+            location = Location.over(*asked.inner, length, notion.split(share), around)
+            second, inner = location.second_level(asked, n, level), asked.inner
             if second is None:
                 continue
             middle = (inner[0] + inner[1]) / 2
@@ -591,6 +591,14 @@ def _two_steps(
     )
 
 
+def _lengths(reach: float, spread: float) -> list[float]:
+    """How long bins may be: those of ``LENGTHS`` that are not too many, or else as short as that allows."""
+    wanted = [2.0 ** round(math.log2(each * spread)) for each in LENGTHS]
+    return [each for each in wanted if reach / each < MOST_BINS - 4] or [
+        2.0 ** math.ceil(math.log2(reach / (MOST_BINS - 8)))
+    ]
+
+
 def _spread(asked: OneParameter) -> float | None:
     """Half of the distance between the deciles, where the parameter only moves the distribution; else None."""
     if asked.is_share or asked.box(*asked.inner).family.discrete:
@@ -603,34 +611,6 @@ def _spread(asked: OneParameter) -> float | None:
     tolerance = 1e-9 * (half + float(np.max(np.abs(high))))
     moved = max(float(np.max(np.abs(middle - low - half))), float(np.max(np.abs(high - middle - half))))
     return float(middle[2] - middle[0]) / 2 if moved < tolerance else None
-
-
-def _second_level(asked: OneParameter, location: Location, n: int, level: float) -> float | None:
-    """The confidence that the second step needs, so that both together have the level; None where none is enough.
-
-    Where in a cell the true value lies matters, and which cell hardly does. The level is found for a few places, and
-    then for the worst of many, until that is among the few.
-    """
-    middle, cell, most = sum(asked.inner) / 2, location.length / STARTS, (1 - level) * (1 - 1e-4)
-    fine = [middle + cell * place / PLACES for place in range(PLACES)]
-    values = fine[:: PLACES // 4]
-
-    def misses(share: float, places: list[float]) -> list[float]:
-        return [location.misses(asked, value, n, share) for value in places]
-
-    if max(misses(0.0, values)) > (1 - level) / 4:
-        return None
-    while True:
-        # Invariant: `low` is a level of misses that is small enough, `high` is not.
-        low, high = 0.0, 1 - level
-        for _ in range(12):
-            share = (low + high) / 2
-            low, high = (share, high) if max(misses(share, values)) <= most else (low, share)
-        found = misses(low, fine)
-        worst = fine[int(np.argmax(found))]
-        if max(found) <= most or worst in values:
-            return 1 - low if low > (1 - level) / 2 else None
-        values = [*values, worst]
 
 
 def _ends_from_json(value: Any) -> tuple[float, float]:

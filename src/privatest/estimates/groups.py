@@ -20,7 +20,7 @@ from privatest.errors import InvalidInput, shown
 from privatest.estimates.tuned_score import share_score
 from privatest.estimates.two_counts import ALTERNATIVES, TwoCounts
 from privatest.headway import looking
-from privatest.hypotheses.families import number_text
+from privatest.hypotheses.families import LARGEST_VALUE, number_text
 from privatest.hypotheses.one_parameter import OneParameter
 from privatest.laws.noisy_counts import REACHES, NoiseMasses, NoisyCount, masses_of, variance_of
 from privatest.markup import Fact, Probability, short
@@ -42,6 +42,7 @@ FINEST = 9
 STEPS_PER_DEVIATION = 24
 LONGEST = 2**20
 """How far noise may reach, in fine units: laws longer than that take minutes."""
+OUTCOMES = "'bernoulli(?)', 'share_above(cut, ?)' or 'categorical(label=?)'"
 LARGEST = 2**31
 """Records of a group: products of two such numbers, in fine units, stay within 64 bits."""
 
@@ -96,6 +97,14 @@ class GroupsRelease(Outcome):
             f"{decided}, p-value {short(Probability(self.pvalue), 4)}: {self.names[1]} minus {self.names[0]} is about "
             f"{self.difference:.4g}, {self.confidence:.4g} interval {low:.4g} to {high:.4g}."
         )
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """The design's picture with this outcome in it; without a design, the difference and its interval."""
+        if self.design is not None:
+            return super().plot(ax)
+        from privatest import pictures
+
+        return pictures.difference(self, ax)
 
     def facts(self) -> list[Fact]:
         """The answer, and what every outcome ends with."""
@@ -152,6 +161,7 @@ class GroupsDesign(Budgeted[GroupsRelease]):
             numbers.positive_integer(n=number)
             self.score.check_total(number)
         numbers.choice(ALTERNATIVES, alternative=self.alternative)
+        _outcome(self.outcome_text, None, None)
         reach = Neighbourhood(rows=self.max_rows_per_unit).reach(self.score)
         if self.score.low != 0 or not reach or not self.noise.meets(self.notion, reach):
             raise InvalidInput(
@@ -411,17 +421,26 @@ def _release(
     confidence: float,
     *,
     epsilon: float,
-    names: tuple[str, str],
-    simulated: bool,
+    names: tuple[str, str] = ("control", "treatment"),
+    simulated: bool = False,
+    totals: tuple[float, float] | None = None,
 ) -> GroupsRelease:
+    """Everything from two noisy counts.
+
+    Args:
+        totals: what these stand for, where that is no whole number of their units.
+    """
     n, fine = (counts.control.n, counts.treatment.n), counts.control.noise.fine
-    pvalue = counts.pvalue(noisy)
-    rates = noisy[0] / (n[0] * fine), noisy[1] / (n[1] * fine)
+    first, second = totals or (noisy[0] / fine, noisy[1] / fine)
+    pvalue, rates = counts.pvalue(noisy), (first / n[0], second / n[1])
+    low, high = counts.interval(noisy, confidence)
+    if pvalue > 1 - confidence:  # a difference that was not found is none for sure: 0 is in the interval
+        low, high = min(low, 0.0), max(high, 0.0)
     return GroupsRelease(
         "alternative" if pvalue <= alpha else "null",
         pvalue,
         rates[1] - rates[0],
-        counts.interval(noisy, confidence),
+        (low, high),
         rates,
         confidence,
         alpha,
@@ -442,25 +461,31 @@ def _outcome(outcome: Any, above: Any, success: Any) -> OneParameter:
             f"{' and '.join(named)} were both given: each says what counts as a success. Give one of them."
         )
     if above is not None:
-        try:
-            cut = float(above)
-        except (TypeError, ValueError):
-            cut = math.nan
-        if not math.isfinite(cut):
-            raise InvalidInput(f"above={shown(above)} must be a finite number: the public cut.")
-        outcome = f"share_above({number_text(cut)}, ?)"
+        cut = numbers.rational(above, "above")
+        if abs(cut) >= LARGEST_VALUE:
+            raise InvalidInput(f"above={shown(above)} must lie within {LARGEST_VALUE:g} of 0: the public cut.")
+        outcome = f"share_above({number_text(float(cut))}, ?)"
     if success is not None:
-        quoted = str(success).replace("\\", "\\\\").replace('"', '\\"')
-        word = f"{success}" if isinstance(success, int) and not isinstance(success, bool) else f'"{quoted}"'
-        outcome = f"categorical({word}=?)"
+        outcome = f"categorical({_label_text(success)}=?)"
+    elif outcome is not None and (not isinstance(outcome, str) or "?" not in outcome):
+        raise InvalidInput(f"outcome={shown(outcome)} must be {OUTCOMES}.")
     asked = OneParameter.of("bernoulli(?)" if outcome is None else outcome, (0.0, 1.0))
     kinds = ("bernoulli", "share_above")
     if not asked.is_share and asked.box(*asked.inner).family.name not in kinds:
-        raise InvalidInput(
-            f"outcome={shown(outcome)} must be 'bernoulli(?)', 'share_above(cut, ?)' or 'categorical(label=?)': "
-            "groups are compared by shares."
-        )
+        raise InvalidInput(f"outcome={shown(outcome)} must be {OUTCOMES}: groups are compared by shares.")
     return asked
+
+
+def _label_text(label: Any) -> str:
+    """A label as a family's text names it: whole numbers, which truth values are, and words."""
+    if isinstance(label, str):
+        quoted = label.replace("\\", "\\\\").replace('"', '\\"')
+        return f'"{quoted}"'
+    if isinstance(label, SupportsFloat) and float(label).is_integer():
+        return str(int(label))  # type: ignore[call-overload]
+    raise InvalidInput(
+        f"success={shown(label)} must be a text or a whole number: the label that counts. Use above=... for a cut."
+    )
 
 
 def _levels(alpha: float, confidence: float) -> tuple[float, float]:
@@ -607,8 +632,8 @@ def _noised(given: Any, name: str) -> tuple[float, int, str, float]:
     """A total, its number of records, and kind and size of the noise in it."""
     try:
         total, n, noise = given
-        total = float(total)
-    except (TypeError, ValueError):
+        total = float(numbers.rational(total))
+    except (InvalidInput, TypeError, ValueError, OverflowError):
         raise InvalidInput(
             f"{name}={shown(given)} must be a total, a number of records and the noise: (312.4, 1000, 'laplace(2)')."
         ) from None
@@ -627,8 +652,6 @@ def _noised(given: Any, name: str) -> tuple[float, int, str, float]:
         raise InvalidInput(f"{name}: noise={shown(noise)} must be one of {known}, such as 'laplace(2)'.")
     if not size > 0:
         raise InvalidInput(f"{name}: noise={shown(noise)} must have a {NOISES[found[1]]} greater than 0.")
-    if not math.isfinite(total):
-        raise InvalidInput(f"{name}: the total {shown(given[0])} must be a number.")
     if found[1] == "discrete_laplace" and total != round(total):
         raise InvalidInput(f"{name}: the total {shown(given[0])} must be whole: discrete_laplace noise is.")
     number = numbers.positive_integer(n=n)
@@ -671,5 +694,4 @@ def compare_noised(
     variances = tuple(variance_of(kind, size) for _, _, kind, size in arms)
     counts = TwoCounts(first, second, alternative, (variances[0], variances[1]), IGNORED)
     noisy = round(arms[0][0] * fine), round(arms[1][0] * fine)
-    names = "control", "treatment"
-    return _release(counts, noisy, level, covered, epsilon=0.0, names=names, simulated=False)
+    return _release(counts, noisy, level, covered, epsilon=0.0, totals=(arms[0][0], arms[1][0]))

@@ -34,8 +34,10 @@ from privatest.privacy.draws import draw_many
 from privatest.privacy.noise import Neighbourhood
 from privatest.scores.score import DyadicCells, cells_from_dict
 
-__all__ = ["STARTS", "Location"]
+__all__ = ["MOST_BINS", "STARTS", "Location"]
 
+PLACES = 64
+"""At so many places of a cell the coverage of two steps is looked at."""
 STARTS = 8
 """At how many places the bins can start, each as likely."""
 MOST_BINS = 1 << 19
@@ -131,6 +133,33 @@ class Location:
         ahead = np.maximum(masses[:, None] * np.expm1(s) + best * np.expm1(-s), -1 + 1e-15)
         found: Floats = np.exp(np.minimum(n * np.log1p(ahead) + 2 * log_mgf, 0.0)).min(axis=1)
         return found
+
+    def second_level(self, asked: OneParameter, n: int, level: float) -> float | None:
+        """The confidence the second step needs for both together to have the level; None where none is enough.
+
+        Where in a cell the true value lies matters, and which cell hardly does. The level is found for a few places,
+        and then for the worst of many, until that is among the few.
+        """
+        middle, cell, most = sum(asked.inner) / 2, self.length / STARTS, (1 - level) * (1 - 1e-4)
+        fine = [middle + cell * place / PLACES for place in range(PLACES)]
+        values = fine[:: PLACES // 4]
+
+        def misses(share: float, places: list[float]) -> list[float]:
+            return [self.misses(asked, value, n, share) for value in places]
+
+        if max(misses(0.0, values)) > (1 - level) / 4:
+            return None
+        while True:
+            # Invariant: `low` is a level of misses that is small enough, `high` is not.
+            low, high = 0.0, 1 - level
+            for _ in range(12):
+                share = (low + high) / 2
+                low, high = (share, high) if max(misses(share, values)) <= most else (low, share)
+            found = misses(low, fine)
+            worst = fine[int(np.argmax(found))]
+            if max(found) <= most or worst in values:
+                return 1 - low if low > (1 - level) / 2 else None
+            values = [*values, worst]
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""

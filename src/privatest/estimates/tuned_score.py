@@ -22,6 +22,7 @@ from privatest.errors import InvalidDistribution, InvalidInput, NothingToTest
 from privatest.hypotheses import ContinuousPair, DiscretePair, Pair
 from privatest.hypotheses.convert import matched
 from privatest.hypotheses.distribution import Numbers
+from privatest.hypotheses.families import number_text
 from privatest.hypotheses.one_parameter import OneParameter
 from privatest.numbers import Floats
 from privatest.privacy import Notion, canonical_noise
@@ -87,7 +88,7 @@ def tuned_ratio(
     tables = [(pair, laws, *laws.ends()) for pair, laws in _tables(family, values, looked_at)]
     found = [laws.lengths(lows, highs, noise, n, around) for _, laws, lows, highs in tables]
     if not found:
-        raise InvalidInput(f"family={family.text!r} has no score with a finite range. Use {WORKING}.")
+        raise InvalidInput(_no_score(family))
     least = np.min([lengths.min(axis=(0, 1)) for lengths in found], axis=0)
     which = _first_least(np.array([np.mean(lengths / least, axis=2).min() for lengths in found]))
     pair, laws, lows, highs = tables[which]
@@ -187,6 +188,22 @@ def _tables(
             yield pair, laws
 
 
+def _no_score(family: OneParameter) -> str:
+    """Why no two members have a ratio that can be summed."""
+    try:
+        pair = matched(*map(family.member, family.inner))
+        apart = 1.0 if _jumps(pair) else pair.total_variation
+    except (InvalidDistribution, NothingToTest):
+        apart = 0.0
+    if apart < 1e-12:
+        ends = f"({number_text(family.low)}, {number_text(family.high)})"
+        return (
+            f"between={ends} has ends that nobody tells apart: the range is too narrow, or too far from 0. Use a wider "
+            "range, or measure from another place."
+        )
+    return f"family={family.text!r} has no score with a finite range. Use {WORKING}."
+
+
 def _jumps(pair: Pair) -> bool:
     """Whether one of the two goes where the other never does."""
     ratios = pair.ratios if isinstance(pair, DiscretePair) else pair.ratio(pair.landmarks)  # type: ignore[attr-defined]
@@ -207,7 +224,9 @@ def _members(family: OneParameter, part_of: tuple[float, float] | None) -> Itera
                 low, high = part_of[0] / factor, part_of[0] * factor
             else:
                 low, high = part_of[0] - (high - low) / 2, part_of[0] + (high - low) / 2
-            low, high = max(low, family.inner[0]), min(high, family.inner[1])
+            # At an end of the range there may be no ratio: then a little inside it.
+            least, most = (float(ends[round(200 * place)]) for place in (min(part, 0.02), 1 - min(part, 0.02)))
+            low, high = max(low, least), min(high, most)
         yield low, high
 
 
@@ -276,10 +295,12 @@ class _RatioLaws:
     def ends(self) -> tuple[Floats, Floats]:
         """Lower and upper ends of clamps worth a look."""
         even = self.masses.mean(axis=0)
-        below = np.cumsum(even) / even.sum()
+        below = np.cumsum(even) / max(float(even.sum()), 1e-300)  # none, where values lie far between both members
         levels = np.concatenate([[0.0], np.geomspace(1e-6, 0.5, GRID - 1)])
         places = (np.minimum(np.searchsorted(below, each), len(below) - 1) for each in (levels, 1 - levels))
         lows, highs = (np.unique(self.ratios[place]) for place in places)
+        if lows[0] >= highs[-1]:  # all records are alike, as those of a rate of 0
+            return self.ratios[:1], self.ratios[-1:]
         return lows, highs
 
     def finer(self, ends: Floats, place: int) -> Floats:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from privatest.errors import InvalidDistribution
 from privatest.hypotheses.distribution import Pair, Term, hockey_stick_term, kullback_leibler_term
 from privatest.hypotheses.quadrature import Nodes, adaptive, half_nodes, panel_nodes, split_panels
 from privatest.numbers import Floats
@@ -324,6 +325,11 @@ class ContinuousPair(Pair):
         cdf = np.maximum(self.null.cdf(x), self.alternative.cdf(x))
         sf = np.maximum(self.null.sf(x), self.alternative.sf(x))
         inside = x[(cdf >= 1e-16) & (sf >= 1e-16)]
+        if not len(inside):
+            raise InvalidDistribution(
+                f"null={self.null.describe()} and alternative={self.alternative.describe()} are so far from 0 that "
+                "floating-point numbers do not tell their values apart. Measure from another place, or in other units."
+            )
         return float(inside[0]), float(inside[-1])
 
     def _difference(self, x: Floats, log_p: Floats, log_q: Floats) -> Floats:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+import re
 from collections.abc import Hashable
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,6 +21,8 @@ from privatest.numbers import Floats
 
 __all__ = ["OneParameter", "between_members"]
 
+_MARK = re.compile(r"""("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|\?""")
+"""A question mark, or quoted text, in which it is a letter like others."""
 EXAMPLE = "'normal(mean=?, sd=1)', 'bernoulli(?)' or 'categorical(yes=?)'"
 NUDGE = 1e-6
 """Where a family leaves out the end of a parameter's range, how far from it, in parts of the range, members begin."""
@@ -48,7 +51,7 @@ class OneParameter:
     @classmethod
     def of(cls, family: Any, between: Any) -> OneParameter:
         """What a user asks about; refuses text without one question mark, and a range that is none."""
-        if not isinstance(family, str) or family.count("?") != 1:
+        if not isinstance(family, str) or len(_marks(family)) != 1:
             raise InvalidInput(f"family={shown(family)} must be text with one question mark, such as {EXAMPLE}.")
         if family.partition("(")[0].strip().lower() == "zipf":
             raise InvalidInput(
@@ -67,7 +70,7 @@ class OneParameter:
             return None
         found: Any = None
         with contextlib.suppress(InvalidDistribution):
-            found = as_hypothesis(self.text.replace("?", "1"), "family").leaves()[0].of
+            found = as_hypothesis(self._filled("1"), "family").leaves()[0].of
         if not isinstance(found, Labels) or len(found.labels) != 1 or "=" not in rest:
             raise InvalidDistribution(
                 f"family={shown(self.text)} must name one label, such as 'categorical(yes=?)': the share of the "
@@ -85,7 +88,7 @@ class OneParameter:
         """Which parameter of the family has the question mark, and its name."""
         one, other = (self._parsed(value) for value in self.inner)
         moved = [i for i, (a, b) in enumerate(zip(one.low, other.low, strict=True)) if a != b]
-        if len(moved) != 1:
+        if len(moved) != 1 or moved[0] in one.free:
             raise InvalidDistribution(
                 f"family={shown(self.text)} must have the question mark in place of one parameter, such as {EXAMPLE}."
             )
@@ -98,7 +101,7 @@ class OneParameter:
             if not 0 <= self.low < self.high <= 1:
                 raise InvalidInput(f"between={(self.low, self.high)} must lie between 0 and 1: it is a share.")
             return f"share of {self.label}"
-        before = self.text[: self.text.index("?")].rstrip()
+        before = self.text[: _marks(self.text)[0]].rstrip()
         words = before[:-1].replace("(", " ").replace(",", " ").split() if before.endswith("=") else []
         return words[-1] if words and words[-1] == "rate" else self._varied[1]
 
@@ -151,7 +154,7 @@ class OneParameter:
         return which, box, box.low[which] != self.inner[1]
 
     def _parsed(self, value: float) -> Box:
-        found = parse(self.text.replace("?", number_text(value)), "family")
+        found = parse(self._filled(number_text(value)), "family")
         if isinstance(found, Box):
             return found
         known = parameters_of(found) if isinstance(found, Distribution) else None
@@ -160,6 +163,11 @@ class OneParameter:
                 f"family={shown(self.text)} must be one of the named families, such as {EXAMPLE}."
             )
         return Box(known[0], known[1], known[1])
+
+    def _filled(self, value: str) -> str:
+        """The text with a value in place of the question mark."""
+        place = _marks(self.text)[0]
+        return self.text[:place] + value + self.text[place + 1 :]
 
     def box(self, low: float, high: float) -> Box:
         """All members with the parameter between low and high, whatever the others are."""
@@ -206,6 +214,11 @@ class OneParameter:
                 f"{number_text(self.high)}."
             )
         return min(max(number, self.inner[0]), self.inner[1])
+
+
+def _marks(text: str) -> list[int]:
+    """Where question marks stand that are no part of a quoted label."""
+    return [found.start() for found in _MARK.finditer(text) if found[1] is None]
 
 
 def between_members(null: Distribution, alternative: Distribution, between: Any = None) -> OneParameter:

@@ -6,7 +6,7 @@ is ever given data.
 
 from privatest.pictures.canvas import png
 from privatest.pictures.densities import decomposition
-from privatest.pictures.intervals import estimate, groups
+from privatest.pictures.intervals import difference, estimate, groups
 from privatest.pictures.series import (
     alarm,
     change_plan,
@@ -29,6 +29,7 @@ __all__ = [
     "comparison",
     "complexity",
     "decomposition",
+    "difference",
     "estimate",
     "fit_test",
     "groups",

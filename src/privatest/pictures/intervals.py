@@ -198,13 +198,32 @@ def groups(
         return axes
 
 
+def difference(release: GroupsRelease, ax: Axes | None = None) -> Axes:
+    """A released difference of two groups and its interval; of counts that were noised elsewhere there is no design."""
+    names = plain(release.names[0], 24), plain(release.names[1], 24)
+    with drawing(ax, (8.6, 2.6)) as axes:
+        closed = [end for end in release.interval if abs(end) < OPEN]
+        away = 1.3 * max(map(abs, [release.difference, *closed, 0.01]))
+        axes.set_xlim(*_difference(axes, release, (-away, away)))
+        axes.set_ylim(1.0, 1.28)
+        axes.set_yticks([])
+        axes.set_xlabel(f"rate of {names[1]} minus rate of {names[0]}")
+        _titled(axes, _found(release), f"n = {release.n[0]} and {release.n[1]} records")
+        legend(axes)
+        return axes
+
+
+def _found(release: GroupsRelease) -> str:
+    says = "The rates differ" if release.decision == "alternative" else "No difference was found"
+    return f"{says}, p = {chance(release.pvalue, 2)}"
+
+
 def _of_groups(design: GroupsDesign, release: GroupsRelease | None) -> tuple[str, str]:
     about = f"n = {design.n[0]} and {design.n[1]} records, {cost(design)}"
     if release is None:
         side = "" if design.alternative == "two-sided" else f" ({design.alternative})"
         return f"Which difference is found{side}", about
-    says = "The rates differ" if release.decision == "alternative" else "No difference was found"
-    return f"{says}, p = {chance(release.pvalue, 2)}", about
+    return _found(release), about
 
 
 def _powers(design: GroupsDesign, rate: float, both: bool, until: float) -> dict[float, float]:
