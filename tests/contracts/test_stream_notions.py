@@ -23,7 +23,7 @@ import privatest as pt
 from privatest.changepoint.blocks import BlockDesign
 from privatest.changepoint.detectors import design, law_of
 from privatest.changepoint.direct import DirectDetector
-from privatest.changepoint.stream import OpenSum
+from privatest.changepoint.open_block import OpenSum
 from privatest.changepoint.sum_blocks import SumBlocks
 from privatest.changepoint.tuned_watch import Targets, pair_watch
 from privatest.changepoint.watch import Cusum, FitBlocks, Watch

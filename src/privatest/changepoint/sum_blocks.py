@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from fractions import Fraction
 from functools import cached_property
 from itertools import islice
@@ -28,7 +28,7 @@ from privatest.privacy.composition import per_row
 from privatest.scores import Cells, LabelCells, Score
 from privatest.scores.score import BoundedCells, DyadicCells
 
-__all__ = ["SumBlocks", "check_met", "holds_tuples", "quick_scorer", "stream_privacy"]
+__all__ = ["PLAIN", "SumBlocks", "check_met", "holds_tuples", "quick_scorer", "stream_privacy"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,11 +76,15 @@ class SumBlocks:
                 return self.score.table[self.score.cells.index(np.array(records))]
         return self.values(SequenceRecords(records))
 
-    @cached_property
+    def __getstate__(self) -> dict[str, Any]:
+        """What it was made of: what was computed since is computed again."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
     def quick_totals(self) -> QuickScorer:
         """Twice the totals of the scores of plain records (floats, ints, truths, texts), without the price of arrays.
 
-        None where that is not quick, or where a record makes no sense: then :meth:`values_of` says.
+        It says None where that is not quick, or where a record makes no sense: then :meth:`values_of` says. It
+        remembers records, which are raw: a stream's own, no part of its design.
         """
         return quick_scorer(self.score, self.values_of)
 
@@ -142,7 +146,9 @@ class SumBlocks:
 
 # So many records are scored one by one; of more, arrays are quicker. So many distinct ones are remembered.
 _FEW, _REMEMBERED = 192, 1 << 13
-_FLOATS, _PLAIN = {float}, {float, int, bool, str}
+_FLOATS = {float}
+PLAIN = frozenset({float, int, bool, str})
+"""Types of records whose arithmetic is Python's own: it never fails but in known ways, and says nothing."""
 QuickScorer = Callable[[list[Any], int], list[int] | None]
 
 
@@ -161,7 +167,7 @@ class Remembered(dict[Any, int]):
 
 
 def quick_scorer(score: Score, values_of: Callable[[list[Any]], Integers]) -> QuickScorer:
-    """A function of a few plain records and a number: twice the total of every so many of them.
+    """A function of a few records of types in ``PLAIN`` and a number: twice the total of every so many of them.
 
     None where arrays are to do it. Guarantees: whatever it totals, it totals to twice the sum of ``values_of``.
     """
@@ -206,7 +212,7 @@ def quick_scorer(score: Score, values_of: Callable[[list[Any]], Integers]) -> Qu
     known = Remembered(lambda record: 2 * int(values_of([record])[0])).__getitem__
 
     def of_values(records: list[Any], each: int) -> list[int] | None:
-        if not set(map(type, records)) <= _PLAIN:
+        if not set(map(type, records)) <= PLAIN:
             return None
         return list(map(sum, zip(*[map(known, records)] * each, strict=True)))
 

@@ -28,8 +28,8 @@ import numpy as np
 
 from privatest.changepoint.bits import fit_vote
 from privatest.changepoint.change_point import Alarm
+from privatest.changepoint.open_block import OpenBits, OpenBlock, OpenSum
 from privatest.changepoint.state_file import MONITOR, Keeper
-from privatest.changepoint.stream import OpenBits, OpenBlock, OpenSum
 from privatest.changepoint.sum_blocks import SumBlocks, check_met, holds_tuples, stream_privacy
 from privatest.documents import wholes_from_json
 from privatest.engines.arrays import SequenceRecords
