@@ -410,7 +410,7 @@ def test_a_design_holds_no_record_and_can_be_handed_on_at_any_time(pair: tuple[s
         assert design.text == pickle.loads(pickle.dumps(run._stream.watch)).text
         blocks = run._stream.watch.blocks
         made_since = set(vars(blocks)) - set(blocks.__getstate__())
-        assert made_since <= {"vote", "most_vote", "_line", "_numbers"}  # of releases at most
+        assert made_since <= {"vote", "most_vote", "_line", "_numbers", "_quick_numbers"}  # of releases at most
     while runs[1].raised is None:
         runs[1].update([0] * 100)
     verdict = pickle.loads(pickle.dumps(runs[1].raised))
