@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -45,6 +46,32 @@ def test_as_many_records_as_the_fixed_test_are_one_block() -> None:
     assert plan.most == plan.first.block == plan.fixed_n == 21
     assert plan.expected_n == (21, 21)
     assert max(plan.alpha, plan.beta) <= 0.05
+
+
+@pytest.mark.parametrize("epsilon", [1, 0.5])
+def test_larger_errors_never_cost_records(epsilon: float) -> None:
+    """A plan for smaller errors is one for larger errors, too."""
+    plans = [pt.Sequential(P, Q, epsilon=epsilon, alpha=a, beta=a) for a in (0.045, 0.046, 0.047, 0.0475, 0.05)]
+    means = [max(plan.expected_n) for plan in plans]
+    assert means == sorted(means, reverse=True)
+
+
+@pytest.mark.parametrize("law", ["bernoulli", "near"])
+def test_sets_are_decided_in_one_block_where_there_is_room_for_no_more(law: str) -> None:
+    sets: tuple[Any, Any] = "bernoulli(p<=0.3)", "bernoulli(p>=0.7)"
+    if law == "near":
+        sets = pt.near(P, 0.05), pt.near(Q, 0.05)
+    fixed = pt.sample_size(*sets, epsilon=1, alpha=0.05, beta=0.05)
+    run = pt.Sequential(*sets, epsilon=1, most=fixed)
+    assert run.most == run.fixed_n == fixed
+    assert max(run.alpha, run.beta) <= 0.05
+    assert np.all(np.diff(run.plan.first.table) <= 0)
+    worst = "bernoulli(0.3)" if law == "bernoulli" else "bernoulli(0.35)"
+    error, mean = member_walk(run.plan, worst)
+    assert error == pytest.approx(run.alpha, abs=1e-6)
+    assert mean <= 1 + 1e-6
+    with pytest.raises(Infeasible, match=f"needs {fixed}"):
+        pt.Sequential(*sets, epsilon=1, most=fixed - 1)
 
 
 def test_fewer_are_refused() -> None:

@@ -6,9 +6,9 @@ between the boundaries, and a block convolves it with the law of its vote.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
@@ -18,7 +18,9 @@ from privatest.laws.fourier import convolution
 from privatest.numbers import Floats, Integers
 from privatest.sequential.evidence import VoteLaw
 
-__all__ = ["Boundaries", "Stopped", "WalkProgress", "stopped"]
+__all__ = ["Boundaries", "Stopped", "WalkProgress", "rarely", "stopped"]
+
+Verdicts = Literal["null", "alternative"]
 
 MOST_BLOCKS = 20_000
 """A walk that long is not followed: its blocks say next to nothing."""
@@ -128,27 +130,48 @@ def stopped(first: VoteLaw, later: VoteLaw, rule: Boundaries, negligible: float 
 
     None where it takes more than ``MOST_BLOCKS`` blocks.
     """
+    alternative = null = 0.0
+    stops: list[float] = []
+    for above, below, alive in _outcomes(first, later, rule):
+        alternative, null = alternative + above, null + below
+        stops.append(above + below)
+        if alive <= negligible:
+            return Stopped(alternative + alive, null + alive, np.array(stops))
+    return None
+
+
+def rarely(first: VoteLaw, later: VoteLaw, rule: Boundaries, verdict: Verdicts, limit: float) -> bool:
+    """Whether the walk ends so with probability ``limit`` at most, all that is not followed included.
+
+    Followed as far as it takes to tell; False where that is more than ``MOST_BLOCKS`` blocks.
+    """
+    said = 0.0
+    for above, below, alive in _outcomes(first, later, rule):
+        said += above if verdict == "alternative" else below
+        if said > limit:
+            return False
+        if said + alive <= limit:
+            return True
+    return False
+
+
+def _outcomes(first: VoteLaw, later: VoteLaw, rule: Boundaries) -> Iterator[tuple[float, float, float]]:
+    """Block by block: the probabilities of the verdicts after it, and of going on."""
     inner = rule.upper - rule.lower - 1  # integers strictly between the boundaries
     after = first
     jumps = _folded(later, inner + 1)
-    alternative = null = 0.0
-    stops: list[float] = []
-    while len(stops) < MOST_BLOCKS:
-        out = _above(after, rule.upper), _below(after, rule.lower)
-        alternative, null = alternative + out[0], null + out[1]
+    for block in range(1, MOST_BLOCKS + 1):
+        above, below = _above(after, rule.upper), _below(after, rule.lower)
         state = _between(after, rule.lower + 1, inner)
         alive = float(state.sum())
-        if len(stops) + 1 == rule.last:
+        if block == rule.last:
             over = float(state[max(rule.cut - rule.lower, 0) :].sum())
-            stops.append(out[0] + out[1] + alive)
-            return Stopped(alternative + over, null + alive - over, np.array(stops))
-        stops.append(out[0] + out[1])
-        if alive <= negligible:
-            return Stopped(alternative + alive, null + alive, np.array(stops))
+            yield above + over, below + alive - over, 0.0
+            return
+        yield above, below, alive
         short = len(state) * len(jumps.masses) <= _SHORT
         masses = np.convolve(state, jumps.masses) if short else np.maximum(convolution(state, jumps.masses), 0.0)
         after = VoteLaw(rule.lower + 1 + jumps.least, masses)
-    return None
 
 
 def _folded(law: VoteLaw, reach: int) -> VoteLaw:

@@ -6,10 +6,11 @@ near as the errors allow; a single block of the fixed test's n is always among t
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -26,7 +27,7 @@ from privatest.privacy import Noise, Notion, Pure, canonical_noise
 from privatest.privacy.asked import budget_word, told
 from privatest.privacy.composition import per_row
 from privatest.scores import Score
-from privatest.sequential.boundaries import NEGLIGIBLE, Boundaries, Stopped, stopped
+from privatest.sequential.boundaries import NEGLIGIBLE, Boundaries, Stopped, rarely, stopped
 from privatest.sequential.evidence import PARTS, VoteLaw, VoteLaws, block_votes, mean_bound
 from privatest.sequential.sequential_plan import SequentialPlan
 
@@ -40,6 +41,10 @@ _COARSE, _ROUGH = 16, 1e-7
 _STARTS = ((0.55, 0.4), (0.75, 0.55), (0.4, 0.25))
 _CLAMPS = 3
 _MOST_TRIED = 60
+# Of so many, the best by coarser votes, the finest votes say which is best.
+_FINE = 4
+# From so many starts sizes are made better.
+_DESCENTS = 2
 # What computed errors may be wrong by, as a share and at least: calibrated this much below what was asked. A block's
 # window leaves out 2e-11 of its law, and two ways to compute an error differ by 1e-13.
 _MARGIN, _LEAST_MARGIN = 1e-7, 1e-9
@@ -72,11 +77,21 @@ class Asked(NamedTuple):
 
     def small(self, null: Stopped) -> bool:
         """Whether alpha is."""
-        return null.alternative <= self.alpha - max(self.alpha * _MARGIN, _LEAST_MARGIN)
+        return null.alternative <= self.most_alpha
 
     def small_beta(self, alternative: Stopped) -> bool:
         """Whether beta is."""
-        return alternative.null <= self.beta - max(self.beta * _MARGIN, _LEAST_MARGIN)
+        return alternative.null <= self.most_beta
+
+    @property
+    def most_alpha(self) -> float:
+        """What a computed alpha may be."""
+        return self.alpha - max(self.alpha * _MARGIN, _LEAST_MARGIN)
+
+    @property
+    def most_beta(self) -> float:
+        """What a computed beta may be."""
+        return self.beta - max(self.beta * _MARGIN, _LEAST_MARGIN)
 
 
 class Found(NamedTuple):
@@ -85,6 +100,10 @@ class Found(NamedTuple):
     cost: float
     rule: Boundaries
     sizes: tuple[int, int]
+
+
+Meets = Callable[[Boundaries], bool]
+"""Whether an error of a rule is small enough."""
 
 
 @dataclass(eq=False)
@@ -108,24 +127,28 @@ class Candidate:
     def rule(self, first: int, later: int, asked: Asked) -> Found | None:
         """The nearest boundaries that meet the errors; None where none do."""
         one, two = self.votes(first), self.votes(later)
-        negligible = NEGLIGIBLE if self.parts >= PARTS else _ROUGH
 
-        def walk(rule: Boundaries, under: str) -> Stopped | None:
-            return stopped(getattr(one, under), getattr(two, under), rule, negligible)
+        def small(rule: Boundaries) -> bool:
+            return rarely(one.null, two.null, rule, "alternative", asked.most_alpha)
 
-        rule = self._nearest(walk, asked)
+        def small_beta(rule: Boundaries) -> bool:
+            return rarely(one.alternative, two.alternative, rule, "null", asked.most_beta)
+
+        rule = self._nearest(small, small_beta, asked)
         last = None if asked.most is None else 1 + (asked.most - first) // later
         if rule is not None and last is not None:
-            rule = self._with_last(walk, rule, last, asked)
+            rule = _with_last(small, small_beta, rule, last)
         if rule is None:
             return None
-        null, alternative = walk(rule, "null"), walk(rule, "alternative")
+        negligible = NEGLIGIBLE if self.parts >= PARTS else _ROUGH
+        null = stopped(one.null, two.null, rule, negligible)
+        alternative = stopped(one.alternative, two.alternative, rule, negligible)
         if null is None or alternative is None or not asked.meets(null, alternative):
             return None
         means = [first + later * (each.blocks() - 1) for each in (null, alternative)]
         return Found(asked.cost(*means), rule, (first, later))
 
-    def _nearest(self, walk: Callable[[Boundaries, str], Stopped | None], asked: Asked) -> Boundaries | None:
+    def _nearest(self, small: Meets, small_beta: Meets, asked: Asked) -> Boundaries | None:
         """Boundaries moved towards one another in turn, from Wald's on, for as long as the errors allow."""
         wald = [
             math.ceil(math.log((1 - b) / a) * self.parts)
@@ -134,12 +157,10 @@ class Candidate:
         upper, lower = wald[0], -wald[1]
 
         def good_upper(value: int) -> bool:
-            found = walk(Boundaries(lower, value, cut=lower), "null")
-            return found is not None and asked.small(found)
+            return small(Boundaries(lower, value, cut=lower))
 
         def good_lower(value: int) -> bool:
-            found = walk(Boundaries(-value, upper, cut=-value), "alternative")
-            return found is not None and asked.small_beta(found)
+            return small_beta(Boundaries(-value, upper, cut=-value))
 
         for _ in range(3):
             before = lower, upper
@@ -155,29 +176,22 @@ class Candidate:
                 break
         return Boundaries(lower, upper, cut=lower)
 
-    def _with_last(
-        self, walk: Callable[[Boundaries, str], Stopped | None], rule: Boundaries, last: int, asked: Asked
-    ) -> Boundaries | None:
-        """The same boundaries, or wider ones about the same middle, so that the errors are met with a hard stop."""
-        if last < 1:
-            return None
-        middle, half = (rule.lower + rule.upper) / 2, (rule.upper - rule.lower) / 2
-        for factor in _WIDER:
-            lower, upper = math.floor(middle - factor * half), math.ceil(middle + factor * half)
 
-            def at(cut: int, ends: tuple[int, int] = (lower, upper)) -> Boundaries:
-                return Boundaries(*ends, last, cut)
-
-            def good(cut: int, at: Callable[[int], Boundaries] = at) -> bool:
-                found = walk(at(cut), "null")
-                return found is not None and asked.small(found)
-
-            cut = _smallest(good, lower, upper, round(middle))
-            if cut is not None:
-                found = walk(at(cut), "alternative")
-                if found is not None and asked.small_beta(found):
-                    return at(cut)
+def _with_last(small: Meets, small_beta: Meets, rule: Boundaries, last: int) -> Boundaries | None:
+    """The same boundaries, or wider ones about the same middle, so that the errors are met with a hard stop."""
+    if last < 1:
         return None
+    middle, half = (rule.lower + rule.upper) / 2, (rule.upper - rule.lower) / 2
+    for factor in _WIDER:
+        lower, upper = math.floor(middle - factor * half), math.ceil(middle + factor * half)
+
+        def at(cut: int, ends: tuple[int, int] = (lower, upper)) -> Boundaries:
+            return Boundaries(*ends, last, cut)
+
+        cut = _smallest(lambda cut, at=at: small(at(cut)), lower, upper, round(middle))  # type: ignore[misc]
+        if cut is not None and small_beta(at(cut)):
+            return at(cut)
+    return None
 
 
 def _smallest(good: Callable[[int], bool], least: int, most: int, start: int) -> int | None:
@@ -223,27 +237,42 @@ def tuned_plan(asked_of: Pair | Question, family: Family, asked: Asked) -> Seque
     row = per_row(whole, asked.rows or 1)
     problem = Problem.of(asked_of, row)
     monotone = problem.question is not None
+    scores: dict[tuple[float, float], tuple[Score, Candidate]] = {}
     found: list[tuple[Found, Score]] = []
     for clamp, sizes in _best_sizes(problem, fixed_n, asked, monotone):
-        score = problem.score(clamp)
-        fine = Candidate(law_of(score), canonical_noise(row, score.width), monotone, PARTS)
+        if clamp not in scores:
+            score = problem.score(clamp)
+            scores[clamp] = score, Candidate(law_of(score), canonical_noise(row, score.width), monotone, PARTS)
+        score, fine = scores[clamp]
         made = fine.rule(*sizes, asked)
         if made is not None:
             found.append((made, score))
-            break
+            if len(found) == _FINE:
+                break
     common = (asked.alpha, asked.beta, fixed_n, asked_of.null.describe(), asked_of.alternative.describe())
     rest = (*common, asked.aim, asked.rows, None if isinstance(whole, Pure) else whole)
     free = asked.schedule is None and (asked.most is None or asked.most >= fixed_n)
     best = min(found, key=lambda entry: entry[0].cost) if found else None
-    single = free and not monotone and asked.rows in (None, 1)  # the fixed test hides rows another way
+    single = free and asked.rows in (None, 1)  # the fixed test hides rows another way
     if single and (best is None or best[0].cost > fixed_n):
-        blocks, rule = _single(family.test(fixed_n), asked)
-        return SequentialPlan(blocks, blocks, rule, *rest)
+        plan = _single_plan(family.test(fixed_n), asked, monotone, rest)
+        if plan is not None:
+            return plan
     if best is None:
         raise Infeasible(_why_not(asked, fixed_n, row))
     (_, rule, sizes), score = best
     first, later = (_blocks(score, canonical_noise(row, score.width), size, monotone) for size in sizes)
     return SequentialPlan(first, later, rule, *rest)
+
+
+def _single_plan(test: PrivateTest, asked: Asked, monotone: bool, rest: tuple[Any, ...]) -> SequentialPlan | None:
+    """One block, decided as the fixed test decides; None where a set has several laws that may be the worst."""
+    score = test.score
+    if len(score.null_laws) > 1 or len(score.alternative_laws) > 1 or score.upper_laws:
+        return None
+    blocks, rule = _single(test, asked, monotone)
+    plan = SequentialPlan(blocks, blocks, rule, *rest)
+    return plan if asked.meets(*plan.walks) or not monotone else None
 
 
 def _why_not(asked: Asked, fixed_n: int, notion: Notion) -> str:
@@ -262,10 +291,10 @@ def _blocks(score: Score, noise: Noise, n: int, monotone: bool) -> SumBlocks:
     return block_votes(law_of(score), noise, n, monotone=monotone).blocks(score, noise, n)
 
 
-def _single(test: PrivateTest, asked: Asked) -> tuple[SumBlocks, Boundaries]:
+def _single(test: PrivateTest, asked: Asked, monotone: bool = False) -> tuple[SumBlocks, Boundaries]:
     """One block, decided as the fixed test decides; where likelihoods do as well, with these for votes."""
     noise = test.noise
-    candidate = Candidate(law_of(test.score), noise, False, PARTS)
+    candidate = Candidate(law_of(test.score), noise, monotone, PARTS)
     laws = candidate.votes(test.n)
 
     def good(cut: int) -> bool:
@@ -278,7 +307,7 @@ def _single(test: PrivateTest, asked: Asked) -> tuple[SumBlocks, Boundaries]:
         rule = Boundaries(cut, cut + 1, cut=cut)
         found = stopped(laws.alternative, laws.alternative, rule)
         if found is not None and asked.small_beta(found):
-            return _blocks(test.score, noise, test.n, monotone=False), rule
+            return _blocks(test.score, noise, test.n, monotone), rule
     first = (test.cutoff - noise.offset).__floor__() + 1  # T > cutoff exactly when floor(T) >= first
     alpha, beta = test.alpha + 2 * _MARGIN, test.beta + 2 * _MARGIN
     bits = np.array([math.log((1 - beta) / alpha), math.log(beta / (1 - alpha))])
@@ -318,8 +347,13 @@ def _best_sizes(
         for clamp in each("schedules", best):
             for start in starts:
                 cost(clamp, *start)
+        for clamp, first, later in sorted(tried, key=lambda key: tried[key])[:_DESCENTS]:
+            _descend(lambda a, b, clamp=clamp: cost(clamp, a, b), (first, later), fixed_n, most)  # type: ignore[misc]
         clamp, first, later = min(tried, key=lambda key: tried[key])
-        _descend(lambda a, b: cost(clamp, a, b), (first, later), fixed_n, most)
+        step = max(fixed_n // 30, 1)  # of small totals the numbers go up and down from one size to the next
+        for a, b in itertools.product((-1, 0, 1), range(-3, 4)):
+            if 1 <= first + a * step <= most and later + b * step >= 1:
+                cost(clamp, first + a * step, later + b * step)
     for key in sorted((key for key in tried if tried[key] < math.inf), key=lambda key: tried[key]):
         yield key[0], (key[1], key[2])
 
