@@ -74,6 +74,7 @@ WATCHED = [
     "changepoint/direct.py",
     "changepoint/blocks.py",
     "changepoint/watch.py",
+    "changepoint/open_block.py",
     "changepoint/stream.py",
     "changepoint/state_file.py",
     "fit/fit_test.py",

@@ -35,7 +35,6 @@ from typing import Any
 
 import numpy as np
 
-from privatest.changepoint.detectors import law_of
 from privatest.changepoint.monitor import Monitor, Targets, pair_watch
 from privatest.changepoint.state_file import StateFile, read_text
 from privatest.changepoint.stream import Stream
@@ -50,7 +49,7 @@ from privatest.line_files import LineFile, Lines
 from privatest.privacy import Tulap, system_source
 from privatest.scores import clamped_score
 from privatest.sequential import Sequential, SequentialPlan
-from privatest.sequential.evalues import block_votes
+from privatest.sequential.schedule import voting_blocks
 from privatest.sequential.sequential_plan import Boundaries
 from tests.ledger.server import quick_folder
 
@@ -87,7 +86,7 @@ def sequential_designs() -> list[SequentialPlan]:
     for epsilon, far in ((Fraction(1), 1500), (Fraction(60), 9000)):
         score = clamped_score(make_pair("bernoulli(0.2)", "bernoulli(0.8)"), (-1, 1), 1)
         noise = Tulap(epsilon, score.width)
-        first, later = (block_votes(law_of(score), noise, n, monotone=False).blocks(score, noise, n) for n in (7, 3))
+        first, later = (voting_blocks(score, noise, n, monotone=False) for n in (7, 3))
         made.append(SequentialPlan(first, later, Boundaries(-far, far), 0.05, 0.05, 9, "P", "Q"))
     return made
 

@@ -17,15 +17,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from privatest.changepoint import state_file
-from privatest.changepoint import stream as open_block
+from privatest.changepoint import open_block, state_file
 from privatest.changepoint.blocks import BitDesign, fit_bits
 from privatest.changepoint.charts import SuffixAlarm
 from privatest.changepoint.detectors import law_of
 from privatest.changepoint.direct import DirectDesign, DirectDetector
 from privatest.changepoint.monitor import Targets, pair_watch
+from privatest.changepoint.open_block import OpenBits, OpenSum
 from privatest.changepoint.state_file import StateFile
-from privatest.changepoint.stream import OpenBits, OpenSum, Stream
+from privatest.changepoint.stream import Stream, _after_fork
 from privatest.changepoint.watch import (
     Cusum,
     CusumProgress,
@@ -355,7 +355,7 @@ def test_a_stream_is_one_processs(monkeypatch: pytest.MonkeyPatch) -> None:
     stream.take(0.0)
     assert stream._room > 0
     stream._turn.acquire()
-    open_block._after_fork()
+    _after_fork()
     assert stream._room == 0
     assert stream._turn.acquire(blocking=False)
     stream._turn.release()

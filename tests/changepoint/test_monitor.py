@@ -454,3 +454,23 @@ def test_no_votes_raise_an_alarm_as_long_as_a_rule_says_so_and_then_they_do(leve
         quiet = interval.quiet(1, progress)
         assert interval.feed_few(progress, [1] * (quiet + 1))[1] == quiet
         assert quiet == 0 or interval.feed_few(progress, [1] * quiet)[1] is None
+
+
+def test_ties_are_looked_for_at_the_ends_of_blocks_behind_blocks_that_wait() -> None:
+    watch: Watch = pt.Monitor("bernoulli(0.2)", "bernoulli(0.8)", epsilon=2)._stream.watch  # type: ignore[assignment]
+    block, waiting = watch.block, Monitor.of(watch)._stream._room
+    assert 1 < block < waiting - block  # full blocks wait
+    for before in range(waiting):
+        for tied in range(1, 2 * block + 3):
+            monitor = Monitor.of(watch)
+            for _ in range(before):
+                monitor.update(0)
+            order = [place - (place >= tied) for place in range(2 * block + 3)]
+            table = pd.DataFrame({"x": 0, "t": order})
+            if (before + tied) % block:
+                monitor.update_many(table, column="x", order="t")
+                assert monitor.seen == before + len(order)
+            else:
+                with pytest.raises(InvalidData, match="both sides of a block's end"):
+                    monitor.update_many(table, column="x", order="t")
+                assert monitor.seen == before

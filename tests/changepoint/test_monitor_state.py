@@ -399,6 +399,24 @@ def test_what_holds_an_open_block_cannot_be_copied_or_pickled(name: str) -> None
             way(held)
 
 
+@pytest.mark.parametrize("pair", [("normal(0, 1)", "normal(1, 1)"), ("poisson(3)", "poisson(4)")])
+def test_a_design_holds_no_record_and_can_be_handed_on_at_any_time(pair: tuple[str, str]) -> None:
+    runs = [pt.Monitor(*pair, epsilon=2), pt.Sequential(*pair, epsilon=2)]
+    fresh = [pickle.loads(pickle.dumps(run._stream.watch)) for run in runs]
+    for run, design in zip(runs, fresh, strict=True):
+        for _ in range(run._stream.watch.block):
+            run.update(7)
+        assert design.text == pickle.loads(pickle.dumps(run._stream.watch)).text
+        blocks = run._stream.watch.blocks
+        made_since = set(vars(blocks)) - set(blocks.__getstate__())
+        assert made_since <= {"vote", "most_vote", "_line", "_numbers", "_quick_numbers"}  # of releases at most
+    while runs[1].raised is None:
+        runs[1].update([0] * 100)
+    verdict = pickle.loads(pickle.dumps(runs[1].raised))
+    assert verdict == runs[1].raised
+    assert verdict.design.text == runs[1]._stream.watch.text
+
+
 def forked(work: Callable[[], object]) -> str:
     """What an error said that ``work`` met in a forked process, or ``went on``."""
     read, write = os.pipe()

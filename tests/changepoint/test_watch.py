@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import math
 import threading
+import warnings
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pytest
 
 import privatest as pt
-from privatest.changepoint.watch import SumBlocks, quick_scorer
+from privatest.changepoint.watch import SumBlocks, quick_numbers
 from privatest.hypotheses import make_pair
 from privatest.scores import clamped_score
 
@@ -53,6 +56,7 @@ def blocks_of(name: str) -> SumBlocks:
 @pytest.mark.parametrize("name", PAIRS)
 def test_quick_totals_are_the_totals_of_arrays(name: str) -> None:
     blocks, rng = blocks_of(name), np.random.default_rng(3)
+    quick_totals = blocks.quick_totals()
     edges = [step / 8 + shift for step in range(-24, 25) for shift in (0.0, -1e-12, 1e-12)]
     far = [sign * size for sign in (1, -1) for size in (15.99, 16.0, 16.01, 1e3, 1e9, 10**20)]
     plain = [*rng.normal(0, 2, 60).tolist(), *rng.integers(0, 9, 40).tolist(), *edges, *far, "a", "b"]
@@ -64,7 +68,7 @@ def test_quick_totals_are_the_totals_of_arrays(name: str) -> None:
         if rng.random() < 0.3:
             records.append(ODD[rng.integers(len(ODD))])
         for each in (len(records), 1):
-            totals = blocks.quick_totals(records, each)
+            totals = quick_totals(records, each)
             quick += totals is not None
             if totals is not None:
                 assert totals == (2 * blocks.values_of(records).reshape(-1, each).sum(axis=1)).tolist(), records
@@ -75,13 +79,81 @@ def test_quick_totals_are_the_totals_of_arrays(name: str) -> None:
 def test_what_makes_no_sense_is_left_to_the_arrays_or_scored_alike(record: Any) -> None:
     for name in ("normal", "coins", "labels", "counts"):
         blocks = blocks_of(name)
-        total = blocks.quick_totals([record], 1)
+        total = blocks.quick_totals()([record], 1)
         assert total is None or total == [2 * int(blocks.values_of([record])[0])], name
+
+
+class Loud:
+    """A record whose arithmetic fails, and says what it holds."""
+
+    def __mul__(self, other: object) -> object:
+        raise RuntimeError("here is what the record holds")
+
+
+class Turned(float):
+    """A number that multiplies otherwise than numbers do."""
+
+    def __mul__(self, other: object) -> Any:
+        return 10.0
+
+
+class Whole:
+    """No number, but a multiple of it has a whole part."""
+
+    def __mul__(self, other: object) -> Whole:
+        return self
+
+    def __floor__(self) -> int:
+        return 3
+
+
+OBJECTS: list[Any] = [
+    Loud(),
+    Turned(0.25),
+    Whole(),
+    None,
+    b"a",
+    1j,
+    Decimal("0.75"),
+    Decimal("sNaN"),
+    Fraction(-1, 3),
+    Fraction(10**400),
+    np.float64(0.75),
+    np.float64(1e308),
+    np.float32(3e38),
+    np.float16(6e4),
+    np.float16(-6e-8),
+    np.longdouble(1) / 3,
+    np.int8(1),
+    np.uint64(2**63 + 1),
+    np.bool_(True),
+    np.complex128(1),
+    np.str_("a"),
+    np.timedelta64(3, "s"),
+    np.array(0.75),
+]
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_a_record_of_any_kind_counts_alone_as_it_does_in_a_batch_and_is_never_heard_of(name: str) -> None:
+    watch: Any = pt.Monitor(*PAIRS[name], epsilon=2)._stream.watch
+    fill: Any = "a" if name == "labels" else 1
+    for record in [*OBJECTS, *ODD, -0.0, -5e-324, 2**53 + 1]:
+        records = [fill] * (watch.block - 1) + [record]
+        alone, batch = (pt.Monitor.of(watch, rng=np.random.default_rng(1)) for _ in range(2))
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            for one in records:
+                alone.update(one)
+            batch.update_many(records)
+            assert alone.trace == batch.trace, repr(record)
+    assert len(batch.trace) == 1
 
 
 def test_a_wrong_total_would_be_noticed() -> None:
     score = clamped_score(make_pair(*PAIRS["normal"]), (-1, 1), 16)
-    quick = quick_scorer(score, lambda _: np.zeros(1, dtype=np.int64))
+    quick = quick_numbers(score)
+    assert quick is not None
     records = np.random.default_rng(1).normal(0, 1, 20).tolist()
     assert quick(records, 20) == [2 * int(score.table[score.cells.index(np.array(records))].sum())]
     assert quick([*records, 0.0], 21) != quick(records, 20) or score.table[score.cells.index(np.array([0.0]))[0]] == 0

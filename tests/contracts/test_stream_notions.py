@@ -24,7 +24,7 @@ from privatest.changepoint.blocks import BlockDesign
 from privatest.changepoint.detectors import design, law_of
 from privatest.changepoint.direct import DirectDetector
 from privatest.changepoint.monitor import Targets, pair_watch
-from privatest.changepoint.stream import OpenSum
+from privatest.changepoint.open_block import OpenSum
 from privatest.changepoint.watch import Cusum, FitBlocks, SumBlocks, Watch
 from privatest.engines import open_source
 from privatest.errors import InvalidDocument, InvalidInput
@@ -37,7 +37,8 @@ from privatest.privacy.draws import draw_blocks, draw_many, noise_adder
 from privatest.privacy.verification import measure
 from privatest.scores import clamped_score
 from privatest.sequential import Sequential, SequentialPlan
-from privatest.sequential.evalues import PARTS, block_votes
+from privatest.sequential.evalues import PARTS
+from privatest.sequential.schedule import voting_blocks
 from privatest.sequential.sequential_plan import Boundaries
 
 P, Q = "bernoulli(0.2)", "bernoulli(0.8)"
@@ -78,7 +79,7 @@ def votes_of(blocks: SumBlocks, reach: int) -> Mechanism:
 
 def small_blocks(row: Notion, n: int) -> SumBlocks:
     noise = canonical_noise(row, SCORE.width)
-    return block_votes(law_of(SCORE), noise, n, monotone=False, parts=4).blocks(SCORE, noise, n)
+    return voting_blocks(SCORE, noise, n, monotone=False, parts=4)
 
 
 def monitored(row: Notion, reach: int = 1) -> Mechanism:

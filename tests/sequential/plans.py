@@ -5,13 +5,12 @@ from __future__ import annotations
 from fractions import Fraction
 from functools import cache
 
-from privatest.changepoint.detectors import law_of
 from privatest.changepoint.watch import SumBlocks
 from privatest.hypotheses import make_pair
 from privatest.privacy import Tulap
 from privatest.scores import clamped_score
 from privatest.sequential import Sequential, SequentialPlan
-from privatest.sequential.evalues import block_votes
+from privatest.sequential.schedule import voting_blocks
 from privatest.sequential.sequential_plan import Boundaries
 
 P, Q = "bernoulli(0.3)", "bernoulli(0.7)"
@@ -26,7 +25,7 @@ def coin(epsilon: str = "1", most: int | None = None) -> SequentialPlan:
 def small_blocks(epsilon: Fraction, n: int) -> SumBlocks:
     """One step of the lattice and noise of width 1."""
     score = clamped_score(make_pair("bernoulli(0.2)", "bernoulli(0.8)"), (-1, 1), 1)
-    return block_votes(law_of(score), Tulap(epsilon, 1), n, monotone=False).blocks(score, Tulap(epsilon, 1), n)
+    return voting_blocks(score, Tulap(epsilon, 1), n, monotone=False)
 
 
 def small_plan(epsilon: Fraction, sizes: tuple[int, int], rule: Boundaries, rows: int | None = None) -> SequentialPlan:

@@ -15,7 +15,7 @@ from privatest.changepoint.watch import SumBlocks
 from privatest.errors import InvalidDocument
 from privatest.sequential import SequentialPlan, sequential_plan
 from privatest.sequential.evalues import PARTS, VoteLaw
-from privatest.sequential.sequential_plan import Boundaries, Stopped, WalkProgress, stopped
+from privatest.sequential.sequential_plan import Boundaries, Stopped, WalkProgress, rarely, stopped
 from tests.sequential.plans import coin
 
 FIRST = VoteLaw(-4, np.array([0.2, 0.1, 0.0, 0.1, 0.05, 0.15, 0.1, 0.1, 0.2]))
@@ -80,6 +80,18 @@ def test_without_a_hard_stop_all_mass_is_decided() -> None:
     start = float(FIRST.masses @ (FIRST.least + np.arange(len(FIRST.masses))))
     mean = start + drift * (found.blocks() - 1)
     assert sum(end * p for end, p in ends) - 2.5 < mean < sum(end * p for end, p in ends) + 2.5
+
+
+def test_an_error_is_told_small_without_the_whole_walk() -> None:
+    for rule in (Boundaries(-5, 6), Boundaries(-3, 3), Boundaries(-5, 6, 4, 1), Boundaries(-1, 0, cut=-1)):
+        whole = stopped(FIRST, LATER, rule)
+        assert whole is not None
+        for verdict in ("null", "alternative"):
+            says = getattr(whole, verdict)
+            assert rarely(FIRST, LATER, rule, verdict, says + 1e-9)  # type: ignore[arg-type]
+            assert not rarely(FIRST, LATER, rule, verdict, says - 1e-9)  # type: ignore[arg-type]
+    still = VoteLaw(0, np.array([1.0]))
+    assert not rarely(still, still, Boundaries(-1, 1), "null", 0.5)
 
 
 def test_a_walk_that_goes_nowhere_is_not_followed_for_ever() -> None:

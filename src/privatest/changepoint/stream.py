@@ -1,11 +1,6 @@
-"""The block that is being filled, and what it releases once it is full.
+"""A stream on its way through a design, a monitor's or a sequential test's.
 
-Noise is drawn when a block is released and at no other time, and what is raw never leaves the process: it is in no
-file, and nothing that holds it can be copied. Two continuations of one stream then draw noise of their own, so that no
-difference of what they release is raw.
-
-A stream on its way through a design, a monitor's or a sequential test's: records in, releases to the disk first, then
-the alarm or the verdict.
+Records in, releases to the disk first, then the alarm or the verdict.
 """
 
 from __future__ import annotations
@@ -17,13 +12,13 @@ import threading
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
+from privatest.changepoint.open_block import ONLY_ONE, OpenBlock, OpenSum, Single
 from privatest.changepoint.state_file import Keeper, Roll, StateFile
+from privatest.changepoint.watch import PLAIN
 from privatest.charge import Charge
 from privatest.documents import reading
 from privatest.engines.protocol import Column, Records
@@ -31,163 +26,8 @@ from privatest.engines.units import DIGEST, Known, PlacedRecords, Turns
 from privatest.errors import InvalidDocument, InvalidInput, RequestConflict
 from privatest.numbers import Integers
 from privatest.privacy import Notion, Source, system_source
-from privatest.privacy.draws import draw_blocks, noise_adder
 
-if TYPE_CHECKING:
-    from privatest.changepoint.watch import SumBlocks
-
-__all__ = ["ONLY_ONE", "TRACE", "Closed", "OpenBits", "OpenBlock", "OpenSum", "Raised", "Single", "Stream", "Streamed"]
-
-ONLY_ONE = (
-    "What watches a stream cannot be copied, pickled or used in a forked process: it holds raw records, and two that "
-    "go on from one place would release the same records twice. Write its state with save(path), and go on with "
-    "load(path) of its class wherever it is needed."
-)
-
-
-class Single:
-    """What holds records of an unfinished block: there is one of it, in one process."""
-
-    def __reduce_ex__(self, protocol: Any) -> NoReturn:
-        raise InvalidInput(ONLY_ONE)
-
-
-@dataclass
-class Closed(Single):
-    """What blocks release that are full, not yet accounted for.
-
-    Attributes:
-        released: one integer for each block.
-        start: the first record of the first of them.
-        rest: values of the records after the last of them.
-        first: records of the first of them; the others have ``block``.
-    """
-
-    released: Integers
-    start: int
-    block: int
-    rest: Integers
-    first: int
-
-    def end(self, kept: int) -> int:
-        """The record after the first ``kept`` blocks, one at least."""
-        return self.start + self.first + (kept - 1) * self.block
-
-
-class Bits(Protocol):
-    """Blocks that release a bit each."""
-
-    @property
-    def block(self) -> int:
-        """Records in a block."""
-
-    def release(self, values: Integers, source: Source) -> int:
-        """The bit of a block, from its records' symbols."""
-
-
-class OpenSum(Single):
-    """Twice the sum of the scores so far; of the ``length`` records from ``start`` on there are ``count``.
-
-    The stream's first block may have another length than the later ones.
-    """
-
-    def __init__(self, blocks: SumBlocks, source: Source, first: int | None = None) -> None:
-        self._blocks, self._block, self._noise, self._source = blocks, blocks.block, blocks.noise, source
-        self._first = blocks.block if first is None else first
-        self.go_to(0)
-
-    @property
-    def end(self) -> int:
-        """The record after the last one."""
-        return self.start + self.count
-
-    def extend(self, values: Integers) -> None:
-        """Add values; fewer than the block still lacks."""
-        self._doubled += 2 * int(values.sum())
-        self.count += len(values)
-
-    def close(self, values: Integers) -> Closed:
-        """The releases of all blocks that these values fill, noise included. Not released before :meth:`go_to`."""
-        length = self.length
-        lacks = length - self.count
-        more = (len(values) - lacks) // self._block
-        end = lacks + more * self._block
-        released = np.empty(1 + more, dtype=np.int64)
-        released[0] = self._doubled + 2 * int(values[:lacks].sum())
-        released[1:] = 2 * values[lacks:end].reshape(more, self._block).sum(axis=1)
-        released += draw_blocks(self._noise, 1 + more, self._source)
-        return Closed(released, self.start, self._block, values[end:], length)
-
-    @cached_property
-    def _noisy(self) -> Callable[[list[int]], list[int]]:
-        return noise_adder(self._noise, self._source)
-
-    def close_one(self, values: Integers) -> int:
-        """The release of the block, which exactly these values fill."""
-        return self._noisy([self._doubled + 2 * int(values.sum())])[0]
-
-    def close_plain(self, records: list[Any]) -> list[int] | None:
-        """The releases of all blocks that these plain records fill; None where arrays are to score them."""
-        length = self.length
-        if self.count or (length != self._block and len(records) != length):
-            return None
-        totals = self._blocks.quick_totals(records, length)
-        return None if totals is None else self._noisy(totals)
-
-    def go_to(self, start: int) -> None:
-        """Begin an empty block here: those before it were accounted for."""
-        self.start, self.count, self._doubled = start, 0, 0
-        self.length = self._block if start else self._first
-
-
-class OpenBits(Single):
-    """The symbols of the records so far."""
-
-    def __init__(self, blocks: Bits, source: Source) -> None:
-        self._blocks, self._source = blocks, source
-        self.start = 0
-        self._symbols: list[Integers] = []
-
-    @property
-    def length(self) -> int:
-        """Records of a block."""
-        return self._blocks.block
-
-    @property
-    def count(self) -> int:
-        """Records so far."""
-        return sum(len(part) for part in self._symbols)
-
-    @property
-    def end(self) -> int:
-        """The record after the last one."""
-        return self.start + self.count
-
-    def extend(self, values: Integers) -> None:
-        """Add values; fewer than the block still lacks."""
-        self._symbols = [np.concatenate([*self._symbols, values])]
-
-    def close(self, values: Integers) -> Closed:
-        """The releases of all blocks that these values fill. Not released before :meth:`go_to`."""
-        symbols, block = np.concatenate([*self._symbols, values]), self._blocks.block
-        whole = len(symbols) // block
-        bits = [self._blocks.release(symbols[i * block : (i + 1) * block], self._source) for i in range(whole)]
-        return Closed(np.array(bits, dtype=np.int64), self.start, block, symbols[whole * block :], block)
-
-    def close_one(self, values: Integers) -> int:
-        """The release of the block, which exactly these values fill."""
-        return self._blocks.release(np.concatenate([*self._symbols, values]), self._source)
-
-    def close_plain(self, records: list[Any]) -> None:
-        """None: arrays are to tell the symbols."""
-
-    def go_to(self, start: int) -> None:
-        """Begin an empty block here: those before it were accounted for."""
-        self.start, self._symbols = start, []
-
-
-OpenBlock = OpenSum | OpenBits
-
+__all__ = ["TRACE", "Raised", "Stream", "Streamed"]
 
 TRACE = 256
 """How many of the newest releases are kept."""
@@ -311,7 +151,8 @@ class Stream(Single):
         self._open: OpenBlock = watch.opened(source)
         self._block, self._quiet = watch.block, watch.quiet
         self._votes, self._feed = watch.few_votes, watch.rule.feed_few
-        self._pending: list[Any] = []  # single records, appended without taking turns
+        self._pending: list[Any] = []  # single records, appended without taking turns where they are plain
+        self._plain = True  # whether all of them are
         self._waits = self.turns is None and isinstance(self._open, OpenSum)
         self._make_room()
         _streams.add(self)
@@ -408,10 +249,10 @@ class Stream(Single):
             if self.alarm is not None:
                 return self.alarm
             if self.turns is None:
-                self._pending.append(record)
+                self._append(record)
                 return self._filled()
             owner = self.turns.admit(unit)
-            self._pending.append(None if owner is None else record)  # None makes no sense whatever P and Q are
+            self._append(None if owner is None else record)  # None makes no sense whatever P and Q are
             self._owners.append(owner)
             try:
                 return self._filled()
@@ -420,6 +261,13 @@ class Stream(Single):
                 if owner is not None:
                     self.turns.give_back(owner)
                 raise
+
+    def _append(self, record: Any) -> None:
+        """A record that waits, of any kind: what its own arithmetic would do or say is nobody's to hear."""
+        if type(record) is np.float64:
+            record = float(record)
+        self._plain = self._plain and type(record) in PLAIN
+        self._pending.append(record)
 
     def filled(self) -> Any:
         """Release the block that the records that wait may have filled.
@@ -431,7 +279,7 @@ class Stream(Single):
             if self.alarm is not None:
                 return self.alarm
             batch = self._pending[:]
-            if self.file is not None or len(batch) != self._room:
+            if self.file is not None or len(batch) != self._room or not self._plain:
                 return self._filled()
             # A forked process never comes here: nothing is free there. Without a file no ledger is in doubt.
             released = self._open.close_plain(batch)
@@ -458,8 +306,9 @@ class Stream(Single):
             for part in _parts(records):
                 block = self.watch.block
                 lacks = self._open.start + self._open.length - self.seen
+                end = lacks if lacks > 0 else lacks % block or block  # blocks that are full may wait
                 # Before anything is consumed: a tie across a block's end is refused wherever the alarm would be.
-                values = self.watch.blocks.values(part, range(lacks, sys.maxsize, block))
+                values = self.watch.blocks.values(part, range(end, sys.maxsize, block))
                 self._flush()
                 if isinstance(part, PlacedRecords):
                     found = self._consume_of_persons(part, values, place)
@@ -529,16 +378,18 @@ class Stream(Single):
         pending, opened = self._pending, self._open
         if not pending:
             return self.alarm
-        batch = pending[:]
-        del pending[: len(batch)]  # what comes meanwhile stays
+        batch, plain = pending[:], self._plain
+        del pending[: len(batch)]  # what comes meanwhile stays, and is plain
+        self._plain = True
         try:
             self.check()
-            released = opened.close_plain(batch) if len(batch) == self._lacks else None
+            released = opened.close_plain(batch) if plain and len(batch) == self._lacks else None
             if released is None:
                 return self._consume(self.watch.blocks.values_of(batch))
             return self._account(released, None)
         except BaseException:
             pending[:0] = batch
+            self._plain = plain
             raise
 
     def _consume(self, values: Integers, place: Any = None) -> Any:
@@ -681,7 +532,7 @@ _streams: weakref.WeakSet[Stream] = weakref.WeakSet()
 
 def _after_fork() -> None:
     for stream in list(_streams):
-        stream._room = stream._free = 0  # the next record of any kind meets check()
+        stream._room = stream._free = stream._process = 0  # the next record of any kind meets check()
         stream._turn = threading.Lock()  # a thread that had its turn is not in the child
 
 

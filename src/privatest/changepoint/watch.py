@@ -21,7 +21,7 @@ import json
 import math
 import sys
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from fractions import Fraction
 from functools import cached_property, partial
 from itertools import islice
@@ -30,8 +30,8 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 import numpy as np
 
 from privatest.changepoint.change_point import Alarm
+from privatest.changepoint.open_block import OpenBits, OpenBlock, OpenSum
 from privatest.changepoint.state_file import MONITOR, Keeper
-from privatest.changepoint.stream import OpenBits, OpenBlock, OpenSum
 from privatest.documents import integers_from_json, wholes_from_json
 from privatest.engines.arrays import SequenceRecords
 from privatest.engines.protocol import NO_ENDS, Records, counter, indexer, scores_of_each
@@ -45,6 +45,7 @@ from privatest.scores import Cells, LabelCells, Score
 from privatest.scores.score import BoundedCells, DyadicCells
 
 __all__ = [
+    "PLAIN",
     "Blocks",
     "Cusum",
     "CusumProgress",
@@ -58,7 +59,8 @@ __all__ = [
     "blocks_from_dict",
     "check_met",
     "holds_tuples",
-    "quick_scorer",
+    "quick_numbers",
+    "quick_values",
     "rule_from_dict",
     "stream_privacy",
 ]
@@ -109,13 +111,21 @@ class SumBlocks:
                 return self.score.table[self.score.cells.index(np.array(records))]
         return self.values(SequenceRecords(records))
 
-    @cached_property
+    def __getstate__(self) -> dict[str, Any]:
+        """What it was made of: what was computed since is computed again."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
     def quick_totals(self) -> QuickScorer:
         """Twice the totals of the scores of plain records (floats, ints, truths, texts), without the price of arrays.
 
-        None where that is not quick, or where a record makes no sense: then :meth:`values_of` says.
+        It says None where that is not quick, or where a record makes no sense: then :meth:`values_of` says. It may
+        remember records, which are raw: a stream's own, no part of its design.
         """
-        return quick_scorer(self.score, self.values_of)
+        return quick_values(self.values_of) if self._quick_numbers is None else self._quick_numbers
+
+    @cached_property
+    def _quick_numbers(self) -> QuickScorer | None:
+        return quick_numbers(self.score)
 
     @cached_property
     def vote(self) -> Callable[[int], int]:
@@ -173,9 +183,11 @@ class SumBlocks:
         return cls(Score.from_dict(document["score"]), noise, table=votes, **sizes, **first)
 
 
-# So many records are scored one by one; of more, arrays are quicker. So many distinct ones are remembered.
+# So many records are scored one by one; of more, arrays are quicker. So many distinct values are remembered.
 _FEW, _REMEMBERED = 192, 1 << 13
-_FLOATS, _PLAIN = {float}, {float, int, bool, str}
+_FLOATS = {float}
+PLAIN = frozenset({float, int, bool, str})
+"""Types of records whose arithmetic is Python's own: it never fails but in known ways, and says nothing."""
 QuickScorer = Callable[[list[Any], int], list[int] | None]
 
 
@@ -193,53 +205,57 @@ class Remembered(dict[Any, int]):
         return found
 
 
-def quick_scorer(score: Score, values_of: Callable[[list[Any]], Integers]) -> QuickScorer:
-    """A function of a few plain records and a number: twice the total of every so many of them.
+def quick_numbers(score: Score) -> QuickScorer | None:
+    """A function of a few records of types in ``PLAIN`` and a number: twice the total of every so many of them.
 
-    None where arrays are to do it. Guarantees: whatever it totals, it totals to twice the sum of ``values_of``.
+    It says None where arrays are to do it, and there is none where records are looked up one by one. Guarantees:
+    whatever it totals, it totals to twice the sum of the arrays' scores; it remembers nothing.
     """
     cells = score.cells
-    if isinstance(cells, DyadicCells) and cells.low == -math.inf and cells.high == math.inf:
-        # The floor of a number times 2^exponent is its cell, exactly, as ``cells.index`` has it.
-        factor, floor, no_number = cells.factor, math.floor, (TypeError, ValueError, OverflowError)
-        doubled, last = [2 * value for value in score.table.tolist()], cells.size - 1
-        of_cell: dict[int, int] = {}  # of those that were met
-
-        def of_new_cells(records: list[Any], each: int) -> list[int] | None:
-            try:
-                places = [floor(record * factor) for record in records]
-            except no_number:
-                return None
-            values = [doubled[min(max(place - cells.first, 0), last)] for place in places]
-            if len(of_cell) < _REMEMBERED:
-                of_cell.update(zip(places, values, strict=True))
-            return list(map(sum, zip(*[iter(values)] * each, strict=True)))
-
-        def of_numbers(records: list[Any], each: int) -> list[int] | None:
-            if len(records) > _FEW:
-                return None
-            totals, left = [], iter(records)
-            try:
-                for _ in range(0, len(records), each):
-                    total = 0
-                    for record in islice(left, each):
-                        total += of_cell[floor(record * factor)]
-                    totals.append(total)
-            except KeyError:
-                return of_new_cells(records, each)
-            except no_number:  # or none that is finite
-                return None
-            return totals
-
-        return of_numbers
-    if isinstance(cells, BoundedCells | DyadicCells):
+    if not isinstance(cells, BoundedCells | DyadicCells):
+        return None
+    if isinstance(cells, BoundedCells) or (cells.low, cells.high) != (-math.inf, math.inf) or cells.size > _REMEMBERED:
         return lambda _, __: None
+    # The floor of a number times 2^exponent is its cell, exactly, as ``cells.index`` has it; those beyond the ends are
+    # as the ends. What lies further out than this table is rare.
+    factor, floor, no_number = cells.factor, math.floor, (TypeError, ValueError, OverflowError)
+    doubled, first, last = [2 * value for value in score.table.tolist()], cells.first, cells.size - 1
+    near = range(first - _REMEMBERED // 2, first + cells.size + _REMEMBERED // 2)
+    of_cell = {place: doubled[min(max(place - first, 0), last)] for place in near}
 
-    # As the arrays say: equal numbers of any type have one score.
+    def of_all_cells(records: list[Any], each: int) -> list[int] | None:
+        try:
+            places = [floor(record * factor) for record in records]
+        except no_number:
+            return None
+        values = (doubled[min(max(place - first, 0), last)] for place in places)
+        return list(map(sum, zip(*[values] * each, strict=True)))
+
+    def of_numbers(records: list[Any], each: int) -> list[int] | None:
+        if len(records) > _FEW:
+            return None
+        totals, left = [], iter(records)
+        try:
+            for _ in range(0, len(records), each):
+                total = 0
+                for record in islice(left, each):
+                    total += of_cell[floor(record * factor)]
+                totals.append(total)
+        except KeyError:
+            return of_all_cells(records, each)
+        except no_number:  # or none that is finite
+            return None
+        return totals
+
+    return of_numbers
+
+
+def quick_values(values_of: Callable[[list[Any]], Integers]) -> QuickScorer:
+    """The same of records that are looked up: as the arrays say, equal numbers of any type have one score."""
     known = Remembered(lambda record: 2 * int(values_of([record])[0])).__getitem__
 
     def of_values(records: list[Any], each: int) -> list[int] | None:
-        if not set(map(type, records)) <= _PLAIN:
+        if not set(map(type, records)) <= PLAIN:
             return None
         return list(map(sum, zip(*[map(known, records)] * each, strict=True)))
 

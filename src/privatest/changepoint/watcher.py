@@ -10,8 +10,10 @@ from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
 
+from privatest.changepoint.open_block import Single
 from privatest.changepoint.state_file import StateFile
-from privatest.changepoint.stream import Raised, Single, Stream, Streamed
+from privatest.changepoint.stream import Raised, Stream, Streamed
+from privatest.changepoint.watch import PLAIN
 from privatest.charge import fingerprint, make_charge
 from privatest.engines.protocol import ORDERED, Records
 from privatest.engines.sources import open_for, placed
@@ -25,7 +27,6 @@ __all__ = ["UNSAID", "Watcher"]
 
 D = TypeVar("D", bound=Streamed)
 A = TypeVar("A", bound=Raised)
-_PLAIN = frozenset({float, int, bool, str})
 UNSAID: Any = object()  # of a unit: not even that it is nobody
 
 
@@ -164,13 +165,13 @@ class Watcher(Single, Told, Generic[D, A]):
             unit: whose it is, where the design is one of persons (``max_rows_per_unit``): any value that names a
                 person; of a batch, one for each record. None is nobody.
         """
-        if unit is UNSAID and (type(x) is float or type(x) in _PLAIN):
+        if unit is UNSAID and (type(x) is float or type(x) in PLAIN):
             stream = self._stream
             if free := stream._free:
                 pending = stream._pending
                 pending.append(x)  # a turn is taken when the block is full
                 return None if len(pending) < free else stream.filled()
-        if type(x) in _PLAIN or not self._is_batch(x):
+        if type(x) in PLAIN or not self._is_batch(x):
             if (unit is UNSAID) != (self._stream.turns is None):
                 self._check_unit(unit)
             found: A | None = self._stream.take(x, unit)

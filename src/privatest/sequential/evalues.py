@@ -16,17 +16,19 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from privatest import numbers
-from privatest.changepoint.watch import SumBlocks
 from privatest.errors import InvalidInput, shown
 from privatest.laws.block_laws import BlockLaws, ScoreLaw
 from privatest.numbers import Floats, Integers
 from privatest.privacy import Noise
 from privatest.scores import Score
+
+if TYPE_CHECKING:
+    from privatest.changepoint.watch import SumBlocks
 
 __all__ = [
     "ERROR",
@@ -89,10 +91,6 @@ class Table(NamedTuple):
     votes: Integers
     null: Floats
     alternative: Floats
-
-    def blocks(self, score: Score, noise: Noise, n: int) -> SumBlocks:
-        """Blocks of n records that vote so."""
-        return SumBlocks(score, noise, n, self.first, self.bin_width, self.votes)
 
 
 def block_votes(law: ScoreLaw, noise: Noise, n: int, *, monotone: bool, parts: int = PARTS) -> Table:

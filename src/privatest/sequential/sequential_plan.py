@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
+from privatest.changepoint.open_block import OpenSum
 from privatest.changepoint.state_file import Keeper
-from privatest.changepoint.stream import OpenSum
 from privatest.changepoint.watch import SumBlocks, check_met, stream_privacy
 from privatest.decision.design import Decision, cost_fact
 from privatest.documents import integers_from_json, wholes_from_json
@@ -31,7 +31,9 @@ from privatest.sequential.evalues import PARTS, VoteLaw, VoteLaws, vote_laws
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["Boundaries", "SequentialPlan", "Stopped", "Verdict", "WalkProgress", "stopped"]
+__all__ = ["Boundaries", "SequentialPlan", "Stopped", "Verdict", "WalkProgress", "rarely", "stopped"]
+
+Verdicts = Literal["null", "alternative"]
 
 
 MOST_BLOCKS = 20_000
@@ -142,27 +144,48 @@ def stopped(first: VoteLaw, later: VoteLaw, rule: Boundaries, negligible: float 
 
     None where it takes more than ``MOST_BLOCKS`` blocks.
     """
+    alternative = null = 0.0
+    stops: list[float] = []
+    for above, below, alive in _outcomes(first, later, rule):
+        alternative, null = alternative + above, null + below
+        stops.append(above + below)
+        if alive <= negligible:
+            return Stopped(alternative + alive, null + alive, np.array(stops))
+    return None
+
+
+def rarely(first: VoteLaw, later: VoteLaw, rule: Boundaries, verdict: Verdicts, limit: float) -> bool:
+    """Whether the walk ends so with probability ``limit`` at most, all that is not followed included.
+
+    Followed as far as it takes to tell; False where that is more than ``MOST_BLOCKS`` blocks.
+    """
+    said = 0.0
+    for above, below, alive in _outcomes(first, later, rule):
+        said += above if verdict == "alternative" else below
+        if said > limit:
+            return False
+        if said + alive <= limit:
+            return True
+    return False
+
+
+def _outcomes(first: VoteLaw, later: VoteLaw, rule: Boundaries) -> Iterator[tuple[float, float, float]]:
+    """Block by block: the probabilities of the verdicts after it, and of going on."""
     inner = rule.upper - rule.lower - 1  # integers strictly between the boundaries
     after = first
     jumps = _folded(later, inner + 1)
-    alternative = null = 0.0
-    stops: list[float] = []
-    while len(stops) < MOST_BLOCKS:
-        out = _above(after, rule.upper), _below(after, rule.lower)
-        alternative, null = alternative + out[0], null + out[1]
+    for block in range(1, MOST_BLOCKS + 1):
+        above, below = _above(after, rule.upper), _below(after, rule.lower)
         state = _between(after, rule.lower + 1, inner)
         alive = float(state.sum())
-        if len(stops) + 1 == rule.last:
+        if block == rule.last:
             over = float(state[max(rule.cut - rule.lower, 0) :].sum())
-            stops.append(out[0] + out[1] + alive)
-            return Stopped(alternative + over, null + alive - over, np.array(stops))
-        stops.append(out[0] + out[1])
-        if alive <= negligible:
-            return Stopped(alternative + alive, null + alive, np.array(stops))
+            yield above + over, below + alive - over, 0.0
+            return
+        yield above, below, alive
         short = len(state) * len(jumps.masses) <= _SHORT
         masses = np.convolve(state, jumps.masses) if short else np.maximum(convolution(state, jumps.masses), 0.0)
         after = VoteLaw(rule.lower + 1 + jumps.least, masses)
-    return None
 
 
 def _folded(law: VoteLaw, reach: int) -> VoteLaw:

@@ -1,0 +1,165 @@
+"""Sizes and boundaries: as few records as promised, errors as asked, sets, hard stops."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+import privatest as pt
+from privatest.changepoint.detectors import law_of
+from privatest.errors import Infeasible
+from privatest.laws.block_laws import ScoreLaw
+from privatest.power.tuning import make_family, make_goal
+from privatest.scores.score_law import score_law
+from privatest.sequential import schedule
+from privatest.sequential.evalues import PARTS, VoteLaw, mean_bound
+from privatest.sequential.schedule import Asked, _single, _smallest
+from privatest.sequential.sequential_plan import SequentialPlan, stopped
+from tests.sequential.plans import P, Q, coin
+
+
+@pytest.mark.parametrize(("epsilon", "most"), [("1", 16.5), ("1/2", 26.3)])
+def test_the_coin_needs_no_more_than_promised(epsilon: str, most: float) -> None:
+    plan = coin(epsilon)
+    assert max(plan.expected_n) <= most
+    assert plan.alpha <= 0.05
+    assert plan.beta <= 0.05
+    assert plan.fixed_n == pt.sample_size(P, Q, epsilon=Fraction(epsilon), alpha=0.05, beta=0.05)
+
+
+@pytest.mark.parametrize("most", [30, 60])
+def test_a_hard_stop_keeps_the_errors(most: int) -> None:
+    plan = coin("1", most)
+    assert plan.most is not None
+    assert plan.most <= most
+    assert max(plan.alpha, plan.beta) <= 0.05
+    assert max(plan.quantile_n(0.999999)) <= most
+    assert max(coin().expected_n) <= max(plan.expected_n) <= plan.fixed_n
+
+
+def test_as_many_records_as_the_fixed_test_are_one_block() -> None:
+    plan = coin("1", 21)
+    assert plan.most == plan.first.block == plan.fixed_n == 21
+    assert plan.expected_n == (21, 21)
+    assert max(plan.alpha, plan.beta) <= 0.05
+
+
+@pytest.mark.parametrize("epsilon", [1, 0.5])
+def test_larger_errors_never_cost_records(epsilon: float) -> None:
+    """A plan for smaller errors is one for larger errors, too."""
+    plans = [pt.Sequential(P, Q, epsilon=epsilon, alpha=a, beta=a) for a in (0.045, 0.046, 0.047, 0.0475, 0.05)]
+    means = [max(plan.expected_n) for plan in plans]
+    assert means == sorted(means, reverse=True)
+
+
+@pytest.mark.parametrize("law", ["bernoulli", "near"])
+def test_sets_are_decided_in_one_block_where_there_is_room_for_no_more(law: str) -> None:
+    sets: tuple[Any, Any] = "bernoulli(p<=0.3)", "bernoulli(p>=0.7)"
+    if law == "near":
+        sets = pt.near(P, 0.05), pt.near(Q, 0.05)
+    fixed = pt.sample_size(*sets, epsilon=1, alpha=0.05, beta=0.05)
+    run = pt.Sequential(*sets, epsilon=1, most=fixed)
+    assert run.most == run.fixed_n == fixed
+    assert max(run.alpha, run.beta) <= 0.05
+    assert np.all(np.diff(run.plan.first.table) <= 0)
+    worst = "bernoulli(0.3)" if law == "bernoulli" else "bernoulli(0.35)"
+    error, mean = member_walk(run.plan, worst)
+    assert error == pytest.approx(run.alpha, abs=1e-6)
+    assert mean <= 1 + 1e-6
+    with pytest.raises(Infeasible, match=f"needs {fixed}"):
+        pt.Sequential(*sets, epsilon=1, most=fixed - 1)
+
+
+def test_fewer_are_refused() -> None:
+    with pytest.raises(Infeasible, match=r"most=15 records do not suffice .* needs 21"):
+        pt.Sequential(P, Q, epsilon=1, most=15)
+    with pytest.raises(Infeasible, match=r"schedule=\(4, 1\)"):
+        pt.Sequential(P, Q, epsilon=1, schedule=(4, 1), most=12)
+
+
+def test_sizes_may_be_given() -> None:
+    run = pt.Sequential(P, Q, epsilon=1, schedule=(12, 9))
+    assert run.schedule == (12, 9)
+    assert max(run.expected_n) == pytest.approx(16.3, abs=0.1)  # the published prototype's figure for these sizes
+    assert max(coin().expected_n) < max(run.expected_n)
+
+
+def test_whose_expectation_counts() -> None:
+    lop = "bernoulli(0.02)", "bernoulli(0.3)"
+    null, alternative = (pt.Sequential(*lop, epsilon=3, aim=aim).expected_n for aim in ("null", "alternative"))
+    assert null[0] < alternative[0]
+    assert null[1] > alternative[1]
+    asked = Asked(0.05, 0.05, None, "null", None, None)
+    assert [asked._replace(aim=aim).cost(3, 5) for aim in ("larger", "null", "alternative")] == [5, 3, 5]
+
+
+def test_a_single_block_decides_as_the_fixed_test_where_likelihoods_fall_short(monkeypatch: pytest.MonkeyPatch) -> None:
+    family = make_family(P, Q, 1, "tight", None, None, make_goal(None, 0.05, 0.05), "replace", 1)
+    test = family.test(21)
+    asked = Asked(0.05, 0.05, None, "larger", None, None)
+    assert len(_single(family.test(26), asked)[0].table) > 2
+    monkeypatch.setattr(schedule, "_smallest", lambda *_: None)
+    blocks, rule = _single(test, asked)
+    assert len(blocks.table) == 2
+    plan = SequentialPlan(blocks, blocks, rule, 0.05, 0.05, 21, "P", "Q")
+    assert plan.alpha == pytest.approx(test.alpha, abs=1e-9)
+    assert plan.beta == pytest.approx(test.beta, abs=1e-9)
+
+
+def member_walk(plan: SequentialPlan, law: str) -> tuple[float, float]:
+    """Probability of "alternative", and bound on the mean e-value, if the records come from this law."""
+    score = plan.later.score
+    support, masses = score_law(score, pt.hypotheses.as_distribution(law))  # type: ignore[attr-defined]
+    from privatest.laws.block_laws import BlockLaws
+
+    votes, mean = [], 0.0
+    for blocks in (plan.first, plan.later):
+        n = blocks.block
+        dense = BlockLaws.of(ScoreLaw(support, masses, masses, score.width), blocks.noise, n, (n,), bin_width=1)
+        found = blocks.votes(2 * dense.values)
+        votes.append(VoteLaw.of(found, dense.laws[0]))
+        mean = max(mean, float(dense.laws[0] @ np.exp(found / PARTS)))
+    walk = stopped(votes[0], votes[1], plan.rule)
+    assert walk is not None
+    return walk.alternative, mean
+
+
+def test_errors_are_kept_for_every_member_of_a_set() -> None:
+    plan = pt.Sequential("bernoulli(p<=0.3)", "bernoulli(p>=0.7)", epsilon=2, schedule=(10, 6)).plan
+    assert np.all(np.diff(plan.first.table) <= 0)
+    errors = [member_walk(plan, f"bernoulli({rate})") for rate in (0.3, 0.25, 0.01)]
+    assert all(error <= plan.alpha + 1e-6 for error, _ in errors)
+    assert all(mean <= 1 + 1e-6 for _, mean in errors)
+    assert errors[0][0] == pytest.approx(plan.alpha, abs=1e-6)
+    power = [member_walk(plan, f"bernoulli({rate})")[0] for rate in (0.7, 0.8, 0.99)]
+    assert all(1 - found <= plan.beta + 1e-6 for found in power)
+    # a law that does not belong to the null makes both fail
+    error, mean = member_walk(plan, "bernoulli(0.4)")
+    assert error > 0.05
+    assert mean > 1
+
+
+def test_both_sides_of_the_null_are_two_questions() -> None:
+    with pytest.raises(pt.errors.NothingToTest, match="combine_evalues"):
+        pt.Sequential("normal(0, 1)", pt.any_of("normal(-1, 1)", "normal(1, 1)"), epsilon=1)
+
+
+def test_the_smallest_good_value() -> None:
+    for least, most in ((-7, 30), (0, 1), (4, 4)):
+        for wanted in range(least, most + 2):
+            for start in range(least - 2, most + 3):
+                found = _smallest(lambda value, wanted=wanted: value >= wanted, least, most, start)  # type: ignore[misc]
+                assert found == (wanted if wanted <= most else None)
+
+
+def test_tuning_and_plan_know_the_same_votes() -> None:
+    """The laws by which sizes were compared, and those that the plan computes of its own table."""
+    plan = coin()
+    found = schedule.Candidate(law_of(plan.later.score), plan.later.noise, False, PARTS).votes(plan.later.block)
+    ours = plan.laws[1].null
+    assert found.null.least == ours.least
+    assert found.null.masses == pytest.approx(ours.masses, abs=1e-12)
+    assert mean_bound(np.array([1.0]), np.array([0]), PARTS) == pytest.approx(1, abs=1e-8)
