@@ -21,6 +21,7 @@ import pytest
 from pyarrow import feather
 from scipy import stats
 
+import privatest as pt
 from privatest import engines
 from privatest.engines import arrays, open_source, total
 from privatest.engines import protocol as columns
@@ -469,3 +470,16 @@ def test_names_of_columns_are_told_and_a_record_is_not(tmp_path: Path) -> None:
     assert "alice" not in str(refused.value)
     with pytest.raises(InvalidInput, match="path of a file"):
         engines.column_names([1.5, 2.5])
+
+
+@pytest.mark.parametrize("word", ["column", "unit", "order"])
+def test_records_that_were_given_as_a_name_are_not_quoted(word: str) -> None:
+    table = pd.DataFrame({"x": [17.25, 18.5], "t": [1, 2]})
+    with pytest.raises(InvalidData) as refused:
+        open_source(table, **{"column": "t", word: table["x"]})
+    assert "17.25" not in str(refused.value)
+
+
+def test_names_that_cannot_be_names_are_refused_like_others() -> None:
+    with pytest.raises(InvalidData, match="column=<list> was given"):
+        pt.compare_groups([0, 1], [1, 1], epsilon=1, column=["x"])  # type: ignore[arg-type]

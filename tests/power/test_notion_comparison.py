@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from fractions import Fraction
 
 import pytest
@@ -70,6 +71,11 @@ def test_refusals() -> None:
         compare_notions(*COINS, epsilon=1, delta=2)
     with pytest.raises(InvalidInput, match="order"):
         compare_notions(*COINS, epsilon=1, order=1)
+    for odd in (None, "small", math.nan, [1e-6]):
+        with pytest.raises(InvalidInput, match=r"^delta="):
+            compare_notions(*COINS, epsilon=1, delta=odd)  # type: ignore[arg-type]
+        with pytest.raises(InvalidInput, match=r"^order="):
+            compare_notions(*COINS, epsilon=1, order=odd)  # type: ignore[arg-type]
 
 
 def test_drawn() -> None:

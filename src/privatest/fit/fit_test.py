@@ -536,11 +536,14 @@ def goodness_of_fit(
     """
     rows = numbers.rows_of_a_unit(unit, max_rows_per_unit)
     records = engines.open_for(engines.Need(rows), data, column=column, unit=unit)
+    n = records.count()
+    if n == 0:
+        raise InvalidInput("The data have no records. Pass at least one.")
     test = design_fit(
         null,
         distance=distance,
         epsilon=epsilon,
-        n=records.count(),
+        n=n,
         alpha=alpha,
         beta=beta,
         bins=bins,

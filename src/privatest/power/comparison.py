@@ -28,7 +28,7 @@ from privatest.markup import Tabled
 from privatest.numbers import Floats, Number
 from privatest.power.tuning import ADVANTAGE, Goal, Profile, make_family, profile_of, smallest_n
 from privatest.power.worst_case import sides_of
-from privatest.privacy import Laplace, Logistic, NoNoise, Tulap
+from privatest.privacy import Laplace, Logistic, NoNoise, Tulap, make_notion
 from privatest.scores import whole_score
 from privatest.scores.clamped import cell_masses
 
@@ -283,7 +283,7 @@ def compare(null: Any, alternative: Any, *, epsilon: Number, advantage: float = 
         null, alternative, epsilon: as for :func:`privatest.design`.
         advantage: what every test must reach, 1 - alpha - beta.
     """
-    budget = numbers.positive(epsilon=epsilon, remedy="Typical values lie between 0.1 and 2.")
+    budget = make_notion(epsilon, None).equivalent
     target = numbers.probability(advantage=advantage)
     asked = make_question(null, alternative)
     pair = asked.pair

@@ -129,14 +129,12 @@ def compare_notions(
     [('pure(0.8069)', 31), ('gdp(1)', 27)]
     """
     notion, goal = make_notion(epsilon, privacy), make_goal(advantage, alpha, beta)
-    if isinstance(notion, Approx):
-        delta = notion.delta
-    if isinstance(notion, Renyi):
-        order = notion.order
+    of_approx = notion.delta if isinstance(notion, Approx) else Approx(1, delta).delta  # read and checked there
+    of_renyi = notion.order if isinstance(notion, Renyi) else Renyi(order, 1).order
     pair = hardest_pair(null, alternative)
-    kinds = _kinds(Fraction(delta), Fraction(order))
+    kinds = _kinds(of_approx, of_renyi)
     stronger = {name: _enough(make, notion) for name, make in kinds.items() if name != notion.name}
-    weaker = {name: _following(notion, name, delta, order) for name in kinds if name != notion.name}
+    weaker = {name: _following(notion, name, of_approx, of_renyi) for name in kinds if name != notion.name}
     rows = [_row(each, STRONGER, pair, goal) for each in stronger.values() if each is not None]
     rows += [_row(notion, ASKED, pair, goal)]
     rows += [

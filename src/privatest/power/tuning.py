@@ -46,6 +46,7 @@ from privatest.numbers import Floats, Number, rational
 from privatest.power.ahead import unsure
 from privatest.power.worst_case import Sides, sides_of, worst_score
 from privatest.privacy import Notion, Pure, canonical_noise, make_notion
+from privatest.privacy.asked import budget_word
 from privatest.privacy.decision_chain import chain_starts, decision_noise
 from privatest.privacy.noise import REPLACE, Neighbourhood, make_neighbourhood
 from privatest.scores import Score, whole_score
@@ -513,7 +514,8 @@ def make_family(
             f"clamp={shown(clamp)} does not apply to test={test!r}, which does not clamp. Leave clamp out."
         )
     if isinstance(clamp, str):
-        numbers.choice(("tuned", "paper"), clamp=clamp)
+        if clamp not in ("tuned", "paper"):
+            raise InvalidInput(f"clamp={shown(clamp)} must be 'tuned', 'paper' or a pair (a, b) with a < b.")
     else:
         clamp = _given_clamp(clamp)
     level = None if threshold is None else rational(threshold, "threshold")
@@ -694,7 +696,9 @@ def _refuse_hopeless(family: Family) -> None:
 
 def _never(family: Family, n: int) -> int:
     found = family.test(n)
+    other = "" if family.kind == "tight" else "test='tight', "
     raise Infeasible(
         f"test={family.kind!r} does not reach {family.goal} with up to {n:.0e} records: there alpha is "
-        f"{found.alpha:.4g} and beta {found.beta:.4g}. Use test='tight', a larger epsilon or a lower target."
+        f"{found.alpha:.4g} and beta {found.beta:.4g}. Use {other}a larger {budget_word(family.notion)}, a lower "
+        "target, or a null and an alternative that differ more."
     )
