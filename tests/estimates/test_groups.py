@@ -264,3 +264,12 @@ def test_every_notion(text: str) -> None:
         replace(
             design, noise=Uniform(2 * fine * 1000) if text == "tv(0.2)" else decision_noise(design.privacy, 2 * fine)
         )
+
+
+def test_totals_noised_elsewhere_are_as_private_as_they_were() -> None:
+    told = str(pt.compare_noised((100, 300, "laplace(1)"), (150, 300, "laplace(1)")))
+    assert "as private as the noised totals are" in told
+    assert "0-differentially private" not in told
+    for odd in (np.array(0.5), np.array("x"), None, "ab", {1}):
+        with pytest.raises(InvalidInput, match=r"n=.* two numbers"):
+            pt.design_groups(n=odd, epsilon=1)  # type: ignore[arg-type]

@@ -25,7 +25,7 @@ import weakref
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
 from typing import Any, TypeGuard
@@ -210,7 +210,7 @@ TRUTHS = {b"true": 1.0, b"false": 0.0}
 class FieldRecords(Column):
     """An Arrow array of bytes; an unquoted empty field is missing."""
 
-    values: Any
+    values: Any = field(repr=False)
 
     def count(self) -> int:
         return len(self.values)
@@ -254,11 +254,14 @@ class FieldRecords(Column):
         return found
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Lines:
     """Fields that came one a line, None for an empty one; what :func:`read_lines` gives."""
 
     fields: Sequence[bytes | None]
+
+    def __repr__(self) -> str:
+        return f"<{len(self.fields)} lines>"  # what logs and debuggers keep shows no record
 
 
 def read_lines(lines: Iterable[bytes | str]) -> Lines:
@@ -290,7 +293,7 @@ def _field(line: bytes | str) -> bytes | None:
 class LineRecords(Column):
     """The same records as :class:`FieldRecords`, without Arrow."""
 
-    values: Sequence[bytes | None]
+    values: Sequence[bytes | None] = field(repr=False)
 
     def count(self) -> int:
         return len(self.values)

@@ -515,7 +515,7 @@ def design_groups(
     >>> round(plan.power((0.3, 0.45)), 2)
     0.86
     """
-    pair = (n, n) if isinstance(n, int | np.integer) else tuple(n) if isinstance(n, Iterable) else ()
+    pair = (n, n) if isinstance(n, int | np.integer) else tuple(n) if isinstance(n, Iterable) and np.ndim(n) else ()
     if len(pair) != 2 or isinstance(n, str):
         raise InvalidInput(f"n={shown(n)} must be two numbers: records of the control group and of the treated one.")
     sizes = numbers.positive_integer(n=pair[0]), numbers.positive_integer(n=pair[1])

@@ -637,9 +637,9 @@ def _checked(
 ) -> Plan:
     notion = make_notion(epsilon, privacy)
     distance = numbers.probability("It is a total variation distance.", distance=distance)
-    _check_error(alpha=alpha)
+    alpha = _error(alpha=alpha)
     if beta is not None:
-        _check_error(beta=beta)
+        beta = _error(beta=beta)
         if alpha + beta >= 1:
             raise InvalidInput(
                 f"alpha={alpha!r} and beta={beta!r} must sum to less than 1: a coin that ignores the data reaches 1."
@@ -659,13 +659,15 @@ def _checked(
     return Plan(domain, distance, notion, alpha, method, rows)
 
 
-def _check_error(**arguments: float) -> None:
-    """An error rate in (0, 1), and no smaller than the law's accuracy supports."""
+def _error(**arguments: float) -> float:
+    """The one named error rate, as a number that the laws of the statistic are exact enough for."""
     ((name, value),) = arguments.items()
-    if numbers.probability("", **arguments) < LEAST_ERROR:
+    rate = numbers.probability("", **arguments)
+    if rate < LEAST_ERROR:
         raise InvalidInput(
-            f"{name}={value!r} must be at least {LEAST_ERROR:g}: error rates are computed to {ACCURACY:g}."
+            f"{name}={shown(value)} must be at least {LEAST_ERROR:g}: error rates are computed to {ACCURACY:g}."
         )
+    return rate
 
 
 def _too_few(plan: Plan, test: FitTest, beta: float) -> str:

@@ -20,6 +20,7 @@ from privatest.errors import InvalidDocument, InvalidInput
 from privatest.markup import Fact, Probability, Told
 from privatest.numbers import Integers
 from privatest.privacy import Notion, Source, as_notion
+from privatest.privacy.asked import told
 from privatest.sequential.boundaries import Boundaries, Stopped, WalkProgress, stopped
 from privatest.sequential.evidence import PARTS, VoteLaws, vote_laws
 
@@ -80,7 +81,7 @@ class Verdict(Told):
         return [
             Fact("decision", self.decision, "the records look like " + ("P" if self.decision == "null" else "Q")),
             Fact("seen", self.seen, "records, when it was decided"),
-            Fact("evalue", self.evalue, "evidence against P, valid whenever one stops"),
+            Fact("evalue", Probability(self.evalue), "evidence against P, valid whenever one stops"),
         ]
 
     def to_dict(self) -> dict[str, Any]:
@@ -96,7 +97,7 @@ class Verdict(Told):
         return pictures.walk(self.design, self.walk, self.seen, self, ax, private=self.private)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class SequentialPlan(Told):
     """Everything a sequential test needs besides its progress; restores from plain JSON values.
 
@@ -143,6 +144,14 @@ class SequentialPlan(Told):
     def title(self) -> str:
         """Names the question."""
         return f"Sequential test of {self.null} against {self.alternative}"
+
+    def __repr__(self) -> str:
+        low, high = self.expected_n
+        return (
+            f"SequentialPlan({self.null} or {self.alternative}, {told(self.privacy)}, alpha={self.alpha:.4g}, "
+            f"beta={self.beta:.4g}, expected_n=({low:.4g}, {high:.4g}), fixed_n={self.fixed_n}, "
+            f"schedule=({self.first.block}, {self.later.block}))"
+        )
 
     def facts(self) -> list[Fact]:
         """The question and the promises."""
