@@ -38,6 +38,7 @@ __all__ = [
     "number_or_nan",
     "positive",
     "positive_integer",
+    "privacy_loss",
     "probability",
     "quiet",
     "rational",
@@ -53,6 +54,8 @@ Integers = npt.NDArray[np.int64]
 LARGEST = sys.float_info.max
 MOST = 10**18
 """Of records, rows or blocks: totals are sums of 64 bits."""
+LOSSES = (1e-9, 500.0)
+"""The least and the largest epsilon that is designed for: 1/epsilon records can be had, e^epsilon can be written."""
 RAREST = 1e-300
 """The least probability that can be asked for."""
 Scalar = TypeVar("Scalar", np.float64, np.int64)
@@ -102,6 +105,18 @@ def positive(remedy: str = "", **arguments: Number) -> Fraction:
     number = rational(value, name)
     if number <= 0:
         raise InvalidInput(f"{name}={shown(value)} must be greater than 0. {remedy}".rstrip())
+    return number
+
+
+def privacy_loss(**arguments: Number) -> Fraction:
+    """The one named epsilon: below the least, no number of records is enough; above the largest, nothing is hidden."""
+    ((name, value),) = arguments.items()
+    number = positive("Typical values lie between 0.1 and 2.", **arguments)
+    if not LOSSES[0] <= number <= LOSSES[1]:
+        raise InvalidInput(
+            f"{name}={shown(value)} must lie between {LOSSES[0]:g} and {LOSSES[1]:g}. Typical values lie between 0.1 "
+            "and 2."
+        )
     return number
 
 

@@ -207,7 +207,7 @@ SAID = {
     ),
     "a target out of reach": (
         ("plan", "--null", "normal(0,1)", "--alternative", "normal(1e-9,1)", "--epsilon", "1"),
-        "Use a larger epsilon, a lower target, or a null and an alternative that differ more.",
+        "Use a larger epsilon, a lower target or a more distant pair.",
     ),
     "something else in the way": (
         ("plan", *PAIR, "--report", "heading.csv"),

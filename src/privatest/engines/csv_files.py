@@ -37,7 +37,7 @@ from privatest.engines.arrays import ArrayRecords, Part, Piece, Progress, Stream
 from privatest.engines.keys import DECIMAL, Keys
 from privatest.engines.paths import Wanted, file_size, progress_bar, rows, structure
 from privatest.engines.protocol import Column
-from privatest.errors import InvalidData
+from privatest.errors import InvalidData, shown
 from privatest.scores import Cells, LabelCells, Score
 
 __all__ = [
@@ -276,7 +276,11 @@ def read_lines(lines: Iterable[bytes | str]) -> Lines:
     >>> pt.count_records(pt.read_lines(["3", " 0.5", "often", ""]))
     4
     """
-    return Lines([_field(line) for line in lines])
+    try:
+        found = iter(lines)
+    except TypeError:
+        raise InvalidData(f"lines={shown(lines)} must be lines of text, such as a list or an open file.") from None
+    return Lines([_field(line) for line in found])
 
 
 def _field(line: bytes | str) -> bytes | None:

@@ -621,6 +621,7 @@ def fit_sample_size(
     >>> fit_sample_size({"heads": 0.5, "tails": 0.5}, distance=0.3, epsilon=1)
     19
     """
+    beta = _error(beta=beta)
     return sample_size(_checked(null, distance, epsilon, alpha, beta, bins, method, max_rows_per_unit, privacy), beta)
 
 

@@ -46,7 +46,6 @@ from privatest.numbers import Floats, Number, rational
 from privatest.power.ahead import unsure
 from privatest.power.worst_case import Sides, sides_of, worst_score
 from privatest.privacy import Notion, Pure, canonical_noise, make_notion
-from privatest.privacy.asked import budget_word
 from privatest.privacy.decision_chain import chain_starts, decision_noise
 from privatest.privacy.noise import REPLACE, Neighbourhood, make_neighbourhood
 from privatest.scores import Score, whole_score
@@ -513,12 +512,11 @@ def make_family(
         raise InvalidInput(
             f"clamp={shown(clamp)} does not apply to test={test!r}, which does not clamp. Leave clamp out."
         )
-    if isinstance(clamp, str):
-        if clamp not in ("tuned", "paper"):
-            raise InvalidInput(f"clamp={shown(clamp)} must be 'tuned', 'paper' or a pair (a, b) with a < b.")
-    else:
+    if not isinstance(clamp, str) or clamp not in ("tuned", "paper"):
         clamp = _given_clamp(clamp)
     level = None if threshold is None else rational(threshold, "threshold")
+    if abs(level or 0) > 1e30:  # nats: no total is as far
+        raise InvalidInput(f"threshold={shown(threshold)} must be at most 1e+30 in size: it is in nats.")
     around = make_neighbourhood(neighbours, max_rows_per_unit)
     if around != REPLACE and test not in PRIVATE_KINDS:
         name, value = ("neighbours", neighbours) if around.kind != "replace" else ("max_rows_per_unit", around.rows)
@@ -559,7 +557,7 @@ def _family(
 def _given_clamp(clamp: Any) -> GivenClamp:
     """A clamp that a user wrote as two numbers, exactly."""
     try:
-        a, b = clamp
+        a, b = () if isinstance(clamp, str) else clamp
     except (TypeError, ValueError):
         raise InvalidInput(f"clamp={shown(clamp)} must be 'tuned', 'paper' or a pair (a, b) with a < b.") from None
     return rational(a, "clamp"), rational(b, "clamp")
@@ -696,9 +694,7 @@ def _refuse_hopeless(family: Family) -> None:
 
 def _never(family: Family, n: int) -> int:
     found = family.test(n)
-    other = "" if family.kind == "tight" else "test='tight', "
     raise Infeasible(
         f"test={family.kind!r} does not reach {family.goal} with up to {n:.0e} records: there alpha is "
-        f"{found.alpha:.4g} and beta {found.beta:.4g}. Use {other}a larger {budget_word(family.notion)}, a lower "
-        "target, or a null and an alternative that differ more."
+        f"{found.alpha:.4g} and beta {found.beta:.4g}. Use a larger epsilon, a lower target or a more distant pair."
     )

@@ -52,10 +52,6 @@ CANONICAL = (Tulap, TruncatedTulap, Uniform, Gaussian)
 """What :func:`canonical_noise` gives."""
 
 
-LOSSES = (1e-9, 500.0)
-"""The least and the largest epsilon that is designed for: 1/epsilon records can be had, e^epsilon can be written."""
-
-
 def pure(epsilon: Number) -> Pure:
     """Epsilon-differential privacy; ``epsilon=1`` means ``privacy=pure(1)``.
 
@@ -175,25 +171,17 @@ def as_notion(value: Any, name: str = "privacy") -> Notion:
 
 
 def make_notion(epsilon: Number | None, privacy: Any) -> Notion:
-    """The notion a user asks for by ``epsilon=`` or by ``privacy=``, of which one must be given.
-
-    An epsilon outside of :data:`LOSSES` is refused: below, no number of records is enough; above, nothing is hidden.
-    """
+    """The notion a user asks for by ``epsilon=`` or by ``privacy=``, of which one must be given."""
     if (epsilon is None) == (privacy is None):
         if epsilon is None:
             raise InvalidInput("epsilon is missing: give epsilon=1, say, or privacy='zcdp(0.5)'.")
         raise InvalidInput(f"epsilon={shown(epsilon)} and privacy={shown(privacy)} were both given. Give one of them.")
-    if privacy is not None:
-        notion = as_notion(privacy)
-    else:
+    if privacy is None:
         assert epsilon is not None
-        notion = Pure(numbers.positive(epsilon=epsilon, remedy="Typical values lie between 0.1 and 2."))
-    least = LOSSES[0] if isinstance(notion, Pure) else 0
-    if not (least <= notion.epsilon <= LOSSES[1] or notion.epsilon == math.inf):
-        raise InvalidInput(
-            f"epsilon={notion.epsilon:g} must lie between {LOSSES[0]:g} and {LOSSES[1]:g}. Typical values lie between "
-            "0.1 and 2."
-        )
+        return Pure(numbers.privacy_loss(epsilon=epsilon))
+    notion = as_notion(privacy)
+    if isinstance(notion, Pure | Approx) and 0 < notion.loss < math.inf:
+        numbers.privacy_loss(epsilon=notion.loss)
     return notion
 
 
