@@ -515,7 +515,7 @@ def make_family(
     if not isinstance(clamp, str) or clamp not in ("tuned", "paper"):
         clamp = _given_clamp(clamp)
     level = None if threshold is None else rational(threshold, "threshold")
-    if abs(level or 0) > 1e30:  # nats: no total is as far
+    if level is not None and abs(level) > 10**30:  # nats: no total is as far
         raise InvalidInput(f"threshold={shown(threshold)} must be at most 1e+30 in size: it is in nats.")
     around = make_neighbourhood(neighbours, max_rows_per_unit)
     if around != REPLACE and test not in PRIVATE_KINDS:
@@ -557,7 +557,7 @@ def _family(
 def _given_clamp(clamp: Any) -> GivenClamp:
     """A clamp that a user wrote as two numbers, exactly."""
     try:
-        a, b = () if isinstance(clamp, str) else clamp
+        a, b = [] if isinstance(clamp, str) else clamp
     except (TypeError, ValueError):
         raise InvalidInput(f"clamp={shown(clamp)} must be 'tuned', 'paper' or a pair (a, b) with a < b.") from None
     return rational(a, "clamp"), rational(b, "clamp")

@@ -232,7 +232,7 @@ def verify_privacy(
         _allowed(notion),
         _within(notion, size, laws[first], laws[second], exact=exact),
         exact,
-        witness if outputs else None,
+        witness if outputs and chances[0] != chances[1] else None,
         neighbours,
         len(sets),
         pairs,
