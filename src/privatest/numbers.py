@@ -52,7 +52,7 @@ Number = int | float | Fraction | Decimal
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 LARGEST = sys.float_info.max
-MOST = 10**18
+MOST = 2**63 - 1
 """Of records, rows or blocks: totals are sums of 64 bits."""
 LOSSES = (1e-9, 500.0)
 """The least and the largest epsilon that is designed for: 1/epsilon records can be had, e^epsilon can be written."""
@@ -127,7 +127,7 @@ def positive_integer(remedy: str = "", **arguments: int) -> int:
     if isinstance(value, bool) or not whole or value < 1:
         raise InvalidInput(f"{name}={shown(value)} must be a whole number of at least 1. {remedy}".rstrip())
     if value > MOST:
-        raise InvalidInput(f"{name}={shown(value)} must be a whole number of at most {MOST:.0e}.")
+        raise InvalidInput(f"{name}={shown(value)} must be a whole number of at most {MOST}.")
     return int(value)
 
 
