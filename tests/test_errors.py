@@ -1,16 +1,19 @@
-"""Messages about what is not installed name a line that works, wherever the package came from."""
+"""Messages quote numbers as users write them, and name lines that install what is missing, wherever we came from."""
 
 from __future__ import annotations
 
 import shlex
 import tomllib
+from decimal import Decimal
+from fractions import Fraction
 from importlib import metadata
 from pathlib import Path
 
+import numpy as np
 import pytest
 from packaging.requirements import Requirement
 
-from privatest.errors import MissingExtra
+from privatest.errors import MissingExtra, shown
 from tests.needs import missing
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -36,3 +39,9 @@ def test_of_a_package_that_was_not_installed_the_folder_is_named(monkeypatch: py
     assert str(MissingExtra.of("Pictures need matplotlib.", "plot")).endswith(
         'Install it: pip install ".[plot]" in the folder of privatest'
     )
+
+
+def test_numbers_are_quoted_as_users_write_them_whatever_their_type() -> None:
+    values = [2, 0.5, np.int64(3), np.float64(0.25), np.float32(0.5), Fraction(1, 3), Decimal("0.1"), np.array(1.0)]
+    assert [shown(value) for value in values] == ["2", "0.5", "3", "0.25", "0.5", "1/3", "0.1", "<ndarray>"]
+    assert shown(10**5000) == "<int>"

@@ -110,7 +110,7 @@ class Source:
         )
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class OpenOnce:
     """Data that several calls share; what :func:`privatest.open_once` gives.
 
@@ -120,7 +120,10 @@ class OpenOnce:
     """
 
     data: Any
-    opened: dict[tuple[Any, ...], Any] = field(default_factory=dict, repr=False)
+    opened: dict[tuple[Any, ...], Any] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        return f"<{source_of(self).name}, to be opened once>"  # what logs and debuggers keep shows no record
 
 
 @dataclass(frozen=True)
@@ -136,12 +139,15 @@ class Reading:
     delimiter: str | None = None
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ReadAs:
     """Data and how their texts are read; what :func:`privatest.read_as` gives."""
 
     data: Any
     reading: Reading
+
+    def __repr__(self) -> str:
+        return f"<{source_of(self).name}, read as {self.reading}>"
 
 
 def named_by_user(data: Any) -> Any:

@@ -53,6 +53,9 @@ class Receipt:
     read: bool = False
     converted: str | None = None
 
+    def __str__(self) -> str:
+        return self.note
+
     @property
     def note(self) -> str:
         """One sentence for whoever reads the release."""

@@ -27,8 +27,7 @@ from __future__ import annotations
 
 import os
 import re
-from decimal import Decimal
-from fractions import Fraction
+from numbers import Number
 from typing import Any, Self
 
 __all__ = [
@@ -69,8 +68,8 @@ def shown(value: object) -> str:
     if isinstance(value, os.PathLike):
         value = os.fspath(value)
     try:
-        if value is None or isinstance(value, (int, float, complex, Fraction, Decimal)):
-            return repr(value)
+        if value is None or isinstance(value, Number):  # numpy's, too
+            return str(value)
     except ValueError:  # more digits than Python writes out
         return f"<{type(value).__name__}>"
     if isinstance(value, str) and len(value) <= LONGEST_SHOWN and "\n" not in value:

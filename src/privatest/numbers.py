@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import difflib
 import math
+import sys
 import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -34,8 +35,10 @@ __all__ = [
     "dot",
     "exp_below",
     "exp_bounds",
+    "number_or_nan",
     "positive",
     "positive_integer",
+    "privacy_loss",
     "probability",
     "quiet",
     "rational",
@@ -48,6 +51,13 @@ __all__ = [
 Number = int | float | Fraction | Decimal
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
+LARGEST = sys.float_info.max
+MOST = 2**63 - 1
+"""Of records, rows or blocks: totals are sums of 64 bits."""
+LOSSES = (1e-9, 1e6)
+"""The least and the largest epsilon that is designed for: with less no data are enough, with more nothing is hidden."""
+RAREST = 1e-300
+"""The least probability that can be asked for."""
 Scalar = TypeVar("Scalar", np.float64, np.int64)
 
 
@@ -55,25 +65,38 @@ def rational(value: Number, name: str = "value") -> Fraction:
     """The exact rational a user means by ``value``.
 
     Guarantees: strictly increasing on floats (the shortest decimals of two floats are ordered as
-    the floats are); exact on integers, fractions and decimals.
+    the floats are); exact on integers, fractions and decimals; no larger than a float can be.
 
     >>> rational(0.1), rational(2), rational(Fraction(1, 3))
     (Fraction(1, 10), Fraction(2, 1), Fraction(1, 3))
     """
     if isinstance(value, bool):
         raise InvalidInput(f"{name}={shown(value)} must be a number, not a truth value.")
+    if not isinstance(value, Real | Decimal):
+        raise InvalidInput(f"{name}={shown(value)} must be a number.")
+    number = number_or_nan(value)
+    if not math.isfinite(number):
+        told = f"a finite number, at most {LARGEST:g} in size" if isinstance(value, Rational) else "finite"
+        raise InvalidInput(f"{name}={shown(value)} must be {told}.")
     if isinstance(value, Rational):
-        return Fraction(value)
-    if isinstance(value, Decimal):
-        if not value.is_finite():
-            raise InvalidInput(f"{name}={value} must be finite.")
-        return Fraction(value)
-    if isinstance(value, Real):
-        number = float(value)
-        if not math.isfinite(number):
-            raise InvalidInput(f"{name}={shown(number)} must be finite.")
-        return Fraction(repr(number))
-    raise InvalidInput(f"{name}={shown(value)} must be a number.")
+        return Fraction(int(value.numerator), int(value.denominator))  # of numpy's integers, too, which overflow
+    return Fraction(value) if isinstance(value, Decimal) else Fraction(repr(number))
+
+
+def number_or_nan(value: object) -> float:
+    """The float of a number, infinite where it is too large; NaN of anything else, a text or a truth value, say.
+
+    >>> number_or_nan(Fraction(1, 4)), number_or_nan("0.25"), number_or_nan(-(10**400))
+    (0.25, nan, -inf)
+    """
+    if isinstance(value, bool) or not isinstance(value, Real | Decimal):
+        return math.nan
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value == abs(value) else -math.inf
+    except (TypeError, ValueError):  # a signalling NaN
+        return math.nan
 
 
 def positive(remedy: str = "", **arguments: Number) -> Fraction:
@@ -85,12 +108,26 @@ def positive(remedy: str = "", **arguments: Number) -> Fraction:
     return number
 
 
+def privacy_loss(**arguments: Number) -> Fraction:
+    """The one named epsilon, within what is designed for."""
+    ((name, value),) = arguments.items()
+    number = positive("Typical values lie between 0.1 and 2.", **arguments)
+    if not LOSSES[0] <= number <= LOSSES[1]:
+        raise InvalidInput(
+            f"{name}={shown(value)} must lie between {LOSSES[0]:g} and {LOSSES[1]:g}. Typical values lie between 0.1 "
+            "and 2."
+        )
+    return number
+
+
 def positive_integer(**arguments: int) -> int:
-    """The one named argument, as an integer that is at least 1."""
+    """The one named argument, as an integer that is at least 1, and no more than can be counted."""
     ((name, value),) = arguments.items()
     whole = isinstance(value, Integral) or (isinstance(value, float) and float(value).is_integer())
     if isinstance(value, bool) or not whole or value < 1:
         raise InvalidInput(f"{name}={shown(value)} must be a whole number of at least 1.")
+    if value > MOST:
+        raise InvalidInput(f"{name}={shown(value)} must be a whole number of at most {MOST}.")
     return int(value)
 
 
@@ -102,12 +139,14 @@ def rows_of_a_unit(unit: object, max_rows_per_unit: int | None) -> int:
 
 
 def probability(remedy: str = "", **arguments: float) -> float:
-    """The one named argument, as a number strictly between 0 and 1."""
+    """The one named argument, as a number strictly between 0 and 1, that a float tells from both."""
     ((name, value),) = arguments.items()
-    number = rational(value, name)
+    number = float(rational(value, name))
     if not 0 < number < 1:
         raise InvalidInput(f"{name}={shown(value)} must lie in (0, 1). {remedy}".rstrip())
-    return float(number)
+    if number < RAREST:
+        raise InvalidInput(f"{name}={shown(value)} must be at least {RAREST:g}: smaller ones are not computed.")
+    return number
 
 
 def choice(options: Iterable[str], **arguments: object) -> str:

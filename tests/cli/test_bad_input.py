@@ -183,3 +183,56 @@ def test_a_suggestion_where_there_is_one(run: Run, tmp_path: Path) -> None:
     where.write_text("epsilom = 1")
     assert "Did you mean 'epsilon'?" in run("plan", "--problem", str(where)).err
     assert "normal" in run("plan", *PAIR, "--null", "nromal(0,1)").err
+
+
+SAID = {
+    "a file of no known ending that is missing": (("test", "nowhere.json", *PAIR), "No file 'nowhere.json'"),
+    "a pattern that matches nothing": (("test", "*.nothing", *PAIR), "No file matches '*.nothing'"),
+    "a table without rows": (("test", "heading.csv", *PAIR), "The data have no records. Pass at least one."),
+    "a fit without rows": (
+        ("fit", "heading.csv", "--null", "bernoulli(0.6)", "--distance", "0.3", "--epsilon", "1"),
+        "The data have no records. Pass at least one.",
+    ),
+    "what a sentence is about": (("plan", *PAIR, "--null", "normal(0"), "--null: expected ',' or ')'"),
+    "a notion's delta": (("plan", *PAIR[:4], "--privacy", "approx(1, 2)"), "delta=2 must lie in [0, 1)"),
+    "a clamp of one number": (("plan", *PAIR, "--clamp", "1"), "--clamp '1' must be 'tuned', 'paper' or two numbers"),
+    "a range of words": (
+        ("estimate", "-", *RATE, "--between", "a", "b"),
+        "--between a b must be two numbers, such as -3 3.",
+    ),
+    "one group": (("groups", "-", "--epsilon", "1"), "The data of one group only were given."),
+    "a lift beyond 1": (
+        ("groups", "--epsilon", "1", "--rate", "0.9", "--lift", "0.3"),
+        "--rate 0.9 and --lift 0.3: rate + lift is 1.2, and must lie between 0 and 1.",
+    ),
+    "a target out of reach": (
+        ("plan", "--null", "normal(0,1)", "--alternative", "normal(1e-9,1)", "--epsilon", "1"),
+        "Use a larger epsilon, a lower target or a more distant pair.",
+    ),
+    "something else in the way": (
+        ("plan", *PAIR, "--report", "heading.csv"),
+        "is there already, and nothing that --report writes.",
+    ),
+    "another file as a ledger": (
+        ("ledger", "show", "--ledger", "heading.csv"),
+        "is no ledger: file is not a database. Give the file or database of a ledger.\n",
+    ),
+    "several columns to watch": (
+        ("monitor", "people.csv", *PAIR),
+        "'people.csv' has 2 columns. Records are read one a line",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", SAID)
+def test_said_in_the_words_of_the_command_line(
+    run: Run, case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("heading.csv").write_text("value\n")
+    Path("people.csv").write_text("Smith,Jane\nMiller,Joe\n")  # without a heading: these are records
+    words, said = SAID[case]
+    found = run(*words, stdin=LINES)
+    assert (found.code, found.refused) == (2, True), found
+    assert said in found.err
+    assert "Smith" not in found.err

@@ -94,7 +94,7 @@ def test_two_columns_ask_for_the_option(run: Run, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("content", "told"),
-    [(b"x,y\n1,0\n", "2 columns: x, y"), (b"PAR1\x15\x04", "Parquet"), (b"\x1f\x8b\x08", "compressed")],
+    [(b"x,y\n1,0\n", "2 columns. Records are"), (b"PAR1\x15\x04", "Parquet"), (b"\x1f\x8b\x08", "compressed")],
 )
 def test_a_monitor_refuses_what_is_not_one_record_a_line(run: Run, tmp_path: Path, content: bytes, told: str) -> None:
     path = tmp_path / "data"

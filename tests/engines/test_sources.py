@@ -21,6 +21,7 @@ import pytest
 from pyarrow import feather
 from scipy import stats
 
+import privatest as pt
 from privatest import engines
 from privatest.engines import arrays, open_source, total
 from privatest.engines import protocol as columns
@@ -469,3 +470,29 @@ def test_names_of_columns_are_told_and_a_record_is_not(tmp_path: Path) -> None:
     assert "alice" not in str(refused.value)
     with pytest.raises(InvalidInput, match="path of a file"):
         engines.column_names([1.5, 2.5])
+
+
+@pytest.mark.parametrize("word", ["column", "unit", "order"])
+def test_records_that_were_given_as_a_name_are_not_quoted(word: str) -> None:
+    table = pd.DataFrame({"x": [17.25, 18.5], "t": [1, 2]})
+    with pytest.raises(InvalidData) as refused:
+        open_source(table, **{"column": "t", word: table["x"]})
+    assert "17.25" not in str(refused.value)
+
+
+def test_names_that_cannot_be_names_are_refused_like_others() -> None:
+    with pytest.raises(InvalidData, match="column=<list> was given"):
+        pt.compare_groups([0, 1], [1, 1], epsilon=1, column=["x"])  # type: ignore[arg-type]
+
+
+def test_no_description_of_data_shows_a_record(tmp_path: Path) -> None:
+    values = [17.25, 18.5]
+    where = tmp_path / "lines.csv"
+    sources = [values, np.array(values), ["17.25", "b"], pd.Series(values), pd.Series(["17.25", "b"], dtype="category")]
+    sources += [pd.DataFrame({"x": values}), pa.array(values), pl.Series(values), pt.read_lines(["17.25", "3"])]
+    for source in sources:
+        told = [open_source(source), pt.open_once(source), pt.read_as(source, missing=["-"])]
+        told += [open_source(one) for one in told[1:]]
+        assert not [one for one in told if "17.25" in f"{one!r}{one}"], type(source)
+    assert "17.25" not in repr(pt.read_lines(["17.25"]))
+    assert repr(pt.open_once(str(where))) == f"<{where}, to be opened once>"

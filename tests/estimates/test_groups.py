@@ -322,3 +322,12 @@ def test_a_document_of_an_outcome_that_is_none_is_refused() -> None:
     document = pt.design_groups(n=(5, 5), epsilon=1).to_dict()
     with pytest.raises(pt.errors.PrivatestError, match="outcome='zz'"):
         pt.GroupsDesign.from_dict({**document, "outcome": "zz"})
+
+
+def test_totals_noised_elsewhere_are_as_private_as_they_were() -> None:
+    told = str(pt.compare_noised((100, 300, "laplace(1)"), (150, 300, "laplace(1)")))
+    assert "as private as the noised totals are" in told
+    assert "0-differentially private" not in told
+    for odd in (np.array(0.5), np.array("x"), None, "ab", {1}):
+        with pytest.raises(InvalidInput, match=r"n=.* two numbers"):
+            pt.design_groups(n=odd, epsilon=1)  # type: ignore[arg-type]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import replace
+from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -318,3 +319,10 @@ def test_every_notion(text: str, rows: int) -> None:
         replace(test, noise=canonical_noise(test.privacy, rows * test.candidate.excess.width // 2))
     with pytest.raises(InvalidInput, match="does not hide"):
         replace(test, noise=decision_noise(test.privacy, rows * test.candidate.excess.width))
+
+
+def test_numbers_of_any_type_are_error_rates() -> None:
+    words: dict[str, Any] = {"distance": 0.3, "epsilon": 1, "n": 500}
+    plain = pt.design_fit([0.25] * 4, **words, alpha=0.125, beta=0.25)
+    for kind in (Decimal, Fraction, np.float64, np.float32):
+        assert pt.design_fit([0.25] * 4, **words, alpha=kind(0.125), beta=kind(0.25)).cutoff == plain.cutoff

@@ -175,8 +175,8 @@ def test_functions_and_text_make_the_same() -> None:
         ("normal(mean in (0, 1), sd=1)", "expected '['"),
         ("normal(mean in [0 1], sd=1)", "expected ','"),
         ("normal(mean in [0, 1, sd=1)", "expected ']'"),
-        ("near(normal(0, 1), 2)", "distance=2.0 must lie between 0 and 1"),
-        ("near(normal(0, 1), 0)", "distance=0.0 must lie between 0 and 1"),
+        ("near(normal(0, 1), 2)", "distance=2.0 must be a number between 0 and 1"),
+        ("near(normal(0, 1), 0)", "distance=0.0 must be a number between 0 and 1"),
         ("near(1, 2)", "near takes a distribution and a number"),
         ("near(normal(0, 1))", "near takes a distribution and a number"),
         ("bernoulli(p<=1.3)", "p=1.3 must be between 0 and 1"),
@@ -197,7 +197,7 @@ def test_texts_that_are_no_sets(text: str, words: str) -> None:
 
 @pytest.mark.parametrize("share", [0, 1, -0.1, math.nan, "a", None, True])
 def test_shares_that_are_none(share: Any) -> None:
-    with pytest.raises(InvalidDistribution, match="must lie between 0 and 1"):
+    with pytest.raises(InvalidDistribution, match="must be a number between 0 and 1"):
         near("normal(0, 1)", share)
 
 

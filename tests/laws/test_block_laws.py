@@ -7,6 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from privatest.errors import Infeasible
 from privatest.laws.block_laws import BlockLaws, ScoreLaw
 from privatest.privacy import Tulap
 
@@ -91,3 +92,8 @@ def test_draws_are_the_bins_of_uniform_numbers(bins: int) -> None:
     uniform = np.random.default_rng(7).random((50, 90))
     ends = np.append(np.cumsum(law)[:-1], 2.0)
     assert np.array_equal(drawn, np.searchsorted(ends, uniform, side="right"))
+
+
+def test_totals_of_more_values_than_memory_holds_are_refused() -> None:
+    with pytest.raises(Infeasible, match="Use a larger epsilon"):
+        BlockLaws.of(COIN, Tulap(Fraction(1, 10**9), 1), 1000, (0, 1000))

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import math
 from fractions import Fraction
 
 import pytest
 
+import privatest as pt
 from privatest.errors import InvalidInput
 from privatest.power import comparison
 from privatest.power.comparison import ASKED, STRONGER, WEAKER, _digits, compare_notions
@@ -70,6 +72,11 @@ def test_refusals() -> None:
         compare_notions(*COINS, epsilon=1, delta=2)
     with pytest.raises(InvalidInput, match="order"):
         compare_notions(*COINS, epsilon=1, order=1)
+    for odd in (None, "small", math.nan, [1e-6]):
+        with pytest.raises(InvalidInput, match=r"^delta="):
+            compare_notions(*COINS, epsilon=1, delta=odd)  # type: ignore[arg-type]
+        with pytest.raises(InvalidInput, match=r"^order="):
+            compare_notions(*COINS, epsilon=1, order=odd)  # type: ignore[arg-type]
 
 
 def test_drawn() -> None:
@@ -77,3 +84,13 @@ def test_drawn() -> None:
     found = compare_notions(*COINS, privacy="tv(0.1)")
     axes = found.plot()
     assert [tick.get_text() for tick in axes.get_yticklabels()] == [row.privacy for row in found]
+
+
+def test_losses_that_hide_nothing() -> None:
+    """Comparisons of tests go on to where doubles end, those of notions are refused by name."""
+    found = {row.test: row.n for row in pt.compare(*COINS, epsilon=1000).rows}
+    assert found["tight"] == found["randomised response"] == found["LLR"]
+    with pytest.raises(InvalidInput, match="epsilon=1000 is more than 500"):
+        compare_notions(*COINS, epsilon=1000)
+    with pytest.raises(InvalidInput, match=r"epsilon=10000000\.0 must lie between 1e-09 and 1e\+06"):
+        pt.design(*COINS, epsilon=1e7, n=10)

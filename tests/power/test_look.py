@@ -100,6 +100,9 @@ def test_the_ends_of_the_clamp() -> None:
     assert pt.check(values, *NORMAL, epsilon=0.5).clamp_of.endswith("n=1,000")
     with pytest.raises(InvalidInput, match="n=70 was given without epsilon"):
         pt.check(values, *NORMAL, n=70)
+    for odd in (0, -1, "70", [70], math.nan):
+        with pytest.raises(InvalidInput, match=r"^n=.* must be a whole number"):
+            pt.check(values, *NORMAL, epsilon=0.5, n=odd)  # type: ignore[arg-type]
 
 
 COLUMNS = {"x": [0.5, 1.5, None, 40.0, math.nan, math.inf], "who": [1, 1, 2, 2, 3, None]}

@@ -75,3 +75,7 @@ def test_the_best_attack_stays_below_alpha_by_enumeration(epsilon: float) -> Non
     ):
         assert attained(found.level) <= alpha
     assert attained(alpha) > alpha  # naively it is exceeded: the attack is one
+
+
+def test_a_level_below_what_a_double_holds_is_not_told_as_0() -> None:
+    assert "  level        < 1e-300 " in str(adaptive_level(0.05, epsilon=5, n=10_000))

@@ -108,6 +108,16 @@ def test_one_of_epsilon_and_privacy() -> None:
         make_notion(0, None)
 
 
+@pytest.mark.parametrize("epsilon", [5e-324, 1e-10, 501, 1e300])
+def test_epsilons_that_hide_everything_or_nothing_are_refused(epsilon: float) -> None:
+    for words in ((epsilon, None), (None, pt.pure(epsilon))):
+        with pytest.raises(InvalidInput, match=r"^epsilon=.* must lie between 1e-09 and 500\. Typical"):
+            make_notion(*words)
+    with pytest.raises(InvalidInput, match=r"^epsilon=.* must lie between"):
+        pt.compare("bernoulli(0.3)", "bernoulli(0.7)", epsilon=epsilon)
+    assert make_notion(None, pt.approx(0, 0.1)).epsilon == 0
+
+
 NOTIONS = [pure(1), approx(1, 0.01), approx(0.5, 0.05), approx(0.1, 0.5), approx(0, 0.2), tv(0.1), tv(0.3), gdp(1)]
 NOTIONS += [gdp(0.2), zcdp(0.5), zcdp(0.07), renyi(3, 0.4), kl(0.3)]
 NEW: list[Noise] = [

@@ -307,3 +307,9 @@ def test_a_small_delta_has_no_room_for_rounding() -> None:
 
     assert not verify_privacy(leaks, domain=[0, 1], n=1, privacy="approx(1, 1e-13)")
     assert verify_privacy(leaks, domain=[0, 1], n=1, privacy="approx(1, 1.2e-12)")
+
+
+def test_without_any_difference_there_is_no_witness() -> None:
+    for privacy in ("pure(1)", "tv(0.1)", "gdp(1)", "kl(0.1)"):
+        found = pt.verify_privacy(lambda _: (Fraction(1, 3), Fraction(2, 3)), domain="ab", n=2, privacy=privacy)
+        assert (found.private, found.measured, found.witness) == (True, 0, None)

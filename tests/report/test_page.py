@@ -279,7 +279,7 @@ def test_only_designs_and_releases_get_in() -> None:
         with pytest.raises(InvalidInput) as refusal:
             report.render(**given)
         assert "123456" not in str(refusal.value)
-    with pytest.raises(InvalidInput, match="takes none"):
+    with pytest.raises(InvalidInput, match=r"kind='plan' is no report of a Release\. Say kind='test'"):
         report.render(question=asked, design=test, result=test.run([0] * 5), kind="plan")
 
 

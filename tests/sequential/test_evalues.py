@@ -203,7 +203,9 @@ def test_false_discoveries_are_rare() -> None:
     assert np.mean(shares) <= 0.2
 
 
-@pytest.mark.parametrize("bad", [[-1], [math.nan], ["3"], [None], 7, "123", {0.5, 4.0}, frozenset([2.0])])
+@pytest.mark.parametrize(
+    "bad", [[-1], [math.nan], ["3"], [None], 7, "123", {0.5, 4.0}, frozenset([2.0]), np.array(3.0)]
+)
 def test_what_is_no_evalue_is_refused(bad: object) -> None:
     for call in (lambda: pt.combine_evalues(bad), lambda: pt.evalue_discoveries(bad, alpha=0.05)):  # type: ignore[arg-type]
         with pytest.raises(InvalidInput, match="values"):
@@ -215,6 +217,9 @@ def test_nothing_to_combine_and_levels_that_are_none() -> None:
         pt.combine_evalues([])
     with pytest.raises(InvalidInput, match="dependent='no' must be True or False"):
         pt.combine_evalues([2, 3], dependent="no")  # type: ignore[arg-type]
+    with pytest.raises(InvalidInput, match="dependent=<ndarray> must be True or False"):
+        pt.combine_evalues([2, 3], dependent=np.array([0.5, 1.0]))  # type: ignore[arg-type]
+    assert pt.combine_evalues(value for value in (2, 3)) == 6
     for alpha in (0, 1, -0.1, math.nan):
         with pytest.raises(InvalidInput, match="alpha"):
             pt.evalue_discoveries([3], alpha=alpha)

@@ -11,6 +11,7 @@ import json
 import numpy as np
 import pytest
 
+import privatest as pt
 from privatest.changepoint.watch import SumBlocks
 from privatest.errors import InvalidDocument
 from privatest.sequential import SequentialPlan, sequential_plan
@@ -228,3 +229,9 @@ def test_verdicts() -> None:
     with pytest.raises(InvalidDocument):
         plan.raised_from_dict({"decision": "maybe", "seen": 3, "evalue": 1.0}, False)
     assert plan.raised(WalkProgress(2, 0, 0), 0, 20, True).title == "Verdict, SIMULATED, not private"
+
+
+def test_a_plan_and_a_run_are_described_without_their_tables() -> None:
+    run = pt.Sequential("bernoulli(0.3)", "bernoulli(0.7)", epsilon=1, rng=np.random.default_rng(1))
+    assert repr(run.plan).startswith("SequentialPlan(bernoulli(0.3) or bernoulli(0.7), epsilon=1, alpha=0.04")
+    assert "array" not in repr(run.plan)

@@ -264,6 +264,7 @@ def test_notions_and_what_may_leave_are_chosen_where_the_question_takes_them(wat
         page.click(f"#tab-{tab}")
         for name, control in (("privacy", "notion"), ("neighbours", "neighbours"), ("release", "ask-release")):
             assert page.is_visible(f"#{control}") == (name in takes[request]), (tab, name)
+        assert page.is_visible("#advantage") == (tab == "plan"), tab  # elsewhere it would do nothing
 
 
 def test_a_run_is_charged_once_handed_over_and_dimmed_when_the_question_moves(watched: Watched) -> None:

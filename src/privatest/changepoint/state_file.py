@@ -109,7 +109,7 @@ def _version(raw: bytes) -> str | None:
 
 
 def _place(path: str | os.PathLike[str]) -> Path:
-    if not isinstance(path, (str, os.PathLike)) or "\n" in os.fsdecode(path):
+    if not isinstance(path, (str, os.PathLike)) or {"\n", "\0"} & set(os.fsdecode(path)):
         raise InvalidInput(f"path={shown(path)} must be the path of a file.")
     return Path(os.path.realpath(os.fspath(path)))
 

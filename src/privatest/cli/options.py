@@ -73,7 +73,7 @@ def _whole(text: str) -> int:
 TYPES: dict[str, tuple[Any, Callable[[str], Any] | None]] = {
     "a number": (float, _number),
     "a whole number": (int, _whole),
-    "two numbers": (tuple[float, float], None),
+    "two numbers": (tuple[str, str], None),  # made numbers by asked_of: typer parses no pairs
     "texts": (list[str], None),
 }
 
@@ -115,7 +115,8 @@ def asked_of(command: str, given: Given, needs: str | None = None) -> dict[str, 
         asked.pop("epsilon", None)  # that of the problem file
     elif given.get("epsilon") is not None and given.get("privacy") is None:
         asked.pop("privacy", None)
-    asked |= {name: given[name] for name in settings if given[name] is not None and given[name] is not False}
+    words = {name: given[name] for name in settings if given[name] is not None and given[name] is not False}
+    asked |= {name: _range(name, value) if isinstance(value, tuple) else value for name, value in words.items()}
     if isinstance(asked.get("clamp"), str):
         asked["clamp"] = _clamp(asked["clamp"])
     names = (questions.QUESTIONS[command].needs if needs is None else needs).split()
@@ -251,8 +252,18 @@ def _fits(kind: questions.Kind, value: object) -> bool:
     return isinstance(value, {"a number": int | float, "a whole number": int}.get(kind.words, str))
 
 
+def _range(name: str, words: tuple[str, str]) -> tuple[float, float]:
+    try:
+        low, high = (float(word) for word in words)
+    except ValueError:
+        raise errors.InvalidInput(
+            f"{questions.flag(name)} {' '.join(words)} must be two numbers, such as -3 3."
+        ) from None
+    return low, high
+
+
 def _clamp(text: str) -> str | tuple[float, ...]:
-    if "," not in text:
+    if text in ("tuned", "paper"):
         return text
     try:
         a, b = (float(part) for part in text.strip("()[] ").split(","))
@@ -296,7 +307,8 @@ def check_target(reads: Iterable[str | None] = (), force: bool = False, **paths:
                 raise errors.InvalidInput(f"{option} {path!r} is a pipe or a device. Name a file.")
             if name != "state" and not force and target.is_file() and not _ours(name, path):
                 raise errors.InvalidInput(
-                    f"{option} {path!r} is there already, and no such file. Name another one, or give --force."
+                    f"{option} {path!r} is there already, and nothing that {option} writes. Name another one, or give "
+                    "--force."
                 )
         except errors.InvalidInput:
             raise

@@ -112,8 +112,8 @@ def complain(problem: object) -> None:
 def spoken(text: str) -> str:
     """What the package tells a program to write, as the command line writes it; quotations stay as they are.
 
-    >>> spoken("Say which one holds the records: column=...")
-    'Say which one holds the records: --column'
+    >>> spoken("Say which one holds the records: column=..."), spoken("null: 'nan' is not a number.")
+    ('Say which one holds the records: --column', "--null: 'nan' is not a number.")
     >>> spoken("between=(1, 0) must have its lower end first. Leave max_rows_per_unit out, or use sample_size(...).")
     '--between 1 0 must have its lower end first. Leave --max-rows-per-unit out, or use privatest plan.'
     """
@@ -125,6 +125,7 @@ def spoken(text: str) -> str:
         rf"(?<![\w.])({known})=(\([^()]*\)|\[[^][]*\]|[-+]?[\w.]*\w|\.\.\.)?"  # name=value, name=... and name=
         rf"|(?<![\w.-])({long})(?!\w)"  # a name that is no English word
         rf"|(?<![\w.-])({known})(?= is missing)"
+        rf"|^({known})(?=: )"  # what a sentence is about
     )
     told, named = "", False
     for place, part in enumerate(_KEPT.split(text)):
@@ -144,7 +145,7 @@ _SWITCHES = {option.name for option in questions.OPTIONS if option.kind is quest
 
 def _as_option(found: re.Match[str]) -> str:
     """An option as it is given to a command: ``--between 0 1``."""
-    name, value = found[1] or found[3] or found[4], found[2]
+    name, value = found[1] or found[3] or found[4] or found[5], found[2]
     flag = questions.flag(name)
     if value in (None, "...") or (value == "True" and name in _SWITCHES):
         return flag

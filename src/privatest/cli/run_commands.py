@@ -6,11 +6,13 @@
 from __future__ import annotations
 
 import codecs
+import glob
 import os
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from fractions import Fraction
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -293,6 +295,8 @@ def decide(given: Given) -> None:
         if "n" not in rules and rules.get("neighbours") != "add-remove":  # else the number is not public
             counted = (*questions.named("test", questions.WHERE), "max_rows_per_unit")
             rules["n"] = pt.count_records(source, **{name: asked[name] for name in counted if name in asked})
+            if rules["n"] == 0:
+                raise errors.InvalidData("The data have no records. Pass at least one.")
         with working("designing the test"):
             test = pt.design(**rules)
     _save(given, asked)
@@ -420,7 +424,9 @@ def groups(given: Given) -> None:
         plan_groups(given, asked, _of_role("groups", asked, questions.RULE))
         return
     if "treatment" not in asked and "group" not in asked:
-        raise errors.InvalidInput("One group is missing: give its data, too, or --group, the column that names groups.")
+        raise errors.InvalidInput(
+            "The data of one group only were given. Give those of the other, too, or --group, the column of groups."
+        )
     if "treatment" in asked and asked["treatment"] == asked["data"] == STANDARD_INPUT:
         raise errors.InvalidInput("Standard input holds one group only. Name a file for the other.")
     if "group" in asked and (texts := _of_role("groups", asked, questions.READING)):
@@ -472,7 +478,8 @@ def source_of(data: str) -> Any:
     if not data.strip():
         raise errors.InvalidInput("The data's name is empty. Give a file, a table's address, or - for standard input.")
     if data != STANDARD_INPUT:
-        return data
+        missing = "://" not in data and not os.path.exists(data) and not glob.glob(data)
+        return Path(data) if missing else data  # a path, whatever its name ends with: messages say what is missing
     import privatest as pt  # here, for a quick start
 
     return pt.read_lines(line for batch in arriving(data) for line in batch)

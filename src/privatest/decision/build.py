@@ -98,13 +98,12 @@ def make_goal(advantage: float | None, alpha: float | None, beta: float | None) 
     if alpha is None or beta is None:
         name = "alpha" if alpha is None else "beta"
         raise InvalidInput(f"{name} is missing: alpha and beta go together. Give both, or advantage.")
-    numbers.probability(alpha=alpha)
-    numbers.probability(beta=beta)
+    alpha, beta = numbers.probability(alpha=alpha), numbers.probability(beta=beta)
     if alpha + beta >= 1:
         raise InvalidInput(
             f"alpha={alpha!r} and beta={beta!r} must add up to less than 1: tossing a coin achieves that without data."
         )
-    return Goal(alpha=float(alpha), beta=float(beta))
+    return Goal(alpha=alpha, beta=beta)
 
 
 def from_score(

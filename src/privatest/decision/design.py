@@ -118,6 +118,9 @@ class Outcome(Told):
     def _ending(self) -> list[Fact]:
         """The facts that every outcome ends with: what it cost, whom that protects, and what the ledger noted."""
         private = f"{self.epsilon:g}-differentially private" if self.privacy is None else f"meets {self.privacy}"
+        loss = "privacy loss of this answer, all of it"
+        if self.epsilon == 0 and self.privacy is None:
+            private, loss = "as private as the noised totals are", "nothing beyond what the noise in the totals cost"
         if not self.private:
             private = "SIMULATED, not private" if self.simulated else "NOT PRIVATE: no noise hides single records"
         noted = []
@@ -128,7 +131,7 @@ class Outcome(Told):
                 Fact("receipt.fingerprint", self.receipt.fingerprint, "of the ledger, to keep elsewhere"),
             ]
         return [
-            Fact("epsilon", self.epsilon, "privacy loss of this answer, all of it")
+            Fact("epsilon", self.epsilon, loss)
             if self.privacy is None
             else Fact("privacy", self.privacy, "what this answer costs, all of it"),
             Fact("neighbours", self.neighbours, f"hides {HIDDEN.get(self.neighbours, self.neighbours)}"),
@@ -542,6 +545,7 @@ class Release(Outcome):
             errors = f"type I error {first}, type II error {second} on {test.n:,} records"
         hidden = self.neighbours == "add-remove"
         what = "with noise" if self.released == "statistic" else "the level, a whole number, with noise"
+        evidence = None if self.evalue is None else Probability(self.evalue)
         return [
             Fact("decision", self.decision, f"{FITS.get(self.fits or '', 'the data look like')} {looks}"),
             Fact("fits", self.fits, "what the statistic is not too extreme for (probability 0.001, both sides)"),
@@ -553,7 +557,7 @@ class Release(Outcome):
                 self._told(self.pvalue_alternative),
                 f"of a statistic so {'near to P' if two else 'large'}, were Q true",
             ),
-            Fact("evalue", self.evalue, "evidence against P, to be combined with others'"),
+            Fact("evalue", evidence, "evidence against P, to be combined with others'"),
             Fact("n", self.n, "records, as expected; their number is not revealed" if hidden else "records, public"),
             Fact("test", self.test, errors),
             *self._odd(),

@@ -11,7 +11,7 @@ from typing import Any
 from privatest.addresses import OpenOnce, ReadAs
 from privatest.engines.arrays import import_arrow
 from privatest.engines.csv_files import read_lines
-from privatest.engines.paths import as_paths, format_of
+from privatest.engines.paths import as_paths, choose, format_of
 from privatest.engines.protocol import Need, Records
 from privatest.engines.sources import open_for
 from privatest.errors import InvalidData, InvalidInput, shown
@@ -226,14 +226,8 @@ def _split_csv(paths: list[str], group: str, column: str | None, unit: str | Non
         with open(path, newline="", encoding="utf-8-sig", errors="surrogateescape") as file:
             rows = csv.reader(file, delimiter="\t" if path.lower().endswith(".tsv") else ",")
             names = next(rows, [])
-            _check_columns(names, group, None)
-            others = [name for name in names if name != group]
-            if column is None and len(others) != 1:
-                raise InvalidData(f"column is missing: name one of {', '.join(others)}, column=...")
-            chosen = others[0] if column is None else column
-            if chosen not in names:
-                raise InvalidData(f"column={shown(column)} must be one of the columns: {', '.join(names)}.")
-            key, value = names.index(group), names.index(chosen)
+            chosen, key_name, _ = choose(names, column, group, None, repr(path), apart=False, first_key="group")
+            key, value = names.index(str(key_name)), names.index(chosen)
             for row in rows:
                 arm = row[key].strip() if key < len(row) else ""
                 if arm:

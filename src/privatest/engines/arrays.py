@@ -253,7 +253,7 @@ Result = TypeVar("Result")
 class ArrayRecords(Column):
     """A one-dimensional array of booleans, integers or floats; ``kind``: the type it was made from, if another one."""
 
-    values: npt.NDArray[Any]
+    values: npt.NDArray[Any] = field(repr=False)
     kind: Declared = UNDECLARED
 
     @property
@@ -334,7 +334,7 @@ ONE_AT_A_TIME = threading.RLock()
 class SequenceRecords(Column):
     """Python objects of any kind, unless the column's type says more."""
 
-    values: Sequence[Any]
+    values: Sequence[Any] = field(repr=False)
     declared: Declared = UNDECLARED
 
     def count(self) -> int:
@@ -366,8 +366,8 @@ class SequenceRecords(Column):
 class CodedRecords(Column):
     """Python objects as positions in a list of the few distinct ones; -1 for a missing record."""
 
-    codes: npt.NDArray[np.signedinteger[Any]]
-    distinct: Sequence[Any]
+    codes: npt.NDArray[np.signedinteger[Any]] = field(repr=False)
+    distinct: Sequence[Any] = field(repr=False)
     declared: Declared = UNDECLARED
 
     def count(self) -> int:

@@ -25,7 +25,7 @@ import weakref
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
 from typing import Any, TypeGuard
@@ -37,7 +37,7 @@ from privatest.engines.arrays import ArrayRecords, Part, Piece, Progress, Stream
 from privatest.engines.keys import DECIMAL, Keys
 from privatest.engines.paths import Wanted, file_size, progress_bar, rows, structure
 from privatest.engines.protocol import Column
-from privatest.errors import InvalidData
+from privatest.errors import InvalidData, shown
 from privatest.scores import Cells, LabelCells, Score
 
 __all__ = [
@@ -210,7 +210,7 @@ TRUTHS = {b"true": 1.0, b"false": 0.0}
 class FieldRecords(Column):
     """An Arrow array of bytes; an unquoted empty field is missing."""
 
-    values: Any
+    values: Any = field(repr=False)
 
     def count(self) -> int:
         return len(self.values)
@@ -254,11 +254,14 @@ class FieldRecords(Column):
         return found
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Lines:
     """Fields that came one a line, None for an empty one; what :func:`read_lines` gives."""
 
     fields: Sequence[bytes | None]
+
+    def __repr__(self) -> str:
+        return f"<{len(self.fields)} lines>"  # what logs and debuggers keep shows no record
 
 
 def read_lines(lines: Iterable[bytes | str]) -> Lines:
@@ -273,7 +276,11 @@ def read_lines(lines: Iterable[bytes | str]) -> Lines:
     >>> pt.count_records(pt.read_lines(["3", " 0.5", "often", ""]))
     4
     """
-    return Lines([_field(line) for line in lines])
+    try:
+        found = iter(lines)
+    except TypeError:
+        raise InvalidData(f"lines={shown(lines)} must be lines of text, such as a list or an open file.") from None
+    return Lines([_field(line) for line in found])
 
 
 def _field(line: bytes | str) -> bytes | None:
@@ -290,7 +297,7 @@ def _field(line: bytes | str) -> bytes | None:
 class LineRecords(Column):
     """The same records as :class:`FieldRecords`, without Arrow."""
 
-    values: Sequence[bytes | None]
+    values: Sequence[bytes | None] = field(repr=False)
 
     def count(self) -> int:
         return len(self.values)

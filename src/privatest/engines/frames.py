@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -58,8 +58,8 @@ FEW = 1 << 14
 class DictionaryRecords(Column):
     """Text as positions in a list of the distinct ones; -1 for a missing record."""
 
-    codes: npt.NDArray[np.int64]
-    distinct: tuple[str | None, ...]
+    codes: npt.NDArray[np.int64] = field(repr=False)
+    distinct: tuple[str | None, ...] = field(repr=False)
     declared: Declared = UNDECLARED
 
     def count(self) -> int:

@@ -45,9 +45,9 @@ class Keys:
         zone: what stands behind such a time where it is known to be of a time zone; else "".
     """
 
-    values: npt.NDArray[Any]
-    present: Truths
-    distinct: Sequence[Any] | None = None
+    values: npt.NDArray[Any] = field(repr=False)
+    present: Truths = field(repr=False)
+    distinct: Sequence[Any] | None = field(default=None, repr=False)
     loose: bool = False
     times: str = ""
     zone: str = ""
@@ -96,7 +96,7 @@ def _place(distinct: dict[Any, int], value: Any) -> int:
 class Coder:
     """Units to 64-bit codes, one for each unit, over all parts of a source. Numbers are their own codes."""
 
-    known: dict[Any, int] = field(default_factory=dict)
+    known: dict[Any, int] = field(default_factory=dict, repr=False)
 
     def codes(self, keys: Keys) -> Integers:
         """The codes of the keys that are present."""

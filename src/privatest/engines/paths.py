@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from privatest.engines.arrays import Part, Progress
 from privatest.engines.frames import arrow_kind, column_of, key_kind, keys_of
-from privatest.errors import InvalidData, PrivatestError
+from privatest.errors import InvalidData, PrivatestError, shown
 from privatest.numbers import suggestion
 
 __all__ = [
@@ -130,13 +130,14 @@ def _walk(folder: str) -> list[str]:
 
 
 def choose(
-    names: Sequence[str], column: Any, unit: Any, order: Any, where: str, *, apart: bool = True
+    names: Sequence[str], column: Any, unit: Any, order: Any, where: str, *, apart: bool = True, first_key: str = "unit"
 ) -> tuple[str, str | None, str | None]:
     """The names of the records', the unit's and the order's column, each known to be there exactly once.
 
     Args:
         apart: whether names are kept apart from rows. Those of a text file are its first line, which is a record where
             somebody forgot to write them: no message may quote any of them.
+        first_key: what the unit's column is called, where it says something else of a row, such as its group.
     """
     keys = [None if name is None else _known(names, name, where, apart) for name in (unit, order)]
     if column is None:
@@ -145,7 +146,7 @@ def choose(
             raise InvalidData(f"{_start(where)}: {len(rest)} columns. Say which one holds the records: column=...")
         column = rest[0]
     found = _known(names, column, where, apart)
-    for word, key in zip(("unit", "order"), keys, strict=True):
+    for word, key in zip((first_key, "order"), keys, strict=True):
         if key == found:
             raise InvalidData(
                 f"{word}={key!r} is the column of the records too. Whose a record is, and when it was made, must not "
@@ -158,13 +159,13 @@ def _known(names: Sequence[str], name: Any, where: str, apart: bool) -> str:
     times = list(names).count(str(name))
     if times == 0 and not apart:
         raise InvalidData(
-            f"No column {name!r} in the first line of {where}, which must name the columns. That line is not shown "
-            "here: in a file that lacks it, it is a record."
+            f"No column {shown(name)} in the first line of {where}, which must name the columns. That line is not "
+            "shown here: in a file that lacks it, it is a record."
         )
     if times == 0:
-        raise InvalidData(f"No column {name!r} in {where}.{suggestion(str(name), names)}")
+        raise InvalidData(f"No column {shown(name)} in {where}.{suggestion(str(name), names)}")
     if times > 1:
-        raise InvalidData(f"{times} columns of {where} are called {name!r}. Rename all but one.")
+        raise InvalidData(f"{times} columns of {where} are called {shown(name)}. Rename all but one.")
     return str(name)
 
 

@@ -64,15 +64,18 @@ def read_as(
     >>> pt.check(data, "normal(0, 1)", "normal(1, 1)").missing
     1
     """
-    if decimal not in (".", ","):
+    if not isinstance(decimal, str) or decimal not in (".", ","):
         raise InvalidInput(f"decimal={shown(decimal)} must be '.' or ','.")
-    texts = (missing,) if isinstance(missing, str) else tuple(missing)
+    try:
+        texts = (missing,) if isinstance(missing, str) else tuple(missing)
+    except TypeError:
+        raise InvalidInput(f"missing={shown(missing)} must be a list of texts, such as ['NA'].") from None
     for text in texts:
         if not isinstance(text, str) or not text.strip():
             raise InvalidInput(f"missing holds {shown(text)}; name texts such as 'NA'. Empty ones are missing anyway.")
     if not isinstance(fold_case, bool):
         raise InvalidInput(f"fold_case={shown(fold_case)} must be True or False.")
-    if delimiter is not None and delimiter not in DELIMITERS:
+    if delimiter is not None and (not isinstance(delimiter, str) or delimiter not in DELIMITERS):
         raise InvalidInput(f"delimiter={shown(delimiter)} must be one of {', '.join(map(repr, DELIMITERS))}.")
     source = data.data if isinstance(data, OpenOnce) else data
     if isinstance(source, ReadAs):

@@ -87,7 +87,8 @@ def open_source(
     rows = numbers.rows_of_a_unit(unit, max_rows_per_unit)
     most = None if unit is None else rows
     if isinstance(source, OpenOnce):
-        words = (column, unit, most, order)
+        names = (None if name is None else str(name) for name in (column, unit, order))
+        words = (*names, most)
         if words not in source.opened:
             source.opened[words] = open_source(
                 source.data, column=column, unit=unit, max_rows_per_unit=most, order=order

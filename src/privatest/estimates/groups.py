@@ -24,7 +24,7 @@ from privatest.hypotheses.families import LARGEST_VALUE, number_text
 from privatest.hypotheses.one_parameter import OneParameter
 from privatest.laws.noisy_counts import REACHES, NoiseMasses, NoisyCount, masses_of, variance_of
 from privatest.markup import Fact, Probability, short
-from privatest.numbers import Number
+from privatest.numbers import Number, number_or_nan
 from privatest.privacy import Noise, Notion, Source, canonical_noise, make_notion, noise_from_dict
 from privatest.privacy.asked import notion_from_json, notion_to_json, told
 from privatest.privacy.noise import Neighbourhood
@@ -213,7 +213,13 @@ class GroupsDesign(Budgeted[GroupsRelease]):
         if isinstance(lift, bool | str) or not isinstance(lift, SupportsFloat):
             raise InvalidInput(f"lift={shown(lift)} must be a number: by how much the treatment's rate is larger.")
         lift = float(lift)
-        rates = (first := _rate(rate, "rate")), _rate(first + lift, "rate + lift")
+        first = _rate(rate, "rate")
+        if not 0 <= first + lift <= 1:
+            raise InvalidInput(
+                f"rate={shown(rate)} and lift={shown(lift)}: rate + lift is {first + lift:.6g}, and must lie between 0 "
+                "and 1."
+            )
+        rates = first, first + lift
         if lift == 0:
             raise InvalidInput("lift=0 is no difference: nothing finds it. Use a lift above or below 0.")
         if {"greater": lift < 0, "less": lift > 0}.get(self.alternative, False):
@@ -392,10 +398,7 @@ def _sources(control: Any, treatment: Any, group: str | None) -> Any:
 
 
 def _rate(value: float, name: str) -> float:
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        number = math.nan
+    number = number_or_nan(value)
     if not 0 <= number <= 1:
         raise InvalidInput(f"{name}={shown(value)} must lie between 0 and 1.")
     return number
@@ -540,7 +543,7 @@ def design_groups(
     >>> round(plan.power((0.3, 0.45)), 2)
     0.86
     """
-    pair = (n, n) if isinstance(n, int | np.integer) else tuple(n) if isinstance(n, Iterable) else ()
+    pair = (n, n) if isinstance(n, int | np.integer) else tuple(n) if isinstance(n, Iterable) and np.ndim(n) else ()
     if len(pair) != 2 or isinstance(n, str):
         raise InvalidInput(f"n={shown(n)} must be two numbers: records of the control group and of the treated one.")
     sizes = numbers.positive_integer(n=pair[0]), numbers.positive_integer(n=pair[1])

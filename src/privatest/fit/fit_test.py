@@ -508,11 +508,14 @@ def goodness_of_fit(
     """
     rows = numbers.rows_of_a_unit(unit, max_rows_per_unit)
     records = engines.open_for(engines.Need(rows), data, column=column, unit=unit)
+    n = records.count()
+    if n == 0:
+        raise InvalidInput("The data have no records. Pass at least one.")
     test = design_fit(
         null,
         distance=distance,
         epsilon=epsilon,
-        n=records.count(),
+        n=n,
         alpha=alpha,
         beta=beta,
         bins=bins,
@@ -610,6 +613,7 @@ def fit_sample_size(
     >>> fit_sample_size({"heads": 0.5, "tails": 0.5}, distance=0.3, epsilon=1)
     19
     """
+    beta = _error(beta=beta)
     return sample_size(_checked(null, distance, epsilon, alpha, beta, bins, method, max_rows_per_unit, privacy), beta)
 
 
@@ -626,10 +630,9 @@ def _checked(
 ) -> Plan:
     notion = make_notion(epsilon, privacy)
     distance = numbers.probability("It is a total variation distance.", distance=distance)
-    alpha = DEFAULT_ERROR if alpha is None else alpha
-    _check_error(alpha=alpha)
+    alpha = DEFAULT_ERROR if alpha is None else _error(alpha=alpha)
     if beta is not None:
-        _check_error(beta=beta)
+        beta = _error(beta=beta)
         if alpha + beta >= 1:
             raise InvalidInput(
                 f"alpha={alpha!r} and beta={beta!r} must sum to less than 1: a coin that ignores the data reaches 1."
@@ -649,13 +652,15 @@ def _checked(
     return Plan(domain, distance, notion, alpha, method, rows)
 
 
-def _check_error(**arguments: float) -> None:
-    """An error rate in (0, 1), and no smaller than the law's accuracy supports."""
+def _error(**arguments: float) -> float:
+    """The one named error rate, as a number that the laws of the statistic are exact enough for."""
     ((name, value),) = arguments.items()
-    if numbers.probability("", **arguments) < LEAST_ERROR:
+    rate = numbers.probability("", **arguments)
+    if rate < LEAST_ERROR:
         raise InvalidInput(
-            f"{name}={value!r} must be at least {LEAST_ERROR:g}: error rates are computed to {ACCURACY:g}."
+            f"{name}={shown(value)} must be at least {LEAST_ERROR:g}: error rates are computed to {ACCURACY:g}."
         )
+    return rate
 
 
 def _too_few(plan: Plan, test: FitTest, beta: float) -> str:

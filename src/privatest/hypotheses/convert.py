@@ -632,10 +632,12 @@ def mixture(weights: ArrayLike, parts: Sequence[Any], name: str = "mixture") -> 
     mixture(0.3, normal(0, 1), 0.7, normal(2, 1))
     """
     count = check_probabilities(weights, f"{name} weights").size
-    given = [parts] if isinstance(parts, (str, bytes)) else list(parts)
-    if len(given) != count:
-        raise InvalidDistribution(f"{name} has {count} weights for {len(given)} parts: give one part for each weight.")
-    laws = [as_distribution(part, f"{name} part {index + 1}") for index, part in enumerate(given)]
+    parts = [parts] if isinstance(parts, str | bytes) else parts
+    if not isinstance(parts, list | tuple):
+        raise InvalidDistribution(f"{name} parts={shown(parts)} must be a list of distributions.")
+    if len(parts) != count:
+        raise InvalidDistribution(f"{name} has {count} weights for {len(parts)} parts: give one part for each weight.")
+    laws = [as_distribution(part, f"{name} part {index + 1}") for index, part in enumerate(parts)]
     return mixed(weights, laws, name)
 
 

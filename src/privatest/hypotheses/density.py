@@ -205,7 +205,7 @@ def _check_points(points: Sequence[float] | None, support: tuple[float, float], 
         return None
     try:
         found = np.asarray(points, dtype=float)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise InvalidDistribution(f"{name}: points={shown(points)} must be numbers.") from None
     if found.ndim != 1 or not np.all(np.isfinite(found)):
         raise InvalidDistribution(f"{name}: points={shown(points)} must be a flat list of finite numbers.")

@@ -17,7 +17,7 @@ from privatest.hypotheses.convert import as_hypothesis, parse
 from privatest.hypotheses.distribution import Distribution, Labels
 from privatest.hypotheses.families import number_text
 from privatest.hypotheses.sets import Box, make_box, parameters_of
-from privatest.numbers import Floats
+from privatest.numbers import Floats, number_or_nan
 
 __all__ = ["OneParameter", "between_members"]
 
@@ -204,11 +204,8 @@ class OneParameter:
 
     def check_value(self, value: Any, argument: str) -> float:
         """A value of the parameter, within the range."""
-        try:
-            number = float(value)
-        except (TypeError, ValueError):
-            number = math.nan
-        if isinstance(value, bool) or not self.low <= number <= self.high:
+        number = number_or_nan(value)
+        if not self.low <= number <= self.high:
             raise InvalidInput(
                 f"{argument}={shown(value)} must be a value of {self.name} between {number_text(self.low)} and "
                 f"{number_text(self.high)}."
@@ -255,10 +252,10 @@ def _checked_range(between: Any, family: str) -> tuple[float, float]:
             "between is missing: say between which two numbers the parameter lies for sure, between=(low, high)."
         )
     try:
-        low, high = (math.nan if isinstance(end, bool | str) else float(end) for end in between)
+        low, high = map(number_or_nan, between)
     except (TypeError, ValueError):
         low = high = math.nan
-    if isinstance(between, str) or not (math.isfinite(low) and math.isfinite(high)):
+    if not (math.isfinite(low) and math.isfinite(high)):
         told = f"({', '.join(map(shown, between))})" if isinstance(between, tuple | list) else shown(between)
         raise InvalidInput(f"between={told} must be two finite numbers, such as between=(-3, 3).")
     if not low < high:

@@ -30,7 +30,7 @@ from privatest.errors import InvalidDistribution, shown
 from privatest.hypotheses.discrete_pair import ScipyIntegers
 from privatest.hypotheses.distribution import Distribution, Numbers
 from privatest.hypotheses.families import FAMILIES, Family, ScipyReals, number_text
-from privatest.numbers import Floats
+from privatest.numbers import Floats, number_or_nan
 
 __all__ = [
     "AnyOf",
@@ -334,13 +334,10 @@ def _direction(change: Floats) -> Floats:
 
 def corrupted(kind: str, centre: Hypothesis, share: Any, name: str) -> Spoiled:
     """``near`` or ``contaminated`` of a set."""
-    try:
-        number = float(share)
-    except (TypeError, ValueError):
-        number = math.nan
-    if isinstance(share, bool) or not 0 < number < 1:
+    number = number_or_nan(share)
+    if not 0 < number < 1:
         raise InvalidDistribution(
-            f"{kind}: {name}={shown(share)} must lie between 0 and 1, such as 0.02 for 2% of the records."
+            f"{kind}: {name}={shown(share)} must be a number between 0 and 1, such as 0.02 for 2% of the records."
         )
     return Spoiled(centre, Spoil(kind, number))
 

@@ -16,6 +16,7 @@ from functools import cached_property
 
 import numpy as np
 
+from privatest.errors import Infeasible
 from privatest.laws.fourier import Complexes, sum_laws
 from privatest.numbers import Floats, Integers
 from privatest.privacy import Noise
@@ -26,6 +27,8 @@ __all__ = ["BlockLaws", "ScoreLaw", "first_argmin_law"]
 # A noise beyond its window has mass e^-25 = 1.4e-11 at most, or about; a sum beyond 7.5 deviations as little.
 _NOISE_REACH = 25.0
 _SUM_REACH = 7.5
+MOST_TOTALS = 1 << 25
+"""Values of a block's noisy total: a quarter of a gigabyte for each of a few tables."""
 # Bins of 1/24 of a deviation lose nothing that could be seen in a likelihood.
 _BINS_PER_DEVIATION = 24
 # The transforms' rounding is near 1e-17; likelihoods below this floor are not told apart.
@@ -82,6 +85,11 @@ class BlockLaws:
     ) -> BlockLaws:
         """The laws for these numbers of old records, in bins of this width; None: as fine as a likelihood needs."""
         low, high, deviation = _window(law, noise, block)
+        if high - low >= MOST_TOTALS:
+            raise Infeasible(
+                f"The noisy total of a block of {block:,} records takes about {high - low:.2g} values, more than the "
+                f"{MOST_TOTALS:.2g} that fit into memory. Use a larger epsilon, or hypotheses that differ more."
+            )
         base = int(law.support[0])
         window = (low - block * base, high - block * base)
         if bin_width is None:

@@ -45,6 +45,7 @@ from privatest.privacy import (
     Zcdp,
     make_notion,
 )
+from privatest.privacy.asked import told
 from privatest.privacy.ladder import is_straight
 from privatest.scores import whole_score
 from privatest.scores.clamped import cell_masses
@@ -186,7 +187,7 @@ def _count(profile: Profile, chosen: npt.NDArray[np.bool_], epsilon: Fraction) -
 
 def _randomised_response(profile: Profile, epsilon: Fraction) -> Callable[[int], float]:
     """Local model: each record tells whether it speaks for P, and lies with probability 1/(1 + e^epsilon)."""
-    lie = 1 / (1 + math.exp(float(epsilon)))
+    lie = 1 / (1 + math.exp(min(float(epsilon), 700.0)))  # beyond, doubles end
     true = [float(mass[profile.ratios > 0].sum()) for mass in (profile.p, profile.q)]
     null, alternative = (lie + (1 - 2 * lie) * share for share in true)
     return lambda n: _best([0, 1], [1 - null, null], [1 - alternative, alternative], n, NoNoise())
@@ -302,7 +303,7 @@ def compare(null: Any, alternative: Any, *, epsilon: Number, advantage: float = 
         null, alternative, epsilon: as for :func:`privatest.design`.
         advantage: what every test must reach, 1 - alpha - beta.
     """
-    budget = numbers.positive(epsilon=epsilon, remedy="Typical values lie between 0.1 and 2.")
+    budget = make_notion(epsilon, None).equivalent
     target = numbers.probability(advantage=advantage)
     asked = make_question(null, alternative)
     pair = asked.pair
@@ -469,6 +470,10 @@ class NotionComparison(Tabled):
         return iter(self.rows)
 
 
+LARGEST_COMPARED = 500
+"""Larger losses than this do not convert into one another in floating-point numbers."""
+
+
 def compare_notions(
     null: Any,
     alternative: Any,
@@ -498,14 +503,16 @@ def compare_notions(
     [('pure(0.8069)', 31), ('gdp(1)', 27)]
     """
     notion, goal = make_notion(epsilon, privacy), make_goal(advantage, alpha, beta)
-    if isinstance(notion, Approx):
-        delta = notion.delta
-    if isinstance(notion, Renyi):
-        order = notion.order
+    if notion.equivalent > LARGEST_COMPARED:
+        raise InvalidInput(
+            f"{told(notion)} is more than {LARGEST_COMPARED}, beyond which notions do not convert. Use less."
+        )
+    of_approx = notion.delta if isinstance(notion, Approx) else Approx(1, delta).delta  # read and checked there
+    of_renyi = notion.order if isinstance(notion, Renyi) else Renyi(order, 1).order
     pair = hardest_pair(null, alternative)
-    kinds = _kinds(Fraction(delta), Fraction(order))
+    kinds = _kinds(of_approx, of_renyi)
     stronger = {name: _enough(make, notion) for name, make in kinds.items() if name != notion.name}
-    weaker = {name: _following(notion, name, delta, order) for name in kinds if name != notion.name}
+    weaker = {name: _following(notion, name, of_approx, of_renyi) for name in kinds if name != notion.name}
     rows = [_row(each, STRONGER, pair, goal) for each in stronger.values() if each is not None]
     rows += [_row(notion, ASKED, pair, goal)]
     rows += [

@@ -201,5 +201,5 @@ def _sizes(n: Sequence[int]) -> list[int]:
     except (InvalidInput, TypeError):
         sizes = []
     if not sizes:  # not quoted: a list may be data
-        raise InvalidInput("n must be a list of whole numbers of at least 1, such as n=[50, 100, 200].")
+        raise InvalidInput("n=... must be a list of whole numbers of at least 1, such as n=[50, 100, 200].")
     return sizes

@@ -18,9 +18,9 @@ from privatest.addresses import reading_of
 from privatest.engines.arrays import ArrayRecords
 from privatest.engines.protocol import Column, folded_labels
 from privatest.engines.reading import TextRecords, coded, fold, is_loose, number_of, portions
-from privatest.errors import InvalidInput
+from privatest.errors import InvalidInput, shown
 from privatest.markup import Fact, Told, plain_value
-from privatest.numbers import Number
+from privatest.numbers import Number, positive_integer
 from privatest.power.sample_sizes import design
 from privatest.scores import LabelCells, Score
 from privatest.scores.score import is_number
@@ -154,9 +154,11 @@ def check(
     (Unknown(text='1,5', count=1, like=None),)
     """
     if epsilon is None and n is not None:
-        raise InvalidInput(f"n={n!r} was given without epsilon: a clamp is tuned for both. Give both, or leave n out.")
+        raise InvalidInput(
+            f"n={shown(n)} was given without epsilon: a clamp is tuned for both. Give both, or leave n out."
+        )
     records = engines.open_source(data, column=column)
-    count = records.count() if n is None else n
+    count = records.count() if n is None else positive_integer(n=n)
     if epsilon is None:
         test = design(null, alternative, epsilon=1, n=max(count, 1), clamp="paper")
         told = "the paper's test at epsilon=1"

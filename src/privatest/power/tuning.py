@@ -512,11 +512,11 @@ def make_family(
         raise InvalidInput(
             f"clamp={shown(clamp)} does not apply to test={test!r}, which does not clamp. Leave clamp out."
         )
-    if isinstance(clamp, str):
-        numbers.choice(("tuned", "paper"), clamp=clamp)
-    else:
+    if not isinstance(clamp, str) or clamp not in ("tuned", "paper"):
         clamp = _given_clamp(clamp)
     level = None if threshold is None else rational(threshold, "threshold")
+    if level is not None and abs(level) > 10**30:  # nats: no total is as far
+        raise InvalidInput(f"threshold={shown(threshold)} must be at most 1e+30 in size: it is in nats.")
     around = make_neighbourhood(neighbours, max_rows_per_unit)
     if around != REPLACE and test not in PRIVATE_KINDS:
         name, value = ("neighbours", neighbours) if around.kind != "replace" else ("max_rows_per_unit", around.rows)
@@ -557,7 +557,7 @@ def _family(
 def _given_clamp(clamp: Any) -> GivenClamp:
     """A clamp that a user wrote as two numbers, exactly."""
     try:
-        a, b = clamp
+        a, b = [] if isinstance(clamp, str) else clamp
     except (TypeError, ValueError):
         raise InvalidInput(f"clamp={shown(clamp)} must be 'tuned', 'paper' or a pair (a, b) with a < b.") from None
     return rational(a, "clamp"), rational(b, "clamp")
@@ -696,5 +696,5 @@ def _never(family: Family, n: int) -> int:
     found = family.test(n)
     raise Infeasible(
         f"test={family.kind!r} does not reach {family.goal} with up to {n:.0e} records: there alpha is "
-        f"{found.alpha:.4g} and beta {found.beta:.4g}. Use test='tight', a larger epsilon or a lower target."
+        f"{found.alpha:.4g} and beta {found.beta:.4g}. Use a larger epsilon, a lower target or a more distant pair."
     )

@@ -27,7 +27,7 @@ from typing import Any
 
 from privatest import numbers
 from privatest.errors import InvalidInput
-from privatest.markup import Fact, Told
+from privatest.markup import Fact, Probability, Told
 from privatest.numbers import Number
 from privatest.privacy.asked import make_notion
 from privatest.privacy.composition import converted
@@ -73,7 +73,7 @@ class AdaptiveLevel(Told):
             Fact("alpha", self.alpha, "type I error of choice and test together, at most"),
             Fact("privacy", str(self.privacy), "of all earlier answers together"),
             Fact("n", self.n, "records, independent"),
-            Fact("level", self.level, "at which the test must run"),
+            Fact("level", Probability(self.level), "at which the test must run"),
             Fact("split", self.split, "part of alpha given up for rare answers"),
             Fact("information", self.information, "nats that the answers may tell of the records"),
             Fact("bound", self.bound, "what this rests on"),

@@ -176,10 +176,13 @@ def make_notion(epsilon: Number | None, privacy: Any) -> Notion:
         if epsilon is None:
             raise InvalidInput("epsilon is missing: give epsilon=1, say, or privacy='zcdp(0.5)'.")
         raise InvalidInput(f"epsilon={shown(epsilon)} and privacy={shown(privacy)} were both given. Give one of them.")
-    if privacy is not None:
-        return as_notion(privacy)
-    assert epsilon is not None
-    return Pure(numbers.positive(epsilon=epsilon, remedy="Typical values lie between 0.1 and 2."))
+    if privacy is None:
+        assert epsilon is not None
+        return Pure(numbers.privacy_loss(epsilon=epsilon))
+    notion = as_notion(privacy)
+    if isinstance(notion, Pure | Approx) and 0 < notion.loss < math.inf:
+        numbers.privacy_loss(epsilon=notion.loss)
+    return notion
 
 
 def notion_to_json(notion: Notion) -> str:

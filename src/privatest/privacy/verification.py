@@ -190,6 +190,8 @@ def verify_privacy(
     if not callable(mechanism):
         raise InvalidInput(f"mechanism={shown(mechanism)} must be a function from a data set to output probabilities.")
     n = numbers.positive_integer(n=n)
+    if not isinstance(ordered, bool):
+        raise InvalidInput(f"ordered={shown(ordered)} must be True or False.")
     numbers.choice(("replace", "add-remove"), neighbours=neighbours)
     records = _domain(domain, least=2 if neighbours == "replace" else 1)
     sizes = range(n, n + 1) if neighbours == "replace" else range(n + 1)
@@ -230,7 +232,7 @@ def verify_privacy(
         _allowed(notion),
         _within(notion, size, laws[first], laws[second], exact=exact),
         exact,
-        witness if outputs else None,
+        witness if outputs and chances[0] != chances[1] else None,
         neighbours,
         len(sets),
         pairs,

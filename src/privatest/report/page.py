@@ -221,7 +221,8 @@ summary{cursor:pointer;font-weight:600;padding:.2rem 0}
 margin:3rem 0 1rem;list-style:none;break-inside:avoid}
 .sign li{border-top:1px solid var(--ink);padding-top:.2rem;font-size:.85rem;color:var(--soft)}
 @media (max-width:36rem){body{margin:1rem auto}table{table-layout:fixed;width:100%}
-th,td{padding:.15rem .35rem;font-size:.85rem}td:nth-child(2){width:34%}td:nth-child(3){width:40%}}
+th,td{padding:.15rem .35rem;font-size:.85rem}th{width:5.9rem}td:nth-child(2):not(:last-child){width:34%}
+td:nth-child(3){width:auto}}
 .wide{overflow-x:auto}
 @media screen and (max-width:36rem){.wide img{max-width:none;width:40rem}}
 @media print{:root{--ink:#000;--page:#fff;--soft:#333;--line:#999;--head:#f3f3f3;--box:#fff;--answer:#fff;--warn:#fff}
@@ -271,7 +272,10 @@ def render(
     for part in parts:
         _known(part, (*DESIGNS, *EXTRAS, Plan, Optimum), "design")
     if result is not None:
-        _known(result, RESULTS[kind], "result")
+        fitting = next((name for name, of in RESULTS.items() if isinstance(result, of)), None)
+        if fitting is not None and not isinstance(result, RESULTS[kind]):
+            raise InvalidInput(f"kind={kind!r} is no report of a {type(result).__name__}. Say kind={fitting!r}.")
+        _known(result, RESULTS[kind] or tuple(of for of in RESULTS.values() if of), "result")
     main = next((part for part in parts if isinstance(part, DESIGNS)), None)
     if main is None and (main := getattr(result, "design", None)) is not None:
         parts.insert(0, main)
@@ -346,8 +350,8 @@ def _known(value: Any, kinds: Any, argument: str) -> None:
     if not isinstance(value, kinds):
         allowed = ", ".join(one.__name__ for one in (kinds if isinstance(kinds, tuple) else (kinds,)))
         raise InvalidInput(
-            f"{argument} is of type {type(value).__name__}; this report takes {allowed or 'none'}, which hold nothing "
-            "that is not private."
+            f"{argument} is of type {type(value).__name__}; this report takes {allowed}, which hold nothing that is "
+            "not private."
         )
 
 

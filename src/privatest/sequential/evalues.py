@@ -144,7 +144,7 @@ def combine_evalues(values: Iterable[float] | Mapping[Any, float], *, dependent:
     >>> combine_evalues([4, 0.5, 3]), combine_evalues([4, 0.5, 3], dependent=True)
     (6.0, 2.5)
     """
-    if dependent not in (True, False):
+    if not isinstance(dependent, bool | np.bool_):
         raise InvalidInput(f"dependent={shown(dependent)} must be True or False.")
     known = [_evalue(value) for value in _listed(values.values() if isinstance(values, Mapping) else values)]
     if not known:
@@ -191,7 +191,8 @@ def evalue_discoveries(values: Any, *, alpha: float) -> tuple[Any, ...]:
 
 
 def _listed(values: Any) -> list[Any]:
-    if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
+    flat = isinstance(values, Iterable) and not (isinstance(values, np.ndarray) and values.ndim != 1)
+    if isinstance(values, (str, bytes)) or not flat:
         raise InvalidInput(f"values={shown(values)} must be a list of e-values.")
     if isinstance(values, (set, frozenset)):
         raise InvalidInput("values must be a list of e-values: a set drops those that are equal.")

@@ -26,6 +26,7 @@ from privatest.laws.fourier import convolution
 from privatest.markup import Fact, Probability, Told
 from privatest.numbers import Floats, Integers
 from privatest.privacy import Notion, Source, as_notion
+from privatest.privacy.asked import told
 from privatest.sequential.evalues import PARTS, VoteLaw, VoteLaws, vote_laws
 
 if TYPE_CHECKING:
@@ -262,7 +263,7 @@ class Verdict(Told):
         return [
             Fact("decision", self.decision, "the records look like " + ("P" if self.decision == "null" else "Q")),
             Fact("seen", self.seen, "records, when it was decided"),
-            Fact("evalue", self.evalue, "evidence against P, valid whenever one stops"),
+            Fact("evalue", Probability(self.evalue), "evidence against P, valid whenever one stops"),
         ]
 
     def to_dict(self) -> dict[str, Any]:
@@ -278,7 +279,7 @@ class Verdict(Told):
         return pictures.walk(self.design, self.walk, self.seen, self, ax, private=self.private)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class SequentialPlan(Told):
     """Everything a sequential test needs besides its progress; restores from plain JSON values.
 
@@ -325,6 +326,14 @@ class SequentialPlan(Told):
     def title(self) -> str:
         """Names the question."""
         return f"Sequential test of {self.null} against {self.alternative}"
+
+    def __repr__(self) -> str:
+        low, high = self.expected_n
+        return (
+            f"SequentialPlan({self.null} or {self.alternative}, {told(self.privacy)}, alpha={self.alpha:.4g}, "
+            f"beta={self.beta:.4g}, expected_n=({low:.4g}, {high:.4g}), fixed_n={self.fixed_n}, "
+            f"schedule=({self.first.block}, {self.later.block}))"
+        )
 
     def facts(self) -> list[Fact]:
         """The question and the promises."""

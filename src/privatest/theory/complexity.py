@@ -172,7 +172,7 @@ def sample_complexity(null: Any, alternative: Any, *, epsilon: Number) -> Sample
     >>> round(found.value, 9), found.regime, round(found.by_advantage, 6)
     (20.0, 'tails', 160.832467)
     """
-    level = float(numbers.positive(epsilon=epsilon, remedy="Typical values lie between 0.1 and 2."))
+    level = float(numbers.privacy_loss(epsilon=epsilon))
     pair = hardest_pair(null, alternative)
     split = decompose_pair(pair, level)
     tails = level * split.tau

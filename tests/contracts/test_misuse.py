@@ -1,0 +1,85 @@
+"""Every parameter of every quick public function, given what it cannot be: an answer, or an error of this package's.
+
+Nothing of numpy's, scipy's or Python's own comes out, and no warning (the suite makes errors of them).
+"""
+
+from __future__ import annotations
+
+import math
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+import privatest as pt
+
+PAIR = {"null": "bernoulli(0.3)", "alternative": "bernoulli(0.7)"}
+FAIR = [0.25] * 4
+DATA = [0, 1] * 10
+
+
+def tossed(_: Any) -> list[float]:
+    return [0.5, 0.5]
+
+
+TESTED = {"test": "tight", "clamp": "paper", "threshold": None, "neighbours": "replace", "max_rows_per_unit": 1}
+PRICED = {"epsilon": 1, "privacy": None}
+AIMED = {"advantage": 0.3, "alpha": None, "beta": None}
+PLACED = {"column": None, "unit": None, "ledger": None, "dataset": None, "request": None}
+CALLS: dict[str, dict[str, Any]] = {
+    "adaptive_level": {"alpha": 0.05, "n": 100, **PRICED},
+    "approx": {"epsilon": 1, "delta": 1e-6},
+    "as_notion": {"value": "gdp(1)"},
+    "check": {"data": DATA, **PAIR, "column": None, "epsilon": 1, "n": 20},
+    "combine_evalues": {"values": [1, 2.0], "dependent": False},
+    "compare_noised": {"control": (10, 30, "laplace(1)"), "treatment": (15, 30, "laplace(1)"), "alpha": 0.05},
+    "compare_notions": {**PAIR, **PRICED, **AIMED, "delta": 1e-6, "order": 2},
+    "contaminated": {"centre": "normal(0, 1)", "share": 0.02},
+    "count_records": {"source": DATA, "column": None},
+    "decide": {"data": DATA, **PAIR, **PRICED, "n": 20, **TESTED, **PLACED, "release": "statistic", "rng": None},
+    "decompose": {**PAIR, "epsilon": 0.5},
+    "design": {**PAIR, **PRICED, "n": 20, **TESTED, "alpha": None, "release": "statistic"},
+    "design_fit": {"null": FAIR, "distance": 0.3, **PRICED, "n": 30, "alpha": 0.1, "beta": None, "bins": None},
+    "design_groups": {"n": (20, 20), **PRICED, "alpha": 0.05, "confidence": 0.9, "above": None, "success": None},
+    "evalue_discoveries": {"values": [1.0, 50.0], "alpha": 0.1},
+    "fit_sample_size": {"null": FAIR, "distance": 0.3, **PRICED, "alpha": 0.1, "beta": 0.1, "bins": None},
+    "gdp": {"mu": 1},
+    "kl": {"eta": 0.1},
+    "lower_bound": {**PAIR, **PRICED, **AIMED},
+    "median_above": {"cut": 1.0, "share": 0.6},
+    "mixture": {"weights": [0.5, 0.5], "parts": ["normal(0, 1)", "normal(1, 1)"]},
+    "near": {"centre": "normal(0, 1)", "distance": 0.02},
+    "optimum": {**PAIR, **PRICED, "n": 4, "alpha": None},
+    "pure": {"epsilon": 1},
+    "read_as": {"data": ["1", "2"], "decimal": ".", "missing": (), "fold_case": False, "delimiter": None},
+    "read_lines": {"lines": ["1", "2"]},
+    "renyi": {"order": 2, "bound": 1},
+    "sample_complexity": {**PAIR, "epsilon": 0.5},
+    "sample_size": {**PAIR, **PRICED, **AIMED, **TESTED},
+    "tv": {"eta": 0.1},
+    "verify_privacy": {"mechanism": tossed, "domain": [0, 1], "n": 2, **PRICED, "ordered": False},
+    "zcdp": {"rho": 0.5},
+}  # fmt: skip
+ODD = {
+    "none": None, "text": "abc", "null": "\0", "bytes": b"1", "list": [1, 2, 3], "mapping": {"a": 1}, "nan": math.nan,
+    "inf": math.inf, "negative": -1, "vast": 10**400, "tiny": 5e-324, "huge": 1e308, "truth": True, "complex": 1j,
+    "flat": np.array(0.5), "array": np.array([0.5, 1.0]), "no array": np.array([]), "integer": np.int64(3),
+    "decimal": Decimal("0.5"), "no decimal": Decimal("NaN"), "fraction": Fraction(1, 2), "object": object(),
+    "function": print,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_wrong_parameters_are_refused_by_an_error_of_ours(name: str) -> None:
+    strange = []
+    for word in CALLS[name]:
+        for kind, value in ODD.items():
+            try:
+                getattr(pt, name)(**{**CALLS[name], word: value})
+            except pt.errors.PrivatestError:
+                continue
+            except Exception as error:  # whatever it is, it should not be
+                strange.append(f"{word}={kind}: {type(error).__name__}: {error}")
+    assert not strange
