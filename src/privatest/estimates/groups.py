@@ -484,8 +484,8 @@ def _label_text(label: Any) -> str:
     if isinstance(label, str):
         quoted = label.replace("\\", "\\\\").replace('"', '\\"')
         return f'"{quoted}"'
-    if isinstance(label, SupportsFloat) and float(label).is_integer():
-        return str(int(label))  # type: ignore[call-overload]
+    if isinstance(label, bool | np.bool_) or number_or_nan(label).is_integer():
+        return str(int(label))
     raise InvalidInput(
         f"success={shown(label)} must be a text or a whole number: the label that counts. Use above=... for a cut."
     )

@@ -42,7 +42,7 @@ from privatest.hypotheses import ContinuousPair, DiscretePair, Distribution, Pai
 from privatest.hypotheses.question import Question, make_question
 from privatest.hypotheses.sets import Leaf, Side
 from privatest.laws import Curves, TwoSidedCurves
-from privatest.numbers import Floats, Number, rational
+from privatest.numbers import Floats, Number, rational, suggestion
 from privatest.power.ahead import unsure
 from privatest.power.worst_case import Sides, sides_of, worst_score
 from privatest.privacy import Notion, Pure, canonical_noise, make_notion
@@ -509,9 +509,7 @@ def make_family(
     if clamp is None:
         clamp = "tuned" if test == "tight" else "paper"
     elif test not in PRIVATE_KINDS:
-        raise InvalidInput(
-            f"clamp={shown(clamp)} does not apply to test={test!r}, which does not clamp. Leave clamp out."
-        )
+        raise InvalidInput(f"clamp={shown(clamp)} does not apply to test={test!r}, which does not clamp. Leave it out.")
     if not isinstance(clamp, str) or clamp not in ("tuned", "paper"):
         clamp = _given_clamp(clamp)
     level = None if threshold is None else rational(threshold, "threshold")
@@ -559,7 +557,9 @@ def _given_clamp(clamp: Any) -> GivenClamp:
     try:
         a, b = [] if isinstance(clamp, str) else clamp
     except (TypeError, ValueError):
-        raise InvalidInput(f"clamp={shown(clamp)} must be 'tuned', 'paper' or a pair (a, b) with a < b.") from None
+        meant = suggestion(clamp, ("tuned", "paper")) if isinstance(clamp, str) else ""
+        rule = f"must be 'tuned', 'paper' or a pair (a, b) with a < b.{meant}"
+        raise InvalidInput(f"clamp={shown(clamp)} {rule}") from None
     return rational(a, "clamp"), rational(b, "clamp")
 
 
