@@ -225,7 +225,7 @@ def hasty(request: pytest.FixtureRequest) -> Iterator[None]:
         yield
 
 
-CACHES = (".", "__pycache__", "output", "_build", "reference")
+CACHES = (".", "__pycache__", "output", "_build", "reference", "spark-warehouse")
 """How the names begin of what .gitignore lists."""
 
 

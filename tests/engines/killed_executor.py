@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession, functions
 
 from privatest import engines
 from tests.engines.catalogue import SCORES
-from tests.engines.warehouses import SHORT_LIVED
+from tests.engines.warehouses import SHORT_LIVED, warehouse
 
 ROWS, TASKS = 8_000_000, 48
 
@@ -50,6 +50,7 @@ def main() -> None:
         "spark.ui.showConsoleProgress": "false",
         "spark.log.level": "OFF",
         "spark.sql.shuffle.partitions": "2",
+        "spark.sql.warehouse.dir": warehouse(),
     }
     for name, value in settings.items():
         builder = builder.config(name, value)

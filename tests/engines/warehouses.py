@@ -6,6 +6,7 @@ import atexit
 import itertools
 import os
 import shutil
+import tempfile
 import warnings
 from contextlib import ExitStack
 from functools import cache
@@ -114,6 +115,13 @@ SHORT_LIVED = " ".join(
 (together a quarter of its processor time), and collect garbage in one thread."""
 
 
+def warehouse() -> str:
+    """A folder for Spark's own tables, which else lies in the current one; it goes when this process ends."""
+    folder = tempfile.mkdtemp(prefix="spark-warehouse-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
 @cache
 def spark() -> Any:
     """One Spark session for all tests of this process."""
@@ -132,6 +140,7 @@ def spark() -> Any:
             "spark.driver.memory": "1g",
             "spark.log.level": "ERROR",
             "spark.driver.extraJavaOptions": SHORT_LIVED,
+            "spark.sql.warehouse.dir": warehouse(),
         }
         builder = SparkSession.builder.master("local[1]")
         for name, value in settings.items():
