@@ -7,9 +7,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from privatest.laws import Curves
+from privatest.laws import Curves, NoisyTotal
 from privatest.laws import curves as module
-from privatest.privacy import Approx, Noise, NoNoise, Stair, Tulap, Tv
+from privatest.privacy import Approx, Gaussian, Noise, NoNoise, Stair, Tulap, Tv
 from privatest.privacy.decision_chain import decision_noise
 
 SUPPORT = np.array([0, 3, 5, 11, 16])
@@ -127,3 +127,33 @@ def test_the_peaks_of_a_spaced_noise_are_found_without_a_table() -> None:
         assert found[1] == pytest.approx(table.best_offset()[1], abs=1e-6)
         patch.setattr(Curves, "_peaks", 16)  # none of them at the middle, where the peak is
         assert Curves(support, *laws, 300, noise).best_offset()[1] < found[1] - 1e-3
+
+
+@pytest.mark.parametrize("width", [512, 4000])
+@pytest.mark.parametrize("n", [40, 2000])
+def test_scores_far_apart_under_gaussian_noise_need_no_table(width: int, n: int) -> None:
+    """The sum's transform has a peak at every multiple of 2 pi/512: the noise leaves few, and these are integrated."""
+    support, noise = np.array([0, 512]), Gaussian(Fraction(1), width)
+    made = Curves(support, np.array([0.4, 0.6]), np.array([0.7, 0.3]), n, noise)
+    assert made._smooth
+    edge = int(made._core)
+    offsets = np.unique(np.rint(np.linspace(-edge, edge, 41)))
+    for integral, table in zip(made.cdfs(offsets), made._tabulated(offsets), strict=True):
+        np.testing.assert_allclose(integral, table, atol=1e-12)
+
+
+def test_an_integral_that_ends_too_early_would_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Gaussian, "transform_reach", lambda *_: 1e-4)
+    made = Curves(np.array([0, 512]), np.array([0.4, 0.6]), np.array([0.7, 0.3]), 2000, Gaussian(Fraction(1), 512))
+    offsets = np.linspace(-50_000, 50_000, 41)
+    assert np.abs(made.cdfs(offsets)[0] - made._tabulated(offsets)[0]).max() > 1e-6
+
+
+@pytest.mark.parametrize("noise", [*NOISES[:4], Gaussian(Fraction(1), 512), *SPACED], ids=str)
+@pytest.mark.parametrize("alpha", [1e-12, 1e-4, 0.05, 0.7])
+def test_a_cutoff_is_the_largest_of_its_level(noise: Noise, alpha: float) -> None:
+    made = Curves(SUPPORT, NULL, ALTERNATIVE, 50, noise)
+    total = NoisyTotal(SUPPORT, NULL, 50, noise)
+    found = made.cutoff_for_alpha(alpha)
+    assert total.cdf(found) <= alpha < total.cdf(found + noise.spacing)
+    assert abs(made.about_cutoff_for_alpha(alpha) - found) <= noise.spacing

@@ -213,21 +213,28 @@ class Inversion:
             return "below"
         return "above" if max(2 * one._too_small(noisy)(high, high) for one in numbers) < extreme else ""
 
-    def accepted(self, value: float, confidence: float) -> tuple[Fraction, Fraction]:
-        """The totals between which (the first left out, the second with it) the interval holds a value."""
+    def accepted(
+        self, value: float, confidence: float, cutoff: Callable[[Curves, float], Fraction] = Curves.cutoff_for_alpha
+    ) -> tuple[Fraction, Fraction]:
+        """The totals between which (the first left out, the second with it) the interval holds a value.
+
+        Args:
+            value, confidence: the parameter's, and the interval's.
+            cutoff: how the ends are found: exactly, or about.
+        """
         half, counting = self._tails(confidence)
         if self.count_noise is not None:  # the ends and the middle of the numbers it leaves, about the one expected
             away = self._off_by(counting)
             about = [replace(self, n=max(self.n + d, 1), count_noise=None) for d in (-away, 0, away)]
-            ends = [one.accepted(value, 1 - 2 * half) for one in about]
+            ends = [one.accepted(value, 1 - 2 * half, cutoff) for one in about]
             return min(least for least, _ in ends), max(most for _, most in ends)
         lows, highs = (range_law(self.score, self.family, value, value, side) for side in SIDES)
         support = self.scale * every_score(self.score) - self.shift
         # Scores that no record has, such as those of odd records, may lie beside the lattice of all others.
         low, high = lows > 0, highs[::-1] > 0
         lows, highs = lows[low], highs[::-1][high]
-        least = Curves(support[low], lows, lows, self.n, self.noise).cutoff_for_alpha(half)
-        most = Curves(-support[::-1][high], highs, highs, self.n, self.noise).cutoff_for_alpha(half)
+        least = cutoff(Curves(support[low], lows, lows, self.n, self.noise), half)
+        most = cutoff(Curves(-support[::-1][high], highs, highs, self.n, self.noise), half)
         return least, -most
 
     def coverage(self, value: float, confidence: float) -> float:
@@ -249,7 +256,7 @@ class Inversion:
         for end in self.typical(value, confidence, 5.0):
             if end != value:
                 places = value + (end - value) * (1 + FEW) / 2
-                ends = [self.accepted(place, confidence) for place in places.tolist()]
+                ends = [self.accepted(place, confidence, Curves.about_cutoff_for_alpha) for place in places.tolist()]
                 base = ends[len(ends) // 2][0]
                 curves = np.array([[float(least - base), float(most - base)] for least, most in ends])
                 fitted = np.polynomial.chebyshev.chebfit(FEW, curves, len(FEW) - 1)
@@ -273,7 +280,10 @@ class Inversion:
             found = low * (high / low) ** part
             return found, found * math.log(high / low) * slope
 
-        ends = [self.accepted(min(max(one, low), high), confidence) for one in place(angles)[0].tolist()]
+        ends = [
+            self.accepted(min(max(one, low), high), confidence, Curves.about_cutoff_for_alpha)
+            for one in place(angles)[0].tolist()
+        ]
         base = ends[len(ends) // 2][0]
         curves = CubicSpline(angles, np.array([[float(least - base), float(most - base)] for least, most in ends]))
         fine = np.linspace(0, np.pi, 32 * ANGLES + 1)
@@ -294,7 +304,7 @@ class Inversion:
 
     def typical(self, value: float, confidence: float, times: float) -> tuple[float, float]:
         """The interval of a middling total where the parameter has this value, so many times as long, in the range."""
-        least, most = self.accepted(value, confidence)
+        least, most = self.accepted(value, confidence, Curves.about_cutoff_for_alpha)
         middle = _on_lattice((least + most) / 2, self.noise)
         ends = replace(self, count_noise=None).interval(middle, confidence)
         low, high = self.family.inner

@@ -47,6 +47,25 @@ UNSEEN = 1e-12
 
 
 @dataclass(frozen=True)
+class _Misses:
+    """How often each bin is chosen at most, over all places where bins start.
+
+    Attributes:
+        unseen: all bins together that are as good as empty.
+        rarely: the sum over those that are chosen less often than any level asked for.
+        often: all others.
+    """
+
+    unseen: float
+    rarely: float
+    often: Floats
+
+    def at(self, level: float) -> float:
+        """At most how often a second step misses, if for each bin it does so with probability level."""
+        return (self.unseen + self.rarely + float(np.minimum(self.often, level).sum())) / STARTS
+
+
+@dataclass(frozen=True)
 class Location:
     """Bins of equal length, and the noise on their counts.
 
@@ -108,58 +127,63 @@ class Location:
 
     def misses(self, family: OneParameter, value: float, n: int, level: float) -> float:
         """At most how often a second step misses the true value, if for each bin it does so with probability level."""
-        box = family.box(value, value)
-        members = [box.member(corner) for corner in box.corners()]
-        return max(self._misses(member, n, level) for member in members)
+        return max(misses.at(level) for misses in self._misses(family, value, n, level))
 
-    def _misses(self, member: Numbers, n: int, level: float) -> float:
-        total = 0.0
+    def _misses(self, family: OneParameter, value: float, n: int, least: float) -> list[_Misses]:
+        """What :meth:`misses` adds up for every level from ``least``, for each extreme of the other parameters."""
+        box = family.box(value, value)
+        return [self._misses_of(box.member(corner), n, least) for corner in box.corners()]
+
+    def _misses_of(self, member: Numbers, n: int, least: float) -> _Misses:
         few = member.ppf(np.array([UNSEEN, 1 - UNSEEN]))
-        for start in range(STARTS):
-            first, last = self.place_of(start, few).tolist()
-            inner = member.cdf(self.begins(start, np.arange(first + 1, last + 1)))
+        seen = [self.place_of(start, few) for start in range(STARTS)]
+        # Every end of a bin, wherever bins start, is the end of a cell.
+        cells = [STARTS * (first + 1) - start for start, (first, _) in enumerate(seen)]
+        lowest = min(cells)
+        highest = max(STARTS * last - start for start, (_, last) in enumerate(seen))
+        below = member.cdf(
+            np.ldexp((self.cells.first + np.arange(lowest, highest + 1)).astype(np.float64), -self.cells.exponent)
+        )
+        found, unseen = [], 0.0
+        for cell, (first, last) in zip(cells, seen, strict=True):
+            inner = below[cell - lowest :: STARTS][: last - first]
             masses = np.maximum(np.diff(np.concatenate([[0.0], inner, [1.0]])), 0.0)
             best = int(np.argmax(masses))
-            chances = self._beating(masses, float(masses[best]), n)
+            # The last one stands for all other bins, which hold at most this much.
+            chances = self._beating(np.append(masses, 2 * UNSEEN), float(masses[best]), n)
             chances[best] = 1.0
-            # All other bins together hold at most this much.
-            others = (self.bins - len(masses)) * float(self._beating(np.array([2 * UNSEEN]), float(masses[best]), n)[0])
-            total += float(np.minimum(chances, level).sum()) + min(others, 1.0)
-        return total / STARTS
+            unseen += min((self.bins - len(masses)) * float(chances[-1]), 1.0)
+            found.append(chances[:-1])
+        chances = np.concatenate(found)
+        large = chances > least
+        return _Misses(unseen, float(chances[~large].sum()), chances[large])
 
     def _beating(self, masses: Floats, best: float, n: int) -> Floats:
         """At most how likely bins of these probabilities have a larger noisy count than one of probability best."""
         s, log_mgf = self._tilts
         ahead = np.maximum(masses[:, None] * np.expm1(s) + best * np.expm1(-s), -1 + 1e-15)
-        found: Floats = np.exp(np.minimum(n * np.log1p(ahead) + 2 * log_mgf, 0.0)).min(axis=1)
+        found: Floats = np.exp(np.minimum(n * np.log1p(ahead) + 2 * log_mgf, 0.0).min(axis=1))
         return found
 
     def second_level(self, asked: OneParameter, n: int, level: float) -> float | None:
         """The confidence the second step needs for both together to have the level; None where none is enough.
 
-        Where in a cell the true value lies matters, and which cell hardly does. The level is found for a few places,
-        and then for the worst of many, until that is among the few.
+        Where in a cell the true value lies matters, and which cell hardly does: the worst of many places counts.
         """
         middle, cell, most = sum(asked.inner) / 2, self.length / STARTS, (1 - level) * (1 - 1e-4)
-        fine = [middle + cell * place / PLACES for place in range(PLACES)]
-        values = fine[:: PLACES // 4]
-
-        def misses(share: float, places: list[float]) -> list[float]:
-            return [self.misses(asked, value, n, share) for value in places]
-
-        if max(misses(0.0, values)) > (1 - level) / 4:
-            return None
-        while True:
-            # Invariant: `low` is a level of misses that is small enough, `high` is not.
-            low, high = 0.0, 1 - level
-            for _ in range(12):
-                share = (low + high) / 2
-                low, high = (share, high) if max(misses(share, values)) <= most else (low, share)
-            found = misses(low, fine)
-            worst = fine[int(np.argmax(found))]
-            if max(found) <= most or worst in values:
-                return 1 - low if low > (1 - level) / 2 else None
-            values = [*values, worst]
+        low, high = (1 - level) / 2, 1 - level
+        places: list[_Misses] = []
+        # A few far from each other come first: they often suffice to see that nothing is enough.
+        for place in sorted(range(PLACES), key=lambda place: place % (PLACES // 4)):
+            here = self._misses(asked, middle + cell * place / PLACES, n, low)
+            if any(one.unseen > STARTS * (1 - level) / 4 or one.at(low) > most for one in here):
+                return None
+            places += here
+        # Invariant: `low` is a level of misses that is small enough, `high` is not.
+        for _ in range(11):
+            share = (low + high) / 2
+            low, high = (share, high) if max(one.at(share) for one in places) <= most else (low, share)
+        return 1 - low if low > (1 - level) / 2 else None
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""

@@ -140,13 +140,13 @@ def _bent(family: OneParameter, found: TunedRatio, notion: Notion, n: int, aroun
         score = reached @ steps
         mean, slope = masses @ score, slopes @ score * laws.per
         variance = np.maximum(masses @ score**2 - mean**2, 0.0) + extra
-        squares = variance / (n * slope**2)
-        changes = 2 * ((masses * score) @ reached - mean[:, None] * (masses @ reached)) / variance[:, None]
-        changes -= 2 * (slopes @ reached) * (laws.per / slope)[:, None] - 2 * (extra / variance)[:, None]
-        # No interval is longer than the range.
+        # No interval is longer than the range, also where the score tells nothing: its slope may be 0.
         whole = (laws.longest / 4) ** 2
-        least = 1 / (1 / shortest**2 + 1 / whole)
-        return np.sqrt(squares / (1 + squares / whole) / least), changes / (1 + squares / whole)[:, None] / 2
+        told = n * slope**2 / variance
+        per_slope = whole * n * slope / variance / (1 + whole * told)
+        changes = ((masses * score) @ reached - mean[:, None] * (masses @ reached) + extra) / variance[:, None]
+        changes = (slope * per_slope)[:, None] * changes - (per_slope * laws.per)[:, None] * (slopes @ reached)
+        return np.sqrt((1 / shortest**2 + 1 / whole) / (told + 1 / whole)), changes
 
     def loss(logs: Floats) -> tuple[float, Floats]:
         sizes = np.exp(logs - logs.max())

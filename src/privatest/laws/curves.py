@@ -40,6 +40,7 @@ _SMALL_SUM = 1 << 14
 # Rows of a width each that are quickly added up.
 _MOST_ROWS = 1 << 10
 _MOST_PANELS = 120
+_MOST_PANELS_OF_NOISE = 1 << 11
 # Advantages this near to each other count as the same.
 _TIE = 1e-12
 
@@ -191,7 +192,7 @@ class Curves:
 
     @cached_property
     def _smooth(self) -> bool:
-        """Whether the integral will do: there are no other peaks than the one at zero, nor too many nodes."""
+        """Whether the integral will do: it has no other peaks than the one at 0, or few that the noise leaves."""
         return self._nodes(self.reach) is not None
 
     @property
@@ -224,18 +225,18 @@ class Curves:
         return t, weighted * (2 // len(weighted))
 
     def _nodes(self, farthest: float) -> tuple[Floats, Floats] | None:
-        """Nodes and weights of the integral, for offsets up to ``farthest``; None if other peaks matter."""
+        """Nodes and weights of the integral, for offsets up to ``farthest``; None if that takes too many."""
         noise, n = self._lattice[3], self.n
         if n < 32 or min(self._variances) <= 0:
             return None
-        reach = 9.5 / math.sqrt(n * min(self._variances))
+        reach, most = 9.5 / math.sqrt(n * min(self._variances)), _MOST_PANELS
         # A flat law's transform has a pole beside every multiple of 2 pi/plateau: only the one at 0 is resolved.
-        if reach > math.pi / 4 or reach * noise.plateau > 5:
-            return None
-        if n * self._side_lobe > -_NEGLIGIBLE:
-            return None
+        if reach > math.pi / 4 or reach * noise.plateau > 5 or n * self._side_lobe > -_NEGLIGIBLE:
+            reach, most = noise.transform_reach(_NEGLIGIBLE), _MOST_PANELS_OF_NOISE
+            if reach > math.pi / 4:
+                return None
         scale = min(1.0 / math.sqrt(n * max(self._variances) + noise.variance), noise.decay_rate, 1.0 / farthest)
-        return doubling_panels(scale, reach, farthest, _MOST_PANELS)
+        return doubling_panels(scale, reach, farthest, most)
 
     @cached_property
     def _side_lobe(self) -> float:
@@ -312,7 +313,8 @@ class Curves:
         found = []
         for first, weights in windows:
             start = last - (first + len(weights) - 1)
-            found.append(_sliding(levels[start : start + 2 * most + len(weights)], weights))
+            reached = levels[start : start + 2 * most + len(weights)]
+            found.append(convolution(reached, weights)[len(weights) - 1 : len(reached)])
         return most, found[0], found[-1]
 
     def _block_tables(self, most: int) -> list[Floats] | None:
@@ -547,22 +549,28 @@ class Curves:
                 return ends, float((alpha - null[0]) / run) if run > 0 else 0.0
             ends[int(nulls[top] > alpha)] = every[top]
 
+    def about_cutoff_for_alpha(self, alpha: float) -> Fraction:
+        """:meth:`cutoff_for_alpha`, or one value of T beside it: by the curves, for figures and no promise."""
+        offset = self.offset_for_alpha(alpha)
+        return self.cutoff_for_alpha(alpha) if offset is None else self.base + self._finely(offset, alpha)
+
+    def _finely(self, offset: int, alpha: float) -> int:
+        """The same in fine lattice units around the base, from the whole offset: the error is linear up to the next."""
+        low, high = map(float, self.cdfs(np.array([offset, offset + 1], dtype=np.float64))[0])
+        return self.unit * offset + math.floor(self.unit * (alpha - low) / (high - low))
+
     def cutoff_for_alpha(self, alpha: float) -> Fraction:
         """The largest cutoff, halfway between two values of T, at which the type I error is at most alpha."""
         null = NoisyTotal(self.support, self.null_law, self.n, self.noise)
         offset = self.offset_for_alpha(alpha)
-        if offset is None:  # in the far tail: bisect on probabilities that are accurate relative to themselves
-            offset = 0
-            step = math.ceil(self.reach)
-            while null.cdf(self.cutoff(offset)) > alpha:
-                offset, step = offset - step, 2 * step
-            low, high = offset, offset + step
-        else:
-            low, high = offset - 1, offset + 2
+        # In the far tail by probabilities alone, which are accurate relative to themselves.
+        low, step = (0, self.unit * math.ceil(self.reach)) if offset is None else (self._finely(offset, alpha), 1)
+        high = low + step
+        while null.cdf(self.base + low) > alpha:
+            low, high, step = low - step, low, 2 * step
+        while null.cdf(self.base + high) <= alpha:
+            low, high, step = high, high + step, 2 * step
         # Invariant, in fine lattice units around the base: the error is at most alpha at `low`, above it at `high`.
-        low, high = low * self.unit, high * self.unit
-        while null.cdf(self.base + low) > alpha:  # rounding of the curves, at most once
-            low -= self.unit
         while high - low > 1:
             middle = (low + high) // 2
             if null.cdf(self.base + middle) <= alpha:
@@ -677,11 +685,6 @@ class _Stairs:
         if self.uniform == 1:
             return np.asarray(inside)
         return np.asarray(inside + self.share * np.maximum(places + 1 - length, 0))
-
-
-def _sliding(levels: Floats, weights: Floats) -> Floats:
-    """The weighted sums over every window of the levels, by Fourier transforms of the whole."""
-    return convolution(levels, weights)[len(weights) - 1 : len(levels)]
 
 
 def _dense_window(total: NoisyTotal) -> tuple[int, Floats]:

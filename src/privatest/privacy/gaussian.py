@@ -74,6 +74,9 @@ class Gaussian(Noise):
     def reach(self, nats: float) -> float:
         return self.sd * math.sqrt(2 * nats) + 1
 
+    def transform_reach(self, nats: float) -> float:
+        return math.sqrt(2 * nats) / self.sd
+
     def exponent(self, x: float) -> float:
         return (x / self.sd) ** 2 / 2
 

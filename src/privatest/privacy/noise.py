@@ -139,6 +139,10 @@ class Noise(ABC):
         """A distance from 0 beyond which, on either side, there is a probability of about e^-nats or less."""
         return nats / self.decay_rate if math.isfinite(self.decay_rate) else 0.0
 
+    def transform_reach(self, nats: float) -> float:  # noqa: ARG002 - only the Gaussian's falls so fast
+        """Between this and half a turn the characteristic function is below e^-nats; infinite where it never is."""
+        return math.inf
+
     @property
     def rough(self) -> tuple[float, float]:
         """For first guesses: deviation and scale of a normal and a Laplace number whose sum is about this."""
