@@ -469,6 +469,12 @@ FOUND = """async () => {
   const { violations } = await axe.run(document, { resultTypes: ["violations"] });
   return violations.map((each) => `${each.id}: ${each.nodes.map((node) => node.target.join(" ")).join(", ")}`);
 }"""
+UNSEEN = """() => {
+  const counts = document.querySelectorAll('[role="tab"][aria-selected="true"], .path [aria-current]');
+  const cut = ({ left, right }) => left < -1 || right > innerWidth + 1;
+  const found = [...counts].filter((each) => cut(each.getBoundingClientRect()));
+  return found.map((each) => `${each.textContent} is out of view`);
+}"""
 STATES = [(width, scheme) for width in (1400, 420) for scheme in ("light", "dark")]
 
 
@@ -478,8 +484,9 @@ def checked(page: Any, name: str) -> list[str]:
     for width, scheme in STATES:
         page.set_viewport_size({"width": width, "height": 900})
         page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+        page.wait_for_timeout(50)  # a frame, in which the page hears of its new size
         wide = page.evaluate("document.documentElement.scrollWidth")
-        found += [f"{name} {width} {scheme}: {each}" for each in page.evaluate(FOUND)]
+        found += [f"{name} {width} {scheme}: {each}" for each in [*page.evaluate(FOUND), *page.evaluate(UNSEEN)]]
         found += [f"{name} {width}: {wide} pixels wide"] if wide > width else []
     return found
 

@@ -58,6 +58,19 @@ function showPath() {
     else button.removeAttribute("aria-current");
     [each.title, each.said].forEach((text, j) => { if (button.children[j].textContent !== text) button.children[j].textContent = text; });
   });
+  if (place.dataset.now !== String(now)) {
+    place.dataset.now = String(now);
+    intoView(place, place.children[now]);
+  }
+}
+
+// Where a row's parts do not all fit: the one that counts is in view, and a little of the one before it.
+function intoView(row, part) {
+  if (part) row.scrollLeft = part.offsetLeft - row.offsetLeft - 40;
+}
+function openIntoView() {
+  intoView(document.querySelector('[role="tablist"]'), by(`tab-${settings.tab}`));
+  intoView(by("path"), by("path").children[by("path").dataset.now]);
 }
 
 // Controls that the open question takes, as the package's table has it.
@@ -173,8 +186,7 @@ function select(tab, { focus = false } = {}) {
     button.tabIndex = each === tab ? 0 : -1;
     by(`panel-${each}`).hidden = each !== tab;
   }
-  const list = document.querySelector('[role="tablist"]');
-  list.scrollLeft = by(`tab-${tab}`).offsetLeft - list.offsetLeft - 40; // where they do not all fit
+  openIntoView();
   document.querySelectorAll("[data-tab]").forEach((each) => { each.hidden = !each.dataset.tab.split(" ").includes(tab); });
   by("answers").hidden = !["plan", "estimate", "groups"].includes(tab);
   showTaken();
@@ -235,6 +247,7 @@ function listen() {
   document.addEventListener("needed", ({ detail }) => { needed[settings.tab] = detail; showPath(); });
   by("goal").addEventListener("change", () => { settings.goal = by("goal").value; fill(); changed(); });
   for (const tab of TABS) by(`tab-${tab}`).addEventListener("click", () => select(tab));
+  window.addEventListener("resize", openIntoView);
   document.querySelector('[role="tablist"]').addEventListener("keydown", tabKeys);
   by("save-design").addEventListener("click", () => saveDesign(settings));
   by("copy-link").addEventListener("click", async () => {
