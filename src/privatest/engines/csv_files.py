@@ -138,6 +138,7 @@ def csv_rows(
     """
     comma = delimiter.encode()
     border = re.compile(b"[%b\r\n]" % comma)
+    resumed = re.compile(b'[\r\n]|(?<=%b)"' % re.escape(comma))
     row: Row = []
     field, mode, after_return = _Field(wanted is None or 0 in wanted), _START, False
     for block in blocks:
@@ -151,7 +152,13 @@ def csv_rows(
                     yield [one or None for one in line.split(comma, -1 if width is None else width)] if line else []
                     at = stop + 1
                     continue
-            if mode == _START:
+            if mode == _START and width is not None and len(row) > width and block[at] != _QUOTE:
+                # Fields too many, of which none is kept: on to where the row ends or a quote opens one.
+                found = resumed.search(block, at)
+                at = found.start() if found else len(block)
+                ended = found is not None and block[at] != _QUOTE
+                mode = _START if not ended and block[at - 1 : at] == comma else _PLAIN
+            elif mode == _START:
                 newline, after_return = after_return and block[at] == _NEWLINE, False
                 field.quoted = not newline and block[at] == _QUOTE
                 at += newline or field.quoted
