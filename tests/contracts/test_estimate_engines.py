@@ -5,6 +5,7 @@ Odd records, units with more rows than are used, bent scores, bins of a first st
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,8 @@ import pytest
 
 import privatest as pt
 from privatest.errors import InvalidInput, PrivatestError
+from privatest.estimates.estimate_design import EstimateDesign
+from privatest.estimates.groups import GroupsDesign
 from tests.engines.warehouses import SPARK, WAREHOUSES
 
 ROWS = 240
@@ -75,6 +78,27 @@ def kept(rows: int) -> list[int]:
     """Which person's row each is that counts: how many there are, at most so many of one person."""
     counts = pd.Series(table()["who"].to_pylist()).value_counts().clip(upper=rows)
     return [who for who, count in counts.items() for _ in range(count)]
+
+
+@pytest.fixture(autouse=True, scope="module")
+def releases_are_kept() -> Iterator[None]:
+    """Each is made once from noisy numbers: what differs between places, and takes no time, is how those come about."""
+    with pytest.MonkeyPatch.context() as patch:
+        for kind in (EstimateDesign, GroupsDesign):
+            patch.setattr(kind, "release", released_once(kind.release))
+        yield
+
+
+def released_once(release: Callable[..., Any]) -> Callable[..., Any]:
+    known: dict[Any, Any] = {}
+
+    def made(design: Any, *noisy: Any, **words: Any) -> Any:
+        key = repr((design.to_dict(), noisy, words))
+        if key not in known:
+            known[key] = release(design, *noisy, **words)
+        return known[key]
+
+    return made
 
 
 def said(release: Any) -> dict[str, Any]:
