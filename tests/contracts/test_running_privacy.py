@@ -83,9 +83,15 @@ def small_test(kind: str, epsilon: Fraction, units: int, n: int = 2, **words: An
     return from_score(pair, clamped_score(pair, (-1, 1), units), Pure(epsilon), n, kind, (-1, 1), **words)
 
 
+@cache
+def opened(records: Records) -> Any:
+    """Opening draws nothing, so once for all branches."""
+    return open_source(np.array(records, dtype=object))
+
+
 def run_test(test: PrivateTest) -> Callable[[Records, Any], Hashable]:
     def run(data: Records, source: Any) -> Hashable:
-        release = test.run(np.array(data, dtype=object), rng=source)
+        release = test.run(opened(data), rng=source)
         return release.decision, release.statistic
 
     return run
@@ -130,7 +136,7 @@ def test_a_test_of_sets_releases_no_more(epsilon: str, units: int, n: int, two_s
     test = of_sets(small_test("tight", Fraction(epsilon), units, n), two_sided=two_sided)
 
     def run(data: Records, source: Any) -> Hashable:
-        release = test.run(np.array(data, dtype=object), rng=source)
+        release = test.run(opened(data), rng=source)
         return release.decision, release.statistic, release.pvalue, release.pvalue_alternative, release.fits
 
     with walking(4):
@@ -176,7 +182,7 @@ def test_a_person_of_two_rows(kind: str, neighbours: str) -> None:
 
 def run_odd(test: PrivateTest, odd_epsilon: Fraction) -> Callable[[Records, Any], Hashable]:
     def run(data: Records, source: Any) -> Hashable:
-        release = test.run(np.array(data, dtype=object), rng=source, odd_epsilon=odd_epsilon)
+        release = test.run(opened(data), rng=source, odd_epsilon=odd_epsilon)
         return release.decision, release.statistic, release.odd_share
 
     return run
@@ -235,7 +241,7 @@ def test_a_test_that_knows_the_histogram(epsilon: float, n: int) -> None:
     test = pt.optimum([0.2, 0.3, 0.5], [0.5, 0.3, 0.2], epsilon=epsilon, n=n).test
 
     def run(data: Records, source: Any) -> Hashable:
-        return test.run(np.array(data, dtype=object), rng=source).decision
+        return test.run(opened(data), rng=source).decision
 
     with walking(1):
         assert 0.99 * epsilon < loss(run, (0, 1, 2, None), n) <= epsilon * SLACK
@@ -263,7 +269,7 @@ def small_fit(null: list[float], epsilon: Fraction, n: int, method: str | None =
 
 def run_fit(test: FitTest) -> Callable[[Records, Any], Hashable]:
     def run(data: Records, source: Any) -> Hashable:
-        release = test.run(np.array(data, dtype=object), rng=source)
+        release = test.run(opened(data), rng=source)
         return release.decision, release.statistic
 
     return run
@@ -313,11 +319,10 @@ def blocks(epsilon: Fraction, block: int, false_alarm: float | None, units: int 
 
 def locate(detector: Detector) -> Callable[[Records, Any], Hashable]:
     def run(series: Records, source: Any) -> Hashable:
-        records = open_source(np.array(series, dtype=object))
         if isinstance(detector, BlockDetector):
-            index, sums = detector.find(records, len(series), source)
+            index, sums = detector.find(opened(series), len(series), source)
             return index, tuple(sums.tolist())
-        return (detector.locate(records, len(series), source),)
+        return (detector.locate(opened(series), len(series), source),)
 
     return run
 
@@ -405,8 +410,8 @@ def test_a_blocks_bit_is_the_tests_decision(units: int) -> None:
         bits = pair_bits(test)
         for data in itertools.product((0, 1), repeat=n):
             with walking(6):
-                bit = walk(lambda source, data=data, bits=bits: int(bits(open_source(np.array(data)), n, source)[0]))
-                said = walk(lambda source, data=data, test=test: test.run(np.array(data), rng=source).decision)
+                bit = walk(lambda source, data=data, bits=bits: int(bits(opened(data), n, source)[0]))
+                said = walk(lambda source, data=data, test=test: test.run(opened(data), rng=source).decision)
             for vote, word in ((1, "null"), (-1, "alternative")):
                 assert bit.of(int).get(vote, 0) == said.of(str).get(word, 0)
 
@@ -442,9 +447,14 @@ def small_plan(epsilon: Fraction, block: int, false_alarm: float = FALSE_ALARM) 
 def run_plan(plan: pt.ChangePlan, **words: Any) -> Callable[[Records, Any], Hashable]:
     """The answer is all that the release says, in JSON: the rows lie in another order than that of their years."""
 
+    @cache
+    def table(data: Records) -> pd.DataFrame:
+        return pd.DataFrame({"x": np.array(data, dtype=object), "year": [2009 - 3 * i for i in range(len(data))]})
+
     def run(data: Records, source: Any) -> Hashable:
-        frame = pd.DataFrame({"x": np.array(data, dtype=object), "year": [2009 - 3 * i for i in range(len(data))]})
-        return json.dumps(plan.run(frame, column="x", order="year", rng=source, **words).to_dict(), sort_keys=True)
+        return json.dumps(
+            plan.run(table(data), column="x", order="year", rng=source, **words).to_dict(), sort_keys=True
+        )
 
     return run
 

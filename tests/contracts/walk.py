@@ -45,12 +45,6 @@ DIGITS = 40
 Option = tuple[Any, Any, bool]  # answer, probability, whether it stands for a tail
 
 
-class _Fork(Exception):
-    def __init__(self, options: list[Option], starts: bool = False) -> None:
-        super().__init__()
-        self.options, self.starts = options, starts
-
-
 class _Wide(Exception):
     def __init__(self, n: int, starts: bool) -> None:
         super().__init__()
@@ -62,13 +56,17 @@ class _Rejected(Exception):
 
 
 class _Walker:
-    """A source that answers from a script and raises where the script ends; ``probe`` answers 0 from there on."""
+    """A source that answers from a script; where that ends, by the first way of each fork, which it notes.
+
+    At an integer too large to fork it raises there, and with ``probe`` answers 0.
+    """
 
     simulated = True
 
     def __init__(self, script: tuple[Any, ...], probe: bool = False) -> None:
         self._answers, self._probe = iter(script), probe
         self._rounds: set[str] = set()
+        self.forks: list[tuple[list[Option], bool]] = []
 
     def choose(self, options: list[Option], starts: str | None = None) -> Any:
         first = starts is not None and self._first_round(starts)
@@ -76,7 +74,9 @@ class _Walker:
             return answer
         if self._probe:
             return options[0][0]
-        raise _Fork([option for option in options if option[1] > 0], first)
+        ways = [option for option in options if option[1] > 0]
+        self.forks.append((ways, first))
+        return ways[0][0]
 
     def _first_round(self, name: str) -> bool:
         """A second round of the same loop means that the first was rejected."""
@@ -145,10 +145,12 @@ class _Uniform:
     __radd__ = __add__
 
 
+@lru_cache(maxsize=256)
 def _values(n: int) -> list[Option]:
     return [(value, mpmath.mpf(1) / n, False) for value in range(n)]
 
 
+@lru_cache(maxsize=256)
 def _power(p: int, q: int) -> Any:
     return mpmath.exp(-mpmath.mpf(p) / q)
 
@@ -254,18 +256,31 @@ class Law:
 
 
 def walk(run: Callable[[Any], Hashable], script: tuple[Any, ...] = ()) -> Law:
-    """The law of ``run(source)``, within :func:`walking`."""
+    """The law of ``run(source)``, within :func:`walking`: one call for each way through all forks."""
+    walker = _Walker(script)
     try:
-        return Law({run(_Walker(script)): mpmath.mpf(1)})
+        found = Law({run(walker): mpmath.mpf(1)})
     except _Rejected:
-        return Law(rejected=mpmath.mpf(1))
-    except _Fork as fork:
-        options, starts = fork.options, fork.starts
+        found = Law(rejected=mpmath.mpf(1))
     except _Wide as wide:
-        options, starts = _pieces(run, script, wide.n), wide.starts
+        here = (*script, *(ways[0][0] for ways, _ in walker.forks))
+        found = _joined(run, here, _pieces(run, here, wide.n), wide.starts)
+    # Invariant: this is the law given the script and the first ways of all forks so far.
+    while walker.forks:
+        ways, starts = walker.forks.pop()
+        here = (*script, *(ways[0][0] for ways, _ in walker.forks))
+        found = _joined(run, here, ways, starts, found)
+    return found
+
+
+def _joined(
+    run: Callable[[Any], Hashable], script: tuple[Any, ...], ways: list[Option], starts: bool, first: Law | None = None
+) -> Law:
+    """The law of a fork after a script; that of its first way may be known."""
     found = Law()
-    for answer, share, beyond in options:
-        found.add(walk(run, (*script, answer)), share, beyond)
+    for answer, share, beyond in ways:
+        law, first = first or walk(run, (*script, answer)), None
+        found.add(law, share, beyond)
     return found.kept() if starts else found
 
 
