@@ -115,10 +115,12 @@ class SeededSource:
         if k < 0:
             raise InvalidInput(f"k={k} must be at least 0.")
         value = 0
-        if k > _WORD:  # whole words first, the last of them perhaps not whole
+        if k > 2 * _WORD:  # whole words first, the last of them perhaps not whole
             count = (k - 1) // _WORD
             value = int.from_bytes(_layout(count).pack(*self.words(count)), "big")
             k -= _WORD * count
+        elif k > _WORD:  # the same of one word, which is quicker without a list
+            value, k = self._word(), k - _WORD
         return value << k | self._word() >> (_WORD - k)
 
     def below(self, n: int) -> int:
