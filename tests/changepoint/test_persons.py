@@ -165,15 +165,16 @@ def releases_log_ratio(each: Fraction, block: int, k: int, n: int, cut: Callable
         for records in itertools.product((0, 1), repeat=n):
             seen = cut(records, who, k)
             totals[records] = [sum(seen[at : at + block]) for at in range(0, len(seen) - block + 1, block)]
-        for records, one in totals.items():
-            for person in set(who):
-                for held in itertools.product((0, 1), repeat=who.count(person)):
-                    mine = iter(held)
-                    other = totals[tuple(next(mine) if o == person else x for x, o in zip(records, who, strict=True))]
-                    if len(one) != len(other):
-                        return float("inf")
-                    if one != other:
-                        worst = max(worst, sum(losses[abs(a - b)] for a, b in zip(one, other, strict=True)))
+        for person in set(who):
+            # Data sets that agree in the rows of all others are neighbours, all of them, and none else.
+            alike: dict[Row, set[Row]] = {}
+            for records, blocks_of in totals.items():
+                others = tuple(x for x, o in zip(records, who, strict=True) if o != person)
+                alike.setdefault(others, set()).add(tuple(blocks_of))
+            for one, other in itertools.chain(*(itertools.combinations(several, 2) for several in alike.values())):
+                if len(one) != len(other):
+                    return float("inf")
+                worst = max(worst, sum(losses[abs(a - b)] for a, b in zip(one, other, strict=True)))
     return float(worst)
 
 
