@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import re
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ import pytest
 
 import privatest as pt
 from privatest import engines, report
+from privatest.estimates import EstimateDesign
 from tests.pictures import artists
 from tests.report import pages
 
@@ -69,6 +71,21 @@ def outcomes() -> list[tuple[str, Any, Any, list[float]]]:
     # Shares are short numbers, which noise may hit and other numbers may spell: the planted value alone is looked for.
     found.append(("groups", arms, arms.run(*halves, rng=np.random.default_rng(3)), []))
     return found
+
+
+@pytest.fixture(scope="module", autouse=True)
+def bounded_once() -> Iterator[None]:
+    """Pictures of one estimate ask for the same bound, seconds each: it is computed once for each design and value."""
+    plain, known = EstimateDesign.width_bound, dict[tuple[int, float], tuple[float, EstimateDesign]]()
+
+    def width_bound(design: EstimateDesign, at: float) -> float:
+        if (id(design), at) not in known:
+            known[id(design), at] = plain(design, at), design  # kept, so that no other object has its id
+        return known[id(design), at][0]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(EstimateDesign, "width_bound", width_bound)
+        yield
 
 
 @pytest.fixture(scope="module")
