@@ -291,11 +291,6 @@ class ChangePlan(PlanInTime[ChangePoint]):
             Fact("neighbours", "replace", f"hides {HIDDEN['replace']}"),
         ]
 
-    @property
-    def _rows(self) -> int | None:
-        """The most rows of one person, where that is more than one."""
-        return self.max_rows_per_unit if self.max_rows_per_unit > 1 else None
-
     def _settings(self) -> dict[str, Any]:
         values = {one.name: getattr(self, one.name) for one in fields(self) if not one.name.startswith("_")}
         if self._rows is None:  # as it was written before there was such a setting

@@ -185,6 +185,7 @@ class Design(Told, Generic[R]):
     """Which of ``unit`` and ``order`` mean nothing, and why."""
 
     epsilon: Any  # a field or a property: the privacy loss of one run, infinite where it is not private
+    max_rows_per_unit: int  # a field: how many rows of one person are used, at most, and protected together
     two_sided: bool = False  # whether the null lies between two thresholds
 
     @property
@@ -206,9 +207,16 @@ class Design(Told, Generic[R]):
         """
 
     @property
-    @abstractmethod
     def need(self) -> Need:
-        """What is taken for granted of the records."""
+        """What is taken for granted of the records: at most ``max_rows_per_unit`` rows of one person."""
+        from privatest.engines import Need  # planning needs no engine
+
+        return Need(rows=self.max_rows_per_unit)
+
+    @property
+    def _rows(self) -> int | None:
+        """The most rows of one person, where that is more than one."""
+        return self.max_rows_per_unit if self.max_rows_per_unit > 1 else None
 
     @property
     @abstractmethod
@@ -394,7 +402,6 @@ class Budgeted(Design[R]):
     """What a ledger's request calls the question."""
 
     notion: Any  # a field or a property: the notion that every run meets
-    max_rows_per_unit: int
 
     @property
     def privacy(self) -> Notion:
@@ -411,13 +418,6 @@ class Budgeted(Design[R]):
     def price(self) -> Fraction | Notion | None:
         """What a run costs, exactly."""
         return self.privacy.price
-
-    @property
-    def need(self) -> Need:
-        """At most ``max_rows_per_unit`` rows of one person."""
-        from privatest.engines import Need  # planning needs no engine
-
-        return Need(rows=self.max_rows_per_unit)
 
     def question(self) -> dict[str, Any]:
         """The whole design but for an epsilon, which stands in the charge itself."""

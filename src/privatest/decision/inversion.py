@@ -36,7 +36,7 @@ from privatest.scores.score_law import every_score, member_law, range_law
 if TYPE_CHECKING:
     from privatest.hypotheses.one_parameter import OneParameter
 
-__all__ = ["Inversion"]
+__all__ = ["Inversion", "normal_gap"]
 
 HALF = Fraction(1, 2)
 SIDES: tuple[Side, Side] = ("low", "high")
@@ -374,7 +374,7 @@ def _last_accepted(
         if outside == high:
             return high
         inside, outside, step = max(inside, outside), min(max(inside, outside) + step, high), 2 * step
-    root = float(brentq(lambda value: _normal_gap(tail(value, value), level), inside, outside, xtol=fine, rtol=1e-12))
+    root = float(brentq(lambda value: normal_gap(tail(value, value), level), inside, outside, xtol=fine, rtol=1e-12))
     for away in (fine, 8 * fine, 64 * fine):
         end = min(root + away, high)
         if end == high or tail(end, high) <= level:
@@ -382,7 +382,7 @@ def _last_accepted(
     return _last_by_halving(tail, low, high, level, fine, DEEPEST)
 
 
-def _normal_gap(tail: float, level: float) -> float:
+def normal_gap(tail: float, level: float) -> float:
     """Above 0 where the tail is above the level; nearly a line in the parameter, unlike the tail."""
     return float(ndtri(min(max(tail, 1e-300), 1 - 1e-16)) - ndtri(level))
 

@@ -29,7 +29,7 @@ from privatest.scores.score_law import score_law
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from privatest.engines import Need, Records
+    from privatest.engines import Records
 
 __all__ = ["FORMAT", "NEIGHBOURS", "PrivateTest"]
 
@@ -326,13 +326,6 @@ class PrivateTest(Design[Release]):
         """
         where, odd = {"column": column, "unit": unit, "order": order}, OddShare.of(self, odd_epsilon)
         return self.run_opened(None, data, where, ledger=ledger, dataset=dataset, request=request, rng=rng, besides=odd)
-
-    @property
-    def need(self) -> Need:
-        """At most ``max_rows_per_unit`` rows of one person."""
-        from privatest.engines import Need  # planning needs no engine
-
-        return Need(rows=self.max_rows_per_unit)
 
     @property
     def outcome(self) -> type[Release]:

@@ -18,6 +18,7 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import ndtri
 
+from privatest.decision.inversion import normal_gap
 from privatest.laws.noisy_counts import Counted, NoisyCount, upper_tail
 from privatest.numbers import Floats, Integers, clipped
 
@@ -110,10 +111,12 @@ class TwoCounts:
         slack = self.control.noise.slack + self.treatment.noise.slack
 
         def above(common: float) -> float:
-            return _gap(upper_tail(*self._laws(common, difference), (1, 1), both - slack), self.ignored / 2)
+            return normal_gap(upper_tail(*self._laws(common, difference), (1, 1), both - slack), self.ignored / 2)
 
         def below(common: float) -> float:
-            return _gap(1 - upper_tail(*self._laws(common, difference), (1, 1), both + slack + 1), self.ignored / 2)
+            return normal_gap(
+                1 - upper_tail(*self._laws(common, difference), (1, 1), both + slack + 1), self.ignored / 2
+            )
 
         records = self.control.n + self.treatment.n
         start = min(max(both / (records * self.control.noise.fine), low), high)
@@ -220,7 +223,7 @@ class TwoCounts:
 
         def gap(difference: float) -> float:
             ends = self.left(both, -difference)
-            return _gap(self._largest(lambda common: self._reached(common, -difference, apart), ends), level)
+            return normal_gap(self._largest(lambda common: self._reached(common, -difference, apart), ends), level)
 
         return max(-_crossing(gap, -start, 1.0, 2.5 * step) - 2 * FINE, -1.0)
 
@@ -309,7 +312,7 @@ class TwoCounts:
             middle = _between(last, low, high)
             seen = self._from(common, middle)
             low, high = (low, middle) if seen <= level else (middle, high)
-            last = last[1], (middle, _gap(seen, level))
+            last = last[1], (middle, normal_gap(seen, level))
         return high
 
 
@@ -325,11 +328,6 @@ def _between(last: tuple[tuple[float, float], tuple[float, float]], low: float, 
     found = b - at_b * (b - a) / (at_b - at_a)
     found += STEP / 3 if found - low < high - found else -STEP / 3
     return found if low + STEP / 4 < found < high - STEP / 4 else middle
-
-
-def _gap(tail: float, level: float) -> float:
-    """Above 0 where the tail is above the level; nearly a line in the rate, unlike the tail."""
-    return float(ndtri(min(max(tail, 1e-300), 1 - 1e-16)) - ndtri(level))
 
 
 def _crossing(gap: Callable[[float], float], start: float, end: float, step: float) -> float:

@@ -297,11 +297,6 @@ class FitTest(Budgeted[FitRelease]):
             Fact("neighbours", "replace", f"hides {HIDDEN['replace']}"),
         ]
 
-    @property
-    def _rows(self) -> int | None:
-        """The most rows of one person, where that is more than one."""
-        return self.max_rows_per_unit if self.max_rows_per_unit > 1 else None
-
     def to_dict(self) -> dict[str, Any]:
         """A JSON document from which :meth:`from_dict` restores the test exactly."""
         return {
