@@ -136,9 +136,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 @pytest.hookimpl(optionalhook=True)
-def pytest_xdist_auto_num_workers() -> int:
-    """One process more than there are processors: some wait for a browser, a JVM, a server or a clock."""
-    return (os.cpu_count() or 1) + 1
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """One process more than there are processors: some wait for a browser, a JVM or a clock; of the quick ones none."""
+    return (os.cpu_count() or 1) + (not config.getoption("--quick"))
 
 
 @pytest.hookimpl(optionalhook=True)
