@@ -1,7 +1,7 @@
 """Corners that used to be slow, before and after, in one run: seconds of each and their ratio.
 
     python benchmarks/bench_corners.py                 # before = the commit below
-    python benchmarks/bench_corners.py --before REV --only compare curve
+    python benchmarks/bench_corners.py --before REV --only compare curve records
 
 Each corner runs in a process of its own, once with the sources of the commit and once with these, one after the other.
 Seconds are those of the processor, so that a busy machine disturbs both alike, and do not count the start of the
@@ -76,6 +76,36 @@ for null, alternative in PAIRS:
         f"f = pt.plan({null!r}, {alternative!r}, epsilon=1); answer = [f.n, f.lower_bound]",
     )
 
+# What was quick before must be so after: five million records, from where they lie; the clock starts when they do.
+RECORDS = """
+import os, tempfile
+import numpy as np
+from privatest import engines
+x, where = np.random.default_rng(0).normal(size=5_000_000), {}
+test = pt.design("normal(0, 1)", "normal(1, 1)", epsilon=1, n=len(x), clamp=(-1, 1))
+"""
+FILE = """
+import pyarrow, pyarrow.parquet
+place, where = os.path.join(tempfile.mkdtemp(), "x.parquet"), {"column": "x"}
+pyarrow.parquet.write_table(pyarrow.table({"x": x}), place)
+x = place
+"""
+TABLE = """
+import ibis
+x = ibis.duckdb.connect().read_parquet(place, table_name="t")
+"""
+TOTAL = """
+engines.total(test.score, x, **where)
+begun = time.process_time()
+answer = [engines.total(test.score, x, **where) for _ in range(10)][0]
+"""
+for place, code in {
+    "in memory": RECORDS,
+    "of a Parquet file": RECORDS + FILE,
+    "of a table of DuckDB's": RECORDS + FILE + TABLE,
+}.items():
+    CORNERS[f"ten totals of five million records {place}"] = "records", code + TOTAL
+
 PROGRAM = """
 import json, sys, time
 start = time.process_time()
@@ -132,7 +162,7 @@ def main() -> None:
     """Print every corner."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--before", default=BEFORE)
-    parser.add_argument("--only", nargs="*", help="kinds of corners: compare, curve, rows, small, cold")
+    parser.add_argument("--only", nargs="*", help="kinds of corners: compare, curve, rows, small, cold, records")
     given = parser.parse_args()
     print(f"{'seconds of the processor':58} {'before':>8} {'after':>8} {'ratio':>7} {'imports':>8}  same answer")
     normal: Run | None = None
