@@ -452,7 +452,9 @@ def _live(history: History, rng: np.random.Generator, found: Findings) -> None:
         for _ in range(int(rng.integers(1, 6))):
             size = int(rng.integers(0, 30))
             rates = [0.2 if len(history.written) + i < old else 0.8 for i in range(size)]
-            if len(history.written) < old + 400:
+            # A file that was cut and has grown beyond what was seen of it looks like one that grew.
+            cut = unsaid and history.lines.stat().st_size == 0
+            if len(history.written) < old + 400 and not cut:
                 history.append((rng.random(size) < rates).astype(int).tolist())
             if rng.random() < 0.25 and not unsaid:
                 unsaid = _event(history, rng, found)
