@@ -44,10 +44,10 @@ def main() -> None:
             ledger.grant(name, privacy="approx(1, 1e-6)")
             began = time.monotonic()
             for number in range(TESTS):
-                ledger.perform(dataset=name, request=f"q{number}", privacy=price, design="d", compute=lambda: {"a": 1})
+                ledger.perform(dataset=name, request=f"q{number}", privacy=price, design="d", draw=lambda: {"a": 1})
             seconds = time.monotonic() - began
             try:
-                ledger.perform(dataset=name, request="one more", privacy=price, design="d", compute=lambda: {"a": 1})
+                ledger.perform(dataset=name, request="one more", privacy=price, design="d", draw=lambda: {"a": 1})
                 more = "taken"
             except pt.errors.BudgetExceeded:
                 more = "refused"

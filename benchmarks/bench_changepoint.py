@@ -3,6 +3,7 @@
 python -m benchmarks.bench_changepoint                 # all tables, some minutes
 python -m benchmarks.bench_changepoint errors speed    # some of them
 python -m benchmarks.bench_changepoint --runs 500      # fewer simulations
+python -m benchmarks.bench_changepoint paper           # the paper's blocks before and after, beside the default
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from privatest.changepoint import Monitor, design_change
 from privatest.changepoint.monitor import Targets, pair_watch
 from privatest.hypotheses import make_pair
 from privatest.numbers import rational
-from privatest.power import sample_size
+from privatest.power import design, sample_size
 
 COINS = ("bernoulli(0.2)", "bernoulli(0.8)")
 NORMALS = ("normal(0, 1)", "normal(1, 1)")
@@ -250,6 +251,43 @@ def monitors(_: int) -> None:
         print(f"    {name:34s} {taken * 1e6:8.3f} us a record  {best['river PageHinkley'] / taken:6.2f}")
 
 
+def paper(_: int) -> None:
+    """The paper's method with blocks of SC records and with the short ones, beside the default: computed.
+
+    Short blocks are those at which each error is at most 1/3 with the paper's clamp, as this package cut them before.
+    The default's accuracy offline is the one figure that comes from simulations, of the laws of its blocks.
+    """
+    print("paper: beta = 0.1, a false alarm every 50,000 records asked; records, all of them bounds from above")
+    heads = "block", "errors of a bit", "accuracy", "or no change", "interval", "mean delay", "90% delay", "accuracy"
+    print(f"  {'':42s}" + "".join(f"{head:>16s}" for head in heads))
+    print(f"  {'':42s}{'offline':>64s}{'online':>64s}")
+    for pair in (COINS, NORMALS):
+        for epsilon in (1.0, 0.3):
+            short = sample_size(*pair, epsilon=epsilon, alpha=1 / 3, beta=1 / 3, clamp="paper")
+            ways: dict[str, dict[str, Any]] = {
+                "paper, each error 1/3": {
+                    "test": design(*pair, epsilon=epsilon, n=short, clamp="paper"),
+                    "method": "paper",
+                },
+                "paper, SC records": {"method": "paper"},
+                "default": {},
+            }
+            for name, way in ways.items():
+                plans = [design_change(*pair, epsilon=epsilon, **way, assume_change=sure) for sure in (True, False)]
+                monitor = Monitor(*pair, epsilon=epsilon, **way, mean_time_between_false_alarms=50_000)
+                errors = plans[0].to_dict()["detection"]["errors"]
+                cells = [
+                    f"{plans[0].block}" if way else f"{plans[0].block}, {monitor.block}",
+                    "" if errors is None else "{:.3f}, {:.3f}".format(*errors),
+                    *(f"{plan.accuracy}" for plan in plans),
+                    "" if monitor.interval is None else f"{monitor.interval}",
+                    f"{monitor.expected_delay:.0f}",
+                    f"{monitor.delay_bound}",
+                    f"{monitor.accuracy}",
+                ]
+                print(f"  {pair[1]:15s} eps {epsilon:<4g} {name:22s}" + "".join(f"{cell:>16s}" for cell in cells))
+
+
 def small(_: int) -> None:
     """Sample sizes and monitors at epsilon 0.01: processor time of the first call, over a tenfold epsilon's."""
     print("small: processor seconds of the first call at epsilon 0.01, and at 0.1")
@@ -272,6 +310,7 @@ def main() -> None:
     """Print the tables that were asked for."""
     tables = {"errors": (errors, 4000), "coverage": (coverage, 1000), "alarms": (alarms, 2000), "speed": (speed, 0)}
     tables |= {"online": (online, 500), "promises": (promises, 300), "monitors": (monitors, 0), "small": (small, 0)}
+    tables["paper"] = paper, 0
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("tables", nargs="*", choices=[*tables, []], help="which tables; all by default")
     parser.add_argument("--runs", type=int, help="simulations a cell, in place of each table's own number")

@@ -1,24 +1,28 @@
 """Private estimates and two groups: coverage, width over the bound, errors beside others', time.
 
-    python -m benchmarks.bench_estimates [coverage opendp reference bound error wide size power times]
+    python -m benchmarks.bench_estimates [coverage opendp reference bound error wide size power times units]
 
-Everything is computed, but for the mean absolute errors, which are simulated from a fixed seed. ``opendp`` needs the
-extra of that name.
+Everything is computed, but for the mean absolute errors and the persons of ``units``, which are simulated from a fixed
+seed. ``opendp`` needs the extra of that name, ``units`` the databases of the tests.
 """
 
 from __future__ import annotations
 
 import contextlib
 import sys
+import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from scipy import optimize, stats
 
 import privatest as pt
+from privatest import engines
+from privatest.privacy import seeded_source
 
 RATES = {"bernoulli(?)": None, "poisson(?)": (0.0, 10.0), "normal(mean=?, sd=1)": (-3.0, 3.0)}
 SIZES, EPSILONS, VALUES = (30, 100, 1000), (0.1, 1.0), 200
@@ -302,6 +306,91 @@ def times() -> None:
     _timed("width_bound of a Poisson mean, n=1000", lambda: mean.width_bound(5.0))
 
 
+PERSONS, ROWS, RUNS = 400, 5, 1000
+
+
+def units() -> None:
+    """Persons of five rows, k of which count: the same integer on every engine, coverage and errors of 1,000 runs."""
+    frame = _persons(np.random.default_rng(0), 2000, alike=False)
+    for k in (1, 2, 3, 5):
+        design = pt.design_estimate("bernoulli(?)", epsilon=1, n=2000 * k, max_rows_per_unit=k)
+        assert design.score is not None
+        totals = {name: _total(data, design.score, k) for name, data in _everywhere(frame[["x", "who"]])}
+        found = design.run(frame, column="x", unit="who", rng=np.random.default_rng(1))
+        assert len(set(totals.values())) == 1, totals
+        print(
+            f"k={k}: total {set(totals.values()).pop()} on {', '.join(totals)}; rate {found.estimate:.3f} "
+            f"[{found.interval[0]:.3f}, {found.interval[1]:.3f}], 0.3 is true",
+            flush=True,
+        )
+    print(f"{PERSONS} persons of {ROWS} rows, {RUNS} runs: shares of 95% intervals that hold; errors, stated and found")
+    for alike in (False, True):
+        for k in (1, 2, 3, 5):
+            print(
+                f"{'identical' if alike else 'independent'} rows, k={k}: " + "; ".join(_shares(k, alike=alike)),
+                flush=True,
+            )
+
+
+def _persons(rng: np.random.Generator, persons: int, *, alike: bool) -> Any:
+    """Rows of persons: a rate of 0.3 (x), a standard normal number (y), one of four categories (z)."""
+    import pandas as pd  # for this table alone
+
+    def rows(drawn: Any) -> Any:
+        return np.repeat(drawn[::ROWS], ROWS) if alike else drawn
+
+    n, drawn = persons * ROWS, {}
+    drawn["x"] = rows((rng.random(n) < 0.3).astype(float))
+    drawn["y"] = rows(rng.normal(0, 1, n))
+    drawn["z"] = rows(rng.choice(4, n, p=[0.4, 0.3, 0.2, 0.1]).astype(float))
+    return pd.DataFrame({**drawn, "who": np.repeat(np.arange(persons), ROWS)})
+
+
+def _everywhere(frame: Any) -> Iterator[tuple[str, Any]]:
+    """The same table in memory, in a file and in databases."""
+    from tests.engines.warehouses import WAREHOUSES
+
+    columns = {name: frame[name].tolist() for name in frame.columns}
+    with tempfile.TemporaryDirectory() as folder:
+        frame.to_csv(f"{folder}/rows.csv", index=False)
+        yield "NumPy", frame
+        yield "CSV", f"{folder}/rows.csv"
+        for name in ("DuckDB", "PostgreSQL", "Spark"):
+            yield name, WAREHOUSES[name](columns, Path(folder))
+
+
+def _total(data: Any, score: Any, k: int) -> int:
+    return engines.total(score, data, column="x", unit="who", max_rows_per_unit=k)
+
+
+def _shares(k: int, *, alike: bool) -> Iterator[str]:
+    """Of two estimates how often the interval holds the truth, of two tests and a fit how often they are wrong."""
+    n = PERSONS * k
+    words: dict[str, Any] = {"epsilon": 1, "n": n, "max_rows_per_unit": k}
+    rate = pt.design_estimate("bernoulli(?)", **words)
+    mean = pt.design_estimate("normal(mean=?, sd=1)", between=(-3, 3), **words)
+    test = pt.design("bernoulli(0.3)", "bernoulli(0.4)", alpha=0.05, **words)
+    back = pt.design("bernoulli(0.25)", "bernoulli(0.3)", **words)
+    fit = pt.design_fit([0.4, 0.3, 0.2, 0.1], distance=0.15, alpha=0.05, beta=None, **words)
+    ranges = {"x": (rate, rate.inversion.accepted(0.3, 0.95)), "y": (mean, mean.inversion.accepted(0.0, 0.95))}
+    held, wrong = {"x": 0, "y": 0}, [0, 0, 0]
+    for seed in range(RUNS):
+        rng = np.random.default_rng([seed, k, alike])
+        frame, source = _persons(rng, PERSONS, alike=alike), seeded_source(rng)
+        for column, (design, (least, most)) in ranges.items():
+            records = engines.open_source(frame, column=column, unit="who", max_rows_per_unit=k)
+            assert design.noise is not None and design.score is not None  # noqa: PT018 - for types
+            held[column] += least < records.total(design.score) + design.noise.draw(source) <= most
+        wrong[0] += test.run(frame, column="x", unit="who", rng=rng).decision == "alternative"
+        wrong[1] += back.run(frame, column="x", unit="who", rng=rng).decision == "null"
+        wrong[2] += fit.run(frame, column="z", unit="who", rng=rng).decision == "alternative"
+    yield f"rate {held['x'] / RUNS:.3f}"
+    yield f"mean {held['y'] / RUNS:.3f}"
+    yield f"type I {test.alpha:.3f} {wrong[0] / RUNS:.3f}"
+    yield f"type II {back.beta:.3f} {wrong[1] / RUNS:.3f}"
+    yield f"fit, type I {fit.alpha:.3f} {wrong[2] / RUNS:.3f}"
+
+
 def _timed(what: str, work: Callable[[], object]) -> None:
     start, used = time.perf_counter(), time.process_time()
     work()
@@ -318,6 +407,7 @@ PARTS: dict[str, Callable[[], None]] = {
     "size": size,
     "power": power,
     "times": times,
+    "units": units,
 }
 
 if __name__ == "__main__":

@@ -37,7 +37,9 @@ TAIL = """\
 | `median(5)`, `median_above(5, 0.6)`, `median_below(5, 0.6)` | real numbers | by the side of a public cut |
 
 Instead of a value a parameter may have a range, `"normal(mean<=0, sd in [0.8, 1.2])"`: [sets](sets.md). Of an
-[estimate](estimates.md) one is a question mark, `"normal(mean=?, sd=1)"`.
+[estimate](estimates.md) one is a question mark, `"normal(mean=?, sd=1)"`. It stands for the whole value: `-?`, `1?`,
+`1/?`, `mean<=?` are refused. Of an exponential write `exponential(?)` for the mean, `exponential(rate=?)` for one over
+it.
 
 What no text says: any frozen continuous or discrete distribution of scipy's, a mapping from labels to probabilities, an
 array of probabilities, and `pt.density(logpdf, support=...)` for a density of your own.

@@ -72,7 +72,9 @@ WATCHED = [
     "engines/keys.py",
     "engines/arrays.py",
     "changepoint/direct.py",
+    "changepoint/block_tests.py",
     "changepoint/blocks.py",
+    "changepoint/sum_blocks.py",
     "changepoint/watch.py",
     "changepoint/open_block.py",
     "changepoint/stream.py",
@@ -679,7 +681,9 @@ def run_named() -> int:
         for number, entry in enumerate(entries, 1):
             holders = [path for path in (copy / PACKAGE).rglob("*.py") if entry["before"] in path.read_text("utf-8")]
             text = holders[0].read_text("utf-8") if holders else ""
-            if len(holders) != 1 or text.count(entry["before"]) != 1:
+            if not entry["by"]:
+                verdict, where = "no test", ", ".join(path.name for path in holders)
+            elif len(holders) != 1 or text.count(entry["before"]) != 1:
                 verdict, where = "not one place", ", ".join(path.name for path in holders)
             else:
                 (path,) = holders

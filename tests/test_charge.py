@@ -114,8 +114,14 @@ def test_a_crash_after_the_charge_stays_charged_and_the_retry_completes_it(
         broken.setattr("privatest.privacy.tulap.Tulap._draw_doubled", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             test.run(COIN, ledger=ledger, dataset="d", request="r")
+    assert ledger.spent("d") == 0, "nothing was drawn"
+    with monkeypatch.context() as broken:
+        broken.setattr(pt.PrivateTest, "release", lambda *_, **__: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            test.run(COIN, ledger=ledger, dataset="d", request="r")
     assert ledger.spent("d") == Fraction(1, 2)
     release = test.run(COIN, ledger=ledger, dataset="d", request="r")
+    assert release == test.release(ledger.history("d")[-2].about["draw"])
     assert ledger.spent("d") == Fraction(1, 2)
     assert test.run(COIN, ledger=ledger, dataset="d", request="r") == release
 
@@ -182,7 +188,7 @@ def test_the_last_digits_of_a_design_make_no_new_request(ledger: pt.Ledger) -> N
         names = {"ledger": ledger, "dataset": "d", "request": "r"}
         return make_charge(**names, price=Fraction(1, 2), design=lambda: {"power": [value]}, simulated=False)
 
-    assert asked(0.1).perform(lambda: {"a": 1}) == {"a": 1}
+    assert asked(0.1).perform(lambda: None, lambda _: {"a": 1}) == {"a": 1}
     assert asked(0.1 + 1e-15).earlier() == {"a": 1}
     with pytest.raises(RequestConflict):
         asked(0.1001).earlier()

@@ -72,3 +72,15 @@ def test_counts_and_probabilities_stay_within_what_is_computed() -> None:
         probability(alpha=5e-324)
     with pytest.raises(InvalidInput, match=r"must lie in \(0, 1\)"):
         probability(alpha=Fraction(10**30 - 1, 10**30))
+
+
+@pytest.mark.parametrize(("whole", "shares"), [("0.5", 52), ("1", 3), ("0.25", 365), ("2", 7), ("0.1", 12_000)])
+def test_equal_shares_of_a_budget_add_up_to_it(whole: str, shares: int) -> None:
+    assert shares * rational(float(whole) / shares) == Fraction(whole)
+
+
+def test_what_a_float_is_read_as_rounds_to_it() -> None:
+    for number in np.random.default_rng(3).uniform(size=2000) * 10.0 ** np.arange(2000) ** 0.3:
+        assert float(rational(float(number))) == number
+    for decimal in ("0.123456", "123456.123456", "0.333333", "1e-9", "0.30000000000000004"):
+        assert rational(float(decimal)) == Fraction(decimal)

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import re
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pandas as pd
 import pytest
 
 import privatest as pt
 from privatest import privacy, questions
 from privatest.cli import options
+from privatest.questions import UNANSWERED, known_arguments
 from privatest.report import page
 from privatest.studio import answering
 
@@ -83,3 +89,90 @@ def test_a_problem_file_knows_all_that_a_command_asks(command: str) -> None:
     asked = [option.name for option in questions.options(command) if option.role != questions.MANNER]
     assert set(asked) <= set(questions.KEYS)
     assert not {"json", "save", "report", "force", "document", "source"} & set(questions.KEYS)
+
+
+TABLE = pd.DataFrame({"x": [1.0, 2.0, 3.0, 4.0] * 20, "y": [0, 1, 1, 0] * 20, "arm": list("abcd") * 20})
+TWO = TABLE[TABLE["arm"] < "c"]
+REFUSED: dict[str, tuple[Callable[..., object], str, str]] = {
+    "median": (lambda k: pt.estimate(TABLE, "median", column="x", between=(0, 9), **k), "noisy table", "share_above"),
+    "median(?)": (lambda k: pt.estimate(TABLE.x, "median(?)", between=(0, 9), **k), "noisy table", "pt.median"),
+    "cut": (
+        lambda k: pt.estimate(TABLE.x, "share_above(?, 0.5)", between=(0, 9), **k),
+        "must be public",
+        "share_above",
+    ),
+    "np.median": (lambda k: pt.estimate(TABLE.x, np.median, between=(0, 9), **k), "noisy table", "share_above"),
+    "mean": (lambda k: pt.estimate(TABLE, "mean", column="x", between=(0, 9), **k), "noisy table", "sd in"),
+    "mean(?)": (lambda k: pt.estimate(TABLE.x, "mean(?)", between=(0, 9), **k), "noisy table", "sd in"),
+    "sd=?": (lambda k: pt.estimate(TABLE.x, "normal(mean=?, sd=?)", between=(0, 9), **k), "Two unknown", "sd in"),
+    "variance": (lambda k: pt.estimate(TABLE.x, "variance", between=(0, 9), **k), "noisy table", "sd=?"),
+    "correlation": (lambda k: pt.estimate(TABLE, "correlation", column=["x", "y"], **k), "two columns", "above="),
+    "slope": (lambda k: pt.estimate(TABLE, "slope(?)", **k), "two columns", "compare_groups"),
+    "formula": (lambda k: pt.estimate(TABLE, "y ~ x", **k), "two columns", "compare_groups"),
+    "trend": (lambda k: pt.estimate(TABLE.x, "trend", **k), "not estimated", "detect_change"),
+    "by": (lambda k: pt.estimate(TABLE, "bernoulli(?)", column="y", by="arm", **k), "each group", "its rows alone"),
+    "censored": (
+        lambda k: pt.estimate(TABLE, "exponential(?)", column="x", between=(1, 9), event="y", **k),
+        "censored times",
+        "share_above",
+    ),
+    "columns": (lambda k: pt.estimate(TABLE, "bernoulli(?)", column=["x", "y"], **k), "several columns", "one label"),
+    "what": (lambda k: pt.compare_groups(TWO, group="arm", column="x", what="mean", **k), "by shares", "above="),
+    "outcome": (lambda k: pt.compare_groups(TWO, group="arm", column="x", outcome="mean", **k), "by shares", "above="),
+    "outcome median": (
+        lambda k: pt.compare_groups(TWO, group="arm", column="x", outcome="median(?)", **k),
+        "noisy table",
+        "share_above",
+    ),
+    "four arms": (lambda k: pt.compare_groups(TABLE, group="arm", column="y", **k), "two groups", "divide alpha"),
+    "four lists": (lambda k: pt.compare_groups([0], [1], [1], [0], **k), "two groups at a time", "divide alpha"),
+    "paired": (lambda k: pt.compare_groups([0], [1], paired=True, **k), "two columns", "difference first"),
+    "independence": (
+        lambda k: pt.goodness_of_fit(TABLE.y, "independent", distance=0.2, **k),
+        "joint distribution",
+        "goodness_of_fit",
+    ),
+    "fit of a normal": (
+        lambda k: pt.goodness_of_fit(TABLE.x, "normal(?, ?)", distance=0.2, **k),
+        "question mark is for estimates",
+        "Write a number",
+    ),
+    "test of a mean": (lambda k: pt.decide(TABLE.x, "mean<=1", "mean>=2", **k), "noisy table", "sd in"),
+    "typing error": (lambda k: pt.estimate(TABLE, "bernoulli(?)", colunm="y", **k), "no argument", "'column'"),
+    "by position": (lambda k: pt.estimate(TABLE.y, "bernoulli(?)", 1, **k), "without a name", "epsilon=1"),
+}
+
+
+@pytest.mark.parametrize("question", REFUSED)
+def test_what_is_not_answered_is_refused_with_reason_and_way_out_before_any_charge(
+    question: str, tmp_path: Path
+) -> None:
+    ask, reason, way_out = REFUSED[question]
+    with pt.Ledger(tmp_path / "ledger.db") as ledger:
+        ledger.grant("people", epsilon=1)
+        with pytest.raises(pt.errors.InvalidInput) as raised:
+            ask({"epsilon": 1, "ledger": ledger, "dataset": "people", "request": "one"})
+        assert reason in str(raised.value)
+        assert way_out in str(raised.value)
+        assert ledger.left("people") == 1
+
+
+def test_every_unanswered_question_has_a_reason_and_a_way_out_and_no_word_twice() -> None:
+    words = [word for one in UNANSWERED for word in one.words.split()]
+    assert len(words) == len(set(words))
+    for one in UNANSWERED:
+        assert re.search(r"pt\.\w|'\w+\(|=\.\.\.|alpha", one.instead), one
+
+
+def test_a_name_that_the_package_does_not_have_says_what_to_use() -> None:
+    with pytest.raises(AttributeError, match=r"two columns of each record.*compare_groups"):
+        _ = pt.correlation
+    assert not hasattr(pt, "__wrapped__")
+
+
+def test_calls_with_known_arguments_are_passed_on() -> None:
+    @known_arguments
+    def asked(data: object, *, column: str = "x") -> tuple[object, str]:
+        return data, column
+
+    assert asked(1, column="y") == asked(data=1, column="y") == (1, "y")

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from privatest.changepoint import ChangePoints as ChangePoints
     from privatest.changepoint import ChangesPlan as ChangesPlan
     from privatest.changepoint import Monitor as Monitor
+    from privatest.changepoint import block_test as block_test
     from privatest.changepoint import design_change as design_change
     from privatest.changepoint import design_changes as design_changes
     from privatest.changepoint import detect_change as detect_change
@@ -160,6 +161,7 @@ _HOMES = {
     "optimum": "bounds",
     "optimum_sample_size": "bounds",
     "plan": "power",
+    "block_test": "changepoint",
     "design_change": "changepoint",
     "design_changes": "changepoint",
     "power_curve": "power",
@@ -190,7 +192,8 @@ __all__ = ["__version__", *sorted([*_HOMES, *_ROOMS])]
 
 def __getattr__(name: str) -> Any:
     if name not in __all__:
-        raise AttributeError(f"module 'privatest' has no attribute {name!r}")
+        reason = "" if name.startswith("_") else import_module("privatest.questions").unanswered(name)
+        raise AttributeError(f"module 'privatest' has no attribute {name!r}" + (f". {reason}" if reason else ""))
     home = import_module(f"privatest.{name if name in _ROOMS else _HOMES[name]}")
     value = home if name in _ROOMS else getattr(home, name)
     globals()[name] = value
@@ -199,4 +202,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return list(__all__)

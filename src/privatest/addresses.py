@@ -19,13 +19,16 @@ from urllib.parse import parse_qsl, unquote
 from privatest.errors import InvalidInput
 
 __all__ = [
+    "FORMATS",
     "IN_MEMORY",
+    "PACKED",
     "OpenOnce",
     "ReadAs",
     "Reading",
     "Source",
     "covered",
     "covers_of",
+    "format_of",
     "named_by_user",
     "overlap",
     "reached",
@@ -35,6 +38,29 @@ __all__ = [
     "without_password",
     "without_secrets",
 ]
+
+# By how the name ends; what else a name may end with is compression, of text files only.
+FORMATS = {
+    "Parquet": (".parquet", ".pq", ".parq"),
+    "CSV": (".csv", ".tsv"),
+    "Feather": (".feather", ".arrow", ".ipc", ".arrows"),
+}
+PACKED = (".gz", ".bz2", ".zst", ".lz4")
+
+
+def format_of(path: str) -> str | None:
+    """The format that a file's name stands for. The name alone says it: first bytes may be those of a record.
+
+    >>> format_of("claims.csv.gz"), format_of("claims.txt")
+    ('CSV', None)
+    """
+    name = path.lower()
+    for ending in PACKED:
+        if name.endswith(ending):
+            name = name.removesuffix(ending)
+            return "CSV" if name.endswith(FORMATS["CSV"]) else None
+    return next((form for form, endings in FORMATS.items() if name.endswith(endings)), None)
+
 
 IN_MEMORY = "data in memory"
 """What arrays, data frames, open tables and streams are called: nobody can tell two of them apart."""

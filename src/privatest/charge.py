@@ -1,8 +1,8 @@
 """Charged before released: how everything that runs on data asks a ledger first.
 
 A ledger is anything with ``perform`` and ``released``, and with ``advance`` for streams: :class:`privatest.Ledger`.
-What needs no data, and what only looks at the data's structure, is checked before the charge; the sum and the noise
-come after it.
+It records the draw together with the charge; the release is made of the recorded draw alone. So whatever fails or is
+killed, the noise of one request is drawn once.
 """
 
 from __future__ import annotations
@@ -18,9 +18,16 @@ from typing import Any, Protocol, TypeVar
 from privatest.addresses import Source, reading_of, source_of
 from privatest.errors import InvalidInput, shown
 
-__all__ = ["Charge", "Receipt", "Recorded", "charged", "differences", "fingerprint", "make_charge", "replayed"]
+__all__ = ["ANYBODY", "Charge", "Draw", "Receipt", "Recorded", "charged", "differences", "fingerprint", "make_charge"]
 
 LONGEST_SETTING = 200
+ANYBODY = "*"
+"""The unit of what names whose each record is, but no column of names: a stream, or records that were opened before."""
+Draw = str | int | list[Any] | None
+"""All that was drawn for one answer, ready for JSON: exact numbers as integers or as the text of a fraction.
+
+It holds what may be released and nothing more: a noisy total, a level, an index, or the decision alone.
+"""
 
 
 @dataclass(frozen=True)
@@ -34,7 +41,7 @@ class Receipt:
         design: fingerprint of everything the release depends on besides the data.
         fingerprint: pins the ledger up to this release: ``ledger.verify(since=...)`` finds out whether any row before
             it was changed or removed since, if it is kept where the ledger's owner cannot change it.
-        replayed: True where this release was recorded before: nothing was charged or drawn for it now.
+        replayed: True where this answer was charged and drawn before: nothing was charged for it now.
         given: what was given to read this time.
         same_source: whether that is the same; None where nobody can tell.
         read: whether the data given now were read all the same: another run of this request was faster.
@@ -119,6 +126,7 @@ class Charge:
 
     Attributes:
         price: epsilon, exactly, or a notion that is not pure; a ledger is asked for ``epsilon`` or ``privacy``.
+        neighbours, unit: whom the price protects: "replace" or "add-remove", and the column that names the person.
     """
 
     ledger: Any
@@ -128,15 +136,17 @@ class Charge:
     design: str
     asked: Mapping[str, Any]
     source: Source
+    neighbours: str = "replace"
+    unit: str | None = None
 
     def earlier(self) -> dict[str, Any] | None:
         """The release of this request, if it was completed before: no new noise, no new charge."""
         found: dict[str, Any] | None = self.ledger.released(**self._words)
         return found
 
-    def perform(self, compute: Callable[[], Mapping[str, Any]]) -> dict[str, Any]:
-        """Charge, then compute, then record."""
-        found: dict[str, Any] = self.ledger.perform(**self._words, compute=compute)
+    def perform(self, draw: Callable[[], Draw], release: Callable[[Draw], Mapping[str, Any]]) -> dict[str, Any]:
+        """Record the draw with the charge, then make the release of it; both as they are on record, if they are."""
+        found: dict[str, Any] = self.ledger.perform(**self._words, draw=draw, release=release)
         return found
 
     def advance(self, position: int, mark: str, after: str) -> None:
@@ -160,6 +170,8 @@ def make_charge(
     simulated: bool,
     data: Any = None,
     told: Mapping[str, Any] | None = None,
+    neighbours: str = "replace",
+    unit: str | None = None,
 ) -> Charge | None:
     """The charge a user asks for; None without a ledger.
 
@@ -168,6 +180,7 @@ def make_charge(
         design: gives everything the release depends on besides the data, ready for JSON.
         data: what will be read, as the user passed it; only its name is looked at.
         told: settings by which a difference from an earlier request is named; None: the short ones of the design.
+        neighbours, unit: whom the price protects, see :class:`Charge`.
     """
     named = {"dataset": dataset, "request": request}
     if ledger is None:
@@ -188,7 +201,9 @@ def make_charge(
     assert request is not None
     whole = {**design(), **reading_of(data)}
     settings = _settings(whole if told is None else {"told": told})
-    return Charge(ledger, dataset, request, price, fingerprint(whole), settings, source_of(data))
+    return Charge(
+        ledger, dataset, request, price, fingerprint(whole), settings, source_of(data), neighbours=neighbours, unit=unit
+    )
 
 
 def fingerprint(question: Mapping[str, Any]) -> str:
@@ -201,32 +216,37 @@ def fingerprint(question: Mapping[str, Any]) -> str:
     return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
 
 
-def charged(charge: Charge | None, compute: Callable[[], R], read: Callable[[dict[str, Any]], R]) -> R:
-    """What ``compute`` gives, charged for first where there is a charge; ``read`` restores it from its document."""
+def charged(
+    charge: Charge | None,
+    draw: Callable[[], Draw],
+    release: Callable[[Draw], R],
+    read: Callable[[dict[str, Any]], R],
+) -> R:
+    """What ``release`` makes of the draw; where there is a charge, of the draw that is recorded with it.
 
-    def document() -> dict[str, Any]:
-        kept = compute().to_dict()
+    Args:
+        charge: None where nobody pays.
+        draw: reads the data and draws; not called where a draw is on record.
+        release: makes the answer of a draw; not called where an answer is on record.
+        read: restores an answer from its document.
+    """
+    if charge is None:
+        return release(draw())
+
+    def document(drawn: Draw) -> dict[str, Any]:
+        kept = release(drawn).to_dict()
         return {name: value for name, value in kept.items() if name not in ("receipt", "replayed")}
 
-    return compute() if charge is None else _with_receipt(charge.perform(document), read)
-
-
-def replayed(charge: Charge | None, read: Callable[[dict[str, Any]], R]) -> R | None:
-    """The release of a request that was completed before; None where there is none, or no charge."""
-    found = None if charge is None else charge.earlier()
-    return None if found is None else _with_receipt(found, read)
+    recorded = charge.perform(draw, document)
+    found: Any = replace(read(recorded), receipt=getattr(recorded, "receipt", None))  # type: ignore[type-var]
+    answer: R = found
+    return answer
 
 
 def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
     """The settings in which two requests differ, for people: "n 40 then, 50 now; ..."."""
     names = [name for name in {**before, **now} if before.get(name) != now.get(name)]
     return "; ".join(f"{name} {before.get(name)!r} then, {now.get(name)!r} now" for name in names)
-
-
-def _with_receipt(document: dict[str, Any], read: Callable[[dict[str, Any]], R]) -> R:
-    found: Any = replace(read(document), receipt=getattr(document, "receipt", None))  # type: ignore[type-var]
-    release: R = found
-    return release
 
 
 def _settings(design: Mapping[str, Any]) -> dict[str, Any]:

@@ -23,6 +23,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
+from privatest.addresses import PACKED, format_of
 from privatest.errors import InvalidInput
 
 __all__ = ["NO_TEXT", "REPLACED", "LineFile", "Lines", "whole_lines"]
@@ -43,10 +44,19 @@ class Lines(NamedTuple):
 
 
 class LineFile:
-    """A file by name, opened at once: a name that cannot be read is refused here."""
+    """A file by name, opened at once: a name that cannot be read, or is one of a table's, is refused here.
+
+    What its lines are is said by nothing in it: the first of them is a record like any other.
+    """
 
     def __init__(self, name: str | os.PathLike[str]) -> None:
         self._name = os.fspath(name)
+        form = "compressed" if self._name.lower().endswith(PACKED) else format_of(self._name)
+        if form is not None:
+            raise InvalidInput(
+                f"{self._name!r} is a {form} file by its name. Records are read one a line, of a file without a "
+                "heading: write the column to a file of its own, such as records.txt, or pipe it in."
+            )
         self._reader = _Reader(_opened(self._name))
 
     def batches(

@@ -1,9 +1,10 @@
 """Numbers: exact rationals as users write them, checks that name the argument, bounds of exponentials, and vectors.
 
-A float is read as its shortest decimal, so 0.1 is exactly 1/10; everything between a record's score and the decision
-is computed with these. ``numbers.positive(epsilon=epsilon)`` raises an error that names the argument. The bounds of
-e^(-x), in integers and to any number of bits, are what a comparison with a uniform number of lazily extended precision
-needs when doubles cannot decide. Products of vectors go without BLAS, whose threads take longer to wake than ours take.
+A float is read as its shortest decimal, so 0.1 is exactly 1/10, or as the fraction it came from, so 0.5/52 is exactly
+1/104; everything between a record's score and the decision is computed with these.
+``numbers.positive(epsilon=epsilon)`` raises an error that names the argument. The bounds of e^(-x), in
+integers and to any number of bits, are what a comparison with a uniform number of lazily extended precision needs when
+doubles cannot decide. Products of vectors go without BLAS, whose threads take longer to wake than ours take.
 """
 
 from __future__ import annotations
@@ -58,17 +59,23 @@ LOSSES = (1e-9, 1e6)
 """The least and the largest epsilon that is designed for: with less no data are enough, with more nothing is hidden."""
 RAREST = 1e-300
 """The least probability that can be asked for."""
+MOST_SHARES = 10**6
+"""The largest denominator that a float is recognised to be divided by. Two such fractions differ by more than 1e-12."""
 Scalar = TypeVar("Scalar", np.float64, np.int64)
 
 
 def rational(value: Number, name: str = "value") -> Fraction:
     """The exact rational a user means by ``value``.
 
-    Guarantees: strictly increasing on floats (the shortest decimals of two floats are ordered as
-    the floats are); exact on integers, fractions and decimals; no larger than a float can be.
+    A float with at most six decimal places is read as its shortest decimal. Any other float is read as the fraction
+    with a denominator of at most a million that rounds to it, if there is one (a budget divided into equal shares adds
+    up to the budget again), else as its shortest decimal.
 
-    >>> rational(0.1), rational(2), rational(Fraction(1, 3))
-    (Fraction(1, 10), Fraction(2, 1), Fraction(1, 3))
+    Guarantees: strictly increasing on floats (what a float is read as rounds to that float); exact on integers,
+    fractions and decimals; no larger than a float can be.
+
+    >>> rational(0.1), rational(2), rational(Fraction(1, 3)), rational(0.5 / 52)
+    (Fraction(1, 10), Fraction(2, 1), Fraction(1, 3), Fraction(1, 104))
     """
     if isinstance(value, bool):
         raise InvalidInput(f"{name}={shown(value)} must be a number, not a truth value.")
@@ -80,7 +87,13 @@ def rational(value: Number, name: str = "value") -> Fraction:
         raise InvalidInput(f"{name}={shown(value)} must be {told}.")
     if isinstance(value, Rational):
         return Fraction(int(value.numerator), int(value.denominator))  # of numpy's integers, too, which overflow
-    return Fraction(value) if isinstance(value, Decimal) else Fraction(repr(number))
+    if isinstance(value, Decimal):
+        return Fraction(value)
+    decimal = Fraction(repr(number))
+    if decimal.denominator <= MOST_SHARES:
+        return decimal
+    share = Fraction(number).limit_denominator(MOST_SHARES)
+    return share if float(share) == number else decimal
 
 
 def number_or_nan(value: object) -> float:

@@ -34,6 +34,8 @@ COMMON = {
     "released.privacy": "the notion that was paid in, where that is not epsilon.",
     "released.source": "where the data lie, to be compared with where they lay.",
     "released.asked": "what else was asked, to be compared with what was.",
+    "released.neighbours": "what the price hides, to be compared with what it hid.",
+    "released.unit": "the column that names the person, to be compared with what it was.",
     "plot.release": "what a run of this design gave back, to be drawn into the picture; None: the design alone.",
     "release.simulated": "whether the randomness was a caller's: such a release says that it is not private.",
     "coverage.at": "the true value.",

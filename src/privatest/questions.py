@@ -5,12 +5,18 @@ The command line's options (``cli.options``), the keys of problem files, the stu
 of a question is one row here; its value then reaches the function in :data:`QUESTIONS` under the same name.
 
 Takers of an option are commands of the command line (``plan``) and requests of the studio (``/design``).
+
+What this version does not answer stands in :data:`UNANSWERED`: why not, and what to ask instead.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
+
+from privatest.errors import InvalidInput
 
 __all__ = [
     "KEYS",
@@ -21,10 +27,13 @@ __all__ = [
     "Option",
     "Question",
     "Stability",
+    "Unanswered",
     "find",
     "flag",
+    "known_arguments",
     "named",
     "options",
+    "unanswered",
 ]
 
 
@@ -337,6 +346,7 @@ OPTIONS = (
         f"estimate groups {_ESTIMATES} {_GROUPS}",
     ),
     Option("above", NUMBER, RULE, "Records above this public cut are successes.", f"groups {_GROUPS}"),
+    Option("success", TEXT, RULE, 'The label that counts, such as Yes, for "bernoulli(?)" of labels.', "estimate"),
     Option("success", TEXT, RULE, "Records of this label are successes; 1 if nothing is said.", f"groups {_GROUPS}"),
     Option("at", NUMBER, MANNER, 'The value of the "?" to plan for.', "/estimate /estimate/size"),
     Option("width", NUMBER, MANNER, "How long the interval shall be.", "/estimate/size"),
@@ -392,7 +402,7 @@ OPTIONS = (
         "max_rows_per_unit",
         COUNT,
         RULE,
-        "Rows that count of one person; 1 if nothing is said.",
+        "Maximum number of records that the rows of one person count as (default 1).",
         f"plan test detect changes fit estimate groups {_TESTS} {_ON_PAIRS} {_ESTIMATES} {_GROUPS}",
     ),
     Option(
@@ -422,6 +432,7 @@ OPTIONS = (
         "Take a change for granted: always name an index, never say 'no change'.",
         "detect /run/change",
     ),
+    Option("block", COUNT, RULE, "Records in a block of the paper's method.", "detect monitor"),
     Option("interval", COUNT, RULE, "Blocks in an interval, for the paper's method.", "monitor"),
     Option(
         "mean_time_between_false_alarms",
@@ -511,6 +522,21 @@ OPTIONS = (
         "grant",
     ),
     Option("privacy", TEXT, MANNER, 'The total budget in another notion, such as "approx(1, 1e-6)".', "grant"),
+    Option(
+        "neighbours",
+        NAME,
+        MANNER,
+        "What the budget hides: replace (a record, at first) or add-remove; as before if left out.",
+        "grant",
+        choices=("replace", "add-remove"),
+    ),
+    Option(
+        "unit",
+        NAME,
+        MANNER,
+        'The column of the persons whose rows it protects together; as before if left out, "" for single rows.',
+        "grant",
+    ),
     Option("since", TEXT, MANNER, "A fingerprint noted earlier: from a result, a report, show or verify.", "verify"),
     Option("folder", FOLDER, MANNER, "Folder whose files the page may open.", "studio", default="."),
     Option("port", PORT, MANNER, "Port on this machine; 0 takes a free one.", "studio", default=0),
@@ -628,3 +654,153 @@ def _keys() -> dict[str, Kind]:
 
 KEYS = _keys()
 """What a problem file may say: the names, and what each value must be."""
+
+
+@dataclass(frozen=True)
+class Unanswered:
+    """A question that this version does not answer.
+
+    Attributes:
+        words: what it is asked by: the name of a family, of an argument or of a function.
+        reason: why it is not answered.
+        instead: what answers it today, or comes nearest.
+    """
+
+    words: str
+    reason: str
+    instead: str
+
+
+TABLE = "needs a noisy table of the records, which this version does not have"
+COLUMNS = "needs two columns of each record, and this version reads one"
+TWO_UNKNOWN = Unanswered(
+    "",
+    f"Two unknown parameters are not estimated at once: that {TABLE}",
+    "Give a number or a range for all but one, such as 'normal(mean=?, sd=2)' or 'normal(mean=?, sd in [1, 3])'.",
+)
+SEVERAL_COLUMNS = Unanswered(
+    "", f"A question about several columns {COLUMNS}", "Ask about one column, or make one label of both columns first."
+)
+MORE_GROUPS = Unanswered(
+    "anova kruskal arms groups",
+    "This version compares two groups at a time, by their shares",
+    "Keep the rows of two groups, and divide alpha by the number of comparisons.",
+)
+UNANSWERED = (
+    Unanswered(
+        "median quantile percentile iqr",
+        f"A median or quantile {TABLE}",
+        "Estimate the share above a public cut, 'share_above(cut, ?)', or test a public value: pt.median(cut) against "
+        "pt.median_above(cut, 0.6).",
+    ),
+    Unanswered(
+        "mean average ttest t_test",
+        f"A mean without a distribution {TABLE}",
+        "Name a distribution and a spread, such as 'normal(mean=?, sd=2)' or 'normal(mean=?, sd in [1, 3])', or ask "
+        "for the share above a public cut, 'share_above(cut, ?)'.",
+    ),
+    Unanswered(
+        "variance var sd std stdev",
+        f"A spread without a distribution and its mean {TABLE}",
+        "Where the mean is public, write 'normal(mean=0, sd=?)'.",
+    ),
+    Unanswered(
+        "histogram table counts value_counts sum total",
+        f"A histogram or a sum {TABLE}",
+        "Ask for one share: 'categorical(label=?)' or 'share_above(cut, ?)'.",
+    ),
+    Unanswered(
+        "correlation corr pearson spearman kendall covariance cov slope regression linear ols",
+        f"A correlation or slope {COLUMNS}",
+        "Compare two groups, parted by one column, in the share of the other above a public cut: "
+        "pt.compare_groups(data, group=..., column=..., above=...).",
+    ),
+    Unanswered(
+        "independent independence dependent contingency crosstab chi2_contingency joint multivariate_normal",
+        f"A question about a joint distribution {COLUMNS}",
+        "Where one column has two public values, use pt.compare_groups(data, group=..., column=..., success=...); "
+        "otherwise make one label of both columns and give its probabilities to pt.goodness_of_fit.",
+    ),
+    MORE_GROUPS,
+    Unanswered(
+        "what statistic",
+        f"Groups are compared by shares: a comparison by mean or median {TABLE}",
+        "Count numbers above a public cut, above=..., or a label, success=...",
+    ),
+    Unanswered(
+        "by group groupby per",
+        "This version answers for all records at once, and not for each group",
+        "Ask once for each group, of its rows alone; their number is then public. Two groups are compared by "
+        "pt.compare_groups.",
+    ),
+    Unanswered(
+        "paired pairs before after wilcoxon",
+        f"A paired comparison {COLUMNS}",
+        "Make one column of each person's difference first, and estimate the share of gains, 'share_above(0, ?)', or "
+        "test pt.median(0) against pt.median_above(0, 0.6).",
+    ),
+    Unanswered(
+        "censored censoring censor event event_observed observed duration survival kaplan_meier hazard logrank cox",
+        f"An answer about censored times {COLUMNS}: the time, and whether it was seen to end",
+        "Choose a public time up to which everybody was followed, and estimate the share beyond it: "
+        "'share_above(time, ?)'.",
+    ),
+    Unanswered(
+        "trend drift seasonal autocorrelation",
+        "A trend is not estimated by this version",
+        "Compare two periods with pt.compare_groups, or look for a step with pt.detect_change.",
+    ),
+)
+"""Questions that analysts ask, and this version does not answer."""
+
+
+def unanswered(word: str) -> str:
+    """Say why a question of this name is not answered, and what to ask instead; empty if it is not in the table.
+
+    >>> unanswered("trend")
+    'A trend is not estimated by this version. Compare two periods with pt.compare_groups, or look for a step with \
+pt.detect_change.'
+    """
+    found = (one for one in UNANSWERED if word.lower() in one.words.split())
+    return next((sentence(one) for one in found), "")
+
+
+def sentence(one: Unanswered) -> str:
+    """The reason, and what to do instead, for a message."""
+    return f"{one.reason}. {one.instead}"
+
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def known_arguments(function: Callable[P, R]) -> Callable[P, R]:
+    """Make a function refuse arguments that it does not have in words, before it reads anything.
+
+    >>> @known_arguments
+    ... def estimate(data, *, column=None): ...
+    >>> estimate([], colunm="x")
+    Traceback (most recent call last):
+    privatest.errors.InvalidInput: estimate() has no argument 'colunm'. Did you mean 'column'?
+    """
+    code = function.__code__
+    positional = code.co_argcount
+    names = code.co_varnames[: positional + code.co_kwonlyargcount]
+
+    @wraps(function)
+    def checked(*args: P.args, **kwargs: P.kwargs) -> R:
+        for name in kwargs:
+            if name not in names:
+                from privatest.numbers import suggestion  # start-up: only what fails needs it
+
+                hint = unanswered(name) or suggestion(name, names).strip() or f"It has {', '.join(names)}."
+                raise InvalidInput(f"{function.__name__}() has no argument {name!r}. {hint}")
+        if len(args) > positional:
+            more = f" {sentence(MORE_GROUPS)}" if "treatment" in names else ""
+            raise InvalidInput(
+                f"{function.__name__}() takes {' and '.join(names[:positional])} without a name, and {len(args)} were "
+                f"given.{more} Write the names of other arguments, such as epsilon=1."
+            )
+        return function(*args, **kwargs)
+
+    return checked

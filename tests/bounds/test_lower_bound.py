@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pytest
 from scipy import stats
 
-from privatest.bounds import advantage_bound, lower_bound, optimum, optimum_sample_size
+from privatest.bounds import advantage_bound, certificate, lower_bound, optimum, optimum_sample_size
 from privatest.bounds.certificate import Certificate, Effort, balanced, make_tables, single_table
 from privatest.bounds.domination import Atoms, RootLaw, Shape, atoms_of, shares, split_atoms
 from privatest.bounds.lower_bound import CAREFUL, QUICK
@@ -494,3 +494,19 @@ def test_every_shape_bounds_the_best_test_under_every_notion(text: str, pair: tu
     shapes = [Shape(top, cuts, 0) for top in (None, 0.1823, 0.4) for cuts in ((0.2, 0.2), (0.5, 0.5), (1.0, 1.0))]
     for shape in dict.fromkeys([*shapes, *search.best_shapes(n)[0]]):
         assert search.at(shape, CAREFUL)(n) >= best - 1e-9, shape
+
+
+def test_records_in_blocks_that_do_not_divide_them_are_above_the_linear_program(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Blocks of several records, as those of thousands are, at sizes that the program reaches: none is left out."""
+    pair = make_pair(np.array([0.3, 0.4, 0.2, 0.1]), np.array([0.1, 0.2, 0.4, 0.3]))
+    atoms, classes, privacy = atoms_of(pair), merge(pair), Pure(8.0)
+    for n in (3, 4, 5):
+        best = Program(classes, privacy, n).solved()[1]
+        for shape in (Shape(None, (1.0, 1.0), 0), Shape(0.8, (1.0, 1.0), 0), Shape(None, (0.6, 0.6), 0)):
+            split = split_atoms(atoms, shape)
+            assert len(split.levels) > 1  # else there is nothing to put into blocks
+            for most, effort in itertools.product((1, 2), (QUICK, CAREFUL, ROUGH)):
+                monkeypatch.setattr(certificate, "MOST_BLOCKS", most)
+                assert Certificate(split, privacy, effort, 0.3).bound(n) >= best - 1e-9

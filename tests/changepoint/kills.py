@@ -38,7 +38,8 @@ import numpy as np
 from privatest.changepoint.monitor import Monitor, Targets, pair_watch
 from privatest.changepoint.state_file import StateFile, read_text
 from privatest.changepoint.stream import Stream
-from privatest.changepoint.watch import SumBlocks, Watch
+from privatest.changepoint.sum_blocks import SumBlocks
+from privatest.changepoint.watch import Watch
 from privatest.charge import make_charge
 from privatest.engines import read_lines
 from privatest.engines.units import Turns

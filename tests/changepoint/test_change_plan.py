@@ -69,7 +69,7 @@ def test_what_comes_back(method: str, assume_change: bool) -> None:
     assert document["private"] is False
     known = (
         "index accuracy beta changed epsilon method n false_alarm power neighbours simulated block sums order_value "
-        "order_range receipt design privacy"
+        "order_range receipt design privacy persons misfits"
     )
     assert {field.name for field in fields(point)} == set(known.split())
     assert "SIMULATED" in str(point)
@@ -184,8 +184,7 @@ def test_a_seed_makes_it_reproducible() -> None:
 def test_records_that_make_no_sense_count_for_neither_side(null: Any, alternative: Any) -> None:
     """Their score is the ratio 0, clamped, to a thirty-second of the clamp, also where the scores have two values."""
     for method in ("blocks", "direct"):
-        score = design_change(null, alternative, epsilon=1, method=method)._design.probe
-        assert score is not None
+        score = design_change(null, alternative, epsilon=1, method=method)._design.scores[0]
         low, high = score.bounds()
         assert abs(float(score.origin + score.step * score.odd_score) - min(max(0.0, low), high)) <= (high - low) / 32
 
@@ -497,3 +496,28 @@ def test_what_cannot_be_promised_for_sets_is_refused() -> None:
         design_change("normal(0, 1)", "any_of(normal(-1, 1), normal(1, 1))", epsilon=1)
     with pytest.raises(pt.errors.NothingToTest, match="overlap"):
         design_change("bernoulli(p<=0.5)", "bernoulli(p>=0.4)", epsilon=1)
+
+
+def test_a_change_looked_for_too_far_away_is_said_not_to_fit() -> None:
+    """Q twice too far: the index is far beyond its accuracy, and the released sums say that P and Q do not fit."""
+    far, right = (
+        pt.design_change("normal(0, 1)", q, epsilon=1, n=2000, assume_change=True)
+        for q in ("normal(1, 1)", "normal(0.5, 1)")
+    )
+    seen = {far: 0, right: 0}
+    for seed in range(20):
+        for plan in seen:
+            rng = np.random.default_rng(seed)
+            data = np.concatenate([rng.normal(0, 1, 1000), rng.normal(0.5, 1, 1000)])
+            found = plan.run(data, rng=rng)
+            seen[plan] += found.fits is False
+            assert ("the promise does not hold" in found.sentence) == (found.fits is False)
+            assert f"those after it from {plan.alternative}" in found.sentence
+    assert seen == {far: 20, right: 0}
+
+
+def test_an_index_alone_says_nothing_of_the_fit() -> None:
+    plan = pt.design_change("normal(0, 1)", "normal(1, 1)", epsilon=1, n=600, assume_change=True, method="direct")
+    found = plan.run(np.zeros(600), rng=np.random.default_rng(1))
+    assert found.fits is None
+    assert "cannot be checked" in str(found)

@@ -169,6 +169,23 @@ def test_promises_are_kept(changes: tuple[int, ...]) -> None:
         assert quiet / runs >= 1 - made.false_alarm - 4 * np.sqrt(made.false_alarm / runs)
 
 
+@pytest.mark.parametrize("n", [600, 1200])
+def test_the_spacing_leaves_whole_blocks_enough_on_either_side(n: int) -> None:
+    """Between two changes, wherever blocks begin, the whole blocks of one regime are enough for the accuracy.
+
+    A stretch of so many records has at most a block less one at each end that is not whole, and at the ends of the
+    series up to half a block lies in none.
+    """
+    made = plan(1.0, n)
+    reach = made._switches.reach(made.beta)
+    assert reach is not None
+    for offset in range(made.block):
+        whole = (made.spacing + offset) // made.block - -(-offset // made.block)
+        assert whole >= reach + 1
+    assert made.accuracy == reach * made.block + made.block // 2
+    assert made.spacing == (reach + 2) * made.block
+
+
 def test_the_plan_travels_and_refuses_what_is_edited() -> None:
     made = plan()
     assert pt.ChangesPlan.from_json(made.to_json()) == made

@@ -18,7 +18,8 @@ import numpy as np
 import pytest
 
 from privatest.changepoint import open_block, state_file
-from privatest.changepoint.blocks import BitDesign, fit_bits
+from privatest.changepoint.block_tests import voter_of
+from privatest.changepoint.blocks import BitDesign
 from privatest.changepoint.charts import SuffixAlarm
 from privatest.changepoint.detectors import law_of
 from privatest.changepoint.direct import DirectDesign, DirectDetector
@@ -26,12 +27,12 @@ from privatest.changepoint.monitor import Targets, pair_watch
 from privatest.changepoint.open_block import OpenBits, OpenSum
 from privatest.changepoint.state_file import StateFile
 from privatest.changepoint.stream import Stream, _after_fork
+from privatest.changepoint.sum_blocks import SumBlocks
 from privatest.changepoint.watch import (
+    BitBlocks,
     Cusum,
     CusumProgress,
-    FitBlocks,
     Intervals,
-    SumBlocks,
     Watch,
     blocks_from_dict,
     rule_from_dict,
@@ -130,7 +131,7 @@ def test_an_open_block_sums_whatever_the_portions(monkeypatch: pytest.MonkeyPatc
 
 def test_an_open_block_of_symbols_counts_them() -> None:
     test = design_fit([0.5, 0.5], distance=0.4, epsilon=1, n=4)
-    one = OpenBits(FitBlocks(test, -1, 2), seeded_source(np.random.default_rng(1)))
+    one = OpenBits(BitBlocks(voter_of(test), -1, 2), seeded_source(np.random.default_rng(1)))
     one.go_to(8)
     one.extend(np.array([0, 1]))
     one.extend(np.array([1]))
@@ -417,7 +418,7 @@ def test_intervals_have_a_block_at_least(interval: int, passes: bool) -> None:
 
 def test_blocks_of_symbols_refuse_a_column_of_another_kind() -> None:
     """Each of its records would be taken for the most likely symbol, and the stream never change."""
-    watched = FitBlocks(design_fit([0.5, 0.5], distance=0.4, epsilon=1, n=4), -1, 2)
+    watched = BitBlocks(voter_of(design_fit([0.5, 0.5], distance=0.4, epsilon=1, n=4)), -1, 2)
     assert watched.values(open_source(np.array([0, 1, 1]))).tolist() == [0, 1, 1]
     with pytest.raises(InvalidData):
         watched.values(open_source(np.array(["a", "b", "b"])))
@@ -430,7 +431,7 @@ def test_the_index_is_counted_in_records(stride: int) -> None:
     records = open_source(np.repeat([0, 1], [30, 30]))
     middle = Fraction(SCORE.low + SCORE.high, 2)
     detector = replace(detector, design=replace(detector.design, level=middle))
-    assert detector.locate(records, 60, seeded_source(np.random.default_rng(1))) == 30
+    assert detector.draw(records, 60, seeded_source(np.random.default_rng(1))) == 30
 
 
 def test_scores_that_never_tell_are_looked_at_record_by_record() -> None:
@@ -506,14 +507,14 @@ def test_where_there_are_no_file_locks_states_are_kept_without(tmp_path: Path, m
 def test_bits_of_a_fit_refuse_a_column_of_another_kind() -> None:
     test = design_fit({"a": 0.5, "b": 0.5}, distance=0.4, epsilon=1, n=4)
     source = seeded_source(np.random.default_rng(1))
-    assert len(fit_bits(test)(open_source(["a", "b", "b", "a"] * 2), 8, source)) == 2
+    assert len(voter_of(test).bits(open_source(["a", "b", "b", "a"] * 2), 8, source)) == 2
     with pytest.raises(InvalidData):
-        fit_bits(test)(open_source(np.arange(8.0)), 8, source)
+        voter_of(test).bits(open_source(np.arange(8.0)), 8, source)
 
 
 def test_the_vote_of_a_fit_is_one_or_minus_one_and_votes_have_probabilities() -> None:
     test = design_fit({"a": 0.5, "b": 0.5}, distance=0.4, epsilon=1, n=4)
-    found = fit_bits(test)(open_source(["a", "b", "b", "a"] * 100), 400, seeded_source(np.random.default_rng(1)))
+    found = voter_of(test).bits(open_source(["a", "b", "b", "a"] * 100), 400, seeded_source(np.random.default_rng(1)))
     assert set(found.tolist()) == {1, -1}
     values, old, new = BitDesign(4, 0.125, 0.25).votes
     assert (values.tolist(), old.tolist(), new.tolist()) == ([1, -1], [0.125, 0.875], [0.75, 0.25])

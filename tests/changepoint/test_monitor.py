@@ -18,7 +18,8 @@ from scipy import stats
 import privatest as pt
 from privatest.changepoint.monitor import Monitor, Targets, pair_watch, unknown_watch
 from privatest.changepoint.stream import TRACE
-from privatest.changepoint.watch import Cusum, CusumProgress, Intervals, SumBlocks, Watch
+from privatest.changepoint.sum_blocks import SumBlocks
+from privatest.changepoint.watch import Cusum, CusumProgress, Intervals, Watch
 from privatest.errors import Infeasible, InvalidData, InvalidInput, NothingToTest
 from privatest.hypotheses import make_pair
 from privatest.numbers import rational
@@ -226,8 +227,10 @@ BAD = [
     ({"rng": 3}, InvalidInput, "rng=3"),
     ({"state": 3}, InvalidInput, "path=3"),
     ({"mean_time_between_false_alarms": 1e15}, Infeasible, "Ask for at most"),
-    ({"interval": 3, "mean_time_between_false_alarms": 1e6}, Infeasible, r"smallest interval that does is \d+"),
-    ({"method": "paper", "mean_time_between_false_alarms": 1e300}, Infeasible, "intervals of more than"),
+    ({"block": 1, "mean_time_between_false_alarms": 1e300}, Infeasible, "intervals of more than"),
+    ({"block": 0}, InvalidInput, "block=0"),
+    ({"block": 4, "method": "cusum"}, InvalidInput, "block=4 belongs to method='paper'"),
+    ({"block": 4, "alternative": None, "distance": 0.3}, InvalidInput, "block=4 needs the alternative Q"),
 ]
 
 
@@ -258,12 +261,44 @@ def test_pairs_and_epsilons_at_the_edge(null: object, alternative: object, epsil
         assert monitor.update_many(np.zeros(monitor.block)) is None or monitor.drift_detected
 
 
-def test_the_named_interval_is_feasible() -> None:
-    asked = {"epsilon": 1, "mean_time_between_false_alarms": 1e6}
-    with pytest.raises(Infeasible) as refused:
-        pt.Monitor("bernoulli(0.2)", "bernoulli(0.8)", interval=3, **asked)
-    named = int(str(refused.value).rstrip(".").split()[-1])
-    assert pt.Monitor("bernoulli(0.2)", "bernoulli(0.8)", interval=named, **asked).interval == named
+def said(interval: int, block: int, alpha: float, beta: float) -> tuple[float, float]:
+    """Records between false alarms and mean delay, from the binomial law alone."""
+    false_stop = stats.binom.sf(interval // 2, interval, alpha)
+    missed = stats.binom.cdf(interval // 2, interval, 1 - beta)
+    records = interval * block
+    return records / false_stop, records - 1 + records / (1 - missed)
+
+
+@pytest.mark.parametrize("interval", [1, 2, 3, 12, 60])
+def test_an_interval_is_free_and_what_it_promises_is_computed(interval: int) -> None:
+    """Whatever was asked for between false alarms: one every few records, or none in a lifetime."""
+    asked = {"epsilon": 1, "interval": interval, "mean_time_between_false_alarms": 1e6}
+    monitor = pt.Monitor("bernoulli(0.2)", "bernoulli(0.8)", **asked)
+    test = pt.design("bernoulli(0.2)", "bernoulli(0.8)", epsilon=1, n=monitor.block)
+    between, delay = said(interval, monitor.block, test.alpha, test.beta)
+    assert monitor.mean_time_between_false_alarms == pytest.approx(between)
+    assert monitor.expected_delay == pytest.approx(delay)
+    assert monitor.false_alarm == pytest.approx(interval * monitor.block / between)
+    assert "probability of an alarm in one interval" in str(monitor)
+    named = monitor.recommended_interval
+    assert named is not None
+    assert (between >= 1e6) == (interval >= named)
+
+
+def test_a_short_intervals_accuracy_is_kept() -> None:
+    """No distance within two intervals will do where one is often missed: the bound on the delay then does."""
+    watch = pair_watch(COINS, rational(1), "paper", Targets(0.1, 500.0, 1))
+    rng, runs, change = np.random.default_rng(5), 500, 53
+    off, seen = 0, 0
+    for _ in range(runs):
+        stream = np.concatenate([COINS.null.sample(rng, change), COINS.alternative.sample(rng, 400)])
+        alarm = Monitor.of(watch, rng=rng).update_many(stream)
+        assert alarm is not None
+        if alarm.seen > change:
+            seen += 1
+            off += abs(alarm.index - change) > watch.accuracy
+    assert watch.accuracy == watch.delay_bound == 14
+    assert off <= 0.1 * seen
 
 
 def false_alarms(monitor: Monitor, quiet: np.ndarray) -> int:

@@ -13,10 +13,12 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from privatest.changepoint.block_tests import voter_of
 from privatest.changepoint.blocks import BlockDesign
 from privatest.changepoint.detectors import law_of
 from privatest.changepoint.monitor import Monitor
-from privatest.changepoint.watch import Cusum, FitBlocks, Intervals, Rule, SumBlocks, Watch
+from privatest.changepoint.sum_blocks import SumBlocks
+from privatest.changepoint.watch import BitBlocks, Cusum, Intervals, Rule, Watch
 from privatest.fit import design_fit
 from privatest.hypotheses import make_pair
 from privatest.privacy import Tulap
@@ -38,18 +40,18 @@ def sums(epsilon: Fraction, block: int, bits: bool) -> SumBlocks:
     return SumBlocks(score, Tulap(epsilon, 1), block, laws.first, 1, votes)
 
 
-def watch(blocks: SumBlocks | FitBlocks, rule: Rule) -> Watch:
+def watch(blocks: SumBlocks | BitBlocks, rule: Rule) -> Watch:
     return Watch(blocks, rule, rule.kind, 0.1, 1, 1.0, 1.0, 1, None, "P", "Q")
 
 
-def vote_laws(blocks: SumBlocks | FitBlocks, noise: Tulap) -> Callable[[Stream], dict[int, np.longdouble]]:
+def vote_laws(blocks: SumBlocks | BitBlocks, noise: Tulap) -> Callable[[Stream], dict[int, np.longdouble]]:
     """The exact law of a block's vote."""
 
     def law(records: Stream) -> dict[int, np.longdouble]:
         values = blocks.values_of(list(records))
-        if isinstance(blocks, FitBlocks):
+        if isinstance(blocks, BitBlocks):
             counts = np.bincount(values, minlength=2)
-            test = blocks.test
+            test = blocks.voter.test
             assert test.candidate.grains is None
             least = int(2 * (test.cutoff - test.candidate.excess.of(counts)) // 1)
             new = np.exp(log_sf(noise, np.array([least]))[0])
@@ -97,7 +99,7 @@ def output_law(made: Watch, noise: Tulap | None = None) -> Callable[[Stream], La
 
 
 def _noise(made: Watch) -> Tulap:
-    return made.blocks.noise if isinstance(made.blocks, SumBlocks) else made.blocks.test.noise
+    return made.blocks.noise if isinstance(made.blocks, SumBlocks) else made.blocks.voter.test.noise
 
 
 def largest_log_ratio(law: Callable[[Stream], Law], n: int) -> float:
@@ -138,7 +140,7 @@ def test_with_twice_the_weight_it_is_not(epsilon: Fraction, block: int, rule: Ru
 @pytest.mark.parametrize("rule", [Cusum(1), Intervals(2)])
 def test_the_monitor_of_an_unknown_alternative_is_private(rule: Rule) -> None:
     test = design_fit([0.5, 0.5], distance=0.4, epsilon=1, n=2, alpha=0.3)
-    made = watch(FitBlocks(test, -1, 1), rule)
+    made = watch(BitBlocks(voter_of(test), -1, 1), rule)
     assert largest_log_ratio(output_law(made), 6) <= SLACK
     assert largest_log_ratio(output_law(made, Tulap(Fraction(2), test.noise.width)), 6) > 1.2
 

@@ -943,3 +943,28 @@ def test_blocks_wait_without_a_state_file_only(tmp_path: Path) -> None:
         monitor.update(0.0)
     assert monitor._stream._pending == []
     assert len(read_text((tmp_path / "state").read_bytes(), "it")["trace"]) == 2
+
+
+def test_a_successor_that_became_the_state_is_flushed_before_it_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its new name survives a power failure: what follows is drawn from it."""
+    path = saved(tmp_path)
+    content = read_text(path.read_bytes(), "it")
+    following = {**content, "generation": content["generation"] + 1}
+    Path(f"{path}.next").write_text(state_text(json.dumps(following)))
+    calls: list[str] = []
+    replace, fsync = os.replace, os.fsync
+
+    def naming(one: Path, other: Path) -> None:
+        calls.append("replace")
+        replace(one, other)
+
+    def flushing(descriptor: int) -> None:
+        calls.append("folder" if os.path.samestat(os.fstat(descriptor), tmp_path.stat()) else "file")
+        fsync(descriptor)
+
+    monkeypatch.setattr(os, "replace", naming)
+    monkeypatch.setattr(os, "fsync", flushing)
+    assert StateFile(path).read()["generation"] == following["generation"]
+    assert calls == ["replace", "folder"]

@@ -32,7 +32,7 @@ from privatest.changepoint.watch import Cusum, Intervals, Rule, Watch
 from privatest.engines.sources import placed
 from privatest.engines.units import PlacedRecords, Turns
 from privatest.errors import InvalidData, InvalidDocument, InvalidInput
-from privatest.fit.domain import histogram
+from privatest.fit.domain import symbols
 from privatest.hypotheses import make_pair
 from privatest.privacy import Tulap
 from privatest.scores import clamped_score
@@ -65,10 +65,10 @@ def reached_in_order(records: Row, who: Row, k: int) -> Row:
 
 
 def cut_by_score(records: Row, who: Row, k: int) -> Row:
-    """The cut that tests have, by what the rows hold: others then move up."""
-    frame = pd.DataFrame({"x": records, "who": who})
-    found = engines.open_source(frame, column="x", unit="who", max_rows_per_unit=k)
-    return tuple(1 - int(score) for score in found.series(SCORE))
+    """A cut by what the rows hold, the lowest of each person: others then move up."""
+    rows = [(x, row) for row, x in enumerate(records)]
+    lowest = {person: sorted(one for one in rows if who[one[1]] == person)[:k] for person in set(who)}
+    return tuple(x for x, row in rows if (x, row) in lowest[who[row]])
 
 
 def uncut(records: Row, _who: Row, _k: int) -> Row:
@@ -219,29 +219,54 @@ def test_the_check_notices(name: str) -> None:
     assert releases_log_ratio(each, 1, 2, 4, cut) > 1.4
 
 
+Drawn = list[int]
+
+
+def drawings(test: Any, others: Row, mine: Row, choices: Callable[[int, int], Any]) -> Drawn:
+    """The statistic for each choice of a person's rows, all others having one row each."""
+    frame = pd.DataFrame({"x": others + mine, "who": [f"o{i}" for i in range(len(others))] + ["me"] * len(mine)})
+    records = engines.open_for(test.need, frame, column="x", unit="who")
+    found = []
+    for choice in choices(len(mine), min(len(mine), test.max_rows_per_unit)):
+        counts = np.array(records.histogram(test.domain.cells, lambda table, _, of=choice: table[:, list(of)]))
+        found.append(int(test.candidate.excess.of(symbols(counts, test.odd_symbol))))
+    return found
+
+
+def fit_log_ratio(test: Any, noise: Any, choices: Callable[[int, int], Any]) -> float:
+    """The largest one, of the noisy statistic's exact law, over all rows that a person may have beside all others."""
+    k, worst = test.max_rows_per_unit, 0.0
+    doubled = 2 * np.arange(-400, 401) * noise.width // 8 + int(2 * noise.offset)
+
+    @cache
+    def law(totals: Row) -> Any:
+        return np.logaddexp.reduce([log_pmf(noise, doubled - 2 * total) for total in totals]) - np.log(len(totals))
+
+    for others in itertools.combinations_with_replacement(range(3), test.n - k):
+        rows = (itertools.combinations_with_replacement(range(3), size) for size in (k, k + 2))
+        laws = {tuple(sorted(drawings(test, others, mine, choices))) for some in rows for mine in some}
+        for one, other in itertools.combinations(laws, 2):
+            worst = max(worst, float(np.abs(law(one) - law(other)).max()))
+    return worst
+
+
+def every_choice(rows: int, most: int) -> Any:
+    return itertools.combinations(range(rows), most)
+
+
+def all_rows(rows: int, _most: int) -> Any:
+    return [range(rows)]
+
+
 @pytest.mark.parametrize("k", [1, 2])
 def test_the_fit_is_private_for_persons(k: int) -> None:
-    """The noisy statistic's exact law, over all histograms that a person's rows can make of the others'."""
-    test = pt.design_fit([0.5, 0.3, 0.2], distance=0.4, epsilon=1, n=6, alpha=0.3, max_rows_per_unit=k)
+    """Every choice of k rows is equally likely, however many a person has: the law is the mean over all of them."""
+    test = pt.design_fit([0.5, 0.3, 0.2], distance=0.4, epsilon=1, n=4, alpha=0.3, max_rows_per_unit=k)
     assert test.price == 1
-    narrow = pt.design_fit([0.5, 0.3, 0.2], distance=0.4, epsilon=1, n=6, alpha=0.3).noise
-    worst, half = 0.0, 0.0
-    even = 2 * np.arange(-400, 401) * narrow.width // 8 + int(2 * narrow.offset)
-    doubled = 2 * np.arange(-400, 401) * test.noise.width // 8 + int(2 * test.noise.offset)
-    for others in itertools.combinations_with_replacement(range(3), 6 - k):
-        totals = set()
-        for mine in itertools.combinations_with_replacement(range(3), k):
-            frame = pd.DataFrame({"x": others + mine, "who": [f"o{i}" for i in range(6 - k)] + ["me"] * k})
-            records = engines.open_for(test.need, frame, column="x", unit="who")
-            counts = histogram(records, test.domain.cells, test.odd_symbol)
-            totals.add(int(test.candidate.excess.of(counts)))
-        for one, other in itertools.permutations(totals, 2):
-            gap = log_pmf(test.noise, doubled) - log_pmf(test.noise, doubled + 2 * (other - one))
-            worst = max(worst, float(np.abs(gap).max()))
-            gap = log_pmf(narrow, even) - log_pmf(narrow, even + 2 * (other - one))
-            half = max(half, float(np.abs(gap).max()))
-    assert worst <= SLACK
-    assert k == 1 or half > 1.2  # the noise of single rows does not do
+    assert 0.9 < fit_log_ratio(test, test.noise, every_choice) <= SLACK
+    narrow = pt.design_fit([0.5, 0.3, 0.2], distance=0.4, epsilon=1, n=4, alpha=0.3).noise
+    assert k == 1 or fit_log_ratio(test, narrow, every_choice) > 1.2  # the noise of single rows does not do
+    assert fit_log_ratio(test, test.noise, all_rows) > 1.2  # nor does that of k rows where all of them count
 
 
 def test_batches_and_single_records_give_a_person_the_same_turns() -> None:
@@ -491,7 +516,7 @@ class TestStates:
 
     def test_a_ledger_and_a_sequential_test_keep_persons_too(self, quick: Path) -> None:
         with pt.Ledger(quick / "book.db") as ledger:
-            ledger.grant("visits", epsilon=2)
+            ledger.grant("visits", epsilon=2, unit="visitor")
             words: Any = {"ledger": ledger, "dataset": "visits", "request": "one", "max_rows_per_unit": 2}
             made = pt.Sequential(P, Q, epsilon=2, state=quick / "state", **words)
             first = made.schedule[0]

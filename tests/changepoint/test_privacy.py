@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 
 import privatest as pt
-from privatest.changepoint.blocks import BitDesign, BitDetector, BlockDesign, BlockDetector, pair_bits
+from privatest.changepoint.block_tests import voter_of
+from privatest.changepoint.blocks import BitDesign, BitDetector, BlockDesign, BlockDetector
 from privatest.changepoint.detectors import Problem, _SplitDetector, law_of
 from privatest.changepoint.direct import DirectDesign, DirectDetector
 from privatest.decision import PrivateTest
@@ -184,7 +185,7 @@ def paper(epsilon: Fraction, block: int, false_alarm: float | None = None) -> tu
     test = pt.design("bernoulli(0.2)", "bernoulli(0.8)", epsilon=epsilon, n=block, clamp="paper")
     design = BitDesign(block, min(test.alpha, 0.45), min(test.beta, 0.45))
     alarm = None if false_alarm is None else design.alarm(false_alarm, None)
-    return BitDetector(design, pair_bits(test), alarm), test
+    return BitDetector(design, voter_of(test).bits, alarm), test
 
 
 def paper_law(detector: BitDetector, test: PrivateTest) -> Callable[[Series], Law]:
@@ -250,7 +251,7 @@ def test_the_enumerated_law_is_the_law_of_the_answers(kind: str) -> None:
         law = paper_law(detector, test)(series)
     source = seeded_source(np.random.default_rng(12))
     records = open_source(np.array(series))
-    found = [detector.locate(records, 6, source) for _ in range(runs)]
+    found = [detector.locate(detector.draw(records, 6, source), 6) for _ in range(runs)]
     found = [-1 if kind == "blocks" and k is None else k for k in found]
     assert set(found) <= set(law)
     for answer, p in law.items():

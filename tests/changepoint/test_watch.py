@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import privatest as pt
-from privatest.changepoint.watch import SumBlocks, quick_numbers
+from privatest.changepoint.sum_blocks import SumBlocks, quick_numbers
 from privatest.hypotheses import make_pair
 from privatest.scores import clamped_score
 

@@ -219,7 +219,7 @@ SAID = {
     ),
     "several columns to watch": (
         ("monitor", "people.csv", *PAIR),
-        "'people.csv' has 2 columns. Records are read one a line",
+        "'people.csv' is a CSV file by its name. Records are read one a line",
     ),
 }
 

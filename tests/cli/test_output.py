@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 from pathlib import Path
@@ -92,24 +93,34 @@ def test_two_columns_ask_for_the_option(run: Run, tmp_path: Path) -> None:
     assert "column=" not in err
 
 
+STREAMS = ("monitor", "sequential")
+
+
+@pytest.mark.parametrize("command", STREAMS)
 @pytest.mark.parametrize(
-    ("content", "told"),
-    [(b"x,y\n1,0\n", "2 columns. Records are"), (b"PAR1\x15\x04", "Parquet"), (b"\x1f\x8b\x08", "compressed")],
+    ("name", "told"), [("a.CSV", "CSV"), ("a.pq", "Parquet"), ("a.ipc", "Feather"), ("a.txt.gz", "comp")]
 )
-def test_a_monitor_refuses_what_is_not_one_record_a_line(run: Run, tmp_path: Path, content: bytes, told: str) -> None:
-    path = tmp_path / "data"
-    path.write_bytes(content)
-    code, out, err = run("monitor", str(path), *PAIR)
-    assert (code, out) == (2, "")
-    assert told in err
+def test_a_stream_is_no_file_of_a_tables_name(run: Run, tmp_path: Path, command: str, name: str, told: str) -> None:
+    """The name says it, and nothing else: whatever the first line is, the answer is the same."""
+    path, found = tmp_path / name, []
+    for content in (b"1\n0\n", b"x,y\n1,0\n", b"PAR1\x15\x04", b""):
+        path.write_bytes(content)
+        found.append(run(command, str(path), *PAIR))
+    assert {(code, out) for code, out, _ in found} == {(2, "")}
+    assert len({err for _, _, err in found}) == 1
+    assert f"is a {told}" in found[0][2]
 
 
-@pytest.mark.parametrize("content", [b"value\n1\n0\n", b"1\n0\n", b"1,5\n0,5\n", b""])
-def test_a_monitor_takes_one_record_a_line(run: Run, tmp_path: Path, content: bytes) -> None:
-    """Also with a heading, or with a decimal comma: a record is never asked."""
-    path = tmp_path / "data"
-    path.write_bytes(content)
-    assert run("monitor", str(path), *PAIR)[0] == 0
+@pytest.mark.parametrize("command", STREAMS)
+@pytest.mark.parametrize("piped", [False, True])
+def test_no_first_record_decides_whether_a_stream_is_read(run: Run, tmp_path: Path, command: str, piped: bool) -> None:
+    """A heading, several fields, the first bytes of other formats, nothing: each is one record, and an odd one."""
+    path = tmp_path / "data.txt"
+    for first in ("1", "value", "yes,no", "x,y", "1,5", "PAR1", "ARROW1", "\x1f\x8b", "a;b", "a\tb", '"', "", "\0"):
+        path.write_bytes(f"{first}\n0\n1\n".encode("latin-1"))
+        words = (command, *PAIR) if piped else (command, str(path), *PAIR)
+        found = run(*words, "--json", stdin=path.read_bytes() if piped else b"")
+        assert (found[0], json.loads(found[1].splitlines()[-1])["seen"]) == (0, 3), first
 
 
 def narrow(monkeypatch: pytest.MonkeyPatch, columns: int) -> None:

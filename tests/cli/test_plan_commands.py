@@ -106,7 +106,7 @@ RATE = ("--family", "bernoulli(?)", "--epsilon", "2")
 def test_an_estimate_without_data_is_a_plan(run: Run) -> None:
     found = run("estimate", *RATE, "--n", "40", "--at", "0.3", "--json").document
     plan = pt.design_estimate("bernoulli(?)", epsilon=2, n=40)
-    assert (found["n"], found["family"], found["at"]) == (40, "bernoulli(?)", 0.3)
+    assert (found["n"], found["family"], found["at"]) == (40, "bernoulli(p=?)", 0.3)
     assert found["expected_width"] == plan.expected_width(0.3)
     assert found["width_bound"] == plan.width_bound(0.3)
     assert found["ratio"] == pytest.approx(found["expected_width"] / found["width_bound"])

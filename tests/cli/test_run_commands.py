@@ -60,6 +60,7 @@ def test_a_verdict_is_one_line_of_json(run: Run, tmp_path: Path) -> None:
     assert (found.code, found.err) == (0, "")
     assert set(verdict) == {"decision", "seen", "evalue"}
     assert run("sequential", *EITHER, "--alpha", "1e-6", "--beta", "1e-6", "--exit-code", stdin=NEW).code == 1
+    assert run("sequential", *EITHER, stdin=b"1\n" * 5).err == "privatest: No verdict yet, after 5 records.\n"
     open_still = run("sequential", *EITHER, "--json", stdin=b"1\n" * 5)
     (last,) = printed(open_still.out)
     assert (last["seen"], last["decided"], last["evalue"], last["walk"]) == (5, False, 1.0, [])
@@ -221,7 +222,7 @@ def test_a_budget_in_another_notion_is_granted_and_shown(run: Run, tmp_path: Pat
     assert "zcdp(0.5)" in run("ledger", "grant", *where, "--privacy", "zcdp(0.5)").out
     with Ledger(ledger) as book:
         for number in range(4):
-            book.perform(dataset="claims", request=f"q{number}", epsilon=0.2, design="d", compute=dict)
+            book.perform(dataset="claims", request=f"q{number}", epsilon=0.2, design="d", draw=dict)
     (line,) = run("ledger", "show", *where, "--json").document["datasets"]
     assert (line["granted"], line["spent"], line["left"]) == ("zcdp(0.5)", "zcdp(0.08)", "zcdp(0.42)")
     assert (line["added up"], line["saved"]) == ("zcdp(0.32)", "75%")
@@ -229,6 +230,29 @@ def test_a_budget_in_another_notion_is_granted_and_shown(run: Run, tmp_path: Pat
     assert "75%" in shown.out
     assert "Added up: what the same requests would come to" in shown.out
     assert run("ledger", "verify", "--ledger", ledger).code == 0
+
+
+def test_a_grant_says_whom_it_protects(run: Run, tmp_path: Path) -> None:
+    ledger, table = tmp_path / "ledger.db", tmp_path / "visits.csv"
+    table.write_text("x,who\n" + "".join(f"{i % 2},{i}\n" for i in range(20)))
+    where = ("--ledger", ledger, "--dataset", "claims")
+    assert run("ledger", "grant", *where, "--epsilon", "1", "--neighbours", "swap").code == 2
+    assert not ledger.exists()
+    granted = run("ledger", "grant", *where, "--epsilon", "2", "--unit", "who", "--json").document
+    assert (granted["neighbours"], granted["unit"]) == ("replace", "who")
+    ask = ("test", table, *PAIR[:4], "--epsilon", "0.5", "--column", "x", *where)
+    refused = run(*ask, "--request", "a")
+    assert refused.code == 2
+    assert "Ask with --unit 'who', or have the budget granted for what is asked" in refused.err
+    assert run(*ask, "--request", "a", "--unit", "who").code == 0
+    assert run(*ask, "--request", "b", "--unit", "who", "--neighbours", "add-remove", "--n", "20").code == 0
+    (line,) = run("ledger", "show", *where, "--json").document["datasets"]
+    assert (line["spent"], line["neighbours"], line["unit"]) == (1.5, "replace", "who")
+    assert re.search(r"claims +2 +1\.5 +0\.5 +replace +who", run("ledger", "show", *where).out)
+    assert "single records" not in run("ledger", "grant", *where, "--epsilon", "3", "--unit", "").out
+    assert run("ledger", "show", *where, "--json").document["datasets"][0]["granted"] == 2, (
+        "what was spent was persons'"
+    )
 
 
 def test_a_charged_monitor_goes_on_with_its_ledger(run: Run, tmp_path: Path) -> None:
@@ -469,13 +493,21 @@ def test_a_full_device_without_a_ledger_says_that_the_answer_is_lost(files: Path
     assert "asking again spends epsilon again" in found.stderr
 
 
-def test_what_fails_while_the_answer_is_drawn_is_4_and_before_it_is_2(
+def stop(*_: Any, **__: Any) -> None:
+    raise KeyboardInterrupt
+
+
+def test_what_fails_after_the_draw_is_4_and_before_it_is_2(
     run: Run, files: Path, paying: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     words = ("test", files / "a.csv", *QUESTIONS["test"], *paying, "--request", "r")
-    for failing, code in ((lambda *_: 1 / 0, 4), (lambda *_: (_ for _ in ()).throw(KeyboardInterrupt), 130)):
+    with monkeypatch.context() as broken:
+        broken.setattr("privatest.privacy.tulap.Tulap._draw_doubled", lambda *_: 1 / 0)
+        assert run(*words).code == 2
+    assert spent(files) == 0
+    for failing, code in ((lambda *_, **__: 1 / 0, 4), (stop, 130)):
         with monkeypatch.context() as broken:
-            broken.setattr("privatest.privacy.tulap.Tulap._draw_doubled", failing)
+            broken.setattr("privatest.PrivateTest.release", failing)
             found = run(*words)
         assert found.code == code
         assert "stays charged for request 'r'. The same request again completes it, without a new charge." in found.err
@@ -785,3 +817,9 @@ def test_an_alternative_is_saved_for_groups(run: Run) -> None:
     assert run("groups", "--problem", "problem.toml", "--json").document["alternative"] == "less"
     Path("problem.toml").write_text('alternative = "normal(0, 1)"\n' + 'data = "old.csv"\ntreatment = "new.csv"\n')
     assert run("groups", "--problem", "problem.toml", "--epsilon", "1").refused
+
+
+@pytest.mark.parametrize("words", [("--between", "-3,3"), ("--between=-3,3",), ("--between", "-3", "3")])
+def test_a_range_is_two_numbers_with_a_comma_or_a_blank(run: Run, words: tuple[str, ...]) -> None:
+    found = run("estimate", "--family", "normal(mean=?, sd=1)", *words, "--epsilon", "1", "--n", "50", "--json")
+    assert found.document["between"] == [-3.0, 3.0]

@@ -71,9 +71,6 @@ SILENT: dict[str, Opener] = {
     "objects of polars": lambda columns, _: pl.DataFrame(
         {k: pl.Series(v, dtype=pl.Object) for k, v in columns.items()}
     ),
-    "categories of objects": lambda columns, _: pd.DataFrame(
-        {k: pd.Categorical(pd.Series(v, dtype=object)) for k, v in columns.items()}
-    ),
     "CSV": lambda columns, folder: _csv(columns, folder),
 }
 
@@ -139,6 +136,15 @@ def test_what_declares_nothing_raises_nothing(
     source = SILENT[opener]({"amount": values, "other": [1, 2]}, tmp_path)
     assert engines.open_source(source, column="amount").declared.content == "anything"
     assert test.run(source, column="amount").private, what
+
+
+def test_categories_of_texts_are_refused_where_numbers_are_needed(paying: dict[str, Any]) -> None:
+    source = pd.DataFrame({"amount": pd.Categorical(TEXTS, categories=pd.Index(sorted(set(TEXTS)), dtype=object))})
+    for test in (NUMBERS, CODES):
+        with pytest.raises(InvalidData, match=r"^Column 'amount' is text \(category of object\)"):
+            test.run(source, column="amount", **paying)
+    assert paying["ledger"].left("d") == 1
+    assert LABELS.run(source, column="amount").private
 
 
 NESTED: dict[str, Any] = {

@@ -9,7 +9,6 @@ import itertools
 from collections.abc import Callable, Hashable
 from dataclasses import replace
 from fractions import Fraction
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -44,15 +43,21 @@ def small_rate(epsilon: Fraction, n: int, rows: int = 1, **words: Any) -> Estima
     )
 
 
+def remember(monkeypatch: pytest.MonkeyPatch, kind: Any) -> None:
+    """Compute what follows from a draw once; it is the same for every data set."""
+    release, known = kind.release, {}
+
+    def kept(self: Any, draw: Any, *, simulated: bool = False) -> Any:
+        key = id(self), tuple(draw) if isinstance(draw, list) else draw
+        if key not in known:
+            known[key] = release(self, draw, simulated=simulated)
+        return known[key]
+
+    monkeypatch.setattr(kind, "release", kept)
+
+
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What follows from the same noisy numbers is computed once; it is the same for every data set."""
-    release = EstimateDesign.release
-
-    @cache
-    def kept(self: EstimateDesign, noisy: Fraction, count: Fraction | None = None, *, simulated: bool = False) -> Any:
-        return release(self, noisy, count, simulated=simulated)
-
-    monkeypatch.setattr(EstimateDesign, "release", kept)
+    remember(monkeypatch, EstimateDesign)
 
 
 def told(release: Any) -> Hashable:
@@ -111,7 +116,7 @@ def add_remove(epsilon: Fraction, counting: Fraction, **words: Any) -> EstimateD
 def test_an_estimate_that_hides_how_many_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
     epsilon, counting = Fraction(3, 2), Fraction(1, 2)
     design = add_remove(epsilon, counting)
-    monkeypatch.setattr(EstimateDesign, "release", lambda _self, noisy, count, **_: (noisy, count))
+    monkeypatch.setattr(EstimateDesign, "release", lambda _self, draw, **_: tuple(draw))
     monkeypatch.setattr("privatest.decision.design.replace", lambda found, **_: found)
     sets = [data for size in (0, 1, 2) for data in itertools.product((0, 1), repeat=size)]
     pairs = [(data, (*data, x)) for data in sets for x in (0, 1)]
@@ -283,13 +288,7 @@ def run_groups(design: GroupsDesign) -> Callable[[Records, Any], Hashable]:
 
 
 def quick_groups(monkeypatch: pytest.MonkeyPatch) -> None:
-    release = GroupsDesign.release
-
-    @cache
-    def kept(self: GroupsDesign, noisy: tuple[int, int], *, names: tuple[str, str], simulated: bool = False) -> Any:
-        return release(self, noisy, names=names, simulated=simulated)
-
-    monkeypatch.setattr(GroupsDesign, "release", kept)
+    remember(monkeypatch, GroupsDesign)
 
 
 def test_two_groups(monkeypatch: pytest.MonkeyPatch) -> None:

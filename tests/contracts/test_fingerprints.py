@@ -63,6 +63,37 @@ def change_of(*laws: Any, **settings: Any) -> str:
     return heard(pt.design_change(*laws, epsilon=2, **settings).run, data=[], **asked)
 
 
+def given(test: Any) -> str:
+    """A change by the votes of a given test."""
+    return heard(pt.design_change(test=test).run, data=[])
+
+
+def watched(test: Any) -> str:
+    return heard(pt.Monitor, test=test)
+
+
+def said(_block: Any) -> str:
+    return "null"
+
+
+def unsaid(_block: Any) -> str:
+    return "null"
+
+
+GIVEN: tuple[Callable[[], Any], ...] = (
+    lambda: pt.design(RISING, FALLING, epsilon=2, n=20),
+    lambda: pt.design(BENT, FALLING, epsilon=2, n=20),
+    lambda: pt.design(RISING, FALLING, epsilon=2, n=21),
+    lambda: pt.design(RISING, FALLING, epsilon=2, n=20, alpha=0.1),
+    lambda: pt.design_fit(RISING, distance=0.5, epsilon=2, n=40, alpha=0.1),
+    lambda: pt.block_test(said, n=20, alpha=0.1, beta=0.1, epsilon=2),
+    lambda: pt.block_test(unsaid, n=20, alpha=0.1, beta=0.1, epsilon=2),
+    lambda: pt.block_test(said, n=20, alpha=0.1, beta=0.2, epsilon=2),
+    lambda: pt.block_test(said, n=20, alpha=0.1, beta=0.1, privacy="gdp(2)"),
+    lambda: pt.block_test(said, n=20, alpha=0.1, beta=0.1, epsilon=2, labels=MANY),
+)
+
+
 def monitor_of(*laws: Any, **settings: Any) -> str:
     return heard(pt.Monitor, null=laws[0], alternative=laws[1] if len(laws) > 1 else None, epsilon=2, **settings)
 
@@ -104,6 +135,8 @@ CLAIMS: dict[str, tuple[Callable[[], str], ...]] = {
         lambda: change_of(FALLING, RISING, method="direct"),
         lambda: change_of(RISING, FALLING, method="paper"),
         lambda: change_of(FALLING, RISING, method="paper"),
+        lambda: change_of(RISING, FALLING, block=17),
+        *(lambda make=make: given(make()) for make in GIVEN),  # type: ignore[misc]
         lambda: change_of(RISING, FALLING, beta=0.2),
         lambda: change_of(RISING, FALLING, false_alarm=0.1),
         lambda: change_of(FALLING, RISING, false_alarm=0.1),
@@ -124,6 +157,9 @@ CLAIMS: dict[str, tuple[Callable[[], str], ...]] = {
         lambda: monitor_of(BENT, FALLING),
         lambda: monitor_of(RISING, FALLING, method="paper"),
         lambda: monitor_of(FALLING, RISING, method="paper"),
+        lambda: monitor_of(RISING, FALLING, block=17),
+        lambda: monitor_of(RISING, FALLING, interval=17),
+        *(lambda make=make: watched(make()) for make in GIVEN),  # type: ignore[misc]
         lambda: monitor_of({True: 0.3, False: 0.7}, distance=0.6),
         lambda: monitor_of({True: 0.35, False: 0.65}, distance=0.6),
         lambda: monitor_of(bump(0), bump(1)),

@@ -17,7 +17,7 @@ from privatest.bounds.optimum import optimum
 from privatest.changepoint.blocks import BlockDesign, BlockDetector
 from privatest.changepoint.detectors import law_of
 from privatest.changepoint.direct import DirectDesign, DirectDetector
-from privatest.changepoint.watch import SumBlocks
+from privatest.changepoint.sum_blocks import SumBlocks
 from privatest.decision import PrivateTest
 from privatest.decision.build import from_score
 from privatest.engines import open_source

@@ -5,15 +5,20 @@ Nothing of numpy's, scipy's or Python's own comes out, and no warning (the suite
 
 from __future__ import annotations
 
+import json
 import math
+from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 import privatest as pt
+from privatest import cli
+from privatest.studio import answering
 
 PAIR = {"null": "bernoulli(0.3)", "alternative": "bernoulli(0.7)"}
 FAIR = [0.25] * 4
@@ -83,3 +88,51 @@ def test_wrong_parameters_are_refused_by_an_error_of_ours(name: str) -> None:
             except Exception as error:  # whatever it is, it should not be
                 strange.append(f"{word}={kind}: {type(error).__name__}: {error}")
     assert not strange
+
+
+PARTIAL_MARKS = (
+    "bernoulli(-?)", "bernoulli(+?)", "bernoulli(0.?)", "bernoulli(0?)", "bernoulli(?0)", "bernoulli(?1)",
+    "bernoulli(?e1)", "bernoulli(1/?)", "bernoulli(?/2)", "bernoulli(2*?)", "bernoulli(1 ?)", "bernoulli(? 1)",
+    "bernoulli(p<=?)", "bernoulli(p>=?)", "bernoulli(p in [0, ?])", "bernoulli(p in [?, 1])", "bernoulli(?, ?)",
+    "bernoulli(?=0.3)", "b?(0.3)", "bernoulli(??)", "bernoulli('?')", "?", "categorical(yes=-?)", "categorical(yes=1?)",
+    "categorical('?'=0.5)", "share_above(5, 0.?)", "share_above(5, share>=?)", "near(bernoulli(-?), 0.1)",
+    "mixture(0.5, bernoulli(?1), 0.5, bernoulli(0))",
+)  # fmt: skip
+"""Texts in which no question mark is the whole value of one parameter."""
+
+
+@pytest.mark.parametrize("text", PARTIAL_MARKS)
+def test_a_question_mark_that_is_not_a_whole_value_is_refused_wherever_it_is_written(text: str, tmp_path: Path) -> None:
+    test = pt.design(**PAIR, epsilon=1, n=20)
+    made = pt.design_estimate("bernoulli(?)", epsilon=1, n=20).to_json()
+    problem = tmp_path / "problem.toml"
+    problem.write_text(f"family = {json.dumps(text)}\nepsilon = 1\nn = 20\n")
+    asked = {**PAIR, "epsilon": 1.0, "n": 20, "family": text, "between": [0.1, 0.9]}
+    entrances: dict[str, Callable[[], Any]] = {
+        "design_estimate": lambda: pt.design_estimate(text, epsilon=1, n=20, between=(0.1, 0.9)),
+        "estimate": lambda: pt.estimate(DATA, text, epsilon=1, between=(0.1, 0.9)),
+        "design_groups": lambda: pt.design_groups(n=(20, 20), epsilon=1, outcome=text),
+        "power_along": lambda: test.power_along(text, [0.2, 0.4]),
+        "document": lambda: pt.EstimateDesign.from_json(made.replace("bernoulli(?)", text.replace('"', "'"))),
+        "studio": lambda: answering.along(**asked),
+    }
+    for name, call in entrances.items():
+        with pytest.raises(pt.errors.InvalidInput, match=r"question mark|must be 'bernoulli|Two unknown parameters"):
+            print(name, call())
+    with pytest.raises(pt.errors.InvalidInput):
+        pt.design("bernoulli(0.3)", text, epsilon=1, n=20)
+    for words in (["--family", text, "--epsilon", "1", "--n", "20"], ["--problem", str(problem)]):
+        assert cli.main(["estimate", *words]) == 2
+
+
+FAR_ENDS = (
+    (0, 5e-324), (5e-324, 1e-323), (0, 1e308), (-1.7e308, 1.7e308), (1e-300, 1), (1, 1 + 2.3e-16), (1e15, 1e15 + 1),
+    (0.5, 1e99), (-1e-320, 1e-320), (10**400, 10**401), (-1e51, 0),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("ends", FAR_ENDS, ids=str)
+def test_ends_that_no_number_lies_between_are_refused_by_an_error_of_ours(ends: tuple[float, float]) -> None:
+    for text in ("normal(?, 1)", "normal(0, ?)", "poisson(?)", "exponential(rate=?)", "binomial(?, 0.3)"):
+        with pytest.raises(pt.errors.InvalidInput, match="between="):
+            pt.design_estimate(text, epsilon=1, n=20, between=ends)

@@ -6,6 +6,7 @@ Totals are the engines' own, of raw data sets with a column that says whose row 
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator
 from fractions import Fraction
 from functools import cache
@@ -14,10 +15,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 
 import privatest as pt
 from privatest import engines
 from privatest.decision import PrivateTest
+from privatest.engines import units
 from privatest.errors import InvalidData, InvalidInput
 from privatest.privacy import Noise, Tulap, seeded_source
 from privatest.scores import Score
@@ -123,6 +126,28 @@ def test_the_check_fails_when_a_row_more_is_used(neighbours: str) -> None:
     careless = pt.design(null, alternative, epsilon=1, n=9, clamp="paper", neighbours=neighbours, max_rows_per_unit=3)
     ratio = largest(test.noise, {a - b for a, b in differences(careless, list(null))} if neighbours == "replace" else
                     {a - b for a, b in rescaled(test, careless, list(null))})  # fmt: skip
+    assert ratio > 1 + 1e-6
+
+
+def unscaled(groups: Any, most: int) -> tuple[int, int]:
+    """All rows of a person count in full, though the person counts as ``most`` records."""
+    found = list(groups)
+    return sum(rows // m * min(m, most) for m, rows, _ in found), sum(total for _, _, total in found)
+
+
+@pytest.mark.parametrize("neighbours", ["replace", "add-remove"])
+def test_the_check_fails_when_a_persons_sum_is_not_scaled(neighbours: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    null, alternative = PAIRS[1]
+    words: dict[str, Any] = {"epsilon": 1, "n": 9, "clamp": "paper", "neighbours": neighbours}
+    test = pt.design(null, alternative, max_rows_per_unit=1, **words)
+    assert largest(test.noise, {a - b for a, b in differences(test, list(null))}) <= SLACK
+    summed.cache_clear()
+    opened.cache_clear()
+    with monkeypatch.context() as patch:
+        patch.setattr(units, "joined", unscaled)
+        ratio = largest(test.noise, {a - b for a, b in differences(test, list(null))})
+    summed.cache_clear()
+    opened.cache_clear()
     assert ratio > 1 + 1e-6
 
 
@@ -251,3 +276,76 @@ def test_error_rates_of_shifted_totals_agree_with_enumeration() -> None:
             found += float(np.prod(law[list(places)])) * float(test.noise.cdf(float(test.cutoff - raw)))
         assert found == pytest.approx(exact, abs=1e-12)
     assert Fraction(test.cutoff) == 0
+
+
+@pytest.mark.parametrize("k", [1, 2])
+@pytest.mark.parametrize(("p", "q", "epsilon"), [(0.3, 0.45, 1), (0.05, 0.2, 0.5), (0.5, 0.8, 4)])
+def test_errors_of_persons_with_many_rows_are_at_most_the_stated_ones(
+    p: float, q: float, epsilon: float, k: int
+) -> None:
+    """Forty persons with m independent rows each, all of which count as k: computed, not simulated."""
+    test = pt.design(
+        f"bernoulli({p})", f"bernoulli({q})", epsilon=epsilon, n=40 * k, max_rows_per_unit=k, clamp="paper"
+    )
+    assert max(test.alpha, test.beta) < 0.5
+    low, high = (int(test.score.table[cell]) for cell in (0, 1))
+
+    def says_null(rate: float, m: int) -> float:
+        ones = np.arange(40 * m + 1)
+        exact = (Fraction(k * (low * (40 * m - one) + high * one), m) for one in ones.tolist())
+        totals = [math.floor(total + Fraction(1, 2)) for total in exact]
+        law = stats.binom.pmf(ones, 40 * m, rate)
+        return float(sum(mass * test.noise.sf(test.cutoff - total) for mass, total in zip(law, totals, strict=True)))
+
+    assert 1 - says_null(p, k) == pytest.approx(test.alpha, rel=1e-9)  # k rows: what is stated
+    for m in (k + 1, 5):
+        assert 1 - says_null(p, m) <= test.alpha
+        assert says_null(q, m) <= test.beta
+
+
+def test_a_rate_of_persons_with_many_rows_is_the_rate_of_their_rows() -> None:
+    """2,000 persons of five clicks, 30% of which are 1: k rows chosen by their scores gave .168 for k = 1."""
+    rng = np.random.default_rng(3)
+    frame = pd.DataFrame({"x": rng.permutation(np.arange(10_000) < 3000), "who": np.arange(10_000) // 5})
+    for k in (1, 3):
+        design = pt.design_estimate("bernoulli(?)", epsilon=4, n=2000 * k, max_rows_per_unit=k)
+        found = design.run(frame, column="x", unit="who", rng=np.random.default_rng(k))
+        assert abs(found.estimate - 0.3) < 0.01
+        assert found.interval[0] < 0.3 < found.interval[1]
+
+
+ROWS = pd.DataFrame({"x": [0, 1, 1, 0] * 30, "who": [i // 3 for i in range(120)], "arm": ["a", "b"] * 60})
+ROWS["arm"] = np.where(ROWS["who"] % 2, "a", "b")
+LAW, AWAY = "bernoulli(0.3)", "bernoulli(0.7)"
+ASKED: dict[str, Any] = {
+    "test": lambda **words: pt.decide(ROWS, LAW, AWAY, epsilon=1, column="x", **words),
+    "odd": lambda **words: pt.design(LAW, AWAY, epsilon=1, n=40 if words else 120).run(
+        ROWS, column="x", odd_epsilon=0.5, **words
+    ),
+    "optimum": lambda **words: pt.optimum(LAW, AWAY, epsilon=1, n=40 if words else 120).test.run(
+        ROWS, column="x", **words
+    ),
+    "estimate": lambda **words: pt.estimate(ROWS, "bernoulli(?)", epsilon=1, column="x", **words),
+    "groups": lambda **words: pt.compare_groups(ROWS, group="arm", epsilon=1, column="x", **words),
+    "fit": lambda **words: pt.goodness_of_fit(ROWS, LAW, distance=0.4, epsilon=2, beta=None, column="x", **words),
+    "change": lambda **words: pt.detect_change(ROWS, LAW, AWAY, epsilon=2, column="x", **words),
+    "changes": lambda **words: pt.detect_changes(ROWS, LAW, AWAY, epsilon=2, column="x", **words),
+}
+
+
+@pytest.mark.parametrize("question", ASKED)
+def test_a_release_says_whose_rows_it_hides(question: str) -> None:
+    """All rows of one person where a unit was named, one record where none was; and so does its document."""
+    for words, hidden in (({"unit": "who"}, "all rows of one person"), ({}, "one record")):
+        found = ASKED[question](**words)
+        assert f"hides replacing {hidden}" in str(found)
+        assert found.persons == bool(words) == found.to_dict().get("persons", False)
+        assert type(found).from_dict(found.to_dict()).persons == bool(words)
+
+
+def test_a_release_of_records_that_were_opened_with_a_unit_says_so() -> None:
+    test = pt.design(LAW, AWAY, epsilon=1, n=80, max_rows_per_unit=2)
+    assert "hides replacing all rows of one person" in str(test)
+    assert "hides replacing one record" in str(pt.design(LAW, AWAY, epsilon=1, n=80))
+    records = engines.open_source(ROWS, column="x", unit="who", max_rows_per_unit=2)
+    assert test.run(records).persons

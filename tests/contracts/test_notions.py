@@ -17,6 +17,7 @@ import privatest as pt
 from privatest import engines
 from privatest.errors import InvalidInput
 from privatest.privacy import Noise, Notion, canonical_noise
+from privatest.privacy.accounting import noise_distribution
 from privatest.privacy.decision_chain import ONE, Chain, decision_noise
 from privatest.privacy.verification import data_sets, neighbouring
 from privatest.scores import Score
@@ -135,7 +136,7 @@ def test_decisions_on_all_data_sets(text: str, symbols: int, show: Any) -> None:
         assert min(excess) > -1e-9
 
 
-@pytest.mark.parametrize("text", ["approx(1, 0.001)", "approx(0.5, 0.05)", "approx(0, 0.2)", "tv(0.2)", "tv(0.3)"])
+@pytest.mark.parametrize("text", ["approx(1, 0.001)", "approx(0.5, 0.05)", "approx(0, 0.2)", "tv(0.2)", "tv(0.1)"])
 @pytest.mark.parametrize("symbols", [2, 3])
 def test_levels_on_all_data_sets(text: str, symbols: int, show: Any) -> None:
     """Under approx and tv the noisy level may leave with the decision: all data sets, all events, exactly."""
@@ -237,3 +238,85 @@ def test_persons_and_those_who_come_and_go(neighbours: str) -> None:
     )
     assert test.noise.meets(pt.zcdp(0.5), test.sensitivity)
     assert not test.noise.meets(pt.zcdp(0.49), test.sensitivity)
+
+
+def law_at(test: Any, total: int) -> dict[Any, float]:
+    """What leaves on records with this total, and how probably: from the definition of each noise."""
+    noise, cutoff = test.noise, test.cutoff
+    if test.released == "statistic":
+        reach = int(noise.reach(300)) + 2
+        x = np.arange(-reach, reach + 1)
+        return dict(zip((x + total).tolist(), noise.pmf(x + float(noise.offset)).tolist(), strict=True))
+    if isinstance(noise, Chain):
+        first, heights = noise._heights  # 2^192 Pr[G > -k] from k = first on; noisy totals are total + width G
+        if test.released == "decision":
+            level = math.ceil((total - cutoff) / noise.width)  # G > -level
+            above = Fraction(heights[min(max(level - first, 0), len(heights) - 1)], ONE)
+            return {"null": float(above), "alternative": float(1 - above)}
+        steps = {
+            1 - first - place: (high - low) / ONE for place, (low, high) in enumerate(itertools.pairwise(heights), 1)
+        }
+    else:
+        steps = {g: float(noise.pmf(float(noise.width * g))) for g in range(-40, 41)}
+    return {noise.level(total + noise.width * g, cutoff): mass for g, mass in steps.items() if mass}
+
+
+def in_bins(law: dict[int, float], width: int, middle: int) -> dict[int, float]:
+    """The law of which bin of so many neighbouring totals an outcome lies in; the two ends are whatever is beyond."""
+    bins: dict[int, float] = {}
+    for outcome, mass in law.items():
+        place = min(max((outcome - middle) // width, -120), 120)
+        bins[place] = bins.get(place, 0.0) + mass
+    return bins
+
+
+def exact_delta(one: dict[Any, float], other: dict[Any, float], epsilon: float) -> float:
+    """The hockey-stick divergence of the first from the second."""
+    scale = math.exp(epsilon)
+    return math.fsum(max(mass - scale * other.get(outcome, 0.0), 0.0) for outcome, mass in one.items())
+
+
+LOSING = [*NOTIONS, "tv(0.3)", "approx(1, 1e-6)"]
+PAIRS: dict[str, tuple[Any, Any]] = {"labels": (P, Q), "normal": ("normal(0, 1)", "normal(1, 1)")}
+
+
+@pytest.mark.parametrize("text", LOSING)
+@pytest.mark.parametrize(("kind", "pair"), [("statistic", "labels"), ("decision", "normal")])
+def test_privacy_losses_are_those_of_the_worst_neighbours(text: str, kind: str, pair: str, show: Any) -> None:
+    """Of every release under every notion: delta is never less than exact, in either direction, nor much more."""
+    pytest.importorskip("dp_accounting")
+    test = pt.design(*PAIRS[pair], privacy=text, n=10, release=kind)
+    losses, mirrored = test.privacy_loss_distribution(), noise_distribution(test.noise.mirrored, test.sensitivity)
+    move, centre = test.sensitivity, math.floor(test.cutoff)
+    apart = {1, move // 2, move} if kind == "statistic" else {move}
+    starts = [0] if kind == "statistic" else [centre + move * level - 1 for level in range(-12, 13)]
+    neighbours = [(law_at(test, start), law_at(test, start + shift)) for start in starts for shift in apart]
+    below, more = 0.0, 0.0
+    for epsilon in (0.0, 0.05, 0.3, 0.75, 1.0, 1.7, 3.0, 30.0, 40.0):
+        exact = max(exact_delta(*two, epsilon) for one in neighbours for two in (one, one[::-1]))
+        for told in (float(one.get_delta_for_epsilon(epsilon)) for one in (losses, mirrored)):
+            below, more = max(below, exact - told), max(more, told - exact)
+    show(f"{text}, {kind} of {pair}: told at most {below:.1e} below the exact delta, {more:.1e} above")
+    assert below <= 1e-15
+    assert more <= 3e-5
+
+
+@pytest.mark.parametrize("text", ["tv(0.2)", "approx(1, 0.05)", "gdp(1)", "zcdp(0.5)", "kl(0.5)"])
+def test_privacy_losses_compose_whichever_way_a_record_moves_each(text: str) -> None:
+    """One record may raise one test's total and lower the other's: both ways of both, exactly."""
+    pytest.importorskip("dp_accounting")
+    test = pt.design("normal(0, 1)", "normal(1, 1)", privacy=text, n=10, release="decision")
+    twice = test.privacy_loss_distribution().self_compose(2)
+    rising = [law_at(test, math.floor(test.cutoff) + test.sensitivity * level - 1) for level in range(-6, 7)]
+    if test.released == "statistic":  # as many bins as a product can have; what is made of a release loses no more
+        rising = [in_bins(law, test.sensitivity // 8, math.floor(test.cutoff)) for law in rising]
+    steps = [two for one in itertools.pairwise(rising) for two in (one, one[::-1])]
+    steps = steps if test.released == "decision" else steps[:2]
+    for epsilon in (0.3, 1.0, 2.0, 40.0):
+        exact = 0.0
+        for (a, b), (c, d) in itertools.product(steps, repeat=2):
+            products = (
+                {(x, y): p * q for x, p in one.items() for y, q in two.items()} for one, two in ((a, c), (b, d))
+            )
+            exact = max(exact, exact_delta(*products, epsilon))
+        assert float(twice.get_delta_for_epsilon(epsilon)) >= exact - 1e-15

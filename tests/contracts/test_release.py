@@ -20,7 +20,7 @@ P, Q = "normal(0, 1)", "normal(1, 1)"
 def test_wrong_n_and_wrong_type_fail_before_any_draw(monkeypatch: pytest.MonkeyPatch) -> None:
     test = pt.design(P, Q, epsilon=1, n=3, clamp="paper")
     monkeypatch.setattr(Tulap, "draw", lambda *_: pytest.fail("drew noise"))
-    for data in ([0.0, 1.0], [], np.zeros(4), np.array(["a", "b", "c"]), np.zeros((3, 1))):
+    for data in ([0.0, 1.0], [], np.zeros(4), np.array(["a", "b", "c"]), np.zeros((3, 2))):
         with pytest.raises(InvalidData):
             test.run(data)
 

@@ -22,12 +22,14 @@ import pytest
 import privatest as pt
 from privatest.changepoint import change_plan
 from privatest.changepoint import direct as direct_module
-from privatest.changepoint.blocks import BitDesign, BitDetector, BlockDesign, BlockDetector, fit_bits, pair_bits
+from privatest.changepoint.block_tests import voter_of
+from privatest.changepoint.blocks import BitDesign, BitDetector, BlockDesign, BlockDetector
 from privatest.changepoint.change_plan import FALSE_ALARM
 from privatest.changepoint.detectors import Detector, _SplitDetector, law_of
 from privatest.changepoint.direct import DirectDesign, DirectDetector, draw_exponential
 from privatest.changepoint.monitor import Monitor
-from privatest.changepoint.watch import Cusum, FitBlocks, Intervals, Rule, SumBlocks, Watch
+from privatest.changepoint.sum_blocks import SumBlocks
+from privatest.changepoint.watch import BitBlocks, Cusum, Intervals, Rule, Watch
 from privatest.decision import PrivateTest
 from privatest.decision.build import from_score
 from privatest.decision.odd import OddShare
@@ -83,10 +85,14 @@ def small_test(kind: str, epsilon: Fraction, units: int, n: int = 2, **words: An
     return from_score(pair, clamped_score(pair, (-1, 1), units), Pure(epsilon), n, kind, (-1, 1), **words)
 
 
-@cache
 def opened(records: Records) -> Any:
-    """Opening draws nothing, so once for all branches."""
-    return open_source(np.array(records, dtype=object))
+    """Opening draws nothing, so once for all branches; 1, 1.0 and True are three records, though equal."""
+    return _opened(tuple((type(each), each) for each in records))
+
+
+@cache
+def _opened(records: tuple[tuple[type, Any], ...]) -> Any:
+    return open_source(np.array([each for _, each in records], dtype=object))
 
 
 def run_test(test: PrivateTest) -> Callable[[Records, Any], Hashable]:
@@ -319,10 +325,8 @@ def blocks(epsilon: Fraction, block: int, false_alarm: float | None, units: int 
 
 def locate(detector: Detector) -> Callable[[Records, Any], Hashable]:
     def run(series: Records, source: Any) -> Hashable:
-        if isinstance(detector, BlockDetector):
-            index, sums = detector.find(opened(series), len(series), source)
-            return index, tuple(sums.tolist())
-        return (detector.locate(opened(series), len(series), source),)
+        drawn = detector.draw(opened(series), len(series), source)
+        return detector.locate(drawn, len(series)), json.dumps(drawn)
 
     return run
 
@@ -390,7 +394,7 @@ def paper(epsilon: Fraction, block: int, units: int, false_alarm: float | None) 
     test = from_score(PAIR, few_steps(units), Pure(epsilon), block, "tight", (-1, 1))
     design = BitDesign(block, min(test.alpha, 0.45), min(test.beta, 0.45))
     alarm = None if false_alarm is None else design.alarm(false_alarm, None)
-    return BitDetector(design, pair_bits(test), alarm)
+    return BitDetector(design, voter_of(test).bits, alarm)
 
 
 @pytest.mark.parametrize(("epsilon", "block", "units", "n"), [("3/2", 1, 1, 3), ("3", 2, 2, 4), ("1/2", 3, 3, 3)])
@@ -407,7 +411,9 @@ def test_a_blocks_bit_is_the_tests_decision(units: int) -> None:
     epsilon, n = Fraction(2), 2
     for alpha in (None, 0.05, 0.3):
         test = from_score(PAIR, few_steps(units), Pure(epsilon), n, "tight", (-1, 1), alpha=alpha)
-        bits = pair_bits(test)
+        if alpha is None:  # on a value of the noisy total
+            test = replace(test, cutoff=test.cutoff.__floor__() + test.noise.offset)
+        bits = voter_of(test).bits
         for data in itertools.product((0, 1), repeat=n):
             with walking(6):
                 bit = walk(lambda source, data=data, bits=bits: int(bits(opened(data), n, source)[0]))
@@ -419,7 +425,7 @@ def test_a_blocks_bit_is_the_tests_decision(units: int) -> None:
 def test_a_change_to_an_unknown_law() -> None:
     epsilon = Fraction(3, 2)
     test = small_fit([0.9, 0.1], epsilon, 2)
-    detector = BitDetector(BitDesign(2, 0.3, 0.3), fit_bits(test))
+    detector = BitDetector(BitDesign(2, 0.3, 0.3), voter_of(test).bits)
     with walking(3):
         assert 0.5 * epsilon < loss(locate(detector), (0, 1), 4, decision) <= epsilon * SLACK
     object.__setattr__(test, "noise", Tulap(2 * epsilon, test.noise.width))
@@ -440,7 +446,7 @@ def small_plan(epsilon: Fraction, block: int, false_alarm: float = FALSE_ALARM) 
     """What ``design_change`` makes where nothing is said of alarms, in blocks of very few records."""
     plan = pt.design_change("bernoulli(0.2)", "bernoulli(0.8)", epsilon=epsilon, false_alarm=false_alarm)
     detector = blocks(epsilon, block, false_alarm)
-    found = replace(plan._design, detector=detector, accuracy=1, block=block, probe=detector.score)
+    found = replace(plan._design, detector=detector, accuracy=1, block=block, scores=(detector.score,))
     return replace(plan, accuracy=1, block=block, _design=found)
 
 
@@ -489,13 +495,13 @@ def test_a_value_read_where_a_record_lies_is_seen(monkeypatch: pytest.MonkeyPatc
     """Not at the released index, but at the first record that is 1: the same check fails without end."""
     plan = small_plan(Fraction(1), 3, 0.4)
 
-    def leaking(_self: Any, design: Any, records: Any, source: Any, *, simulated: bool) -> Any:
-        found = design.answer(records, source, simulated=simulated)
-        scores = records.series(plan._design.probe)
+    def leaking(_self: Any, design: Any, draw: Any, records: Any, *, simulated: bool) -> Any:
+        found = design.release(draw, simulated=simulated)
+        scores = records().series(plan._design.scores[0])
         first = int(np.argmax(scores == scores.min()))
-        return found if found.index is None else replace(found, order_value=records.order_values([first])[0])
+        return found if found.index is None else replace(found, order_value=records().order_values([first])[0])
 
-    monkeypatch.setattr(change_plan.PublicOrder, "answer", leaking)
+    monkeypatch.setattr(change_plan.PublicOrder, "release", leaking)
     with walking(6):
         assert loss(run_plan(plan, public_order=True), (0, 1), 3) > 1.9
 
@@ -510,7 +516,7 @@ def sums(epsilon: Fraction, block: int, units: int = 1) -> SumBlocks:
     return SumBlocks(score, Tulap(epsilon, score.width), block, laws.first, laws.bin_width, votes)
 
 
-def watched(made: SumBlocks | FitBlocks, rule: Rule, batch: int | None) -> Callable[[Records, Any], Hashable]:
+def watched(made: SumBlocks | BitBlocks, rule: Rule, batch: int | None) -> Callable[[Records, Any], Hashable]:
     """Record by record (batch None), or in batches of so many; the answer is all that a monitor says."""
     watch = Watch(made, rule, rule.kind, 0.1, 1, 1.0, 1.0, 1, None, "P", "Q")
 
@@ -560,7 +566,7 @@ def test_a_monitor_with_half_the_noise_is_seen() -> None:
 
 def test_a_monitor_of_an_unknown_alternative() -> None:
     epsilon = Fraction(3, 2)
-    made = FitBlocks(small_fit([0.9, 0.1], epsilon, 2), -1, 1)
+    made = BitBlocks(voter_of(small_fit([0.9, 0.1], epsilon, 2)), -1, 1)
     with walking(3):
         for batch in (None, 3):
             found = loss(watched(made, Cusum(1), batch), (0, 1, None), 3, lambda answer: answer)

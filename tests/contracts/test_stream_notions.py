@@ -25,7 +25,8 @@ from privatest.changepoint.detectors import design, law_of
 from privatest.changepoint.direct import DirectDetector
 from privatest.changepoint.monitor import Targets, pair_watch
 from privatest.changepoint.open_block import OpenSum
-from privatest.changepoint.watch import Cusum, FitBlocks, SumBlocks, Watch
+from privatest.changepoint.sum_blocks import SumBlocks
+from privatest.changepoint.watch import BitBlocks, Cusum, Watch
 from privatest.engines import open_source
 from privatest.errors import InvalidDocument, InvalidInput
 from privatest.hypotheses import make_pair
@@ -394,8 +395,8 @@ def test_unknown_alternatives(notion: Notion) -> None:
     monitor = pt.Monitor([0.5, 0.5], distance=0.4, privacy=notion, max_rows_per_unit=2)
     assert monitor.privacy == notion
     blocks = monitor._design.blocks
-    assert isinstance(blocks, FitBlocks)
-    assert blocks.test.privacy == per_row(notion, 2)
+    assert isinstance(blocks, BitBlocks)
+    assert blocks.voter.test.privacy == per_row(notion, 2)
     assert blocks.meets(per_row(notion, 2))
     assert not blocks.meets(per_row(notion, 3))
     assert Watch.from_dict(json.loads(monitor._design.text)).privacy == notion

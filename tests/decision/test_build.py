@@ -50,8 +50,7 @@ def test_the_release_statistic_is_a_level_with_its_own_pvalues() -> None:
     test = exact()
     w, cutoff = test.noise.spacing, test.cutoff
     for level in (-2, 0, 1, 3):
-        noisy = Fraction(math.floor(cutoff + w * level))
-        found = test.release(noisy)
+        found = test.release(test.draw_of(Fraction(math.floor(cutoff + w * level))))
         assert found.statistic == level
         assert found.released == "level"
         assert found.decision == ("null" if level >= 1 else "alternative")

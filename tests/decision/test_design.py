@@ -115,7 +115,7 @@ def test_a_plan_cannot_be_edited_into_one_that_costs_more_than_it_says() -> None
     with pytest.raises(InvalidDocument, match="costs more than the plan's epsilon"):
         pt.ChangePlan.from_dict(cheaper)
     away = pt.design(*COINS, epsilon=2, n=paper["block"], neighbours="add-remove").to_dict()
-    with pytest.raises(InvalidDocument, match="single records that are replaced"):
+    with pytest.raises(InvalidDocument, match="a record that comes or goes"):
         pt.ChangePlan.from_dict({**paper, "detection": {**paper["detection"], "parts": [away]}})
     fit = made("distance").to_dict()
     with pytest.raises(InvalidDocument, match="costs more than the plan's epsilon"):

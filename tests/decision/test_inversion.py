@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,8 @@ from scipy import stats
 
 import privatest as pt
 from privatest import engines
-from privatest.decision.inversion import Inversion, _last_accepted
+from privatest.decision import inversion
+from privatest.decision.inversion import Inversion, _last_accepted, _last_by_halving
 from privatest.estimates.estimate_design import EstimateDesign
 
 HALF = Fraction(1, 2)
@@ -204,3 +206,57 @@ def test_an_end_of_the_range_is_held_by_what_lies_beyond_it(between: Any, rate: 
     missed = totals.sf(most) if other else totals.cdf(least)
     assert design.coverage(rate) == pytest.approx(1 - missed, abs=1e-9)
     assert 0.975 <= design.coverage(rate) < 0.976
+
+
+def hidden(epsilon: float, n: int) -> Inversion:
+    """From a noisy total and a noisy number of records."""
+    return pt.design_estimate("bernoulli(?)", epsilon=epsilon, n=n, neighbours="add-remove").inversion
+
+
+@pytest.mark.parametrize("epsilon", [1, 0.1, 1e-3, 1e-6])
+def test_so_many_numbers_of_records_are_looked_at_whatever_epsilon(epsilon: float) -> None:
+    found = hidden(epsilon, 1000)
+    half, counting = found._tails(0.95)
+    numbers = found._numbers(Fraction(10**9), counting, half)
+    assert len(numbers) <= inversion.MOST_NUMBERS
+    away = found.off_by(counting)
+    # Together they are all that the noisy number leaves, each once.
+    assert numbers[0].n == 10**9 - away
+    assert numbers[-1].n + numbers[-1].more == 10**9 + away
+    assert all(one.n + one.more + 1 == other.n for one, other in pairwise(numbers))
+
+
+@pytest.mark.parametrize("value", [0.1, 0.45, 0.5, 0.9])
+@pytest.mark.parametrize("more", [1, 7, 300])
+def test_numbers_bounded_together_have_no_smaller_tail_than_each(value: float, more: int) -> None:
+    found = hidden(0.2, 200)
+    group = replace(found, n=150, count_noise=None, more=more, chance=2.5e-6)
+    spread = found.noise.reach(3)
+    for n in sorted({150, 151, 150 + more // 2, 150 + more}):
+        one = replace(found, n=n, count_noise=None)
+        mean = n * float(one.total(value).law @ one.total(value).support)
+        for noisy in (Fraction(round(mean + side * spread)) + found.noise.offset for side in (-1, 1)):
+            assert group.at_most(value, value, noisy) >= one.at_most(value, value, noisy)
+            assert group.at_least(value, value, noisy) >= one.at_least(value, value, noisy)
+
+
+def test_an_interval_by_groups_of_numbers_holds_the_one_by_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = hidden(0.5, 300)
+    noisy = Fraction(round(found._mean(0.45))) + found.noise.offset
+    low, high = found.interval(noisy, 0.9, Fraction(300))
+    monkeypatch.setattr(inversion, "MOST_NUMBERS", 40)
+    wide = found.interval(noisy, 0.9, Fraction(300))
+    assert wide[0] < low < high < wide[1]
+    assert wide[1] - wide[0] < 1.6 * (high - low)
+
+
+def test_halving_ends_whatever_the_tail() -> None:
+    looks = 0
+
+    def tail(low: float, high: float) -> float:
+        nonlocal looks
+        looks += 1
+        return float(high - low > 1e-6)  # no value is accepted, and every interval but the shortest may hold one
+
+    assert _last_by_halving(tail, 0.0, 1.0, 0.5, 1e-9, iter(range(100))) is not None
+    assert looks <= 100

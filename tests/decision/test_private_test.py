@@ -243,7 +243,7 @@ WRONG: dict[str, Any] = {
     "one too few": np.zeros(14),
     "one too many": np.zeros(16),
     "none": [],
-    "two dimensions": np.zeros((15, 1)),
+    "two dimensions": np.zeros((15, 2)),
     "dates": np.zeros(15, dtype="datetime64[s]"),
     "complex": np.zeros(15, dtype=complex),
     "text": np.array(["0"] * 15),

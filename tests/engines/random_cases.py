@@ -27,7 +27,7 @@ import psycopg
 from privatest.engines import open_source
 from privatest.errors import InvalidData
 from privatest.scores import LabelCells, Score
-from tests.engines.catalogue import SCORES, STRANGE
+from tests.engines.catalogue import SCORES, STRANGE, first_rows
 from tests.engines.warehouses import postgres, spark
 
 __all__ = ["ENGINES", "Difference", "differences"]
@@ -275,37 +275,43 @@ def _of(case: Case, value: Any) -> tuple[int, int]:
     return int(case.score.table[cell]), cell
 
 
-def _kept(case: Case, place: int) -> list[tuple[int, tuple[bool, Any]]]:
-    """(value, order) of the rows that count, the value being score (place 0) or cell (place 1)."""
+def _rows(case: Case, place: int) -> dict[Any, list[tuple[int, tuple[bool, Any]]]]:
+    """(value, order) of each unit's rows, the value being score (place 0) or cell (place 1); None has nobody's."""
     rows: dict[Any, list[tuple[int, tuple[bool, Any]]]] = {}
     for number, (record, unit, order) in enumerate(case.rows):
         at = _key(case.kinds[2], order) if case.order else None
         whose = _key(case.kinds[1], unit) if case.unit else number
-        if whose is not None:
-            rows.setdefault(whose, []).append((_of(case, record)[place], (at is None, 0 if at is None else at)))
-    kept = []
-    for own in rows.values():
-        own.sort()
-        for rank, row in enumerate(own):
-            ends = [math.floor(Fraction((rank + more) * case.most, len(own)) + Fraction(1, 2)) for more in (0, 1)]
-            if not case.unit or len(own) <= case.most or ends[1] > ends[0]:
-                kept.append(row)
-    return sorted(kept, key=lambda row: (row[1], row[0]))
+        rows.setdefault(whose, []).append((_of(case, record)[place], (at is None, 0 if at is None else at)))
+    return rows
+
+
+def _placed(case: Case) -> list[tuple[int, tuple[bool, Any]]]:
+    """(score, order) of all rows in order; those after the first rows of their unit, and nobody's, with the odd one."""
+    found = []
+    for whose, own in _rows(case, 0).items():
+        counting = 0 if whose is None else case.most if case.unit else 1
+        own.sort(key=lambda row: (row[1], row[0]))
+        found += [(score if i < counting else case.score.odd_score, at) for i, (score, at) in enumerate(own)]
+    return sorted(found, key=lambda row: (row[1], row[0]))
 
 
 def expected(case: Case) -> dict[str, Any]:
     """What every engine must say of the case."""
-    rows = _kept(case, 0)
-    scores = [score for score, _ in rows]
+    most = case.most if case.unit else 1
+    own = [[score for score, _ in rows] for whose, rows in _rows(case, 0).items() if whose is not None]
+    exact = sum((Fraction(min(len(scores), most) * sum(scores), len(scores)) for scores in own), Fraction(0))
     cells = [0] * (case.score.cells.count + 1)
-    for cell, _ in _kept(case, 1):
-        cells[cell] += 1
-    found: dict[str, Any] = {"count": len(rows), "total": sum(scores), "cells": cells}
+    for whose, rows in _rows(case, 1).items():
+        for cell, _ in [] if whose is None else sorted(rows)[:most]:
+            cells[cell] += 1
+    count = sum(min(len(scores), most) for scores in own)
+    found: dict[str, Any] = {"count": count, "total": math.floor(exact + Fraction(1, 2)), "cells": cells}
     if case.order:
+        rows = _placed(case)
         used = rows[case.start :]
         ends = range(case.block, len(used) + 1, case.block)
         tied = any(used[end - 1][1] == used[end][1] for end in ends[:-1])
-        found["series"] = scores
+        found["series"] = [score for score, _ in rows]
         found["blocks"] = TIED if tied else [sum(score for score, _ in used[end - case.block : end]) for end in ends]
     return found
 
@@ -315,15 +321,19 @@ def findings(case: Case, source: Any, *, few: bool = False) -> dict[str, Any]:
     records = open_source(source, **case.words)
     records.check(case.score)
     found: dict[str, Any] = {"count": records.count(), "total": records.total(case.score)}
-    if case.order and not (few and case.number % 2):
-        found["series"] = records.series(case.score).tolist()
-    if case.order and not (few and not case.number % 2):
+    if not (few and case.number % 5):
+        found["cells"] = records.histogram(case.score.cells, first_rows)
+    if not case.order or (case.unit and not hasattr(records, "in_places")):  # a cluster keeps no places of units
+        return found
+    placed: Any = records.in_places() if case.unit else records  # type: ignore[attr-defined]
+    placed.check(case.score)
+    if not (few and case.number % 2):
+        found["series"] = placed.series(case.score).tolist()
+    if not (few and not case.number % 2):
         try:
-            found["blocks"] = records.block_totals(case.score, case.block, case.start)
+            found["blocks"] = placed.block_totals(case.score, case.block, case.start)
         except InvalidData as error:
             found["blocks"] = TIED if "does not order the records" in str(error) else str(error)
-    if not (few and case.number % 5):
-        found["cells"] = records.histogram(case.score.cells)
     return found
 
 

@@ -19,6 +19,7 @@ from privatest import engines
 from privatest.engines import arrays, frames
 from privatest.engines.arrays import ArrayRecords
 from privatest.engines.frames import DictionaryRecords, column_of
+from privatest.errors import InvalidData
 from tests.engines.catalogue import NUMERIC, SCORES, by_hand
 
 SCORE = SCORES["line"].score
@@ -84,7 +85,7 @@ def test_an_error_in_one_piece_stops_the_others(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(arrays.os, "cpu_count", lambda: 3)
     records = engines.open_source(pa.array(NUMBERS))
     monkeypatch.setattr(frames, "column_of", lambda _: 1 / 0)
-    with pytest.raises(ZeroDivisionError):
+    with pytest.raises(InvalidData, match="ZeroDivisionError"):
         records.total(SCORE)
 
 

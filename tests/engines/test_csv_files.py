@@ -390,7 +390,9 @@ def test_units_and_labels_with_bad_bytes(tmp_path: Path) -> None:
     odd = score.odd_score
     assert engines.open_source(path, column="x").series(score).tolist() == [odd, odd, a, odd, a]
     assert engines.open_source(path, column="x", unit="who", max_rows_per_unit=1).count() == 3
-    assert engines.total(score, path, column="x", unit="who", max_rows_per_unit=1) == 2 * odd + a
+    assert engines.total(score, path, column="x", unit="who", max_rows_per_unit=3) == 3 * odd + 2 * a
+    thirds = 3 * 2 * odd + odd + 2 * a  # one of M\xfcller's three rows is odd
+    assert engines.total(score, path, column="x", unit="who", max_rows_per_unit=1) == (2 * thirds + 3) // 6
 
 
 @pytest.mark.usefixtures("quiet")
@@ -467,7 +469,7 @@ from privatest.cli.commands import run
 words = ["test", path, "--column", "x", "--null", "normal(0,1)", "--alternative", "normal(1,1)", "--epsilon", "1"]
 assert run([*words, "--json"]) == 0; count("cli")
 paid = ["--ledger", sys.argv[2], "--dataset", "a", "--request", "b", "--json"]
-pt.Ledger(sys.argv[2]).grant("a", epsilon=1, covers=path)
+pt.Ledger(sys.argv[2]).grant("a", epsilon=1, covers=path, unit="who")
 assert run([*words, "--unit", "who", *paid]) == 0; count("ledger")
 """
 
@@ -523,3 +525,19 @@ def test_a_file_that_was_opened_and_not_read_is_closed(tmp_path: Path) -> None:
     del records
     gc.collect()
     assert (set(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else set()) == before
+
+
+def test_rows_of_too_many_fields_end_where_they_do_without_a_limit() -> None:
+    """Whatever the surplus holds: quotes that open a field with ends of rows in it, others that do not, two blocks."""
+    rng, surplus = np.random.default_rng(7), 0
+    parts = [b"a", b"12", b",", b",", b",", b'"', b'"', b"\n", b"\r", b"\r\n", b""]
+    for _ in range(3000):
+        text = b"".join(parts[i] for i in rng.integers(0, len(parts), 24))
+        size = int(rng.integers(1, 9))
+        blocks = [text[at : at + size] for at in range(0, len(text), size)]
+        whole = list(csv_files.csv_rows([text], ","))
+        surplus += max(map(len, whole), default=0) > 3
+        # Of what is too much it is told that it is there, and no more.
+        short = [(row[:2], min(len(row), 3)) for row in whole]
+        assert [(row[:2], len(row)) for row in csv_files.csv_rows(blocks, ",", width=2)] == short, text
+    assert surplus > 1000

@@ -292,6 +292,10 @@ class TestOddRecords:
             assert total(score, values) == 3 * score.odd_score
             assert total(score, np.ma.masked_array(values, [False, False, True])) == 3 * score.odd_score
 
+    def test_an_array_of_one_column_is_that_column(self) -> None:
+        score, values = SCORES["line"].score, np.array([0.25, np.nan, 3.0])
+        assert total(score, values.reshape(-1, 1)) == total(score, values)
+
     def test_signalling_nans_are_odd(self) -> None:
         score = SCORES["line"].score
         quiet = np.array([0x7F800001], dtype=np.uint32).view(np.float32)
@@ -481,7 +485,7 @@ def test_records_that_were_given_as_a_name_are_not_quoted(word: str) -> None:
 
 
 def test_names_that_cannot_be_names_are_refused_like_others() -> None:
-    with pytest.raises(InvalidData, match="column=<list> was given"):
+    with pytest.raises(InvalidInput, match="column=<list> must be the name of one column"):
         pt.compare_groups([0, 1], [1, 1], epsilon=1, column=["x"])  # type: ignore[arg-type]
 
 

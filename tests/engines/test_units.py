@@ -1,9 +1,8 @@
-"""One person, many rows: what is kept depends on that person's rows alone; and order by a column."""
+"""One person, many rows: all of them count, scaled to the rows that a person may have; and order by a column."""
 
 from __future__ import annotations
 
 import datetime
-import itertools
 import math
 from decimal import Decimal
 from fractions import Fraction
@@ -20,7 +19,8 @@ from hypothesis import strategies as st
 from privatest import engines
 from privatest.engines import units as cuts
 from privatest.engines.keys import _loose_key, _sort_key, keys_of_objects, ranks
-from privatest.engines.units import is_kept, kept_below
+from privatest.engines.protocol import Surplus
+from privatest.engines.units import joined
 from privatest.errors import InvalidData
 from privatest.scores import DyadicCells, Score
 from tests.engines.catalogue import SCORES
@@ -34,32 +34,39 @@ def frame(rows: list[tuple[Any, Any]]) -> pa.Table:
     return pa.table({"who": pa.array([who for who, _ in rows]), "x": pa.array([x for _, x in rows], pa.float64())})
 
 
-def kept(rows: list[tuple[Any, Any]], most: int) -> int:
+def summed(rows: list[tuple[Any, Any]], most: int) -> int:
     return engines.total(DIGITS, frame(rows), column="x", unit="who", max_rows_per_unit=most)
 
 
-def test_the_evenly_spaced_ranks() -> None:
-    for rows, most in itertools.product(range(1, 30), range(1, 12)):
-        ranks_kept = np.diff(kept_below(np.arange(rows + 1), np.full(rows + 1, rows), most))
-        expected = [
-            rows <= most or (2 * (r + 1) * most + rows) // (2 * rows) > (2 * r * most + rows) // (2 * rows)
-            for r in range(rows)
-        ]
-        assert ranks_kept.tolist() == [int(one) for one in expected]
-        assert ranks_kept.sum() == min(rows, most)
+def by_hand(rows: list[tuple[Any, Any]], most: int) -> Fraction:
+    """The sum of all persons' digits, each person's scaled to ``most`` rows."""
+    own: dict[Any, list[int]] = {}
+    for who, x in rows:
+        if who is not None:
+            own.setdefault(who, []).append(3 if x is None else int(x))
+    return sum((Fraction(min(len(xs), most) * sum(xs), len(xs)) for xs in own.values()), Fraction(0))
 
 
-def test_units_of_billions_of_rows_do_not_overflow() -> None:
-    rows, most = 2**40 + 1, 2**39
-    found = kept_below(np.array([0, 1, 2**39, rows]), np.full(4, rows), most)
-    assert found.tolist() == [(2 * r * most + rows) // (2 * rows) for r in (0, 1, 2**39, rows)]
+def nearest(number: Fraction) -> int:
+    return math.floor(number + Fraction(1, 2))
 
 
-def test_one_row_of_a_unit_is_its_middle() -> None:
-    assert kept([("ann", 1), ("ann", 9), ("ann", 2), ("bob", 4)], 1) == 2 + 4
-    assert kept([("ann", 1), ("ann", 9), ("ann", 2), ("bob", 4)], 2) == 1 + 9 + 4
-    assert kept([("ann", 1), ("ann", 9), ("ann", 2), ("bob", 4)], 3) == 12 + 4
-    assert kept([("ann", 1), (None, 9), ("ann", None)], 2) == 1 + 3  # no unit: not counted; no number: odd
+def test_every_row_of_a_unit_counts_alike() -> None:
+    rows = [("ann", 1), ("ann", 9), ("ann", 2), ("bob", 4)]
+    assert summed(rows, 1) == 4 + 4
+    assert summed(rows, 2) == 8 + 4
+    assert summed(rows, 3) == 12 + 4
+    assert summed([("ann", 1), (None, 9), ("ann", None)], 2) == 1 + 3  # no unit: not counted; no number: odd
+    assert summed([("ann", 1), ("ann", None)], 1) == 2
+
+
+def test_the_sum_is_rounded_once_and_not_for_each_person() -> None:
+    """A thousand persons with one 1 among five rows: 200, and not 0 nor 1,000."""
+    rows = [(who, float(i == 0)) for who in range(1000) for i in range(5)]
+    assert summed(rows, 1) == 200
+    assert summed(rows[:10], 1) == 0  # 2/5
+    assert summed(rows[:15], 1) == 1  # 3/5
+    assert summed([("ann", 1), ("ann", 0)], 1) == 1  # halves go up
 
 
 @settings(max_examples=40)
@@ -72,15 +79,16 @@ def test_one_row_of_a_unit_is_its_middle() -> None:
 def test_one_unit_never_decides_about_another(
     rows: list[tuple[int, int]], others: list[int], most: int, shuffle: Any
 ) -> None:
-    """All rows of one unit replaced: the total moves by that unit's own part, of at most ``most`` scores."""
+    """All rows of one unit replaced: the total moves by an integer within that unit's own reach, others do not move."""
     without = [row for row in rows if row[0] != 0]
-    before, after = kept(rows, most), kept([*without, *((0, x) for x in others)], most)
-    alone = kept([row for row in rows if row[0] == 0], most), kept([(0, x) for x in others], most)
-    assert before - alone[0] == after - alone[1] == kept(without, most)
-    assert 0 <= alone[0] <= 9 * most
+    mine, theirs = [row for row in rows if row[0] == 0], [(0, x) for x in others]
+    found = [summed([*without, *own], most) for own in (mine, theirs)]
+    assert found == [nearest(by_hand([*without, *own], most)) for own in (mine, theirs)]
+    for own, total in zip((mine, theirs), found, strict=True):
+        assert 0 <= total - summed(without, most) <= 9 * min(len(own), most)
     mixed = list(rows)
     shuffle.shuffle(mixed)
-    assert kept(mixed, most) == before
+    assert summed(mixed, most) == summed(rows, most)
 
 
 def test_many_parts_are_merged_into_the_same_tally(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -94,12 +102,7 @@ def test_many_parts_are_merged_into_the_same_tally(monkeypatch: pytest.MonkeyPat
     assert (
         (found.total(DIGITS), found.count()) == (expected.total(DIGITS), expected.count()) == (found.total(DIGITS), 120)
     )
-    by_hand = 0
-    for unit in range(40):
-        ordered = np.sort(x[who == unit])
-        m = len(ordered)
-        by_hand += sum(int(ordered[r]) for r in range(m) if (6 * (r + 1) + m) // (2 * m) > (6 * r + m) // (2 * m))
-    assert found.total(DIGITS) == by_hand
+    assert found.total(DIGITS) == nearest(by_hand(list(zip(who.tolist(), x.tolist(), strict=True)), 3))
 
 
 def test_units_too_far_apart_to_be_packed_are_counted_alike(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -119,6 +122,57 @@ def test_totals_of_units_beyond_64_bits_are_exact() -> None:
     wide = Score(DyadicCells(0, 0, 2), table, Fraction(0), Fraction(1), np.array([0]), np.ones(1), np.ones(1))
     rows = [(who, x) for who in range(5) for x in (0.0, 1.0)]
     assert engines.total(wide, frame(rows), column="x", unit="who", max_rows_per_unit=2) == 5 * (2**63 - 1)
+    assert engines.total(wide, frame(rows), column="x", unit="who") == nearest(Fraction(5 * (2**63 - 1), 2))
+
+
+def test_sums_of_persons_with_many_different_numbers_of_rows_are_exact() -> None:
+    groups = [(m, 3 * m, m * m - 7) for m in range(1, 400)]
+    exact = sum((Fraction(min(m, 11) * total, m) for m, _, total in groups), Fraction(0))
+    assert joined(groups, 11) == (3 * sum(min(m, 11) for m, _, _ in groups), nearest(exact))
+    assert joined([], 3) == (0, 0)
+
+
+def test_negative_sums_are_rounded_as_positive_ones_are() -> None:
+    for total in range(-12, 13):
+        assert joined([(4, 4, total)], 1) == (1, nearest(Fraction(total, 4)))
+        assert joined([(4, 4, total + 4)], 1)[1] == joined([(4, 4, total)], 1)[1] + 1
+
+
+def test_rows_of_persons_with_too_many_are_drawn_and_nothing_else_is() -> None:
+    rows = [("ann", 1), ("ann", 9), ("ann", 9), ("bob", 4), ("cid", 0), ("cid", 3), ("dan", 9), ("dan", 9), ("dan", 1)]
+    records = engines.open_source(frame(rows), column="x", unit="who", max_rows_per_unit=2)
+    seen = []
+
+    def last(table: Any, most: int) -> Any:
+        seen.append(table.tolist())
+        return table[:, -most:]
+
+    assert records.histogram(CELLS, last) == [1, 0, 0, 1, 1, 0, 0, 0, 0, 4, 0]
+    assert seen == [[[1, 9, 9], [1, 9, 9]]]
+    assert records.count() == 2 + 1 + 2 + 2
+    for ask in (
+        lambda: records.series(DIGITS),
+        lambda: records.block_totals(DIGITS, 1),
+        lambda: records.check_ends(range(1)),
+    ):
+        with pytest.raises(InvalidData, match="the rows of a person are one sum"):
+            ask()
+
+
+def test_the_tables_of_persons_do_not_depend_on_the_order_of_rows() -> None:
+    rng = np.random.default_rng(4)
+    rows = [(who, int(x)) for who in range(60) for x in rng.integers(0, 10, 1 + who % 5)]
+    wanted: dict[int, list[list[int]]] = {}
+    for who in range(60):
+        own = sorted(x for name, x in rows if name == who)
+        if len(own) > 2:
+            wanted.setdefault(len(own), []).append(own)
+    for seed in range(3):
+        mixed = [rows[i] for i in np.random.default_rng(seed).permutation(len(rows))]
+        records: Any = engines.open_source(frame(mixed), column="x", unit="who", max_rows_per_unit=2)
+        _, surplus = records._cells(CELLS)
+        assert isinstance(surplus, Surplus)
+        assert [table.tolist() for table in surplus.tables] == [sorted(wanted[m]) for m in sorted(wanted)]
 
 
 UNITS: dict[str, list[Any]] = {
@@ -166,8 +220,7 @@ def test_units_of_every_type(kind: str, library: str) -> None:
     words = {"column": "x", "unit": "who"}
     assert engines.open_source(source, **words).count() == 2
     assert engines.total(DIGITS, source, **words, max_rows_per_unit=2) == 1 + 3 + 2 + 4
-    # one row each: of two rows the one at rank 0 or 1, by the same rule
-    assert engines.total(DIGITS, source, **words) == kept([(0, 1), (1, 2), (0, 3), (1, 4)], 1)
+    assert engines.total(DIGITS, source, **words) == 2 + 3
 
 
 def test_units_that_cannot_be_compared_are_nobody() -> None:
@@ -236,15 +289,10 @@ def test_keys_of_several_kinds_have_one_order() -> None:
 
 
 def test_keys_that_no_row_has_move_nobody() -> None:
-    """A dictionary may list more than its column, as it does once rows without a unit are left out."""
+    """A dictionary may list more than its column."""
     long = pd.DataFrame({"x": [3.0, 1.0, 2.0]})
     long["when"] = pd.Categorical([None, "d", "e"], categories=list("abcdefgh"))
     assert engines.open_source(long, column="x", order="when").series(DIGITS).tolist() == [1, 2, 3]
-    texts = [None, "e", "d", *"abcfgh"]
-    table = pa.table({"when": texts, "who": [1, 2, 3, *[None] * 6], "x": [7.0, 2.0, 1.0, *[0.0] * 6]})
-    records = engines.open_source(table, column="x", order="when", unit="who")
-    assert records.series(DIGITS).tolist() == [1, 2, 7]
-    assert records.block_totals(DIGITS, 1) == [1, 2, 7]
 
 
 def test_decimal_orders_are_compared_exactly() -> None:
@@ -281,17 +329,6 @@ def test_pairs_of_which_the_last_one_alone_is_beyond_64_bits_are_counted_alike()
     assert [part.tolist() for part in found] == [[0, top], [0, 2], [1, 2]]
     again = cuts._counted(*(np.concatenate([part, part]) for part in found))
     assert [part.tolist() for part in again] == [[0, top], [0, 2], [2, 4]]
-
-
-@pytest.mark.parametrize("bits", range(58, 68))
-@pytest.mark.parametrize("most", [1, 2**20, 2**27 - 1])
-def test_ranks_of_units_around_64_bits_are_exact(bits: int, most: int) -> None:
-    """Twice the rows times what is kept of them, from well below 64 bits to beyond them."""
-    rows = min((1 << bits) // (2 * most), 2**62 - 2)
-    ranks = [0, 1, rows // 3, rows - 1, rows]
-    found = kept_below(np.array(ranks), np.full(len(ranks), rows), most)
-    assert found.tolist() == [(2 * r * most + rows) // (2 * rows) for r in ranks]
-    assert found[-1] == most
 
 
 @pytest.mark.parametrize(
@@ -340,13 +377,3 @@ class Hostile(datetime.datetime):
 )
 def test_keys_sort_numbers_before_texts_before_all_else(key: Any, found: tuple[Any, ...]) -> None:
     assert _sort_key(key) == found
-
-
-def test_one_rule_says_which_ranks_are_kept() -> None:
-    """Of one rank, as databases and Spark are told, and of all below one, as sums of counts need it."""
-    for rows in range(1, 40):
-        for most in range(1, 45):
-            size = np.full(rows + 1, rows)
-            kept = is_kept(np.arange(rows), size[:-1], most)
-            assert np.array_equal(kept, np.diff(kept_below(np.arange(rows + 1), size, most)) > 0), (rows, most)
-            assert kept.sum() == min(rows, most)

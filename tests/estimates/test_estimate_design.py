@@ -381,9 +381,9 @@ def test_a_range_beyond_what_bins_of_one_length_hold_takes_longer_ones() -> None
 @pytest.mark.parametrize(
     ("family", "between", "message"),
     [
-        ("normal(mean=?, sd=1)", (1e15, 1e15 + 1), "too narrow, or too far from 0"),
+        ("normal(mean=?, sd=1)", (1e15, 1e15 + 1), "floating-point numbers cannot work with"),
         ("normal(mean=?, sd=1)", (1e-300, 2e-300), "too narrow, or too far from 0"),
-        ("normal(mean in [?, 3], sd=1)", (0, 1), "in place of one parameter"),
+        ("normal(mean in [?, 3], sd=1)", (0, 1), "the whole value of a parameter"),
     ],
 )
 def test_ranges_that_nobody_tells_apart_are_said(family: str, between: Any, message: str) -> None:
@@ -395,3 +395,50 @@ def test_a_label_may_have_a_question_mark() -> None:
     found = pt.estimate(["Really?", "no"] * 50, 'categorical("Really?"=?)', epsilon=20)
     assert found.parameter == "share of Really?"
     assert found.estimate == pytest.approx(0.5, abs=0.05)
+
+
+def test_the_share_of_a_label_is_a_rate() -> None:
+    words = {"epsilon": 1, "rng": np.random.default_rng(5)}
+    named = pt.estimate(["Yes", "No", "No"] * 200, "bernoulli(?)", success="Yes", **words)
+    assert named.interval[0] < 1 / 3 < named.interval[1]
+    with pytest.raises(pt.errors.InvalidInput, match=r"success='Yes' goes with family='bernoulli\(\?\)'"):
+        pt.estimate([1.0], "poisson(?)", between=(1, 2), success="Yes", epsilon=1)
+
+
+@pytest.mark.parametrize(
+    ("family", "missing"),
+    [("normal(mean=?)", "sd"), ("gamma(?)", "scale"), ("normal(sd=?)", "mean"), ("student_t(df=5, loc=?)", "scale")],
+)
+def test_a_parameter_that_nobody_gave_is_refused(family: str, missing: str) -> None:
+    with pytest.raises(InvalidInput, match=rf"not told its {missing}.*{missing}=2.*{missing} in \[1, 4\]"):
+        pt.design_estimate(family, between=(1, 3), epsilon=1, n=50)
+
+
+@pytest.mark.parametrize(
+    ("family", "between", "told"),
+    [
+        ("normal(?, 2)", (-9, 9), "mean of normal(mean=?, sd=2)"),
+        ("normal(mean=?, sd in [1, 3])", (-9, 9), "mean of normal(mean=?, sd in [1, 3])"),
+        ("lognormal(mean=?, sd=1)", (-9, 9), "mean (the mean of log(x), not of x) of lognormal(mean=?, sd=1)"),
+        ("laplace(loc=?, scale=1)", (-9, 9), "the median if the records come from this law"),
+        ("exponential(rate=?)", (0.1, 9), "rate (1 over the mean) of exponential(rate=?)"),
+    ],
+)
+def test_an_estimate_names_the_whole_model_and_its_condition(
+    family: str, between: tuple[float, float], told: str
+) -> None:
+    rng = np.random.default_rng(5)
+    found = pt.estimate(rng.exponential(1, 300), family, between=between, epsilon=1, rng=rng)
+    assert told in found.sentence
+    assert "if the records come from this family" in found.sentence
+    assert "if the records come from this family" in str(found)
+    again = type(found).from_dict(found.to_dict())
+    assert again.sentence == found.sentence
+
+
+def test_a_total_beyond_the_range_is_no_estimate() -> None:
+    rng = np.random.default_rng(5)
+    found = pt.estimate(rng.normal(8, 1, 500), "normal(mean=?, sd=1)", between=(-3, 3), epsilon=1, rng=rng)
+    assert not found.fits
+    assert found.sentence.startswith("No value of mean of normal(mean=?, sd=1) in the range fits")
+    assert pt.estimate(rng.normal(1, 1, 500), "normal(mean=?, sd=1)", between=(-3, 3), epsilon=1, rng=rng).fits

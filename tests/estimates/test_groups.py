@@ -89,8 +89,20 @@ def test_what_counts_as_a_success() -> None:
     label = pt.compare_groups(data, column="label", success="yes", **words, rng=seeded())
     above = pt.compare_groups(data.assign(y=data.y * 4.0), column="y", above=2.5, **words, rng=seeded())
     assert plain.rates == label.rates == above.rates
-    odd = pt.compare_groups(data.assign(y=data.y.astype(float).replace(1.0, np.nan)), column="y", **words, rng=seeded())
+    floats = data.assign(y=data.y.astype(float).replace(1.0, np.nan))
+    odd = pt.compare_groups(floats, column="y", success=1, **words, rng=seeded())
     assert max(map(abs, odd.rates)) < 0.1  # what is missing is no success
+
+
+def test_a_column_of_floats_is_refused_by_its_type_where_nothing_says_what_counts(tmp_path: Path) -> None:
+    data = table()
+    ledger = pt.Ledger(tmp_path / "ledger.db", create=True)
+    ledger.grant("d", epsilon=1)
+    paying = {"ledger": ledger, "dataset": "d", "request": "r"}
+    for y in (data.y.astype(float), data.y.astype("Float64"), data.y * 9.5):
+        with pytest.raises(pt.errors.InvalidData, match=r"^Column 'y' is numbers .*Say which do: above=5.*success=1"):
+            pt.compare_groups(data.assign(y=y), group="arm", column="y", epsilon=1, **paying)
+    assert ledger.spent("d") == 0
 
 
 @pytest.mark.parametrize(
@@ -101,13 +113,16 @@ def test_what_counts_as_a_success() -> None:
         (lambda d: pt.compare_groups(d.assign(arm=d.who % 3), group="arm", column="y", epsilon=1), "more than two"),
         (
             lambda d: pt.compare_groups(d, group="nope", column="y", epsilon=1),
-            "group='nope' must be one of the columns",
+            "No column 'nope' in the data",
         ),
         (lambda d: pt.compare_groups(d.y, epsilon=1), "give a control and a treatment"),
         (lambda d: pt.compare_groups(d, d, group="arm", column="y", epsilon=1), "together with two sources"),
         (lambda d: pt.compare_groups(d, d, unit="who", column="y", epsilon=1), "needs one table and group="),
         (lambda d: pt.compare_groups(d.assign(who=1), group="arm", unit="who", column="y", epsilon=1), "both groups"),
-        (lambda d: pt.compare_groups(d, group="arm", unit="nobody", column="y", epsilon=1), "unit='nobody'"),
+        (
+            lambda d: pt.compare_groups(d, group="arm", unit="nobody", column="y", epsilon=1),
+            "No column 'nobody'",
+        ),
         (lambda _: pt.compare_groups([], [1], epsilon=1), "has no records"),
         (lambda _: pt.compare_groups([1], [1], epsilon=1, alternative="up"), "alternative"),
         (lambda _: pt.compare_groups([1], [1], epsilon=1, above=1, success="a"), "both given"),
@@ -286,15 +301,15 @@ def test_rows_whose_group_is_no_number_belong_to_neither(kind: str) -> None:
     if kind == "arrow":
         source = pytest.importorskip("pyarrow").table(columns)
     found = pt.compare_groups(source, group="arm", epsilon=5)  # the one other column holds the records
-    assert (found.n, found.names) == ((25, 25), ("0.0", "1.0"))
+    assert (found.n, found.names) == ((25, 25), ("0", "1"))
     if kind == "polars":
         with pytest.raises(InvalidData, match="LazyFrame, which holds no records yet"):
             pt.compare_groups(source.lazy(), group="arm", column="v", epsilon=1)
 
 
-def test_groups_of_one_name_and_files_that_are_missing_are_told(tmp_path: Path) -> None:
+def test_groups_of_one_name_are_one_and_files_that_are_missing_are_told(tmp_path: Path) -> None:
     same = pd.DataFrame({"v": [0, 1], "arm": ["1", 1]})
-    with pytest.raises(InvalidData, match="two values of one name"):
+    with pytest.raises(InvalidData, match="it has one"):
         pt.compare_groups(same, group="arm", epsilon=1)
     with pytest.raises(InvalidData, match="No file"):
         pt.compare_groups(str(tmp_path / "no.csv"), group="arm", epsilon=1)

@@ -15,6 +15,7 @@ from privatest.engines.arrays import SequenceRecords
 from privatest.errors import InvalidData, InvalidDistribution, InvalidDocument, InvalidInput
 from privatest.fit import design_fit
 from privatest.fit.domain import EdgeCells, domain_cells_from_dict, histogram, read_domain
+from privatest.privacy import system_source
 from privatest.scores import Cells, IntegerCells, LabelCells
 
 
@@ -99,7 +100,7 @@ def test_histogram_is_the_same_from_every_source(cells: Cells) -> None:
     expected = np.bincount(cells.index(numbers), minlength=cells.count + 1)
     expected[2] += expected[-1]
     for source in SOURCES:
-        counts = histogram(engines.open_source(source(numbers)), cells, odd=2)
+        counts = histogram(engines.open_source(source(numbers)), cells, odd=2, source=system_source)
         assert counts.tolist() == expected[:-1].tolist()
         assert counts.sum() == len(numbers)
 
@@ -108,13 +109,15 @@ def test_histogram_of_many_records_and_of_any_engine() -> None:
     rng = np.random.default_rng(0)
     numbers = rng.normal(size=100_000)
     cells = EdgeCells(tuple(stats.norm.ppf(np.arange(1, 40) / 40)))
-    fast = histogram(engines.open_source(numbers), cells, odd=0)
-    by_totals = histogram(SequenceRecords(numbers.tolist()), cells, odd=0)
+    fast = histogram(engines.open_source(numbers), cells, odd=0, source=system_source)
+    by_totals = histogram(SequenceRecords(numbers.tolist()), cells, odd=0, source=system_source)
     np.testing.assert_array_equal(fast, by_totals)
 
 
 def test_records_of_the_wrong_type_are_refused_by_column_type_only() -> None:
     with pytest.raises(InvalidData, match="text"):
-        histogram(engines.open_source(np.array(["a", "b"])), EdgeCells((1.0,)), odd=0)
-    counts = histogram(engines.open_source([1.0, "b", math.nan, None, 3]), EdgeCells((2.0,)), odd=0)
+        histogram(engines.open_source(np.array(["a", "b"])), EdgeCells((1.0,)), odd=0, source=system_source)
+    counts = histogram(
+        engines.open_source([1.0, "b", math.nan, None, 3]), EdgeCells((2.0,)), odd=0, source=system_source
+    )
     assert counts.tolist() == [4, 1]

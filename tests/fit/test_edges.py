@@ -21,7 +21,7 @@ from privatest.fit import fit_test as designed
 from privatest.fit.alternatives import Alternative
 from privatest.fit.domain import histogram, read_domain
 from privatest.ledger import Ledger
-from privatest.privacy import Pure
+from privatest.privacy import Pure, system_source
 from privatest.scores import LabelCells
 
 PLAN = designed.Plan(read_domain({"a": 0.5, "b": 0.3, "c": 0.2}, 0.3), 0.3, Pure(1), 0.1, "auto")
@@ -88,7 +88,7 @@ def test_a_total_that_is_the_cutoff_is_the_null() -> None:
 def test_the_noise_is_added_once(monkeypatch: pytest.MonkeyPatch) -> None:
     data = list("aaaaaaaaaabbbbbbcccc")
     monkeypatch.setattr(type(TEST.noise), "draw", lambda *_: TEST.noise.offset + 3)
-    counts = histogram(engines.open_for(engines.Need(), data), TEST.domain.cells, TEST.odd_symbol)
+    counts = histogram(engines.open_for(engines.Need(), data), TEST.domain.cells, TEST.odd_symbol, system_source)
     assert TEST.run(data) == TEST.release(TEST.candidate.excess.of(counts) + TEST.noise.offset + 3)
 
 

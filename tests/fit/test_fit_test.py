@@ -326,3 +326,22 @@ def test_numbers_of_any_type_are_error_rates() -> None:
     plain = pt.design_fit([0.25] * 4, **words, alpha=0.125, beta=0.25)
     for kind in (Decimal, Fraction, np.float64, np.float32):
         assert pt.design_fit([0.25] * 4, **words, alpha=kind(0.125), beta=kind(0.25)).cutoff == plain.cutoff
+
+
+def test_a_small_p_value_beside_null_is_explained() -> None:
+    """Without alpha the errors are balanced: the level may be far below a small p-value, and the sentence says so."""
+    test = pt.design_fit([0.25] * 4, distance=0.3, epsilon=1, n=2000)
+    found = replace(test.release(str(test.cutoff)), design=test)
+    assert found.decision == "null"
+    assert found.pvalue < 1e-3
+    assert "at level" in found.sentence
+    assert "above the test's level" in found.sentence
+    plain = pt.design_fit([0.25] * 4, distance=0.3, epsilon=1, n=2000, alpha=0.05)
+    assert "above the test's level" not in replace(plain.release(str(plain.cutoff)), design=plain).sentence
+
+
+def test_a_test_no_better_than_a_coin_is_refused_before_the_charge() -> None:
+    with pytest.raises(Infeasible, match="coin that ignores the data"):
+        pt.decide([0, 1, 1], "bernoulli(0.5)", "bernoulli(0.5005)", epsilon=0.1)
+    weak = pt.design("bernoulli(0.5)", "bernoulli(0.52)", epsilon=0.1, n=10)
+    assert "hardly better than a coin" in str(weak)

@@ -257,3 +257,13 @@ def test_limits_that_no_member_has_are_no_nearest_members() -> None:
     found = make_question("cauchy(loc<=0, scale<=1)", "cauchy(loc>=2, scale<=1)")
     assert (found.pair.null.describe(), found.pair.alternative.describe()) == ("cauchy(0, 1)", "cauchy(2, 1)")
     assert make_question("gamma(shape<=1, scale>=1)", "gamma(shape>=2, scale>=1)").pair.total_variation > 0.1
+
+
+@pytest.mark.parametrize(
+    "text", ["poisson(mean<=2.5)", "poisson(mean>=3)", "exponential(scale<=1)", "gamma(2, scale>=1)"]
+)
+def test_nothing_lies_below_where_all_members_begin(text: str) -> None:
+    box = parse(text, "null")
+    assert isinstance(box, Box)
+    lower, upper = box.below(np.array([-7.0, -1.0, 1.0, 2.0, 3.0]))
+    assert lower[:2].tolist() == upper[:2].tolist() == [0.0, 0.0]

@@ -87,7 +87,7 @@ def test_odd_values_raise_nothing(registered: dict[str, Any]) -> None:
 
 def test_a_ledger_releases_a_request_once(registered: dict[str, Any], tmp_path: Path) -> None:
     with pt.Ledger(tmp_path / "book.db") as ledger:
-        ledger.grant("claims", epsilon=1)
+        ledger.grant("claims", epsilon=1, neighbours="add-remove")
         private_stattest(P, Q, epsilon=1, n=200, ledger=ledger, dataset="claims", request="today")
         scores = {registered["privatest"](None, column(0), None, 0.05)[0] for _ in range(5)}
         assert len(scores) == 1

@@ -157,3 +157,20 @@ def test_a_cutoff_is_the_largest_of_its_level(noise: Noise, alpha: float) -> Non
     found = made.cutoff_for_alpha(alpha)
     assert total.cdf(found) <= alpha < total.cdf(found + noise.spacing)
     assert abs(made.about_cutoff_for_alpha(alpha) - found) <= noise.spacing
+
+
+def test_a_level_that_is_a_plateau_needs_no_slope(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two ways to the same curve may round apart, so that the offset of a level lies on a flat piece of it."""
+    made = Curves(np.array([0, 40]), np.array([0.5, 0.5]), np.array([0.75, 0.25]), 2, NoNoise())
+    total = NoisyTotal(made.support, made.null_law, 2, NoNoise())
+    monkeypatch.setattr(Curves, "offset_for_alpha", lambda *_: -10)
+    found = made.cutoff_for_alpha(0.25)
+    assert total.cdf(found) <= 0.25 < total.cdf(found + 1)
+
+
+def test_tails_of_1e_300_under_gaussian_noise() -> None:
+    law = np.array([0.125, 0.25, 0.125, 0.5])
+    made = Curves(np.array([231, 244, 320, 506]), law, law, 8, Gaussian(Fraction(1), 275))
+    found = made.cutoff_for_alpha(1e-300)
+    total = NoisyTotal(made.support, law, 8, made.noise)
+    assert total.cdf(found) <= 1e-300 < total.cdf(found + 1)

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import stats
+from scipy import special, stats
 
 from privatest.errors import InvalidInput
 from privatest.laws import total as total_module
@@ -30,7 +30,7 @@ from privatest.laws.total import (
     upper_tail_by_inversion,
     window_ends,
 )
-from privatest.privacy import Laplace, Logistic, Noise, NoNoise, Tulap
+from privatest.privacy import Gaussian, Laplace, Logistic, Noise, NoNoise, Tulap
 from tests.laws.reference import EXTENDED, binomial_tails, exact_tails, law_of_sum, tails
 
 STEPS, LAW = np.array([0.0, 1.0, 2.0, 5.0]), np.array([0.3, 0.3, 0.3, 0.1])
@@ -512,3 +512,23 @@ def test_windows_are_by_the_best_of_all_tilts(n: int, shape: float) -> None:
     found = chernoff_windows(steps, law, [n])[0]
     assert found[0] == pytest.approx(math.floor(ends[0]), abs=1)
     assert found[1] == pytest.approx(math.ceil(ends[1]), abs=1)
+
+
+@pytest.mark.parametrize("deviations", [5, 20, 28, 36, 37.5])
+def test_far_tails_under_gaussian_noise_by_adding_logarithms(deviations: float) -> None:
+    """The noise's transform is e^700 there, and the sum's as small: only together are they a probability."""
+    n, noise = 10**6, Gaussian(Fraction(1, 2000), 1)
+    found = NoisyTotal(np.array([0, 1]), np.array([0.5, 0.5]), n, noise)
+    x = n // 2 + round(deviations * math.sqrt(n / 4 + noise.variance))
+    counts = np.arange(n + 1)
+    logs = stats.binom.logpmf(counts, n, 0.5) + noise.logsf(x - counts)
+    exact = float(special.logsumexp(logs))
+    assert math.log(found.sf(x)) == pytest.approx(exact, abs=1e-7)  # as many digits as scipy's binomial has
+    assert found.bounded_sf(x).error < 1e-9 * found.sf(x)
+
+
+def test_a_tail_of_few_known_digits_is_told_as_its_upper_bound() -> None:
+    assert Bounded(0.0, 1e-40).certified == 1e-40
+    assert Bounded(1e-40, 1e-43).certified == 1.001e-40
+    assert Bounded(0.3, 1e-12).certified == 0.3
+    assert Bounded(0.0, math.exp(-740)).certified == 0.0  # a double has no digits of it

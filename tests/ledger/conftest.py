@@ -79,7 +79,7 @@ def ask(ledger: Ledger) -> Callable[..., dict[str, Any]]:
             "dataset": "claims",
             "epsilon": 0.1,
             "design": "sha256:aa",
-            "compute": lambda: {"decision": "null", "request": request},
+            "draw": lambda: {"decision": "null", "request": request},
         }
         return ledger.perform(request=request, **{**arguments, **changes})
 

@@ -4,8 +4,8 @@
 
 Three processes ask the same requests at the same time, each noting in a file of its own what it was given. At
 random instants one of them, or all, are killed with SIGKILL and replaced. After every kill the ledger is
-verified (what is new; in the end everything); at last every unfinished request is finished, and all that was
-ever given out is compared with what is on record.
+verified (what is new; in the end everything) and the draws on record are noted; at last every unfinished request is
+finished, and all that was ever given out, and every draw that was ever seen on record, is compared with what is there.
 """
 
 from __future__ import annotations
@@ -27,20 +27,25 @@ from typing import Any
 
 from privatest.ledger import Ledger
 from privatest.ledger.chain import Chain, Row
+from privatest.ledger.request import charge_text
 from privatest.privacy import Zcdp
 
 WORKERS = 3
 EPSILON = Fraction(1, 10)
-PHASES = ["starting", "charging", "computing", "recording"]
+PHASES = ["starting", "asking", "drawing", "charging", "releasing", "recording"]
+MATTER = {"charging", "releasing", "recording"}
 CELL = struct.Struct("<II")  # phase, request
 
 
 class Forgetful(Ledger):
-    """Broken on purpose: returns what it computed itself, also when somebody else's release is on record."""
+    """Broken on purpose: goes on from what it drew itself, also when another draw and release are on record."""
 
-    def _record(self, dataset: str, request: str, text: str) -> tuple[Row, bool]:
-        row, first = super()._record(dataset, request, text)
-        return row._replace(release=text), first
+    def _charge(self, *ask: Any) -> tuple[dict[str, Row], bool]:
+        rows, _ = super()._charge(*ask)
+        return {"charge": rows["charge"]._replace(release=charge_text(ask[-1]))}, True
+
+    def _record(self, dataset: str, request: str, text: str) -> Row:
+        return super()._record(dataset, request, text)._replace(release=text)
 
 
 class Killer:
@@ -72,15 +77,21 @@ class Killer:
         while True:
             CELL.pack_into(self.board, CELL.size * place, 1, number)
 
-            def compute(number: int = number) -> dict[str, str]:
+            def draw(number: int = number) -> str:
                 CELL.pack_into(self.board, CELL.size * place, 2, number)
                 time.sleep(self.random.random() * 0.004)
-                release = {"noise": os.urandom(8).hex()}
+                drawn = os.urandom(8).hex()
                 CELL.pack_into(self.board, CELL.size * place, 3, number)
-                return release
+                return drawn
+
+            def release(drawn: str, number: int = number) -> dict[str, str]:
+                CELL.pack_into(self.board, CELL.size * place, 4, number)
+                time.sleep(self.random.random() * 0.04)
+                CELL.pack_into(self.board, CELL.size * place, 5, number)
+                return {"noise": drawn}
 
             given = self.ledger.perform(
-                dataset="claims", request=f"r{number}", epsilon=EPSILON, design="kill", compute=compute
+                dataset="claims", request=f"r{number}", epsilon=EPSILON, design="kill", draw=draw, release=release
             )
             os.write(notes, f"r{number} {given['noise']}\n".encode())
             number += 1
@@ -114,17 +125,21 @@ class Killer:
 def check(ledger: Ledger, given: set[tuple[str, str]]) -> tuple[int, int]:
     """Read the history without the ledger's own verification and look for what must never be."""
     charged: dict[str, Any] = {}
+    drawn: dict[str, str] = {}
     released: dict[str, str] = {}
     for entry in ledger.history("claims"):
         assert entry.request is not None or entry.kind == "grant"
         if entry.kind == "charge":
             assert entry.request not in charged, "charged twice"
             charged[str(entry.request)] = entry.epsilon
+            drawn[str(entry.request)] = entry.about["draw"]
         elif entry.kind == "release":
             assert entry.request in charged, "a release without its charge"
             assert entry.request not in released, "two releases"
             assert entry.release is not None
             released[str(entry.request)] = entry.release["noise"]
+    for request, noise in released.items():
+        assert noise == drawn[request], "released, and not what was drawn"
     for request, noise in given:
         assert released[request] == noise, "given out, and not what is on record"
     rho, spent = sum((epsilon**2 / 2 for epsilon in charged.values()), Fraction(0)), ledger.spent("claims")
@@ -132,13 +147,14 @@ def check(ledger: Ledger, given: set[tuple[str, str]]) -> tuple[int, int]:
     return len(charged), len(released)
 
 
-def follow(chain: Chain, ledger: Ledger) -> None:
-    """What `verify` does, taken up where the last call ended, so that it does not slow down."""
+def follow(chain: Chain, ledger: Ledger) -> dict[str, str]:
+    """What `verify` does, taken up where the last call ended, so that it does not slow down; the draws on record."""
     with ledger._store.read() as book:
         rows, head = book.rows(chain.head.rows, 10**6), book.head()
     for row in rows:
         chain.extend(row)
     chain.finish(head)
+    return {str(row.request): row.about["draw"] for row in rows if row.kind == "charge"}
 
 
 def kills(target: str, instants: int, seed: int, kind: type[Ledger], budget: str = "1000000") -> dict[str, object]:
@@ -151,21 +167,22 @@ def kills(target: str, instants: int, seed: int, kind: type[Ledger], budget: str
                 request=f"warm-{k}",
                 epsilon=EPSILON,
                 design="kill",
-                compute=lambda: {"noise": ""},
+                draw=str,
+                release=lambda drawn: {"noise": drawn},
             )
         # From one kill to the next: up to as long as each of the processes needs for four requests.
         longest = (time.monotonic() - began) / 10 * WORKERS * 4
         killer = Killer(ledger, Path(folder), seed)
         doing: Counter[str] = Counter()
-        met = 0
+        met, seen = 0, {}
         chain = Chain(repr(ledger))
         try:
-            # At least so many, and until the two phases that matter were both met, whatever the machine is busy with.
-            while met < instants or not {"charging", "recording"} <= doing.keys():
+            # At least so many, and until the phases that matter were all met, whatever the machine is busy with.
+            while met < instants or not doing.keys() >= MATTER:
                 time.sleep(killer.random.random() * longest)
                 doing.update(killer.kill())
                 met += 1
-                follow(chain, ledger)
+                seen |= follow(chain, ledger)
         finally:
             killer.stop()
         ledger.verify()
@@ -173,7 +190,8 @@ def kills(target: str, instants: int, seed: int, kind: type[Ledger], budget: str
         before = ledger.spent("claims")
         for entry in [entry for entry in ledger.history("claims") if entry.kind == "charge"]:
             request = {"dataset": "claims", "request": entry.request, "epsilon": EPSILON, "design": "kill"}
-            ledger.perform(**request, compute=lambda: {"noise": "afterwards"})
+            found = ledger.perform(**request, draw=lambda: "afterwards", release=lambda drawn: {"noise": drawn})
+            assert found["noise"] == seen.get(str(entry.request), found["noise"]), "another draw than was on record"
         assert ledger.spent("claims") == before, "finishing what was charged costs nothing"
         assert ledger.verify() == 1 + 2 * charged
         assert check(ledger, killer.given()) == (charged, charged)
@@ -183,6 +201,7 @@ def kills(target: str, instants: int, seed: int, kind: type[Ledger], budget: str
             "given out": len(killer.given()),
             "charged": charged,
             "released before the last kill": released,
+            "draws seen on record and kept": f"{len(seen)} of {len(seen)}",
         }
 
 

@@ -18,8 +18,9 @@ from typing import Any
 
 from privatest.errors import BudgetExceeded
 from privatest.ledger import Ledger
-from privatest.ledger.account import written
-from privatest.ledger.ledger import affordable
+from privatest.ledger.account import Protected, written
+from privatest.ledger.chain import Row
+from privatest.ledger.request import Request, affordable, charge_text
 from privatest.privacy import Notion, Zcdp, as_notion
 
 PROCESSES = 16
@@ -31,13 +32,15 @@ class Unlocked(Ledger):
     def _check_all(self) -> None:
         """It looks at nothing either."""
 
-    def _charge(self, dataset: str, request: str, asked: Notion, design: str, *_: object) -> None:
-        affordable(self._standing(dataset), asked)
+    def _charge(self, ask: Request, source: Any, draw: Any) -> tuple[dict[str, Row], bool]:
+        affordable(self._standing(ask.dataset), ask.price, ask.protected, Protected())
         with self._store.write() as book:
-            head, newest = book.tail(), self._newest(book, dataset)
-            spent = newest.account.after(newest.spent, asked)
-            amounts = {"epsilon": written(asked), "granted": newest.granted, "spent": spent}
-            book.append(head, "charge", dataset, request=request, design=design, **amounts)
+            head, newest = book.tail(), self._newest(book, ask.dataset)
+            spent = newest.account.after(newest.spent, ask.price)
+            amounts = {"epsilon": written(ask.price), "granted": newest.granted, "spent": spent}
+            words = {"request": ask.name, "design": ask.design, "release": charge_text(draw, source=source)}
+            row = book.append(head, "charge", ask.dataset, **words, **amounts)
+        return {"charge": row}, True
 
 
 def race(
@@ -92,7 +95,7 @@ def child(ledger: Ledger, name: str, requests: int, asked: Notion) -> int:
         for k in range(requests):
             request = {"dataset": "claims", "request": f"{name}-{k}", "privacy": asked, "design": "race"}
             try:
-                releases[f"{name}-{k}"] = ledger.perform(**request, compute=lambda: {"noise": os.urandom(8).hex()})
+                releases[f"{name}-{k}"] = ledger.perform(**request, draw=lambda: {"noise": os.urandom(8).hex()})
             except BudgetExceeded:
                 refused += 1
         with open(theirs, "w") as pipe:

@@ -12,11 +12,13 @@ import pytest
 
 from privatest.errors import BudgetExceeded, InvalidInput, LedgerTampered
 from privatest.ledger import Ledger
+from privatest.ledger import account as account_module
 from privatest.ledger.account import account_of, canonical, conversion, price_of, stored, written
 from privatest.ledger.chain import Row
 from privatest.privacy import Approx, Gdp, Kl, Notion, Pure, Renyi, Tv, Zcdp
+from privatest.privacy.composition import weight
 
-ASK: dict[str, Any] = {"design": "sha256:5f2d", "compute": lambda: {"decision": "null"}}
+ASK: dict[str, Any] = {"design": "sha256:5f2d", "draw": lambda: {"decision": "null"}}
 BUDGETS: list[Notion] = [Pure(1), Zcdp(0.5), Gdp(1), Renyi(3, 1), Tv(0.5), Kl(1), Approx(1, 1e-6)]
 
 
@@ -89,7 +91,7 @@ def test_what_does_not_convert_is_refused_before_anything_is_computed(budget: st
         ledger.grant("claims", privacy=budget)
         before = ledger.fingerprint()
         with pytest.raises(InvalidInput, match=r"does not convert into the budget .* spent, .* left"):
-            ledger.perform(dataset="claims", request="q", privacy=price, design="d", compute=never)
+            ledger.perform(dataset="claims", request="q", privacy=price, design="d", draw=never)
         assert ledger.fingerprint() == before
 
 
@@ -194,3 +196,39 @@ def test_an_overspent_budget_in_epsilon_and_delta_is_found(path: Path) -> None:
         forged(path, number, granted="approx(1, 1e-06)", **({"epsilon": "approx(1, 1e-06)"} if number == 1 else {}))
     with pytest.raises(LedgerTampered, match="more spent than was granted"):
         Ledger(path).verify()
+
+
+@pytest.mark.parametrize("budget", BUDGETS, ids=str)
+def test_all_that_is_said_to_be_left_can_be_spent_and_nothing_more(budget: Notion) -> None:
+    """What is left is rounded down, what is spent up: all that is left always fits, a trace more never."""
+    account = account_of(budget)
+    for share in (Fraction(1, 3), Fraction(2, 7), Fraction(1, 10**6)):
+        spent = account.after(account.nothing, budget.split(share) if not isinstance(budget, Approx) else Pure(share))
+        left = account.left(spent)
+        assert left is not None
+        assert account.fits(account.after(spent, left))
+        more = left.exact[-1] * (1 + Fraction(1, 10**5))
+        assert not account.fits(account.after(spent, type(left)(*left.exact[:-1], more)))
+        total = account.total(spent)
+        assert total is not None
+        if not isinstance(budget, Approx):
+            assert weight(total) >= canonical(spent)  # type: ignore[operator]
+            assert weight(total) + weight(left) == pytest.approx(weight(budget), rel=1e-12)
+
+
+@pytest.mark.parametrize("value", [1 / 3, 0.1234567894, 0.1234567896, 2.0, 1e-9, 123456.78949])
+def test_a_short_number_lies_on_the_safe_side(value: float) -> None:
+    up = account_module._short(value, up=True)
+    assert Fraction(value) <= up <= Fraction(value) * (1 + Fraction(1, 10**7))
+    near = account_module._short(value, up=False)
+    assert abs(near - Fraction(value)) <= Fraction(value) / 10**8
+    assert near <= up
+
+
+def test_what_a_composed_budget_has_spent_is_never_told_as_less() -> None:
+    account = account_of(Approx(3, 1e-6))
+    for times in range(1, 12):
+        spent = account.after(account.nothing, Gdp(0.11), times)
+        told = account.total(spent)
+        assert told is not None
+        assert told.exact[0] >= Fraction(account_module._epsilon(frozenset({(Gdp(0.11), times)}), Fraction("1e-6")))

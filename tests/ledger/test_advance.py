@@ -26,7 +26,7 @@ def streamed(ledger: Ledger, ask: Ask) -> Ledger:
     ledger.grant("claims", epsilon=1)
     ask("watch", epsilon=0.3)
     with pytest.raises(ZeroDivisionError):
-        ask("late", compute=lambda: {"x": 1 / 0})
+        ask("late", release=lambda _: {"x": 1 / 0})
     go(ledger, 10, "a", "")
     go(ledger, 10, "b", "a")
     go(ledger, 30, "c", "b")

@@ -6,6 +6,7 @@ import math
 import os
 import random
 import sqlite3
+import stat
 import subprocess
 import sys
 import time
@@ -47,8 +48,8 @@ def on_file(path: Path) -> Ledger:
     return ledger
 
 
-def request(ledger: Ledger, name: str, compute: Callable[[], dict[str, Any]] = dict) -> dict[str, Any]:
-    return ledger.perform(dataset="claims", request=name, epsilon=0.1, design="d", compute=compute)
+def request(ledger: Ledger, name: str, compute: Callable[[], Any] = dict, **words: Any) -> dict[str, Any]:
+    return ledger.perform(dataset="claims", request=name, epsilon=0.1, design="d", draw=compute, **words)
 
 
 NUMBERS: list[Any] = [0, -1, -0.1, math.nan, math.inf, -math.inf, True, "1", None, 1j, Fraction(-1, 3), [1]]
@@ -72,41 +73,41 @@ def test_bad_arguments_charge_nothing(ledger: Ledger, ask: Ask) -> None:
     for value in NUMBERS:
         for attempt in (
             lambda value=value: ledger.grant("claims", epsilon=value),
-            lambda value=value: ask("q", epsilon=value, compute=never),
+            lambda value=value: ask("q", epsilon=value, draw=never),
         ):
             with pytest.raises(InvalidInput, match="epsilon="):
                 attempt()
     for value in NAMES:
         for argument, attempt in (
             ("dataset", lambda value=value: ledger.grant(value, epsilon=1)),
-            ("dataset", lambda value=value: ask("q", dataset=value, compute=never)),
+            ("dataset", lambda value=value: ask("q", dataset=value, draw=never)),
             ("dataset", lambda value=value: ledger.left(value)),
-            ("request", lambda value=value: ask(value, compute=never)),
-            ("design", lambda value=value: ask("q", design=value, compute=never)),
+            ("request", lambda value=value: ask(value, draw=never)),
+            ("design", lambda value=value: ask("q", design=value, draw=never)),
         ):
             with pytest.raises(InvalidInput, match=f"{argument}="):
                 attempt()
-    with pytest.raises(InvalidInput, match="compute must be a function"):
-        ask("q", compute={"x": 1})
+    with pytest.raises(InvalidInput, match="draw must be a function"):
+        ask("q", draw={"x": 1})
     assert ledger.verify() == 1
 
 
 def test_names_of_every_alphabet_at_full_length(ledger: Ledger, ask: Ask) -> None:
     name = "\U0001f600" * 200
     ledger.grant(name, epsilon=1)
-    assert ask("數" * 200, dataset=name, design="д" * 200, compute=lambda: {"x": 1}) == {"x": 1}
+    assert ask("數" * 200, dataset=name, design="д" * 200, draw=lambda: {"x": 1}) == {"x": 1}
     assert ledger.datasets() == [name]
     assert ledger.verify() == 3
 
 
 def test_an_unknown_data_set(ledger: Ledger, ask: Ask) -> None:
     with pytest.raises(InvalidInput, match=r"No data set 'claims' in the ledger .* gets its budget with ledger.grant"):
-        ask("q", compute=never)
+        ask("q", draw=never)
     ledger.grant("claims", epsilon=1)
     for attempt in (
         lambda: ledger.left("clams"),
         lambda: ledger.history("clams"),
-        lambda: ask("q", dataset="clams", compute=never),
+        lambda: ask("q", dataset="clams", draw=never),
     ):
         with pytest.raises(InvalidInput, match=r"No data set 'clams' .* Did you mean 'claims'\?"):
             attempt()
@@ -138,23 +139,37 @@ loop["self"] = loop
 )
 def test_a_release_that_cannot_be_kept_stays_charged(on_file: Ledger, release: Any) -> None:
     with pytest.raises(InvalidInput, match="The charge stays") as caught:
-        request(on_file, "q", lambda: release)
+        request(on_file, "q", lambda: {"x": 1}, release=lambda _: release)
     assert "4711" not in str(caught.value)
     assert caught.value.__cause__ is None
     assert on_file.spent("claims") == Fraction(2, 10)
-    assert request(on_file, "q", lambda: {"x": 1}) == {"x": 1}
+    assert request(on_file, "q", never) == {"x": 1}
     assert on_file.spent("claims") == Fraction(2, 10)
+
+
+@pytest.mark.parametrize("draw", [math.nan, {"p": math.inf}, [Secret()], {(1, 2): 3}, loop, [10**5000]])
+def test_a_draw_that_cannot_be_kept_charges_nothing(on_file: Ledger, draw: Any) -> None:
+    with pytest.raises(InvalidInput, match="Nothing was charged") as caught:
+        request(on_file, "q", lambda: draw, release=lambda _: {})
+    assert "4711" not in str(caught.value)
+    assert caught.value.__cause__ is None
+    for other in (7, None, [1]):
+        with pytest.raises(InvalidInput, match=r"draw returned a .* without release= .* Nothing was charged"):
+            request(on_file, "q", lambda other=other: other)
+    assert on_file.spent("claims") == Fraction(1, 10)
+    kept: list[Any] = [1, "2/3", None]
+    assert request(on_file, "q", lambda: kept, release=lambda drawn: {"x": drawn}) == {"x": kept}
 
 
 def test_epsilons_that_do_not_add_up_to_a_number_of_reasonable_length(on_file: Ledger) -> None:
     with pytest.raises(InvalidInput, match="few decimal digits"):
         on_file.grant("claims", epsilon=Fraction(2**4000 + 1, 2**4000))
-    on_file.perform(dataset="claims", request="tiny", epsilon=5e-324, design="d", compute=dict)
+    on_file.perform(dataset="claims", request="tiny", epsilon=5e-324, design="d", draw=dict)
     primes = [p for p in range(10**6, 10**6 + 5000) if all(p % d for d in range(2, 1010))]
 
     def spend_all() -> None:
         for p in primes:
-            on_file.perform(dataset="claims", request=f"p{p}", epsilon=Fraction(1, p), design="d", compute=dict)
+            on_file.perform(dataset="claims", request=f"p{p}", epsilon=Fraction(1, p), design="d", draw=dict)
 
     with pytest.raises(InvalidInput, match="few decimal digits"):
         spend_all()
@@ -198,6 +213,31 @@ def test_a_bad_timeout(path: Path, timeout: Any) -> None:
 def test_a_bad_fingerprint(on_file: Ledger, since: str) -> None:
     with pytest.raises(InvalidInput, match="since="):
         on_file.verify(since=since)
+
+
+@pytest.mark.parametrize("umask", [0o000, 0o022, 0o777])
+def test_a_ledger_and_what_lies_beside_it_are_its_owners_alone(tmp_path: Path, umask: int) -> None:
+    """Whatever the umask: the file, and the journal while a request is being written."""
+    seen: dict[str, int] = {}
+
+    def look(*_: Any) -> None:
+        seen.update({one.name: stat.S_IMODE(one.stat().st_mode) for one in tmp_path.iterdir()})
+
+    before = os.umask(umask)
+    try:
+        ledger = Ledger(tmp_path / "ledger.db")
+        ledger.grant("claims", epsilon=1)
+        with ledger._store.write() as book:
+            book.append(book.tail(), "grant", "claims", epsilon="2/1", granted="2/1", spent="0/1")
+            look()
+        request(ledger, "q0")
+    finally:
+        os.umask(before)
+    look()
+    assert seen == {"ledger.db": 0o600, "ledger.db-journal": 0o600}
+    (tmp_path / "ledger.db").chmod(0o640)
+    Ledger(tmp_path / "ledger.db").grant("claims", epsilon=3)
+    assert stat.S_IMODE((tmp_path / "ledger.db").stat().st_mode) == 0o640, "an owner may open it to others"
 
 
 def test_a_missing_folder(tmp_path: Path) -> None:
@@ -282,11 +322,15 @@ def test_a_lock_that_comes_before_the_release_is_recorded(on_file: Ledger, path:
         return {"lost": True}
 
     with pytest.raises(LedgerLocked):
-        request(on_file, "q1", compute)
+        request(on_file, "q2", compute)
+    other.execute("ROLLBACK")
+    assert on_file.spent("claims") == Fraction(1, 10), "drawn, not charged, and lost"
+    with pytest.raises(LedgerLocked):
+        request(on_file, "q1", lambda: 7, release=lambda _: compute())
     other.execute("ROLLBACK")
     other.close()
     assert on_file.spent("claims") == Fraction(2, 10), "charged, not released"
-    assert request(on_file, "q1", lambda: {"lost": False}) == {"lost": False}
+    assert request(on_file, "q1", never, release=lambda drawn: {"drawn": drawn}) == {"drawn": 7}
     assert on_file.spent("claims") == Fraction(2, 10)
 
 
@@ -301,7 +345,7 @@ ledger = Ledger(sys.argv[1], timeout=1)
 print(ledger.left("claims"), ledger.verify(), len(ledger.history()))
 for attempt in (
     lambda: ledger.grant("claims", epsilon=7),
-    lambda: ledger.perform(dataset="claims", request="q9", epsilon=0.1, design="d", compute=lambda: 1 / 0),
+    lambda: ledger.perform(dataset="claims", request="q9", epsilon=0.1, design="d", draw=dict),
 ):
     try:
         attempt()
@@ -359,11 +403,14 @@ def test_a_full_disk_before_the_charge(on_file: Ledger, small_disk: Callable[[in
 def test_a_full_disk_after_the_charge(on_file: Ledger, small_disk: Callable[[int], None]) -> None:
     small_disk(1)
     with pytest.raises(LedgerUnavailable, match="cannot grow"):
-        request(on_file, "q1", lambda: {"text": "x" * 10**6})
+        request(on_file, "q2", lambda: {"text": "x" * 10**6})
+    assert on_file.spent("claims") == Fraction(1, 10)
+    with pytest.raises(LedgerUnavailable, match="cannot grow"):
+        request(on_file, "q1", lambda: 7, release=lambda _: {"text": "x" * 10**6})
     assert on_file.spent("claims") == Fraction(2, 10)
     assert on_file.verify() == 4
     small_disk(2**30)
-    assert request(on_file, "q1", lambda: {"text": "short"}) == {"text": "short"}
+    assert request(on_file, "q1", never, release=lambda drawn: {"short": drawn}) == {"short": 7}
     assert on_file.spent("claims") == Fraction(2, 10)
 
 
@@ -376,7 +423,7 @@ signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (2**16, 2**16))
 try:
     long = {"text": "x" * 10**6}
-    ledger.perform(dataset="claims", request="q1", epsilon=0.1, design="d", compute=lambda: long)
+    ledger.perform(dataset="claims", request="q1", epsilon=0.1, design="d", draw=dict, release=lambda _: long)
 except LedgerUnavailable as error:
     print(error)
 """

@@ -27,15 +27,16 @@ from privatest.errors import (
 from privatest.ledger import Ledger
 from privatest.ledger import ledger as ledger_module
 from privatest.ledger import store as store_module
-from privatest.ledger.account import MOST_BITS, canonical, stored
+from privatest.ledger.account import MOST_BITS, Protected, canonical, stored
 from privatest.ledger.book import THE_HEAD, THE_HEAD_LOCKED
 from privatest.ledger.chain import Chain, Row, exact, same
+from privatest.ledger.request import Request
 from privatest.ledger.store import Address, abandon, after_fork, before_fork
 from privatest.privacy import Pure
 
 GOOD: dict[str, Any] = {"dataset": "claims", "request": "q0", "epsilon": 0.1, "design": "sha256:5f2d"}
 WAYS: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {
-    "perform": (lambda book, **words: book.perform(**GOOD | words, compute=dict), ("dataset", "request", "design")),
+    "perform": (lambda book, **words: book.perform(**GOOD | words, draw=dict), ("dataset", "request", "design")),
     "released": (lambda book, **words: book.released(**GOOD | words), ("dataset", "request", "design")),
     "advance": (
         lambda book, **words: book.advance(
@@ -55,7 +56,7 @@ def test_every_way_in_refuses_what_is_no_name(way: str, path: Path) -> None:
     ask, words = WAYS[way]
     with Ledger(path) as book:
         book.grant("claims", epsilon=1)
-        book.perform(**GOOD, compute=dict)
+        book.perform(**GOOD, draw=dict)
         before = book.fingerprint()
         for word in words:
             for name, rule in (
@@ -228,7 +229,7 @@ def test_a_source_is_known_again_by_its_identity_alone(noted: Any, given: str | 
 def test_a_receipt_holds_the_design(path: Path) -> None:
     with Ledger(path) as book:
         book.grant("claims", epsilon=1)
-        receipt = book.perform(**GOOD, compute=dict).receipt
+        receipt = book.perform(**GOOD, draw=dict).receipt
         assert receipt is not None
         assert (receipt.design, receipt.request, receipt.dataset) == (GOOD["design"], "q0", "claims")
 
@@ -281,7 +282,7 @@ def test_a_release_without_its_charge_is_not_given_back(path: Path) -> None:
 
     with Ledger(path) as book:
         book.grant("claims", epsilon=1)
-        book.perform(**GOOD, compute=dict)
+        book.perform(**GOOD, draw=dict)
         with sqlite3.connect(path) as connection:
             connection.execute("DELETE FROM privatest_ledger_rows WHERE kind = 'charge'")
         connection.close()
@@ -296,11 +297,11 @@ def test_what_another_one_released_meanwhile_is_given_back(path: Path, monkeypat
 
         def late(self: Ledger) -> None:
             monkeypatch.setattr(Ledger, "_check_all", check)
-            other.perform(**GOOD, compute=lambda: {"decision": "null"})
+            other.perform(**GOOD, draw=lambda: {"decision": "null"})
             check(self)
 
         monkeypatch.setattr(Ledger, "_check_all", late)
-        found = book.perform(**GOOD, compute=lambda: pytest.fail("computed again"))
+        found = book.perform(**GOOD, draw=lambda: pytest.fail("computed again"))
         assert found["decision"] == "null"
         assert found.receipt is not None
         assert found.receipt.replayed
@@ -430,7 +431,7 @@ def test_rows_that_were_checked_are_compared_and_not_checked_again(path: Path, m
     with Ledger(path) as book:
         book.grant("claims", epsilon=1)
         for number in range(3):
-            book.perform(**GOOD | {"request": f"q{number}"}, compute=dict)
+            book.perform(**GOOD | {"request": f"q{number}"}, draw=dict)
     assert checked == [1, 2, 3, 4, 5]
 
 
@@ -473,18 +474,18 @@ def test_nothing_is_written_to_an_older_copy_than_the_one_this_ledger_wrote(path
     with Ledger(path) as book:
         book.grant("claims", epsilon=1)
         older = path.read_bytes()
-        book.perform(**GOOD, compute=dict)
+        book.perform(**GOOD, draw=dict)
         newest = path.read_bytes()
         path.write_bytes(older)
         for write in (
             lambda: book.grant("claims", epsilon=2),
-            lambda: book.perform(**GOOD | {"request": "another"}, compute=dict),
+            lambda: book.perform(**GOOD | {"request": "another"}, draw=dict),
         ):
             with pytest.raises(LedgerTampered):
                 write()
             assert path.read_bytes() == older
         path.write_bytes(newest)
-        book.perform(**GOOD | {"request": "another"}, compute=dict)
+        book.perform(**GOOD | {"request": "another"}, draw=dict)
         assert book.verify() == 5
     with Ledger(path) as other:  # one that has written nothing yet knows of nothing newer
         path.write_bytes(older)
@@ -503,16 +504,16 @@ def test_an_old_row_that_changes_under_a_ledger_in_use_stops_the_next_charge(
     with Ledger(path) as book:
         book.grant("claims", epsilon=1)
         for name in ("one", "two"):
-            book.perform(**GOOD | {"request": name, "epsilon": 0.1}, compute=dict)
+            book.perform(**GOOD | {"request": name, "epsilon": 0.1}, draw=dict)
         anew: list[Any] = []
         verify = type(book).verify
         monkeypatch.setattr(type(book), "verify", lambda self, **words: anew.append(words) or verify(self, **words))
-        book.perform(**GOOD | {"request": "three", "epsilon": 0.1}, compute=dict)
+        book.perform(**GOOD | {"request": "three", "epsilon": 0.1}, draw=dict)
         assert anew == []
         with sqlite3.connect(path) as connection:
             connection.execute("UPDATE privatest_ledger_rows SET time = 'then' WHERE sequence = 2")
         with pytest.raises(LedgerTampered, match="Row 2 "):
-            book.perform(**GOOD | {"request": "four", "epsilon": 0.1}, compute=dict)
+            book.perform(**GOOD | {"request": "four", "epsilon": 0.1}, draw=dict)
         assert len(anew) == 1
         assert book.spent("claims") == Fraction(3, 10)
 
@@ -560,10 +561,11 @@ def test_a_request_that_another_process_charged_meanwhile_is_compared_with_it(pa
     """Under the lock, too: what was looked up before it may be old."""
     with Ledger(path) as book:
         book.grant("claims", epsilon=1)
-        asked: dict[str, Any] = {}
-        assert book._charge("claims", "q0", Pure(0.1), "sha256:5f2d", None, asked) is None
-        assert book._charge("claims", "q0", Pure(0.1), "sha256:5f2d", None, asked) is None
+        first_ask = Request("claims", "q0", Pure(0.1), Protected(), "sha256:5f2d", {})
+        for draw, first in ((1, True), (2, False)):
+            rows, charged = book._charge(first_ask, None, draw)
+            assert (charged, rows["charge"].about["draw"]) == (first, 1), "the draw that was recorded first"
         for price, design in ((Pure(0.1), "sha256:0000"), (Pure(0.2), "sha256:5f2d")):
             with pytest.raises(RequestConflict):
-                book._charge("claims", "q0", price, design, None, asked)
+                book._charge(first_ask._replace(price=price, design=design), None, 3)
         assert book.spent("claims") == Fraction(1, 10)

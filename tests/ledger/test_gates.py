@@ -19,7 +19,8 @@ from privatest.errors import BudgetExceeded, InvalidInput, LedgerTampered, Ledge
 from privatest.ledger import Ledger
 from privatest.ledger.account import MOST_BITS, stored
 from privatest.ledger.chain import EMPTY, Row, exact
-from privatest.ledger.ledger import LONGEST_NAME, ROWS_AT_A_TIME
+from privatest.ledger.ledger import ROWS_AT_A_TIME
+from privatest.ledger.request import LONGEST_NAME
 from privatest.numbers import rational
 from tests.ledger.server import Server
 
@@ -29,7 +30,7 @@ TINY = Fraction(1, 10**30)
 
 
 def request(ledger: Ledger, name: str, **changes: Any) -> Any:
-    words: dict[str, Any] = {"dataset": "claims", "epsilon": 0.1, "design": "d", "compute": dict}
+    words: dict[str, Any] = {"dataset": "claims", "epsilon": 0.1, "design": "d", "draw": dict}
     return ledger.perform(request=name, **{**words, **changes})
 
 
@@ -97,7 +98,7 @@ class TestTheAnchor:
 def test_a_damaged_row_however_old_stops_charges_on_every_data_set(path: Path, damage: str, row: int) -> None:
     ledger = Ledger(path)
     ledger.grant("claims", epsilon=1)
-    request(ledger, "old", compute=lambda: {"x": 1})
+    request(ledger, "old", draw=lambda: {"x": 1})
     ledger.grant("other", epsilon=1)
     for k in range(3):
         request(ledger, f"q{k}", dataset="other")
@@ -107,7 +108,7 @@ def test_a_damaged_row_however_old_stops_charges_on_every_data_set(path: Path, d
     for again in (ledger, Ledger(path)):
         for dataset in ("claims", "other"):
             with pytest.raises(LedgerTampered, match=f"Row {row} "):
-                request(again, "new", dataset=dataset, compute=lambda: 1 / 0)
+                request(again, "new", dataset=dataset, draw=lambda: 1 / 0)
         with pytest.raises(LedgerTampered, match=f"Row {row} "):
             again.grant("third", epsilon=1)
     assert request(ledger, "q0", dataset="other") == {}, "what was released before is still given out"
@@ -244,7 +245,7 @@ def test_a_frozen_server_obeys_the_timeout(server: Server) -> None:
     url = server.new_schema()
     with Ledger(url, timeout=2) as ledger:
         ledger.grant("claims", epsilon=1)
-        for ask in (lambda: ledger.left("claims"), lambda: request(ledger, "q", compute=lambda: 1 / 0)):
+        for ask in (lambda: ledger.left("claims"), lambda: request(ledger, "q", draw=lambda: 1 / 0)):
             with (
                 server.frozen(),
                 pytest.raises(LedgerUnavailable, match=r"does not answer within the timeout of 2 s"),
@@ -262,11 +263,11 @@ def test_a_server_that_freezes_during_the_computation_says_how_to_go_on(server: 
         ledger.grant("claims", epsilon=1)
         freeze = server.frozen()
         with pytest.raises(LedgerUnavailable) as caught:
-            request(ledger, "q", compute=lambda: freeze.__enter__() or {"x": 1})  # type: ignore[func-returns-value]
+            request(ledger, "q", draw=lambda: 7, release=lambda _: freeze.__enter__() or {"x": 1})  # type: ignore[func-returns-value]
         freeze.__exit__(None, None, None)
         assert "The same request again completes it, without a new charge." in caught.value.__notes__[0]
         assert ledger.spent("claims") == Fraction(1, 10)
-        assert request(ledger, "q", compute=lambda: {"x": 2}) == {"x": 2}
+        assert request(ledger, "q", release=lambda drawn: {"drawn": drawn}) == {"drawn": 7}
         assert ledger.spent("claims") == Fraction(1, 10)
 
 
@@ -310,7 +311,7 @@ class TestChargeItself:
     def test_the_ninth_digit_makes_another_request_the_tenth_does_not(self, path: Path) -> None:
         ledger = Ledger(path)
         ledger.grant("claims", epsilon=1)
-        self.charge(ledger, 0.123456789).perform(dict)
+        self.charge(ledger, 0.123456789).perform(dict, dict)
         for value in (0.1234567891, 0.1234567893, 0.1234567887):
             assert self.charge(ledger, value).earlier() == {}
         for value in (0.123456788, 0.123456790, 0.12345678, 1.123456789, -0.123456789):
@@ -335,7 +336,7 @@ class TestChargeItself:
             {"a": 1},
         ]
         for place, one in enumerate(kinds):
-            self.charge(ledger, one, f"r{place}").perform(dict)
+            self.charge(ledger, one, f"r{place}").perform(dict, dict)
             for other in kinds:
                 if other is not one:
                     with pytest.raises(RequestConflict):

@@ -41,7 +41,7 @@ def test_a_tenth_ten_times_fits_in_one_exactly(ledger: Ledger, ask: Ask) -> None
         ask(f"q{k}", epsilon=0.1)
     assert (ledger.spent("claims"), ledger.left("claims")) == (1, 0)
     with pytest.raises(BudgetExceeded) as caught:
-        ask("q10", epsilon=Fraction(1, 10**30), compute=never)
+        ask("q10", epsilon=Fraction(1, 10**30), draw=never)
     assert caught.value.left == 0
     assert ledger.verify() == 21
 
@@ -59,7 +59,7 @@ def test_the_message_of_an_exceeded_budget(ledger: Ledger, ask: Ask) -> None:
     ledger.grant("claims", epsilon=1)
     ask("q1", epsilon=0.8)
     with pytest.raises(BudgetExceeded) as caught:
-        ask("q2", epsilon=0.3, compute=never)
+        ask("q2", epsilon=0.3, draw=never)
     error = caught.value
     assert str(error).startswith("epsilon=0.3 asked, 0.2 left of 1.0 for data set 'claims'.")
     numbers = (error.asked, error.spent, error.left)
@@ -79,17 +79,17 @@ def test_the_same_request_again_returns_the_same_release(ledger: Ledger, ask: As
         "text": "é\0\ud800",
         "nested": [1, None, {}],
     }
-    assert ask("q", compute=lambda: release) == release
-    assert ask("q", compute=never) == release
+    assert ask("q", draw=lambda: release) == release
+    assert ask("q", draw=never) == release
     with Ledger(target) as later:
-        assert later.perform(dataset="claims", request="q", epsilon=0.1, design="sha256:aa", compute=never) == release
+        assert later.perform(dataset="claims", request="q", epsilon=0.1, design="sha256:aa", draw=never) == release
     assert ledger.spent("claims") == Fraction(1, 10)
 
 
 def test_what_is_returned_first_is_already_what_json_keeps(ledger: Ledger, ask: Ask) -> None:
     ledger.grant("claims", epsilon=1)
-    assert ask("q", compute=lambda: {"clamp": (1, 2)}) == {"clamp": [1, 2]}
-    assert ask("q", compute=never) == {"clamp": [1, 2]}
+    assert ask("q", draw=lambda: {"clamp": (1, 2)}) == {"clamp": [1, 2]}
+    assert ask("q", draw=never) == {"clamp": [1, 2]}
 
 
 @pytest.mark.parametrize(
@@ -108,17 +108,17 @@ def test_the_same_name_for_another_request_is_refused(
         ask("q")
     else:
         with pytest.raises(ZeroDivisionError):
-            ask("q", compute=lambda: {"x": 1 / 0})
+            ask("q", release=lambda _: {"x": 1 / 0})
     with pytest.raises(RequestConflict, match=said):
-        ask("q", compute=never, **change)
+        ask("q", draw=never, **change)
     assert ledger.spent("claims") == Fraction(1, 10)
 
 
 def test_one_name_may_be_used_on_two_data_sets(ledger: Ledger, ask: Ask) -> None:
     ledger.grant("claims", epsilon=1)
     ledger.grant("visits", epsilon=2)
-    assert ask("q", compute=lambda: {"of": "claims"}) == {"of": "claims"}
-    assert ask("q", compute=lambda: {"of": "visits"}, dataset="visits", epsilon=0.5) == {"of": "visits"}
+    assert ask("q", draw=lambda: {"of": "claims"}) == {"of": "claims"}
+    assert ask("q", draw=lambda: {"of": "visits"}, dataset="visits", epsilon=0.5) == {"of": "visits"}
     assert (ledger.spent("claims"), ledger.spent("visits")) == (Fraction(1, 10), Fraction(1, 2))
     assert ledger.datasets() == ["claims", "visits"]
     assert {entry.dataset for entry in ledger.history("visits")} == {"visits"}
@@ -128,25 +128,43 @@ def test_one_name_may_be_used_on_two_data_sets(ledger: Ledger, ask: Ask) -> None
 def test_a_failing_computation_stays_charged_and_a_retry_completes_it(ledger: Ledger, ask: Ask) -> None:
     ledger.grant("claims", epsilon=Fraction(1, 10))
 
+    drawn = iter(range(100))
+
+    def fail(draw: int) -> dict[str, Any]:
+        assert ledger.spent("claims") == Fraction(1, 10), "charged before anything is made of the draw"
+        assert ledger.history()[-1].about["draw"] == draw == 0
+        raise KeyError("no such law")
+
+    for _ in range(2):
+        with pytest.raises(KeyError, match="no such law"):
+            ask("q", draw=lambda: next(drawn), release=fail)
+    assert ledger.left("claims") == 0
+    assert [entry.kind for entry in ledger.history()] == ["grant", "charge"]
+    assert ask("q", draw=never, release=lambda draw: {"drawn": draw}) == {"drawn": 0}
+    assert ledger.spent("claims") == Fraction(1, 10)
+    assert ledger.verify() == 3
+
+
+def test_a_draw_that_fails_is_not_charged(ledger: Ledger, ask: Ask) -> None:
+    ledger.grant("claims", epsilon=Fraction(1, 10))
+
     def fail() -> dict[str, Any]:
-        assert ledger.spent("claims") == Fraction(1, 10), "charged before anything is computed"
+        assert ledger.spent("claims") == 0, "nothing is charged before there is a draw"
         raise KeyError("no such column")
 
     for _ in range(2):
         with pytest.raises(KeyError, match="no such column"):
-            ask("q", compute=fail)
-    assert ledger.left("claims") == 0
-    assert [entry.kind for entry in ledger.history()] == ["grant", "charge"]
+            ask("q", draw=fail)
+    assert [entry.kind for entry in ledger.history()] == ["grant"]
     assert ask("q") == {"decision": "null", "request": "q"}
-    assert ledger.spent("claims") == Fraction(1, 10)
-    assert ledger.verify() == 3
 
 
 CRASH = """
 import os, sys
 from privatest.ledger import Ledger
 ledger = Ledger(sys.argv[1])
-ledger.perform(dataset="claims", request="q", epsilon=0.1, design="sha256:aa", compute=lambda: os._exit(9))
+ask = {"dataset": "claims", "request": "q", "epsilon": 0.1, "design": "sha256:aa"}
+ledger.perform(**ask, draw=lambda: {"by": "it"}, release=lambda _: os._exit(9))
 """
 
 
@@ -154,7 +172,7 @@ def test_a_crash_after_the_charge_leaves_it_charged(ledger: Ledger, ask: Ask, ta
     ledger.grant("claims", epsilon=Fraction(1, 10))
     assert subprocess.run([sys.executable, "-c", CRASH, target], env=with_source(), timeout=600).returncode == 9
     assert ledger.left("claims") == 0
-    assert ask("q") == {"decision": "null", "request": "q"}
+    assert ask("q", draw=never) == {"by": "it"}
     assert ledger.left("claims") == 0
     assert ledger.verify() == 3
 
@@ -163,10 +181,12 @@ def test_of_two_that_complete_one_request_the_first_recorded_is_returned_by_both
     ledger.grant("claims", epsilon=1)
 
     def slow() -> dict[str, Any]:
-        assert ask("q", compute=lambda: {"by": "fast"}) == {"by": "fast"}
+        assert ask("q", draw=lambda: {"by": "fast"}) == {"by": "fast"}
         return {"by": "slow"}
 
-    assert ask("q", compute=slow) == {"by": "fast"}
+    found = ask("q", draw=slow)
+    assert found == {"by": "fast"}
+    assert (found.receipt.replayed, found.receipt.read) == (True, True)  # type: ignore[attr-defined]
     assert ledger.spent("claims") == Fraction(1, 10)
     assert ledger.verify() == 3
 
@@ -192,7 +212,7 @@ def test_a_budget_may_be_raised_and_lowered_to_what_is_spent(ledger: Ledger, ask
 def test_a_completed_request_is_returned_also_when_nothing_is_left(ledger: Ledger, ask: Ask) -> None:
     ledger.grant("claims", epsilon=Fraction(1, 10))
     ask("q")
-    assert ask("q", compute=never)["decision"] == "null"
+    assert ask("q", draw=never)["decision"] == "null"
 
 
 def test_history(ledger: Ledger, ask: Ask) -> None:
@@ -213,14 +233,16 @@ def test_history(ledger: Ledger, ask: Ask) -> None:
     assert ledger.history("claims") == ledger.history()
 
 
-def test_nothing_but_the_release_is_stored_of_what_was_computed(ledger: Ledger, ask: Ask, tamper: Ask) -> None:
+def test_nothing_but_draw_and_release_is_stored_of_what_was_computed(ledger: Ledger, ask: Ask, tamper: Ask) -> None:
     ledger.grant("claims", epsilon=1)
     with pytest.raises(ValueError, match="secret 4711"):
-        ask("failed", compute=lambda: int("secret 4711"))
-    ask("done", compute=lambda: {"decision": "null"})
+        ask("failed", draw=lambda: int("secret 4711"))
+    with pytest.raises(ValueError, match="secret 4712"):
+        ask("later", draw=lambda: 3, release=lambda _: int("secret 4712"))
+    ask("done", draw=lambda: 4, release=lambda _: {"decision": "null"})
     rows = tamper("SELECT * FROM privatest_ledger_rows ORDER BY sequence")
     assert "secret" not in repr(rows)
-    assert [row[9] for row in rows] == [None, None, None, '{"decision": "null"}']
+    assert [row[9] for row in rows] == [None, '{"draw": 3}', '{"draw": 4}', '{"decision": "null"}']
 
 
 def test_threads_share_a_ledger(ledger: Ledger, ask: Ask) -> None:
@@ -254,7 +276,7 @@ from privatest.ledger import Ledger
 ledger = Ledger(sys.argv[1])
 ledger.grant("claims", epsilon=1000)
 def ask(name):
-    ledger.perform(dataset="claims", request=name, epsilon=0.1, design="d", compute=dict)
+    ledger.perform(dataset="claims", request=name, epsilon=0.1, design="d", draw=dict)
 stop = threading.Event()
 def busy(me):
     k = 0
@@ -336,11 +358,11 @@ def fill(ledger: Ledger, asked: list[Fraction]) -> None:
     for k, epsilon in enumerate(asked):
         request = {"dataset": "d", "request": f"q{k}", "epsilon": epsilon, "design": "x"}
         if spent + epsilon <= 1:
-            ledger.perform(**request, compute=dict)
+            ledger.perform(**request, draw=dict)
             spent += epsilon
         else:
             with pytest.raises(BudgetExceeded):
-                ledger.perform(**request, compute=never)
+                ledger.perform(**request, draw=never)
         assert ledger.spent("d") == spent
     ledger.verify()
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -89,6 +88,7 @@ class TestRecordedAnswers:
     def test_unit_is_part_of_the_request(self, book: pt.Ledger) -> None:
         import pandas as pd
 
+        book.grant("d", epsilon=2, unit="a")
         frame = pd.DataFrame({"x": BITS, "a": range(40), "b": range(40)})
         TEST.run(frame, column="x", unit="a", ledger=book, **PAID)
         for unit in ("b", None):
@@ -142,12 +142,16 @@ class TestWhatAGrantCovers:
     ) -> None:
         book.grant("d", epsilon=2, covers=folder / "a.csv")
         with monkeypatch.context() as broken:
-            broken.setattr("privatest.privacy.tulap.Tulap._draw_doubled", lambda *_: 1 / 0)
+            broken.setattr(pt.PrivateTest, "release", lambda *_, **__: 1 / 0)
             with pytest.raises(ZeroDivisionError):
                 TEST.run(folder / "a.csv", column="x", ledger=book, **PAID)
-        with pytest.raises(SourceNotCovered):
-            TEST.run(folder / "b.csv", column="x", ledger=book, **PAID)
-        assert TEST.run(folder / "a.csv", column="x", ledger=book, **PAID).replayed is None
+        draw = book.history("d")[-1].about["draw"]
+        found = TEST.run(folder / "b.csv", column="x", ledger=book, **PAID)
+        assert found == TEST.release(draw)
+        assert found.replayed is not None
+        assert found.replayed.source == str(folder / "a.csv")
+        assert found.replayed.same_source is False
+        assert f"({str(folder / 'b.csv')!r}) were not read" in found.replayed.note
 
     def test_a_monitor_says_what_it_watches(self, book: pt.Ledger, folder: Path) -> None:
         book.grant("d", epsilon=2, covers=folder / "a.csv")
@@ -231,47 +235,10 @@ def test_no_password_is_in_a_name_or_an_identity(password: str) -> None:
         assert without_secrets(address, user=True).startswith("postgresql://ann@host/claims")
 
 
-class TestLedgersOfTheFirstFormat:
-    """Written before sources were noted: they open, verify and go on as before."""
-
-    @pytest.fixture
-    def old(self, tmp_path: Path) -> pt.Ledger:
-        script = (Path(__file__).parent / "first_format.sql").read_text(encoding="utf-8")
-        with sqlite3.connect(tmp_path / "old.db") as raw:
-            raw.executescript(script)
-        raw.close()
-        return pt.Ledger(tmp_path / "old.db", create=False)
-
-    def test_its_rows_verify_and_its_releases_are_given_out(self, old: pt.Ledger) -> None:
-        assert old.verify() == 6
-        test = pt.design("bernoulli(0.3)", "bernoulli(0.6)", epsilon=0.5, n=8)
-        release = test.run([0] * 8, ledger=old, dataset="claims", request="q1")
-        assert release.replayed is not None
-        assert release.replayed.source is None
-        assert "for data that were not noted; nothing charged" in str(release)
-        assert old.verify(since=release.replayed.fingerprint) == 6
-        assert [entry.about for entry in old.history()] == [{}] * 6
-        assert old.covers("claims") is None
-        third = pt.design("bernoulli(0.3)", "bernoulli(0.6)", epsilon=Fraction(1, 3), n=8, test="ncllr")
-        assert third.run([0] * 8, ledger=old, dataset="claims", request="third").replayed, "charged a double's price"
-
-    def test_what_was_charged_is_completed_and_new_requests_are_charged(self, old: pt.Ledger) -> None:
-        left = old.left("claims")
-        ask: Callable[..., Any] = old.perform
-        again = ask(dataset="claims", request="q2", epsilon=0.25, design="sha256:aa", compute=lambda: {"a": 1})
-        assert again == {"a": 1}
-        assert old.left("claims") == left
-        test = pt.design("bernoulli(0.3)", "bernoulli(0.6)", epsilon=0.5, n=8)
-        test.run([0] * 8, ledger=old, dataset="claims", request="new")
-        assert old.left("claims") == left - Fraction(1, 2)
-        old.grant("claims", epsilon=3, covers=IN_MEMORY)
-        assert old.verify() == 10
-
-
 def test_whatever_fails_after_the_charge_says_how_to_go_on(book: pt.Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
-    for failing in (lambda *_: 1 / 0, lambda *_: (_ for _ in ()).throw(KeyboardInterrupt)):
+    for failing in (lambda *_, **__: 1 / 0, lambda *_, **__: (_ for _ in ()).throw(KeyboardInterrupt)):
         with monkeypatch.context() as broken:
-            broken.setattr("privatest.privacy.tulap.Tulap._draw_doubled", failing)
+            broken.setattr(pt.PrivateTest, "release", failing)
             with pytest.raises((ZeroDivisionError, KeyboardInterrupt)) as caught:
                 TEST.run(BITS, ledger=book, **PAID)
         note = charge_note(caught.value)
@@ -281,10 +248,10 @@ def test_whatever_fails_after_the_charge_says_how_to_go_on(book: pt.Ledger, monk
         )
         assert caught.value.__notes__ == [note]
     with pytest.raises(InvalidInput) as refused:
-        book.perform(dataset="d", request="s", epsilon=1, design="x", compute=lambda: 3)  # type: ignore[arg-type,return-value]
+        book.perform(dataset="d", request="s", epsilon=1, design="x", draw=dict, release=lambda _: 3)  # type: ignore[arg-type,return-value]
     assert charge_note(refused.value) is not None
     with pytest.raises(pt.errors.BudgetExceeded) as early:
-        book.perform(dataset="d", request="t", epsilon=1, design="x", compute=dict)
+        book.perform(dataset="d", request="t", epsilon=1, design="x", draw=dict)
     assert charge_note(early.value) is None
 
 

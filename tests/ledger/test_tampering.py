@@ -14,7 +14,7 @@ import pytest
 from privatest.errors import InvalidInput, LedgerError, LedgerTampered, LedgerUnreadable, MissingExtra
 from privatest.ledger import Ledger
 from privatest.ledger.chain import Row
-from privatest.ledger.ledger import brief
+from privatest.ledger.request import brief
 
 ROWS, HEAD = "privatest_ledger_rows", "privatest_ledger_head"
 Ask = Callable[..., dict[str, Any]]
@@ -30,7 +30,7 @@ def used(ledger: Ledger, ask: Ask) -> Ledger:
     ask("v0", dataset="visits", epsilon=0.3)
     ask("q1")
     with pytest.raises(ZeroDivisionError):
-        ask("q2", compute=lambda: {"x": 1 / 0})
+        ask("q2", release=lambda _: {"x": 1 / 0})
     assert ledger.verify() == 9
     return ledger
 
@@ -217,7 +217,7 @@ def test_a_charge_that_is_gone_when_the_release_is_due(
         return {"x": 1}
 
     with pytest.raises(LedgerTampered, match=message):
-        ask("q5", compute=compute)
+        ask("q5", draw=lambda: 1, release=lambda _: compute())
 
 
 @pytest.mark.usefixtures("used")
@@ -231,9 +231,9 @@ def test_a_lost_table(tamper: Tamper, ask: Ask, target: str, table: str) -> None
 
 
 def test_another_version(used: Ledger, tamper: Tamper, ask: Ask, target: str) -> None:
-    tamper(f"UPDATE {HEAD} SET format = 2")
+    tamper(f"UPDATE {HEAD} SET format = 3")
     for attempt in (lambda: ask("q5"), lambda: Ledger(target), used.verify):
-        with pytest.raises(LedgerUnreadable, match="is of version 2; this privatest reads version 1"):
+        with pytest.raises(LedgerUnreadable, match="is of version 3; this privatest reads version 2"):
             attempt()
 
 
@@ -333,7 +333,7 @@ def test_an_old_copy_that_grew_again_under_a_ledger_in_use_pays_for_nothing(
     forge(tamper, lambda rows: rows[:6])
     with Ledger(target) as other:
         for name in ("q3", "q4", "q5"):
-            other.perform(dataset="visits", request=name, epsilon=0.1, design="sha256:d", compute=dict)
+            other.perform(dataset="visits", request=name, epsilon=0.1, design="sha256:d", draw=dict)
     with pytest.raises(LedgerTampered, match=r"Row 9 .* is not the one that the fingerprint '9:"):
         ask("q7")
 
@@ -345,8 +345,8 @@ def refuses(ledger: Ledger, ask: Ask) -> None:
         raise AssertionError("compute was called")
 
     for attempt in (
-        lambda: ask("q7", compute=never),
-        lambda: ask("q0", compute=never),
+        lambda: ask("q7", draw=never),
+        lambda: ask("q0", draw=never),
         lambda: ledger.grant("claims", epsilon=5),
         lambda: ledger.left("claims"),
         ledger.history,

@@ -80,3 +80,12 @@ def test_with_less_noise_it_would_claim_too_much() -> None:
     laws = score.null_law, score.alternative_law
     exact = np.array([family.margin(n) + 2 / 3 for n in counts])
     assert np.all(sure_advantages(score.support, laws, NoNoise(), counts) > exact + 1e-2)
+
+
+@pytest.mark.parametrize("n", [52, 56, 60])
+def test_of_sets_what_is_sure_is_reached_at_every_n(n: int) -> None:
+    family = make_family("poisson(mean<=2.5)", "poisson(mean>=3)", 1, "tight", None, None, make_goal(None, None, None))
+    fixed, counts = family.with_clamp_for(n), range(n, n + 8)
+    doubtful = unsure(fixed, counts, calibrated_noise, literal_cutoff)
+    assert all(fixed.margin(m) >= 0 for m in counts if m not in doubtful)
+    assert n < 56 or len(doubtful) < len(counts)  # else nothing is looked at quickly

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
+import numpy as np
 import pytest
 from scipy.stats import binom
 
@@ -96,9 +97,28 @@ def test_the_exact_law_of_the_noise_has_the_curve_of_its_notion() -> None:
     assert noise_distribution(Tulap(Fraction(1, 2), 7), 7).get_delta_for_epsilon(0.5002) < 1e-20
 
 
-def test_a_noise_of_very_many_values_is_refused() -> None:
-    with pytest.raises(InvalidInput, match="too large"):
-        noise_distribution(Laplace(Fraction(10**6)), 10**6)
+def test_moves_of_more_than_a_width_cost_more() -> None:
+    """A move that is no whole number of widths costs as much as the next one that is: never less than it does."""
+    noise = Tulap(Fraction(1, 2), 7)
+    x = np.arange(-600, 601)
+    for move in (8, 13, 15, 14, 7, 6, 1):
+        found = noise_distribution(noise, move)
+        for epsilon in (0.0, 0.4, 0.6, 0.9, 1.2):
+            exact = float(np.maximum(noise.pmf(x) - math.exp(epsilon) * noise.pmf(x - move), 0).sum())
+            assert found.get_delta_for_epsilon(epsilon) >= exact - 1e-15
+    assert noise_distribution(noise, 8).get_delta_for_epsilon(0.6) > 0.1
+
+
+def test_a_noise_of_very_many_values_loses_what_it_guarantees() -> None:
+    found = noise_distribution(Laplace(Fraction(10**6)), 10**6)
+    assert found.get_delta_for_epsilon(0.5) == loss_distribution(Pure(1)).get_delta_for_epsilon(0.5)
+
+
+def test_the_rounding_of_a_transform_is_paid_for_in_delta() -> None:
+    """What is found is safe although a transform is off by 1e-12, which is much of the least deltas."""
+    delta = Fraction(2, 10**10)
+    assert binomial_delta(0.02, 100, composed_epsilon({Pure(0.02): 100}, delta)) <= 2e-10 - 1e-12
+    assert Gdp(0.5)._delta(composed_epsilon({Gdp(0.05): 100}, delta)) <= 2e-10 - 1e-12
 
 
 def test_events_are_understood_by_the_librarys_own_accountant() -> None:

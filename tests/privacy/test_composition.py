@@ -9,7 +9,8 @@ import pytest
 
 from privatest.errors import InvalidInput
 from privatest.privacy import Approx, Gdp, Kl, Notion, Pure, Renyi, Tv, Zcdp, canonical_noise
-from privatest.privacy.composition import adds_up_within, converted, of_weight, together, weight
+from privatest.privacy.composition import adds_up_within, converted, of_weight, replaced, together, weight
+from tests.contracts.noise_laws import excess, spent
 from tests.privacy.test_asked import lattice, worst
 
 KINDS: list[Notion] = [Pure(0.3), Zcdp(0.3), Gdp(0.3), Renyi(3, 0.3), Tv(0.3), Kl(0.3)]
@@ -103,3 +104,14 @@ def test_parts_lie_between_nothing_and_all(part: float) -> None:
         Pure(1).split(part)
     with pytest.raises(InvalidInput, match="answers=0"):
         Pure(1).share(0)
+
+
+@pytest.mark.parametrize("notion", [Pure(0.4), Gdp(0.4), Zcdp(0.08), Approx(0.4, 0.01), Tv(0.2)], ids=str)
+def test_a_record_replaced_is_one_removed_and_one_added(notion: Notion) -> None:
+    """The noise that hides one record of width 1 hides two such steps as is said, and no better: by the noise's law."""
+    noise, found = canonical_noise(notion, 1), replaced(notion)
+    assert found is not None
+    assert -0.02 < excess(found, [spent(found, noise.to_dict(), 2)]) < 1e-6
+    assert excess(notion, [spent(notion, noise.to_dict(), 1)]) == pytest.approx(0, abs=1e-3)
+    assert replaced(Tv(0.6)) is None
+    assert replaced(Renyi(2, 0.1)) is None

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import math
 import textwrap
 from collections import Counter
 from collections.abc import Iterator
@@ -22,7 +23,17 @@ from scipy import stats
 import privatest.privacy
 from privatest.privacy import Gaussian, Laplace, Logistic, Noise, NoNoise, Tulap, draws, seeded_source
 from privatest.privacy import randomness as coins
-from privatest.privacy.draws import _below, _floor_cdf, _reach, _resolve, _table, _two_sided, draw_blocks, draw_many
+from privatest.privacy.draws import (
+    _below,
+    _floor_cdf,
+    _reach,
+    _resolve,
+    _table,
+    _two_sided,
+    draw_blocks,
+    draw_many,
+    draw_rows,
+)
 from privatest.privacy.randomness import SeededSource
 from tests.privacy import enumeration, reference
 from tests.privacy.enumeration import law
@@ -361,3 +372,52 @@ def test_ones_are_counted_on_beyond_a_word(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(draws, "_words", lambda *_: first)
     draws._half_normals(1, Scripted(iter((full, 0b111))))
     assert asked[0] == 64 + 64 + 3
+
+
+@pytest.mark.parametrize("up", [False, True])
+def test_a_number_near_the_middle_of_two_whole_ones_is_rounded_by_more_digits(
+    up: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """64 digits of a normal number whose next one says to which whole number it is nearer: that one is drawn."""
+    noise = Gaussian(Fraction(1), 3)  # three times the number
+    digits = (1 << 64) // 6  # a sixth, from below: three times it is a half, from here on or only later
+    assert 3 * digits < 1 << 63 < 3 * (digits + 1)
+    monkeypatch.setattr(draws, "_half_normals", lambda *_: [(5, digits, 0)])
+    more = (1 << 32) - 1 if up else 0
+    found = draws._gaussians(noise, 1, Scripted(iter((more, 1))))  # more digits, and the sign
+    assert found.tolist() == [2 * (16 if up else 15)]
+    monkeypatch.setattr(draws, "_half_normals", lambda *_: [(5, digits + 5, 1)])
+    assert draws._gaussians(noise, 1, Scripted(iter(()))).tolist() == [-32]
+
+
+@pytest.mark.parametrize(("rows", "most"), [(2, 1), (3, 1), (4, 2), (4, 3), (5, 2)])
+def test_every_choice_of_rows_is_equally_likely(rows: int, most: int) -> None:
+    """By running the draw on every sequence of answers; two persons' choices are independent."""
+    for persons in (1, 2):
+        table = np.arange(persons * rows).reshape(persons, rows)
+        found = law(lambda source, table=table: tuple(map(frozenset, draw_rows(source, table, most).tolist())), 0)
+        choices = math.comb(rows, most) ** persons
+        assert (len(found.lower), found.cut) == (choices, 0)
+        assert set(found.lower.values()) == {Fraction(1, choices)}
+
+
+def test_many_persons_rows_are_drawn_as_few_persons_are() -> None:
+    table = np.tile(np.arange(5), (20_000, 1))
+    drawn = draw_rows(seeded_source(np.random.default_rng(7)), table, 2)
+    assert np.array_equal(table, np.tile(np.arange(5), (20_000, 1)))  # what was given stays as it was
+    counts = Counter(frozenset(line) for line in drawn.tolist())
+    assert len(counts) == 10
+    assert stats.chisquare(list(counts.values())).pvalue > BAR
+
+
+def test_a_draw_that_prefers_a_place_is_caught() -> None:
+    """Places drawn one after the other among all of them: the last swap wins."""
+
+    def careless(source: Any) -> Any:
+        table = [0, 1, 2]
+        for place in range(2):
+            other = source.below(3)
+            table[place], table[other] = table[other], table[place]
+        return frozenset(table[:2])
+
+    assert set(law(careless, 0).lower.values()) != {Fraction(1, 3)}

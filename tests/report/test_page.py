@@ -237,7 +237,7 @@ def test_people_with_many_rows_and_unknown_n_are_worded() -> None:
 
     (first, second, _) = page.promise(1.0, "add-remove", 3, "patient")
     assert "adding or removing all records of one person (those with the same 'patient')" in first
-    assert "At most 3 rows" in first
+    assert "count as 3 records at most" in first
     assert "whether a person's data were used at all" in second
     lines = " ".join(page.unprotected("add-remove", "patient", "test"))
     assert "public" in lines

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from functools import cache
 
-from privatest.changepoint.watch import SumBlocks
+from privatest.changepoint.sum_blocks import SumBlocks
 from privatest.hypotheses import make_pair
 from privatest.privacy import Tulap
 from privatest.scores import clamped_score

@@ -13,7 +13,7 @@ from scipy import optimize, stats
 
 import privatest as pt
 from benchmarks.bench_sequential import growth_bound
-from privatest.changepoint.watch import SumBlocks
+from privatest.changepoint.sum_blocks import SumBlocks
 from privatest.errors import InvalidInput
 from privatest.hypotheses import make_pair
 from privatest.hypotheses.convert import as_distribution

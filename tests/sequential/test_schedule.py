@@ -163,3 +163,11 @@ def test_tuning_and_plan_know_the_same_votes() -> None:
     assert found.null.least == ours.least
     assert found.null.masses == pytest.approx(ours.masses, abs=1e-12)
     assert mean_bound(np.array([1.0]), np.array([0]), PARTS) == pytest.approx(1, abs=1e-8)
+
+
+@pytest.mark.parametrize("error", [0.2, 0.05, 1e-6])
+def test_computed_errors_stay_below_what_was_asked_by_what_they_may_be_wrong_by(error: float) -> None:
+    """Two ways to compute an error differ by 1e-13 and a window leaves out 2e-11: both must fit in."""
+    asked = Asked(error, error, None, "larger", None, None)
+    for most in (asked.most_alpha, asked.most_beta):
+        assert 5e-10 < error - most < max(error * 1e-6, 2e-9)

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import privatest as pt
-from privatest.changepoint.watch import SumBlocks
+from privatest.changepoint.sum_blocks import SumBlocks
 from privatest.errors import InvalidDocument
 from privatest.sequential import SequentialPlan, sequential_plan
 from privatest.sequential.evalues import PARTS, VoteLaw

@@ -271,7 +271,7 @@ def test_power_along_a_parameter_is_the_tests(studio: Any) -> None:
         ("bernoulli(p=?)", [0.1], "between"),
         ("bernoulli(p=?)", [0.1, 1.7], "must be"),
         ("nonsense(?)", [0.1, 0.7], "nonsense"),
-        ("normal(mean<=?, sd=1)", [0.1, 0.7], "set of distributions"),
+        ("normal(mean<=?, sd=1)", [0.1, 0.7], "the whole value of a parameter"),
     ],
 )
 def test_a_family_that_cannot_be_drawn_is_a_sentence(studio: Any, family: str, between: Any, said: str) -> None:

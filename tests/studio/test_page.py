@@ -484,9 +484,11 @@ def checked(page: Any, name: str) -> list[str]:
     for width, scheme in STATES:
         page.set_viewport_size({"width": width, "height": 900})
         page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
-        page.wait_for_timeout(50)  # a frame, in which the page hears of its new size
         wide = page.evaluate("document.documentElement.scrollWidth")
-        found += [f"{name} {width} {scheme}: {each}" for each in [*page.evaluate(FOUND), *page.evaluate(UNSEEN)]]
+        until_seen = time.monotonic() + 20  # the page hears of its new size a frame later
+        while (unseen := page.evaluate(UNSEEN)) and time.monotonic() < until_seen:
+            time.sleep(0.05)
+        found += [f"{name} {width} {scheme}: {each}" for each in [*page.evaluate(FOUND), *unseen]]
         found += [f"{name} {width}: {wide} pixels wide"] if wide > width else []
     return found
 

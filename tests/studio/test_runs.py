@@ -357,7 +357,7 @@ def test_an_order_with_ties_is_refused_before_the_charge(fresh: Any) -> None:
 def test_what_fails_after_the_charge_says_that_it_can_be_had_again(fresh: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of whatever kind: the sentence comes over from the worker with the note."""
 
-    def broken(*_: Any) -> Any:
+    def broken(*_: Any, **__: Any) -> Any:
         raise OSError("disk 4711")
 
     book = base64.b64encode(pickle.dumps(fresh.ledger)).decode()
@@ -372,7 +372,7 @@ def test_what_fails_after_the_charge_says_that_it_can_be_had_again(fresh: Any, m
     assert "4711" not in found["error"]
     monkeypatch.undo()
     assert fresh.ledger.spent("claims") == 1
-    assert fresh.post("/api/run/test", **RUN).json()["release"]["replayed"] is False
+    assert fresh.post("/api/run/test", **RUN).json()["release"]["replayed"] is True  # from the draw that was recorded
     assert fresh.ledger.spent("claims") == 1
 
 
@@ -677,7 +677,7 @@ def test_a_report_is_of_what_was_recorded_and_costs_nothing(fresh: Any) -> None:
 
 
 def test_a_run_takes_a_notion_what_may_leave_and_whose_rows_they_are(fresh: Any) -> None:
-    fresh.ledger.grant("notions", privacy="zcdp(1)")
+    fresh.ledger.grant("notions", privacy="zcdp(1)", unit="other")
     asked = {"null": ASK["null"], "alternative": ASK["alternative"], "source": {"path": "tosses.csv"}, "column": "toss"}
     found = fresh.post(
         "/api/run/test", **asked, privacy="zcdp(0.5)", release="decision", dataset="notions", request="z", unit="other"

@@ -15,14 +15,15 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from privatest import numbers
+from privatest.charge import Draw
 from privatest.decision import Release
-from privatest.decision.design import HIDDEN, Decision, Design
+from privatest.decision.design import Decision, Design, hidden_fact
 from privatest.documents import fraction_from_json, texts_from_json, wholes_from_json
 from privatest.errors import InvalidDocument, InvalidInput
 from privatest.hypotheses import DiscretePair, Pair
@@ -30,6 +31,7 @@ from privatest.markup import Fact, Probability
 from privatest.numbers import Floats, Integers
 from privatest.privacy import Notion, Pure, Source, as_notion
 from privatest.privacy.asked import told
+from privatest.privacy.draws import draw_rows
 from privatest.privacy.ladder import exact_line
 from privatest.privacy.randomness import bernoulli
 from privatest.scores import IntegerCells, LabelCells
@@ -236,22 +238,25 @@ class HistogramTest(Design[Release]):
         """The whole test."""
         return {"test": self.to_dict()}
 
-    def check(self, records: Records, *, charging: bool) -> None:  # noqa: ARG002 - the same without a charge
+    def check(self, records: Records) -> None:
         """Type and number; no law is needed."""
         from privatest.engines.protocol import check_count, counter  # planning needs no engine
 
         records.check(counter(self.cells))
         check_count(records.count(), self.n)
 
-    def answer(self, records: Records, source: Source, *, simulated: bool) -> Release:
-        """An exact coin of the histogram's probability."""
+    def draw(self, records: Records, source: Source) -> Draw:
+        """The decision, by an exact coin of the histogram's probability."""
         counts = np.zeros(self.histograms.classes, dtype=np.int64)
-        np.add.at(counts, self.members, records.histogram(self.cells))
+        np.add.at(counts, self.members, records.histogram(self.cells, partial(draw_rows, source)))
         numerator = int(self.numerators[self.histograms.rank(counts[None, :])[0]])
-        decision: Decision = "null" if bernoulli(numerator, DENOMINATOR, source) else "alternative"
+        return "null" if bernoulli(numerator, DENOMINATOR, source) else "alternative"
+
+    def release(self, draw: Decision, *, simulated: bool = False) -> Release:
+        """A release that carries the decision only."""
         said = None if isinstance(self.notion, Pure) else self.notion.text
         words: dict[str, Any] = {"simulated": simulated, "privacy": said}
-        return Release(decision, None, None, self.epsilon, self.n, self.name, self.neighbours, **words)
+        return Release(draw, None, None, self.epsilon, self.n, self.name, self.neighbours, **words)
 
     @property
     def chances(self) -> Floats:
@@ -286,7 +291,7 @@ class HistogramTest(Design[Release]):
             Fact("advantage", self.advantage, "1 - alpha - beta"),
             Fact("classes", self.histograms.classes, "of records of equal ratio"),
             Fact("histograms", self.histograms.count, "each with its own probability of saying null"),
-            Fact("neighbours", self.neighbours, f"hides {HIDDEN['replace']}"),
+            hidden_fact(self.neighbours, persons=False),
         ]
 
     def to_dict(self) -> dict[str, Any]:

@@ -21,7 +21,7 @@ other (Lemma "Solving Bernoulli Change-Point Detection", with constants).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -30,17 +30,14 @@ import numpy as np
 
 from privatest.changepoint.charts import SuffixAlarm
 from privatest.changepoint.confidence import CONFIDENCE, FailureCurve, upper_bounds, worst_of
-from privatest.decision import PrivateTest
-from privatest.engines.protocol import block_ends, counter, indexer, totals_of_blocks
-from privatest.fit import FitTest
-from privatest.fit.domain import symbols
+from privatest.engines.protocol import totals_of_blocks
 from privatest.laws.block_laws import BlockLaws, ScoreLaw, first_argmin_law
 from privatest.numbers import Floats, Integers
 from privatest.privacy import Noise, Source
 from privatest.privacy.draws import draw_many
 from privatest.scores import Score
 
-__all__ = ["BitDesign", "BitDetector", "BlockDesign", "BlockDetector", "fit_bits", "pair_bits"]
+__all__ = ["BitDesign", "BitDetector", "BlockDesign", "BlockDetector"]
 
 
 # Blocks on either side whose probabilities are computed one by one; the rest is bounded by what is missing from 1.
@@ -125,30 +122,17 @@ class BitDetector:
     bits: Bits
     alarm: SuffixAlarm | None = None
 
-    def ends(self, n: int) -> range:
-        """After how many records blocks are cut."""
-        return block_ends(n, self.design.block)
+    def draw(self, records: Any, n: int, source: Source) -> list[int]:
+        """The blocks' bits."""
+        found: list[int] = self.bits(records, n, source).tolist()
+        return found
 
-    def locate(self, records: Any, n: int, source: Source) -> int | None:
-        """The index, or None for "no change"."""
-        bits = self.bits(records, n, source)
+    def locate(self, drawn: Sequence[int], n: int) -> int | None:  # noqa: ARG002 - whatever n is
+        """The index, or None for "no change", from the bits."""
+        bits = np.array(drawn, dtype=np.int64)
         if self.alarm is not None and not self.alarm.fires(np.where(bits < 0, 0, 1)):
             return None
         return self.design.locate(bits)
-
-
-def pair_bits(test: PrivateTest) -> Bits:
-    """The bits of a test of P against Q on blocks of test.n records."""
-    noise = test.noise
-
-    def bits(records: Any, n: int, source: Source) -> Integers:  # noqa: ARG001 - the length is the records' own
-        totals = np.array(totals_of_blocks(records, test.score, test.n), dtype=np.int64)
-        floors = totals + (draw_many(noise, len(totals), source) >> 1)
-        # T > cutoff, T = floor + offset, all exact: floor > cutoff - offset
-        limit = (test.cutoff - noise.offset).__floor__()
-        return np.where(floors > limit, 1, -1).astype(np.int64)
-
-    return bits
 
 
 def _argmin_law(a: float, b: float, mixed: int, reach: int) -> Floats:
@@ -160,23 +144,6 @@ def _argmin_law(a: float, b: float, mixed: int, reach: int) -> Floats:
 def _ruin(error: float) -> float:
     """Probability that a walk ever falls one below its start, for steps down of this probability."""
     return min(error / (1 - error), 1.0)
-
-
-def fit_bits(test: FitTest) -> Bits:
-    """The bits of a goodness-of-fit test on blocks of test.n records."""
-
-    def bits(records: Any, n: int, source: Source) -> Integers:
-        votes = []
-        cells = test.domain.cells
-        records.check(counter(cells))
-        found = records.series(indexer(cells), block_ends(n, test.n))
-        for first in range(0, n - test.n + 1, test.n):
-            counts = np.bincount(found[first : first + test.n], minlength=cells.count + 1)
-            noisy = test.draw_noisy(symbols(counts, test.odd_symbol), source)
-            votes.append(-1 if noisy > test.cutoff else 1)  # -1: the block is new
-        return np.array(votes, dtype=np.int64)
-
-    return bits
 
 
 # Positions within a block that the posterior tells apart.
@@ -193,6 +160,9 @@ _ROUGH_SIDE = 12
 # A simulation tells little of failures it expects fewer of than this.
 _FEWEST_EXPECTED = 15
 _SEED = 20_181_128
+# The sum of so many records is nearly normal; a normal number is further away than this with probability 0.001.
+_MANY_RECORDS = 30
+_TOO_FAR = 3.2905267314919255
 
 
 @dataclass(frozen=True, eq=False)
@@ -407,32 +377,57 @@ class BlockDetector:
         if not self.design.noise.hides(self.score.width):
             raise AssertionError("the noise is narrower than the score")  # a slip of ours, never the user's
 
-    def release(self, records: Any, n: int, source: Source) -> Integers:
+    def draw(self, records: Any, n: int, source: Source) -> list[int]:
         """Twice the blocks' noisy sums: private, and all that leaves the data."""
         block = self.design.block
         self.score.check_total(4 * block)
         totals = np.array(totals_of_blocks(records, self.score, block, self.start(n)), dtype=np.int64)
-        return 2 * totals + draw_many(self.design.noise, len(totals), source)
+        found: list[int] = (2 * totals + draw_many(self.design.noise, len(totals), source)).tolist()
+        return found
 
     def start(self, n: int) -> int:
         """Where the first block starts: what the blocks do not hold is shared between both ends."""
         return n % self.design.block // 2
 
-    def ends(self, n: int) -> range:
-        """After how many records blocks are cut."""
-        return block_ends(n, self.design.block, self.start(n))
-
-    def locate(self, records: Any, n: int, source: Source) -> int | None:
-        """The index, or None for "no change"."""
-        return self.find(records, n, source)[0]
-
-    def find(self, records: Any, n: int, source: Source) -> tuple[int | None, Integers]:
-        """The index, and twice the noisy sums it was found from."""
-        released = self.release(records, n, source)
-        outcomes = self.design.laws.bins(np.zeros(len(released), dtype=np.int64), released)
+    def locate(self, drawn: Sequence[int], n: int) -> int | None:
+        """The index, or None for "no change", from twice the noisy sums."""
+        outcomes = self.design.laws.bins(np.zeros(len(drawn), dtype=np.int64), np.array(drawn, dtype=np.int64))
         if self.alarm is not None and not self.alarm.fires(outcomes):
-            return None, released
-        return self.start(n) + self.design.locate(outcomes), released
+            return None
+        return self.start(n) + self.design.locate(outcomes)
+
+    def misfits(self, released: Integers, n: int, index: int | None, away: int) -> tuple[str, ...] | None:
+        """Sides of the index, "before" and "after", whose noisy sums are too extreme for P, or for Q; None: unknown.
+
+        A side's sum has the mean and the variance that its law and the noise give it, and is nearly normal, being one
+        of many records; it is too extreme where that probability, both sides, is below 0.001. Blocks within ``away``
+        records of the index are left out: which law they come from is not known.
+
+        Args:
+            released: twice the noisy sums.
+            n: number of records.
+            index: what :meth:`locate` gave.
+            away: records on either side of it that are left out.
+        """
+        block, score = self.design.block, self.score
+        if len(score._every_law()) > 2:  # of sets there is no one law to compare with
+            return None
+        begins = self.start(n) + block * np.arange(len(released))
+        old = begins + block <= (n if index is None else index - away)
+        new = np.zeros(len(released), dtype=bool) if index is None else begins >= index + away
+        found, looked = [], False
+        for side, blocks, law in (("before", old, score.null_law), ("after", new, score.alternative_law)):
+            many = int(np.count_nonzero(blocks))
+            if many * block < _MANY_RECORDS:
+                continue
+            looked = True
+            mean = float(law @ score.support)
+            variance = float(law @ (score.support - mean) ** 2)
+            spread = math.sqrt(many * (block * variance + self.design.noise.variance))
+            total = float(np.sum(released[blocks].astype(float))) / 2
+            if abs(total - many * block * mean) > _TOO_FAR * spread:
+                found.append(side)
+        return tuple(found) if looked else None
 
     def nats(self, released: Integers) -> tuple[float, ...]:
         """The noisy sums of clamped log P/Q, in nats."""

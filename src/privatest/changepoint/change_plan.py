@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from privatest import numbers
+from privatest.changepoint.block_tests import Voter, check_errors, names_of, voter_of, whole_of
 from privatest.changepoint.blocks import BlockDetector
 from privatest.changepoint.change_point import FALSE_ALARM, MOST_SUMS, ChangePoint, PlanInTime, PublicOrder
-from privatest.changepoint.detectors import BlockTests, Detection, auto_designs, design, unknown_design
-from privatest.decision.design import HIDDEN, cost_fact
+from privatest.changepoint.detectors import (
+    BlockTests,
+    Detection,
+    auto_designs,
+    bit_design,
+    design,
+    paper_of,
+    unknown_design,
+)
+from privatest.charge import Draw
+from privatest.decision.design import cost_fact, hidden_fact
 from privatest.documents import (
     integer_from_json,
     number_from_json,
@@ -31,6 +41,7 @@ from privatest.numbers import Number, rational
 from privatest.privacy import Notion, Pure, Source, make_notion
 from privatest.privacy.asked import budget_word, notion_from_settings, notion_settings, told
 from privatest.privacy.composition import per_row
+from privatest.questions import known_arguments
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -69,25 +80,26 @@ def check_accuracy(
     n: int | None,
     beta: float,
     false_alarm: float | None,
-    again: Callable[[Notion], Detection],
+    again: Callable[[Notion], Detection] | None,
     assuming: Callable[[], Detection],
     whole: Notion,
 ) -> None:
     """Refuse a false-alarm target that would make changes anywhere in the series pass unseen too often.
 
-    ``again`` gives the same detector at another budget, ``assuming`` the one at this budget that takes a change for
-    granted: both are looked at for the remedies only, and only those that help are named. ``whole`` is the budget of a
-    person, all of whose rows it is for.
+    ``again`` gives the same detector at another budget (None: the blocks' test was given), ``assuming`` the one at this
+    budget that takes a change for granted: both are looked at for the remedies only, and only those that help are
+    named. ``whole`` is the budget of a person, all of whose rows it is for.
     """
     paid, budget = told(whole), budget_word(whole)
     if design.accuracy is not None and (false_alarm is None or n is None or 2 * design.accuracy <= n):
         return
     if false_alarm is None:
+        remedy = f"a larger {budget}" if again is not None else "a test that errs less"
         raise Infeasible(
-            f"No distance is exceeded with probability at most beta={beta:g} at {paid}. Use a larger {budget} or beta."
+            f"No distance is exceeded with probability at most beta={beta:g} at {paid}. Use {remedy}, or a larger beta."
         )
-    remedy = "use a larger budget"
-    if isinstance(whole, Pure):
+    remedy = "use a larger budget" if again is not None else "use a test that errs less"
+    if isinstance(whole, Pure) and again is not None:
         epsilon = _smallest_epsilon(whole.epsilon, n, again)
         remedy = f"the smallest epsilon that does is about {epsilon:g}" if epsilon else "no epsilon does"
     length = "any length" if n is None else f"n={n} records"
@@ -226,24 +238,32 @@ class ChangePlan(PlanInTime[ChangePoint]):
         unit = {} if where.get("unit") is None else {"unit": where["unit"]}
         return {"column": where["column"], "order": where["order"], **unit}
 
-    def check(self, records: Records, *, charging: bool) -> None:
-        """Number, type and, where a charge follows, ties: without one the sums refuse them."""
+    def check(self, records: Records) -> None:
+        """Number and type; the sums refuse ties."""
         n = records.count()
         if self.n is not None and n != self.n:
             raise InvalidData(f"The data have {n} records, the plan is for n={self.n}. Plan with n={n}, or without n.")
         check_length(self._design, n)
         self._design.check(records)
-        if charging:
-            records.check_ends(self._design.detector.ends(n))
 
-    def answer(self, records: Records, source: Source, *, simulated: bool) -> ChangePoint:
-        """The index, and the noisy sums it was found from where there are any."""
-        detector, sums, n = self._design.detector, None, records.count()
+    def draw(self, records: Records, source: Source) -> Draw:
+        """The number of records, which is public, and what the detector draws."""
+        n = records.count()
+        return [n, self._design.detector.draw(records, n, source)]
+
+    def release(self, draw: Sequence[Any], *, simulated: bool = False) -> ChangePoint:
+        """The index, and the noisy sums it was found from where there are any.
+
+        Args:
+            draw: the number of records, and what the detector drew.
+            simulated: whether a generator of the caller's drew it.
+        """
+        (n, drawn), detector, sums, misfits = draw, self._design.detector, None, None
+        index = detector.locate(drawn, n)
         if isinstance(detector, BlockDetector):
-            index, noisy = detector.find(records, n, source)
-            sums = detector.nats(noisy) if len(noisy) <= MOST_SUMS else None
-        else:
-            index = detector.locate(records, n, source)
+            released = np.array(drawn, dtype=np.int64)
+            sums = detector.nats(released) if len(drawn) <= MOST_SUMS else None
+            misfits = detector.misfits(released, n, index, 2 * self.accuracy)
         return ChangePoint(
             index=index,
             accuracy=self.accuracy,
@@ -257,6 +277,7 @@ class ChangePlan(PlanInTime[ChangePoint]):
             simulated=simulated,
             block=None if self.method == "direct" else self.block,
             sums=sums,
+            misfits=misfits,
             privacy=None if self.notion is None else self.notion.text,
         )
 
@@ -288,7 +309,7 @@ class ChangePlan(PlanInTime[ChangePoint]):
             Fact("false_alarm", self.false_alarm, "false alarms with this probability, at most, where nothing changed"),
             Fact("power", self.power, found),
             Fact("max_rows_per_unit", self._rows, "rows of one person that count, where unit= names the person"),
-            Fact("neighbours", "replace", f"hides {HIDDEN['replace']}"),
+            hidden_fact("replace", persons=self.max_rows_per_unit > 1),
         ]
 
     def _settings(self) -> dict[str, Any]:
@@ -327,7 +348,7 @@ class ChangePlan(PlanInTime[ChangePoint]):
 
 
 def design_change(
-    null: Any,
+    null: Any = None,
     alternative: Any = None,
     *,
     distance: float | None = None,
@@ -336,6 +357,8 @@ def design_change(
     n: int | None = None,
     beta: float = 0.1,
     method: str = "auto",
+    block: int | None = None,
+    test: Any = None,
     false_alarm: float | None = None,
     assume_change: bool = False,
     max_rows_per_unit: int = 1,
@@ -352,6 +375,12 @@ def design_change(
         method: "direct" (exponential mechanism over suffix sums of the clamped score), "blocks" (noisy block sums, and
             the median of the posterior given them), "paper" (the paper's reduction: a test on each block, and the
             argmin of suffix sums of bits), or "auto": of the first two, whichever has the smaller computed accuracy.
+        block: records in a block of "paper" (which is then the default); None: as many as advantage 2/3 needs,
+            :func:`privatest.sample_size`, as the paper cuts them.
+        test: the private test that votes on each block of "paper", in place of the one that would be designed: a
+            :class:`PrivateTest`, a :class:`FitTest`, or any function, see :func:`block_test`. It says what the regimes,
+            the block's length and the budget are (for a function ``null`` and ``alternative`` may name the regimes):
+            each record lies in one block, so that the whole answer costs what one run of the test does.
         false_alarm: say "changed" of unchanged data with at most this probability, 0.05 if nothing is said; else the
             answer is "no change". Blocks decide that from the sums they release anyway; "direct" has to spend half
             of the budget on it, so "auto" is then "blocks".
@@ -368,30 +397,35 @@ def design_change(
     >>> certain.accuracy < plan.accuracy, certain.false_alarm
     (True, None)
     """
-    whole = make_notion(epsilon, privacy)
     rows = numbers.positive_integer(max_rows_per_unit=max_rows_per_unit)
     beta = numbers.probability(beta=beta)
     numbers.choice(METHODS, method=method)
+    if block is not None:
+        block = numbers.positive_integer(block=block)
+        method = paper_of(method, distance, block=block)
     false_alarm = _false_alarm(false_alarm, assume_change)
     if n is not None:
         n = numbers.positive_integer(n=n)
-    if (alternative is None) == (distance is None):
-        raise InvalidInput(
-            "Give either the alternative Q or, when it is unknown, distance=, the total variation by which it differs "
-            "from P at least."
-        )
-    blocks: BlockTests = {}
-    make = _maker(null, alternative, distance, beta, method, false_alarm, blocks)
-    found = make(per_row(whole, rows))
+    if test is None:
+        whole = make_notion(epsilon, privacy)
+        make = _maker(null, alternative, distance, beta, method, block)
+    else:
+        paper_of(method, None, test="...")
+        voter = voter_of(test)
+        names = names_of(voter, null, alternative, distance=distance, block=block)
+        check_errors(voter)
+        whole = whole_of(voter, epsilon, privacy, rows)
+        make = _given_maker(voter, beta, names)
+    found = make(per_row(whole, rows), false_alarm)
     best = min(found, key=_size)
 
     def assuming() -> Detection:
-        return min(_maker(null, alternative, distance, beta, method, None, blocks)(per_row(whole, rows)), key=_size)
+        return min(make(per_row(whole, rows), None), key=_size)
 
     def again(other: Notion) -> Detection:
-        return min(make(per_row(other, rows)), key=_size)
+        return min(make(per_row(other, rows), false_alarm), key=_size)
 
-    check_accuracy(best, n, beta, false_alarm, again, assuming, whole)
+    check_accuracy(best, n, beta, false_alarm, None if test is not None else again, assuming, whole)
     if n is not None:
         check_length(best, n)
     assert best.accuracy is not None
@@ -431,34 +465,41 @@ def _false_alarm(false_alarm: float | None, assume_change: bool) -> float | None
     return None
 
 
-def _maker(
-    null: Any,
-    alternative: Any,
-    distance: float | None,
-    beta: float,
-    method: str,
-    false_alarm: float | None,
-    blocks: BlockTests,
-) -> Callable[[Notion], list[Detection]]:
-    """The designs to compare, as a function of what a row may cost; ``blocks`` keeps the tests of blocks."""
+Make = Callable[[Notion, float | None], list[Detection]]
+"""The designs to compare, from what a row may cost and the false alarms' probability."""
+
+
+def _maker(null: Any, alternative: Any, distance: float | None, beta: float, method: str, block: int | None) -> Make:
+    """The designs of methods for P and Q, or for P and a distance."""
+    if (alternative is None) == (distance is None):
+        raise InvalidInput(
+            "Give either the alternative Q or, when it is unknown, distance=, the total variation by which it differs "
+            "from P at least."
+        )
     if distance is None:
         asked = pair_or_question(null, alternative)
         if method == "auto":
-            return lambda notion: auto_designs(asked, notion, beta, false_alarm)
-        return lambda notion: [design(asked, notion, beta, method, false_alarm)]
-    gap = numbers.probability(distance=distance)
+            return lambda notion, target: auto_designs(asked, notion, beta, target)
+        return lambda notion, target: [design(asked, notion, beta, method, target, block=block)]
+    gap, blocks = numbers.probability(distance=distance), BlockTests()
     if method not in ("auto", "paper"):
         raise InvalidInput(f"method={shown(method)} needs the alternative Q. With distance= leave method out.")
-    return lambda notion: [unknown_design(null, gap, notion, beta, false_alarm, blocks)]
+    return lambda notion, target: [unknown_design(null, gap, notion, beta, target, blocks)]
+
+
+def _given_maker(voter: Voter, beta: float, names: tuple[str, str]) -> Make:
+    """The one design of a test that was given."""
+    return lambda notion, target: [bit_design("paper", voter, notion, beta, target, names)]
 
 
 def _size(one: Detection) -> float:
     return math.inf if one.accuracy is None else one.accuracy
 
 
+@known_arguments
 def detect_change(
     data: Any,
-    null: Any,
+    null: Any = None,
     alternative: Any = None,
     *,
     distance: float | None = None,
@@ -466,6 +507,8 @@ def detect_change(
     privacy: Any = None,
     beta: float = 0.1,
     method: str = "auto",
+    block: int | None = None,
+    test: Any = None,
     false_alarm: float | None = None,
     assume_change: bool = False,
     max_rows_per_unit: int | None = None,
@@ -486,7 +529,7 @@ def detect_change(
     Args:
         data: array, list, pandas/polars/pyarrow column, a data frame, file, SQL table or Spark DataFrame together with
             ``column``; in order of time, or in that of the column ``order``.
-        null, alternative, distance, epsilon, privacy, beta, method, false_alarm, assume_change: as for
+        null, alternative, distance, epsilon, privacy, beta, method, block, test, false_alarm, assume_change: as for
             :func:`design_change`.
         max_rows_per_unit: the most rows of one person that count, 1 if only ``unit`` is given: as
             :func:`design_change` and :meth:`ChangePlan.run` explain.
@@ -523,6 +566,8 @@ def detect_change(
         n=n,
         beta=beta,
         method=method,
+        block=block,
+        test=test,
         false_alarm=false_alarm,
         assume_change=assume_change,
         max_rows_per_unit=rows,

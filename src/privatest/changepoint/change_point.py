@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -14,7 +14,7 @@ from privatest.decision.design import Besides, Design, Outcome, R
 from privatest.engines.protocol import Need, OrderTeller, Records
 from privatest.errors import InvalidData, InvalidInput, shown
 from privatest.markup import Fact, Told, short
-from privatest.privacy import Notion, Source
+from privatest.privacy import Notion
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -64,6 +64,9 @@ class ChangePoint(Outcome):
         accuracy: the index is off by more records than this with probability at most ``beta``, see above; computed from
             P, Q and epsilon, never from the data.
         beta: probability with which the accuracy may be missed.
+        persons: whether all rows of one person are hidden together, because a unit was named.
+        misfits: the sides of the index, "before" and "after", whose noisy sums are too extreme (about 0.001, both
+            sides) for P, or for Q; None where the method releases no sums, or these are too few to tell.
     """
 
     index: int | None
@@ -86,6 +89,14 @@ class ChangePoint(Outcome):
 
     design: Any = field(default=None, compare=False, repr=False)
 
+    persons: bool = False
+    misfits: tuple[str, ...] | None = None
+
+    @property
+    def fits(self) -> bool | None:
+        """Whether the released sums are plausible for P before the index and for Q after it; None: not known."""
+        return None if self.misfits is None else not self.misfits
+
     @property
     def informative(self) -> bool:
         """Whether the accuracy says more than that the change lies somewhere in the series."""
@@ -101,7 +112,24 @@ class ChangePoint(Outcome):
 
     @property
     def sentence(self) -> str:
-        """Where, or that nothing changed, and how surely."""
+        """Where, or that nothing changed, and how surely; whether the records look like P and Q at all."""
+        return f"{self._answer}{self._doubt}"
+
+    @property
+    def _doubt(self) -> str:
+        """That the released sums do not look like P before the index, or Q after it; empty where they do."""
+        if not self.misfits:
+            return ""
+        laws = {"before": "P", "after": "Q"}
+        sides = " and ".join(f"those {side} it do not look like {laws[side]}" for side in self.misfits)
+        told = "the records do not look like P" if self.index is None else sides
+        return (
+            f" But {told}: the promise does not hold for these records. Choose a Q with the smallest shift you care "
+            "about."
+        )
+
+    @property
+    def _answer(self) -> str:
         if self.changed is False:
             quiet = f"No change was found in {self.n} records."
             if self.power is None:
@@ -114,9 +142,16 @@ class ChangePoint(Outcome):
         span = "" if self.order_range is None else " ({} to {})".format(*self._range)
         place = f"index {self.index}{when} of {self.n}, give or take {self.accuracy} records{span}"
         return (
-            f"The records changed at {place}: if there was one change, at least so far from both ends, this is right "
-            f"with probability {1 - self.beta:g} or more."
+            f"The records changed at {place}: this is right with probability {1 - self.beta:g} or more, if there was "
+            f"one change, at least so far from both ends, {self._if}."
         )
+
+    @property
+    def _if(self) -> str:
+        """The condition under which the accuracy holds: which records come from which law."""
+        old = "P" if self.design is None else self.design.null
+        new = "Q" if self.design is None else self.design.alternative
+        return f"and if the records before it come from {old} and those after it from {new}"
 
     @property
     def _range(self) -> list[str]:
@@ -136,8 +171,19 @@ class ChangePoint(Outcome):
             Fact("order_value", when, "the order's value there, declared public"),
             Fact("order_range", span, "the order's values at index - accuracy and index + accuracy"),
             Fact("changed", self.changed, "whether there was a change at all"),
-            Fact("accuracy", self.accuracy, f"records or better, with probability {1 - self.beta:g}"),
+            Fact(
+                "accuracy",
+                self.accuracy,
+                f"records or better, with probability {1 - self.beta:g}, if records come from P before and Q after",
+            ),
             Fact("informative", self.informative, better),
+            Fact(
+                "fits",
+                "cannot be checked" if self.fits is None else self.fits,
+                "too few noisy sums were released"
+                if self.fits is None
+                else "whether the noisy sums look like P before the index and Q after it",
+            ),
             Fact("n", self.n, "records, public"),
             Fact("false_alarm", self.false_alarm, "alarms without a change, at most"),
             Fact("power", self.power, f"alarms if {self.accuracy:,} records follow the change, at least"),
@@ -149,8 +195,8 @@ class ChangePoint(Outcome):
 class PublicOrder(Besides):
     """The values of the column ``order``, at an index that was released and at the ends of its accuracy.
 
-    Guarantees: they are looked up after the release, in a column that was declared public and is the same whatever the
-    records hold, so they cost nothing.
+    Guarantees: they are looked up after the draw was recorded, at what was released, in a column that was declared
+    public and is the same whatever the records hold, so they cost nothing. Nothing else is read for them.
     """
 
     @classmethod
@@ -178,14 +224,14 @@ class PublicOrder(Besides):
             )
         return records
 
-    def answer(self, design: Any, records: Any, source: Source, *, simulated: bool) -> ChangePoint:
+    def release(self, design: Any, draw: Any, records: Callable[[], Any], *, simulated: bool) -> Any:
         """The change point, with the values."""
-        found: ChangePoint = design.answer(records, source, simulated=simulated)
+        found: ChangePoint = design.release(draw, simulated=simulated)
         if found.index is None:
             return found
         last = found.n - 1
         places = [found.index, found.index - found.accuracy, found.index + found.accuracy]
-        value, *ends = records.order_values([min(max(place, 0), last) for place in places])
+        value, *ends = records().order_values([min(max(place, 0), last) for place in places])
         return replace(found, order_value=value if found.index <= last else None, order_range=tuple(ends))
 
 
@@ -273,6 +319,7 @@ class ChangePoints(Outcome):
         spacing: records between changes, and to both ends, from which on that holds.
         beta: probability with which the accuracy may be missed.
         false_alarm: bound on the probability of any change when nothing changed.
+        persons: whether all rows of one person are hidden together, because a unit was named.
     """
 
     indices: tuple[int, ...]
@@ -292,6 +339,8 @@ class ChangePoints(Outcome):
     receipt: Receipt | None = field(default=None, compare=False, repr=False)
 
     design: Any = field(default=None, compare=False, repr=False)
+
+    persons: bool = False
 
     KIND: ClassVar[str] = "Change points"
 
@@ -317,7 +366,8 @@ class ChangePoints(Outcome):
         several = len(self.indices) > 1
         return (
             f"The records changed at {self._told()} of {self.n}, give or take {self.accuracy} records: this is right "
-            f"{sure if several else sure.replace('for each that is', 'if it is').replace('the others', 'the ends')}."
+            f"{sure if several else sure.replace('for each that is', 'if it is').replace('the others', 'the ends')}, "
+            "if every record comes from P or from Q."
         )
 
     def _told(self) -> str:
@@ -327,7 +377,7 @@ class ChangePoints(Outcome):
 
     def facts(self) -> list[Fact]:
         """What left the data, what is promised of it, and what it cost."""
-        sure = f"records or better, with probability {1 - self.beta:g} for each"
+        sure = f"records or better, with probability {1 - self.beta:g} for each, if every record comes from P or Q"
         return [
             Fact("indices", self._told() or "no change", "the first record of each new regime, counted from 0"),
             Fact("states", ", ".join(self.states), "the regimes, in order"),

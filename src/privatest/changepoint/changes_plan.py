@@ -14,7 +14,7 @@ is taken (Viterbi's recursion, in whole numbers; of equal ones the one with fewe
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -26,7 +26,8 @@ from privatest.changepoint.blocks import BlockDesign, BlockDetector
 from privatest.changepoint.change_point import FALSE_ALARM, MOST_SUMS, ChangePoints, PlanInTime, PublicOrder
 from privatest.changepoint.charts import LAW_ERROR, Chart, decay_rate
 from privatest.changepoint.detectors import Clamp, Problem, law_of, row_from_json
-from privatest.decision.design import HIDDEN, cost_fact
+from privatest.charge import Draw
+from privatest.decision.design import cost_fact, hidden_fact
 from privatest.documents import (
     integer_from_json,
     number_from_json,
@@ -44,6 +45,7 @@ from privatest.numbers import Floats, Integers, Number
 from privatest.privacy import Notion, Pure, Source, canonical_noise, make_notion
 from privatest.privacy.asked import budget_word, notion_from_settings, notion_settings, notion_to_json, told
 from privatest.privacy.composition import per_row
+from privatest.questions import known_arguments
 from privatest.scores import Score
 
 if TYPE_CHECKING:
@@ -174,10 +176,10 @@ _UNIT, _LARGEST_VOTE = 1 / 16, 40.0
 class _PublicOrders(PublicOrder):
     """The values of the column ``order`` at all indices that were released."""
 
-    def answer(self, design: Any, records: Any, source: Source, *, simulated: bool) -> Any:
+    def release(self, design: Any, draw: Any, records: Callable[[], Any], *, simulated: bool) -> Any:
         """The change points, with the values."""
-        found: ChangePoints = design.answer(records, source, simulated=simulated)
-        values = records.order_values([min(index, found.n - 1) for index in found.indices])
+        found: ChangePoints = design.release(draw, simulated=simulated)
+        values = records().order_values([min(index, found.n - 1) for index in found.indices])
         return replace(found, order_values=tuple(values))
 
 
@@ -248,20 +250,27 @@ class ChangesPlan(PlanInTime[ChangePoints]):
         """The plan's settings, and the score where the descriptions of P and Q leave it open."""
         return {"changes": self._settings(), **({} if self._named_laws else {"score": self._score.to_dict()})}
 
-    def check(self, records: Records, *, charging: bool) -> None:
-        """Number, type and, where a charge follows, ties: without one the sums refuse them."""
+    def check(self, records: Records) -> None:
+        """Number and type; the sums refuse ties."""
         if records.count() != self.n:
             raise InvalidData(
                 f"The data have {records.count()} records, the plan is for n={self.n}. Plan with n={records.count()}."
             )
         records.check(self._score)
         _ = self._switches
-        if charging:
-            records.check_ends(self._blocks.ends(self.n))
 
-    def answer(self, records: Records, source: Source, *, simulated: bool) -> ChangePoints:
-        """The changes, and the noisy sums they were found from."""
-        released = self._blocks.release(records, self.n, source)
+    def draw(self, records: Records, source: Source) -> Draw:
+        """Twice the noisy sums of the blocks."""
+        return self._blocks.draw(records, self.n, source)
+
+    def release(self, draw: Sequence[int], *, simulated: bool = False) -> ChangePoints:
+        """The changes, and the noisy sums they were found from.
+
+        Args:
+            draw: twice the noisy sums of the blocks.
+            simulated: whether a generator of the caller's drew them.
+        """
+        released = np.array(draw, dtype=np.int64)
         outcomes = self._blocks.design.laws.bins(np.zeros(len(released), dtype=np.int64), released)
         indices, first = self.locate(outcomes)
         return ChangePoints(
@@ -331,7 +340,7 @@ class ChangesPlan(PlanInTime[ChangePoints]):
             Fact("clamp", self.clamp, "least and most of one record, in nats"),
             Fact("penalty", self.penalty, "what blocks must outweigh for each change, in nats"),
             Fact("max_rows_per_unit", rows, "rows of one person that count, where unit= names the person"),
-            Fact("neighbours", "replace", f"hides {HIDDEN['replace']}"),
+            hidden_fact("replace", persons=self.max_rows_per_unit > 1),
         ]
 
     def _settings(self) -> dict[str, Any]:
@@ -469,6 +478,7 @@ def _calibrated(laws: BlockLaws, target: float, n: int, worst: bool) -> Switches
     return Switches.calibrated(votes, laws.laws[-1], laws.laws[0], target, max(n // laws.block, 1))
 
 
+@known_arguments
 def detect_changes(
     data: Any,
     null: Any,

@@ -235,6 +235,15 @@ class Majority:
         whole = 1 if self.missed <= beta else math.ceil(math.log(beta) / math.log(self.missed))
         return self.records - 1 + whole * self.records
 
+    def accuracy_within(self, beta: float) -> int:
+        """An a with Pr[abs(index - k*) > a] <= beta given no alarm before k*, for intervals of any length.
+
+        Where :meth:`accuracy` finds none it is the delay that is exceeded with probability beta, two intervals or more:
+        the index lies within the last two intervals before the alarm.
+        """
+        found = self.accuracy(beta)
+        return self.delay_within(beta) if found is None else found
+
     def accuracy(self, beta: float) -> int | None:
         r"""The smallest a with Pr[abs(index - k*) > a] <= beta given no alarm before k*, worst over all k*.
 

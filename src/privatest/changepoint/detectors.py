@@ -22,12 +22,13 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from privatest.changepoint.blocks import BitDesign, BitDetector, Bits, BlockDesign, BlockDetector, fit_bits, pair_bits
+from privatest.changepoint.block_tests import MOST_ERROR, Voter, voter_from_dict, voter_of
+from privatest.changepoint.blocks import BitDesign, BitDetector, BlockDesign, BlockDetector
 from privatest.changepoint.charts import SuffixAlarm
 from privatest.changepoint.confidence import FailureCurve
 from privatest.changepoint.direct import DirectDesign, DirectDetector
+from privatest.charge import Draw
 from privatest.decision import PrivateTest
-from privatest.decision.build import from_score
 from privatest.documents import (
     integers_from_json,
     number_from_json,
@@ -35,18 +36,18 @@ from privatest.documents import (
     wholes_from_json,
 )
 from privatest.engines import Records
-from privatest.engines.protocol import counter
-from privatest.errors import InvalidDocument, InvalidInput, NothingToTest, shown
+from privatest.errors import Infeasible, InvalidDocument, InvalidInput, NothingToTest, shown
 from privatest.fit import FitTest, design_fit, fit_sample_size
 from privatest.headway import each
 from privatest.hypotheses import Pair, as_distribution
 from privatest.hypotheses.question import Question
 from privatest.laws.block_laws import ScoreLaw
 from privatest.numbers import Floats, Integers
-from privatest.power.tuning import Profile, make_family, make_goal, profile_of, smallest_n
+from privatest.power.sample_sizes import smallest_n
+from privatest.power.tuning import Profile, make_family, make_goal, profile_of
 from privatest.power.worst_case import envelope_score, sides_of
-from privatest.privacy import Noise, Notion, Pure, Source, as_notion, canonical_noise
-from privatest.privacy.asked import CANONICAL, loss_range, notion_from_json, notion_to_json
+from privatest.privacy import Noise, Notion, Pure, Source, canonical_noise
+from privatest.privacy.asked import loss_range, notion_from_json, notion_to_json, told
 from privatest.privacy.composition import per_row
 from privatest.scores import Score, clamped_score
 from privatest.theory.decomposition import paper_clamp
@@ -59,9 +60,10 @@ __all__ = [
     "Problem",
     "auto_designs",
     "bit_design",
-    "block_test",
     "design",
+    "fit_of_blocks",
     "law_of",
+    "paper_of",
     "paper_test",
     "unknown_design",
 ]
@@ -237,8 +239,7 @@ def _deflected(gap: float, variance: float, noise: float) -> float:
 
 # Simulations behind a stated accuracy, and more of them for small beta. More change it by a few percent.
 BLOCK_RUNS, DIRECT_RUNS, MOST_RUNS = 8_000, 3_000, 40_000
-# The paper's bar for the bits: each is right with probability 2/3.
-PAPER_ERROR = 1 / 3
+_HALVINGS = 20
 # A method that looks this much worse at first sight is not looked at again.
 _HOPELESS = 1.5
 _KEPT = 64
@@ -247,11 +248,11 @@ _KEPT = 64
 class Detector(Protocol):
     """What runs on data."""
 
-    def locate(self, records: Any, n: int, source: Source) -> int | None:
-        """The index, or None for "no change"; private."""
+    def draw(self, records: Any, n: int, source: Source) -> Draw:
+        """What is drawn of n records: private. Refuses equal values of an order on both sides of a block's end."""
 
-    def ends(self, n: int) -> range:
-        """After how many of n records blocks are cut: equal values of an order must not lie on both sides."""
+    def locate(self, drawn: Any, n: int) -> int | None:
+        """The index, or None for "no change", from what was drawn."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -262,8 +263,8 @@ class Detection:
         notion: what one row of a person costs.
         accuracy: None where no distance has a small enough failure probability.
         voters: whose votes the alarm counts; None without alarm.
-        probe: a score that the records' type must fit.
-        parts: all that looks at a record: the scores, or the test of the blocks.
+        scores: what is made of a record; empty where a test votes on blocks.
+        voter: that test.
         named: whether the two descriptions tell the question from every other.
     """
 
@@ -278,18 +279,23 @@ class Detection:
     alternative: str
     alarm: SuffixAlarm | None = None
     voters: BlockDesign | BitDesign | None = None
-    probe: Score | None = None
-    parts: tuple[Score | PrivateTest | FitTest, ...] = ()
+    scores: tuple[Score, ...] = ()
+    voter: Voter | None = None
     named: bool = False
 
     def question(self) -> dict[str, Any]:
         """What the descriptions of P and Q leave open, ready for JSON: nothing where they are complete."""
-        return {} if self.named else {"parts": [part.to_dict() for part in self.parts]}
+        if self.named:
+            return {}
+        votes = [] if self.voter is None else [self.voter.question()]
+        return {"parts": [*(score.to_dict() for score in self.scores), *votes]}
 
     def check(self, records: Records) -> None:
         """Refuse records whose type does not fit, before anything is charged."""
-        if self.probe is not None:
-            records.check(self.probe)
+        if self.voter is not None:
+            self.voter.check(records)
+        else:
+            records.check(self.scores[0])
 
     def missed(self, distances: Integers) -> Floats | None:
         """Bounds on Pr["no change"] for changes this far from the end; None where "no change" is no answer."""
@@ -308,7 +314,7 @@ class Detection:
         return {
             "budget": notion_to_json(self.notion),
             "named": self.named,
-            "parts": [part.to_dict() for part in self.parts],
+            "parts": [part.to_dict() for part in (self.scores if self.voter is None else (self.voter,))],
             "errors": None if bits is None else [bits.alpha, bits.beta],
             "alarm": alarm,
             "curve": {"distances": self.curve.distances.tolist(), "failures": self.curve.failures.tolist()},
@@ -346,36 +352,35 @@ class Detection:
             return BlockDetector(score, found, alarm(found))
 
         detector: Detector
-        parts: tuple[Score | PrivateTest | FitTest, ...]
+        scores: tuple[Score, ...] = ()
+        voter: Voter | None = None
         voters: BlockDesign | BitDesign | None = None
         if method in ("blocks", "direct"):
-            scores = [Score.from_dict(part) for part in document["parts"]]
-            parts, probe = tuple(scores), scores[0]
+            scores = tuple(Score.from_dict(part) for part in document["parts"])
             if method == "blocks":
-                detector = blocks(probe, notion, plan["block"])
+                detector = blocks(scores[0], notion, plan["block"])
                 voters = detector.design
             else:
                 half = notion if written is None else notion.share(2)
-                found = DirectDesign.of(law_of(probe), loss_range(half), plan["beta"])
-                direct = DirectDetector(probe, replace(found, stride=plan["block"]))
+                found = DirectDesign.of(law_of(scores[0]), loss_range(half), plan["beta"])
+                direct = DirectDetector(scores[0], replace(found, stride=plan["block"]))
                 detector = direct
                 if written is not None:
                     other = blocks(scores[1], half, max(votes["block"], 1))
                     detector, voters = _SplitDetector(other, direct), other.design
         else:
-            test = _bit_test(method, document["parts"][0], notion)
-            parts = (test,)
-            probe = test.score if isinstance(test, PrivateTest) else counter(test.domain.cells)
+            voter = voter_from_dict(document["parts"][0])
+            if not voter.notion.implies(notion):
+                raise InvalidDocument("The test of the blocks costs more than the plan's epsilon.")
             errors = numbers_from_json(document["errors"])
-            if test.n != plan["block"] or len(errors) != 2 or not np.all((errors >= 0) & (errors <= 0.5)):
+            if voter.test.n != plan["block"] or len(errors) != 2 or not np.all((errors >= 0) & (errors <= 0.5)):
                 raise InvalidDocument("The test of the blocks does not fit the plan.")
-            voters = BitDesign(test.n, *errors.tolist())
-            bits = pair_bits(test) if isinstance(test, PrivateTest) else fit_bits(test)
-            detector = BitDetector(voters, bits, alarm(voters))
+            voters = BitDesign(voter.test.n, *errors.tolist())
+            detector = BitDetector(voters, voter.bits, alarm(voters))
         return cls(
             method, notion, curve, plan["accuracy"], detector, plan["block"], plan["clamp"], plan["null"],
             plan["alternative"], None if voters is None else alarm(voters), None if written is None else voters,
-            probe, parts, document["named"] is True,
+            scores, voter, document["named"] is True,
         )  # fmt: skip
 
 
@@ -391,36 +396,19 @@ def row_from_json(text: Any, plan: dict[str, Any]) -> Notion:
     raise InvalidDocument(f"budget={text} must be the share of {whole} of each of {rows} rows, before it was rounded.")
 
 
-def _bit_test(method: str, document: dict[str, Any], notion: Notion) -> PrivateTest | FitTest:
-    """The test of the blocks; refuses one whose noise is not made for replaced records at this notion."""
-    if method == "fit":
-        fit = FitTest.from_dict(document)
-        if not as_notion(fit.price).implies(notion):
-            raise InvalidDocument("The test of the blocks costs more than the plan's epsilon.")
-        return fit
-    test = PrivateTest.from_dict(document)
-    plain = test.neighbours == "replace" and (test.scale, test.shift, test.max_rows_per_unit) == (1, 0, 1)
-    if not plain or not isinstance(test.noise, CANONICAL) or not test.noise.hides(test.score.width):
-        raise InvalidDocument("The test of the blocks is not one of single records that are replaced.")
-    if not test.noise.meets(notion, test.score.width):
-        raise InvalidDocument("The test of the blocks costs more than the plan's epsilon.")
-    return test
-
-
 @dataclass(frozen=True, eq=False)
 class _SplitDetector:
-    """Half of the budget asks the blocks whether there was a change, the other half where."""
+    """Half of the budget asks the blocks whether there was a change, the other half where. Both are always drawn."""
 
     blocks: BlockDetector
     direct: DirectDetector
 
-    def locate(self, records: Any, n: int, source: Source) -> int | None:
-        if self.blocks.locate(records, n, source) is None:
-            return None
-        return self.direct.locate(records, n, source)
+    def draw(self, records: Any, n: int, source: Source) -> Draw:
+        return [self.blocks.draw(records, n, source), self.direct.draw(records, n, source)]
 
-    def ends(self, n: int) -> range:
-        return self.blocks.ends(n)
+    def locate(self, drawn: Any, n: int) -> int | None:
+        sums, index = drawn
+        return None if self.blocks.locate(sums, n) is None else self.direct.locate(index, n)
 
 
 def auto_designs(asked: Pair | Question, notion: Notion, beta: float, false_alarm: float | None) -> list[Detection]:
@@ -451,9 +439,10 @@ def design(
     method: str,
     false_alarm: float | None,
     problem: Problem | None = None,
+    block: int | None = None,
 ) -> Detection:
     """The detector of a method. Known ones are kept: they depend on public quantities only."""
-    key = _key(asked, notion, beta, method, false_alarm)
+    key = _key(asked, notion, beta, method, false_alarm, block)
     if key and key in _designs:
         return _designs[key]
     if isinstance(asked, Question) and (method == "blocks" or (method == "direct" and false_alarm is not None)):
@@ -461,8 +450,11 @@ def design(
             f"method={shown(method)} weighs sums of blocks by one P and one Q, so what it promises does not hold for "
             "all members of a set. Use method='paper', or leave method out."
         )
-    make = {"blocks": _blocks, "direct": _direct, "paper": _paper}[method]
-    found = make(problem or Problem.of(asked, notion), beta, false_alarm)
+    given = problem or Problem.of(asked, notion)
+    if method == "paper":
+        found = _paper(given, beta, false_alarm, block)
+    else:
+        found = (_blocks if method == "blocks" else _direct)(given, beta, false_alarm)
     if key:
         while len(_designs) >= _KEPT:
             _designs.pop(next(iter(_designs)))
@@ -489,7 +481,7 @@ def _blocks(problem: Problem, beta: float, false_alarm: float | None) -> Detecti
     missed = None if alarm is None else found.missed(alarm, curve.distances)
     return Detection(
         "blocks", problem.notion, curve, curve.accuracy(beta, missed), BlockDetector(score, found, alarm), block,
-        score.bounds(), *_names(problem), alarm, found, score, (score,), _named(problem),
+        score.bounds(), *_names(problem), alarm, found, (score,), None, _named(problem),
     )  # fmt: skip
 
 
@@ -502,61 +494,82 @@ def _direct(problem: Problem, beta: float, false_alarm: float | None) -> Detecti
     found = DirectDesign.of(law_of(score), loss_range(problem.notion), beta)
     curve, missed = found.failures(beta, _runs(DIRECT_RUNS, beta)), None
     detector: Detector = DirectDetector(score, found)
-    parts: tuple[Score, ...] = (score,)
+    scores: tuple[Score, ...] = (score,)
     if false_alarm is not None:
         half = design(problem.asked, problem.notion, beta, "blocks", false_alarm, problem)
         assert isinstance(half.detector, BlockDetector)
-        alarm, voters, parts = half.alarm, half.detector.design, (score, half.detector.score)
+        alarm, voters, scores = half.alarm, half.detector.design, (score, half.detector.score)
         assert alarm is not None
         missed = voters.missed(alarm, curve.distances)
         detector = _SplitDetector(half.detector, DirectDetector(score, found))
     return Detection(
         "direct", whole, curve, curve.accuracy(beta, missed), detector, found.stride,
-        score.bounds(), *_names(problem), alarm, voters, score, parts, _named(problem),
+        score.bounds(), *_names(problem), alarm, voters, scores, None, _named(problem),
     )  # fmt: skip
 
 
-def paper_test(problem: Problem) -> PrivateTest:
-    """The test of the paper's blocks: the smallest block at which both errors are at most 1/3."""
-    goal = make_goal(None, PAPER_ERROR, PAPER_ERROR)
-    pair, asked = problem.pair, problem.asked
-    family = make_family(asked.null, asked.alternative, None, "tight", "paper", None, goal, privacy=problem.notion)
-    size = smallest_n(family)
-    if problem.question is not None:
-        return family.test(size)
-    # The threshold of the largest advantage, if both errors are small enough there; else the one made for alpha.
-    test = from_score(pair, family.score_for(size), family.notion, size, "tight", family.clamp_for(size))
-    if max(test.alpha, test.beta) > PAPER_ERROR:
-        test = family.test(size)
-    return test
+def paper_test(problem: Problem, block: int | None = None) -> PrivateTest:
+    """The test of the paper's blocks: of SC records, the fewest that have advantage 2/3, or of ``block`` records.
+
+    Guarantees: both errors are below 1/2, so that the sums of the bits drift the right way before and after a change.
+    """
+    asked, goal = problem.asked, make_goal(None, None, None)
+    laws = asked.null, asked.alternative
+    family = make_family(*laws, None, "tight", "tuned", None, goal, privacy=problem.notion)
+    n = smallest_n(family) if block is None else block
+    test = family.test(n)
+    if max(test.alpha, test.beta) < MOST_ERROR:
+        return test
+    # The largest advantage of a short block may leave one error above 1/2: they are made about equal then. Invariant:
+    # at the level low the type II error is the larger of the two, at high it is not.
+    low, high, clamp = 0.0, MOST_ERROR, family.clamp_for(n)
+    for _ in range(_HALVINGS):
+        level = (low + high) / 2
+        made = make_goal(None, level, MOST_ERROR)
+        found = make_family(*laws, None, "tight", clamp, None, made, privacy=problem.notion).test(n)
+        test = min(test, found, key=lambda one: max(one.alpha, one.beta))
+        low, high = (level, high) if found.beta > found.alpha else (low, level)
+    if max(test.alpha, test.beta) < MOST_ERROR:
+        return test
+    raise Infeasible(
+        f"block={n} is too short at {told(problem.notion)}: its test says the wrong thing with probability "
+        f"{max(test.alpha, test.beta):.3g}, and must do so with probability below 1/2. The paper's block has "
+        f"{smallest_n(family)} records."
+    )
 
 
-def _paper(problem: Problem, beta: float, false_alarm: float | None) -> Detection:
-    test = paper_test(problem)
-    found = BitDesign(test.n, test.alpha, test.beta)
-    bits, names = pair_bits(test), _names(problem)
-    made = bit_design("paper", found, problem.notion, bits, beta, false_alarm, test.clamp, names, test.score)
-    return replace(made, parts=(test,), named=_named(problem))
+def paper_of(method: str | None, distance: float | None, **given: int | str) -> str:
+    """The paper's method, to which a setting belongs that was given; refuses another one, or a fit test's own block."""
+    ((name, value),) = given.items()
+    if method not in (None, "auto", "paper"):
+        raise InvalidInput(f"{name}={value} belongs to method='paper', not to method={method!r}. Leave one out.")
+    if name == "block" and distance is not None:
+        raise InvalidInput(
+            f"block={value} needs the alternative Q. With distance= the blocks' test is one of goodness of fit: give "
+            f"it as test=privatest.design_fit(..., n={value})."
+        )
+    return "paper"
+
+
+def _paper(problem: Problem, beta: float, false_alarm: float | None, block: int | None = None) -> Detection:
+    voter = voter_of(paper_test(problem, block))
+    return replace(
+        bit_design("paper", voter, problem.notion, beta, false_alarm, _names(problem)), named=_named(problem)
+    )
 
 
 def bit_design(
-    method: str,
-    found: BitDesign,
-    notion: Notion,
-    bits: Bits,
-    beta: float,
-    false_alarm: float | None,
-    clamp: tuple[float, float] | None,
-    names: tuple[str, str],
-    probe: Score,
+    method: str, voter: Voter, notion: Notion, beta: float, false_alarm: float | None, names: tuple[str, str]
 ) -> Detection:
-    """A detector from blocks' bits, with its alarm and its accuracy."""
+    """A detector from the votes of a test on blocks, with its alarm and its accuracy."""
+    found = BitDesign(voter.test.n, voter.test.alpha, voter.test.beta)
     curve = found.failures()
     alarm = None if false_alarm is None else found.alarm(false_alarm, None)
     missed = None if alarm is None else found.missed(alarm, curve.distances)
-    accuracy = curve.accuracy(beta, missed)
-    detector = BitDetector(found, bits, alarm)
-    return Detection(method, notion, curve, accuracy, detector, found.block, clamp, *names, alarm, found, probe)
+    return Detection(
+        method, notion, curve, curve.accuracy(beta, missed), BitDetector(found, voter.bits, alarm), found.block,
+        voter.clamp, *names, alarm, found, voter=voter,
+    )  # fmt: skip
 
 
 def _runs(fewest: int, beta: float) -> int:
@@ -637,17 +650,14 @@ def unknown_design(
     found = []
     for error in each("tests of blocks", ERRORS):
         if (notion, error) not in known:
-            known[notion, error] = block_test(null, distance, notion, error)
-        test = known[notion, error]
-        made = BitDesign(test.n, test.alpha, test.beta)
-        probe = counter(test.domain.cells)
-        names = test.domain.null, f"any law at distance {distance!r} or more"
-        one = bit_design("fit", made, notion, fit_bits(test), beta, false_alarm, None, names, probe)
-        found.append(replace(one, parts=(test,), named=as_distribution(null).named))
+            known[notion, error] = fit_of_blocks(null, distance, notion, error)
+        voter = voter_of(known[notion, error])
+        one = bit_design("fit", voter, notion, beta, false_alarm, voter.names)
+        found.append(replace(one, named=as_distribution(null).named))
     return min(found, key=lambda one: float("inf") if one.accuracy is None else one.accuracy)
 
 
-def block_test(null: Any, distance: float, notion: Notion, error: float) -> FitTest:
+def fit_of_blocks(null: Any, distance: float, notion: Notion, error: float) -> FitTest:
     """The goodness-of-fit test on the smallest block at which both of its errors are at most ``error``."""
     size = fit_sample_size(null, distance=distance, privacy=notion, alpha=error, beta=error)
     return design_fit(null, distance=distance, privacy=notion, n=size, alpha=error)

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from privatest.changepoint.confidence import CONFIDENCE, FailureCurve, upper_bounds, worst_of
-from privatest.engines.protocol import NO_ENDS, scores_of_each
+from privatest.engines.protocol import scores_of_each
 from privatest.errors import InvalidInput
 from privatest.laws.block_laws import BlockLaws, ScoreLaw
 from privatest.numbers import Floats, Integers, exp_bounds
@@ -245,15 +245,18 @@ class DirectDetector:
         """Privacy loss."""
         return self.design.epsilon
 
-    def ends(self, n: int) -> range:  # noqa: ARG002 - whatever n is
-        """None: equal values of an order are sorted by score, and a sum of the k least of some scores changes no more,
-        and no other way, than a score that is replaced."""
-        return NO_ENDS
+    def draw(self, records: Any, n: int, source: Source) -> int:
+        """The index, a multiple of the stride.
 
-    def locate(self, records: Any, n: int, source: Source) -> int:
-        """The index, a multiple of the stride."""
+        Equal values of an order are sorted by score: a sum of the k least of some scores changes no more, and no other
+        way, than a score that is replaced. So none of them is refused.
+        """
         rate = self.design.rate / self.design.level.denominator
         return draw_exponential(self.utilities(records, n), rate, source) * self.design.stride
+
+    def locate(self, drawn: int, n: int) -> int:  # noqa: ARG002 - whatever n is
+        """The index: what was drawn."""
+        return drawn
 
     def utilities(self, records: Any, n: int) -> Integers:
         """q_k - q_0 at the candidates k, times kappa's denominator: raw, for the mechanism only."""

@@ -8,19 +8,22 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from privatest import numbers
+from privatest.changepoint.block_tests import Voter, check_errors, names_of, voter_of, whole_of
 from privatest.changepoint.blocks import BlockDesign
 from privatest.changepoint.change_point import Alarm
 from privatest.changepoint.charts import LONGEST_INTERVAL, MOST_BLOCKS, Chart, Majority, Mixed, recommended_interval
-from privatest.changepoint.detectors import Clamp, Problem, block_test, law_of, paper_test
-from privatest.changepoint.watch import Cusum, CusumProgress, FitBlocks, Intervals, SumBlocks, Watch
+from privatest.changepoint.detectors import Clamp, Problem, fit_of_blocks, law_of, paper_of, paper_test
+from privatest.changepoint.sum_blocks import SumBlocks
+from privatest.changepoint.watch import BitBlocks, Cusum, CusumProgress, Intervals, Watch
 from privatest.changepoint.watcher import Watcher
+from privatest.charge import fingerprint
 from privatest.decision import PrivateTest
 from privatest.decision.design import cost_fact
 from privatest.errors import Infeasible, InvalidInput
@@ -37,7 +40,7 @@ from privatest.privacy.composition import per_row
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["METHODS", "Monitor", "Targets", "pair_watch", "unknown_watch"]
+__all__ = ["METHODS", "Monitor", "Targets", "pair_watch", "unknown_watch", "voted_watch"]
 
 
 # False alarms are this many times as far apart as records are needed to tell P from Q, unless asked otherwise.
@@ -55,11 +58,15 @@ _OFFSETS = 17
 
 @dataclass(frozen=True)
 class Targets:
-    """What was asked: beta, records between false alarms, blocks in an interval; None for both: as computed."""
+    """What was asked: beta, records between false alarms, blocks in an interval, records in a block of the paper's.
+
+    None: as computed.
+    """
 
     beta: float
     records: float | None
     interval: int | None
+    block: int | None = None
 
     def between(self, enough: float) -> float:
         """Records between false alarms, where ``enough`` records tell P from Q."""
@@ -79,7 +86,7 @@ def pair_watch(asked: Pair | Question, privacy: Notion | Number, method: str, ta
     names = asked.null.describe(), asked.alternative.describe()
     records = targets.between(problem.natural_block(problem.clamps[0]))
     if method == "paper":
-        test = paper_test(problem)
+        test = paper_test(problem, targets.block)
         return _by_majority(_bit_blocks(test), test.alpha, test.beta, targets, records, names, notion)
     clamp, block = _best(problem, records)
     score = problem.score(clamp)
@@ -100,26 +107,37 @@ def unknown_watch(null: Any, distance: float, privacy: Notion | Number, method: 
     Guarantees: the errors of new blocks are at most the test's, whatever the new law is; delay and accuracy are
     computed at the largest errors, at which they are worst.
     """
-    notion = as_notion(privacy)
-    tests = [block_test(null, distance, notion, error) for error in (_ERRORS if method == "cusum" else _ERRORS[:1])]
-    records = targets.between(tests[0].n)
-    names = tests[0].domain.null, f"any law at distance {distance!r} or more"
+    notion, errors = as_notion(privacy), _ERRORS if method == "cusum" else _ERRORS[:1]
+    voters = [voter_of(fit_of_blocks(null, distance, notion, error)) for error in errors]
+    return voted_watch(voters, notion, method, targets, voters[0].names)
+
+
+def voted_watch(
+    voters: Sequence[Voter], notion: Notion, method: str, targets: Targets, names: tuple[str, str]
+) -> Watch:
+    """The monitor of a method from the bits of tests on blocks: of several, with the one of the smallest delay.
+
+    Guarantees: false alarms, delay and accuracy are computed at the tests' stated errors; where these are bounds, they
+    are worst there.
+    """
+    records = targets.between(voters[0].test.n)
     if method == "paper":
-        test = tests[0]
-        return _by_majority(FitBlocks(test, -1, 1), test.alpha, test.beta, targets, records, names, notion)
+        voter, test = voters[0], voters[0].test
+        return _by_majority(BitBlocks(voter, -1, 1), test.alpha, test.beta, targets, records, names, notion)
     charts = []
-    for test in tests:
-        old, new = np.array([test.alpha, 1 - test.alpha]), np.array([1 - test.beta, test.beta])
-        votes = _bit_votes(test.alpha, test.beta)
-        charts.append(_calibrated(votes, old, new, records, test.n, notion))
-    test, chart = min(zip(tests, charts, strict=True), key=lambda one: _delay(one[1], one[0].n))
-    offsets = np.unique(np.linspace(0, test.n - 1, min(test.n, _OFFSETS)).astype(np.int64)).tolist()
+    for voter in voters:
+        alpha, beta = voter.test.alpha, voter.test.beta
+        old, new = np.array([alpha, 1 - alpha]), np.array([1 - beta, beta])
+        charts.append(_calibrated(_bit_votes(alpha, beta), old, new, records, voter.test.n, notion))
+    voter, chart = min(zip(voters, charts, strict=True), key=lambda one: _delay(one[1], one[0].test.n))
+    n = voter.test.n
+    offsets = np.unique(np.linspace(0, n - 1, min(n, _OFFSETS)).astype(np.int64)).tolist()
     mixed = [Mixed(old, law) for old in offsets for law in np.eye(2)]
-    return _by_chart(FitBlocks(test, int(chart.votes[1]), int(chart.votes[0])), chart, mixed, targets, names, notion)
+    return _by_chart(BitBlocks(voter, int(chart.votes[1]), int(chart.votes[0])), chart, mixed, targets, names, notion)
 
 
 def _by_chart(
-    blocks: SumBlocks | FitBlocks,
+    blocks: SumBlocks | BitBlocks,
     chart: Chart,
     mixed: Iterable[Mixed],
     targets: Targets,
@@ -152,7 +170,7 @@ def _delay(chart: Chart, block: int) -> float:
 
 
 def _by_majority(
-    blocks: SumBlocks | FitBlocks,
+    blocks: SumBlocks | BitBlocks,
     alpha: float,
     beta: float,
     targets: Targets,
@@ -166,23 +184,13 @@ def _by_majority(
     if interval is None:
         raise Infeasible(
             f"mean_time_between_false_alarms={records:g} would take intervals of more than {LONGEST_INTERVAL} blocks. "
-            "Ask for less, or use method='cusum'."
+            "Ask for less, use method='cusum', or give an interval: what it promises is computed."
         )
     rule = Majority(interval, block, alpha, beta)
-    accuracy = rule.accuracy(targets.beta)
-    if accuracy is None or rule.time_between_false_alarms < records:
-        between = rule.time_between_false_alarms
-        smallest = "" if recommended is None else f" The smallest interval that does is {recommended}."
-        raise Infeasible(
-            f"interval={interval} blocks of {block} records cannot have false alarms {records:g} records apart and an "
-            f"index that is good with probability {1 - targets.beta:g}: false alarms come every {between:.4g} records, "
-            f"and a change is missed by an interval with probability {rule.missed:.3g}.{smallest}"
-        )
     between = min(rule.time_between_false_alarms, 1e300)
-    late = rule.delay_within(targets.beta)
     return Watch(
-        blocks, Intervals(interval), "paper", targets.beta, accuracy, between, rule.expected_delay, late, recommended,
-        *names, notion=_other(notion),
+        blocks, Intervals(interval), "paper", targets.beta, rule.accuracy_within(targets.beta), between,
+        rule.expected_delay, rule.delay_within(targets.beta), recommended, *names, notion=_other(notion),
     )  # fmt: skip
 
 
@@ -302,8 +310,16 @@ class Monitor(Watcher[Watch, Alarm]):
         privacy: in place of epsilon: another notion, such as ``pt.zcdp(0.5)`` or "approx(1, 1e-6)".
         beta: probability with which the alarm's index may be further off than its accuracy.
         method: "cusum" (the default: its computed delay is the smaller by far) or "paper".
-        interval: blocks in an interval, for "paper" (which is then the default); None: the recommended number.
-        mean_time_between_false_alarms: in records. None: a thousand times as many records as tell P from Q.
+        block: records in a block of "paper" (which is then the default); None: as many as advantage 2/3 needs,
+            :func:`privatest.sample_size`, as the paper cuts them.
+        test: the private test that votes on each block, in place of the one that would be designed: as for
+            :func:`design_change`. With it "cusum" adds up the log-likelihood ratios of its bits. A function goes into
+            no state file.
+        interval: blocks in an interval, for "paper" (which is then the default), any number; None: the smallest
+            that meets the targets. What a given one promises is computed and printed, whatever was asked for:
+            ``mean_time_between_false_alarms``, ``false_alarm``, ``expected_delay``, ``accuracy``.
+        mean_time_between_false_alarms: in records. None: a thousand times as many records as tell P from Q. Not a
+            target where the interval is given.
         max_rows_per_unit: the most rows of one person that count in the whole stream; every update then says whose the
             records are (``unit``). The monitor is private for all rows of a person together: each row costs
             epsilon/max_rows_per_unit (of other notions: docs/notions.md). A row beyond these, or of nobody, stays in
@@ -329,7 +345,7 @@ class Monitor(Watcher[Watch, Alarm]):
 
     def __init__(
         self,
-        null: Any,
+        null: Any = None,
         alternative: Any = None,
         *,
         distance: float | None = None,
@@ -337,6 +353,8 @@ class Monitor(Watcher[Watch, Alarm]):
         privacy: Any = None,
         beta: float = 0.1,
         method: str | None = None,
+        block: int | None = None,
+        test: Any = None,
         interval: int | None = None,
         mean_time_between_false_alarms: float | None = None,
         max_rows_per_unit: int | None = None,
@@ -347,42 +365,56 @@ class Monitor(Watcher[Watch, Alarm]):
         source: str | os.PathLike[str] | None = None,
         rng: np.random.Generator | None = None,
     ) -> None:
-        whole = make_notion(epsilon, privacy)
         beta = numbers.probability(beta=beta)
-        method = numbers.choice(
-            METHODS, method=("cusum" if interval is None else "paper") if method is None else method
-        )
+        if method is not None:
+            numbers.choice(METHODS, method=method)
+        if block is not None:
+            block = numbers.positive_integer(block=block)
+            method = paper_of(method, distance, block=block)
         if interval is not None:
             interval = numbers.positive_integer(interval=interval)
-            if method != "paper":
-                raise InvalidInput(f"interval={interval} belongs to method='paper'. Leave it out, or the method.")
+            method = paper_of(method, distance, interval=interval)
+        method = method or "cusum"
         target = mean_time_between_false_alarms
         if target is not None:
             target = float(numbers.positive(mean_time_between_false_alarms=target))
-        if (alternative is None) == (distance is None):
-            raise InvalidInput(
-                "Give either the alternative Q or, when it is unknown, distance=, the total variation by which it "
-                "differs from P at least."
-            )
-        if distance is not None:
-            distance = numbers.probability(distance=distance)
         rows = max_rows_per_unit
         if rows is not None:
             rows = numbers.positive_integer(max_rows_per_unit=rows)
+        voter = None if test is None else voter_of(test)
+        if voter is not None:
+            names = names_of(voter, null, alternative, distance=distance, block=block)
+            check_errors(voter)
+            whole = whole_of(voter, epsilon, privacy, rows or 1)
+            if state is not None:
+                voter.to_dict()  # refuses what no state file can hold
+        else:
+            whole = make_notion(epsilon, privacy)
+            if (alternative is None) == (distance is None):
+                raise InvalidInput(
+                    "Give either the alternative Q or, when it is unknown, distance=, the total variation by which it "
+                    "differs from P at least."
+                )
+            if distance is not None:
+                distance = numbers.probability(distance=distance)
         given = {"null": null, "alternative": alternative}
         laws = [as_hypothesis(law, name) for name, law in given.items() if law is not None]
         settings: dict[str, Any] = {
             **({} if distance is None else {"alternative": f"distance {distance!r}"}),
+            **({} if voter is None else {"test": fingerprint(voter.question())}),
             "beta": beta,
             "method": method,
+            "block": block,
             "interval": interval,
             "mean_time_between_false_alarms": target,
         }
-        targets = Targets(beta, target, interval)
+        targets = Targets(beta, target, interval, block)
 
         def made() -> Watch:
             each = per_row(whole, rows or 1)
-            if distance is None:
+            if voter is not None:
+                found = voted_watch([voter], each, method, targets, names)
+            elif distance is None:
                 found = pair_watch(pair_or_question(null, alternative), each, method, targets)
             else:
                 found = unknown_watch(null, distance, each, method, targets)
@@ -410,6 +442,12 @@ class Monitor(Watcher[Watch, Alarm]):
     def interval(self) -> int | None:
         """Blocks in an interval of the paper's method."""
         return self._design.rule.interval if isinstance(self._design.rule, Intervals) else None
+
+    @property
+    def false_alarm(self) -> float | None:
+        """Probability that one interval of old records raises the alarm, with the paper's method; None with "cusum"."""
+        interval = self.interval
+        return None if interval is None else interval * self.block / self.mean_time_between_false_alarms
 
     @property
     def recommended_interval(self) -> int | None:
@@ -508,6 +546,7 @@ class Monitor(Watcher[Watch, Alarm]):
             Fact("block", self.block, "records in a block"),
             Fact("interval", self.interval, "blocks in an interval of the paper's method"),
             Fact("recommended_interval", self.recommended_interval, "the smallest that meets the targets"),
+            Fact("false_alarm", self.false_alarm, "probability of an alarm in one interval where nothing changed"),
             Fact("accuracy", self.accuracy, "that an alarm will carry, in records"),
             Fact("expected_delay", self.expected_delay, "records from the change till the alarm on average, at most"),
             Fact("delay_bound", self.delay_bound, f"records by which it is raised, with probability {1 - self.beta:g}"),

@@ -20,7 +20,7 @@ from privatest.privacy import Source
 from privatest.privacy.draws import draw_blocks, noise_adder
 
 if TYPE_CHECKING:
-    from privatest.changepoint.watch import QuickScorer, SumBlocks
+    from privatest.changepoint.sum_blocks import QuickScorer, SumBlocks
 
 __all__ = ["ONLY_ONE", "Closed", "OpenBits", "OpenBlock", "OpenSum", "Single"]
 

@@ -31,7 +31,7 @@ try:
 except ImportError:  # pragma: no cover - not a POSIX system: one process at a time is then the user's care
     fcntl = None  # type: ignore[assignment]
 
-__all__ = ["FORMAT", "MONITOR", "Keeper", "Roll", "StateFile", "read_text", "state_text"]
+__all__ = ["FORMAT", "MONITOR", "Keeper", "NotWritten", "Roll", "StateFile", "read_text", "state_text"]
 
 FORMAT = "privatest/monitor/2"
 
@@ -153,7 +153,7 @@ class Roll:
             if not self.size:
                 _flush(self.path.parent)
         except OSError as error:
-            raise InvalidInput(
+            raise NotWritten(
                 f"The file {self.path.name!r} beside the state cannot be written: {error.strerror}. Nothing more was "
                 "released; see to it, and feed the stream again from the record that its seen names."
             ) from None
@@ -184,6 +184,10 @@ def _unlike(path: Path) -> InvalidDocument:
         f"The file {path.name!r} is missing, cut short or edited. It belongs to the state beside it and says whose "
         f"rows have counted; without it a person could count more often than max_rows_per_unit. Put it back. {_ADVICE}"
     )
+
+
+class NotWritten(InvalidInput):
+    """A state was certainly not written: what it would have held may be dropped."""
 
 
 class StateFile:
@@ -248,26 +252,56 @@ class StateFile:
     def write(self, name: str, generation: int, content: str) -> None:
         """Replace the state by this one of a stream; when this returns, the new one survives a power failure."""
         if self._lock is None or self._process != os.getpid():
-            raise InvalidInput(
+            raise NotWritten(
                 f"This {self.keeper.noun} no longer holds its state {self.path.name!r}: it was loaded anew, or this "
                 f"process was forked from the one that holds it. Go on with the {self.keeper.noun} that was loaded "
                 "last."
             )
+        replaced = False
         try:
             descriptor = os.open(self._next, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
             with os.fdopen(descriptor, "wb") as file:
                 file.write(state_text(content, self.keeper).encode())
                 file.flush()
                 os.fsync(file.fileno())
+            replaced = True  # from now on it may be there
             os.replace(self._next, self.path)
             self._flush_folder()
             if self._lock >= 0:  # in one piece, and not before the state itself is safe
                 os.pwrite(self._lock, f"{name} {generation:020d}\n".encode(), 0)
         except OSError as error:
-            raise InvalidInput(
+            if replaced or not self._dropped():
+                raise InvalidInput(
+                    f"The state {self.path.name!r} may or may not have been written: {error.strerror}. Nothing of it "
+                    f"was shown. See to it, go on with {self.keeper.name}.load(path), and feed the stream from the "
+                    "record that its seen names."
+                ) from None
+            raise NotWritten(
                 f"The state {self.path.name!r} cannot be written: {error.strerror}. Nothing more was released; "
                 "see to it, and feed the stream again from the record that its seen names."
             ) from None
+
+    def _dropped(self) -> bool:
+        """Whether no successor lies beside the state, which a later reading would take for it."""
+        try:
+            self._next.unlink(missing_ok=True)
+        except OSError:
+            return False
+        return True
+
+    def check_free(self, name: str) -> None:
+        """Refuse to write over anything but an earlier state of the stream of this name."""
+        if not self.exists():
+            return
+        try:
+            found = self.read().get("id")
+        except InvalidDocument:
+            found = None
+        if found != name:
+            raise InvalidInput(
+                f"The file {self.path.name!r} is there already, and is no state of this {self.keeper.noun}. To write "
+                "over it would lose what was released there: save to another path, or remove the file first."
+            )
 
     def close(self) -> None:
         """Let others have it."""

@@ -5,21 +5,22 @@ Records in, releases to the disk first, then the alarm or the verdict.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import sys
 import threading
 import weakref
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
 from privatest.changepoint.open_block import ONLY_ONE, OpenBlock, OpenSum, Single
-from privatest.changepoint.state_file import Keeper, Roll, StateFile
-from privatest.changepoint.watch import PLAIN
-from privatest.charge import Charge
+from privatest.changepoint.state_file import Keeper, NotWritten, Roll, StateFile
+from privatest.changepoint.sum_blocks import PLAIN
+from privatest.charge import Charge, Draw
 from privatest.documents import reading
 from privatest.engines.protocol import Column, Records
 from privatest.engines.units import DIGEST, Known, PlacedRecords, Turns
@@ -198,12 +199,12 @@ class Stream(Single):
                 "of this state was begun with a ledger. Nothing was charged: give the ledger that was charged then."
             )
 
-        def compute() -> dict[str, str]:
+        def begun(_: Draw) -> dict[str, str]:
             if self.file is not None and self.fresh:
                 self.persist()
             return {noun: self.name}
 
-        if charge.perform(compute).get(noun) != self.name:
+        if charge.perform(lambda: None, begun).get(noun) != self.name:
             raise RequestConflict(
                 f"Request {charge.request!r} on data set {charge.dataset!r} began a {noun} before. A second one on "
                 f"the same records would spend their budget twice: go on with {name}.load(path, ledger=...) of its "
@@ -211,7 +212,8 @@ class Stream(Single):
             )
         self._charge = charge
         if self.file is not None:
-            self._note(self._open.start)
+            with self._step():
+                self._note(self._open.start)
 
     @property
     def seen(self) -> int:
@@ -236,7 +238,27 @@ class Stream(Single):
             return
         with self._turn:
             if self.alarm is None:
-                self._flush()
+                with self._step():
+                    self._flush()
+
+    @contextlib.contextmanager
+    def _step(self) -> Iterator[None]:
+        """A step of the stream: a draw, its place on disk and in the ledger, and what is seen of it, all or in doubt.
+
+        In doubt before anything moves, and cleared last: whatever cuts a step short (an interrupt, a disk, a ledger
+        that does not answer), no block is drawn again here. A state that was certainly not written leaves all as it
+        was: what was drawn for it is dropped, seen by nobody.
+        """
+        self.check()
+        self._in_doubt, self._free = True, 0  # nothing is free: the next record of any kind meets check()
+        try:
+            yield
+        except NotWritten:
+            self._make_room()
+            self._in_doubt = False
+            raise
+        self._make_room()
+        self._in_doubt = False
 
     @property
     def fresh(self) -> bool:
@@ -246,21 +268,24 @@ class Stream(Single):
     def take(self, record: Any, unit: Any = None) -> Any:
         """Consume one record, of any kind. Scored when its block is full."""
         with self._turn:
+            self.check()
             if self.alarm is not None:
                 return self.alarm
             if self.turns is None:
                 self._append(record)
                 return self._filled()
-            owner = self.turns.admit(unit)
-            self._append(None if owner is None else record)  # None makes no sense whatever P and Q are
-            self._owners.append(owner)
-            try:
-                return self._filled()
-            except BaseException:
-                self._owners.pop()
-                if owner is not None:
-                    self.turns.give_back(owner)
-                raise
+            with self._step():
+                owner = self.turns.admit(unit)
+                self._append(None if owner is None else record)  # None makes no sense whatever P and Q are
+                self._owners.append(owner)
+                try:
+                    return self._flush() if len(self._pending) >= self._room else None
+                except NotWritten:
+                    self._pending.pop()
+                    self._owners.pop()
+                    if owner is not None:
+                        self.turns.give_back(owner)
+                    raise
 
     def _append(self, record: Any) -> None:
         """A record that waits, of any kind: what its own arithmetic would do or say is nobody's to hear."""
@@ -281,21 +306,27 @@ class Stream(Single):
             batch = self._pending[:]
             if self.file is not None or len(batch) != self._room or not self._plain:
                 return self._filled()
-            # A forked process never comes here: nothing is free there. Without a file no ledger is in doubt.
+            # A step, without the price of one. A forked process never comes here: nothing is free there.
+            self.check()
+            self._in_doubt, self._free = True, 0
             released = self._open.close_plain(batch)
             if released is None:
+                self._in_doubt = False
                 return self._filled()
             del self._pending[: len(batch)]  # what comes meanwhile stays
-            return self._account(released, None)
+            found = self._account(released, None)
+            self._in_doubt = False
+            return found
 
     def _filled(self) -> Any:
         if len(self._pending) < self._room:
             return None
-        try:
-            return self._flush()
-        except BaseException:
-            self._pending.pop()
-            raise
+        with self._step():
+            try:
+                return self._flush()
+            except NotWritten:
+                self._pending.pop()
+                raise
 
     def take_many(self, records: Records, place: Any = None) -> Any:
         """Consume records until the alarm; the state goes on at ``place`` once a block ended among them."""
@@ -309,11 +340,13 @@ class Stream(Single):
                 end = lacks if lacks > 0 else lacks % block or block  # blocks that are full may wait
                 # Before anything is consumed: a tie across a block's end is refused wherever the alarm would be.
                 values = self.watch.blocks.values(part, range(end, sys.maxsize, block))
-                self._flush()
-                if isinstance(part, PlacedRecords):
-                    found = self._consume_of_persons(part, values, place)
-                else:
-                    found = self._consume(values, place)
+                with self._step():
+                    self._flush()
+                with self._step():
+                    if isinstance(part, PlacedRecords):
+                        found = self._consume_of_persons(part, values, place)
+                    else:
+                        found = self._consume(values, place)
                 if found is not None:
                     break
             return self.alarm
@@ -321,60 +354,81 @@ class Stream(Single):
     def reset(self) -> None:
         """Begin anew with the next block."""
         with self._turn:
-            self.check()
-            if self.alarm is not None:
-                self._pending.clear()  # came while it was raised
-            self._flush()
-            self.alarm, self._progress, self._origin = None, self.watch.rule.begin, self._open.start
-            self._make_room()
-            if self.file is not None:
-                self.persist()
+            with self._step():
+                if self.alarm is not None:
+                    self._pending.clear()  # came while it was raised
+                self._flush()
+            before = self.alarm, self._progress, self._origin
+            with self._step():
+                self.alarm, self._progress, self._origin = None, self.watch.rule.begin, self._open.start
+                try:
+                    if self.file is not None:
+                        self._persist()
+                except NotWritten:
+                    self.alarm, self._progress, self._origin = before
+                    raise
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the state to a path and keep it there."""
         with self._turn:
-            self.check()
+            with self._step():
+                self._flush()
             before, roll = self.file, self._roll
-            self._flush()
             if before is not None and before.is_at(path):
-                self.persist()
+                with self._step():
+                    self._persist()
                 return
-            self.file = StateFile(path, self.watch.keeper)
+            file = StateFile(path, self.watch.keeper)
             try:
-                if self.turns is not None:
-                    self._enroll(self.file)
-                self.persist()
-            except BaseException:  # it stays where it was
-                self.file.close()
-                self.file, self._roll = before, roll
+                file.check_free(self.name)
+                with self._step():
+                    self.file = file
+                    try:
+                        if self.turns is not None:
+                            self._enroll(file)
+                        self._persist()
+                    except NotWritten:  # it stays where it was
+                        self.file, self._roll = before, roll
+                        raise
+                    if before is not None:
+                        moved = {"id": self.name, "generation": self._generation, "moved": True}
+                        before.write(self.name, self._generation, json.dumps(moved))
+                        before.close()
+                        if roll is not None:
+                            roll.remove()
+            except BaseException:
+                if self.file is not file or self._in_doubt:
+                    file.close()
                 raise
-            self._make_room()
-            if before is not None:
-                moved = {"id": self.name, "generation": self._generation, "moved": True}
-                before.write(self.name, self._generation, json.dumps(moved))
-                before.close()
-                if roll is not None:
-                    roll.remove()
 
     def persist(self) -> None:
         """Write the state. It goes on behind the last whole block: nothing is kept of an unfinished one."""
+        with self._step():
+            self._persist()
+
+    def _persist(self) -> None:
         self._write(self._progress, self.alarm, self._released, self._open.start, self.place)
 
     def check(self) -> None:
-        """Refuse to go on where another one may: in a forked process, or where the ledger may know more."""
+        """Refuse to go on where another one may: in a forked process, or where a step was cut short."""
         if self._process != os.getpid():
             raise InvalidInput(ONLY_ONE)
         if self._in_doubt:
-            assert self.file is not None
-            keeper = self.watch.keeper
+            noun, name = self.watch.keeper.noun, self.watch.keeper.name
+            cut = f"The last step of this {noun} was cut short, and nobody can say here how much of it was done"
+            if self.file is None:
+                raise InvalidInput(
+                    f"{cut}: to go on could give a block a second draw. It was kept in memory alone: begin a new one, "
+                    "with a request of its own. One with state=path goes on from its file."
+                )
+            ledger = "" if self._charge is None else ", ledger=..."
             raise InvalidInput(
-                f"The ledger did not say whether it noted the last state of this {keeper.noun}. Go on with "
-                f"{keeper.name}.load({self.file.path.name!r}, ledger=...), and feed the stream from the record that "
-                "its seen names."
+                f"{cut}: its state may have been written, or noted in the ledger. Go on with "
+                f"{name}.load({self.file.path.name!r}{ledger}), and feed the stream from the record that its seen names."
             )
 
     def _flush(self) -> Any:
-        """Score the single records that wait for it."""
+        """Score the single records that wait for it. Part of a step."""
         pending, opened = self._pending, self._open
         if not pending:
             return self.alarm
@@ -382,19 +436,17 @@ class Stream(Single):
         del pending[: len(batch)]  # what comes meanwhile stays, and is plain
         self._plain = True
         try:
-            self.check()
             released = opened.close_plain(batch) if plain and len(batch) == self._lacks else None
             if released is None:
                 return self._consume(self.watch.blocks.values_of(batch))
             return self._account(released, None)
-        except BaseException:
+        except NotWritten:
             pending[:0] = batch
             self._plain = plain
             raise
 
     def _consume(self, values: Integers, place: Any = None) -> Any:
         """Add values to the open block; what whole blocks release is on disk before anybody looks at it."""
-        self.check()
         lacks = self._open.length - self._open.count
         if len(values) == lacks:
             return self._account([self._open.close_one(values)], place)  # without the price of arrays
@@ -421,7 +473,7 @@ class Stream(Single):
         self._owners += part.owners()
         try:
             found = self._consume(values, place)
-        except BaseException:
+        except NotWritten:
             del self._owners[waiting:]
             raise
         part.consumed(self.seen - before)
@@ -502,7 +554,10 @@ class Stream(Single):
             "alarm": None if alarm is None else alarm.to_dict(),
             **self._turns_of(roll),
         }
-        head = json.dumps(content, separators=(",", ":"), allow_nan=False)
+        try:
+            head = json.dumps(content, separators=(",", ":"), allow_nan=False)
+        except (TypeError, ValueError):
+            raise NotWritten(f"The state of this {self.watch.keeper.noun} has a value that JSON cannot hold.") from None
         self.file.write(self.name, self._generation, head[:-1] + ',"design":' + self.watch.text + "}")
         self._generation += 1
         self._mark, self._after, self._roll = mark, self._mark, roll
@@ -518,9 +573,7 @@ class Stream(Single):
     def _note(self, position: int) -> None:
         """Have the ledger take the step to this state's mark. Unless it says so, nobody may go on but from the file."""
         assert self._charge is not None
-        self._in_doubt = True
         self._charge.advance(position, self._mark, self._after)
-        self._in_doubt = False
 
 
 def _entries(owners: Iterable[Known | None]) -> bytes:

@@ -6,15 +6,17 @@ import json
 import os
 from collections import deque
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
 
+from privatest.addresses import format_of
 from privatest.changepoint.open_block import Single
 from privatest.changepoint.state_file import StateFile
 from privatest.changepoint.stream import Raised, Stream, Streamed
-from privatest.changepoint.watch import PLAIN
-from privatest.charge import fingerprint, make_charge
+from privatest.changepoint.sum_blocks import PLAIN
+from privatest.charge import ANYBODY, fingerprint, make_charge
 from privatest.engines.protocol import ORDERED, Records
 from privatest.engines.sources import open_for, placed
 from privatest.errors import InvalidInput
@@ -22,6 +24,7 @@ from privatest.hypotheses.sets import Hypothesis
 from privatest.markup import Told
 from privatest.privacy import Notion, Source, seeded_source, system_source
 from privatest.privacy.asked import priced, told
+from privatest.scores import LabelCells
 
 __all__ = ["UNSAID", "Watcher"]
 
@@ -101,6 +104,7 @@ class Watcher(Single, Told, Generic[D, A]):
             design=stream.design,
             simulated=rng is not None,
             told=stream.asked,
+            unit=None if stream.turns is None else ANYBODY,
         )
         if charge is not None:
             stream.begin(charge)
@@ -156,7 +160,13 @@ class Watcher(Single, Told, Generic[D, A]):
         return self._stream.place
 
     def update(self, x: Any, *, unit: Any = UNSAID) -> A | None:
-        """Take one record, or a batch if x is a list, an array or a column; what is raised, if anything is.
+        """Take one record, or a batch if x can be one; what is raised, if anything is.
+
+        A batch is a list, a range, an array, a column, a table, an iterator; a tuple, too, unless labels of P and Q are
+        tuples. A set is refused: it has no order. Numbers, texts, mappings and all else are one record. Where a record
+        may be a list itself, use :meth:`update_one`. A path is a file of records; a text that ends as names of files do
+        (".parquet") is refused where no label of P and Q is a text: :meth:`update_many` takes files, :meth:`update_one`
+        any record.
 
         A record that makes no sense raises nothing: it gets a fixed score.
 
@@ -165,6 +175,11 @@ class Watcher(Single, Told, Generic[D, A]):
             unit: whose it is, where the design is one of persons (``max_rows_per_unit``): any value that names a
                 person; of a batch, one for each record. None is nobody.
         """
+        if type(x) is str and format_of(x) is not None and not self._holds_texts:
+            raise InvalidInput(
+                "update was given the name of a file, and P and Q are over numbers. Give files of records to "
+                "update_many(...), and one record, whatever it is, to update_one(...)."
+            )
         if unit is UNSAID and (type(x) is float or type(x) in PLAIN):
             stream = self._stream
             if free := stream._free:
@@ -172,11 +187,25 @@ class Watcher(Single, Told, Generic[D, A]):
                 pending.append(x)  # a turn is taken when the block is full
                 return None if len(pending) < free else stream.filled()
         if type(x) in PLAIN or not self._is_batch(x):
-            if (unit is UNSAID) != (self._stream.turns is None):
-                self._check_unit(unit)
-            found: A | None = self._stream.take(x, unit)
-            return found
+            return self._take(x, unit)
         return self.update_many(x, unit=unit)
+
+    def update_one(self, x: Any, *, unit: Any = UNSAID) -> A | None:
+        """Take one record, whatever it is; what is raised, if anything is.
+
+        A list, an array, a set or a table is one record, which makes no sense and gets a fixed score.
+
+        Args:
+            x: the record.
+            unit: whose it is, as for :meth:`update`.
+        """
+        return self.update(x, unit=unit) if type(x) in PLAIN and type(x) is not str else self._take(x, unit)
+
+    def _take(self, x: Any, unit: Any) -> A | None:
+        if (unit is UNSAID) != (self._stream.turns is None):
+            self._check_unit(unit)
+        found: A | None = self._stream.take(x, unit)
+        return found
 
     def update_many(
         self,
@@ -240,6 +269,7 @@ class Watcher(Single, Told, Generic[D, A]):
         Args:
             path: of the file.
         """
+        _ = self._stream.watch.text  # a design that no file can hold is refused before there is one
         self._stream.save(path)
 
     @classmethod
@@ -284,6 +314,7 @@ class Watcher(Single, Told, Generic[D, A]):
             simulated=rng is not None,
             data=source,
             told=stream.asked,
+            unit=None if stream.turns is None else ANYBODY,
         )
         if charge is not None:
             if charge.earlier() is None:
@@ -311,6 +342,13 @@ class Watcher(Single, Told, Generic[D, A]):
         made._stream = stream
         return made
 
+    @cached_property
+    def _holds_texts(self) -> bool:
+        """Whether a record may be a text."""
+        blocks = self._stream.watch.blocks
+        cells = blocks.score.cells if hasattr(blocks, "score") else blocks.voter.cells
+        return isinstance(cells, LabelCells) and any(isinstance(label, str) for label in cells.labels)
+
     def _is_batch(self, x: Any) -> bool:
         if isinstance(x, (float, int, str, bytes, bytearray, complex)):
             return False
@@ -322,5 +360,5 @@ class Watcher(Single, Told, Generic[D, A]):
             return x.ndim > 0
         if isinstance(x, Records):
             return True
-        columns = ("__array__", "__arrow_c_stream__", "columns", "column_names", "__next__")
+        columns = ("__fspath__", "__array__", "__arrow_c_stream__", "columns", "column_names", "__next__")
         return any(hasattr(type(x), name) for name in columns)

@@ -23,7 +23,7 @@ from typing import Annotated, Any
 
 import typer
 
-from privatest import errors
+from privatest import errors, questions
 from privatest.cli import plan_commands, run_commands, stream_commands
 from privatest.cli.options import Given, signature
 from privatest.cli.output import ReaderGone, complain, emit, emit_json, facts, flush
@@ -148,7 +148,7 @@ def command() -> Any:
 
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run one command line; never raises, never prints a traceback."""
-    words = list(sys.argv[1:] if arguments is None else arguments)
+    words = _pairs_apart(sys.argv[1:] if arguments is None else arguments)
     told, sys.unraisablehook = sys.unraisablehook, _untold
     try:
         code = _dispatch(words)
@@ -171,6 +171,25 @@ def run(arguments: Sequence[str] | None = None) -> int:
         return _complained(_unexpected(error), error)
     finally:
         sys.unraisablehook = told
+
+
+def _pairs_apart(words: Sequence[str]) -> list[str]:
+    """The words of a command line, with "--between -3,3" written as "--between -3 3", which is what typer reads.
+
+    >>> _pairs_apart(["estimate", "--between", "-3,3"]), _pairs_apart(["--between=-3,3"])
+    (['estimate', '--between', '-3', '3'], ['--between', '-3', '3'])
+    """
+    flags = {questions.flag(option.name) for option in questions.OPTIONS if option.kind is questions.RANGE}
+    found: list[str] = []
+    for word in words:
+        flag, equals, value = word.partition("=")
+        if equals and flag in flags and value.count(",") == 1:
+            found += [flag, *value.split(",")]
+        elif found and found[-1] in flags and word.count(",") == 1:
+            found += [part.strip() for part in word.strip("() ").split(",")]
+        else:
+            found.append(word)
+    return found
 
 
 def _complained(problem: object, error: Exception) -> int:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from privatest import errors, questions
+from privatest import errors, numbers, questions
 from privatest.cli.options import Given, asked_of, check_target, need, one_of, one_rule, write_problem
 from privatest.cli.output import (
     ReaderGone,
@@ -71,6 +71,10 @@ def grant(given: Given) -> None:
     With --covers the budget is for these files or tables only: requests that read others are refused, and so are
     requests of other data sets that read these. "data in memory" stands for standard input and data frames.
 
+    Losses add up only if they are about the same neighbours. The budget hides one record that is replaced by another,
+    unless --neighbours says add-remove; with --unit it hides all rows of a person. Requests for add-remove count twice
+    in a budget for replace; others of another kind are refused.
+
     \b
     Example:
       privatest ledger grant --ledger ledger.db --dataset claims --epsilon 1 \\
@@ -89,13 +93,17 @@ def grant(given: Given) -> None:
         raise errors.InvalidInput(f"--epsilon {epsilon:g} and --privacy {privacy} were both given. Give one of them.")
     if privacy is not None:
         pt.as_notion(privacy)
+    if given["neighbours"] is not None:
+        numbers.choice(("replace", "add-remove"), neighbours=given["neighbours"])
     with opened(given, create=True) as book:
-        book.grant(dataset, epsilon=epsilon, privacy=privacy, covers=given["covers"] or None)
+        whom = {name: given[name] for name in ("neighbours", "unit")}
+        book.grant(dataset, epsilon=epsilon, privacy=privacy, covers=given["covers"] or None, **whom)
         line, named = _line(book, dataset), book.covers(dataset)
     if given["json"]:
         emit_json({**line, "covers": named})
         return
-    lines = [(name, value if name == "dataset" else _amount(value), "") for name, value in line.items()]
+    texts = ("dataset", "neighbours", "unit")
+    lines = [(name, (value or "") if name in texts else _amount(value), "") for name, value in line.items()]
     facts("Budget", [*lines, *(("covers", one, "") for one in named or ["any source"])])
 
 
@@ -116,9 +124,14 @@ def show(given: Given) -> None:
         emit_json({"datasets": lines, "history": [entry.to_dict() for entry in history], "fingerprint": fingerprint})
         return
     composed = any("added up" in line for line in lines)
-    headings = ("dataset", "granted", "spent", "left", *(("added up", "saved") if composed else ()))
-    rows = [[line["dataset"], *(_amount(line.get(name)) for name in headings[1:])] for line in lines]
-    show_table("Budgets" if composed else "Budgets of epsilon", headings, rows, left=("dataset",))
+    amounts = ("granted", "spent", "left", *(("added up", "saved") if composed else ()))
+    texts = ("neighbours", "unit") if any(line["unit"] for line in lines) else ("neighbours",)
+    rows = [
+        [line["dataset"], *(_amount(line.get(name)) for name in amounts), *(line[name] or "" for name in texts)]
+        for line in lines
+    ]
+    headings = ("dataset", *amounts, *texts)
+    show_table("Budgets" if composed else "Budgets of epsilon", headings, rows, left=("dataset", *texts))
     if composed:
         say("Added up: what the same requests would come to if their losses were only added up, not composed.")
     newest = {(entry.dataset, entry.request): entry.sequence for entry in history if entry.kind == "advance"}
@@ -169,7 +182,9 @@ def verify(given: Given) -> None:
 
 def _line(book: Any, dataset: str) -> dict[str, Any]:
     granted, spent, left = book.granted(dataset), book.spent(dataset), book.left(dataset)
+    whom = book.protects(dataset)
     line = {"dataset": dataset, "granted": _plain(granted), "spent": _plain(spent), "left": _plain(left)}
+    line |= {"neighbours": whom.neighbours, "unit": whom.unit}
     if isinstance(granted, Fraction):
         return line
     added = book.added_up(dataset)
@@ -429,9 +444,6 @@ def groups(given: Given) -> None:
         )
     if "treatment" in asked and asked["treatment"] == asked["data"] == STANDARD_INPUT:
         raise errors.InvalidInput("Standard input holds one group only. Name a file for the other.")
-    if "group" in asked and (texts := _of_role("groups", asked, questions.READING)):
-        listed = ", ".join(map(questions.flag, texts))
-        raise errors.InvalidInput(f"{listed} cannot be given together with --group. Give both groups as files.")
     source = _checked(given, asked, asked.get("treatment"))
     other = pt.open_once(_read_as(asked, "treatment")) if "treatment" in asked else None
     _save(given, asked)

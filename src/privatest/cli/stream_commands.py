@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import codecs
 import itertools
 import os
-import re
 from collections.abc import Iterator, Mapping
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
@@ -85,7 +83,6 @@ def _watch(command: str, given: Given, asked: dict[str, Any]) -> list[Any]:
     check_target((name, asked.get("ledger"), given["problem"]), state=state)
     if replaced is not None and (name == STANDARD_INPUT or replaced not in line_files.REPLACED):
         raise errors.InvalidInput(f"--replaced {replaced} is not of use: write new or same, and the name of a file.")
-    _check_lines(name)
     batches = arriving(name) if name == STANDARD_INPUT else None
     growing = line_files.LineFile(name) if batches is None else None
     watcher = _opened(command, state, asked, None if batches is not None else name)
@@ -106,33 +103,14 @@ def _watch(command: str, given: Given, asked: dict[str, Any]) -> list[Any]:
         finally:
             if given["json"]:
                 emit_json(watcher.to_dict(), line=True)
+        if command == "sequential" and not found:
+            complain(f"No verdict yet, after {watcher.seen:,} records.")
         if given.get("report") is not None and found:
             told, names = watcher.values(), ("null", "alternative", "epsilon", "privacy")
             known = {name: told[name] for name in names if name in told}  # asked for, or kept
             read = {} if name == STANDARD_INPUT else {"data": name}
             write_report(given["report"], question={**read, **known, **asked}, result=found[-1], kind=command)
     return found
-
-
-BINARY = {b"PAR1": "a Parquet file", b"ARROW1": "an Arrow file", b"\x1f\x8b": "a compressed file"}
-"""What a file starts with that is no text."""
-
-
-def _check_lines(name: str) -> None:
-    """Refuse a file that is not one record a line: no text, or a heading with several columns; no record is asked."""
-    if name == STANDARD_INPUT or not os.path.isfile(name):
-        return
-    with open(name, "rb") as file:
-        start = file.read(4096)
-    remedy = "Records are read one a line: write the column to a file of its own, or pipe it in."
-    for mark, kind in BINARY.items():
-        if start.startswith(mark):
-            raise errors.InvalidInput(f"{name!r} is {kind}. {remedy}")
-    heading = start.partition(b"\n")[0].removeprefix(codecs.BOM_UTF8).decode("utf-8", "replace").strip()
-    fields = [field.strip().strip('"') for field in re.split(r"[,;\t|]", heading)]
-    if len(fields) > 1 and all(re.fullmatch(r"[A-Za-z_][\w .-]*", field) for field in fields):
-        # Not which ones: of a file without a heading the first line is a record.
-        raise errors.InvalidInput(f"{name!r} has {len(fields)} columns. {remedy}")
 
 
 def _how_to_go_on(command: str, asked: Mapping[str, Any], state: str | None) -> str:

@@ -36,6 +36,7 @@ from privatest.scores.score import FEW_VALUES
 __all__ = [
     "ADVANTAGE",
     "CALIBRATED",
+    "FEW_UNITS",
     "KINDS",
     "PRIVATE_KINDS",
     "Goal",
@@ -56,7 +57,7 @@ CALIBRATED = ("tight", "stair")
 """Kinds whose threshold is chosen for their error rates; the paper's have 0."""
 KINDS = (*(kind for kind in PRIVATE_KINDS if kind != "stair"), "llr", "sllr")
 """What may be asked for by ``test=``; the stair is asked for by ``release="decision"``."""
-COARSE_UNITS = 64
+FEW_UNITS = 64
 
 
 ADVANTAGE = 2 / 3
@@ -172,7 +173,7 @@ def kind_score(pair: Pair, kind: str, clamp: tuple[Number, Number]) -> Score:
     keep the fine one, which is closest to the letter.
     """
     few = isinstance(pair, DiscretePair) and 2 < len(pair.ratios) <= FEW_VALUES
-    return clamped_score(pair, clamp, COARSE_UNITS if kind in CALIBRATED and few else None)
+    return clamped_score(pair, clamp, FEW_UNITS if kind in CALIBRATED and few else None)
 
 
 def calibrated_noise(

@@ -9,17 +9,16 @@ from __future__ import annotations
 import json
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
-from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Self, TypeVar
 
 import numpy as np
 
-from privatest.charge import Receipt, charged, make_charge, replayed
+from privatest.charge import ANYBODY, Draw, Receipt, charged, make_charge
 from privatest.documents import check_format, document_from_json, reading
-from privatest.errors import InvalidInput, shown
+from privatest.errors import Infeasible, InvalidInput, shown
 from privatest.markup import Fact, Probability, Told, plain_value, short
 from privatest.privacy import Notion, Pure, Source, seeded_source, system_source
 
@@ -29,18 +28,46 @@ if TYPE_CHECKING:
     from privatest.engines import Need, Records
 
 __all__ = [
-    "HIDDEN",
     "Besides",
     "Budgeted",
     "Decision",
     "Design",
     "Outcome",
     "Release",
+    "advantage_fact",
+    "check_better_than_a_coin",
     "cost_fact",
+    "hidden_fact",
 ]
 
-HIDDEN = {"replace": "replacing one record", "add-remove": "adding or removing one record"}
-"""What the guarantee hides, by the name of the neighbours."""
+
+def hidden_fact(neighbours: str, *, persons: bool) -> Fact:
+    """Which change of the data is hidden: of one record, or of all rows of one person, where a unit is named."""
+    whose = "all rows of one person" if persons else "one record"
+    change = {"replace": "replacing", "add-remove": "adding or removing"}.get(neighbours, neighbours)
+    return Fact("neighbours", neighbours, f"hides {change} {whose}")
+
+
+HARDLY, COIN = 0.1, 0.001
+"""Below the first advantage (1 - alpha - beta) a test is said to be hardly better than a coin; below the second it is
+refused before anything is charged, where one call designs and runs it."""
+
+
+def advantage_fact(alpha: float, beta: float) -> Fact:
+    """How much better than a coin a test is, in words where that is hardly at all."""
+    advantage = 1 - alpha - beta
+    hardly = "; hardly better than a coin that ignores the data" if advantage < HARDLY else ""
+    return Fact("advantage", advantage, f"1 - alpha - beta{hardly}")
+
+
+def check_better_than_a_coin(alpha: float, beta: float, n: int) -> None:
+    """Refuse a test that tells next to nothing, before it is paid for."""
+    if 1 - alpha - beta < COIN:
+        raise Infeasible(
+            f"n={n} records give a type I error of {alpha:.3g} and a type II error of {beta:.3g}: together as much as "
+            "those of a coin that ignores the data, so the answer would tell nothing. Nothing was charged. Use more "
+            "records, a larger budget of privacy, or hypotheses that are further apart."
+        )
 
 
 def cost_fact(notion: Notion, what: str) -> Fact:
@@ -63,6 +90,7 @@ class Outcome(Told):
         receipt: what the ledger noted beside it, with a fingerprint to keep; None without a ledger.
         design: the design that was run; no part of its documents, None in one that was read.
         privacy: the notion that this answer meets, where it is not epsilon alone.
+        persons: whether all rows of one person are hidden together, because a unit was named; else single records are.
     """
 
     KIND: ClassVar[str]
@@ -73,6 +101,7 @@ class Outcome(Told):
     receipt: Receipt | None
     design: Any
     privacy: str | None = None  # the notion, where that is not epsilon alone
+    persons: bool = False
 
     @property
     def replayed(self) -> Receipt | None:
@@ -86,7 +115,7 @@ class Outcome(Told):
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON (infinity as the text "inf"): every field, and every other fact by its name."""
-        left_out = {"design"} if self.privacy is not None else {"design", "privacy"}
+        left_out = {"design", *(name for name in ("privacy", "persons") if not getattr(self, name))}
         kept = {one.name: plain_value(getattr(self, one.name)) for one in fields(self) if one.name not in left_out}  # type: ignore[arg-type]
         receipt = None if self.receipt is None else self.receipt.to_dict()
         paid = {"private": self.private, "receipt": receipt, "replayed": self.replayed is not None}
@@ -134,7 +163,7 @@ class Outcome(Told):
             Fact("epsilon", self.epsilon, loss)
             if self.privacy is None
             else Fact("privacy", self.privacy, "what this answer costs, all of it"),
-            Fact("neighbours", self.neighbours, f"hides {HIDDEN.get(self.neighbours, self.neighbours)}"),
+            hidden_fact(self.neighbours, persons=self.persons),
             Fact("private", self.private, private),
             *noted,
         ]
@@ -164,19 +193,31 @@ class Besides(ABC):
         """What a request of a ledger tells apart by it, ready for JSON."""
 
     def prepared(self, records: Records) -> Records:
-        """The records as the answer needs them; refuses those that cannot give it. Nothing is charged yet."""
+        """The records as the draw needs them; refuses those that cannot give it. Nothing is charged yet."""
         return records
 
+    def draw(self, design: Any, records: Any, source: Source) -> Draw:
+        """The design's draw, with what is drawn besides."""
+        found: Draw = design.draw(records, source)
+        return found
+
     @abstractmethod
-    def answer(self, design: Any, records: Records, source: Source, *, simulated: bool) -> Any:
-        """The design's answer with that in it: what the charge pays for."""
+    def release(self, design: Any, draw: Any, records: Callable[[], Any], *, simulated: bool) -> Any:
+        """The design's outcome with that in it, from the draw.
+
+        Args:
+            design: the design that was run.
+            draw: what :meth:`draw` gave.
+            records: opens the data. Only what is public may be looked up there: the draw is on record by then.
+            simulated: as for :meth:`Design.release`.
+        """
 
 
 class Design(Told, Generic[R]):
     """A question that was made ready: frozen, printable, serialisable; :meth:`run` asks it of data.
 
-    Guarantees of every run: what needs no data, and what only looks at the data's structure, is refused before
-    anything is charged; the charge comes before the sum and the noise; only the outcome leaves.
+    Guarantees of every run: a refusal leaves nothing charged; the draw is on record, with the charge, before anything
+    is made of it; a run that fails or is killed later goes on from that record; only the outcome leaves.
     """
 
     FORMAT: ClassVar[str]
@@ -186,6 +227,7 @@ class Design(Told, Generic[R]):
 
     epsilon: Any  # a field or a property: the privacy loss of one run, infinite where it is not private
     max_rows_per_unit: int  # a field: how many rows of one person are used, at most, and protected together
+    neighbours: str = "replace"  # which pairs of data sets the guarantee compares
     two_sided: bool = False  # whether the null lies between two thresholds
 
     @property
@@ -239,22 +281,29 @@ class Design(Told, Generic[R]):
         return engines.open_for(self.need, source, **where)
 
     @abstractmethod
-    def check(self, records: Records, *, charging: bool) -> None:
-        """Refuse records of another structure or number, and laws that cannot be computed; nothing is charged yet.
+    def check(self, records: Records) -> None:
+        """Refuse records of another structure or number, and laws that cannot be computed; nothing is drawn yet.
 
         Args:
             records: open records, see :meth:`opened`.
-            charging: whether a ledger is to be charged for them.
         """
 
     @abstractmethod
-    def answer(self, records: Records, source: Source, *, simulated: bool) -> R:
-        """Sum, draw, release: what the charge pays for.
+    def draw(self, records: Records, source: Source) -> Draw:
+        """Sum the records and draw the noise: all that leaves the data, and nothing that may not.
 
         Args:
             records: open records that :meth:`check` let pass.
             source: where randomness comes from.
-            simulated: whether that is a generator of the caller's: the outcome then says that it is not private.
+        """
+
+    @abstractmethod
+    def release(self, draw: Any, *, simulated: bool = False) -> R:
+        """The outcome of a draw: post-processing, which costs no privacy and needs no data.
+
+        Args:
+            draw: what :meth:`draw` gave.
+            simulated: whether a generator of the caller's drew it: the outcome then says that it is not private.
         """
 
     def run(
@@ -275,11 +324,13 @@ class Design(Told, Generic[R]):
             data: array, list, pandas/polars/pyarrow column, a data frame, file, SQL table or Spark DataFrame together
                 with ``column``.
             column: which column holds the records.
-            unit: which column says whose record it is. At most ``max_rows_per_unit`` records of each (one, where the
-                design has no such setting) are used; records that say nobody's are not used. Refused by what looks at
-                the order of records: what a person's rows hold would decide where everybody else's stand.
+            unit: which column says whose row it is. A person with m rows counts as min(m, k) records, k being
+                ``max_rows_per_unit`` (1 where the design has no such setting), and all rows are hidden together. Sums
+                add all rows of a person, scaled to k where there are more; where cells are counted (fits, the best
+                possible tests, the first of two steps), k rows of each are drawn without looking at them; where
+                order matters, the first k count. Rows that say nobody's are not used.
             order: which column gives the order of time; refused by tests, which do not look at it.
-            ledger, dataset, request: charge epsilon to the data set's budget before anything is computed. The same
+            ledger, dataset, request: charge epsilon to the data set's budget before anything is released. The same
                 request again returns the same release, free of charge.
             rng: only for simulations: a seeded generator in place of the operating system's randomness. The
                 release then says that it is simulated, and is not private.
@@ -321,17 +372,33 @@ class Design(Told, Generic[R]):
             design=lambda: {**self.question(), **self._named(where), **({} if besides is None else besides.question())},
             simulated=rng is not None,
             data=data,
+            neighbours=self.neighbours,
+            unit=where["unit"] if where.get("unit") is not None else _unit_of(data if records is None else records),
         )
-        found = replayed(charge, self.outcome.from_dict)
-        if found is None:
-            given: dict[str, Any] = {"source": data, **where} if records is None else {"source": records}
-            opened = self.opened(**given)
-            opened = opened if besides is None else besides.prepared(opened)
-            self.check(opened, charging=charge is not None)
-            source = system_source if rng is None else seeded_source(rng)
-            answer = self.answer if besides is None else partial(besides.answer, self)
-            found = charged(charge, lambda: answer(opened, source, simulated=rng is not None), self.outcome.from_dict)
-        return replace(found, design=self)  # type: ignore[type-var]
+        source = system_source if rng is None else seeded_source(rng)
+        ready: list[Any] = []  # the records, once they are open
+
+        def opened() -> Any:
+            if not ready:
+                given: dict[str, Any] = {"source": data, **where} if records is None else {"source": records}
+                arrived = self.opened(**given)
+                arrived = arrived if besides is None else besides.prepared(arrived)
+                self.check(arrived)
+                ready.append(arrived)
+            return ready[0]
+
+        def draw() -> Draw:
+            return self.draw(opened(), source) if besides is None else besides.draw(self, opened(), source)
+
+        def release(drawn: Draw) -> R:
+            simulated = rng is not None
+            if besides is None:
+                return self.release(drawn, simulated=simulated)
+            outcome: R = besides.release(self, drawn, opened, simulated=simulated)
+            return outcome
+
+        found = charged(charge, draw, release, self.outcome.from_dict)
+        return replace(found, design=self, persons=_of_persons(data, where))  # type: ignore[type-var]
 
     def to_dp_event(self) -> Any:
         """One run as an event of ``dp_accounting`` (extra ``accounting``), for its accountants as made by default."""
@@ -395,6 +462,20 @@ class Design(Told, Generic[R]):
     def __hash__(self) -> int: ...
 
 
+def _of_persons(data: Any, where: Mapping[str, str | None]) -> bool:
+    """Whether a unit was named, in the call or when the records were opened."""
+    from privatest.engines import Promise  # planning needs no engine
+
+    promise = getattr(data, "promise", None)
+    return where.get("unit") is not None or (isinstance(promise, Promise) and promise.rows is not None)
+
+
+def _unit_of(data: Any) -> str | None:
+    """The unit of records that were opened before, whose column nobody knows any more; None: single records."""
+    promise = getattr(data, "promise", None)
+    return None if getattr(promise, "rows", None) is None else ANYBODY
+
+
 class Budgeted(Design[R]):
     """A design made for one notion of privacy, at most so many rows of one person: what follows from these two."""
 
@@ -436,8 +517,10 @@ class Budgeted(Design[R]):
 
 Decision = Literal["null", "alternative"]
 Fits = Literal["null", "alternative", "both", "neither"]
-FITS = {"neither": "the data fit NEITHER of the two; the nearer one is", "both": "the data fit both, rather"}
+FITS = {"neither": "the data fit NEITHER of the two; the nearer one is", "both": "the data fit both; the nearer one is"}
 """How the decision is told where the data fit not just one of the two."""
+CUSTOMARY = 0.05
+"""A p-value below this is read as "P is rejected" by custom; a decision that says otherwise is explained."""
 
 
 @dataclass(frozen=True)
@@ -474,6 +557,7 @@ class Release(Outcome):
             "decision" where nothing else leaves: statistic and p-values are then None.
         privacy: the notion that this release meets, such as "zcdp(0.5)", where it is not epsilon alone; epsilon is then
             what that notion bounds of the privacy loss, infinite where it bounds none.
+        persons: whether all rows of one person are hidden together, because a unit was named.
     """
 
     decision: Decision
@@ -495,6 +579,7 @@ class Release(Outcome):
     odd_epsilon: float | None = None
     released: str = "statistic"
     privacy: str | None = None
+    persons: bool = False
 
     KIND: ClassVar[str] = "Release"
     SMALLEST_PVALUE: ClassVar[float] = 1e-300
@@ -516,6 +601,9 @@ class Release(Outcome):
     def sentence(self) -> str:
         """The decision, and how it would look were P true."""
         says = "the null hypothesis P" if self.decision == "null" else self.AWAY
+        level = None if self.design is None else self.design.alpha
+        if level is not None:
+            says += f" at level {short(Probability(level), 4)}, its type I error"
         if self.pvalue is None:
             return f"The test decides for {says}."
         pvalue = short(self._told(self.pvalue), 4)
@@ -526,7 +614,29 @@ class Release(Outcome):
             )
         return (
             f"The test decides for {says}. Were P true, so extreme a noisy statistic would have probability {pvalue} "
-            "(the p-value)."
+            f"(the p-value).{self._against_custom(level)}{self._both()}"
+        )
+
+    def _against_custom(self, level: float | None) -> str:
+        """Why a small p-value stands beside "null", or a large one beside "alternative"; empty where neither does."""
+        if level is None or self.pvalue is None or (self.pvalue < CUSTOMARY) == (self.decision == "alternative"):
+            return ""
+        if CUSTOMARY / 2 <= level <= CUSTOMARY:
+            return ""
+        side = "above" if self.decision == "null" else "within"
+        return (
+            f" The p-value is {side} the test's level. The level is the alpha given to the design; where none was "
+            "given, the threshold weighs the type I against the type II error. For level 0.05 design with "
+            "alpha=0.05."
+        )
+
+    def _both(self) -> str:
+        """What to report where the data are consistent with both hypotheses."""
+        if self.fits != "both":
+            return ""
+        return (
+            " The data are consistent with both P and Q, at level 0.001: report the p-value, and the decision as the "
+            "likelier of the two, not as proof against the other."
         )
 
     def _told(self, pvalue: float | None) -> Probability | None:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -42,10 +42,14 @@ HALF = Fraction(1, 2)
 SIDES: tuple[Side, Side] = ("low", "high")
 FINE = 1e-9
 """How finely, in parts of the range, an end of an interval is found."""
-DEEPEST = 40
-"""How often a range is cut in two where a tail is not monotone in the parameter."""
 MISCOUNTED = 0.05
 """Which part of what an interval may miss goes to a wrong number of records, where that is not public."""
+MOST_NUMBERS = 256
+"""Numbers of records that are looked at one by one; of more, several are bounded together."""
+UNLIKELY = 1e-4
+"""Which part of a tail's level the records in which such numbers differ may add to it."""
+MOST_LOOKS = 2_000
+"""Tails that are computed, at most, where a tail is not monotone in the parameter."""
 LOOKED_AT = 33
 """At how many values of the parameter a score's laws are compared."""
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(20)
@@ -64,6 +68,9 @@ class Inversion:
         score, noise, n: the total is that of n records' scores, plus noise.
         scale, shift: each record adds scale s - shift.
         count_noise: on the number of records, where that is not public; n is then the number expected.
+        more: tails are at least those of n records and of each number up to so many more.
+        chance: how likely these further records may move a total by more than :meth:`_moved` says.
+        most: there are never more records than this, where that is public; None where it is not.
     """
 
     family: OneParameter
@@ -73,20 +80,39 @@ class Inversion:
     scale: int = 1
     shift: int = 0
     count_noise: Noise | None = None
+    more: int = 0
+    chance: float = 0.0
+    most: int | None = None
+
+    def _possible(self, n: int) -> int:
+        """The nearest number of records that there can be."""
+        return max(n if self.most is None else min(n, self.most), 1)
 
     def counted(self, count: Fraction | None) -> Inversion:
         """The same for the number of records that a noisy one makes likely."""
-        return self if count is None else replace(self, n=max(round(count), 1), count_noise=None)
+        return self if count is None else replace(self, n=self._possible(round(count)), count_noise=None)
 
-    def _numbers(self, count: Fraction | None, miss: float) -> list[Inversion]:
-        """The same for every number of records that a noisy one leaves; it leaves out the true one that seldom."""
+    def _numbers(self, count: Fraction | None, miss: float, level: float) -> list[Inversion]:
+        """The same for every number of records that a noisy one leaves; it leaves out the true one that seldom.
+
+        Beyond ``MOST_NUMBERS`` of them, as many for all of them together: what is looked at does not depend on a draw.
+        ``level``: what tails are compared with.
+        """
         if count is None or self.count_noise is None:
             return [self]
-        away = self._off_by(miss)
-        numbers = range(max(math.ceil(count - away), 1), max(math.floor(count + away), 1) + 1)
-        return [replace(self, n=n, count_noise=None) for n in numbers]
+        away = self.off_by(miss)
+        numbers = range(self._possible(math.ceil(count - away)), self._possible(math.floor(count + away)) + 1)
+        each = self._together(away)
+        return [
+            replace(self, n=n, count_noise=None, more=min(each, numbers[-1] - n + 1) - 1, chance=UNLIKELY * level)
+            for n in numbers[::each]
+        ]
 
-    def _off_by(self, miss: float) -> int:
+    def _together(self, away: int) -> int:
+        """How many numbers of records are bounded together where a noisy one is off by up to ``away``."""
+        return -(-(2 * away + 1) // MOST_NUMBERS)
+
+    def off_by(self, miss: float) -> int:
         """By how much a noisy number of records is off, but for a probability."""
         assert self.count_noise is not None
         most = 1
@@ -121,11 +147,29 @@ class Inversion:
 
     def at_most(self, low: float, high: float, noisy: Fraction) -> float:
         """The largest probability of a total up to ``noisy`` with the parameter in [low, high]."""
-        return self._total(range_law(self.score, self.family, low, high, "low")).cdf(noisy)
+        law = range_law(self.score, self.family, low, high, "low")
+        return self._with_more(self._total(law).cdf(noisy + self._moved(law, -1)))
 
     def at_least(self, low: float, high: float, noisy: Fraction) -> float:
         """The largest probability of a total of ``noisy`` or more with the parameter in [low, high]."""
-        return self._total(range_law(self.score, self.family, low, high, "high")).sf(noisy - HALF)
+        law = range_law(self.score, self.family, low, high, "high")
+        return self._with_more(self._total(law).sf(noisy - HALF - self._moved(law, 1)))
+
+    def _with_more(self, tail: float) -> float:
+        return min(tail + self.chance, 1.0) if self.more else tail
+
+    def _moved(self, law: Floats, side: int) -> int:
+        r"""How far up (``side`` 1) or down (-1) as many as ``more`` further records move a total.
+
+        Further than :math:`\pm m \mu + (b - a) \sqrt{m \log(1/\text{chance})/2}` m records of mean :math:`\mu` in
+        [a, b] move it with probability ``chance`` at most (Hoeffding 1963), and further than m times the end never.
+        """
+        if not self.more:
+            return 0
+        moves = side * (self.scale * every_score(self.score) - self.shift)
+        drift, most = max(float(law @ moves), 0.0), max(int(moves.max()), 0)
+        spread = float(moves.max() - moves.min()) * math.sqrt(self.more * -math.log(self.chance) / 2)
+        return min(math.ceil(self.more * drift + spread), self.more * most)
 
     def _too_large(self, noisy: Fraction) -> Callable[[float, float], float]:
         """The tail that is small where the parameter is too large for this total."""
@@ -170,7 +214,7 @@ class Inversion:
         interval is the end of the range that comes nearest.
         """
         half, counting = self._tails(confidence)
-        numbers = self._numbers(count, counting)
+        numbers = self._numbers(count, counting, half)
         low, high = self.family.inner
         start, step = numbers[len(numbers) // 2]._rough(noisy)
         top = _last_accepted_by_any([one._too_large(noisy) for one in numbers], (low, high), half, start, step)
@@ -207,7 +251,7 @@ class Inversion:
     def beyond(self, noisy: Fraction, extreme: float, count: Fraction | None = None) -> str:
         """Where a total lies that no value of the range fits, to two sides: "below" or "above" them; "" if one does."""
         low, high = self.family.inner
-        numbers = self._numbers(count, extreme / 2)
+        numbers = self._numbers(count, extreme / 2, extreme / 2)
         numbers = [numbers[0], numbers[len(numbers) // 2], numbers[-1]]
         if max(2 * one._too_large(noisy)(low, low) for one in numbers) < extreme:
             return "below"
@@ -224,18 +268,23 @@ class Inversion:
         """
         half, counting = self._tails(confidence)
         if self.count_noise is not None:  # the ends and the middle of the numbers it leaves, about the one expected
-            away = self._off_by(counting)
-            about = [replace(self, n=max(self.n + d, 1), count_noise=None) for d in (-away, 0, away)]
+            away = self.off_by(counting)
+            more, chance = self._together(away) - 1, UNLIKELY * half
+            about = [
+                replace(self, n=self._possible(self.n + d), count_noise=None, more=more, chance=chance)
+                for d in (-away, 0, away - more)
+            ]
             ends = [one.accepted(value, 1 - 2 * half, cutoff) for one in about]
             return min(least for least, _ in ends), max(most for _, most in ends)
         lows, highs = (range_law(self.score, self.family, value, value, side) for side in SIDES)
+        down, up = self._moved(lows, -1), self._moved(highs, 1)
         support = self.scale * every_score(self.score) - self.shift
         # Scores that no record has, such as those of odd records, may lie beside the lattice of all others.
         low, high = lows > 0, highs[::-1] > 0
         lows, highs = lows[low], highs[::-1][high]
         least = cutoff(Curves(support[low], lows, lows, self.n, self.noise), half)
         most = cutoff(Curves(-support[::-1][high], highs, highs, self.n, self.noise), half)
-        return least, -most
+        return least - down, up - most
 
     def coverage(self, value: float, confidence: float) -> float:
         """How likely the interval holds the true value; of parameters known roughly, at least so likely."""
@@ -367,7 +416,11 @@ def _last_accepted(
     # Invariant: the tail at `inside` is above the level, at `outside` it is not, once both loops are over.
     while tail(inside, inside) <= level:
         if inside == low:
-            return None if tail(low, high) <= level else _last_by_halving(tail, low, high, level, fine, DEEPEST)
+            return (
+                None
+                if tail(low, high) <= level
+                else _last_by_halving(tail, low, high, level, fine, iter(range(MOST_LOOKS)))
+            )
         inside, outside, step = max(inside - step, low), inside, 2 * step
     step = max(step, fine)
     while outside <= inside or tail(outside, outside) > level:
@@ -379,7 +432,7 @@ def _last_accepted(
         end = min(root + away, high)
         if end == high or tail(end, high) <= level:
             return end
-    return _last_by_halving(tail, low, high, level, fine, DEEPEST)
+    return _last_by_halving(tail, low, high, level, fine, iter(range(MOST_LOOKS)))
 
 
 def normal_gap(tail: float, level: float) -> float:
@@ -398,13 +451,18 @@ def _between_totals(number: float) -> Fraction:
 
 
 def _last_by_halving(
-    tail: Callable[[float, float], float], low: float, high: float, level: float, fine: float, depth: int
+    tail: Callable[[float, float], float], low: float, high: float, level: float, fine: float, looks: Iterator[int]
 ) -> float | None:
-    """As :func:`_last_accepted`, by halving [low, high] up to so deep: where the tail is not monotone."""
+    """As :func:`_last_accepted`, by halving [low, high]: where the tail is not monotone.
+
+    Once all ``looks`` are taken, what was not looked at counts as accepted.
+    """
+    if next(looks, None) is None:
+        return high
     if tail(low, high) <= level:
         return None
-    if high - low <= fine or depth == 0:
+    if high - low <= fine:
         return high
     middle = (low + high) / 2
-    found = _last_by_halving(tail, middle, high, level, fine, depth - 1)
-    return found if found is not None else _last_by_halving(tail, low, middle, level, fine, depth - 1)
+    found = _last_by_halving(tail, middle, high, level, fine, looks)
+    return found if found is not None else _last_by_halving(tail, low, middle, level, fine, looks)

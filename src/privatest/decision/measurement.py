@@ -14,7 +14,6 @@ from typing import Any
 
 from privatest.errors import InvalidInput, MissingExtra
 from privatest.numbers import rounded_up
-from privatest.privacy import Tulap
 from privatest.privacy.composition import converted
 from privatest.privacy.notions import Approx, Notion, Pure, Zcdp
 from privatest.scores import LabelCells, Score
@@ -61,15 +60,15 @@ def make_measurement(test: Any) -> Any:
 def losses_of(design: Any) -> Any:
     """The privacy-loss distribution of a design's release: by the exact law of its noise where it has one noisy total.
 
-    Else, and where that law has too many values, that of the pair that dominates the design's notion: never less safe.
+    Else that of the pair that dominates the design's notion: never less safe.
     """
     # Needs an extra.
-    from privatest.privacy.accounting import MOST_ATOMS, loss_distribution, noise_distribution
+    from privatest.privacy.accounting import loss_distribution, noise_distribution
 
     noise, move = getattr(design, "noise", None), getattr(design, "sensitivity", None)
     if design.privacy.price is None:
         raise InvalidInput("A design that is not private (epsilon=inf) has no privacy-loss distribution.")
-    if noise is None or move is None or (not isinstance(noise, Tulap) and move * 400 >= MOST_ATOMS):
+    if noise is None or move is None:
         return loss_distribution(design.privacy)
     return noise_distribution(noise, move)
 

@@ -6,11 +6,13 @@ whole column was of that kind. The exact number of odd records plus noise of its
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from privatest import numbers
+from privatest.charge import Draw
 from privatest.decision.design import Besides
 from privatest.errors import InvalidInput, shown
 from privatest.numbers import Number
@@ -81,11 +83,13 @@ class OddShare(Besides):
 
         return Tallied(records)
 
-    def answer(self, design: Any, records: Any, source: Source, *, simulated: bool) -> Any:
-        """The test's release with the share in it; both from one reading where no unit is named."""
-        release = design.answer(records, source, simulated=simulated)
-        noisy = records.odd(design.score) + self.noise.draw(source)
-        # From here on post-processing of the noisy number.
+    def draw(self, design: Any, records: Any, source: Source) -> Draw:
+        """The test's draw, and the noisy number of odd records; both from one reading where no unit is named."""
+        return [design.draw(records, source), str(records.odd(design.score) + self.noise.draw(source))]
+
+    def release(self, design: Any, draw: Any, records: Callable[[], Any], *, simulated: bool) -> Any:  # noqa: ARG002
+        """The test's release with the share in it."""
+        release, noisy = design.release(draw[0], simulated=simulated), Fraction(draw[1])
         cost = together(design.price, self.epsilon)
         return replace(
             release,

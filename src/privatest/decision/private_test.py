@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from privatest import numbers
-from privatest.decision.design import HIDDEN, Decision, Design, Fits, Release
+from privatest.charge import Draw
+from privatest.decision.design import Decision, Design, Fits, Release, advantage_fact, hidden_fact
 from privatest.decision.odd import OddShare
 from privatest.decision.pvalues import Coin, Cutoffs, above, below, members_from_json, pvalues
 from privatest.documents import fraction_from_json, number_from_json, texts_from_json, wholes_from_json
@@ -56,7 +57,7 @@ class PrivateTest(Design[Release]):
         n: number of records the test was designed for.
         neighbours: "replace" or "add-remove", see above.
         null, alternative: short descriptions of P and Q.
-        max_rows_per_unit: the most records that are used of one person.
+        max_rows_per_unit: the most records that one person counts as, however many rows there are.
         scale, shift: M and C; 1 and 0 where n is public, else what makes the threshold the same whatever n is.
         budget: epsilon exactly, where it is no short decimal (1/3, say); ``epsilon`` is then its double.
         worst_members: of sets, the members of null and alternative under which the errors are the largest found.
@@ -339,7 +340,7 @@ class PrivateTest(Design[Release]):
     def _named(self, where: Mapping[str, str | None]) -> dict[str, str | None]:
         return {"column": where["column"], "unit": where["unit"]}
 
-    def check(self, records: Records, *, charging: bool) -> None:  # noqa: ARG002 - the same without a charge
+    def check(self, records: Records) -> None:
         """Type, and number where it is public; a law that cannot be computed is refused now, not after the draw."""
         from privatest.engines.protocol import check_count  # planning needs no engine
 
@@ -349,13 +350,36 @@ class PrivateTest(Design[Release]):
         if self.private:
             _ = self.alpha
 
-    def answer(self, records: Records, source: Source, *, simulated: bool) -> Release:
-        """The noisy total's release."""
+    def draw(self, records: Records, source: Source) -> Draw:
+        """What may leave of the noisy total."""
         total = self.scale * records.total(self.score)
         if self.shift:
             total -= self.shift * records.count()
         tossed = self.coin is not None and self.coin.toss(source)
-        return self.release(total + self.noise.draw(source), simulated=simulated, tossed=tossed)
+        return self.draw_of(total + self.noise.draw(source), tossed=tossed)
+
+    def draw_of(self, noisy: Fraction, *, tossed: bool = False) -> Draw:
+        """What may leave of a noisy total: itself, or its level, or the decision alone (see :attr:`released`).
+
+        Where the noise's values are further apart than the totals', the noisy total would tell the total modulo their
+        spacing, whatever epsilon. Only the level leaves then. Where a coin chose the cutoff, what it said leaves too.
+
+        Args:
+            noisy: the noisy total, in units of the noise's lattice.
+            tossed: whether the coin chose its own cutoff.
+        """
+        cutoff = self._cutoff(tossed)
+        if not self.private or self.released == "decision":
+            return self._decided(noisy > cutoff and (self.upper is None or noisy <= self.upper))
+        left: str | int = str(noisy) if self.noise.spacing == 1 else self.noise.level(noisy, cutoff)
+        return left if self.coin is None else [left, tossed]
+
+    def _cutoff(self, tossed: bool) -> Fraction:
+        return self.coin.cutoff if tossed and self.coin is not None else self.cutoff
+
+    @staticmethod
+    def _decided(null: bool) -> Decision:
+        return "null" if null else "alternative"
 
     @property
     def price(self) -> Fraction | Notion | None:
@@ -376,19 +400,26 @@ class PrivateTest(Design[Release]):
     def _declared(self) -> Fraction:
         return self.budget if self.budget is not None else rational(self.epsilon)
 
-    def release(self, noisy: Fraction, *, simulated: bool = False, tossed: bool = False) -> Release:
-        """Decision, statistic and p-value from a noisy total: post-processing, which costs no privacy.
+    def release(self, draw: Any, *, simulated: bool = False) -> Release:
+        """Decision, statistic and p-value from a draw: post-processing, which costs no privacy.
 
         Args:
-            noisy: of a noise with spaced values it must not leave itself; its level does.
-            tossed: whether the coin chose its own cutoff.
+            draw: the noisy total, its level or the decision, as :meth:`draw_of` gives it.
+            simulated: whether a generator of the caller's drew it.
         """
-        cutoff = self.coin.cutoff if tossed and self.coin is not None else self.cutoff
-        between = noisy > cutoff and (self.upper is None or noisy <= self.upper)
-        decision: Decision = "null" if between else "alternative"
         statistic = pvalue = other = fits = None
-        if self.private and self.released != "decision":
-            statistic, most, least = self._statistic_and_totals(noisy, cutoff)
+        if not self.private or self.released == "decision":
+            decision: Decision = draw
+        else:
+            left, tossed = (draw, False) if self.coin is None else draw
+            cutoff, spacing = self._cutoff(tossed), self.noise.spacing
+            if spacing == 1:  # totals have this lattice's unit
+                most = Fraction(left)
+                statistic, least = float(self._nats(most)), most - Fraction(1, 2)
+                decision = self._decided(most > cutoff and (self.upper is None or most <= self.upper))
+            else:
+                statistic, most, least = float(left), cutoff + spacing * left, cutoff + spacing * (left - 1)
+                decision = self._decided(left >= 1)
             pvalue, other, fits = self._pvalues(most, least)
         return Release(
             decision,
@@ -414,18 +445,6 @@ class PrivateTest(Design[Release]):
         if self.noise.decision_only:
             return "decision"
         return "statistic" if self.noise.spacing == 1 else "level"
-
-    def _statistic_and_totals(self, noisy: Fraction, cutoff: Fraction) -> tuple[float, Fraction, Fraction]:
-        """The statistic, and the noisy totals that have it: up to the first number, beyond the second.
-
-        Where the noise's values are further apart than the totals', the noisy total would tell the total modulo their
-        spacing, whatever epsilon. Only the level leaves then.
-        """
-        spacing = self.noise.spacing
-        if spacing == 1:
-            return float(self._nats(noisy)), noisy, noisy - Fraction(1, 2)  # totals have this lattice's unit
-        level = self.noise.level(noisy, cutoff)
-        return float(level), cutoff + spacing * level, cutoff + spacing * (level - 1)
 
     def interval(
         self, release: Release, *, between: tuple[float, float] | None = None, confidence: float = 0.95
@@ -464,11 +483,9 @@ class PrivateTest(Design[Release]):
             family: text with a question mark for the parameter, such as "normal(mean=?, sd=1)".
             values: of that parameter.
         """
-        if not isinstance(family, str) or family.count("?") != 1:
-            raise InvalidInput(
-                f"family={shown(family)} must be text with one question mark, such as 'normal(mean=?, sd=1)'."
-            )
-        return np.array([self.power(family.replace("?", repr(float(value)))) for value in values])
+        from privatest.hypotheses.one_parameter import with_value  # start-up: for powers along a parameter alone
+
+        return np.array([self.power(with_value(family, value)) for value in values])
 
     def plot_power(
         self, family: str, *, between: tuple[float, float], ax: Axes | None = None, points: int = 81
@@ -518,7 +535,7 @@ class PrivateTest(Design[Release]):
             Fact("alpha", Probability(self.alpha), f"type I error: alternative under P; {exact}"),
             Fact("beta", Probability(self.beta), f"type II error: null under Q; {exact}"),
             *worst,
-            Fact("advantage", self.advantage, "1 - alpha - beta"),
+            advantage_fact(self.alpha, self.beta),
             Fact("clamp", self.clamp, "least and most of one record, in nats"),
             Fact("noise", self.noise.kind, "added to the total"),
             Fact("noise_sd", self.noise_sd, "its standard deviation"),
@@ -526,8 +543,8 @@ class PrivateTest(Design[Release]):
             if self.upper is None
             else Fact("thresholds", self.thresholds, "says null between them, in nats"),
             *self._deciding(),
-            Fact("neighbours", self.neighbours, f"hides {HIDDEN[self.neighbours]}"),
-            Fact("max_rows_per_unit", self.max_rows_per_unit, "rows used of one person, all protected"),
+            hidden_fact(self.neighbours, persons=self.max_rows_per_unit > 1),
+            Fact("max_rows_per_unit", self.max_rows_per_unit, "records that one person counts as, at most"),
         ]
 
     def _deciding(self) -> list[Fact]:

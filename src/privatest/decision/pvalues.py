@@ -119,6 +119,8 @@ def members_from_json(value: Any) -> tuple[str, str] | None:
 _BINS_PER_DEVIATION = 24
 # Probabilities under P below which bins are one: far above the least double, far below whatever is asked for.
 _VANISHING = 1e-250
+# In nats: beyond as much noise even the largest probability vanishes.
+_FAR = 600.0
 
 
 def evalue_of(test: Any, statistic: float | None, pvalue: float | None) -> float | None:
@@ -159,23 +161,31 @@ def ratio(null: NoisyTotal, alternative: NoisyTotal, cutoff: Fraction, noisy: Fr
     """
     width = max(int(min(_deviation(null), _deviation(alternative)) / _BINS_PER_DEVIATION), 1)
     place = math.floor((noisy - cutoff + Fraction(1, 4)) / width)  # within a bin, whatever was rounded
-
-    def vanishing(k: int) -> bool:
-        """Whether doubles hardly hold the probability, under P, of the k-th bin and all below it."""
-        return null.bounded_cdf(cutoff + (k + 1) * width).upper < _VANISHING
-
-    if vanishing(place):  # one bin of all these, or 0 would be divided by 0
-        step = 1
-        while vanishing(place + step):
-            step *= 2
-        inside, outside = place + step // 2, place + step  # the last that vanishes lies from inside on, before outside
-        while outside - inside > 1:
-            middle = (inside + outside) // 2
-            inside, outside = (middle, outside) if vanishing(middle) else (inside, middle)
-        end = cutoff + (inside + 1) * width
+    if _vanishes(null, cutoff + (place + 1) * width):  # one bin of all these, or 0 would be divided by 0
+        end = cutoff + _last_vanishing(null, cutoff, width) * width
         return alternative.bounded_cdf(end).lower / max(null.bounded_cdf(end).upper, 1e-300)
     low = cutoff + place * width
     return _mass(alternative, low, low + width)[0] / max(_mass(null, low, low + width)[1], 1e-300)
+
+
+def _vanishes(total: NoisyTotal, end: Fraction) -> bool:
+    """Whether doubles hardly hold the probability of a noisy total up to this one."""
+    return total.bounded_cdf(end).upper < _VANISHING
+
+
+def _last_vanishing(total: NoisyTotal, cutoff: Fraction, width: int) -> int:
+    """The largest k such that Pr[T <= cutoff + k width] vanishes; about 30 probabilities, whatever was drawn."""
+    known: dict[tuple[Fraction, int], int] = total.__dict__.setdefault("_last_vanishing", {})
+    if (cutoff, width) not in known:
+        # Invariant: it vanishes at `inside`, far below all sums, and not at `outside`, above the largest of them.
+        sums = total.n * int(total.support[0]), total.n * int(total.support[-1])
+        inside = math.floor((sums[0] - total.noise.reach(_FAR) - total.noise.plateau - cutoff) / width) - 1
+        outside = math.ceil((sums[1] - cutoff) / width) + 1
+        while outside - inside > 1:
+            middle = (inside + outside) // 2
+            inside, outside = (middle, outside) if _vanishes(total, cutoff + middle * width) else (inside, middle)
+        known[cutoff, width] = inside
+    return known[cutoff, width]
 
 
 def _mass(total: NoisyTotal, low: Fraction, high: Fraction) -> tuple[float, float]:

@@ -15,25 +15,25 @@ import itertools
 import math
 import os
 import threading
-import warnings
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import cached_property
 from numbers import Real
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from privatest.engines.expression import clipped_line
-from privatest.engines.keys import Keys
+from privatest.engines.keys import Keys, group_codes
 from privatest.engines.protocol import (
     CHUNK,
     LARGE,
+    MOST_GROUPS,
     NO_ENDS,
     UNDECLARED,
     Column,
@@ -41,8 +41,10 @@ from privatest.engines.protocol import (
     OneReading,
     Promise,
     Seen,
+    SomeRecords,
     whole_blocks,
 )
+from privatest.engines.unheard import unheard
 from privatest.errors import MissingExtra
 from privatest.numbers import Floats, Integers
 from privatest.scores import BoundedCells, Cells, DyadicCells, IntegerCells, LabelCells, Score
@@ -57,6 +59,7 @@ __all__ = [
     "SequenceRecords",
     "Stream",
     "StreamRecords",
+    "StreamedRecords",
     "as_numpy",
     "import_arrow",
     "scores_of",
@@ -326,10 +329,6 @@ def as_floats(chunk: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
         return np.ascontiguousarray(chunk, dtype=np.float64)
 
 
-# The warnings' filters are the process's: two threads that set and restore them at once would leave them wrong.
-ONE_AT_A_TIME = threading.RLock()
-
-
 @dataclass(frozen=True, eq=False)
 class SequenceRecords(Column):
     """Python objects of any kind, unless the column's type says more."""
@@ -342,9 +341,8 @@ class SequenceRecords(Column):
 
     def index(self, cells: Cells) -> npt.NDArray[np.intp]:
         if isinstance(cells, LabelCells):
-            with _quiet():
-                found = (cells.index_of(record) for record in self.values)
-                return np.fromiter(found, dtype=np.intp, count=len(self.values))
+            found = (cells.index_of(record) for record in self.values)
+            return np.fromiter(found, dtype=np.intp, count=len(self.values))
         return self._floats().index(cells)
 
     def part(self, first: int, last: int) -> SequenceRecords:
@@ -354,12 +352,7 @@ class SequenceRecords(Column):
         return super().total(score) if isinstance(score.cells, LabelCells) else self._floats().total(score)
 
     def _floats(self) -> ArrayRecords:
-        return ArrayRecords(np.fromiter(self._numbers(), dtype=np.float64, count=len(self.values)))
-
-    def _numbers(self) -> Iterator[float]:
-        with _quiet():
-            for record in self.values:
-                yield _number(record)
+        return ArrayRecords(np.fromiter(map(_number, self.values), dtype=np.float64, count=len(self.values)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -381,14 +374,6 @@ class CodedRecords(Column):
         return CodedRecords(self.codes[first:last], self.distinct, self.declared)
 
 
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Without the warnings that a record's own code may give: they would tell of one record."""
-    with ONE_AT_A_TIME, warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore")
-        yield
-
-
 def _number(record: object) -> float:
     """The record as a float; NaN, that is, odd, for whatever is not a number (numeric text included)."""
     if type(record) is float:
@@ -403,11 +388,20 @@ Progress = Callable[[int], None]  # so many rows (or bytes) more have been read
 
 
 class Part(NamedTuple):
-    """Some rows: their records, and where asked for the columns that say whose they are and when."""
+    """Some rows: their records, and where asked for the columns that say whose they are, when, and of which group."""
 
     records: Column
     unit: Keys | None = None
     order: Keys | None = None
+    group: Keys | None = None
+
+    def only(self, name: str) -> Part:
+        """The rows of one group."""
+        assert self.group is not None
+        known: dict[str, int] = {}
+        rows = group_codes(self.group, known) == known.get(name, len(known))
+        keys = (None if one is None else one.at(rows) for one in (self.unit, self.order))
+        return Part(SomeRecords(self.records, np.flatnonzero(rows)), *keys)
 
 
 @dataclass(frozen=True, eq=False)
@@ -461,7 +455,8 @@ class Stream:
             def run(piece: Piece) -> list[Result]:
                 if not hasattr(own, "work"):
                     own.work = make_work()
-                return [own.work(part.records) for part in piece.read(progress)]
+                with unheard():
+                    return [own.work(part.records) for part in piece.read(progress)]
 
             waiting: deque[Future[list[Result]]] = deque()
             try:
@@ -475,6 +470,24 @@ class Stream:
                 for future in waiting:
                     future.cancel()
 
+    def groups(self) -> list[str]:
+        """The names of the groups, as many as are needed to see that they are too many."""
+        known: dict[str, int] = {}
+        for part in self.parts():
+            assert part.group is not None
+            group_codes(part.group, known)
+            if len(known) >= MOST_GROUPS:
+                break
+        return list(known)[:MOST_GROUPS]
+
+    def only(self, name: str) -> Stream:
+        """The rows of one group."""
+
+        def piece(plain: Piece) -> Piece:
+            return Piece(lambda progress: (part.only(name) for part in plain.read(progress)))
+
+        return replace(self, pieces=[piece(one) for one in self.pieces], rows=None)
+
     @cached_property
     def row_count(self) -> int:
         """How many rows there are, by reading them if nothing else tells."""
@@ -482,25 +495,40 @@ class Stream:
 
 
 @dataclass(frozen=True, eq=False)
-class StreamRecords(OneReading):
-    """All rows of a stream, in the order they lie in."""
+class StreamedRecords(OneReading):
+    """Rows of a stream."""
 
     stream: Stream
     _seen: Seen = field(default_factory=Seen, repr=False, kw_only=True)
 
     @property
+    def declared(self) -> Declared:
+        return replace(self.stream.sample.declared, nullable=True)  # of one part: another may be of another type
+
+    def groups(self) -> list[str]:
+        return self.stream.groups()
+
+    def only(self, name: str) -> Self:
+        return replace(self, stream=self.stream.only(name), _seen=Seen())
+
+
+@dataclass(frozen=True, eq=False)
+class StreamRecords(StreamedRecords):
+    """All rows of a stream, in the order they lie in."""
+
+    @property
     def promise(self) -> Promise:
         return Promise()
+
+    def is_shared(self) -> bool:
+        """Every row is a person of its own."""
+        return False
 
     def count(self) -> int:
         return self.stream.rows if self.stream.rows is not None else super().count()
 
     def _known(self) -> int | None:
         return self.stream.rows if self.stream.rows is not None else super()._known()
-
-    @property
-    def declared(self) -> Declared:
-        return self.stream.sample.declared
 
     def _rows(self) -> int:
         return self.stream.row_count
@@ -511,18 +539,13 @@ class StreamRecords(OneReading):
             return lambda records: (records.count(), total(records))
 
         found = list(self.stream.gather(make_work))
-        count = sum(rows for rows, _ in found)
-        if self.stream.rows is not None:
-            self._agree(count)
-        return count, sum(total for _, total in found)
+        return sum(rows for rows, _ in found), sum(total for _, total in found)
 
-    def _cells(self, cells: Cells) -> list[int]:
+    def _cells(self, cells: Cells) -> tuple[list[int], None]:
         counts = np.zeros(cells.count + 1, dtype=np.int64)
         for found in self.stream.gather(lambda: lambda records: records.histogram(cells)):
             counts += found
-        if self.stream.rows is not None:
-            self._agree(int(counts.sum()))
-        return [int(count) for count in counts]
+        return [int(count) for count in counts], None
 
     def check_ends(self, ends: range) -> None:
         """Rows lie in an order of their own: nothing is tied."""

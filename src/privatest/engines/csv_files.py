@@ -673,5 +673,5 @@ def _one_by_one(text: Utf8, delimiter: str, places: Sequence[int], width: int, d
 
 def _part(columns: Sequence[Any], wanted: Wanted) -> Part:
     named = dict(zip(wanted.names(), columns, strict=True))
-    keys = [None if name is None else field_keys(named[name]) for name in (wanted.unit, wanted.order)]
+    keys = [None if name is None else field_keys(named[name]) for name in wanted[1:]]
     return Part(FieldRecords(named[wanted.records]), *keys)

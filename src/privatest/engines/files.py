@@ -161,6 +161,7 @@ def open_files(
     unit: str | None,
     max_rows_per_unit: int | None,
     order: str | None,
+    group: str | None = None,
     delimiter: str | None = None,
 ) -> Records:
     """The records of Parquet, CSV or Feather files, in order of the files' names."""
@@ -171,12 +172,12 @@ def open_files(
     apart = form != "CSV"
 
     def wanted(names: Sequence[str], where: str) -> Wanted:
-        return Wanted(*choose(names, column, unit, order, where, apart=apart))
+        return choose(names, column, unit, order, where, group=group, apart=apart)
 
     if form == "CSV":
         stream = csv_stream(files, wanted, delimiter)
     else:
         stream = (parquet_stream if form == "Parquet" else feather_stream)(files, wanted)
     if max_rows_per_unit is not None:
-        return UnitRecords(stream, max_rows_per_unit, order)
+        return UnitRecords(stream, max_rows_per_unit)
     return StreamRecords(stream) if order is None else OrderedRecords(stream, order)

@@ -179,18 +179,20 @@ def _times(kind: Any) -> tuple[str, str]:
     return f"timedelta64[{kind.unit}]" if types.is_time(kind) or types.is_duration(kind) else "", ""
 
 
-def stream_of_arrow(values: Any, unit: Any = None, order: Any = None, *, column: str | None = None) -> Stream:
+def stream_of_arrow(
+    values: Any, unit: Any = None, order: Any = None, group: Any = None, *, column: str | None = None
+) -> Stream:
     """The rows of chunked columns of equal length, slice by slice."""
     pa = import_arrow("An Arrow column")
     arrow_kind(values.type, column)
-    for role, keys in (("unit", unit), ("order", order)):
+    for role, keys in (("unit", unit), ("order", order), ("group", group)):
         if keys is not None:
             key_kind(keys.type, f"a column {role}")
 
     def piece(start: int, size: int, chunk: Any) -> Piece:
         def read(progress: Progress) -> Iterator[Part]:
             records = column_of(chunk.slice(start - base, size))
-            keys = [None if one is None else keys_of(_joined(one.slice(start, size))) for one in (unit, order)]
+            keys = [None if one is None else keys_of(_joined(one.slice(start, size))) for one in (unit, order, group)]
             progress(size)
             yield Part(records, *keys)
 
@@ -213,6 +215,8 @@ def _joined(column: Any) -> Any:
 
 def from_array(values: npt.NDArray[Any], column: str | None = None, kind: Declared | None = None) -> Column:
     """The records of an array; ``kind`` is what the type says that it was made from."""
+    if values.ndim == 2 and values.shape[1] == 1:
+        values = values[:, 0]  # one column, as scikit-learn has it
     if values.ndim != 1:
         raise InvalidData(f"The data are an array of {values.ndim} dimensions. Pass one dimension: one entry a record.")
     letter = values.dtype.kind
@@ -221,6 +225,8 @@ def from_array(values: npt.NDArray[Any], column: str | None = None, kind: Declar
     declared = kind or _declared_by_numpy(values.dtype, column)
     if isinstance(values, np.ma.MaskedArray):
         return _from_masked(values, declared)
+    if kind is None and letter in "biu":  # an array of these has no value that means a missing one
+        declared = replace(declared, nullable=False)
     return ArrayRecords(values, declared) if letter in "biuf" else SequenceRecords(_listed(values), declared)
 
 
@@ -286,8 +292,8 @@ def _declared_by_categories(dtype: Any, column: str | None) -> Declared:
     name = f"category of {dtype}"
     if getattr(dtype, "kind", "O") in "mMc":
         raise unfit(f"dtype {name}", column=column)
-    if str(dtype).startswith("str"):
-        return Declared("text", name, column)
+    if str(dtype).startswith("str") or str(dtype) == "object":
+        return Declared("text", name, column)  # names of categories, as pandas before version 3 keeps them
     found = _declared_by_numpy(dtype, column) if hasattr(dtype, "kind") else Declared(column=column)
     return replace(found, type=name) if found.type else found
 
@@ -336,7 +342,9 @@ def column_keys(values: Any) -> Keys:
             return replace(keys_of_array(values.dt.tz_convert("UTC").dt.tz_localize(None).to_numpy()), zone=UTC)
         if getattr(dtype, "kind", "O") in "iu":  # nullable integers, not by way of floats
             return keys_of_array(values.fillna(0).to_numpy(dtype=dtype.numpy_dtype), values.isna().to_numpy())
-        if getattr(dtype, "kind", "O") in "bf":
+        if getattr(dtype, "kind", "O") == "b":
+            return keys_of_array(values.fillna(False).to_numpy(dtype=np.bool_), values.isna().to_numpy())
+        if getattr(dtype, "kind", "O") == "f":
             return keys_of_array(values.to_numpy(dtype=np.float64, na_value=np.nan))
         return keys_of_objects(values.astype(object).tolist())
     dtype = values.dtype

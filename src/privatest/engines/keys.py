@@ -1,6 +1,6 @@
-"""Columns that are compared but never scored: whose row it is (unit), and when it happened (order).
+"""Columns that are compared but never scored: whose row it is (unit), when it happened (order), which group it is of.
 
-Both are read exactly, without a detour over floats: two long identity numbers must not become one.
+All are read exactly, without a detour over floats: two long identity numbers must not become one.
 """
 
 from __future__ import annotations
@@ -20,7 +20,18 @@ import numpy.typing as npt
 
 from privatest.numbers import Integers
 
-__all__ = ["Coder", "Keys", "keys_at", "keys_of_array", "keys_of_objects", "plain_key", "plain_time", "ranks"]
+__all__ = [
+    "Coder",
+    "Keys",
+    "group_codes",
+    "group_name",
+    "keys_at",
+    "keys_of_array",
+    "keys_of_objects",
+    "plain_key",
+    "plain_time",
+    "ranks",
+]
 
 Truths = npt.NDArray[np.bool_]
 
@@ -72,7 +83,8 @@ def keys_of_array(values: npt.NDArray[Any], missing: Truths | None = None) -> Ke
     else:
         whole, present = values.astype(np.int64), np.ones(len(values), dtype=np.bool_)
     times = str(values.dtype) if kind in "mM" else ""
-    return Keys(whole, present if missing is None else present & ~missing, times=times)
+    truths = (False, True) if kind == "b" else None
+    return Keys(whole, present if missing is None else present & ~missing, truths, times=times)
 
 
 def keys_of_objects(values: Iterable[Any]) -> Keys:
@@ -92,6 +104,43 @@ def _place(distinct: dict[Any, int], value: Any) -> int:
         return -1
 
 
+def group_codes(keys: Keys, known: dict[str, int]) -> Integers:
+    """Which group each row is of: the number of its name in ``known``, which grows by new ones; -1 for no group."""
+    distinct, places = np.unique(keys.values[keys.present], return_inverse=True)
+    names = [_group_named(keys, value) for value in distinct]
+    codes = np.array([-1 if name is None else known.setdefault(name, len(known)) for name in names], dtype=np.int64)
+    found = np.full(len(keys.values), -1, dtype=np.int64)
+    found[keys.present] = codes[places.reshape(-1)]
+    return found
+
+
+def _group_named(keys: Keys, value: Any) -> str | None:
+    if keys.distinct is None:
+        return group_name(_stamp(keys, value) if keys.times else value.item())
+    return group_name(keys.distinct[int(value)], loose=keys.loose)
+
+
+def group_name(key: Any, *, loose: bool = False) -> str | None:
+    """What a group is called: texts as they are, of CSV files without blanks around them; a blank one is no group.
+
+    >>> group_name("b "), group_name(b" b ", loose=True), group_name(b" ", loose=True)
+    ('b ', 'b', None)
+    >>> group_name(2.0), group_name(True)
+    ('2', 'True')
+    """
+    try:
+        if isinstance(key, bytes):
+            key = key.decode("utf-8", "replace")
+        if isinstance(key, str):
+            return (key.strip() or None) if loose else key
+        if isinstance(key, bool | np.bool_):
+            return str(bool(key))
+        plain = plain_key(key)
+        return str(key if plain is None else plain)
+    except Exception:  # a key's own code may raise anything: its row is of no group
+        return None
+
+
 @dataclass(eq=False)
 class Coder:
     """Units to 64-bit codes, one for each unit, over all parts of a source. Numbers are their own codes."""
@@ -107,8 +156,18 @@ class Coder:
         used[values] = True
         lookup = np.full(len(keys.distinct), -1, dtype=np.int64)
         for place in np.flatnonzero(used).tolist():
-            lookup[place] = self.known.setdefault(keys.distinct[place], len(self.known))
+            key = _loose_unit(keys.distinct[place]) if keys.loose else keys.distinct[place]
+            lookup[place] = self.known.setdefault(key, len(self.known))
         return lookup[values.astype(np.intp)]
+
+
+def _loose_unit(field: bytes) -> int | float | bytes:
+    """Whose a field of a CSV file says a row is: 7, 7.0 and 007 are one, as 0.0 and -0.0 are; blanks do not count.
+
+    To take two for one costs rows, to take one for two would cost privacy.
+    """
+    found: int | float | bytes = int(field) if field.isdigit() and len(field) < LONGEST else _loose_key(field)[1]
+    return found
 
 
 def ranks(parts: Sequence[Keys]) -> Integers:
@@ -150,10 +209,12 @@ def _told(keys: Keys, row: int) -> int | float | str | None:
     value = keys.values[row]
     if keys.distinct is not None:
         return plain_key(keys.distinct[int(value)], loose=keys.loose)
-    if keys.times:
-        text = str(np.int64(value).view(keys.times))
-        return plain_time(text + keys.zone) if keys.times.startswith("datetime") else text
-    return plain_key(value.item())
+    return _stamp(keys, value) if keys.times else plain_key(value.item())
+
+
+def _stamp(keys: Keys, value: Any) -> str:
+    text = str(np.int64(value).view(keys.times))
+    return plain_time(text + keys.zone) if keys.times.startswith("datetime") else text
 
 
 def plain_key(key: Any, *, loose: bool = False) -> int | float | str | None:

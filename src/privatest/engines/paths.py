@@ -10,19 +10,20 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
+from privatest.addresses import FORMATS, format_of
 from privatest.engines.arrays import Part, Progress
 from privatest.engines.frames import arrow_kind, column_of, key_kind, keys_of
-from privatest.errors import InvalidData, PrivatestError, shown
+from privatest.engines.unheard import asked, each_asked
+from privatest.errors import InvalidData, shown
 from privatest.numbers import suggestion
 
 __all__ = [
-    "FORMATS",
     "Wanted",
     "as_paths",
     "choose",
+    "file_identity",
     "file_size",
     "files_of",
-    "format_of",
     "progress_bar",
     "rows",
     "same_columns",
@@ -30,13 +31,6 @@ __all__ = [
 ]
 
 
-# By how the name ends; what else a name may end with is compression, of text files only.
-FORMATS = {
-    "Parquet": (".parquet", ".pq", ".parq"),
-    "CSV": (".csv", ".tsv"),
-    "Feather": (".feather", ".arrow", ".ipc", ".arrows"),
-}
-PACKED = (".gz", ".bz2", ".zst", ".lz4")
 ENDINGS = ", ".join(ending for endings in FORMATS.values() for ending in endings)
 
 
@@ -56,32 +50,13 @@ def as_paths(source: Any) -> list[str] | None:
         return None
 
 
-def format_of(path: str) -> str | None:
-    """The format that a file's name stands for."""
-    name = path.lower()
-    for ending in PACKED:
-        if name.endswith(ending):
-            name = name.removesuffix(ending)
-            return "CSV" if name.endswith(FORMATS["CSV"]) else None
-    return next((form for form, endings in FORMATS.items() if name.endswith(endings)), None)
-
-
-def _format_by_content(path: str) -> str | None:
-    """The format that a file's first bytes give away, for names that end with nothing known."""
-    try:
-        with open(path, "rb") as file:
-            start = file.read(6)
-    except OSError:
-        return None
-    return "Parquet" if start[:4] == b"PAR1" else "Feather" if start == b"ARROW1" else None
-
-
 def files_of(paths: Sequence[str]) -> tuple[str, list[str]]:
     """The format of the files that the paths, globs and folders name, and all of them, each in order of name."""
     found: list[str] = []
     for path in paths:
         found += _files_of_one(path)
-    forms = {path: format_of(path) or _format_by_content(path) for path in found}
+    _check_once(found)
+    forms = {path: format_of(path) for path in found}
     for path, form in forms.items():
         if form is None:
             raise InvalidData(f"The file {path!r} is of no known format. Names may end with: {ENDINGS}.")
@@ -89,6 +64,29 @@ def files_of(paths: Sequence[str]) -> tuple[str, list[str]]:
     if len(kinds) > 1:
         raise InvalidData(f"The files are of different formats: {' and '.join(kinds)}. Name files of one: '*.parquet'.")
     return kinds[0], found
+
+
+def _check_once(files: Sequence[str]) -> None:
+    """Refuse a file that is reached twice, by links, repeated paths or patterns: its records would count twice."""
+    known: dict[Any, str] = {}
+    for path in files:
+        one = file_identity(path)
+        if one in known:
+            both = repr(path) if known[one] == path else f"{known[one]!r} and {path!r}"
+            raise InvalidData(
+                f"One file is reached twice, by {both}: each of its records would count twice, and cost twice the "
+                "privacy. Name it once, and keep links to it out of the folder or the pattern."
+            )
+        known[one] = path
+
+
+def file_identity(path: str) -> tuple[int, int] | str:
+    """What one file is known by, whatever links lead to it; a path that leads nowhere is known by its name."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return os.path.realpath(path)
+    return (found.st_dev, found.st_ino) if found.st_ino else os.path.realpath(path)
 
 
 def _files_of_one(path: str) -> list[str]:
@@ -130,29 +128,28 @@ def _walk(folder: str) -> list[str]:
 
 
 def choose(
-    names: Sequence[str], column: Any, unit: Any, order: Any, where: str, *, apart: bool = True, first_key: str = "unit"
-) -> tuple[str, str | None, str | None]:
-    """The names of the records', the unit's and the order's column, each known to be there exactly once.
+    names: Sequence[str], column: Any, unit: Any, order: Any, where: str, *, group: Any = None, apart: bool = True
+) -> Wanted:
+    """The columns of the records, the unit, the order and the group, each known to be there exactly once.
 
     Args:
         apart: whether names are kept apart from rows. Those of a text file are its first line, which is a record where
             somebody forgot to write them: no message may quote any of them.
-        first_key: what the unit's column is called, where it says something else of a row, such as its group.
     """
-    keys = [None if name is None else _known(names, name, where, apart) for name in (unit, order)]
+    keys = [None if name is None else _known(names, name, where, apart) for name in (unit, order, group)]
     if column is None:
         rest = [name for name in names if name not in keys]
         if len(rest) != 1:
             raise InvalidData(f"{_start(where)}: {len(rest)} columns. Say which one holds the records: column=...")
         column = rest[0]
     found = _known(names, column, where, apart)
-    for word, key in zip((first_key, "order"), keys, strict=True):
+    for word, key in zip(("unit", "order", "group"), keys, strict=True):
         if key == found:
             raise InvalidData(
-                f"{word}={key!r} is the column of the records too. Whose a record is, and when it was made, must not "
-                "depend on what it holds: name another column."
+                f"{word}={key!r} is the column of the records too. Whose a record is, when it was made and which group "
+                "it is of must not depend on what it holds: name another column."
             )
-    return found, keys[0], keys[1]
+    return Wanted(found, *keys)
 
 
 def _known(names: Sequence[str], name: Any, where: str, apart: bool) -> str:
@@ -180,8 +177,9 @@ class Wanted(NamedTuple):
     """Names of the columns to read."""
 
     records: str
-    unit: str | None
-    order: str | None
+    unit: str | None = None
+    order: str | None = None
+    group: str | None = None
 
     def names(self) -> list[str]:
         """Each of them once."""
@@ -189,31 +187,18 @@ class Wanted(NamedTuple):
 
     def part(self, batch: Any) -> Part:
         """The columns of an Arrow batch."""
-        keys = [None if name is None else keys_of(batch.column(name)) for name in (self.unit, self.order)]
+        keys = [None if name is None else keys_of(batch.column(name)) for name in self[1:]]
         return Part(column_of(batch.column(self.records)), *keys)
 
 
 def structure(path: str, form: str, ask: Callable[[], Answer]) -> Answer:
     """What ``ask`` finds out about a file; what it raises becomes one line about the file."""
-    return next(rows(path, form, (ask() for _ in range(1))))
+    return asked(lambda error: _problem(path, form, error), ask)
 
 
 def rows(path: str, form: str, parts: Iterator[Answer]) -> Iterator[Answer]:
     """The parts of a file. Errors of the reader become one line about the file: its own words may quote a record."""
-    while True:
-        try:
-            found = next(parts)
-        except StopIteration:
-            return
-        except PrivatestError:
-            raise
-        except Exception as error:  # pyarrow raises OSError and its own kinds of ValueError and KeyError alike
-            problem = _problem(path, form, error)
-        else:
-            yield found
-            continue
-        # Raised out here, so that the error does not carry the reader's as its context.
-        raise InvalidData(problem)
+    return each_asked(lambda error: _problem(path, form, error), lambda: parts)
 
 
 def _problem(path: str, form: str, error: Exception) -> str:
@@ -229,15 +214,15 @@ def same_columns(wanted: Wanted, schemas: Sequence[tuple[str, Any]]) -> None:
     """Refuse files whose columns differ in what they are read as; each schema is (file, Arrow schema)."""
     first, known = schemas[0]
     arrow_kind(known.field(wanted.records).type, wanted.records)
-    for role, name in (("unit", wanted.unit), ("order", wanted.order)):
+    for role, name in zip(wanted._fields[1:], wanted[1:], strict=True):
         if name is not None:
             key_kind(known.field(name).type, f"a column {role}")
     for path, schema in schemas[1:]:
-        choose(schema.names, *wanted, repr(path))
+        choose(schema.names, *wanted[:3], repr(path), group=wanted.group)
         for name in wanted.names():
             ours, theirs = known.field(name).type, schema.field(name).type
             # Numbers of several widths are read alike; keys are compared, and must be of one type.
-            alike = name not in (wanted.unit, wanted.order) and arrow_kind(ours) == arrow_kind(theirs)
+            alike = name not in wanted[1:] and arrow_kind(ours) == arrow_kind(theirs)
             if ours != theirs and not alike:
                 raise InvalidData(
                     f"Column {name!r} is {ours} in {first!r} and {theirs} in {path!r}. "

@@ -10,33 +10,40 @@ look at a column's type and length, never at a record.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, cast, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 
+from privatest.engines.unheard import Asked
 from privatest.errors import InvalidData, InvalidInput
-from privatest.numbers import Integers
+from privatest.numbers import Floats, Integers
 from privatest.scores import Cells, LabelCells, Score
 from privatest.scores.score import is_number
 
 __all__ = [
     "CHUNK",
     "LARGE",
+    "MOST_GROUPS",
     "NO_ENDS",
+    "NUMBERS",
     "ORDERED",
     "UNDECLARED",
     "Column",
     "Declared",
+    "Draw",
+    "Grouped",
     "Need",
     "OneReading",
     "OrderTeller",
     "Promise",
     "Records",
     "Seen",
+    "SomeRecords",
+    "Surplus",
     "Tallied",
     "block_ends",
     "check_count",
@@ -45,6 +52,8 @@ __all__ = [
     "counter",
     "folded_labels",
     "indexer",
+    "no_places",
+    "numbers_of",
     "scores_of_each",
     "tied",
     "totals_of_blocks",
@@ -64,17 +73,17 @@ class Promise:
     Attributes:
         rows: the most rows of one person that count; None: no unit was named, each row is a person of its own.
         positions: "fixed", the rows lie in an order of their own; "tied", in that of a column, and what they hold
-            decides among equal values of it; "moved", what a person's rows hold decides which of them count, and so
-            where everybody else's stand; "none", the rows lie in no order.
+            decides among equal values of it; "joined", the rows of a person are one sum, which has no place; "none",
+            the rows lie in no order.
     """
 
     rows: int | None = None
-    positions: Literal["fixed", "tied", "moved", "none"] = "fixed"
+    positions: Literal["fixed", "tied", "joined", "none"] = "fixed"
 
     @classmethod
-    def of(cls, most: int | None, order: str | None, *, lie: bool) -> Promise:
-        """What rows promise that are cut to ``most`` of a unit and sorted by a column; without one they ``lie`` so."""
-        return cls(most, "moved" if most is not None else "tied" if order is not None else "fixed" if lie else "none")
+    def of(cls, most: int | None, order: str | None) -> Promise:
+        """What a database's rows promise that are joined to ``most`` of a unit, or sorted by a column."""
+        return cls(most, "joined" if most is not None else "tied" if order is not None else "none")
 
 
 @dataclass(frozen=True)
@@ -107,12 +116,8 @@ def check_promise(promise: Promise, need: Need) -> None:
             f"{need.rows} at most: with more rows a person moves the answer further than the noise hides. Open them "
             f"with max_rows_per_unit={need.rows}, or run a test designed with max_rows_per_unit={promise.rows}."
         )
-    if need.ordered and promise.positions == "moved":
-        raise InvalidData(
-            f"The records were cut to max_rows_per_unit={promise.rows} by unit, and this looks at their order: what "
-            "one person's rows hold decides which of them count, and so where everybody else's stand. Name the unit in "
-            "the call itself: the first rows of each person then count, and all stay in their places."
-        )
+    if need.ordered and promise.positions == "joined":
+        raise no_places(promise.rows)
     if need.ordered and promise.positions == "none":
         raise unordered()
 
@@ -127,12 +132,14 @@ class Declared:
         type: the type, as its library writes it.
         column: the column's name, where it has one.
         folded: whether labels are met in any case: no two of them may then be the same.
+        nullable: whether the type admits a missing value.
     """
 
     content: Literal["anything", "numbers", "truths", "text", "bytes"] = "anything"
     type: str = ""
     column: str | None = None
     folded: bool = False
+    nullable: bool = True
 
     @property
     def subject(self) -> str:
@@ -141,6 +148,12 @@ class Declared:
 
 
 UNDECLARED = Declared()
+
+
+_LABELLED = (
+    "If it holds labels, name the one that counts (success='Yes', for estimates and groups), or describe them "
+    "(categorical(Yes=0.4, No=0.6), for tests)"
+)
 
 
 def check_declared(declared: Declared, score: Score) -> None:
@@ -153,7 +166,7 @@ def check_declared(declared: Declared, score: Score) -> None:
     found = f"{declared.subject} {content if content in ('text', 'bytes') else 'numbers'} ({declared.type})"
     other = f"{'pass' if declared.column is None else 'name'} another column"
     if not isinstance(cells, LabelCells):
-        rule, remedy = "the distributions are over numbers", f"Convert it to numbers, or {other}"
+        rule, remedy = "the distributions are over numbers", f"{_LABELLED}. Or convert it to numbers, or {other}"
         if content == "truths":
             rule, remedy = "neither 0 nor 1 is in the support of either distribution", other.capitalize()
     elif content in ("text", "bytes"):
@@ -206,6 +219,15 @@ def unordered() -> InvalidData:
     return InvalidData("The rows of a database lie in no order. Name the column that gives it: order=...")
 
 
+def no_places(most: int | None) -> InvalidData:
+    """The error for a series of persons, whose rows are joined."""
+    return InvalidData(
+        f"The records were opened with unit and max_rows_per_unit={most}: the rows of a person are one sum, and this "
+        "looks at the order of rows. Name the unit in the call itself: the first rows of each person then count, and "
+        "all stay in their places."
+    )
+
+
 def block_ends(n: int, block: int, start: int = 0) -> range:
     """After how many of n records whole blocks from ``start`` on end where another one begins."""
     return range(start + block, start + max(n - start, 0) // block * block, block)
@@ -213,7 +235,7 @@ def block_ends(n: int, block: int, start: int = 0) -> range:
 
 @runtime_checkable
 class Records(Protocol):
-    """One column of records, wherever it lies, its rows cut to the most that one unit may contribute.
+    """One column of records, wherever it lies, the rows of one unit joined to the most that it may contribute.
 
     ``promise`` says how far one person reaches into them, ``declared`` what their type says of every one of them.
 
@@ -228,13 +250,13 @@ class Records(Protocol):
     def declared(self) -> Declared: ...
 
     def count(self) -> int:
-        """How many records there are (with a unit: after the cut)."""
+        """How many records there are (with a unit: of a person with m rows min(m, k))."""
 
     def check(self, score: Score) -> None:
         """Raise InvalidData if the column's type (never a record's value) cannot fit the score."""
 
     def total(self, score: Score) -> int:
-        """The exact sum of all records' scores."""
+        """The exact sum of all records' scores; with a unit that of all persons', rounded once."""
 
     def block_totals(self, score: Score, block: int, start: int = 0) -> list[int]:
         """Totals of consecutive blocks from record ``start`` on; an incomplete last block is not used."""
@@ -248,8 +270,72 @@ class Records(Protocol):
         Looks at the order alone, which is public and the same for neighbours; never at a record.
         """
 
-    def histogram(self, cells: Cells) -> list[int]:
-        """How many records each cell has, the odd cell last."""
+    def histogram(self, cells: Cells, draw: Draw | None = None) -> list[int]:
+        """How many records each cell has, the odd cell last.
+
+        Args:
+            cells: what is counted.
+            draw: which rows count of persons who have too many; None is enough where no unit was named.
+        """
+
+
+Draw = Callable[[Integers, int], Integers]
+"""Of each line of a table so many entries, drawn without looking at them (:func:`privatest.privacy.draws.rows_drawer`).
+
+Engines know no randomness: whoever asks for counts brings it along.
+"""
+
+
+@dataclass(frozen=True, eq=False)
+class Surplus:
+    """Persons who have more rows than count: the cells of all their rows, of which ``most`` are still to be drawn.
+
+    Guarantees: the same persons make the same tables on every engine, in whatever order they were read.
+
+    Attributes:
+        tables: the persons with m rows each, one table for every m: a person is a line of m cells in ascending order,
+            and lines are in order.
+        most: rows of one person that count.
+    """
+
+    tables: tuple[Integers, ...]
+    most: int
+
+    @classmethod
+    def split(
+        cls, persons: Integers, cells: Integers, counts: Integers, few: npt.NDArray[np.bool_], size: int, most: int
+    ) -> tuple[list[int], Surplus]:
+        """How many rows each of ``size`` cells has of persons with few rows, all of which count; and the other persons.
+
+        Args:
+            persons, cells, counts: pairs of a person and a cell, and how many rows each pair has.
+            few: whether a pair is of a person with at most ``most`` rows; of such the person need not be told.
+            size: number of cells.
+            most: rows of one person that count.
+        """
+        certain = np.zeros(size, dtype=np.int64)
+        np.add.at(certain, cells[few], counts[few])
+        persons, cells, counts = persons[~few], cells[~few], counts[~few]
+        order = np.lexsort((cells, persons))
+        rows, owner = np.repeat(cells[order], counts[order]), np.repeat(persons[order], counts[order])
+        _, sizes = np.unique(owner, return_counts=True)
+        of_row = np.repeat(sizes, sizes)
+        every, many = np.unique(of_row, return_counts=True)
+        found = np.split(rows[np.argsort(of_row, kind="stable")], np.cumsum(many)[:-1])
+        tables = [cell.reshape(-1, m) for m, cell in zip(every.tolist(), found, strict=False)]
+        return certain.tolist(), cls(tuple(table[np.lexsort(table.T[::-1])] for table in tables), most)
+
+    @property
+    def count(self) -> int:
+        """How many records these persons count as."""
+        return self.most * sum(len(table) for table in self.tables)
+
+    def drawn(self, draw: Draw, size: int) -> Integers:
+        """How many of the drawn rows each of ``size`` cells has."""
+        counts = np.zeros(size, dtype=np.int64)
+        for table in self.tables:
+            counts += np.bincount(draw(table, self.most).ravel(), minlength=size)
+        return counts
 
 
 @runtime_checkable
@@ -267,6 +353,24 @@ class OrderTeller(Protocol):
         """
 
 
+MOST_GROUPS = 3
+"""Names of groups that are looked for: two are compared, a third one is one too many."""
+
+
+@runtime_checkable
+class Grouped(Protocol):
+    """Records whose rows a column parts into groups. It is public, and so is whose a row is; no record is looked at."""
+
+    def groups(self) -> list[str]:
+        """The groups' names, at most ``MOST_GROUPS`` of them; rows without a name are of no group."""
+
+    def is_shared(self) -> bool:
+        """Whether some unit has rows in more than one group."""
+
+    def only(self, name: str) -> Records:
+        """The records of one group, which promise what all of them do."""
+
+
 @dataclass(eq=False)
 class Seen:
     """What the last reading of a source found.
@@ -275,7 +379,7 @@ class Seen:
         checked: a score that was checked since, and that no reading has summed yet.
         count: how many records there are.
         by: what they were summed or counted by.
-        found: the sum by a score, or the counts of cells.
+        found: the sum by a score, or the counts of cells and the persons of whom rows are still to be drawn.
     """
 
     checked: Score | None = None
@@ -284,12 +388,12 @@ class Seen:
     found: Any = None
 
 
-class OneReading(ABC):
+class OneReading(Asked, ABC):
     """Records of a source that may change while it is read: how many there are and what they sum to go together.
 
     Guarantees: once a score was checked, counting sums it too, and the sum is kept until it is asked for: both are of
-    one query, one job or one pass, and rows that arrive between the two questions are in both or in neither. A series
-    of another length than the count before it is refused.
+    one query, one job or one pass, and rows that arrive between the two questions are in both or in neither. A reading
+    of another number of records than the one before it is refused.
     """
 
     _seen: Seen
@@ -312,8 +416,8 @@ class OneReading(ABC):
         """How many records there are and the sum of their scores, from one reading."""
 
     @abstractmethod
-    def _cells(self, cells: Cells) -> list[int]:
-        """How many records each cell has, from one reading."""
+    def _cells(self, cells: Cells) -> tuple[list[int], Surplus | None]:
+        """How many records each cell has, from one reading; and the persons of whom rows are still to be drawn."""
 
     def check(self, score: Score) -> None:
         self._fits(score)
@@ -322,7 +426,7 @@ class OneReading(ABC):
     def count(self) -> int:
         seen = self._seen
         if seen.checked is not None:
-            _ = self.histogram(seen.checked.cells) if _is_counter(seen.checked) else self.total(seen.checked)
+            _ = self._counted(seen.checked.cells) if _is_counter(seen.checked) else self.total(seen.checked)
         elif seen.count is None:
             seen.count = self._rows()
         assert seen.count is not None
@@ -332,19 +436,30 @@ class OneReading(ABC):
         seen = self._seen
         if seen.by is not score:
             self._fits(score)
-            seen.count, seen.found = self._sum(score)
-            seen.by = score
+            count, found = self._sum(score)
+            self._agree(count)
+            seen.count, seen.found, seen.by = count, found, score
         seen.checked = None
         return int(seen.found)
 
-    def histogram(self, cells: Cells) -> list[int]:
+    def histogram(self, cells: Cells, draw: Draw | None = None) -> list[int]:
+        certain, surplus = self._counted(cells)
+        if surplus is None:
+            return certain
+        assert draw is not None, "a unit was named"
+        return (surplus.drawn(draw, len(certain)) + certain).tolist()  # type: ignore[no-any-return]
+
+    def _counted(self, cells: Cells) -> tuple[list[int], Surplus | None]:
         seen = self._seen
         if seen.by is not cells:
             self._fits(counter(cells))
-            seen.found = self._cells(cells)
-            seen.count, seen.by = sum(seen.found), cells
+            certain, surplus = self._cells(cells)
+            count = sum(certain) + (0 if surplus is None else surplus.count)
+            self._agree(count)
+            seen.count, seen.found, seen.by = count, (certain, surplus), cells
         seen.checked = None
-        return list(seen.found)
+        certain, surplus = seen.found
+        return list(certain), surplus
 
     def _known(self) -> int | None:
         """How many records there must be, by the last reading or by the source's structure."""
@@ -373,6 +488,54 @@ def indexer(cells: Cells) -> Score:
     return _bare(cells, np.arange(cells.count + 1, dtype=np.int64))
 
 
+# The bits of NaN: as an integer more than those of any finite double.
+_NO_NUMBER = 0x7FF8 << 48
+
+
+class _EveryNumber(Cells):
+    """Every finite double is a cell of its own, its index the double's 64 bits; NaN's are the odd cell's."""
+
+    kind = "numbers"
+
+    @property
+    def count(self) -> int:
+        return _NO_NUMBER
+
+    def index(self, numbers: Floats) -> npt.NDArray[np.intp]:
+        bits = np.add(numbers, 0.0, dtype=np.float64).view(np.int64)  # -0.0 is 0.0
+        return np.where(np.isfinite(numbers), bits, _NO_NUMBER)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"kind": self.kind}
+
+
+class _Itself:
+    """The table of scores that are the indices of their cells, which are too many to list."""
+
+    def __getitem__(self, places: Any) -> Any:
+        return _NO_NUMBER if isinstance(places, int) else places  # the one that is asked for alone is the last
+
+    def take(self, places: Any, *, out: Integers, mode: str) -> None:  # noqa: ARG002 - every place has its entry
+        out[:] = places
+
+    def setflags(self, *, write: bool) -> None:
+        """It has no entries that could be changed."""
+
+
+NUMBERS = Score(
+    _EveryNumber(), cast(Integers, _Itself()), Fraction(0), Fraction(1), np.zeros(1, np.int64), np.ones(1), np.ones(1)
+)
+"""The score that is the number itself, as its 64 bits: for ``Records.series`` alone, of records in memory and in files.
+
+Raw, like every series. What is no finite number has the bits of NaN.
+"""
+
+
+def numbers_of(series: Integers) -> Floats:
+    """The numbers that a series of :data:`NUMBERS` holds, NaN for a record that is none."""
+    return series.view(np.float64)
+
+
 def _bare(cells: Cells, table: Integers) -> Score:
     """Engines look at the cells and the table only; the laws are those of a score nobody asks about."""
     law = np.ones(1)
@@ -382,8 +545,8 @@ def _bare(cells: Cells, table: Integers) -> Score:
 class Tallied:
     """Records that also tell how many of them are odd, of one reading with their total where no unit is named.
 
-    The total is that of the cells' counts, which is the same integer. With units each of the two cuts a person's rows
-    by the score that is summed, so that they are two readings; in memory two sums are quicker than many counts.
+    The total is that of the cells' counts, which is the same integer. With units, whose sums are rounded, they are two
+    readings; in memory two sums are quicker than many counts.
     """
 
     def __init__(self, records: Records) -> None:
@@ -411,6 +574,15 @@ class Tallied:
         table[-1] = 1
         return self._records.total(_bare(score.cells, table))
 
+    def present(self, score: Score, scale: int, shift: int) -> tuple[int, int]:
+        """The sum of ``scale s - shift`` over the records that are not odd, and how many these are: raw, both.
+
+        An odd record adds 0 to either, and so does an odd row of a person: each sum is rounded by itself.
+        """
+        centred, ones = scale * score.table - shift, np.ones(score.cells.count + 1, dtype=np.int64)
+        centred[-1] = ones[-1] = 0
+        return self.total(_bare(score.cells, centred)), self.total(_bare(score.cells, ones))
+
 
 Indices = npt.NDArray[np.intp]
 
@@ -420,7 +592,7 @@ CHUNK = 1 << 18
 LARGE = (1 << 62) // CHUNK
 
 
-class Column(ABC):
+class Column(Asked, ABC):
     """Records in memory. Their cells are enough to say everything else."""
 
     promise = Promise()
@@ -457,7 +629,7 @@ class Column(ABC):
         """The score of each record, in order."""
         return score.table[self.index(score.cells)]
 
-    def check_ends(self, ends: range) -> None:  # noqa: B027 - for columns there is nothing to check
+    def check_ends(self, ends: range) -> None:
         """Records lie in an order of their own: nothing is tied."""
 
     def block_totals(self, score: Score, block: int, start: int = 0) -> list[int]:
@@ -471,12 +643,36 @@ class Column(ABC):
             totals += whole_blocks(self.part(start + first * block, start + last * block).series(score), block)
         return totals
 
-    def histogram(self, cells: Cells) -> list[int]:
+    def histogram(self, cells: Cells, draw: Draw | None = None) -> list[int]:  # noqa: ARG002 - every record counts
         """How many records each cell has, the odd cell last."""
         counts = np.zeros(cells.count + 1, dtype=np.int64)
         for first in range(0, self.count(), CHUNK):
             counts += np.bincount(self.part(first, first + CHUNK).index(cells), minlength=cells.count + 1)
         return [int(count) for count in counts]
+
+
+@dataclass(frozen=True, eq=False)
+class SomeRecords(Column):
+    """Those of a column's records that lie at some places, which are in ascending order."""
+
+    plain: Column
+    places: Indices = field(repr=False)
+
+    @property
+    def declared(self) -> Declared:
+        return self.plain.declared
+
+    def count(self) -> int:
+        return len(self.places)
+
+    def index(self, cells: Cells) -> Indices:
+        return self.plain.index(cells)[self.places]
+
+    def part(self, first: int, last: int) -> SomeRecords:
+        places = self.places[first:last]
+        if not len(places):
+            return SomeRecords(self.plain.part(0, 0), places)
+        return SomeRecords(self.plain.part(int(places[0]), int(places[-1]) + 1), places - places[0])
 
 
 def whole_blocks(scores: Integers, block: int) -> list[int]:

@@ -23,12 +23,12 @@ from privatest.engines.arrays import (
     Progress,
     SequenceRecords,
     Stream,
-    StreamRecords,
+    StreamedRecords,
 )
 from privatest.engines.csv_files import FieldRecords, LineRecords, field_number
 from privatest.engines.frames import DictionaryRecords
 from privatest.engines.protocol import CHUNK, Column, Declared, Records, Seen, folded_labels
-from privatest.engines.units import UnitRecords
+from privatest.engines.unheard import each_asked
 from privatest.errors import InvalidData, InvalidInput, shown
 from privatest.scores import Cells, LabelCells
 
@@ -92,7 +92,7 @@ def reread(records: Records, reading: Reading) -> Records:
         return records
     if isinstance(records, Column):
         return _column(records, reading)
-    if isinstance(records, StreamRecords | UnitRecords):
+    if isinstance(records, StreamedRecords):
         return replace(records, stream=_stream(records.stream, reading), _seen=Seen())
     raise InvalidData(
         "decimal, missing and fold_case are about texts that privatest reads itself; these records lie in a database "
@@ -207,8 +207,7 @@ def portions(records: Records) -> Iterator[Column]:
     if isinstance(records, Column):
         for first in range(0, records.count(), CHUNK):
             yield records.part(first, first + CHUNK)
-    elif isinstance(records, StreamRecords | UnitRecords):
-        for part in records.stream.parts():
-            yield part.records
+    elif isinstance(records, StreamedRecords):
+        yield from each_asked(records.complaint, lambda: (part.records for part in records.stream.parts()))
     else:
         yield from records.portions()  # type: ignore[attr-defined]

@@ -26,9 +26,11 @@ from privatest.engines.protocol import (
     totals_of_blocks,
 )
 from privatest.engines.reading import reread
+from privatest.engines.unheard import asked
 from privatest.engines.units import OrderedRecords, PlacedRecords, Turns, UnitRecords
 from privatest.errors import InvalidData, InvalidInput, shown
 from privatest.numbers import positive_integer
+from privatest.questions import SEVERAL_COLUMNS, sentence
 from privatest.scores import Score
 
 __all__ = [
@@ -52,7 +54,7 @@ def total(
     max_rows_per_unit: int | None = None,
     order: str | None = None,
 ) -> int:
-    """The exact sum of the scores of all records of a source, or of those that each unit may contribute.
+    """The exact sum of the scores of all records of a source; of units, each scaled to the rows that it may contribute.
 
     The integer is raw: it must not leave the process except through a test's noise.
     """
@@ -61,6 +63,9 @@ def total(
     return records.total(score)
 
 
+UNOPENED = "The data cannot be opened: a library that was to do it, or an iterator of records, failed."
+KEYS = ("column", "unit", "order", "group")
+"""What names a column."""
 PLAIN = {list, tuple, range, set, frozenset, str, np.ndarray}
 """Sources that are not records yet, by their type alone."""
 
@@ -72,6 +77,7 @@ def open_source(
     unit: str | None = None,
     max_rows_per_unit: int | None = None,
     order: str | None = None,
+    group: str | None = None,
 ) -> Records:
     """The records of a source, wherever it lies; nothing is read yet but its structure.
 
@@ -81,39 +87,51 @@ def open_source(
             DataFrame; or records that are open already.
         column: which column holds the records; may be left out where there is one only.
         unit: the column that says whose a row is; rows without a unit are not counted.
-        max_rows_per_unit: the most rows of one unit that count, 1 if only ``unit`` is given.
+        max_rows_per_unit: the most records that the rows of one unit count as, 1 if only ``unit`` is given.
         order: the column that gives the order; left out: the order the records lie in.
+        group: the column that parts the rows into groups; the records are then :class:`Grouped`.
     """
     rows = numbers.rows_of_a_unit(unit, max_rows_per_unit)
-    most = None if unit is None else rows
-    if isinstance(source, OpenOnce):
-        names = (None if name is None else str(name) for name in (column, unit, order))
-        words = (*names, most)
-        if words not in source.opened:
-            source.opened[words] = open_source(
-                source.data, column=column, unit=unit, max_rows_per_unit=most, order=order
+    words = {
+        "column": column,
+        "unit": unit,
+        "max_rows_per_unit": None if unit is None else rows,
+        "order": order,
+        "group": group,
+    }
+    for word in KEYS:
+        if isinstance(words[word], list | tuple | set | np.ndarray):
+            raise InvalidInput(
+                f"{word}={shown(words[word])} must be the name of one column. {sentence(SEVERAL_COLUMNS)}"
             )
-        return cast(Records, source.opened[words])
+    return asked(UNOPENED, lambda: _open(source, words))
+
+
+def _open(source: Any, words: dict[str, Any]) -> Records:
+    if isinstance(source, OpenOnce):
+        known = tuple(None if word is None else str(word) for word in words.values())
+        if known not in source.opened:
+            source.opened[known] = _open(source.data, words)
+        return cast(Records, source.opened[known])
     if isinstance(source, ReadAs):
-        plain = _open_delimited(source, column=column, unit=unit, max_rows_per_unit=most, order=order)
-        return reread(plain, source.reading)
+        return reread(_open_delimited(source, words), source.reading)
     # First, for a Spark column claims to have every attribute, those of records among them.
-    elsewhere = _open_elsewhere(source, column=column, unit=unit, max_rows_per_unit=most, order=order)
+    elsewhere = _open_elsewhere(source, words)
     if elsewhere is not None:
         return elsewhere
     # To look at a protocol takes longer than to sum a short list.
     if type(source) not in PLAIN and isinstance(source, Records):
-        if any(word is not None for word in (column, unit, order)):
-            raise InvalidInput("The records are open already. Name column, unit and order when opening them.")
+        if any(words[word] is not None for word in KEYS):
+            raise InvalidInput("The records are open already. Name column, unit, order and group when opening them.")
         return source
-    return _in_memory(source, column, unit, most, order)
+    return _in_memory(source, words)
 
 
-def _open_delimited(source: ReadAs, **words: Any) -> Records:
+def _open_delimited(source: ReadAs, words: dict[str, Any]) -> Records:
     """The records of data that are to be read in a way of their own, their fields separated as was said."""
     delimiter, paths = source.reading.delimiter, as_paths(source.data)
     if delimiter is None:
-        return open_source(source.data, **words)
+        return _open(source.data, words)
     if paths is None:
         raise InvalidInput(f"delimiter={delimiter!r} is about CSV files, and the data are none. Leave it out.")
     from privatest.engines.files import open_files  # what only an extra needs
@@ -138,7 +156,7 @@ def open_once(source: Any) -> OpenOnce:
     return source if isinstance(source, OpenOnce) else OpenOnce(source)
 
 
-def _open_elsewhere(source: Any, **words: Any) -> Records | None:
+def _open_elsewhere(source: Any, words: dict[str, Any]) -> Records | None:
     """Records in a database, on a cluster or in files; None for what lies in memory."""
     library = type(source).__module__.partition(".")[0]
     if library == "ibis":
@@ -165,7 +183,7 @@ def _open_elsewhere(source: Any, **words: Any) -> Records | None:
     return None
 
 
-def _in_memory(source: Any, column: str | None, unit: str | None, most: int | None, order: str | None) -> Records:
+def _in_memory(source: Any, words: dict[str, Any]) -> Records:
     if type(source).__name__ == "LazyFrame":
         raise InvalidData("The data are a LazyFrame, which holds no records yet. Call its collect() first.")
     library = type(source).__module__.partition(".")[0]
@@ -175,37 +193,39 @@ def _in_memory(source: Any, column: str | None, unit: str | None, most: int | No
         source = _from_capsule(source)
         library, table = "pyarrow", hasattr(type(source), "column_names")
     if not table:
-        for word, value in {"column": column, "unit": unit, "order": order}.items():
-            if value is not None:
-                raise InvalidData(f"{word}={shown(value)} was given, but the data are a single column. Leave it out.")
+        for word in KEYS:
+            if words[word] is not None:
+                named = f"{word}={shown(words[word])}"
+                raise InvalidData(f"{named} was given, but the data are a single column. Leave it out.")
         return _single(source)
     names = [str(name) for name in (source.column_names if hasattr(source, "column_names") else source.columns)]
-    record_name, unit_name, order_name = choose(names, column, unit, order, "the data")
+    order, most = words["order"], words["max_rows_per_unit"]
+    wanted = choose(names, words["column"], words["unit"], order, "the data", group=words["group"])
     if library == "pyarrow":
         pa = import_arrow("An Arrow table")
         whole = pa.Table.from_batches([source]) if isinstance(source, pa.RecordBatch) else source
-        chosen = [None if name is None else whole.column(name) for name in (record_name, unit_name, order_name)]
-        stream = stream_of_arrow(*chosen, column=record_name)
+        chosen = [None if name is None else whole.column(name) for name in wanted]
+        stream = stream_of_arrow(*chosen, column=wanted.records)
     else:
-        found = _single(_pick(source, names, record_name), record_name)
-        if unit_name is None and order_name is None:
+        found = _single(_pick(source, names, wanted.records), wanted.records)
+        if all(name is None for name in wanted[1:]):
             return found
-        keys = [None if n is None else column_keys(_pick(source, names, n)) for n in (unit_name, order_name)]
+        keys = [None if name is None else column_keys(_pick(source, names, name)) for name in wanted[1:]]
         stream = _with_keys(found, *keys)
     if most is not None:
-        return UnitRecords(stream, most, order)
+        return UnitRecords(stream, most)
     return StreamRecords(stream) if order is None else OrderedRecords(stream, order)
 
 
-def _with_keys(records: Column | StreamRecords, unit: Keys | None, order: Keys | None) -> Stream:
-    """The rows of a column together with their keys, as one piece."""
+def _with_keys(records: Column | StreamRecords, *keys: Keys | None) -> Stream:
+    """The rows of a column together with their keys (unit, order, group), as one piece."""
 
     def read(progress: Progress) -> Iterator[Part]:
         columns = [records] if isinstance(records, Column) else (part.records for part in records.stream.parts())
         first = 0
         for found in columns:
             rows = slice(first, first + found.count())
-            yield Part(found, *(None if keys is None else keys.at(rows) for keys in (unit, order)))
+            yield Part(found, *(None if one is None else one.at(rows) for one in keys))
             progress(found.count())
             first += found.count()
 
@@ -271,8 +291,8 @@ def _from_arrow(values: Any) -> StreamRecords:
 def count_records(source: Any, **where: Any) -> int:
     """The number of records that a test on this source sees.
 
-    ``where`` says where they lie, as for ``run``: ``column``, ``unit``, ``max_rows_per_unit``, ``order``. With a unit
-    the rows that the cut keeps are counted.
+    ``where`` says where they lie, as for ``run``: ``column``, ``unit``, ``max_rows_per_unit``, ``order``. A unit with m
+    rows counts as min(m, max_rows_per_unit) records.
 
     Args:
         source: as for :func:`privatest.open_once`.
@@ -302,18 +322,24 @@ def column_names(source: Any) -> list[str]:
 
 
 def open_for(
-    need: Need, source: Any, *, column: str | None = None, unit: str | None = None, order: str | None = None
+    need: Need,
+    source: Any,
+    *,
+    column: str | None = None,
+    unit: str | None = None,
+    order: str | None = None,
+    group: str | None = None,
 ) -> Records:
     """The records of a source for a mechanism: they promise what it needs, or are refused.
 
-    Every mechanism gets its records here. With ``unit`` they are cut to the rows that it needs, or, where it looks at
-    their order, left in their places (:class:`PlacedRecords`); records that are open already keep what they were opened
-    with.
+    Every mechanism gets its records here. With ``unit`` those of a person are joined to as many as it hides, or, where
+    it looks at their order, left in their places (:class:`PlacedRecords`); records that are open already keep what they
+    were opened with.
     """
     if need.ordered and isinstance(named_by_user(source), (set, frozenset)):
         raise _no_order()
     most = None if unit is None else need.rows
-    records = open_source(source, column=column, unit=unit, max_rows_per_unit=most, order=order)
+    records = open_source(source, column=column, unit=unit, max_rows_per_unit=most, order=order, group=group)
     if need.ordered and most is not None:
         if isinstance(records, UnitRecords):
             records = PlacedRecords(records.stream, order, turns=Turns(most))
@@ -352,7 +378,7 @@ def placed(turns: Turns, source: Any, *, column: str | None, unit: Any, order: s
         raise InvalidInput(
             f"unit lists {len(owners.values)} persons for {records.count()} records. Give one for each record."
         )
-    return PlacedRecords(_with_keys(records, owners, None), None, turns=turns)
+    return PlacedRecords(_with_keys(records, owners), None, turns=turns)
 
 
 def block_totals(

@@ -10,39 +10,46 @@ foreseen. Steps are SQL texts: columns built one by one cost a call to the Java 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from privatest.engines import expression
 from privatest.engines.arrays import SequenceRecords
 from privatest.engines.expression import LARGEST
-from privatest.engines.keys import plain_key, plain_time
+from privatest.engines.keys import group_name, plain_key, plain_time
 from privatest.engines.paths import choose
 from privatest.engines.protocol import (
     CHUNK,
+    MOST_GROUPS,
     NO_ENDS,
     Column,
     Declared,
     OneReading,
     Promise,
     Seen,
+    Surplus,
+    no_places,
     tied,
     unfit,
     unordered,
 )
-from privatest.engines.sql_language import SUMMABLE, asked, rows_of_a_unit
+from privatest.engines.sql_language import SUMMABLE
+from privatest.engines.unheard import asked
+from privatest.engines.units import joined
 from privatest.errors import InvalidData, MissingExtra
 from privatest.numbers import Integers
 from privatest.scores import BoundedCells, Cells, DyadicCells, Score
 
 __all__ = ["SparkLanguage", "SparkRecords", "constant_array", "is_number", "is_text", "open_frame", "score_in_stages"]
 
+Answer = TypeVar("Answer")
 NUMBERS = ("tinyint", "smallint", "int", "bigint", "float", "double", "decimal", "boolean")
 PLAIN = "string"
 
@@ -98,6 +105,12 @@ class SparkLanguage:
         if not (is_number(kind) or kind.startswith(("date", "time", "binary"))):
             raise unfit(f"units of type {kind}", "Units are numbers, texts or dates")
         return x
+
+    def group(self, x: Any, kind: str) -> Any:
+        """A group as a text."""
+        if not (is_text(kind) or is_number(kind) or kind.startswith(("date", "time"))):
+            raise unfit(f"groups of type {kind}", "Groups are numbers, texts or dates")
+        return self.text(x, kind) if is_text(kind) else self.key(x, kind).cast(PLAIN)
 
     def place(self, x: Any, kind: str) -> Any:
         """An order as something that sorts the same everywhere: text by code points, NaN as NULL."""
@@ -236,7 +249,9 @@ def _double(value: float) -> str:
 PLACE_BITS = 33
 # Where Spark keeps the type char(n) or varchar(n) of a column that it calls a string.
 CHAR = "__CHAR_VARCHAR_TYPE_STRING"
-COMPLAINT = "Spark could not finish the job. Look at its log, or count the frame's rows, to learn why."
+COMPLAINT = "Spark could not finish the job. Count the frame's rows yourself to learn why."
+# After a job that failed, other tasks of it may fail too: so many seconds, at most, they are waited for.
+LAST_WORDS = 5.0
 
 
 def open_frame(
@@ -246,6 +261,7 @@ def open_frame(
     unit: str | None = None,
     max_rows_per_unit: int | None = None,
     order: str | None = None,
+    group: str | None = None,
 ) -> SparkRecords:
     """The records of one column of a Spark DataFrame. Nothing runs yet."""
     kind = type(frame).__module__
@@ -265,7 +281,7 @@ def open_frame(
     )
     types = {entry.name: entry.metadata.get(CHAR, entry.dataType.simpleString()) for entry in fields}
     names = [entry.name for entry in fields]
-    record, unit, order = choose(names, column, unit, order, "the DataFrame")
+    record, unit, order, group = choose(names, column, unit, order, "the DataFrame", group=group)
     if not (is_number(types[record]) or is_text(types[record])):
         raise unfit(f"type {types[record]}", column=record)
     read = language.text if is_text(types[record]) else language.double
@@ -274,9 +290,11 @@ def open_frame(
         chosen.append(language.key(_column_called(frame, names, unit), types[unit]).alias("u"))
     if order is not None:
         chosen.append(language.place(_column_called(frame, names, order), types[order]).alias("o"))
-    most = rows_of_a_unit(max_rows_per_unit) if unit is not None else None
+    if group is not None:
+        chosen.append(language.group(_column_called(frame, names, group), types[group]).alias("g"))
+    most = (max_rows_per_unit or 1) if unit is not None else None
     rows = asked("The columns of the DataFrame cannot be read.", lambda: frame.select(*chosen))
-    return SparkRecords(rows, language, window, types[record], most, order, record)
+    return SparkRecords(rows, language, window, types[record], most, order, record, types.get(group or "", PLAIN))
 
 
 def _column_called(frame: Any, names: list[str], name: str) -> Any:
@@ -293,32 +311,62 @@ def _column_called(frame: Any, names: list[str], name: str) -> Any:
     return frame[quoted]
 
 
+def _group_called(text: str, kind: str) -> str | None:
+    """What a group is called whose key, of this type, Spark writes as a text."""
+    if is_text(kind):
+        return text
+    if kind == "boolean":
+        return group_name(text == "true")
+    return group_name(plain_key(text, loose=True)) if is_number(kind) else plain_time(text)
+
+
 @dataclass(frozen=True, eq=False)
 class SparkRecords(OneReading):
     """A column of a DataFrame, with the columns of its units and of its order."""
 
-    rows: Any  # a frame of the columns r (record), u (unit) and o (order), the latter two where they were named
+    rows: Any  # a frame of the columns r (record), u (unit), o (order) and g (group), but r where they were named
     language: SparkLanguage
     window: Any
     kind: str
     most: int | None
     order: str | None
     column: str
+    grouped: str = PLAIN  # the type of the groups' column
     _seen: Seen = field(default_factory=Seen, repr=False)
+    _texts: dict[str, str] = field(default_factory=dict, repr=False)  # what stands in g, by the groups' names
 
     @property
     def promise(self) -> Promise:
-        return Promise.of(self.most, self.order, lie=False)
+        return Promise.of(self.most, self.order)
 
     @property
     def declared(self) -> Declared:
         content: Any = "text" if is_text(self.kind) else "truths" if self.kind == "boolean" else "numbers"
         return Declared(content, self.kind, self.column)
 
+    def groups(self) -> list[str]:
+        found = self._ask(self.rows.where("g IS NOT NULL").select("g").distinct().limit(MOST_GROUPS))
+        for text in sorted(text for (text,) in found):
+            name = _group_called(text, self.grouped)
+            if name is not None:  # two decimals may be one double, whose name is the first one's then
+                self._texts[text if name in self._texts else name] = text
+        return list(self._texts)
+
+    def is_shared(self) -> bool:
+        F = self.language.functions
+        if self.most is None:
+            return False
+        people = self.rows.where("u IS NOT NULL AND g IS NOT NULL").groupBy("u").agg(F.countDistinct("g").alias("n"))
+        return bool(self._ask(people.where("n > 1").limit(1)))
+
+    def only(self, name: str) -> SparkRecords:
+        inside = self.language.any_of(self.language.functions.col("g"), [self._texts[name]])
+        return replace(self, rows=self.rows.where(inside), _seen=Seen())
+
     def portions(self) -> Iterator[Column]:
         """The records themselves, for the holder of the data only; partition by partition."""
-        rows = asked(COMPLAINT, lambda: self.rows.select("r").toLocalIterator())
-        while some := asked(COMPLAINT, lambda: [row[0] for row in islice(rows, CHUNK)]):
+        rows = self._asked(lambda: self.rows.select("r").toLocalIterator())
+        while some := self._asked(lambda: [row[0] for row in islice(rows, CHUNK)]):
             yield SequenceRecords(some, self.declared)
 
     def _rows(self) -> int:
@@ -332,18 +380,49 @@ class SparkRecords(OneReading):
 
     def _sum(self, score: Score) -> tuple[int, int]:
         F = self.language.functions
-        if max(abs(score.low), abs(score.high)) >= SUMMABLE:
-            counts = self._counts(self._kept(self._valued(*self._scored(score))))
-            return sum(counts.values()), sum(value * count for value, count in counts.items())
+        large = max(abs(score.low), abs(score.high)) >= SUMMABLE
         rows, value = self._scored(score)
         if self.most is not None:
-            rows, value = self._kept(self._valued(rows, value)), F.col("v")
+            return joined(self._by_size(self._owned(rows, value), counted=large), self.most)
+        if large:
+            counts = self._counts(self._valued(rows, value))
+            return sum(counts.values()), sum(value * count for value, count in counts.items())
         ((count, total),) = self._ask(rows.agg(F.count(F.lit(1)), F.sum(value)))
         return int(count), int(total or 0)
 
-    def _cells(self, cells: Cells) -> list[int]:
-        counts = self._counts(self._kept(self._valued(self.rows, self._cell(cells))))
-        return [counts.get(cell, 0) for cell in range(cells.count + 1)]
+    def _by_size(self, rows: Any, *, counted: bool) -> list[tuple[int, int, int]]:
+        """Of the units with m rows each: m, how many rows they have, and the sum of their values (see ``joined``).
+
+        Args:
+            rows: those of a unit, with their values v.
+            counted: whether values are too large to be summed there: how many rows have each of them is asked instead.
+        """
+        F = self.language.functions
+        if counted:
+            rows = rows.withColumn("m", F.count(F.lit(1)).over(self.window.partitionBy("u")))
+            found = self._ask(rows.groupBy("m", "v").agg(F.count(F.lit(1))))
+            return [(int(m), int(n), int(v) * int(n)) for m, v, n in found]
+        units = rows.groupBy("u").agg(F.sum("v").alias("total"), F.count(F.lit(1)).alias("m"))
+        found = self._ask(units.groupBy("m").agg(F.sum("m"), F.sum("total")))
+        return [(int(m), int(n), int(total)) for m, n, total in found]
+
+    def _cells(self, cells: Cells) -> tuple[list[int], Surplus | None]:
+        F = self.language.functions
+        if self.most is None:
+            counts = self._counts(self._valued(self.rows, self._cell(cells)))
+            return [counts.get(cell, 0) for cell in range(cells.count + 1)], None
+        rows = self._owned(self.rows, self._cell(cells))
+        pairs = rows.groupBy("u", "v").agg(F.count(F.lit(1)).alias("n"))
+        unit, most = self.window.partitionBy("u"), self.language.whole(self.most)
+        pairs = pairs.select("u", "v", "n", (F.sum("n").over(unit) > most).alias("many"))
+        # Units of few rows have no name from here on: their rows count, and are added up where they lie.
+        pairs = pairs.select(F.when(F.col("many"), F.col("u")).alias("u"), "v", "n").groupBy("u", "v")
+        pairs = pairs.agg(F.sum("n").alias("n"))
+        place = F.row_number().over(unit.orderBy("v")).alias("place")
+        ordered = pairs.select("u", "v", "n", place).sort(F.col("u").asc_nulls_first(), F.col("v").asc())
+        found = self._ask(ordered.select("v", "n", F.col("u").isNull(), "place"))
+        cell, n, few, first = (np.array([row[i] for row in found], dtype=np.int64) for i in range(4))
+        return Surplus.split(np.cumsum(first == 1), cell, n, few == 1, cells.count + 1, self.most)
 
     def series(self, score: Score, ends: range = NO_ENDS) -> Integers:
         if not len(ends):
@@ -358,8 +437,8 @@ class SparkRecords(OneReading):
     def _gathered(self, rows: Any) -> Integers:
         rows = rows.select("v")
         if hasattr(rows, "toArrow"):
-            return asked(COMPLAINT, lambda: np.asarray(rows.toArrow().column("v")).astype(np.int64))
-        return asked(COMPLAINT, lambda: np.fromiter((row[0] for row in rows.toLocalIterator()), dtype=np.int64))
+            return self._asked(lambda: np.asarray(rows.toArrow().column("v")).astype(np.int64))
+        return self._asked(lambda: np.fromiter((row[0] for row in rows.toLocalIterator()), dtype=np.int64))
 
     def check_ends(self, ends: range) -> None:
         if not len(ends):
@@ -438,10 +517,12 @@ class SparkRecords(OneReading):
 
     def _sorted(self, score: Score) -> Any:
         self._fits(score)
+        if self.most is not None:
+            raise no_places(self.most)
         if self.order is None:
             raise unordered()
         F = self.language.functions
-        return self._kept(self._valued(*self._scored(score))).sort(F.col("o").asc_nulls_last(), F.col("v").asc())
+        return self._valued(*self._scored(score)).sort(F.col("o").asc_nulls_last(), F.col("v").asc())
 
     def _scored(self, score: Score) -> tuple[Any, Any]:
         """All rows, and the column that is their score."""
@@ -464,25 +545,54 @@ class SparkRecords(OneReading):
         """The columns beside the records'."""
         return [*(["u"] if self.most is not None else []), *(["o"] if self.order is not None else [])]
 
-    def _kept(self, rows: Any) -> Any:
-        """The rows that count."""
-        F = self.language.functions
-        if self.most is None:
-            return rows
-        by_value = [F.col("v").asc(), *([F.col("o").asc_nulls_last()] if self.order is not None else [])]
-        unit = self.window.partitionBy("u")
-        rows = rows.where(F.col("u").isNotNull()).select(
-            "*",
-            F.row_number().over(unit.orderBy(*by_value)).cast("bigint").alias("rank"),
-            F.count(F.lit(1)).over(unit).alias("size"),
-        )
-        rank, size, twice = F.col("rank"), F.col("size"), self.language.whole(2 * self.most)
-        # As ``units.is_kept``, of ranks from 1 on.
-        return rows.where((size <= self.most) | ((rank * twice + size) % (size * 2) < twice))
+    def _owned(self, rows: Any, value: Any) -> Any:
+        """The rows that have a unit, with their value v."""
+        return self._valued(rows, value).where(self.language.functions.col("u").isNotNull())
 
     def _counts(self, rows: Any) -> dict[int, int]:
         F = self.language.functions
         return {int(value): int(count) for value, count in self._ask(rows.groupBy("v").agg(F.count(F.lit(1))))}
 
     def _ask(self, query: Any) -> list[Any]:
-        return asked(COMPLAINT, lambda: list(query.collect()))
+        return self._asked(lambda: list(query.collect()))
+
+    def _asked(self, ask: Callable[[], Answer]) -> Answer:
+        """What a job answers, unheard: Spark's own log, which quotes the records that a job fails at, is off."""
+
+        def quietly() -> Answer:
+            with _log_off(self.rows.sparkSession):
+                return ask()
+
+        return asked(COMPLAINT, quietly)
+
+
+@contextmanager
+def _log_off(session: Any) -> Iterator[None]:
+    """Within it Spark's process here logs nothing; what Spark Connect and other machines log is theirs."""
+    context: Any = getattr(session, "_sc", None)
+    try:
+        log4j = context._jvm.org.apache.logging.log4j
+        deny, neutral = (log4j.core.Filter.Result.valueOf(word) for word in ("DENY", "NEUTRAL"))
+        nothing = log4j.core.filter.ThresholdFilter.createFilter(log4j.Level.OFF, neutral, deny)
+        settings = log4j.LogManager.getContext(False).getConfiguration()
+        settings.addFilter(nothing)
+    except Exception:  # a remote session, or one that logs by other means
+        yield
+        return
+    try:
+        yield
+    except BaseException:
+        _await_tasks(context)
+        raise
+    finally:
+        with suppress(Exception):  # of a process that is gone
+            settings.removeFilter(nothing)
+
+
+def _await_tasks(context: Any) -> None:
+    """Wait for the tasks of a job that failed: each of them may log a record that it fails at, too."""
+    last = time.monotonic() + LAST_WORDS
+    with suppress(Exception):
+        tracker = context._jsc.sc().statusTracker()
+        while any(one.numRunningTasks() for one in tracker.getExecutorInfos()) and time.monotonic() < last:
+            time.sleep(0.05)

@@ -21,12 +21,15 @@ from privatest.engines.frames import column_of
 from privatest.engines.keys import plain_key, plain_time
 from privatest.engines.paths import choose
 from privatest.engines.protocol import (
+    MOST_GROUPS,
     NO_ENDS,
     Column,
     Declared,
     OneReading,
     Promise,
     Seen,
+    Surplus,
+    no_places,
     tied,
     unfit,
     unordered,
@@ -36,13 +39,13 @@ from privatest.engines.sql_language import (
     FoldedLine,
     IbisLanguage,
     PostgresColumns,
-    asked,
     find_table,
     folded_line,
+    group_caller,
     label_bytes,
-    rows_of_a_unit,
 )
-from privatest.engines.units import is_kept
+from privatest.engines.unheard import asked, each_asked
+from privatest.engines.units import joined
 from privatest.errors import InvalidData, MissingExtra
 from privatest.numbers import Integers, suggestion
 from privatest.scores import Cells, Score
@@ -64,7 +67,7 @@ class Asker:
 class SqlRecords(OneReading):
     """A column of an Ibis table, with the columns of its units and of its order."""
 
-    rows: Any  # a table of the columns r (record), u (unit) and o (order), the latter two where they were named
+    rows: Any  # a table of the columns r (record), u (unit), o (order) and g (group), but r where they were named
     asker: Asker
     language: IbisLanguage
     most: int | None
@@ -72,7 +75,9 @@ class SqlRecords(OneReading):
     column: str | None = None
     tells_order: bool = True  # False where texts stand in o in another form, which only sorts as they do
     placed: bool = False  # rows that do not count stay in their places, as those of PlacedRecords
+    called: Callable[[str], str | None] = str  # the name of a group, of the text that stands in g
     _seen: Seen = field(default_factory=Seen, repr=False)
+    _texts: dict[str, str] = field(default_factory=dict, repr=False)  # by the groups' names
 
     @classmethod
     def of(
@@ -85,9 +90,11 @@ class SqlRecords(OneReading):
         unit: str | None,
         most: int | None,
         order: str | None,
+        group: str | None = None,
     ) -> SqlRecords:
         """The records of one column of a table."""
-        record, unit, order = choose(list(table.columns), column, unit, order, "the table")
+        wanted = choose(list(table.columns), column, unit, order, "the table", group=group)
+        record, unit, order, group = wanted
         chosen = {"r": table[record]}
         kind = chosen["r"].type()
         if not (kind.is_numeric() or kind.is_boolean() or kind.is_string()):
@@ -96,6 +103,8 @@ class SqlRecords(OneReading):
             chosen["u"] = language.key(table[unit])
         if order is not None:
             chosen["o"] = language.place(table[order])
+        if group is not None:
+            chosen["g"] = table[group] if table[group].type().is_string() else language.key(table[group])
         return cls.over(table.select(**chosen), asker, language, record, unit=unit, most=most, order=order)
 
     @classmethod
@@ -110,14 +119,41 @@ class SqlRecords(OneReading):
         most: int | None,
         order: str | None,
     ) -> SqlRecords:
-        """The records of a table of the columns r, u and o; the first is ``column``."""
-        return cls(rows, asker, language, rows_of_a_unit(most) if unit is not None else None, order, column)
+        """The records of a table of the columns r, u, o and g; the first is ``column``."""
+        called: Callable[[str], str | None] = str
+        if "g" in rows.columns:
+            called = group_caller(rows.g.type())
+            rows = rows.mutate(g=rows.g if rows.g.type().is_string() else rows.g.cast("string"))
+        most = (most or 1) if unit is not None else None
+        return cls(rows, asker, language, most, order, column, called=called)
+
+    def groups(self) -> list[str]:
+        rows = self.rows.filter(self.rows.g.notnull())
+        found = self._ask(rows.select(g=self.language.exact(rows.g)).distinct().limit(MOST_GROUPS))
+        texts = [text.decode() if isinstance(text, bytes) else text for text in found["g"].to_pylist()]
+        for text in sorted(texts):
+            name = self.called(text)
+            if name is not None:  # two decimals may be one double, whose name is the first one's then
+                self._texts[text if name in self._texts else name] = text
+        return list(self._texts)
+
+    def is_shared(self) -> bool:
+        if self.most is None:
+            return False
+        rows = self.rows.filter(self.rows.u.notnull() & self.rows.g.notnull())
+        people = rows.group_by("u").aggregate(groups=self.language.exact(rows.g).nunique())
+        several = people.filter(people.groups > 1)
+        return bool(self._ask(several.aggregate(n=several.count()))["n"][0].as_py())
+
+    def only(self, name: str) -> SqlRecords:
+        inside = self.language.any_of(self.rows.g, [self._texts[name]])
+        return replace(self, rows=self.rows.filter(inside), _seen=Seen())
 
     @property
     def promise(self) -> Promise:
         if self.placed and self.order is not None:
             return Promise(self.most, "tied")
-        return Promise.of(self.most, self.order, lie=False)
+        return Promise.of(self.most, self.order)
 
     def in_places(self) -> SqlRecords:
         """The same rows, all in the places of the order: the first ``most`` of each unit count, by order and score.
@@ -127,13 +163,14 @@ class SqlRecords(OneReading):
         """
         if self.order is None:
             raise unordered()
-        return replace(self, placed=True)
+        return replace(self, placed=True, _seen=Seen())
 
     @property
     def declared(self) -> Declared:
         kind = self.rows.r.type()
         content: Any = "text" if kind.is_string() else "truths" if kind.is_boolean() else "numbers"
-        return Declared(content, str(kind), self.column)
+        whole = kind.is_integer() or kind.is_boolean()
+        return Declared(content, str(kind), self.column, nullable=kind.nullable or not whole)
 
     def _fits(self, score: Score) -> None:
         super()._fits(score)
@@ -142,8 +179,10 @@ class SqlRecords(OneReading):
 
     def portions(self) -> Iterator[Column]:
         """The records themselves, for the holder of the data only."""
-        for batch in asked(COMPLAINT, lambda: iter(self.asker.stream(self.rows.select(r=self.rows.r)))):
-            yield column_of(batch.column(0), self.column)
+        query = self.rows.select(r=self.rows.r)
+        return each_asked(
+            COMPLAINT, lambda: (column_of(batch.column(0), self.column) for batch in self.asker.stream(query))
+        )
 
     def _rows(self) -> int:
         if self.most is None or self.placed:
@@ -155,16 +194,42 @@ class SqlRecords(OneReading):
         return int(self._ask(query)["n"][0].as_py() or 0)
 
     def _sum(self, score: Score) -> tuple[int, int]:
-        if max(abs(score.low), abs(score.high)) >= SUMMABLE or not (self.most or expression.few_steps(score)):
+        large = max(abs(score.low), abs(score.high)) >= SUMMABLE
+        if self._joins:
+            return joined(self._by_size(score, counted=large), self.most or 1)
+        if large or not (self.most or expression.few_steps(score)):
             return self._counted_sum(score)
         quick = self._quick(score)
         if quick is not None:
             found = self._ask(self.rows.aggregate(**quick.sums, n=self.rows.count()))
             count = int(found["n"][0].as_py())
             return count, quick.total(count, *(int(found[name][0].as_py() or 0) for name in quick.sums))
-        rows = self._kept(self._score(score), score.odd_score)
+        rows = self._valued(self._score(score), score.odd_score)
         found = self._ask(rows.aggregate(total=rows.v.sum().cast("int64"), n=rows.count()))
         return int(found["n"][0].as_py()), int(found["total"][0].as_py() or 0)
+
+    def _by_size(self, score: Score, *, counted: bool) -> Iterator[tuple[int, int, int]]:
+        """Of the units with m rows each: m, how many rows they have, and the sum of their scores (see ``joined``).
+
+        Args:
+            score: what is summed.
+            counted: whether scores are too large to be summed there: how many rows have each of them is asked instead.
+        """
+        rows = self._valued(self._score(score), score.odd_score)
+        if counted:
+            rows = rows.mutate(m=rows.count().over(self.language.ibis.window(group_by=rows.u)))
+            groups = rows.group_by(["m", "v"]).aggregate(n=lambda t: t.count())
+            found = self._ask(groups)
+            totals = [v * n for v, n in zip(found["v"].to_pylist(), found["n"].to_pylist(), strict=True)]
+        else:
+            units = rows.group_by("u").aggregate(total=rows.v.cast("int64").sum(), m=rows.count())
+            groups = units.group_by("m").aggregate(total=units.total.sum(), n=units.m.sum())
+            found = self._ask(groups)
+            totals = found["total"].to_pylist()
+        # Sums are decimals to some databases.
+        yield from zip(
+            *(map(int, part) for part in (found["m"].to_pylist(), found["n"].to_pylist(), totals)), strict=True
+        )
 
     def _quick(self, score: Score) -> FoldedLine | None:
         if self.most is not None or self.language.dialect != "duckdb" or self.rows.r.type().is_string():
@@ -175,23 +240,38 @@ class SqlRecords(OneReading):
         """The same sum, from how many records have each value: exact however large the scores are."""
         by_cell = self.most is None
         value = self._cell(score.cells) if by_cell else self._score(score)
-        rows = self._kept(value, score.cells.count if by_cell else score.odd_score)
+        rows = self._valued(value, score.cells.count if by_cell else score.odd_score)
         values, counts = self._counts(rows)
         table = score.table.tolist()
         scores = (table[value] if by_cell else value for value in values)
         return sum(counts), sum(one * count for one, count in zip(scores, counts, strict=True))
 
-    def _cells(self, cells: Cells) -> list[int]:
-        counts = [0] * (cells.count + 1)
-        for value, count in zip(*self._counts(self._kept(self._cell(cells), cells.count)), strict=True):
-            counts[value] = count
-        return counts
+    def _cells(self, cells: Cells) -> tuple[list[int], Surplus | None]:
+        rows = self._valued(self._cell(cells), cells.count)
+        if not self._joins:
+            counts = [0] * (cells.count + 1)
+            for value, count in zip(*self._counts(rows), strict=True):
+                counts[value] = count
+            return counts, None
+        ibis, most = self.language.ibis, self.most or 1
+        pairs = rows.group_by(["u", "v"]).aggregate(n=rows.count())
+        pairs = pairs.mutate(many=pairs.n.sum().over(ibis.window(group_by=pairs.u)) > most)
+        # Units of few rows have no name from here on: their rows count, and are added up where they lie.
+        pairs = pairs.mutate(u=ibis.cases((pairs.many, pairs.u)))
+        pairs = pairs.group_by(["u", "v"]).aggregate(n=pairs.n.sum())
+        pairs = pairs.mutate(
+            place=ibis.row_number().over(ibis.window(group_by=pairs.u, order_by=pairs.v.asc())), few=pairs.u.isnull()
+        )
+        pairs = pairs.order_by([pairs.u.asc(nulls_first=True), pairs.v.asc()])
+        names = ("v", "n", "place")
+        found = self._ask(pairs.select(**{name: pairs[name].cast("int64") for name in names}, few=pairs.few))
+        cell, n, place = (np.asarray(found[name]).astype(np.int64) for name in names)
+        few = np.asarray(found["few"]).astype(np.bool_)
+        return Surplus.split(np.cumsum(place == 0), cell, n, few, cells.count + 1, most)
 
     def series(self, score: Score, ends: range = NO_ENDS) -> Integers:
-        self._fits(score)
-        if self.order is None:
-            raise unordered()
-        rows = self._kept(self._score(score), score.odd_score)
+        self._in_places(score)
+        rows = self._valued(self._score(score), score.odd_score)
         if len(ends):
             rows = self._with_ties(rows, self._in_order(rows), ends)
         ties = {"tie": rows.tie} if len(ends) else {}
@@ -236,12 +316,10 @@ class SqlRecords(OneReading):
         return rows.mutate(tie=self.language.case([(rows.same & at_end, 1)], 0))
 
     def block_totals(self, score: Score, block: int, start: int = 0) -> list[int]:
-        self._fits(score)
-        if self.order is None:
-            raise unordered()
+        self._in_places(score)
         score.check_total(block)
         ibis = self.language.ibis
-        rows = self._kept(self._score(score), score.odd_score)
+        rows = self._valued(self._score(score), score.odd_score)
         window = ibis.window(order_by=self._in_order(rows))
         rows = rows.mutate(
             place=ibis.row_number().over(window) - start, tie=rows.o.identical_to(rows.o.lag().over(window))
@@ -277,25 +355,32 @@ class SqlRecords(OneReading):
         x = self.language.double(self.rows.r)
         return self.language.unless_odd(x, cells.count, expression.cell_of_number(cells, x, self.language))
 
-    def _kept(self, value: Any, odd: int) -> Any:
-        """The rows that count, with their value v; or all rows, those that do not count with the ``odd`` one."""
+    @property
+    def _joins(self) -> bool:
+        """Whether the rows of a unit are joined."""
+        return self.most is not None and not self.placed
+
+    def _in_places(self, score: Score) -> None:
+        """Refuse a score that does not fit, and rows that have no places."""
+        self._fits(score)
+        if self._joins:
+            raise no_places(self.most)
+        if self.order is None:
+            raise unordered()
+
+    def _valued(self, value: Any, odd: int) -> Any:
+        """All rows with their value v; of units those that have one, in places those that do not count as ``odd``."""
         names = {"v": value} | {name: self.rows[name] for name in ("u", "o") if name in self.rows.columns}
         rows = self.rows.select(**names)
+        if self._joins:
+            return rows.filter(rows.u.notnull())
         if self.most is None:
             return rows
         ibis = self.language.ibis
-        if self.placed:
-            turn = ibis.row_number().over(ibis.window(group_by=rows.u, order_by=self._in_order(rows)))
-            rows = rows.mutate(turn=turn)
-            counts = rows.u.notnull() & (rows.turn < self.most)
-            return rows.mutate(v=self.language.case([(counts, rows.v)], odd)).drop("turn")
-        rows = rows.filter(rows.u.notnull())
-        by_value = [rows.v.asc(), *([rows.o.asc(nulls_first=False)] if "o" in rows.columns else [])]
-        rows = rows.mutate(
-            rank=ibis.row_number().over(ibis.window(group_by=rows.u, order_by=by_value)),
-            size=rows.count().over(ibis.window(group_by=rows.u)),
-        )
-        return rows.filter(is_kept(rows.rank, rows.size, self.most))
+        turn = ibis.row_number().over(ibis.window(group_by=rows.u, order_by=self._in_order(rows)))
+        rows = rows.mutate(turn=turn)
+        counts = rows.u.notnull() & (rows.turn < self.most)
+        return rows.mutate(v=self.language.case([(counts, rows.v)], odd)).drop("turn")
 
     def _counts(self, rows: Any) -> tuple[list[int], list[int]]:
         found = self._ask(rows.group_by("v").aggregate(n=rows.count()))
@@ -317,6 +402,7 @@ def open_table(
     unit: str | None = None,
     max_rows_per_unit: int | None = None,
     order: str | None = None,
+    group: str | None = None,
 ) -> SqlRecords:
     """The records of an Ibis table, view or query (or of a single Ibis column), summed where it lies."""
     ibis = _import_ibis("An Ibis table")
@@ -328,10 +414,11 @@ def open_table(
         "The Ibis table belongs to no database. Take it from a connection: ibis.duckdb.connect(...).table(...)",
         lambda: ibis.get_backend(table),
     )
-    words = {"column": column, "unit": unit, "order": order}
+    words = {"column": column, "unit": unit, "order": order, "group": group}
     if backend.name == "postgres":
-        names = [name for name in choose(list(table.columns), column, unit, order, "the table") if name is not None]
-        table = table.select(*dict.fromkeys(names))
+        wanted = choose(list(table.columns), column, unit, order, "the table", group=group)
+        names = wanted.names()
+        table = table.select(*names)
         for name in names:
             kind = table[name].type()
             if kind.is_geospatial() or kind.is_json():  # which Ibis writes as functions of them
@@ -355,9 +442,10 @@ def open_relation(
     unit: str | None = None,
     max_rows_per_unit: int | None = None,
     order: str | None = None,
+    group: str | None = None,
 ) -> SqlRecords:
     """The records of a DuckDB relation, summed by the connection that it comes from."""
-    words = {"column": column, "unit": unit, "max_rows_per_unit": max_rows_per_unit, "order": order}
+    words = {"column": column, "unit": unit, "max_rows_per_unit": max_rows_per_unit, "order": order, "group": group}
     return _of_relation(relation, lambda text: relation.query(NAME, text), words, name=NAME)
 
 
@@ -381,7 +469,7 @@ def _of_relation(relation: Any, ask: Callable[[str], Any], words: dict[str, Any]
     def whole(query: Any) -> Any:
         return answer(query).to_arrow_table()
 
-    names = {name: words.get(name) for name in ("column", "unit", "order")}
+    names = {name: words.get(name) for name in ("column", "unit", "order", "group")}
     language, most = IbisLanguage(ibis, "duckdb"), words.get("max_rows_per_unit")
     return SqlRecords.of(table, Asker(whole, stream), language, most=most, **names)
 
@@ -393,6 +481,7 @@ def open_address(
     unit: str | None = None,
     max_rows_per_unit: int | None = None,
     order: str | None = None,
+    group: str | None = None,
 ) -> SqlRecords:
     """The records of a table named by ``<database>::<table>``, such as ``duckdb:///claims.db::payments``.
 
@@ -412,7 +501,7 @@ def open_address(
     connection = _connect(ibis, database, shown)
     close = connection.close if database.startswith("duckdb://") else connection.disconnect
     try:
-        words = {"column": column, "unit": unit, "max_rows_per_unit": max_rows_per_unit, "order": order}
+        words = {"column": column, "unit": unit, "max_rows_per_unit": max_rows_per_unit, "order": order, "group": group}
         records = (_of_duckdb if database.startswith("duckdb://") else _of_ibis)(connection, name, shown, words)
     except BaseException:
         close()
@@ -441,15 +530,15 @@ def _of_postgres(
 ) -> SqlRecords:
     """The records of what stands behind FROM in PostgreSQL."""
     columns = PostgresColumns.of(backend, ibis, source, shown)
-    column, unit, order = (words[word] for word in ("column", "unit", "order"))
-    record, unit, order = choose(list(columns.kinds), column, unit, order, "the table")
+    column, unit, order, group = (words[word] for word in ("column", "unit", "order", "group"))
+    record, unit, order, group = choose(list(columns.kinds), column, unit, order, "the table", group=group)
 
     def ask(query: Any, _alive: Any = keep) -> Any:
         return backend.to_pyarrow(query)
 
     language = IbisLanguage(ibis, "postgres", *label_bytes(backend))
     asker = Asker(ask, backend.to_pyarrow_batches)
-    rows = columns.rows(record, unit, order)
+    rows = columns.rows(record, unit, order, group)
     found = SqlRecords.over(rows, asker, language, record, unit=unit, most=most, order=order)
     return replace(found, tells_order=order is None or columns.keeps_text(order))
 

@@ -1,4 +1,4 @@
-"""How Ibis says what expressions need, with the differences between its databases; and errors in words of our own.
+"""How Ibis says what expressions need, with the differences between its databases.
 
 A score that is a clipped line has a form of its own for DuckDB: a CASE with three branches costs four times its
 ``sum(x)``, and ``least`` with ``greatest`` no less. Two absolute values clip without a branch: |c - L| - |c - H| =
@@ -14,17 +14,18 @@ to nothing, and asking for it would raise.
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Context, Decimal
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, TypeVar
+from typing import Any
 
 from privatest.engines.expression import clipped_line
+from privatest.engines.keys import group_name, plain_key, plain_time
 from privatest.engines.protocol import unfit
-from privatest.errors import InvalidData, InvalidInput, PrivatestError
+from privatest.engines.unheard import asked
+from privatest.errors import InvalidData
 from privatest.numbers import suggestion
 from privatest.scores import DyadicCells, Score
 
@@ -33,45 +34,15 @@ __all__ = [
     "FoldedLine",
     "IbisLanguage",
     "PostgresColumns",
-    "asked",
     "find_table",
     "folded_line",
+    "group_caller",
     "label_bytes",
-    "rows_of_a_unit",
 ]
 
 
-Answer = TypeVar("Answer")
-
 # Sums of 2^41 such scores stay within 64 bits. Larger scores are counted, and summed here in Python's integers.
 SUMMABLE = 1 << 22
-
-
-def asked(complaint: str, ask: Callable[[], Answer]) -> Answer:
-    """What ``ask`` returns. Whatever it raises becomes this complaint: a database's own words may quote a record.
-
-    So may its warnings, which are not shown.
-    """
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return ask()
-    except PrivatestError:
-        raise
-    except Exception as error:
-        name = type(error).__name__
-    # Raised out here, so that the error does not carry the database's as its context.
-    raise InvalidData(f"{complaint} ({name})")
-
-
-def rows_of_a_unit(most: int | None) -> int:
-    """The most rows of one unit that count, 1 unless it is said; so few that ranks times twice as many fit 64 bits."""
-    if most is not None and most >= SUMMABLE // 4:
-        raise InvalidInput(
-            f"max_rows_per_unit={most} must be below {SUMMABLE // 4:,} where a database or Spark ranks the rows. "
-            "Give the number of rows that one person may contribute, or leave unit out."
-        )
-    return most or 1
 
 
 # Databases whose arrays can be written as a text and indexed in constant time.
@@ -120,10 +91,10 @@ class IbisLanguage:
             written = self._constants([data for data in found if data is not None])
         else:
             written = [self.ibis.literal(label) for label in labels if "\0" not in label]
-        return self._exact(text).isin(written) if written else self.ibis.literal(False)
+        return self.exact(text).isin(written) if written else self.ibis.literal(False)
 
     def _constants(self, texts: Sequence[bytes]) -> list[Any]:
-        """What ``_exact`` makes of texts of these bytes; in digits, so that no character of them reaches a parser."""
+        """What ``exact`` makes of texts of these bytes; in digits, so that no character of them reaches a parser."""
         builtin = self.ibis.udf.scalar.builtin
         if self.dialect == "duckdb":
 
@@ -191,20 +162,20 @@ class IbisLanguage:
             return self.case([(x.isnan(), self.ibis.null().cast("float64"))], x)
         if kind.is_nested() or kind.is_json():
             raise unfit(f"units of type {kind}", "Units are numbers, texts or dates")
-        return self._exact(x) if kind.is_string() else x
+        return self.exact(x) if kind.is_string() else x
 
     def place(self, x: Any) -> Any:
         """An order as something that sorts the same everywhere: text by code points, NaN as NULL."""
         kind = x.type()
         if kind.is_string():
-            return self._exact(x)
+            return self.exact(x)
         if kind.is_boolean():
             return x.cast("int32")
         if not (kind.is_numeric() or kind.is_date() or kind.is_time() or kind.is_timestamp()):
             raise unfit(f"an order of type {kind}", "Order by numbers, dates, times or texts")
         return self.key(x)
 
-    def _exact(self, text: Any) -> Any:
+    def exact(self, text: Any) -> Any:
         """A text as something that compares by code points: columns may have collations that ignore case.
 
         Those of PostgreSQL have lost theirs already, see ``postgres``.
@@ -217,6 +188,19 @@ class IbisLanguage:
 
             return encode(text)
         return text
+
+
+def group_caller(kind: Any) -> Callable[[str], str | None]:
+    """What a group is called whose key, of this type of Ibis, the database writes as a text."""
+    if kind.is_string():
+        return str
+    if kind.is_boolean():
+        return lambda text: group_name(text.lower() in ("true", "t", "1"))
+    if kind.is_date() or kind.is_time() or kind.is_timestamp():
+        return plain_time
+    if not kind.is_numeric():
+        raise unfit(f"groups of type {kind}", "Groups are numbers, texts or dates")
+    return lambda text: group_name(plain_key(text, loose=True))
 
 
 def _short(kind: Any) -> bool:
@@ -380,13 +364,16 @@ class PostgresColumns:
             raise InvalidData(f"Several columns of {shown} have one name. Rename all but one.")
         return cls(backend, ibis, source, kinds, server_encoding(backend))
 
-    def rows(self, record: str, unit: str | None, order: str | None) -> Any:
-        """An Ibis table of the columns r, u and o, each of a type that Ibis knows and in a form that cannot raise."""
+    def rows(self, record: str, unit: str | None, order: str | None, group: str | None = None) -> Any:
+        """An Ibis table of the columns r, u, o, g, each of a type that Ibis knows and in a form that cannot raise."""
         parts = {"r": self._record(record)}
         if unit is not None:
             parts["u"] = self._unit(unit)
         if order is not None:
             parts["o"] = self._order(order)
+        if group is not None:
+            what = f"groups of type {self.kinds[group][0]}"
+            parts["g"] = self._key(group, self._text, what, "Groups are numbers, texts or dates")
         chosen = ", ".join(f"{sql} AS {name}" for name, (sql, _) in parts.items())
         schema = self.ibis.schema({name: kind for name, (_, kind) in parts.items()})
         return self.backend.sql(f"SELECT {chosen} FROM {self.source} AS t", schema=schema, dialect="postgres")

@@ -1,9 +1,10 @@
-"""Which rows of a unit are kept, for every engine; and records in memory or files that are cut by unit or put in order.
+"""Persons with several rows, for every engine; and records in memory or files that are joined by unit or put in order.
 
-Of a unit (a person) with m rows, k are kept: its scores in ascending order, and of their ranks 0 .. m - 1 the evenly
-spaced ones, which :func:`is_kept` says of one rank and :func:`kept_below` of many. The rule sees the unit's own scores
-alone, so what one unit holds never decides what is kept of another; and since it sees scores and not places, every
-engine keeps the same.
+A unit (a person) with m rows counts as at most k records, and every row counts alike: where scores are summed, each of
+its rows has the weight min(1, k/m), so that the person's part is the sum of the scores, scaled to k rows. The sum over
+all persons is exact, and is rounded once (:func:`joined`). Nothing is chosen by what it holds, so the mean is right
+whatever m is. Counts of cells cannot be scaled (what is computed from them takes each record for whole): there k of the
+m rows are drawn, by whoever holds the randomness, without looking at them (:class:`Surplus`).
 
 Where positions matter the rule is another one (:class:`PlacedRecords`): of each unit the first k rows count, and every
 other row stays where it is and counts as a record that makes no sense. It looks at whose the rows are and at when they
@@ -13,34 +14,34 @@ were, never at what they hold, so that nobody's rows move anybody else's.
 from __future__ import annotations
 
 import hashlib
+import itertools
+import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from privatest.engines.arrays import Stream, StreamRecords
-from privatest.engines.keys import Coder, Keys, keys_at, plain_key, ranks
+from privatest.engines.arrays import StreamedRecords, StreamRecords
+from privatest.engines.keys import Coder, Keys, group_codes, keys_at, plain_key, ranks
 from privatest.engines.protocol import (
     NO_ENDS,
-    ORDERED,
     Column,
-    Declared,
-    OneReading,
     Promise,
-    Seen,
+    Surplus,
     block_ends,
-    check_promise,
     indexer,
+    no_places,
     tied,
     whole_blocks,
 )
 from privatest.numbers import Integers
 from privatest.scores import Cells, Score
 
-__all__ = ["OrderedRecords", "PlacedRecords", "Turns", "UnitRecords", "check_ends", "is_kept", "kept_below"]
+__all__ = ["OrderedRecords", "PlacedRecords", "Turns", "UnitRecords", "check_ends", "joined"]
 
 Truths = npt.NDArray[np.bool_]
 
@@ -57,7 +58,7 @@ class OrderedRecords(StreamRecords):
 
     @property
     def promise(self) -> Promise:
-        return Promise.of(None, self.order, lie=True)
+        return Promise(positions="tied")
 
     def series(self, score: Score, ends: range = NO_ENDS) -> Integers:
         scores, places = self._sorted(score)
@@ -104,68 +105,64 @@ def check_ends(places: Integers, ends: range, order: str | None) -> None:
 
 
 @dataclass(frozen=True, eq=False)
-class UnitRecords(OneReading):
-    """The rows of a stream, at most ``most`` of each unit; rows without a unit are not counted.
+class UnitRecords(StreamedRecords):
+    """The rows of a stream, those of each unit joined to at most ``most`` records; rows without a unit do not count.
 
     Sums need memory for each distinct pair of unit and score, at 24 bytes (texts as units: a table of them besides).
     """
 
-    stream: Stream
     most: int
-    order: str | None = None
-    _seen: Seen = field(default_factory=Seen, repr=False, kw_only=True)
 
     @property
     def promise(self) -> Promise:
-        return Promise.of(self.most, self.order, lie=True)
+        return Promise(self.most, "joined")
 
-    @property
-    def declared(self) -> Declared:
-        return self.stream.sample.declared
+    def is_shared(self) -> bool:
+        coder, tally = Coder(), _Tally()
+        known: dict[str, int] = {}
+        for part in self.stream.parts():
+            assert part.unit is not None
+            assert part.group is not None
+            groups = group_codes(part.group, known)
+            rows = part.unit.present & (groups >= 0)
+            tally.add(coder.codes(part.unit.at(rows)), groups[rows])
+        units, _, _ = tally.merged()
+        return bool(np.any(units[1:] == units[:-1]))
 
     def _rows(self) -> int:
         _, _, counts = self._tally(lambda records: np.zeros(records.count(), dtype=np.int64))
         return int(np.minimum(counts, self.most).sum())
 
     def _sum(self, score: Score) -> tuple[int, int]:
-        _, scores, kept = self._kept(lambda records: records.series(score))
-        count = int(kept.sum())
-        if max(abs(score.low), abs(score.high)) * count < 1 << 63:
-            return count, int(np.dot(scores, kept))
-        return count, sum(one * times for one, times in zip(scores.tolist(), kept.tolist(), strict=True))
+        units, scores, counts = self._tally(lambda records: records.series(score))
+        _, sizes = _sizes(units, counts)
+        order = np.argsort(sizes, kind="stable")
+        sizes, scores, counts = sizes[order], scores[order], counts[order]
+        first = np.flatnonzero(np.append(True, sizes[1:] != sizes[:-1])[: len(sizes)])
+        if max(abs(score.low), abs(score.high)) * int(counts.sum()) < 1 << 63:
+            sums = np.add.reduceat(scores * counts, first).tolist() if len(first) else []
+        else:
+            pairs = [one * times for one, times in zip(scores.tolist(), counts.tolist(), strict=True)]
+            sums = [sum(pairs[start:end]) for start, end in itertools.pairwise([*first.tolist(), len(pairs)])]
+        rows = np.add.reduceat(counts, first).tolist() if len(first) else []
+        return joined(zip(sizes[first].tolist(), rows, sums, strict=True), self.most)
 
-    def _cells(self, cells: Cells) -> list[int]:
+    def _cells(self, cells: Cells) -> tuple[list[int], Surplus]:
         score = indexer(cells)
-        _, found, kept = self._kept(lambda records: records.series(score))
-        counts = np.zeros(cells.count + 1, dtype=np.int64)
-        np.add.at(counts, found, kept)
-        return [int(count) for count in counts]
+        units, found, counts = self._tally(lambda records: records.series(score))
+        person, sizes = _sizes(units, counts)
+        return Surplus.split(person, found, counts, sizes <= self.most, cells.count + 1, self.most)
 
-    def series(self, score: Score, ends: range = NO_ENDS) -> Integers:
-        scores, places = self._sorted(score)
-        check_ends(places, ends, self.order)
-        return scores
+    def series(self, score: Score, ends: range = NO_ENDS) -> Integers:  # noqa: ARG002 - there is no series
+        raise no_places(self.most)
 
-    def check_ends(self, ends: range) -> None:  # noqa: ARG002 - which rows count depends on the score: no ends are settled
-        check_promise(self.promise, ORDERED)
+    def check_ends(self, ends: range) -> None:  # noqa: ARG002 - there are no places
+        raise no_places(self.most)
 
-    def block_totals(self, score: Score, block: int, start: int = 0) -> list[int]:
-        scores, places = self._sorted(score)
-        check_ends(places, block_ends(len(scores), block, start), self.order)
-        return whole_blocks(scores[start:], block)
+    def block_totals(self, score: Score, block: int, start: int = 0) -> list[int]:  # noqa: ARG002 - there are no blocks
+        raise no_places(self.most)
 
-    def _kept(self, scores_of: Callable[[Column], Integers]) -> tuple[Integers, Integers, Integers]:
-        """Units, scores, and how often each pair is kept."""
-        units, scores, counts = self._tally(scores_of)
-        ends = np.cumsum(counts)
-        first = np.flatnonzero(np.append(True, units[1:] != units[:-1])[: len(units)])
-        run = np.repeat(np.arange(len(first)), np.diff(np.append(first, len(units))))
-        before = (ends - counts)[first][run]  # rows of the units before this one
-        rows = np.add.reduceat(counts, first)[run] if len(first) else counts
-        above, below = ends - before, ends - counts - before
-        return units, scores, kept_below(above, rows, self.most) - kept_below(below, rows, self.most)
-
-    def _tally(self, scores_of: Callable[[Column], Integers]) -> tuple[Integers, Integers, Integers]:
+    def _tally(self, scores_of: Callable[[Column], Integers]) -> Pairs:
         """Every pair of unit and score, in order, with the number of rows that have it."""
         coder = Coder()
         tally = _Tally()
@@ -174,28 +171,38 @@ class UnitRecords(OneReading):
             tally.add(coder.codes(part.unit), scores_of(part.records)[part.unit.present])
         return tally.merged()
 
-    def _sorted(self, score: Score) -> tuple[Integers, Integers]:
-        coder = Coder()
-        units, scores, keys = [], [], []
-        for part in self.stream.parts():
-            assert part.unit is not None
-            units.append(coder.codes(part.unit))
-            scores.append(part.records.series(score)[part.unit.present])
-            if part.order is not None:
-                keys.append(part.order.at(part.unit.present))
-        empty = np.empty(0, dtype=np.int64)
-        unit, joined = np.concatenate([empty, *units]), np.concatenate([empty, *scores])
-        places = ranks(keys) if self.order is not None else np.arange(len(unit))
-        within = np.lexsort((places, joined, unit))
-        sorted_units = unit[within]
-        first = np.flatnonzero(np.append(True, sorted_units[1:] != sorted_units[:-1])[: len(unit)])
-        sizes = np.diff(np.append(first, len(unit)))
-        rows = np.repeat(sizes, sizes)
-        rank = np.arange(len(unit)) - np.repeat(first, sizes)
-        keep = within[is_kept(rank, rows, min(self.most, int(rows.max(initial=1))))]
-        self._agree(len(keep))
-        by_order = keep[np.lexsort((joined[keep], places[keep]))]
-        return joined[by_order], places[by_order]
+
+def joined(groups: Iterable[tuple[int, int, int]], most: int) -> tuple[int, int]:
+    """How many records the rows of persons count as, and the sum of their scores, each person scaled to ``most`` rows.
+
+    Args:
+        groups: of the persons with m rows each: m, how many rows they have together, and the sum of their scores; in
+            as many parts as there are.
+        most: k, the most records that a person counts as.
+
+    Guarantees: with m rows of scores s in [low, high] a person adds r = min(m, k) records and, before the rounding,
+    r sum(s)/m, which lies in [r low, r high]. The exact sum is rounded once, to the nearest integer, halves up: so the
+    whole moves by an integer of that range, whatever the person's rows are and whatever all others hold.
+
+    >>> joined([(1, 3, 2), (5, 10, 3)], most=1)  # three persons of one row, two of five rows: 2 + 3/5
+    (5, 3)
+    """
+    rows, totals = Counter[int](), Counter[int]()
+    for size, some, total in groups:
+        rows[size] += some
+        totals[size] += total
+    parts = [Fraction(0), *(Fraction(min(size, most) * total, size) for size, total in totals.items())]
+    while len(parts) > 1:  # in pairs, so that denominators stay small for as long as they can
+        parts = [sum(parts[i : i + 2], Fraction(0)) for i in range(0, len(parts), 2)]
+    count = sum(some // size * min(size, most) for size, some in rows.items())
+    return count, math.floor(parts[0] + Fraction(1, 2))
+
+
+def _sizes(units: Integers, counts: Integers) -> tuple[Integers, Integers]:
+    """Of pairs in order of their units: which person each is of, counted from 0, and how many rows that person has."""
+    first = np.flatnonzero(np.append(True, units[1:] != units[:-1])[: len(units)])
+    person = np.repeat(np.arange(len(first)), np.diff(np.append(first, len(units))))
+    return person, np.add.reduceat(counts, first)[person] if len(first) else counts
 
 
 Known = int | float | str | bytes
@@ -339,9 +346,9 @@ class PlacedRecords(OrderedRecords):
         scores = self.series(score)
         return len(scores), sum(scores.tolist())
 
-    def _cells(self, cells: Cells) -> list[int]:
+    def _cells(self, cells: Cells) -> tuple[list[int], None]:
         found = self.series(indexer(cells))
-        return np.bincount(found, minlength=cells.count + 1).tolist()  # type: ignore[no-any-return]
+        return np.bincount(found, minlength=cells.count + 1).tolist(), None
 
     def _sorted(self, score: Score) -> tuple[Integers, Integers]:
         scores, units, keys = [], [], []
@@ -360,32 +367,6 @@ class PlacedRecords(OrderedRecords):
         by_order = np.lexsort((joined, places))
         self._last[:] = [(names, np.where(counts, owner, -1)[by_order])]
         return joined[by_order], places[by_order]
-
-
-def is_kept(rank: Any, rows: Any, most: int) -> Any:
-    """Whether the row of this rank is kept of a unit with so many rows: k = ``most`` of its m rows at most.
-
-    Rank r is kept if a multiple of 2m lies in (2rk + m, 2(r+1)k + m], so that the kept ones are evenly spaced.
-    Written with operators that integer columns of NumPy, of Ibis and of Spark all have, and without a division.
-
-    >>> is_kept(np.arange(7), np.full(7, 7), 3).astype(int).tolist()
-    [0, 1, 0, 1, 0, 1, 0]
-    """
-    return (rows <= most) | (((rank + 1) * (2 * most) + rows) % (rows * 2) < 2 * most)
-
-
-def kept_below(rank: Integers, rows: Integers, most: int) -> Integers:
-    """How many of the ranks below ``rank`` :func:`is_kept` keeps of a unit with so many rows.
-
-    >>> rows = np.full(8, 7)
-    >>> np.diff(kept_below(np.arange(8), rows, 3)).tolist()
-    [0, 1, 0, 1, 0, 1, 0]
-    """
-    if len(rows) and 2 * (int(rows.max()) + 1) * min(most, int(rows.max())) >= 1 << 62:  # beyond 64 bits
-        pairs = zip(rank.tolist(), rows.tolist(), strict=True)
-        return np.array([r if m <= most else (2 * r * most + m) // (2 * m) for r, m in pairs], dtype=np.int64)
-    fewest = min(most, int(rows.max(initial=1)))
-    return np.where(rows <= most, rank, (2 * rank * fewest + rows) // np.maximum(2 * rows, 1))
 
 
 Pairs = tuple[Integers, Integers, Integers]

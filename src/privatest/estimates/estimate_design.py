@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -14,20 +14,23 @@ from scipy.special import ndtri
 
 from privatest import numbers
 from privatest.bounds.interval_bound import Rivals
-from privatest.decision.design import HIDDEN, Budgeted, Outcome, cost_fact
-from privatest.decision.inversion import Inversion
+from privatest.charge import Draw
+from privatest.decision.design import Budgeted, Outcome, cost_fact, hidden_fact
+from privatest.decision.inversion import MISCOUNTED, Inversion
 from privatest.documents import number_from_json, texts_from_json, wholes_from_json
 from privatest.errors import InvalidInput, shown
 from privatest.estimates.location import MOST_BINS, STARTS, Location
 from privatest.estimates.tuned_score import UNITS, WORKING, tuned_ratio, tuned_score
 from privatest.headway import looking
-from privatest.hypotheses.one_parameter import OneParameter
+from privatest.hypotheses.one_parameter import OneParameter, condition, share_of
 from privatest.markup import Fact
 from privatest.numbers import Floats, Number
 from privatest.privacy import Noise, Notion, Pure, Source, canonical_noise, make_notion, noise_from_dict
 from privatest.privacy.asked import counts_guarantee, notion_from_json, notion_to_json, told
 from privatest.privacy.composition import adds_up_within, replaced
+from privatest.privacy.draws import draw_rows
 from privatest.privacy.noise import Neighbourhood, make_neighbourhood
+from privatest.questions import known_arguments
 from privatest.scores import Score
 
 if TYPE_CHECKING:
@@ -47,6 +50,17 @@ FEW_SPREADS = 6.0
 """A range of fewer spreads needs no first step."""
 EXTREME = 0.001
 """A noisy total that is as unlikely as this at an end of the range, to two sides, lies beyond it."""
+MISSING = ("count", "none")
+"""What is said about missing records: how many are present is measured, or there are none."""
+UNMEASURED = {
+    "none": "declared: no record is missing or unreadable; one that is counts by its fixed score",
+    "other": "a share of all records: one that is missing or unreadable has not this label",
+}
+PRESENT = Fraction(1, 5)
+"""Which part of the budget the number of present records costs, where the number of all is public."""
+LEAST_PRESENT = 8
+"""The first of two steps is made for one record present in so many."""
+FEW_PRESENT = "MORE THAN HALF of the records may be missing, unreadable or without sense here: look at the column"
 BEYOND = {
     "": "",
     "below": "the data lie BELOW the whole range: no value in it fits them",
@@ -63,7 +77,8 @@ class EstimateRelease(Outcome):
 
     Attributes:
         estimate: the value under which the noisy total is as often exceeded as not: right in the median.
-        interval: holds the true value with a probability of ``confidence`` at least, whatever it is.
+        interval: holds the true value with a probability of ``confidence`` at least, whatever it is, if the records
+            come from a member of ``family``.
         confidence: of the interval.
         parameter: what is estimated.
         statistic: the noisy total, in the score's units; other confidences can be had from it.
@@ -73,6 +88,15 @@ class EstimateRelease(Outcome):
         neighbours: which pairs of data sets the guarantee compares.
         simulated: True when the randomness came from a generator of the caller's: such a release is not private.
         privacy: the notion that it meets, where that is not epsilon alone.
+        persons: whether all rows of one person are hidden together, because a unit was named.
+        family: the whole family, all parameters by name, such as "normal(mean=?, sd=1)"; empty in an older document.
+        meaning: what the parameter is, in words.
+        missing: "count" where the answer is about the records that are present, whose number was measured; "none" where
+            it was declared that no record is missing; "other" where the answer is the share of a label among all
+            records, and a missing one has not this label.
+        present: about how many records are present (readable, and making sense), with noise; None where that was not
+            measured.
+        present_interval: holds that number with a probability of ``confidence`` at least.
     """
 
     KIND: ClassVar[str] = "Release of an estimate"
@@ -90,6 +114,31 @@ class EstimateRelease(Outcome):
     receipt: Any = None
     design: Any = None
     privacy: str | None = None
+    persons: bool = False
+    family: str = ""
+    meaning: str = ""
+    missing: str = "none"
+    present: float | None = None
+    present_interval: tuple[float, float] | None = None
+
+    @property
+    def fits(self) -> bool:
+        """False where no value of the range makes so extreme a noisy total plausible (probability 0.001, both sides).
+
+        One noisy total says nothing of the family's shape: True does not mean that the records come from it.
+        """
+        return not self.beyond
+
+    @property
+    def _of(self) -> str:
+        """The parameter, of which family, and what it is where its name does not say so."""
+        told = self.parameter if self.meaning in ("", f"the {self.parameter}") else f"{self.parameter} ({self.meaning})"
+        return f"{told} of {self.family}" if self.family and self.family.split("(")[0] != "categorical" else told
+
+    @property
+    def few_present(self) -> bool:
+        """Whether less than half of the records may be present."""
+        return self.present_interval is not None and 2 * self.present_interval[0] < self.n
 
     @property
     def width(self) -> float:
@@ -100,18 +149,40 @@ class EstimateRelease(Outcome):
     def sentence(self) -> str:
         low, high = self.interval
         ends = f"{self.confidence:.4g} interval {low:.6g} to {high:.6g}"
-        told = f"The {self.parameter} is about {self.estimate:.6g}, {ends}."
-        return f"{told} But {BEYOND[self.beyond]}." if self.beyond else told
+        if self.beyond:
+            return (
+                f"No value of {self._of} in the range fits: the data lie {self.beyond} all of it, whose nearest end is "
+                f"{self.estimate:.6g}. Do not report this as an estimate: widen the range, or doubt the family."
+            )
+        whose = " among the records that are present" if self.present is not None else ""
+        told = f"The {self._of}{whose} is about {self.estimate:.6g}, {ends}, {condition(self.family)}."
+        return f"{told} {FEW_PRESENT}." if self.few_present else told
 
     def facts(self) -> list[Fact]:
         """The answer, and what every outcome ends with."""
         doubts = [Fact("beyond", self.beyond, BEYOND[self.beyond])] if self.beyond else []
+        present = [Fact("missing", self.missing, UNMEASURED.get(self.missing, ""))]
+        if self.present is not None:
+            sure = f"holds that number with probability {self.confidence:g} at least"
+            present = [
+                Fact("present", self.present, "records are present: readable, and making sense; with noise"),
+                Fact("present_interval", self.present_interval, sure),
+            ]
+            doubts += [Fact("few_present", self.few_present, FEW_PRESENT)] if self.few_present else []
         return [
             *doubts,
-            Fact("estimate", self.estimate, f"of {self.parameter}, right in the median"),
-            Fact("interval", self.interval, f"holds the true value with probability {self.confidence:g} at least"),
+            Fact("estimate", self.estimate, f"of {self._of}, median-unbiased"),
+            Fact(
+                "interval",
+                self.interval,
+                "no interval: the nearest end of the range"
+                if self.beyond
+                else f"holds the true value with probability {self.confidence:g} at least, {condition(self.family)}",
+            ),
+            Fact("fits", self.fits, "whether any value of the range fits the noisy total; the shape is not checked"),
             Fact("statistic", self.statistic, "the noisy total this was computed from"),
             Fact("n", self.n, "records"),
+            *present,
             *self._ending(),
         ]
 
@@ -134,12 +205,15 @@ class EstimateDesign(Budgeted[EstimateRelease]):
         n: number of records; with neighbours "add-remove", the number expected.
         score, noise: what is summed, and what is added to the sum; None where a first step comes before.
         neighbours: "replace" or "add-remove".
-        max_rows_per_unit: the most records that are used of one person.
+        max_rows_per_unit: the most records that one person counts as, however many rows there are.
         tuned_for: the values that the score was tuned for; None: for the whole range.
-        count_noise: with neighbours "add-remove", what is added to the number of records.
+        count_noise: what is added to the number of present records, where that is measured.
         location: the first of two steps.
         second: of two steps, what the second one costs.
         level: the confidence of the second of two steps.
+        missing: "count": the answer is about the records that are present, and how many are is measured, within the
+            budget. "none": declared, no record is missing; one that is counts by the score's fixed value. With
+            neighbours "add-remove" the number of present records is measured anyway.
     """
 
     FORMAT: ClassVar[str] = "privatest/estimate/1"
@@ -160,9 +234,11 @@ class EstimateDesign(Budgeted[EstimateRelease]):
     location: Location | None = None
     second: Notion | None = None
     level: float | None = None
+    missing: str = "none"
 
     def __post_init__(self) -> None:
         numbers.positive_integer(n=self.n)
+        numbers.choice(MISSING, missing=self.missing)
         make_neighbourhood(self.neighbours, self.max_rows_per_unit)
         _ = self.asked
         if self.level is not None and not self.confidence <= self.level < 1:
@@ -172,9 +248,12 @@ class EstimateDesign(Budgeted[EstimateRelease]):
             raise InvalidInput(
                 "An estimate has a score and noise, or a first step that says where to look: one of them."
             )
-        if (self.neighbours == "add-remove" and self.score is not None) != (self.count_noise is not None):
+        if self.missing == "count" and self.asked.is_share:
+            raise InvalidInput(_shares_have_none(self.missing))
+        if (self.counts_present and self.score is not None) != (self.count_noise is not None):
             raise InvalidInput(
-                "count_noise goes with neighbours='add-remove': the number of records is not public then."
+                "count_noise goes with neighbours='add-remove' or missing='count': the number of records that are "
+                "summed is not public then."
             )
         costs = self._costs()
         if not adds_up_within(costs, self.notion):
@@ -202,9 +281,14 @@ class EstimateDesign(Budgeted[EstimateRelease]):
         return Neighbourhood(self.neighbours, self.max_rows_per_unit)
 
     @property
+    def counts_present(self) -> bool:
+        """Whether the number of records that the sum is of is measured."""
+        return self.neighbours == "add-remove" or self.missing == "count"
+
+    @property
     def _shifted(self) -> tuple[int, int]:
-        """Scale and shift of the scores: about 0 where records come and go."""
-        if self.neighbours == "replace" or self.score is None:
+        """Scale and shift of the scores: about 0 where records come and go, or may be missing."""
+        if not self.counts_present or self.score is None:
             return 1, 0
         return 2, self.score.low + self.score.high
 
@@ -223,7 +307,8 @@ class EstimateDesign(Budgeted[EstimateRelease]):
         """From a noisy total to the parameter; of an estimate without a first step."""
         assert self.score is not None
         assert self.noise is not None
-        return Inversion(self.asked, self.score, self.noise, self.n, *self._shifted, self.count_noise)
+        most = self.n if self.neighbours == "replace" else None
+        return Inversion(self.asked, self.score, self.noise, self.n, *self._shifted, self.count_noise, most=most)
 
     def there(self, start: int, place: int) -> EstimateDesign:
         """The second of two steps, where the bins start at ``start`` and the bin ``place`` was chosen.
@@ -238,7 +323,7 @@ class EstimateDesign(Budgeted[EstimateRelease]):
         low = float(self.location.begins(start, np.array([place]))[0])
         least, most = self.asked.inner
         ends = min(max(low, least), most), min(max(low + self.location.length, least), most)
-        return _one_step(self.asked, self.second, self.n, self.level, self.around, ends)
+        return _one_step(self.asked, self.second, self.n, self.level, self.around, ends, self.missing)
 
     def _about(self, value: float) -> list[EstimateDesign]:
         """Second steps where the true value is this, for some of the places where bins may start."""
@@ -254,7 +339,10 @@ class EstimateDesign(Budgeted[EstimateRelease]):
         value = self.asked.check_value(at, "at")
         if self.location is not None:
             assert self.level is not None
-            return 1 - self.location.misses(self.asked, value, self.n, 1 - self.level)
+            if self.missing == "none":
+                return 1 - self.location.misses(self.asked, value, self.n, 1 - self.level)
+            missed = self.location.misses(self.asked, value, _least_present(self.n), 1 - self.level)
+            return 1 - missed - MISCOUNTED * (1 - self.confidence)
         return self.inversion.coverage(value, self.confidence)
 
     def expected_width(self, at: float) -> float:
@@ -346,6 +434,7 @@ class EstimateDesign(Budgeted[EstimateRelease]):
             near=None if self.tuned_for is None else self.tuned_for[0],
             neighbours=self.neighbours,
             max_rows_per_unit=self.max_rows_per_unit,
+            missing=self.missing,
         )
 
     @property
@@ -353,51 +442,100 @@ class EstimateDesign(Budgeted[EstimateRelease]):
         """A release of an estimate."""
         return EstimateRelease
 
-    def check(self, records: Records, *, charging: bool) -> None:  # noqa: ARG002 - the same without a charge
+    def check(self, records: Records) -> None:
         """Type, and number where it is public."""
-        from privatest.engines.protocol import check_count, counter  # planning needs no engine
+        from privatest.engines.protocol import Tallied, check_count, counter  # planning needs no engine
 
-        records.check(counter(self.location.cells) if self.score is None else self.score)  # type: ignore[union-attr]
+        if self.score is not None and self._counts_odd:
+            Tallied(records).check(self.score)
+        else:
+            records.check(counter(self.location.cells) if self.score is None else self.score)  # type: ignore[union-attr]
         if self.neighbours == "replace":
             check_count(records.count(), self.n)
 
-    def answer(self, records: Records, source: Source, *, simulated: bool) -> EstimateRelease:
-        """The noisy totals' release."""
+    def draw(self, records: Records, source: Source) -> Draw:
+        """The noisy total, with the noisy number of records where n is not public; of two steps both steps' draws."""
         if self.location is not None:
-            there = self.there(*self.location.chosen(records.histogram(self.location.cells), source))
-            found = there.answer(records, source, simulated=simulated)
-            return replace(found, epsilon=self.epsilon, privacy=self._met, confidence=self.confidence)
+            counts = records.histogram(self.location.cells, partial(draw_rows, source))
+            start, place = self.location.chosen(counts, source)
+            try:
+                second = self.there(start, place)
+            except Exception:  # what was drawn is kept whatever follows; release() says what was wrong
+                return [start, place]
+            return [start, place, second.draw(records, source)]
         assert self.score is not None
         assert self.noise is not None
-        scale, shift = self._shifted
-        total, count = scale * records.total(self.score), None
-        if self.count_noise is not None:
-            total -= shift * records.count()
-            count = records.count() + self.count_noise.draw(source)
-        return self.release(total + self.noise.draw(source), count, simulated=simulated)
+        if self.count_noise is None:
+            return str(records.total(self.score) + self.noise.draw(source))
+        total, present = self._sums(records)
+        return [str(total + self.noise.draw(source)), str(present + self.count_noise.draw(source))]
 
-    def release(self, noisy: Fraction, count: Fraction | None = None, *, simulated: bool = False) -> EstimateRelease:
+    @property
+    def _counts_odd(self) -> bool:
+        """Whether records without sense are told from the others: the score of a share cannot."""
+        return self.counts_present and not self.asked.is_share
+
+    def _sums(self, records: Records) -> tuple[int, int]:
+        """The sum of the centred scores of the records that are present, and how many these are."""
+        from privatest.engines.protocol import Tallied  # planning needs no engine
+
+        assert self.score is not None
+        scale, shift = self._shifted
+        if not self._counts_odd:
+            return scale * records.total(self.score) - shift * records.count(), records.count()
+        counted = Tallied(records)
+        return counted.present(self.score, scale, shift)
+
+    def release(self, draw: Any, *, simulated: bool = False) -> EstimateRelease:
         """Estimate and interval from a noisy total (and number): post-processing, which costs no privacy.
 
         Args:
-            noisy: the noisy total, in the score's units.
-            count: the noisy number of records; None where n is public.
+            draw: the noisy total, in the score's units; where n is not public, that and the noisy number of records; of
+                two steps where the bins start, which was chosen, and the draw of the second step.
+            simulated: whether a generator of the caller's drew it.
         """
+        if self.location is not None:
+            start, place, *second = draw
+            there = self.there(start, place)
+            found = replace(
+                there.release(*second, simulated=simulated),
+                epsilon=self.epsilon,
+                privacy=self._met,
+                confidence=self.confidence,
+            )
+            if self.missing == "none":
+                return found
+            # With fewer records than it was made for the first step may be wrong: nothing is left out then.
+            away = there.inversion.off_by(MISCOUNTED * (1 - self.confidence))
+            few = Fraction(second[0][1]) - away < _least_present(self.n)
+            return replace(found, interval=self.between) if few else found
         assert self.score is not None
-        found = self.inversion
-        value = found.counted(count).estimate(noisy)
+        noisy, count = (Fraction(draw), None) if self.count_noise is None else map(Fraction, draw)
+        inverted = self.inversion
+        value = inverted.counted(count).estimate(noisy)
+        present, around = None, None
+        if count is not None and self._counts_odd:
+            most = float(self.n) if self.neighbours == "replace" else math.inf
+            away = inverted.off_by(1 - self.confidence)
+            present = min(max(float(count), 0.0), most)
+            around = min(max(float(count) - away, 0.0), most), min(max(float(count) + away, 0.0), most)
         return EstimateRelease(
             value,
-            found.interval(noisy, self.confidence, count),
+            inverted.interval(noisy, self.confidence, count),
             self.confidence,
             self.parameter,
             float(noisy * self.score.step / self._shifted[0]),
             self.epsilon,
             self.n,
-            found.beyond(noisy, EXTREME, count) if value in self.between else "",
+            inverted.beyond(noisy, EXTREME, count) if value in self.between else "",
             self.neighbours,
             simulated,
             privacy=self._met,
+            family=self.asked.model,
+            meaning=self.asked.meaning,
+            missing="other" if self.asked.is_share else "count" if self.counts_present else "none",
+            present=present,
+            present_interval=around,
         )
 
     def plot(self, ax: Axes | None = None, *, release: EstimateRelease | None = None) -> Axes:
@@ -414,15 +552,26 @@ class EstimateDesign(Budgeted[EstimateRelease]):
     def facts(self) -> list[Fact]:
         """The question, and what a run costs."""
         return [
-            Fact("family", self.family, "the records' distribution; ? is asked for"),
+            Fact("family", self.asked.model, f"the records' distribution; ? is asked for: {self.asked.meaning}"),
             Fact("between", self.between, f"the range of {self.parameter}"),
-            Fact("confidence", self.confidence, "of the interval, exact, for every value of the range"),
+            Fact(
+                "confidence",
+                self.confidence,
+                f"of the interval, for every value of the range, {condition(self.asked.model)}",
+            ),
             cost_fact(self.notion, "of one run"),
             Fact("n", self.n, "records, public" if self.neighbours == "replace" else "records, as expected"),
+            Fact("missing", self.missing, self._missing_words),
             *self._mechanism(),
-            Fact("neighbours", self.neighbours, f"hides {HIDDEN[self.neighbours]}"),
-            Fact("max_rows_per_unit", self.max_rows_per_unit, "rows used of one person, all protected"),
+            hidden_fact(self.neighbours, persons=self.max_rows_per_unit > 1),
+            Fact("max_rows_per_unit", self.max_rows_per_unit, "records that one person counts as, at most"),
         ]
+
+    @property
+    def _missing_words(self) -> str:
+        if self.counts_present and not self.asked.is_share:
+            return "the answer is about the records that are present; how many are is measured"
+        return UNMEASURED["other" if self.asked.is_share else "none"]
 
     def _mechanism(self) -> list[Fact]:
         if self.location is not None:
@@ -456,6 +605,7 @@ class EstimateDesign(Budgeted[EstimateRelease]):
             "location": None if self.location is None else self.location.to_dict(),
             "second": None if self.second is None else notion_to_json(self.second),
             "level": self.level,
+            "missing": self.missing,
         }
 
     @classmethod
@@ -464,7 +614,7 @@ class EstimateDesign(Budgeted[EstimateRelease]):
             return None if document[name] is None else read(document[name])
 
         fields: dict[str, Any] = {
-            **texts_from_json(document, "family", "neighbours"),
+            **texts_from_json(document, "family", "neighbours", "missing"),
             **wholes_from_json(document, "n", "max_rows_per_unit", least=1),
         }
         return cls(
@@ -488,6 +638,18 @@ class EstimateDesign(Budgeted[EstimateRelease]):
         return f"EstimateDesign({self.family!r}, between={self.between}, {told(self.notion)}, n={self.n})"
 
 
+def _of_label(family: Any, success: Any) -> Any:
+    """The family, or the share of the label that ``success`` names."""
+    if success is None:
+        return family
+    if str(family).replace(" ", "") not in ("bernoulli(?)", "bernoulli(p=?)"):
+        raise InvalidInput(
+            f"success={shown(success)} goes with family='bernoulli(?)', and family={shown(family)}. Leave it out."
+        )
+    return share_of(success)
+
+
+@known_arguments
 def design_estimate(
     family: str,
     *,
@@ -499,6 +661,8 @@ def design_estimate(
     neighbours: str = "replace",
     max_rows_per_unit: int = 1,
     privacy: Notion | str | None = None,
+    success: Any = None,
+    missing: str = "none",
 ) -> EstimateDesign:
     """An estimate of one parameter of a family, with an interval, made ready to run.
 
@@ -511,19 +675,27 @@ def design_estimate(
         confidence: how often the interval holds the true value, at least.
         near: a value you expect; the interval is shortest there. It holds the true value as often wherever that is.
         neighbours, max_rows_per_unit, privacy: as for :func:`privatest.design`.
+        success: the label that counts, such as "Yes", where records are labels and the family is "bernoulli(?)".
+        missing: "count": the answer is about the records that are present (readable, and making sense), and how many
+            are is measured, within the budget. "none": you declare that no record is missing; one that is counts by a
+            fixed score, which pulls the answer.
 
     >>> plan = design_estimate("bernoulli(?)", epsilon=1, n=200)
     >>> round(plan.coverage(0.3), 3)
     0.95
     """
+    family = _of_label(family, success)
     asked = OneParameter.of(family, between)
     notion = make_notion(epsilon, privacy)
     n = numbers.positive_integer(n=n)
     level = float(numbers.probability(confidence=confidence))
     around = make_neighbourhood(neighbours, max_rows_per_unit)
     value = None if near is None else asked.check_value(near, "near")
-    made = _one_step(asked, notion, n, level, around, None if value is None else (value, value))
-    wide = _two_steps(asked, notion, n, level, around) if value is None else None
+    numbers.choice(MISSING, missing=missing)
+    if missing == "count" and asked.is_share:
+        raise InvalidInput(_shares_have_none(missing))
+    made = _one_step(asked, notion, n, level, around, None if value is None else (value, value), missing)
+    wide = _two_steps(asked, notion, n, level, around, missing) if value is None else None
     if wide is not None:
         return wide
     made.inversion.check_monotone(WORKING)
@@ -537,10 +709,12 @@ def _one_step(
     level: float,
     around: Neighbourhood,
     tuned_for: tuple[float, float] | None,
+    missing: str,
 ) -> EstimateDesign:
     """A score for the whole range or a part of it, and noise for what one person can change of its sum."""
-    hidden = around.kind == "add-remove"
-    summing = notion.split(1 - COUNTING) if hidden else notion
+    counting = _counting(around, missing)
+    hidden = counting > 0
+    summing = notion.split(1 - counting) if hidden else notion
     score = tuned_score(asked, summing, n, around, tuned_for)
     scale, shift = (2, score.low + score.high) if hidden else (1, 0)
     return EstimateDesign(
@@ -554,29 +728,52 @@ def _one_step(
         around.kind,
         around.rows,
         tuned_for,
-        canonical_noise(notion.split(COUNTING), around.rows) if hidden else None,
+        canonical_noise(notion.split(counting), around.rows) if hidden else None,
+        missing=missing,
+    )
+
+
+def _counting(around: Neighbourhood, missing: str) -> Fraction:
+    """Which part of the budget the number of records costs that are summed; 0 where it is public."""
+    return COUNTING if around.kind == "add-remove" else PRESENT if missing == "count" else Fraction(0)
+
+
+def _least_present(n: int) -> int:
+    """How many records must be present for the first of two steps to be as right as it is said to be."""
+    return max(n // LEAST_PRESENT, 1)
+
+
+def _shares_have_none(missing: str) -> str:
+    return (
+        f"missing={shown(missing)} cannot be given for the share of a label: that is a share of all records, and one "
+        "that is missing has not this label. Leave missing out; for 0 and 1 use 'bernoulli(?)'."
     )
 
 
 def _two_steps(
-    asked: OneParameter, notion: Notion, n: int, level: float, around: Neighbourhood
+    asked: OneParameter, notion: Notion, n: int, level: float, around: Neighbourhood, missing: str
 ) -> EstimateDesign | None:
     """Two steps, where these make shorter intervals than one; only where the parameter is a location."""
     spread = _spread(asked)
     if spread is None or asked.high - asked.low < FEW_SPREADS * spread:
         return None
     best = tuned_ratio(asked, notion, n, around, None).length * float(ndtri((1 + level) / 2))
+    # Where records may be missing: enough of them are, or the interval is the whole range; which is wrong as seldom.
+    sure, least = level, n
+    if missing == "count":
+        sure, least = 1 - (1 - level) * (1 - MISCOUNTED), _least_present(n)
     found = None
     for length in _lengths(asked.high - asked.low, spread):
         for share in SHARES:
             location = Location.over(*asked.inner, length, notion.split(share), around)
-            second, inner = location.second_level(asked, n, level), asked.inner
+            second, inner = location.second_level(asked, least, sure), asked.inner
             if second is None:
                 continue
             middle = (inner[0] + inner[1]) / 2
             there = middle - location.length / 2, middle + location.length / 2
             rest = notion.split(1 - share)
-            left = rest.split(1 - COUNTING) if around.kind == "add-remove" else rest
+            counting = _counting(around, missing)
+            left = rest.split(1 - counting) if counting else rest
             width = tuned_ratio(asked, left, n, around, there).length * float(ndtri((1 + second) / 2))
             # Values whose scores are a quarter of the way apart must be told from each other, beyond all noise.
             noise = canonical_noise(left, around.rows * UNITS)
@@ -587,7 +784,17 @@ def _two_steps(
     location, rest, second = found
     ends = asked.low, asked.high
     return EstimateDesign(
-        asked.text, ends, level, notion, n, None, None, around.kind, around.rows, None, None, location, rest, second
+        asked.text,
+        ends,
+        level,
+        notion,
+        n,
+        neighbours=around.kind,
+        max_rows_per_unit=around.rows,
+        location=location,
+        second=rest,
+        level=second,
+        missing=missing,
     )
 
 
@@ -618,6 +825,7 @@ def _ends_from_json(value: Any) -> tuple[float, float]:
     return low, high
 
 
+@known_arguments
 def estimate(
     data: Any,
     family: str,
@@ -636,15 +844,19 @@ def estimate(
     request: str | None = None,
     rng: np.random.Generator | None = None,
     privacy: Notion | str | None = None,
+    success: Any = None,
+    missing: str | None = None,
 ) -> EstimateRelease:
     """How large a parameter is, with privacy: an estimate and an interval.
 
     Args:
         data: array, list, pandas/polars/pyarrow column, a data frame, file, SQL table or Spark DataFrame together with
             ``column``.
-        family, between, epsilon, confidence, near, neighbours, max_rows_per_unit, privacy: as for
+        family, between, epsilon, confidence, near, neighbours, max_rows_per_unit, privacy, success: as for
             :func:`privatest.design_estimate`.
         n: number of records; by default that of the data, which is public.
+        missing: as for :func:`privatest.design_estimate`; left out, "none" where the declared type of the column admits
+            no missing value (whole numbers and truth values of NumPy, columns declared without nulls), else "count".
         column, unit, ledger, dataset, request, rng: see :meth:`PrivateTest.run`.
 
     >>> found = estimate([0, 1, 0, 0, 1] * 200, "bernoulli(?)", epsilon=1)
@@ -654,14 +866,20 @@ def estimate(
     from privatest import engines  # planning needs none of them
 
     make_neighbourhood(neighbours, max_rows_per_unit)
+    # What cannot be asked is refused before the data are opened.
+    asked = OneParameter.of(_of_label(family, success), between)
     records = None
+    if missing is None and neighbours == "replace" and not asked.is_share:
+        records = engines.open_for(engines.Need(rows=max_rows_per_unit), data, column=column, unit=unit)
+        missing = "count" if records.declared.nullable else "none"
     if n is None:
         if neighbours != "replace":
             raise InvalidInput(
                 f"n is missing: with neighbours={neighbours!r} the number of records is not public, and an estimate "
                 "made for it would tell it. Say how many you expect: n=..."
             )
-        records = engines.open_for(engines.Need(rows=max_rows_per_unit), data, column=column, unit=unit)
+        if records is None:
+            records = engines.open_for(engines.Need(rows=max_rows_per_unit), data, column=column, unit=unit)
         n = records.count()
         if n == 0:
             raise InvalidInput("The data have no records. Pass at least one.")
@@ -675,6 +893,8 @@ def estimate(
         neighbours=neighbours,
         max_rows_per_unit=max_rows_per_unit,
         privacy=privacy,
+        success=success,
+        missing=missing or "none",
     )
     where: Mapping[str, str | None] = {"column": column, "unit": unit}
     return made.run_opened(records, data, where, ledger=ledger, dataset=dataset, request=request, rng=rng)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -14,25 +14,29 @@ import numpy as np
 from scipy.special import ndtri
 
 from privatest import numbers
+from privatest.charge import Draw
 from privatest.decision.design import Budgeted, Outcome, cost_fact
 from privatest.documents import number_from_json, texts_from_json, wholes_from_json
-from privatest.errors import InvalidInput, shown
+from privatest.errors import InvalidData, InvalidInput, shown
 from privatest.estimates.tuned_score import share_score
 from privatest.estimates.two_counts import ALTERNATIVES, TwoCounts
 from privatest.headway import looking
 from privatest.hypotheses.families import LARGEST_VALUE, number_text
-from privatest.hypotheses.one_parameter import OneParameter
+from privatest.hypotheses.one_parameter import OneParameter, share_of
 from privatest.laws.noisy_counts import REACHES, NoiseMasses, NoisyCount, masses_of, variance_of
 from privatest.markup import Fact, Probability, short
 from privatest.numbers import Number, number_or_nan
 from privatest.privacy import Noise, Notion, Source, canonical_noise, make_notion, noise_from_dict
 from privatest.privacy.asked import notion_from_json, notion_to_json, told
 from privatest.privacy.noise import Neighbourhood
+from privatest.questions import known_arguments, unanswered
 from privatest.scores import Score
 from privatest.scores.score import BoundedCells, IntegerCells
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+    from privatest.engines.protocol import Declared
 
 __all__ = ["GroupsDesign", "GroupsRelease", "compare_groups", "compare_noised", "design_groups"]
 
@@ -43,6 +47,8 @@ STEPS_PER_DEVIATION = 24
 LONGEST = 2**20
 """How far noise may reach, in fine units: laws longer than that take minutes."""
 OUTCOMES = "'bernoulli(?)', 'share_above(cut, ?)' or 'categorical(label=?)'"
+FRACTIONAL = ("float", "double", "decimal", "numeric")
+"""Words in the names of types of numbers that need not be whole, in every library."""
 LARGEST = 2**31
 """Records of a group: products of two such numbers, in fine units, stay within 64 bits."""
 
@@ -67,6 +73,7 @@ class GroupsRelease(Outcome):
         privacy: the notion that it meets, where that is not epsilon alone.
         confidence: of the interval.
         alpha: type I error of the decision, at most.
+        persons: whether all rows of one person are hidden together, because a unit was named.
     """
 
     KIND: ClassVar[str] = "Release of two groups"
@@ -87,6 +94,7 @@ class GroupsRelease(Outcome):
     receipt: Any = None
     design: Any = None
     privacy: str | None = None
+    persons: bool = False
 
     @property
     def sentence(self) -> str:
@@ -94,8 +102,8 @@ class GroupsRelease(Outcome):
         told = "differ" if self.alternative == "two-sided" else f"differ ({self.names[1]} is {self.alternative})"
         decided = f"The rates {told}" if self.decision == "alternative" else "No difference of the rates was found"
         return (
-            f"{decided}, p-value {short(Probability(self.pvalue), 4)}: {self.names[1]} minus {self.names[0]} is about "
-            f"{self.difference:.4g}, {self.confidence:.4g} interval {low:.4g} to {high:.4g}."
+            f"{decided} at level {self.alpha:g}, p-value {short(Probability(self.pvalue), 4)}: {self.names[1]} minus "
+            f"{self.names[0]} is about {self.difference:.4g}, {self.confidence:.4g} interval {low:.4g} to {high:.4g}."
         )
 
     def plot(self, ax: Axes | None = None) -> Axes:
@@ -138,7 +146,7 @@ class GroupsDesign(Budgeted[GroupsRelease]):
         alternative: "two-sided", "greater" or "less".
         score: 0, or ``fine`` units for a success.
         noise: what is added to each count.
-        max_rows_per_unit: the most records that are used of one person.
+        max_rows_per_unit: the most records that one person counts as, however many rows there are.
         names: what the groups are called.
     """
 
@@ -297,7 +305,7 @@ class GroupsDesign(Budgeted[GroupsRelease]):
         where = {"group": group, "control": control_name, "column": column, "unit": unit}
         return self.run_opened(None, data, where, ledger=ledger, dataset=dataset, request=request, rng=rng)
 
-    def check(self, records: Any, *, charging: bool) -> None:  # noqa: ARG002 - the same without a charge
+    def check(self, records: Any) -> None:
         """Type and number of each group."""
         from privatest.engines.protocol import check_count  # planning needs no engine
 
@@ -305,20 +313,19 @@ class GroupsDesign(Budgeted[GroupsRelease]):
             one.check(self.score)
             check_count(one.count(), number)
 
-    def answer(self, records: Any, source: Source, *, simulated: bool) -> GroupsRelease:
-        """The noisy counts' release."""
-        first, second = (int(one.total(self.score) + self.noise.draw(source)) for one in records.both)
-        return self.release((first, second), names=records.names, simulated=simulated)
+    def draw(self, records: Any, source: Source) -> Draw:
+        """The noisy counts of both groups, and their names, which are public."""
+        return [*(int(one.total(self.score) + self.noise.draw(source)) for one in records.both), *records.names]
 
-    def release(
-        self, noisy: tuple[int, int], *, names: tuple[str, str] = ("control", "treatment"), simulated: bool = False
-    ) -> GroupsRelease:
+    def release(self, draw: Sequence[Any], *, simulated: bool = False) -> GroupsRelease:
         """Everything from two noisy counts: post-processing, which costs no privacy.
 
         Args:
-            noisy: the noisy counts of successes in control and treatment.
-            names: what the groups are called.
+            draw: the noisy counts of successes in control and treatment; then what the groups are called, where they
+                have other names than "control" and "treatment".
+            simulated: whether a generator of the caller's drew it.
         """
+        noisy, names = (draw[0], draw[1]), tuple(draw[2:]) or ("control", "treatment")
         found = _release(
             self.counts, noisy, self.alpha, self.confidence, epsilon=self.epsilon, names=names, simulated=simulated
         )
@@ -345,7 +352,7 @@ class GroupsDesign(Budgeted[GroupsRelease]):
             Fact("alpha", self.alpha, "type I error, for every common rate"),
             Fact("confidence", self.confidence, "of the difference's interval, for all rates"),
             Fact("noise", self.noise.kind, "added to the count of each group"),
-            Fact("max_rows_per_unit", self.max_rows_per_unit, "rows used of one person, all protected"),
+            Fact("max_rows_per_unit", self.max_rows_per_unit, "records that one person counts as, at most"),
         ]
 
     def to_dict(self) -> dict[str, Any]:
@@ -469,26 +476,15 @@ def _outcome(outcome: Any, above: Any, success: Any) -> OneParameter:
             raise InvalidInput(f"above={shown(above)} must lie within {LARGEST_VALUE:g} of 0: the public cut.")
         outcome = f"share_above({number_text(float(cut))}, ?)"
     if success is not None:
-        outcome = f"categorical({_label_text(success)}=?)"
+        outcome = share_of(success)
     elif outcome is not None and (not isinstance(outcome, str) or "?" not in outcome):
-        raise InvalidInput(f"outcome={shown(outcome)} must be {OUTCOMES}.")
+        reason = f" {unanswered('what')}" if isinstance(outcome, str) and unanswered(outcome) else ""
+        raise InvalidInput(f"outcome={shown(outcome)} must be {OUTCOMES}.{reason}")
     asked = OneParameter.of("bernoulli(?)" if outcome is None else outcome, (0.0, 1.0))
     kinds = ("bernoulli", "share_above")
     if not asked.is_share and asked.box(*asked.inner).family.name not in kinds:
-        raise InvalidInput(f"outcome={shown(outcome)} must be {OUTCOMES}: groups are compared by shares.")
+        raise InvalidInput(f"outcome={shown(outcome)} must be {OUTCOMES}. {unanswered('what')}")
     return asked
-
-
-def _label_text(label: Any) -> str:
-    """A label as a family's text names it: whole numbers, which truth values are, and words."""
-    if isinstance(label, str):
-        quoted = label.replace("\\", "\\\\").replace('"', '\\"')
-        return f'"{quoted}"'
-    if isinstance(label, bool | np.bool_) or number_or_nan(label).is_integer():
-        return str(int(label))
-    raise InvalidInput(
-        f"success={shown(label)} must be a text or a whole number: the label that counts. Use above=... for a cut."
-    )
 
 
 def _levels(alpha: float, confidence: float) -> tuple[float, float]:
@@ -513,6 +509,7 @@ def _success_score(asked: OneParameter, fine: int) -> Score:
     return Score(cells, table, Fraction(0), Fraction(1, fine), support, law, law.copy())
 
 
+@known_arguments
 def design_groups(
     *,
     n: tuple[int, int],
@@ -534,7 +531,8 @@ def design_groups(
         alpha: type I error: how often a difference is found, at most, where the rates are the same.
         confidence: how often the interval holds the true difference, at least.
         alternative: "two-sided", "greater" (the treatment's rate is larger) or "less".
-        outcome: what counts: "bernoulli(?)" (the default: 1, True), "share_above(5, ?)" or "categorical(yes=?)".
+        outcome: what counts: "bernoulli(?)" (1, True; the default, unless the column's type is one of fractional
+            numbers), "share_above(5, ?)" or "categorical(yes=?)".
         above: numbers above this public cut count; short for "share_above(cut, ?)".
         success: this label counts; short for "categorical(label=?)".
         max_rows_per_unit, privacy: as for :func:`privatest.design`.
@@ -565,6 +563,16 @@ def design_groups(
     return GroupsDesign(asked.text, sizes, notion, level, covered, alternative, score, noise, rows)
 
 
+def _check_counted(declared: Declared) -> None:
+    """Refuse a column of fractional numbers by its type where nothing says which of them count."""
+    if declared.content == "numbers" and any(word in declared.type.lower() for word in FRACTIONAL):
+        raise InvalidData(
+            f"{declared.subject} numbers ({declared.type}), and groups are compared by a share of the records. "
+            "Say which do: above=5 counts numbers above 5, success=1 (or outcome='bernoulli(?)') those equal to 1."
+        )
+
+
+@known_arguments
 def compare_groups(
     control: Any,
     treatment: Any = None,
@@ -600,6 +608,7 @@ def compare_groups(
     >>> found.decision
     'alternative'
     """
+    _outcome(outcome, above, success)  # what cannot be asked is refused before the data are opened
     from privatest.engines import Need  # planning needs no engine
     from privatest.engines.arms import open_arms  # likewise
 
@@ -611,6 +620,9 @@ def compare_groups(
     for name, count in zip(records.names, counts, strict=True):
         if count == 0:
             raise InvalidInput(f"The group {name!r} has no records. Pass at least one.")
+    if outcome is None and above is None and success is None:
+        for one in records.both:
+            _check_counted(one.declared)
     made = design_groups(
         n=counts,
         epsilon=epsilon,

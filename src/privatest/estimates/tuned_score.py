@@ -126,8 +126,7 @@ def _bent(family: OneParameter, found: TunedRatio, notion: Notion, n: int, aroun
     """
     laws = _RatioLaws.of(family, found.pair, family.spaced(10 * BENT_AT + 1)[[1, *range(10, 10 * BENT_AT, 10), -2]])
     seen = np.flatnonzero(np.max(laws.masses, axis=0) > SEEN)
-    first, last = int(seen[0]), int(seen[-1])
-    if not 1 < last - first <= MOST_STEPS:
+    if seen.size == 0 or not 1 < (last := int(seen[-1])) - (first := int(seen[0])) <= MOST_STEPS:
         return None
     noise, ends = canonical_noise(notion, UNITS).variance / UNITS**2, laws.ratios[first : last + 1]
     shortest = laws.lengths(ends, ends, noise, n, around).min(axis=(0, 1))

@@ -28,9 +28,14 @@ ALTERNATIVES = ("two-sided", "greater", "less")
 LOOKED_AT = 7
 """At how many common rates a tail is computed before the largest is looked for between two of them."""
 CLOSE = 1e-4
-"""How much more a largest tail may be than the largest that was found, in parts of it; added to it."""
-NEARBY = 0.1
-"""How far from an end, in parts of the way to the next rate, it is looked whether a tail rises from there."""
+"""How closely a largest tail is found, in parts of it."""
+LEFT = 1e-8
+"""By how much a largest tail is too large besides."""
+OVERSAMPLED = 256
+"""Points of a grid for each degree of a polynomial: 1/cos(pi/256) is 1 + CLOSE at most."""
+MOST_NODES = 384
+CORNERS = 64
+RADII = 1 + np.geomspace(1e-3, 60.0, 64)
 TABLED = 17
 """At how many common rates power looks up what statistic is demanded."""
 FINE = 1e-6
@@ -125,17 +130,66 @@ class TwoCounts:
         most = _crossing(below, start, high, 4 * spread)
         return max(least - FINE, low), min(most + FINE, high)
 
-    def _largest(self, tail: Callable[[float], float], ends: tuple[float, float]) -> float:
-        """The largest tail over the common rates between two ends."""
+    def _largest(self, tail: Callable[[float], float], ends: tuple[float, float], difference: float = 0.0) -> float:
+        r"""An upper bound on a tail at every common rate between two ends, at most ``CLOSE`` of it and ``LEFT`` above.
+
+        A tail is a polynomial :math:`\sum_{xy} \Pr_\lambda[x, y]\, h(x, y)` in the common rate, with h in [0, 1] what
+        the noise does. So it is interpolated at Chebyshev's points, and what the interpolation leaves is bounded by the
+        polynomial's size on an ellipse (:meth:`_degree`). Between points of a fine grid a polynomial of degree d in the
+        cosine exceeds the grid's largest value by at most a factor (Ehlich and Zeller 1964).
+        """
+        low, high = ends
+        degree = self._degree(ends, difference) if low < high else 0
+        if degree == 0:
+            return tail(low)
+        if degree > MOST_NODES:
+            return self._largest_of_cells(tail, ends)
+        angles = math.pi * (np.arange(degree + 1) + 0.5) / (degree + 1)
+        places = clipped((low + high) / 2 + (high - low) / 2 * np.cos(angles), low, high)
+        values = np.array([tail(place) for place in places.tolist()])
+        size = OVERSAMPLED * degree
+        waves = np.exp(-0.5j * math.pi * np.arange(degree + 1) / (degree + 1))
+        coefficients = (np.fft.fft(values, 2 * (degree + 1))[: degree + 1] * waves).real * size / (degree + 1)
+        return float(np.fft.irfft(coefficients, size).max()) / math.cos(math.pi / OVERSAMPLED) + LEFT
+
+    def _degree(self, ends: tuple[float, float], difference: float) -> int:
+        r"""The degree from which on a polynomial through Chebyshev's points is within ``LEFT`` of every tail.
+
+        Of :math:`|f| \le M` on the ellipse of axes :math:`(\rho \pm 1/\rho)/2` it leaves
+        :math:`4 M \rho^{-d}/(\rho - 1)` (Trefethen, Approximation Theory and Approximation Practice, theorem 8.2).
+        At complex rates the binomials' terms add up to :math:`(|a| + |1 - a|)^n` for the control and the same for the
+        treatment, at most the mean of both bases to the power of both n; that mean is convex, so it is largest at a
+        corner of a polygon around the ellipse.
+        """
+        a, b = self.control.n, self.treatment.n
+        corners = np.exp(2j * math.pi * np.arange(CORNERS) / CORNERS) / math.cos(math.pi / CORNERS)
+        rho = RADII[:, None]
+        around = (ends[0] + ends[1]) / 2 + (ends[1] - ends[0]) / 4 * (
+            (rho + 1 / rho) * corners.real + 1j * (rho - 1 / rho) * corners.imag
+        )
+        first, second = around - difference * b / (a + b), around + difference * a / (a + b)
+        excess = sum(n * (np.abs(rate) + np.abs(1 - rate) - 1) for n, rate in ((a, first), (b, second))) / (a + b)
+        logs = (a + b) * np.log1p(np.maximum(excess, 0.0).max(axis=1))
+        return math.ceil(float(((logs + np.log(4 / (LEFT * (RADII - 1)))) / np.log(RADII)).min()))
+
+    def _largest_of_cells(self, tail: Callable[[float], float], ends: tuple[float, float]) -> float:
+        """The same where noise outweighs chance so far that this takes fewer points: LEFT does not hold then.
+
+        Between neighbouring points a function exceeds the larger of both by at most an eighth of their distance's
+        square times its second derivative. That of a tail is a mean of second differences of h, which are at most those
+        of the noise, added up.
+        """
+        bends = 0.0
+        for one, other in ((self.control, self.treatment), (self.treatment, self.control)):
+            bends += one.n**2 * one.noise.bend + 2 * one.n * one.noise.slope * other.n * other.noise.slope
+        values = [tail(place) for place in np.linspace(*ends, MOST_NODES + 1).tolist()]
+        return max(values) + ((ends[1] - ends[0]) / MOST_NODES) ** 2 / 8 * bends
+
+    def _about_largest(self, tail: Callable[[float], float], ends: tuple[float, float]) -> float:
+        """About the largest tail over the common rates between two ends, quickly: to look for an end of an interval."""
         grid = np.sin(np.linspace(math.asin(math.sqrt(ends[0])), math.asin(math.sqrt(ends[1])), LOOKED_AT)) ** 2
         values = [tail(float(common)) for common in grid]
         best = int(np.argmax(values))
-        if best in (0, len(grid) - 1):  # at an end, unless it rises from there
-            beside = grid[1] if best == 0 else grid[-2]
-            nearby = tail(float(grid[best] + NEARBY * (beside - grid[best])))
-            if nearby <= values[best]:
-                return values[best] * (1 + CLOSE)
-            values.append(nearby)
         low, high = float(grid[max(best - 1, 0)]), float(grid[min(best + 1, len(grid) - 1)])
         for _ in range(12):  # golden section
             a, b = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
@@ -144,7 +198,7 @@ class TwoCounts:
             low, high = (low, b) if one > other else (a, high)
             if max(values) - min(one, other) < CLOSE * max(values):
                 break
-        return max(values) * (1 + CLOSE)
+        return max(values)
 
     # The test: differences in units of their own standard error ------------------------------------------------------
     # Counts below 0 or above all, which noise makes, count as these ends: only then does the statistic grow with the
@@ -176,12 +230,14 @@ class TwoCounts:
         """Of two noisy counts."""
         return float(self.statistics(np.array([counts[0]]), np.array([counts[1]]))[0])
 
-    def _needed(self, one: Counted, other: Counted, least: Callable[[Floats], Floats]) -> Integers:
-        """For each count of the one, the least count of the other at which the statistic is what a total demands."""
-        low = np.full(len(one.masses), other.first - 1, dtype=np.int64)
-        high = np.full(len(one.masses), other.first + len(other.masses), dtype=np.int64)
-        values = one.values
-        # Invariant: at `low` the statistic is too small, at `high` large enough; it grows with the other's count.
+    def _needed(self, values: Integers, first: int, end: int, least: Callable[[Floats], Floats]) -> Integers:
+        """For each count of the control the least of the treatment, from ``first`` to ``end``, that is as extreme.
+
+        That is, at which the statistic is what ``least`` demands of a total of both.
+        """
+        low = np.full(len(values), first - 1, dtype=np.int64)
+        high = np.full(len(values), end, dtype=np.int64)
+        # Invariant: at `low` the statistic is too small, at `high` large enough; it grows with the treatment's count.
         while np.any(high - low > 1):
             middle = (low + high) // 2
             # With slack, what may have been rounded counts as more extreme: the control less, the treatment more.
@@ -190,10 +246,20 @@ class TwoCounts:
             low, high = np.where(fine, low, middle), np.where(fine, middle, high)
         return high
 
-    def _from(self, common: float, least: float) -> float:
-        """How likely a statistic of at least so much is, where both groups have this rate."""
-        one, other = self._laws(common, 0.0)
-        return float(one.masses @ other.at_least(self._needed(one, other, lambda both: np.full(len(both), least))))
+    def _from(self, least: float, ends: tuple[float, float]) -> Callable[[float], float]:
+        """How likely a statistic of at least so much is where both groups have a rate, for rates between two ends.
+
+        Which counts are as extreme does not depend on the rate, and windows of counts rise with it: one table serves.
+        """
+        (one, other), (last_one, last_other) = (self._laws(end, 0.0) for end in ends)
+        values = np.arange(one.first, last_one.end, dtype=np.int64)
+        needed = self._needed(values, other.first, last_other.end, lambda both: np.full(len(both), least))
+
+        def tail(common: float) -> float:
+            here, there = self._laws(common, 0.0)
+            return float(here.masses @ there.at_least(needed[here.first - one.first :][: len(here.masses)]))
+
+        return tail
 
     def pvalue(self, counts: tuple[int, int]) -> float:
         """At most how likely a statistic at least as extreme is, whatever the common rate."""
@@ -203,7 +269,7 @@ class TwoCounts:
             if looks:
                 least = side.statistic(seen)
                 least -= 1e-12 * abs(least)
-                tails.append(side._largest(partial(side._from, least=least), ends))
+                tails.append(side._largest(side._from(least, ends), ends))
         return min(self._sides * min(tails) + self.ignored, 1.0)
 
     # The interval: differences that are not rejected -----------------------------------------------------------------
@@ -221,11 +287,17 @@ class TwoCounts:
         start = min(max(apart / self._unit, -1.0), 1.0)
         step = float(self._error(np.array([float(both)]))[0]) / self._unit
 
-        def gap(difference: float) -> float:
-            ends = self.left(both, -difference)
-            return normal_gap(self._largest(lambda common: self._reached(common, -difference, apart), ends), level)
+        def tails(difference: float) -> tuple[Callable[[float], float], tuple[float, float]]:
+            return partial(self._reached, difference=difference, apart=apart), self.left(both, difference)
 
-        return max(-_crossing(gap, -start, 1.0, 2.5 * step) - 2 * FINE, -1.0)
+        def gap(difference: float) -> float:
+            return normal_gap(self._about_largest(*tails(-difference)), level * (1 - 5 * CLOSE))
+
+        found, away = -_crossing(gap, -start, 1.0, 2.5 * step) - 2 * FINE, max(step / 1000, FINE)
+        # Invariant: whatever was overlooked so far, the certified tail at the end is what rejects it.
+        while found > -1 and self._largest(*tails(found), found) > level:
+            found, away = found - away, 2 * away
+        return max(found, -1.0)
 
     def _reached(self, common: float, difference: float, apart: int) -> float:
         return upper_tail(*self._laws(common, difference), self._weights, apart - self._slack)
@@ -245,7 +317,8 @@ class TwoCounts:
         """The probability that the treatment's rate comes out larger, with a p-value up to alpha."""
         one, other = self.control.law(rates[0]), self.treatment.law(rates[1])
         totals, demanded = self._demanded(alpha, self._window(one, other))
-        return float(one.masses @ other.at_least(self._needed(one, other, lambda b: np.interp(b, totals, demanded))))
+        needed = self._needed(one.values, other.first, other.end, lambda both: np.interp(both, totals, demanded))
+        return float(one.masses @ other.at_least(needed))
 
     def _window(self, one: Counted, other: Counted) -> tuple[int, int]:
         """The totals of both groups between which all but 1e-7 of their law lies."""
@@ -300,17 +373,21 @@ class TwoCounts:
 
     def _least_statistic(self, common: float, level: float) -> float:
         """The least statistic that comes out, or more, with at most this probability at a common rate."""
+
+        def reached(least: float) -> float:
+            return self._from(least, (common, common))(common)
+
         start = float(ndtri(1 - level))
         low, high = max(start - 0.25, 0.0), start + 0.25
-        while self._from(common, high) > level and high < 1e6:
+        while reached(high) > level and high < 1e6:
             low, high = high, 2 * high
-        while low > 0 and self._from(common, low) <= level:
+        while low > 0 and reached(low) <= level:
             low, high = max(2 * low - high - 0.25, 0.0), low
         # Invariant: at `high` it is at most the level, at `low` it is not (or low is 0).
         last = (low, math.nan), (high, math.nan)
         while high - low > STEP:
             middle = _between(last, low, high)
-            seen = self._from(common, middle)
+            seen = reached(middle)
             low, high = (low, middle) if seen <= level else (middle, high)
             last = last[1], (middle, normal_gap(seen, level))
         return high

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -20,6 +20,8 @@ from privatest.engines.protocol import counter
 from privatest.errors import InvalidDistribution, InvalidDocument, InvalidInput
 from privatest.hypotheses import Distribution, Integers, Labels, Reals, as_distribution
 from privatest.numbers import Floats
+from privatest.privacy import Source
+from privatest.privacy.draws import draw_rows
 from privatest.scores import Cells, IntegerCells, LabelCells
 from privatest.scores.score import cells_from_dict
 
@@ -161,13 +163,14 @@ def _normalised(masses: Floats) -> Floats:
 Counts = npt.NDArray[np.int64]
 
 
-def histogram(records: Records, cells: Cells, odd: int) -> Counts:
+def histogram(records: Records, cells: Cells, odd: int, source: Source) -> Counts:
     """Counts of the symbols; records that make no sense count as symbol ``odd``.
 
-    The counts are raw: they must not leave the process except through a test's noise.
+    Of persons who have more rows than count, rows are drawn from ``source``. The counts are raw: they must not leave
+    the process except through a test's noise.
     """
     records.check(counter(cells))
-    return symbols(np.array(records.histogram(cells), dtype=np.int64), odd)
+    return symbols(np.array(records.histogram(cells, partial(draw_rows, source)), dtype=np.int64), odd)
 
 
 def symbols(counts: Counts, odd: int) -> Counts:

@@ -16,8 +16,9 @@ import numpy as np
 from scipy import special
 
 from privatest import engines, numbers
+from privatest.charge import Draw
 from privatest.decision import Release
-from privatest.decision.design import HIDDEN, Budgeted, cost_fact
+from privatest.decision.design import Budgeted, advantage_fact, check_better_than_a_coin, cost_fact, hidden_fact
 from privatest.documents import check_format, fraction_from_json, wholes_from_json
 from privatest.engines.protocol import check_count, counter
 from privatest.errors import Infeasible, InvalidDocument, InvalidInput, shown
@@ -40,6 +41,7 @@ from privatest.privacy import (
     noise_from_dict,
 )
 from privatest.privacy.asked import told
+from privatest.questions import known_arguments
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -228,16 +230,15 @@ class FitTest(Budgeted[FitRelease]):
         """A release."""
         return FitRelease
 
-    def check(self, records: engines.Records, *, charging: bool) -> None:  # noqa: ARG002 - the same without a charge
+    def check(self, records: engines.Records) -> None:
         """Type and number; a law that cannot be computed is refused now, not after the draw."""
         records.check(counter(self.domain.cells))
         check_count(records.count(), self.n)
         _ = self.null_law
 
-    def answer(self, records: engines.Records, source: Source, *, simulated: bool) -> FitRelease:
-        """The noisy statistic's release."""
-        counts = histogram(records, self.domain.cells, self.odd_symbol)
-        return self.release(self.draw_noisy(counts, source), simulated=simulated)
+    def draw(self, records: engines.Records, source: Source) -> Draw:
+        """The noisy statistic."""
+        return str(self.draw_noisy(histogram(records, self.domain.cells, self.odd_symbol, source), source))
 
     def draw_noisy(self, counts: Integers, source: Source) -> Fraction:
         """The noisy T of a histogram, all that may leave of it.
@@ -250,12 +251,14 @@ class FitTest(Budgeted[FitRelease]):
             counts = self.candidate.grains.draw(counts, source)
         return self.candidate.excess.of(counts) + self.noise.draw(source)
 
-    def release(self, noisy: Fraction, *, simulated: bool = False) -> FitRelease:
+    def release(self, draw: str | Fraction, *, simulated: bool = False) -> FitRelease:
         """Decision, statistic and p-value from a noisy T: post-processing, which costs no privacy.
 
         Args:
-            noisy: the noisy statistic, in its lattice's units.
+            draw: the noisy statistic, in its lattice's units.
+            simulated: whether a generator of the caller's drew it.
         """
+        noisy = Fraction(draw)
         return FitRelease(
             decision="alternative" if noisy > self.cutoff else "null",
             statistic=(self.null_law.mean - float(noisy)) / (self.candidate.excess.width * self.n),
@@ -292,9 +295,10 @@ class FitTest(Budgeted[FitRelease]):
             Fact("n", self.n, "records, public"),
             Fact("alpha", Probability(self.alpha), f"type I error: alternative under P; {exact}"),
             Fact("beta", Probability(self.beta), f"type II error: null at the distance, at most; {exact}"),
+            advantage_fact(self.alpha, self.beta),
             Fact("hardest_alternative", self.hardest_alternative, "attains beta"),
             Fact("max_rows_per_unit", self._rows, "rows of one person that count, where unit= names the person"),
-            Fact("neighbours", "replace", f"hides {HIDDEN['replace']}"),
+            hidden_fact("replace", persons=self.max_rows_per_unit > 1),
         ]
 
     def to_dict(self) -> dict[str, Any]:
@@ -466,6 +470,7 @@ DEFAULT_ERROR = 1 / 6
 LEAST_ERROR = 100 * ACCURACY
 
 
+@known_arguments
 def goodness_of_fit(
     data: Any,
     null: Any,
@@ -518,10 +523,12 @@ def goodness_of_fit(
         max_rows_per_unit=rows,
         privacy=privacy,
     )
+    check_better_than_a_coin(test.alpha, test.beta, n)
     where = {"column": column, "unit": unit}
     return test.run_opened(records, data, where, ledger=ledger, dataset=dataset, request=request, rng=rng)
 
 
+@known_arguments
 def design_fit(
     null: Any,
     *,

@@ -34,6 +34,7 @@ from privatest.hypotheses.families import ALIASES, FAMILIES, Family, NewScipyRea
 from privatest.hypotheses.mixture import mixed
 from privatest.hypotheses.sets import Box, Hypothesis, Single, corrupted, make_box, union
 from privatest.numbers import probability, rational, suggestion
+from privatest.questions import unanswered
 
 __all__ = [
     "any_of",
@@ -88,8 +89,13 @@ class _Range:
     high: float
 
 
-def parse(text: str, name: str = "distribution") -> Distribution | Hypothesis:
+def parse(text: str, name: str = "distribution", *, defaults: bool = True) -> Distribution | Hypothesis:
     """The distribution, or the set of distributions, that ``text`` describes.
+
+    Args:
+        text: such as "normal(0, 1)".
+        name: what messages call it.
+        defaults: whether a parameter that has a default may be left out; where not, it is refused.
 
     >>> parse("normal(0, 1)")
     normal(0, 1)
@@ -104,7 +110,7 @@ def parse(text: str, name: str = "distribution") -> Distribution | Hypothesis:
         raise InvalidDistribution(f"{name} is empty text: write for example 'normal(0, 1)' or 'bernoulli(0.3)'.")
     if len(text) > LONGEST:
         raise InvalidDistribution(f"{name} is {len(text)} characters long; at most {LONGEST} are read.")
-    reader = _Reader(text, name)
+    reader = _Reader(text, name, defaults)
     try:
         found = reader.distribution(0)
         reader.expect_end()
@@ -120,8 +126,8 @@ def parse(text: str, name: str = "distribution") -> Distribution | Hypothesis:
 class _Reader:
     """The rest of the text, one token ahead."""
 
-    def __init__(self, text: str, name: str) -> None:
-        self._text, self._name = text, name
+    def __init__(self, text: str, name: str, defaults: bool = True) -> None:
+        self._text, self._name, self._defaults = text, name, defaults
         self._tokens = self._split()
         self._at = 0
 
@@ -135,7 +141,14 @@ class _Reader:
                 if not rest:
                     return [*tokens, _Token("end", "", len(self._text))]
                 at = len(self._text) - len(rest)
+                if rest[0] == "?":
+                    raise InvalidDistribution(
+                        f"{self._name}={shown(self._text)} has an unknown parameter, and a question mark is for "
+                        "estimates alone. Write a number or, for a test, a range such as 'normal(0, sd in [1, 3])'."
+                    )
                 what = "a quotation that is never closed" if rest[0] in "\"'" else f"the character {rest[0]!r}"
+                if rest[0] in "<>":
+                    what += " here (inequalities of a set are written <= and >=, as in p>=0.3)"
                 raise self.error(f"cannot read {what}", at)
             kind = match.lastgroup or ""
             tokens.append(_Token(kind, match.group(kind), match.start(kind)))
@@ -177,6 +190,8 @@ class _Reader:
         word = ALIASES.get(token.text.lower(), token.text.lower())
         if word not in FAMILIES and word not in _OTHERS:
             known = [*FAMILIES, *ALIASES, *_OTHERS]
+            if reason := unanswered(token.text):
+                raise InvalidDistribution(f"{self._name}={shown(self._text)} is not a distribution. {reason}")
             hint = suggestion(token.text, known) or f" Known: {', '.join([*FAMILIES, *_OTHERS])}."
             raise InvalidDistribution(f"{self._name}: no distribution is called {token.text!r}.{hint}")
         self._take()
@@ -328,6 +343,14 @@ class _Reader:
             raise InvalidDistribution(
                 f"{self._name}: {family.name} needs {' and '.join(repr(word) for word in missing)}: "
                 f"write {family.signature()}."
+            )
+        silent = [] if self._defaults else [p.name for p in family.parameters if p.name not in given]
+        if silent:
+            one = silent[0]
+            raise InvalidDistribution(
+                f"{self._name}: {family.name} is not told its {' and '.join(silent)}, and the answer depends on it. "
+                f"Give it ({one}=2, say) where it is known, or a range that holds it for sure ({one} in [1, 4]), in "
+                f"{family.name}({', '.join(names)})."
             )
         ranges = [given.get(p.name) or _Range(*[p.default or 0.0] * 2) for p in family.parameters]
         values = tuple(one.low for one in ranges)

@@ -149,8 +149,20 @@ def _positive_shape(name: str, scipy: str, about: str, shape: str, scale: str) -
 
 _ALL = (
     _location_scale("normal", "norm", "real numbers", "the mean", "the standard deviation", loc="mean", scale="sd"),
-    _location_scale("laplace", "laplace", "real numbers", "the median", "the mean distance from it"),
-    _location_scale("cauchy", "cauchy", "real numbers, heavy tails", "the median", "half the interquartile range"),
+    _location_scale(
+        "laplace",
+        "laplace",
+        "real numbers",
+        "the location, the median if the records come from this law",
+        "the mean distance from it",
+    ),
+    _location_scale(
+        "cauchy",
+        "cauchy",
+        "real numbers, heavy tails",
+        "the location, the median if the records come from this law",
+        "half the interquartile range",
+    ),
     _location_scale("logistic", "logistic", "real numbers", "the mean", "the sd times sqrt(3)/pi"),
     _location_scale("gumbel", "gumbel_r", "real numbers, largest values", "the mode", "the sd times sqrt(6)/pi"),
     Family(
@@ -222,7 +234,7 @@ _ALL = (
         "student_t",
         (
             Parameter("df", POSITIVE, None, "degrees of freedom"),
-            Parameter("loc", ANY, 0.0, "the median"),
+            Parameter("loc", ANY, 0.0, "the location, the median if the records come from this law"),
             Parameter("scale", POSITIVE, 1.0, "the sd times sqrt((df - 2)/df)"),
         ),
         "t",

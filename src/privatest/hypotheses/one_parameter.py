@@ -18,8 +18,9 @@ from privatest.hypotheses.distribution import Distribution, Labels
 from privatest.hypotheses.families import number_text
 from privatest.hypotheses.sets import Box, make_box, parameters_of
 from privatest.numbers import Floats, number_or_nan
+from privatest.questions import TWO_UNKNOWN, sentence, unanswered
 
-__all__ = ["OneParameter", "between_members"]
+__all__ = ["OneParameter", "between_members", "condition", "share_of", "with_value"]
 
 _MARK = re.compile(r"""("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|\?""")
 """A question mark, or quoted text, in which it is a letter like others."""
@@ -28,6 +29,11 @@ NUDGE = 1e-6
 """Where a family leaves out the end of a parameter's range, how far from it, in parts of the range, members begin."""
 FAR = 100.0
 """How far beyond both, in distances of the two, the parameter of a test's pair is looked for."""
+FARTHEST = 1e50
+"""Ends of a range lie within this of 0, and the larger of two positive ones is at most so many times the other: ratios
+of densities are of the order of its square, and their squares must be finite numbers."""
+NARROWEST = 1e-12
+"""The least distance of two ends, in parts of the larger: numbers between them must be told apart."""
 MANY_TIMES = 4.0
 """A range of positive numbers whose ends are further apart than this is looked at on a logarithmic scale."""
 
@@ -51,15 +57,16 @@ class OneParameter:
     @classmethod
     def of(cls, family: Any, between: Any) -> OneParameter:
         """What a user asks about; refuses text without one question mark, and a range that is none."""
-        if not isinstance(family, str) or len(_marks(family)) != 1:
-            raise InvalidInput(f"family={shown(family)} must be text with one question mark, such as {EXAMPLE}.")
+        _refuse_unanswered(family)
+        _mark(family)
         if family.partition("(")[0].strip().lower() == "zipf":
             raise InvalidInput(
                 f"family={shown(family)} has tails too heavy for a sum of scores. Use 'poisson(?)' or 'geometric(?)'."
             )
         ends = _checked_range(between, family)
         made = cls(family.strip(), *ends)
-        _ = made.name  # a family that cannot be read, and one without such a parameter, are refused here
+        if made.name == "cut":  # a family that cannot be read, and one without such a parameter, are refused here
+            raise InvalidInput(f"family={shown(family)} asks for the cut, which must be public. {unanswered('median')}")
         return made
 
     @cached_property
@@ -70,7 +77,7 @@ class OneParameter:
             return None
         found: Any = None
         with contextlib.suppress(InvalidDistribution):
-            found = as_hypothesis(self._filled("1"), "family").leaves()[0].of
+            found = as_hypothesis(with_value(self.text, 1), "family").leaves()[0].of
         if not isinstance(found, Labels) or len(found.labels) != 1 or "=" not in rest:
             raise InvalidDistribution(
                 f"family={shown(self.text)} must name one label, such as 'categorical(yes=?)': the share of the "
@@ -101,7 +108,7 @@ class OneParameter:
             if not 0 <= self.low < self.high <= 1:
                 raise InvalidInput(f"between={(self.low, self.high)} must lie between 0 and 1: it is a share.")
             return f"share of {self.label}"
-        before = self.text[: _marks(self.text)[0]].rstrip()
+        before = self.text[: _mark(self.text)].rstrip()
         words = before[:-1].replace("(", " ").replace(",", " ").split() if before.endswith("=") else []
         return words[-1] if words and words[-1] == "rate" else self._varied[1]
 
@@ -150,11 +157,11 @@ class OneParameter:
     @cached_property
     def _read_once(self) -> tuple[int, Box, bool]:
         """Which parameter is meant, the text as it is read at an end, and whether it means one over it."""
-        which, box = self._varied[0], self._parsed(self.inner[1])
-        return which, box, box.low[which] != self.inner[1]
+        which, called = self._varied
+        return which, self._parsed(self.inner[1]), self.name != called
 
     def _parsed(self, value: float) -> Box:
-        found = parse(self._filled(number_text(value)), "family")
+        found = parse(with_value(self.text, value), "family", defaults=False)
         if isinstance(found, Box):
             return found
         known = parameters_of(found) if isinstance(found, Distribution) else None
@@ -163,11 +170,6 @@ class OneParameter:
                 f"family={shown(self.text)} must be one of the named families, such as {EXAMPLE}."
             )
         return Box(known[0], known[1], known[1])
-
-    def _filled(self, value: str) -> str:
-        """The text with a value in place of the question mark."""
-        place = _marks(self.text)[0]
-        return self.text[:place] + value + self.text[place + 1 :]
 
     def box(self, low: float, high: float) -> Box:
         """All members with the parameter between low and high, whatever the others are."""
@@ -198,6 +200,30 @@ class OneParameter:
         found[0], found[-1] = ends
         return found
 
+    @cached_property
+    def model(self) -> str:
+        """The whole family with the names of all its parameters, such as "normal(mean=?, sd=1)"."""
+        if self.is_share:
+            return self.text
+        which, box, inverse = self._read_once
+        words = []
+        for i, (parameter, low, high) in enumerate(zip(box.family.parameters, box.low, box.high, strict=True)):
+            if i == which:
+                words.append(f"{self.name if inverse else parameter.name}=?")
+            elif low == high:
+                words.append(f"{parameter.name}={number_text(low)}")
+            else:
+                words.append(f"{parameter.name} in [{number_text(low)}, {number_text(high)}]")
+        return f"{box.family.name}({', '.join(words)})"
+
+    @cached_property
+    def meaning(self) -> str:
+        """What the parameter is, in words: "mean of log(x), not of x" for that of a lognormal law."""
+        if self.is_share:
+            return self.name
+        which, box, inverse = self._read_once
+        return "1 over the mean" if inverse else box.family.parameters[which].meaning
+
     def describe(self) -> str:
         """The text, and the range."""
         return f"{self.text}, {self.name} between {number_text(self.low)} and {number_text(self.high)}"
@@ -213,9 +239,73 @@ class OneParameter:
         return min(max(number, self.inner[0]), self.inner[1])
 
 
-def _marks(text: str) -> list[int]:
-    """Where question marks stand that are no part of a quoted label."""
-    return [found.start() for found in _MARK.finditer(text) if found[1] is None]
+def _refuse_unanswered(family: Any) -> None:
+    """Refuse what this version does not estimate, such as a median or two parameters at once, and say why."""
+    if callable(family):  # numpy.median, scipy.stats.norm
+        reason = unanswered(str(getattr(family, "__name__", "")))
+    elif isinstance(family, str):
+        words = re.findall(r"\w+", family)
+        reason = unanswered("slope" if "~" in family else words[0] if words else "")
+        if not reason and sum(found[1] is None for found in _MARK.finditer(family)) > 1:
+            reason = sentence(TWO_UNKNOWN)
+    else:
+        reason = ""
+    if reason:
+        raise InvalidInput(f"family={shown(family)} is not estimated. {reason}")
+
+
+def share_of(label: Any) -> str:
+    """The family whose parameter is the share of a label: a word or a whole number, which truth values are.
+
+    >>> share_of("Yes"), share_of(True)
+    ('categorical("Yes"=?)', 'categorical(1=?)')
+    """
+    if isinstance(label, str):
+        quoted = label.replace("\\", "\\\\").replace('"', '\\"')
+        return f'categorical("{quoted}"=?)'
+    if isinstance(label, bool | np.bool_) or number_or_nan(label).is_integer():
+        return f"categorical({int(label)}=?)"
+    raise InvalidInput(
+        f"success={shown(label)} must be a text or a whole number: the label that counts. Use above=... for a cut."
+    )
+
+
+def condition(model: str) -> str:
+    """Under which condition an interval for the parameter of this family holds, in words.
+
+    Zeros and ones, the share of a label and the share above a number have no shape that could be wrong.
+
+    >>> condition("normal(mean=?, sd=1)"), condition("bernoulli(p=?)")
+    ('if the records come from this family', 'if the records are independent')
+    """
+    free = model.partition("(")[0] in ("bernoulli", "categorical", "discrete", "share_above")
+    return "if the records are independent" if free else "if the records come from this family"
+
+
+def with_value(family: Any, value: float) -> str:
+    """The text of a family with this value in place of its question mark."""
+    place = _mark(family)
+    return f"{family[:place]}{number_text(value)}{family[place + 1 :]}"
+
+
+def _mark(family: Any) -> int:
+    """Where the one question mark of a text stands; refuses a text in which it is not a whole value.
+
+    Guarantees: what stands there, up to the comma or the bracket on either side, is the question mark alone, so a
+    number in its place is read as that number.
+    """
+    text = family if isinstance(family, str) else ""
+    marks = [found.start() for found in _MARK.finditer(text) if found[1] is None]
+    if len(marks) != 1:
+        raise InvalidInput(f"family={shown(family)} must be text with one question mark, such as {EXAMPLE}.")
+    before, after = text[: marks[0]].rstrip(), text[marks[0] + 1 :].lstrip()
+    whole = before.endswith(("(", ",", "=")) and not before.endswith(("<=", ">="))
+    if not whole or after[:1] not in (",", ")"):
+        raise InvalidInput(
+            f"family={shown(family)}: the question mark stands for the whole value of a parameter. Write ? alone, "
+            f"such as {EXAMPLE}, without a sign, digits or a bound beside it."
+        )
+    return marks[0]
 
 
 def between_members(null: Distribution, alternative: Distribution, between: Any = None) -> OneParameter:
@@ -261,4 +351,11 @@ def _checked_range(between: Any, family: str) -> tuple[float, float]:
     if not low < high:
         ends = f"({number_text(low)}, {number_text(high)})"
         raise InvalidInput(f"between={ends} must have its lower end first, and the two must differ.")
+    largest = max(abs(low), abs(high))
+    if largest > FARTHEST or high > FARTHEST * low > 0 or high - low < NARROWEST * largest:
+        raise InvalidInput(
+            f"between=({number_text(low)}, {number_text(high)}) has ends that floating-point numbers cannot work with: "
+            f"they must lie within {FARTHEST:g} of 0, differ by {NARROWEST:g} of the larger at least, and, where both "
+            f"are positive, by a factor of {FARTHEST:g} at most. Measure in other units, or from another place."
+        )
     return low, high

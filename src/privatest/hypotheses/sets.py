@@ -283,10 +283,14 @@ class Box(Hypothesis):
         near = list(values)
         for i in missing:
             near[i] = _towards(values[i], self._other_end(i, values[i]), 1.0)
-        lower = upper = self.member(near).cdf(x)
+        start = self.member(near)
+        lower = upper = found = start.cdf(x)
         for i in missing:
             nearer = [*near[:i], _towards(values[i], self._other_end(i, values[i]), 16.0), *near[i + 1 :]]
-            rising = _direction(self.member(nearer).cdf(x) - self.member(near).cdf(x))
+            closer = self.member(nearer)
+            rising = _direction(closer.cdf(x) - found)
+            if start.support[0] == closer.support[0]:  # the parameter does not move it: no member lies below
+                rising = np.where(x < start.support[0], 0.0, rising)
             lower, upper = np.where(rising < 0, 0.0, lower), np.where(rising > 0, 1.0, upper)
         return lower, upper
 

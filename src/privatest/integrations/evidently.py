@@ -51,7 +51,7 @@ def private_stattest(
 
     def compared(_reference: Any, current: Any, _kind: Any, threshold: float) -> tuple[float, bool]:
         paying: Any = {} if ledger is None else {"ledger": ledger, "dataset": dataset, "request": request}
-        pvalue = test.run(current.to_numpy(), **paying).pvalue
+        pvalue = test.run(current, **paying).pvalue
         assert pvalue is not None  # of a test that releases its statistic
         return pvalue, pvalue <= threshold
 

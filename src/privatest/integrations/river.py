@@ -94,10 +94,10 @@ class PrivateDrift(base.DriftDetector):
         return self._monitor.alarm
 
     def update(self, x: Any) -> None:
-        """Take one record: a number, or a label of P and Q. What makes no sense raises nothing."""
+        """Take one record: a number, or a label of P and Q. Anything else is one, too, which makes no sense."""
         if self._drift_detected:
             self._reset()
-        if self._monitor.update(x) is not None:
+        if self._monitor.update_one(x) is not None:
             self._drift_detected = True
 
     def _reset(self) -> None:

@@ -557,7 +557,7 @@ class Curves:
     def _finely(self, offset: int, alpha: float) -> int:
         """The same in fine lattice units around the base, from the whole offset: the error is linear up to the next."""
         low, high = map(float, self.cdfs(np.array([offset, offset + 1], dtype=np.float64))[0])
-        return self.unit * offset + math.floor(self.unit * (alpha - low) / (high - low))
+        return self.unit * offset + (math.floor(self.unit * (alpha - low) / (high - low)) if low < high else 0)
 
     def cutoff_for_alpha(self, alpha: float) -> Fraction:
         """The largest cutoff, halfway between two values of T, at which the type I error is at most alpha."""

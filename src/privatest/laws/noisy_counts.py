@@ -51,6 +51,23 @@ class NoiseMasses:
     slack: int = 0
 
     @cached_property
+    def slope(self) -> float:
+        """By how much one record more changes the probability of a set, at most."""
+        return float(np.abs(self._once).sum()) / 2
+
+    @cached_property
+    def bend(self) -> float:
+        """By how much that itself changes with another record, at most."""
+        apart = np.zeros(self.fine)
+        return float(np.abs(np.append(apart, self._once) - np.append(self._once, apart)).sum()) / 2
+
+    @cached_property
+    def _once(self) -> Floats:
+        """Probabilities a record further minus those here."""
+        apart = np.zeros(self.fine)
+        return np.append(apart, self.masses) - np.append(self.masses, apart)
+
+    @cached_property
     def _spectra(self) -> dict[int, Any]:
         return {}
 
@@ -74,6 +91,11 @@ class Counted:
     def tails(self) -> Floats:
         """Pr[T >= first + i]; one entry more, which is 0."""
         return np.append(np.cumsum(self.masses[::-1])[::-1], 0.0)
+
+    @property
+    def end(self) -> int:
+        """The first value beyond all that it can be."""
+        return self.first + len(self.masses)
 
     @property
     def values(self) -> Integers:

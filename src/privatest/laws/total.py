@@ -153,6 +153,8 @@ def _chernoff_reach(away: Floats, law: Floats, most: int, u: Floats) -> float:
 
 # exp(-46) = 1e-20: parts of the integrand that are left out.
 _NEGLIGIBLE = 46.0
+# What a transform of noise may be at most, in nats: doubles hold e^709.
+_LARGEST_EXPONENT = 600.0
 _MOST_PANELS = 1 << 16
 _ROUNDING = 2.3e-16
 
@@ -189,6 +191,8 @@ def upper_tail_by_inversion(
     spread = math.sqrt(n * math.fsum(law * (steps - mean) ** 2) + noise.variance)
     # Away from the pole at 0 by about one standard deviation's worth, well inside the strip.
     theta = min(max(theta, 1.0 / spread), 0.9 * noise.decay_rate)
+    while noise.log_excess(theta) > _LARGEST_EXPONENT:
+        theta *= 0.9
     if theta * float(steps[-1] - mean) > 500:  # beyond what exponentials can hold
         return None
     tilted, _ = tilt(steps, law, theta)
@@ -224,16 +228,19 @@ def _integral(
     z = theta + 1j * np.concatenate([[0.0], t])
     mu, logs = log_transform(steps, law, z)
     away = float(y - n * Fraction(mu))
+    # The noise's transform is largest at t = 0, where it may be e^600 beside sums that are as rare: only their product
+    # is a number that doubles hold.
+    transform = noise.characteristic(-1j * z)
+    highest = math.hypot(transform[0].real, transform[0].imag)
     with np.errstate(under="ignore"):
-        factors = np.exp(n * logs - z * away) / (2 * np.sinh(z / 2))
-    value = math.fsum(weights * (factors * noise.characteristic(-1j * z)).real[1:]) / math.pi
-    # The noise's transform has the rounding of its largest value, at t = 0; the exponent has that of its terms,
-    # and beside the other peaks, where the transform of the law is not near 1, that of n times a phase.
-    highest = abs(complex(noise.characteristic(np.array([-1j * theta]))[0]))
-    rounding = 20 + 8 * n * np.abs(logs.real) + 4 * np.abs(n * logs.imag - z.imag * away) + 2 * abs(theta * away)
-    rounding[1:] += np.where(t > reach, n * (1 + t * float(steps[-1] - steps[0])), 0.0)
-    sizes = np.abs(factors) * highest / math.pi
-    error = _ROUNDING * math.fsum(weights * (rounding * sizes)[1:])
+        factors = np.exp(n * logs - z * away + math.log(highest)) / (2 * np.sinh(z / 2))
+        value = math.fsum(weights * (factors * (transform / highest)).real[1:]) / math.pi
+        # The noise's transform has the rounding of its largest value; the exponent has that of its terms, and beside
+        # the other peaks, where the transform of the law is not near 1, that of n times a phase.
+        rounding = 20 + 8 * n * np.abs(logs.real) + 4 * np.abs(n * logs.imag - z.imag * away) + 2 * abs(theta * away)
+        rounding[1:] += np.where(t > reach, n * (1 + t * float(steps[-1] - steps[0])), 0.0)
+        sizes = np.abs(factors) / math.pi
+        error = _ROUNDING * math.fsum(weights * (rounding * sizes)[1:])
     # Beyond the reach |sinh(z/2)| is at least sin(reach/2).
     outside = math.exp(-_NEGLIGIBLE) * float(sizes[0]) * math.pi * math.sinh(theta / 2) / math.sin(reach / 2)
     return min(max(value, 0.0), 1.0), min(error + outside, 1.0)
@@ -424,6 +431,11 @@ class Bounded:
         """The most the true number can be."""
         return min(self.value + self.error, 1.0)
 
+    @property
+    def certified(self) -> float:
+        """The value where nine of its digits are known, else the upper bound: no tail is called rarer than it is."""
+        return self.value if self.error <= max(POOR * self.value, PLAINLY_POSITIVE) else self.upper
+
 
 @dataclass(frozen=True, eq=False)
 class NoisyTotal:
@@ -435,12 +447,12 @@ class NoisyTotal:
     noise: Noise
 
     def cdf(self, x: Fraction | int) -> float:
-        """Pr[T <= x]."""
-        return self.bounded_cdf(x).value
+        """Pr[T <= x], or the most it can be where fewer than nine digits of it are known."""
+        return self.bounded_cdf(x).certified
 
     def sf(self, x: Fraction | int) -> float:
-        """Pr[T > x]."""
-        return self.bounded_sf(x).value
+        """Pr[T > x], or the most it can be where fewer than nine digits of it are known."""
+        return self.bounded_sf(x).certified
 
     def bounded_cdf(self, x: Fraction | int) -> Bounded:
         """Pr[T <= x] with a bound on its error, accurate relative to itself in the lower tail."""
@@ -547,9 +559,9 @@ class NoisyTotal:
             return 0.0
         mean = math.fsum(law * steps)
         _, log_mass = tilt(steps - mean, law, theta * spacing)
-        away = float(y - self.n * spacing * Fraction(mean))
-        noise = abs(complex(self.noise.characteristic(np.array([-1j * theta]))[0]))
-        return self.n * log_mass - theta * away + math.log(noise)
+        noise = math.hypot(*self.noise.characteristic(np.array([-1j * theta])).view(np.float64))
+        log_noise = math.log(noise) if noise < math.inf else self.noise.log_excess(theta)
+        return self.n * log_mass - theta * float(y - self.n * spacing * Fraction(mean)) + log_noise
 
     def _upper_by_convolution(self, y: Fraction, theta: float) -> Bounded:
         spacing = self._atoms[1]

@@ -12,13 +12,16 @@ import json
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
+from privatest.charge import ANYBODY
 from privatest.errors import InvalidInput
 from privatest.privacy.asked import as_notion
-from privatest.privacy.composition import converted, of_weight, weight
+from privatest.privacy.composition import converted, of_weight, replaced, weight
+from privatest.privacy.noise import NEIGHBOURS
 from privatest.privacy.notions import Approx, Gdp, Notion, Pure, Renyi, Tv, Zcdp
 
 __all__ = [
@@ -26,6 +29,7 @@ __all__ = [
     "Amount",
     "Composed",
     "Inconvertible",
+    "Protected",
     "account_of",
     "amount",
     "canonical",
@@ -101,6 +105,53 @@ def amount(notion: Notion | None) -> Amount:
     if notion is None:
         return Fraction(0)
     return Fraction(notion.loss) if isinstance(notion, Pure) else notion
+
+
+@dataclass(frozen=True)
+class Protected:
+    """What a budget, or a request, protects: which data sets are neighbours.
+
+    Losses add up only where they are about the same neighbours. A price for adding or removing one record, or person,
+    is also one for replacing it, which is both: for twice the epsilon, or what group privacy makes of another notion.
+    Nothing else follows: not from "replace" to "add-remove", whose data sets are of other sizes; not from single
+    records to persons, who may have many; nor the other way, for a record that changes hands touches two persons.
+
+    Attributes:
+        neighbours: "replace" or "add-remove".
+        unit: the column that names the person whose records are protected together; None: single records.
+    """
+
+    neighbours: str = "replace"
+    unit: str | None = None
+
+    def __str__(self) -> str:
+        what = "one record" if self.unit is None else "all records of one person"
+        named = "" if self.unit in (None, ANYBODY) else f" (unit {self.unit!r})"
+        return f"{'replacing' if self.neighbours == 'replace' else 'adding or removing'} {what}{named}"
+
+    def after(self, about: Mapping[str, Any]) -> Protected | None:
+        """This, but for what a row says of it; None where that cannot be read."""
+        neighbours, unit = about.get("neighbours", self.neighbours), about.get("unit", self.unit or "")
+        fits = neighbours in NEIGHBOURS and isinstance(unit, str)
+        return Protected(neighbours, unit or None) if fits else None
+
+    def noted(self, before: Protected) -> dict[str, str]:
+        """What :meth:`after` reads: what differs from before."""
+        found = {"neighbours": self.neighbours, "unit": self.unit or ""}
+        return {name: value for name, value in found.items() if value != (getattr(before, name) or "")}
+
+    def counted(self, price: Notion, asked: Protected) -> Notion | None:
+        """What a price for what is asked counts as in a budget for this; None where nothing follows from it.
+
+        >>> replacing, coming_and_going = Protected(), Protected("add-remove")
+        >>> replacing.counted(Pure(0.5), coming_and_going), coming_and_going.counted(Pure(0.5), replacing)
+        (pure(1), None)
+        """
+        if asked.unit != self.unit and not (asked.unit == ANYBODY and self.unit is not None):
+            return None
+        if asked.neighbours == self.neighbours:
+            return price
+        return replaced(price) if self.neighbours == "replace" else None
 
 
 def conversion(price: Notion, budget: Notion) -> str | None:

@@ -23,6 +23,7 @@ from sqlalchemy import (
 )
 
 from privatest.errors import LedgerTampered, LedgerUnreadable
+from privatest.ledger.account import Protected
 from privatest.ledger.chain import ADVANCE, EMPTY, FORMAT, Head, Row
 from privatest.privacy.notions import Notion
 
@@ -78,6 +79,7 @@ IN_ORDER = select(rows).order_by(rows.c.sequence)
 AFTER = IN_ORDER.where(rows.c.sequence > bindparam("after"))
 OF_DATASET = select(rows).where(rows.c.dataset == bindparam("dataset")).order_by(rows.c.sequence)
 CHARGES = OF_DATASET.where(rows.c.kind == "charge")
+GRANTS_OF = OF_DATASET.where(rows.c.kind == "grant")
 GRANTS = select(rows).where(rows.c.kind == "grant").order_by(rows.c.sequence)
 DATASETS = select(rows.c.dataset).distinct().order_by(rows.c.dataset)
 ADD = rows.insert()
@@ -175,10 +177,17 @@ class Book:
         )
         return [Row(*values).checked(self.ledger) for values in found]
 
-    def prices(self, dataset: str) -> Counter[Notion]:
-        """How many charges of each price a data set has."""
-        found = self.connection.execute(CHARGES, {"dataset": dataset})
-        return Counter(Row(*values).checked(self.ledger).price for values in found)
+    def prices(self, dataset: str) -> Counter[tuple[Notion, Protected]]:
+        """How many charges of each price, for what, a data set has."""
+        found = [Row(*values).checked(self.ledger) for values in self.connection.execute(CHARGES, {"dataset": dataset})]
+        return Counter((row.price, row.protected) for row in found)
+
+    def protected(self, dataset: str) -> Protected:
+        """What a data set's budget protects."""
+        found = Protected()
+        for values in self.connection.execute(GRANTS_OF, {"dataset": dataset}):
+            found = found.after(Row(*values).checked(self.ledger).about) or found
+        return found
 
     def covers(self) -> dict[str, list[str]]:
         """The sources that each data set's grant names; a data set that takes any source is not listed."""

@@ -6,8 +6,8 @@ link, every sum.
 
 What this finds: a row edited in any column, removed, inserted, moved or swapped, at the end too (the head
 record holds the number of rows and the newest hash); a running total that is not the sum of the rows; a
-release without its charge; two charges or two releases for one request; more spent than granted; a stream that goes
-back, or from one mark to two.
+release without its charge, or a charge without its draw; two charges or two releases for one request; more spent than
+granted; a stream that goes back, or from one mark to two.
 
 What it cannot find: somebody who may write to the database and recomputes all later hashes and the head has
 made another, consistent ledger; so has somebody who puts back an old copy of the whole database, or removes
@@ -36,10 +36,10 @@ from privatest.ledger.account import (
     Amount,
     Composed,
     Inconvertible,
+    Protected,
     account_of,
     amount,
     canonical,
-    conversion,
     price_of,
 )
 from privatest.privacy.notions import Notion, Pure
@@ -53,6 +53,7 @@ __all__ = [
     "Head",
     "Kind",
     "Row",
+    "counted",
     "exact",
 ]
 
@@ -69,7 +70,7 @@ def exact(amount: Amount) -> str:
     ('1.0', '0.3', '1/3', 'about 4.71796e-29')
     """
     if isinstance(amount, Notion):
-        return str(amount)
+        return amount.text if len(amount.text) <= len(str(amount)) else str(amount)
     rest, twos, fives = amount.denominator, 0, 0
     while rest % 2 == 0:
         rest, twos = rest // 2, twos + 1
@@ -89,7 +90,7 @@ def exact(amount: Amount) -> str:
 Kind = Literal["grant", "charge", "release", "advance"]
 ADVANCE = "advance {:012d}"
 """How the n-th advance of a stream is spelt in its row: the database itself then refuses a second n-th one."""
-FORMAT = 1  # goes into every hash and into the head record
+FORMAT = 2  # goes into every hash and into the head record
 COMPACT = json.JSONEncoder(ensure_ascii=True, separators=(",", ":"))
 SOURCE = "privatest/source"
 """Where a recorded release names what was read for it: no release of the package has a field of this name."""
@@ -113,9 +114,8 @@ EMPTY = Head(0, "0" * 64)
 class Row(NamedTuple):
     """A row as it lies in the database, amounts and time as text, so that the hash covers every character.
 
-    ``release`` is a JSON document: of a release what was released, of a charge what was asked and of which source, of
-    a grant which sources it covers, of an advance from where to where. Rows of older versions have it for releases
-    and advances only.
+    ``release`` is a JSON document: of a release what was released, of a charge what was drawn, what was asked and of
+    which source, of a grant which sources it covers, of both what they protect, of an advance from where to where.
     """
 
     sequence: int
@@ -169,7 +169,9 @@ class Row(NamedTuple):
             document = {"source": document[SOURCE]} if SOURCE in document else {}
         return {} if self.kind.startswith("advance") else dict(document)
 
-    def recorded(self, given: Source | None, *, replayed: bool, read: bool = False) -> Recorded:
+    def recorded(
+        self, given: Source | None, *, replayed: bool, read: bool = False, converted: str | None = None
+    ) -> Recorded:
         """What was released, with its receipt; of a checked release row, for a request that was ``given`` this."""
         document = json.loads(self.release or "{}")
         source = document.pop(SOURCE, None) or {}
@@ -185,7 +187,7 @@ class Row(NamedTuple):
             given=None if given is None else given.name,
             same_source=None if given is None else same(source, given),
             read=read,
-            converted=conversion(self.price, self.budget),
+            converted=converted,
         )
         return found
 
@@ -193,6 +195,13 @@ class Row(NamedTuple):
     def price(self) -> Notion:
         """The new budget (grant), or what the request cost. Call it on checked rows."""
         return _known(price_of(self.epsilon))
+
+    @property
+    def protected(self) -> Protected:
+        """What a request protects, or a first grant. Call it on checked rows."""
+        found = Protected().after(self.about)
+        assert found is not None  # the hash is right, so it is what was written
+        return found
 
     @property
     def budget(self) -> Notion:
@@ -227,6 +236,16 @@ def _known(price: Notion | None) -> Notion:
     return price
 
 
+def counted(prices: Mapping[tuple[Notion, Protected], int], budget: Protected) -> Counter[Notion]:
+    """Prices as a budget for these neighbours counts them; raises Inconvertible."""
+    found: Counter[Notion] = Counter()
+    for (price, asked), times in prices.items():
+        if (one := budget.counted(price, asked)) is None:
+            raise Inconvertible
+        found[one] += times
+    return found
+
+
 def same(noted: Mapping[str, Any], given: Source) -> bool | None:
     """Whether a source is the one that was noted; None where both lie in memory, or nothing was noted."""
     if not noted or noted["identity"] == given.identity is None:
@@ -241,8 +260,8 @@ class Entry:
     Attributes:
         sequence: 1, 2, 3, ... over all data sets.
         time: when the row was written, by the clock of the machine that wrote it, in UTC.
-        kind: "grant" (a budget was set), "charge" (epsilon was spent), "release" (its result was recorded) or "advance"
-            (a stream was released further; nothing was spent).
+        kind: "grant" (a budget was set), "charge" (epsilon was spent, and what it was spent on was drawn), "release"
+            (what was made of the draw) or "advance" (a stream was released further; nothing was spent).
         dataset: whose budget.
         request: name of the request; None for a grant.
         epsilon: the new budget (grant), or what the request cost: a number, or a notion that is not pure.
@@ -251,8 +270,8 @@ class Entry:
         total: what is spent on the data set after this row, as it is written there.
         release: the recorded release, for rows of that kind; of an advance, how far the stream was released.
         hash: sha256 over this row and the hash of the one before.
-        about: what else was noted: of a grant ``covers``, of a charge ``asked`` and ``source``, of a release
-            ``source``.
+        about: what else was noted: of a grant ``covers``, of a charge ``draw``, ``asked`` and ``source``, of both
+            ``neighbours`` and ``unit`` where these are not "replace" and none, of a release ``source``.
     """
 
     sequence: int
@@ -309,7 +328,8 @@ class Chain:
     """A row that must be among them, noted before."""
     granted: dict[str, Notion] = field(default_factory=dict)
     spent: dict[str, str] = field(default_factory=dict)
-    prices: dict[str, Counter[Notion]] = field(default_factory=dict)
+    prices: dict[str, Counter[tuple[Notion, Protected]]] = field(default_factory=dict)
+    protected: dict[str, Protected] = field(default_factory=dict)
     charges: dict[tuple[str, str | None], tuple[str, str]] = field(default_factory=dict)
     released: set[tuple[str, str | None]] = field(default_factory=set)
     advanced: dict[tuple[str, str | None], tuple[int, int, str]] = field(default_factory=dict)
@@ -330,8 +350,10 @@ class Chain:
             raise self.broken(expected, problem)
         self.granted[row.dataset] = row.budget
         self.spent[row.dataset] = row.spent
+        if row.kind == "grant":
+            self.protected[row.dataset] = self.granted_for(row) or Protected()
         if row.kind == "charge":
-            self.prices.setdefault(row.dataset, Counter())[row.price] += 1
+            self.prices.setdefault(row.dataset, Counter())[row.price, row.protected] += 1
         self.head = Head(row.sequence, row.hash)
         if self.pin.rows == self.head.rows and self.pin != self.head:
             raise self.broken(self.pin.rows, f"is not the one that the fingerprint {self.pin.fingerprint!r} pins")
@@ -359,21 +381,29 @@ class Chain:
         budget, account = row.budget, row.account
         before = self.granted.get(row.dataset)
         spent = self.spent.get(row.dataset, account.nothing)
+        if row.kind in ("grant", "charge") and row.release is not None and (problem := self.wrong_document(row)):
+            return problem
         if row.kind == "grant":
+            now = self.granted_for(row)
+            if now is None:
+                return "is a grant for neighbours that nobody knows"
+            unchanged = before == budget and now == self.protected.get(row.dataset)
             try:
-                expected = spent if before == budget else account.of(self.prices.get(row.dataset, {}))
+                expected = spent if unchanged else account.of(counted(self.prices.get(row.dataset, {}), now))
             except Inconvertible:
                 return "is a grant into which earlier charges do not convert"
-            fits = budget == row.price and account.same(row.spent, expected)
-            wrong = None if fits else "is a grant with wrong totals"
-            return wrong or (None if row.release is None else self.wrong_document(row))
+            return None if budget == row.price and account.same(row.spent, expected) else "is a grant with wrong totals"
         if before is None:
             return f"is a {row.kind} on a data set without a grant"
         if budget != before:
             return "changes the budget without a grant"
         if row.kind == "charge":
+            asked = Protected().after(row.about)
+            if asked is None:
+                return "is a charge for neighbours that nobody knows"
             try:
-                adds_up = account.same(row.spent, account.after(spent, row.price))
+                ((price, _),) = counted({(row.price, asked): 1}, self.protected[row.dataset]).items()
+                adds_up = account.same(row.spent, account.after(spent, price))
             except Inconvertible:
                 return "is a charge that does not convert into the budget"
             return self.wrong_charge(row, adds_up)
@@ -382,6 +412,10 @@ class Chain:
         if row.kind.startswith("advance"):
             return self.wrong_advance(row, spent == row.spent)
         return f"is of the unknown kind {row.kind!r}"
+
+    def granted_for(self, row: Row) -> Protected | None:
+        """What a data set's budget protects after a grant; None where that cannot be read."""
+        return self.protected.get(row.dataset, Protected()).after(row.about)
 
     def wrong_amounts(self, row: Row) -> str | None:
         """What is wrong with the texts of the amounts, or with their sizes; of (epsilon, delta) see ``finish``."""
@@ -403,7 +437,7 @@ class Chain:
         if key in self.charges:
             return f"charges the request {row.request!r} a second time"
         self.charges[key] = row.epsilon, row.design
-        return None if row.release is None else self.wrong_document(row)
+        return None if "draw" in row.about else "is a charge without its draw"
 
     def wrong_release(self, row: Row, adds_up: bool) -> str | None:
         key = (row.dataset, row.request)

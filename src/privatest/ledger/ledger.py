@@ -1,7 +1,4 @@
-"""Texts that enter the ledger: names, releases, fingerprints.
-
-The ledger of privacy budgets, as users see it.
-"""
+"""The ledger of privacy budgets, as users see it."""
 
 from __future__ import annotations
 
@@ -14,70 +11,41 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from privatest import numbers
-from privatest.addresses import Source, covered, covers_of, overlap, reached
-from privatest.charge import Recorded, differences
+from privatest.addresses import Source, covers_of, overlap
+from privatest.charge import ANYBODY, Recorded
 from privatest.errors import (
-    BudgetExceeded,
     InvalidInput,
     LedgerTampered,
     MissingExtra,
     RequestConflict,
-    SourceNotCovered,
     note_charge,
     shown,
 )
-from privatest.ledger.account import Account, Amount, Inconvertible, account_of, amount, written
-from privatest.ledger.chain import ADVANCE, EMPTY, SOURCE, Chain, Entry, Head, Row, exact
-from privatest.numbers import Number, rational
-from privatest.privacy.asked import as_notion
-from privatest.privacy.notions import Notion, Pure
+from privatest.ledger.account import Protected, account_of, amount, conversion, written
+from privatest.ledger.chain import ADVANCE, EMPTY, Chain, Entry, Head, Row, counted, exact
+from privatest.ledger.request import (
+    Request,
+    affordable,
+    asked_price,
+    brief,
+    charge_text,
+    check_covered,
+    check_name,
+    check_protected,
+    check_same,
+    noted,
+    release_text,
+    respent,
+    source_document,
+    worded,
+)
+from privatest.numbers import Number
 
 if TYPE_CHECKING:
     from privatest.ledger.book import Book
     from privatest.ledger.store import Target
 
-__all__ = ["Ledger", "check_name", "noted", "read_fingerprint", "release_text", "source_document"]
-
-LONGEST_NAME = 200  # dataset and request share an index entry, which PostgreSQL limits to 2,704 bytes
-
-
-def check_name(**arguments: object) -> None:
-    """Check the one named argument: a short line of text."""
-    ((word, value),) = arguments.items()
-    if not isinstance(value, str):
-        raise InvalidInput(f"{word}={shown(value)} must be text.")
-    if len(value) > LONGEST_NAME:
-        raise InvalidInput(
-            f"{word}={value[:20] + '...'!r} has {len(value)} characters; {LONGEST_NAME} is the most. Use a hash of it."
-        )
-    if not value or value != value.strip() or not value.isprintable():
-        raise InvalidInput(f"{word}={shown(value)} must be one line of text, without space at either end.")
-
-
-def source_document(source: Source | None) -> dict[str, Any] | None:
-    """A source as it is noted: its name, and a text by which it is known again."""
-    return None if source is None else {"name": source.name, "identity": source.identity}
-
-
-def noted(**facts: object) -> str | None:
-    """JSON text of what is noted beside a grant or a charge; None where there is nothing to note."""
-    known = {name: fact for name, fact in facts.items() if fact is not None}
-    return json.dumps(known, allow_nan=False) if known else None
-
-
-def release_text(release: object, source: Source | None = None) -> str:
-    """JSON text of a release and its source; one that JSON cannot hold is refused, and stays charged."""
-    if not isinstance(release, Mapping):
-        raise InvalidInput(f"compute returned a {type(release).__name__}; a release is a dict. The charge stays.")
-    try:
-        noted = {} if source is None else {SOURCE: source_document(source)}
-        return json.dumps({**release, **noted}, allow_nan=False)
-    except (TypeError, ValueError, RecursionError):
-        # The cause is not repeated: it may quote what was computed from the data.
-        raise InvalidInput(
-            "compute returned a dict that JSON cannot hold: a value is NaN, infinite, or not made of text, "
-            "numbers, truth values, None, lists and dicts. The charge stays."
-        ) from None
+__all__ = ["Ledger", "read_fingerprint"]
 
 
 def read_fingerprint(text: str) -> Head:
@@ -104,17 +72,17 @@ class Ledger:
     then composed in it, which costs less than adding up.
 
     Guarantees:
-        - Charged before released: no release is recorded or returned whose charge is not on disk.
-        - Once: a request of one name on one data set is charged once, and only ever has one release.
-        - All or nothing: what ends with an error of the ledger left it as it was; a computation that fails or
-          is killed after the charge stays charged, and the same request again completes it, free of charge.
+        - Charged before released: no release is recorded or returned whose charge and draw are not on disk.
+        - Once: a request of one name on one data set is charged once, drawn once, and only ever has one release.
+        - All or nothing: what ends with an error of the ledger left it as it was; what fails or is killed after the
+          charge stays charged, and the same request again completes it from the draw on record, free of charge.
         - Forwards: a stream that a request began is released once (:meth:`advance`).
         - Evident: :meth:`verify` finds every edit short of a consistent forgery (see ``ledger/chain.py``), and with a
           fingerprint kept elsewhere (every release carries one) those too, up to it. Nothing is charged to a ledger
           that does not verify.
 
     Safe to use from many threads and processes at once and after a fork. Nothing that was computed from data
-    is stored except the releases; names are stored as they are, so put nothing secret in them.
+    is stored except draws and releases; names are stored as they are, so put nothing secret in them.
 
     Args:
         target: path of the SQLite file, or ``postgresql://user@host/database``.
@@ -125,7 +93,7 @@ class Ledger:
     >>> folder = tempfile.TemporaryDirectory()
     >>> ledger = Ledger(pathlib.Path(folder.name) / "ledger.db")
     >>> ledger.grant("claims", epsilon=1)
-    >>> ask = {"dataset": "claims", "design": "sha256:5f2d", "compute": lambda: {"decision": "null"}}
+    >>> ask = {"dataset": "claims", "design": "sha256:5f2d", "draw": lambda: {"decision": "null"}}
     >>> ledger.perform(request="q3", epsilon=0.8, **ask)
     {'decision': 'null'}
     >>> ledger.left("claims")
@@ -161,8 +129,10 @@ class Ledger:
         epsilon: Number | None = None,
         privacy: Any = None,
         covers: str | os.PathLike[str] | Iterable[str | os.PathLike[str]] | None = None,
+        neighbours: str | None = None,
+        unit: str | None = None,
     ) -> None:
-        """Set the total budget of a data set, and which files or tables it is the budget of.
+        """Set the total budget of a data set, whom it protects, and which files or tables it is the budget of.
 
         A later call may raise it, or lower it to no less than what is spent. Granting what it already has changes
         nothing.
@@ -179,16 +149,30 @@ class Ledger:
                 ``"data in memory"`` if data frames and arrays do, which nobody can tell apart. Requests that read
                 anything else are refused, and so are requests of other data sets that read these. None: as before,
                 at first any source. An empty list: any source again.
+            neighbours: what the budget hides: "replace", another record in the place of one, or "add-remove", whether
+                there is one more. Losses add up only if they are about the same neighbours, so a request for
+                "add-remove" counts twice in a budget for "replace" (of other notions: as two records do), and a
+                request for "replace" is refused by one for "add-remove". None: as before, at first "replace".
+            unit: the column that names the person whose records are protected together; requests must name the same
+                one. None: as before, at first none, single records. Empty text: single records again.
         """
         check_name(dataset=dataset)
         budget = asked_price("A budget is the total that all requests may spend together.", epsilon, privacy)
         account, text = account_of(budget), written(budget)
         named = None if covers is None else covers_of(covers)
+        about = {name: value for name, value in {"neighbours": neighbours, "unit": unit}.items() if value is not None}
+        check_protected(**about)
+        if unit == ANYBODY:
+            raise InvalidInput(
+                f"unit={unit!r} must be the name of a column: a budget is for the persons of one column."
+            )
         self._check_all()
         with self._write() as book:
             head = book.tail()
             newest = book.newest_of(dataset)
-            spent = respent(book, dataset, newest, account)
+            standing = book.protected(dataset)
+            protected = standing.after(about) or standing
+            spent = respent(book, dataset, newest, account, protected)
             if not account.fits(spent):
                 already = exact(amount(account.total(spent)))
                 raise InvalidInput(
@@ -203,8 +187,8 @@ class Ledger:
                         f"budgets. Charge {other!r}, or take it away there first: ledger.grant({other!r}, covers=...)."
                     )
             changed = named is not None and named != before.get(dataset, [])
-            if newest is None or newest.granted != text or changed:
-                document = noted(covers=named if changed else None)
+            if newest is None or newest.granted != text or changed or protected != standing:
+                document = noted(covers=named if changed else None, **protected.noted(standing))
                 book.append(head, "grant", dataset, epsilon=text, granted=text, spent=spent, release=document)
 
     def covers(self, dataset: str) -> list[str] | None:
@@ -214,6 +198,14 @@ class Ledger:
             book.tail()
             self._newest(book, dataset)
             return book.covers().get(dataset)
+
+    def protects(self, dataset: str) -> Protected:
+        """What a data set's budget protects: ``neighbours`` and ``unit``."""
+        check_name(dataset=dataset)
+        with self._store.read() as book:
+            book.tail()
+            self._newest(book, dataset)
+            return book.protected(dataset)
 
     def granted(self, dataset: str) -> Any:
         """The total budget of a data set: an exact epsilon, or a notion where it was granted in one."""
@@ -243,7 +235,8 @@ class Ledger:
         check_name(dataset=dataset)
         with self._store.read() as book:
             book.tail()
-            newest, prices = self._newest(book, dataset), book.prices(dataset)
+            newest = self._newest(book, dataset)
+            prices = counted(book.prices(dataset), book.protected(dataset))
         found = newest.account.added_up(prices)
         return None if found is None and prices else amount(found)
 
@@ -261,26 +254,35 @@ class Ledger:
         epsilon: Number | None = None,
         privacy: Any = None,
         design: str,
-        compute: Callable[[], Mapping[str, Any]],
+        draw: Callable[[], Any],
+        release: Callable[[Any], Mapping[str, Any]] | None = None,
         source: Source | None = None,
         asked: Mapping[str, Any] | None = None,
+        neighbours: str = "replace",
+        unit: str | None = None,
     ) -> Recorded:
-        """Charge, then compute, then record the release and return it.
+        """Draw, record the draw together with the charge, make the release of what is recorded, and record it too.
 
-        The same request again returns the recorded release: no new charge, ``compute`` is not called. A
-        request that was charged and never completed is computed again, without a new charge. If several
-        processes complete one request at the same time, all return the first release that was recorded.
+        The same request again returns the recorded release: no new charge, and neither function is called. A request
+        that was charged and not completed goes on from the draw on record: ``draw`` is not called. If several processes
+        ask one request at the same time, all return what was recorded first.
 
         Args:
             dataset: whose budget pays.
             request: name of this request, unique within the data set.
-            epsilon: privacy loss of the release; a float is read as its shortest decimal.
+            epsilon: privacy loss of the draw; a float is read as its shortest decimal.
             privacy: the same in another notion, as ``privatest.gdp(0.1)`` or "gdp(0.1)"; it is kept as it is.
             design: fingerprint of everything the release depends on besides the data.
-            compute: called without arguments, outside any transaction; returns the release, a dict that JSON
-                can hold. If it raises, the exception passes through, with a note that the charge stays.
-            source: what ``compute`` reads; noted, and compared with what the data set's grant covers.
+            draw: called without arguments, outside any transaction, if nothing speaks against the charge. It reads the
+                data and returns what may be released of them, in values that JSON can hold. If it raises, the exception
+                passes through, and nothing is charged.
+            release: called with the draw as JSON reads it back; returns the release, a dict that JSON can hold. It
+                draws nothing and reads nothing private. If it raises, the exception passes through, with a note that
+                the charge stays. None: the draw is the release.
+            source: what ``draw`` reads; noted, and compared with what the data set's grant covers.
             asked: the design's settings by name, noted so that another request of this name can be told the difference.
+            neighbours, unit: whom the price protects, as for :meth:`grant`; unit "*" is that of records each of which
+                names its person.
 
         Returns:
             The release as JSON reads it back (tuples have become lists), with its ``receipt``.
@@ -291,18 +293,33 @@ class Ledger:
         """
         price = asked_price("Nothing private is free.", epsilon, privacy)
         written(price)
-        if not callable(compute):
-            raise InvalidInput(f"compute must be a function without arguments, not a {type(compute).__name__}.")
+        check_protected(neighbours=neighbours, **({} if unit is None else {"unit": unit}))
+        ask = Request(dataset, request, price, Protected(neighbours, unit or None), design, dict(asked or {}))
+        for name, function in {"draw": draw, "release": release or dict}.items():
+            if not callable(function):
+                raise InvalidInput(f"{name} must be a function, not a {type(function).__name__}.")
         again: dict[str, Any] = {"dataset": dataset, "request": request, "privacy": price, "design": design}
-        done = self.released(**again, source=source, asked=asked)
+        done = self.released(**again, source=source, asked=asked, neighbours=neighbours, unit=unit)
         if done is not None:
             return done
         self._check_all()
-        earlier = self._charge(dataset, request, price, design, source, dict(asked or {}))
-        if earlier is not None:
-            return earlier.recorded(source, replayed=True)
+        with self._write() as book:  # a ledger that cannot be written is no reason to read the data
+            book.tail()
+            rows, _ = self._allowed(book, ask, source)
+        first = drawn = not rows
+        if drawn:
+            found = draw()
+            if release is None and not isinstance(found, Mapping):
+                raise InvalidInput(
+                    f"draw returned a {type(found).__name__}; without release= it is the release, a dict. Nothing was "
+                    "charged."
+                )
+            rows, first = self._charge(ask, source, found)
+        about, row = rows["charge"].about, rows.get("release")
         try:
-            row, first = self._record(dataset, request, release_text(compute(), source))
+            if row is None:
+                made = about["draw"] if release is None else release(about["draw"])
+                row = self._record(dataset, request, release_text(made, about.get("source")))
         except LedgerTampered:
             raise
         except BaseException as error:
@@ -312,7 +329,7 @@ class Ledger:
                 "request again completes it, without a new charge.",
             )
             raise
-        return row.recorded(source, replayed=not first, read=not first)
+        return self._recorded(row, ask.protected, source, replayed=not first, read=drawn and not first)
 
     def released(
         self,
@@ -324,10 +341,13 @@ class Ledger:
         design: str,
         source: Source | None = None,
         asked: Mapping[str, Any] | None = None,
+        neighbours: str = "replace",
+        unit: str | None = None,
     ) -> Recorded | None:
         """The release of a completed request, None where there is none yet. Nothing is charged.
 
-        Its ``receipt`` says when it was recorded and for which source; ``source`` and ``asked`` are only compared.
+        Its ``receipt`` says when it was recorded and for which source; ``source``, ``asked``, ``neighbours`` and
+        ``unit`` are only compared.
 
         Raises:
             RequestConflict: where the name stands for another epsilon or design.
@@ -343,8 +363,19 @@ class Ledger:
         charge, release = earlier.get("charge"), earlier.get("release")
         if charge is None:
             return None
-        check_same(charge, price, design, asked or {}, completed=release is not None)
-        return None if release is None else release.recorded(source, replayed=True)
+        ask = Request(dataset, request, price, Protected(neighbours, unit or None), design, asked or {})
+        check_same(charge, ask)
+        return None if release is None else self._recorded(release, ask.protected, source, replayed=True)
+
+    def _recorded(self, row: Row, protected: Protected, source: Source | None, **how: bool) -> Recorded:
+        """What a release row holds, with a receipt that says how its price was counted."""
+        with self._store.read() as book:
+            budget = book.protected(row.dataset)
+        price, lost = budget.counted(row.price, protected) or row.price, []
+        if price != row.price:
+            lost = [f"{row.price} for {protected} counts as {price} for {budget}"]
+        lost += [text for text in [conversion(price, row.budget)] if text is not None]
+        return row.recorded(source, converted="; ".join(lost) or None, **how)
 
     def advance(self, *, dataset: str, request: str, position: int, mark: str, after: str) -> None:
         """Note how far the stream that a request began was released; called before any of it is put out.
@@ -480,38 +511,40 @@ class Ledger:
             yield book
         self._seen = max(self._seen, book.written)
 
-    def _charge(
-        self, dataset: str, request: str, price: Notion, design: str, source: Source | None, asked: dict[str, Any]
-    ) -> Row | None:
-        """Make sure the request is charged; the row of its release if it has one."""
+    def _allowed(self, book: Book, ask: Request, source: Source | None) -> tuple[dict[str, Row], str]:
+        """The rows of a charged request; of a new one none, and what is spent after it. Refuses what may not be."""
+        newest = self._newest(book, ask.dataset)
+        earlier = book.request(ask.dataset, ask.name)
+        if charge := earlier.get("charge"):
+            check_same(charge, ask)
+            return earlier, newest.spent
+        check_covered(book.covers(), ask.dataset, source)
+        return {}, affordable(newest, ask.price, ask.protected, book.protected(ask.dataset))
+
+    def _charge(self, ask: Request, source: Source | None, draw: object) -> tuple[dict[str, Row], bool]:
+        """Record the charge and the draw in one row, unless somebody was faster; the request's rows, and whether so."""
+        facts = {"asked": ask.asked, "source": source_document(source), **ask.protected.noted(Protected())}
+        text = charge_text(draw, **facts)
         with self._write() as book:
             head = book.tail()
-            newest = self._newest(book, dataset)
-            earlier = book.request(dataset, request)
-            if charge := earlier.get("charge"):
-                release = earlier.get("release")
-                check_same(charge, price, design, asked, completed=release is not None)
-                if release is not None:
-                    return release
-            check_covered(book.covers(), dataset, source)
-            if charge is not None:
-                return None
-            spent = affordable(newest, price)
-            book.append(
+            rows, spent = self._allowed(book, ask, source)
+            if rows:
+                return rows, False
+            row = book.append(
                 head,
                 "charge",
-                dataset,
-                request=request,
-                design=design,
-                epsilon=written(price),
-                granted=newest.granted,
+                ask.dataset,
+                request=ask.name,
+                design=ask.design,
+                epsilon=written(ask.price),
+                granted=self._newest(book, ask.dataset).granted,
                 spent=spent,
-                release=noted(asked=asked or None, source=source_document(source)),
+                release=text,
             )
-        return None
+        return {"charge": row}, True
 
-    def _record(self, dataset: str, request: str, text: str) -> tuple[Row, bool]:
-        """Record the release unless somebody was faster; the row that is recorded, and whether it is this one."""
+    def _record(self, dataset: str, request: str, text: str) -> Row:
+        """Record the release unless somebody was faster; the row that is recorded."""
         with self._write() as book:
             head = book.tail()
             newest = self._newest(book, dataset)
@@ -523,8 +556,8 @@ class Ledger:
                     f"{book.ledger}. Its release is not given out."
                 )
             if release is not None:
-                return release, False
-            row = book.append(
+                return release
+            return book.append(
                 head,
                 "release",
                 dataset,
@@ -535,7 +568,6 @@ class Ledger:
                 spent=newest.spent,
                 release=text,
             )
-        return row, True
 
     def _standing(self, dataset: str) -> Row:
         check_name(dataset=dataset)
@@ -571,120 +603,3 @@ class Ledger:
 
 def _restore(target: Target, timeout: float) -> Ledger:
     return Ledger(target, create=False, timeout=timeout)
-
-
-def asked_price(rule: str, epsilon: Number | None, privacy: Any) -> Notion:
-    """The price or budget that is asked for by ``epsilon`` or ``privacy``."""
-    if privacy is None:
-        if epsilon is None:
-            raise InvalidInput("epsilon is missing: give epsilon=1, say, or privacy='zcdp(0.5)'.")
-        return Pure(numbers.positive(rule, epsilon=epsilon))
-    if epsilon is not None:
-        raise InvalidInput(f"epsilon={shown(epsilon)} and privacy={shown(privacy)} were both given. Give one of them.")
-    found = as_notion(privacy)
-    if found.price is None:
-        raise InvalidInput(f"privacy={shown(privacy)} is no privacy at all: no budget pays for it.")
-    return found
-
-
-def worded(price: Notion) -> str:
-    """A price in messages: "epsilon=0.3", "privacy=zcdp(0.5)"."""
-    return f"epsilon={exact(amount(price))}" if isinstance(price, Pure) else f"privacy={price}"
-
-
-def respent(book: Book, dataset: str, newest: Row | None, account: Account) -> str:
-    """What is spent of a data set, as a new grant counts it: as before, or anew from the charges, in another notion."""
-    if newest is None:
-        return account.nothing
-    if newest.budget == account.budget:
-        return newest.spent
-    try:
-        return account.of(book.prices(dataset))
-    except Inconvertible:
-        raise InvalidInput(
-            f"{worded(account.budget)} cannot be granted to data set {dataset!r}: what is spent of its budget of "
-            f"{newest.budget} does not convert into it. Grant it in a notion that all earlier requests convert into."
-        ) from None
-
-
-def affordable(newest: Row, price: Notion) -> str:
-    """What is spent after one more charge; refuses one that does not fit, or does not convert into the budget."""
-    account, budget, dataset = newest.account, newest.budget, newest.dataset
-    try:
-        after = account.after(newest.spent, price)
-    except Inconvertible:
-        spent, left = totals(newest)
-        raise InvalidInput(
-            f"{worded(price)} asked does not convert into the budget of data set {dataset!r}, {budget} "
-            f"({exact(spent)} spent, {exact(left)} left): no such guarantee follows from it. Ask in another notion, or "
-            "have a budget granted that it converts into, with ledger.grant()."
-        ) from None
-    if not account.fits(after):
-        spent, left = totals(newest)
-        comes = "" if isinstance(budget, Pure) else f" ({exact(spent)} spent)"
-        raise BudgetExceeded(
-            f"{worded(price)} asked, {exact(left)} left of {exact(amount(budget))}{comes} for data set "
-            f"{dataset!r}. Ask for less, or have the budget raised with ledger.grant().",
-            dataset,
-            amount(price),
-            spent,
-            left,
-        )
-    return after
-
-
-def totals(newest: Row) -> tuple[Amount, Amount]:
-    """What is spent and what is left, for people."""
-    return amount(newest.account.total(newest.spent)), amount(newest.account.left(newest.spent))
-
-
-def check_same(charge: Row, price: Notion, design: str, asked: Mapping[str, Any], *, completed: bool) -> None:
-    """Refuse a request whose name stands for something else.
-
-    What was completed at a price rounded to a double, as the first version did, is still the same request.
-    """
-    before = charge.price
-    if completed and isinstance(price, Pure) and before == Pure(rational(price.epsilon)):
-        before = price
-    where = f"Request {charge.request!r} on data set {charge.dataset!r}"
-    remedy = "Give this request another name, or repeat the earlier one unchanged."
-    if before != price:
-        raise RequestConflict(
-            f"{where} was charged before with {worded(before)}, now asked with {worded(price)}. {remedy}"
-        )
-    if charge.design != design:
-        noted = charge.about.get("asked")
-        named = differences(noted, asked) if noted and asked else ""
-        raise RequestConflict(
-            f"{where} was charged before for another design: {named}. {remedy}"
-            if named
-            else f"{where} was charged before for the design {charge.design!r}, now asked for {design!r}. {remedy}"
-        )
-
-
-def check_covered(covers: Mapping[str, list[str]], dataset: str, source: Source | None) -> None:
-    """Refuse a source that the data set's grant does not name, or that another one's does."""
-    name = "data of an unknown source" if source is None else repr(source.name)
-    own = covers.get(dataset)
-    if own is not None and not covered(source, own):
-        raise SourceNotCovered(
-            f"Data set {dataset!r} is granted for {brief(own)}; {name} is none of them. Give one of those, charge the "
-            f"data set that {name} belongs to, or have it added: ledger.grant({dataset!r}, epsilon=..., covers=[...])."
-        )
-    for other, named in covers.items():
-        if other != dataset and reached(source, named):
-            remedy = (
-                f"Charge {other!r}."
-                if own is None
-                else f"Take it out of one of them: ledger.grant({other!r}, covers=...)."
-            )
-            raise SourceNotCovered(
-                f"{name} belongs to data set {other!r}, whose grant names it or a part of it; {dataset!r} is another "
-                f"one, and the same records would have two budgets. {remedy}"
-            )
-
-
-def brief(covers: list[str]) -> str:
-    """The sources a grant names, for messages: the names of files without their folders."""
-    names = [repr(one if "://" in one or "/" not in one else os.path.basename(one.rstrip("/"))) for one in covers]
-    return ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")

@@ -111,6 +111,18 @@ class Address:
             reason = error.strerror or type(error).__name__
             raise LedgerUnavailable(f"The ledger {self.path.name!r} cannot be opened: {reason}.") from None
 
+    def make_file(self) -> None:
+        """Make the SQLite file, if there is none, for this user alone; what SQLite puts beside it has the same mode.
+
+        One that exists keeps the mode its owner gave it.
+        """
+        if self.path is None:
+            return
+        with contextlib.suppress(OSError):  # SQLite says what is wrong, or opens the file that somebody made meanwhile
+            made = os.open(os.path.realpath(self.path), os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+            os.fchmod(made, 0o600)
+            os.close(made)
+
 
 def absolute(text: str) -> Path:
     if not text or text == ":memory:" or "\0" in text or "\n" in text:
@@ -253,9 +265,12 @@ class Store:
         self.timeout = timeout
         self.turn = threading.RLock()
         self._engines: dict[int, Engine] = {}
+        self._files: dict[int, sqlite3.Connection] = {}  # the newest of each process
         self._thread = threading.local()
         self._mode = "rwc" if create else "rw"
         address.check_folder(create=create)
+        if create:
+            address.make_file()
         with forking:
             stores.add(self)
         self._open(create)
@@ -433,7 +448,12 @@ class Store:
         path = self.address.path
         assert path is not None
         uri = f"{path.as_uri()}?mode={self._mode}"
-        connection = sqlite3.connect(uri, uri=True, timeout=PATIENCE, isolation_level=None)
+        # Whoever opens one has the turn: the last one is closed, unless an interrupt came at a bad moment. Then it
+        # would hold its lock until Python finds it.
+        if (last := self._files.get(os.getpid())) is not None:
+            last.close()  # and stays there until the next one is: an interrupt here, too, is found by the next
+        connection = sqlite3.connect(uri, uri=True, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
+        self._files[os.getpid()] = connection
         try:
             # EXTRA: the removal of the journal, too, is on disk when COMMIT returns; else a power cut could
             # undo a charge whose release is out.

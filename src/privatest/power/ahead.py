@@ -28,6 +28,7 @@ from privatest.laws.fourier import doubling_panels, quick_log_transforms, side_l
 from privatest.laws.total import chernoff_windows
 from privatest.numbers import Floats, Integers, dot, row_dots
 from privatest.privacy import Noise, NoNoise, Pure
+from privatest.scores.score_law import SLACK
 
 if TYPE_CHECKING:
     from privatest.power.tuning import Family
@@ -210,7 +211,7 @@ def unsure(
     """
     plain = family.kind in KINDS and family.around.kind == "replace" and isinstance(family.notion, Pure)
     few = len(counts) <= 3 and family.kind != "llr"  # sooner computed than looked at
-    if few or not plain or family.question is not None or family.goal.alpha is not None:
+    if few or not plain or family.goal.alpha is not None or (family.question is not None and family.kind == "stair"):
         return list(counts)
     score, goal = family.score_for(counts[0]), family.goal
     if len(score.null_laws) + len(score.alternative_laws) > 2 or score.upper_laws:
@@ -226,5 +227,7 @@ def unsure(
     calibrated = family.threshold is None and family.kind in ("tight", "stair")
     cutoffs = None if calibrated else partial(literal_cutoff, score, family.kind, family.threshold)
     laws = score.null_law, score.alternative_law
-    sure = sure_advantages(score.support, laws, noise, counts, cutoffs, goal.advantage or 0.0)
-    return [n for n, gain in zip(counts, sure, strict=True) if gain < (goal.advantage or 0.0)]
+    # Laws of sets that are the worst for one n are so for every n; those of another n lie above by the slack at most.
+    enough = (goal.advantage or 0.0) + (0.0 if family.question is None else 2 * SLACK)
+    sure = sure_advantages(score.support, laws, noise, counts, cutoffs, enough)
+    return [n for n, gain in zip(counts, sure, strict=True) if gain < enough]

@@ -28,7 +28,8 @@ from privatest.hypotheses.question import hardest_pair, make_question
 from privatest.laws.curves import Curves
 from privatest.markup import Tabled
 from privatest.numbers import Floats, Number
-from privatest.power.tuning import ADVANTAGE, Profile, make_family, profile_of, smallest_n
+from privatest.power.sample_sizes import smallest_n
+from privatest.power.tuning import ADVANTAGE, Profile, make_family, profile_of
 from privatest.power.worst_case import sides_of
 from privatest.privacy import (
     Approx,

@@ -16,7 +16,8 @@ from privatest.errors import Infeasible, InvalidInput
 from privatest.headway import each
 from privatest.markup import Probability, Tabled, plain_value
 from privatest.numbers import Number
-from privatest.power.tuning import ADVANTAGE, Clamp, Family, Goal, make_family, smallest_n, tuning_size
+from privatest.power.sample_sizes import smallest_n
+from privatest.power.tuning import ADVANTAGE, Clamp, Family, Goal, make_family, tuning_size
 from privatest.privacy import Pure
 
 if TYPE_CHECKING:
@@ -186,7 +187,7 @@ def _tuned_at(family: Family, counts: Sequence[int]) -> Family:
                         best, most = clamp, margin
                 known[size] = best
     other = replace(family)
-    other.__dict__.update(profile=family.profile, _tuned=known)
+    other.__dict__.update(profile=family.profile, _tuned={size: (clamp,) for size, clamp in known.items()})
     return other
 
 

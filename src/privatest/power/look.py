@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -18,6 +19,7 @@ from privatest.addresses import reading_of
 from privatest.engines.arrays import ArrayRecords
 from privatest.engines.protocol import Column, folded_labels
 from privatest.engines.reading import TextRecords, coded, fold, is_loose, number_of, portions
+from privatest.engines.unheard import asked
 from privatest.errors import InvalidInput, shown
 from privatest.markup import Fact, Told, plain_value
 from privatest.numbers import Number, positive_integer
@@ -168,7 +170,7 @@ def check(
     records.check(test.score)
     tally = _Tally(test.score, reading_of(data).get("reading", {}).get("decimal", "."))
     for portion in portions(records):
-        tally.add(portion)
+        asked(portion.complaint, partial(tally.add, portion))
     return tally.look(test.clamp, told)
 
 

@@ -14,8 +14,8 @@ from privatest.hypotheses import Pair
 from privatest.hypotheses.question import make_question
 from privatest.markup import Fact, Told
 from privatest.numbers import Number
-from privatest.power.sample_sizes import design, sample_size
-from privatest.power.tuning import Family, Goal, make_family, make_goal, smallest_n
+from privatest.power.sample_sizes import design, sample_size, smallest_n
+from privatest.power.tuning import Family, Goal, make_family, make_goal
 from privatest.privacy import Notion, make_notion
 from privatest.privacy.composition import replaced
 from privatest.theory import Decomposition, SampleComplexity, decompose_pair, sample_complexity

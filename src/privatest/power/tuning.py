@@ -2,17 +2,17 @@
 
 A goal says what a test must achieve (an advantage, or two error rates), a :class:`Profile` what tuning needs to know
 of a pair: the law of its unclamped ratio, finely binned. A :class:`Family` has one test for each n, what the user fixed
-and the rest tuned; :func:`smallest_n` is where it meets its goal.
+and the rest tuned, and whatever smaller class of tests does better: :meth:`Family.rivals`.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from statistics import NormalDist
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,7 @@ from privatest.decision import PrivateTest
 from privatest.decision.build import (
     ADVANTAGE,
     CALIBRATED,
+    FEW_UNITS,
     KINDS,
     PRIVATE_KINDS,
     Goal,
@@ -36,14 +37,13 @@ from privatest.decision.build import (
     make_goal,
     unclamped,
 )
-from privatest.errors import Infeasible, InvalidInput, shown
+from privatest.errors import InvalidInput, shown
 from privatest.headway import part
 from privatest.hypotheses import ContinuousPair, DiscretePair, Distribution, Pair
 from privatest.hypotheses.question import Question, make_question
 from privatest.hypotheses.sets import Leaf, Side
 from privatest.laws import Curves, TwoSidedCurves
 from privatest.numbers import Floats, Number, rational, suggestion
-from privatest.power.ahead import unsure
 from privatest.power.worst_case import Sides, sides_of, worst_score
 from privatest.privacy import Notion, Pure, canonical_noise, make_notion
 from privatest.privacy.decision_chain import chain_starts, decision_noise
@@ -56,7 +56,6 @@ from privatest.theory.decomposition import paper_clamp
 
 __all__ = [
     "ADVANTAGE",
-    "MOST_RECORDS",
     "Family",
     "Goal",
     "Profile",
@@ -64,17 +63,15 @@ __all__ = [
     "make_goal",
     "profile_of",
     "rough_clamp",
-    "smallest_n",
-    "tuned_clamp",
+    "tuned_clamps",
     "tuning_size",
 ]
 
 RELEASES = ("statistic", "decision")
 """What a test is tuned to release: its noisy statistic and all that follows from it, or the decision."""
 
-# Steps of the lattice used while tuning; the final test has a finer one. Few values need few.
-COARSE_UNITS = 192
-FEW_UNITS = 24
+# Steps of the lattice used while tuning; the final test has a finer one, but where values are few: it has the same.
+COARSE_UNITS, WIDE_UNITS = 192, 24
 # Where noise is for so many rows of a person, or so many widths wide, what a record is rounded by is nothing beside it.
 MANY_ROWS, MANY_WIDTHS = 16, 5_000
 
@@ -106,7 +103,7 @@ class Profile:
         a, b = clamp
         low, high = max(a, float(self.ratios[0])), min(b, float(self.ratios[-1]))
         wide = notion.equivalent * MANY_WIDTHS < 1
-        units = FEW_UNITS if wide or 2 < len(self.ratios) <= FEW_VALUES else COARSE_UNITS
+        units = FEW_UNITS if self.few else WIDE_UNITS if wide else COARSE_UNITS
         if around.rows >= MANY_ROWS:
             units = min(units, COARSE_UNITS // 4)
         steps = np.rint((np.clip(self.ratios, low, high) - low) * (units / (high - low))).astype(np.int64)
@@ -129,6 +126,16 @@ class Profile:
     @staticmethod
     def _law(masses: Floats, place: npt.NDArray[np.int64], count: int) -> Floats:
         return np.bincount(place, weights=masses, minlength=count).astype(np.float64)
+
+    @cached_property
+    def values(self) -> Floats:
+        """The ratios that there are, each once, whatever their last digits say."""
+        return np.unique(np.round(self.ratios, 12))
+
+    @property
+    def few(self) -> bool:
+        """Whether the test has the lattice of few values."""
+        return 2 < len(self.ratios) <= FEW_VALUES
 
     @cached_property
     def typical(self) -> float:
@@ -187,11 +194,11 @@ def profile_of(pair: Pair, between: Distribution | None = None) -> Profile:
 
 # Candidate ends of the clamp, in units of the ratio's typical size; 0 stands for "hardly anything".
 _GRID = (0.05, 0.4, 1.0, 2.0, 4.0, 8.0, 32.0)
-_FIRST_STEP, _LAST_STEP, _MOST_TRIALS = 1.6, 1.03, 160
+_FIRST_STEP, _LAST_STEP, _MOST_STARTS, _MOST_TRIALS, _NEXT_BEST = 1.6, 1.03, 14, 160, 6
 Clamp = tuple[float, float]
 
 
-def tuned_clamp(
+def tuned_clamps(
     profile: Profile,
     notion: Notion,
     n: int,
@@ -199,36 +206,59 @@ def tuned_clamp(
     *extra: Clamp,
     around: Neighbourhood = REPLACE,
     chains: Sequence[Fraction | None] = (None,),
-) -> Clamp:
-    """(a, b) of the largest margin at n records; ``extra`` clamps (the paper's) compete too.
+) -> tuple[Clamp, ...]:
+    """(a, b) of the largest margin at n records, and the next best; ``extra`` clamps (the paper's) compete too.
 
-    A grid over both ends, then a pattern search from the best two cells of it: error rates are smooth in the ends but
-    can have two peaks, one for counting rare records and one for using them all (the paper's three-point example).
+    Of three values all lattice points of the middle one are tried, which is every clamp there is. Else a grid over both
+    ends, then a pattern search from the best two of it: error rates are smooth in the ends but can have two peaks, one
+    for counting rare records and one for using them all (the paper's three-point example). Few values make steps of
+    what is smooth, and the best for n records need not be the best for one more: so there are next best ones.
     """
     least, most = float(profile.ratios[0]), float(profile.ratios[-1])
-    if len(profile.ratios) <= 2:  # every clamp gives the same test up to scale
-        return extra[0] if extra else (max(least, -1.0), min(most, 1.0))
+    values = profile.values
+    if len(values) <= 2:  # every clamp gives the same test up to scale
+        return (extra[0] if extra else (max(least, -1.0), min(most, 1.0)),)
     tried: dict[Clamp, float] = {}
 
     def margin(clamp: Clamp) -> float:
         a, b = max(clamp[0], least), min(clamp[1], most)
         key = (float(f"{a:.12g}"), float(f"{b:.12g}"))
+        if not key[0] < key[1]:  # ends that differ in their last digits alone
+            return -math.inf
         if key not in tried:
             best = max(goal.margin(profile.curves(key, notion, n, around, start)) for start in chains)
             tried[key] = round(best, 12)  # of mirrored clamps the first, whatever the last digits say
         return tried[key]
 
     with part("tuning", _MOST_TRIALS) as tell:
-        for clamp in extra:
+        first = _ladder(*values) if len(values) == 3 else [(a, b) for _, a, b in _ranked(profile, notion, n, around)]
+        for clamp in (*extra, *(first if len(values) == 3 else first[:_MOST_STARTS]), *_counts(profile)):
             margin(clamp)
-        ranked = _ranked(profile, notion, n, around)
-        for _, a, b in ranked[:14]:
-            margin((a, b))
             tell(len(tried))
-        starts = sorted(tried, key=lambda clamp: -tried[clamp])[:2]
-        for start in starts:
-            _climb(margin, start, tried)
-    return max(tried, key=lambda clamp: tried[clamp])
+        if len(values) > 3:
+            for start in sorted(tried, key=lambda clamp: -tried[clamp])[:2]:
+                _climb(margin, start, tried)
+    best: dict[float, Clamp] = {}  # clamps of one margin are one test
+    for clamp in sorted(tried, key=lambda clamp: -tried[clamp])[: None if profile.few else 1]:
+        best.setdefault(tried[clamp], clamp)
+    return tuple(best.values())[:_NEXT_BEST]
+
+
+def _ladder(low: float, middle: float, high: float) -> list[Clamp]:
+    """A clamp for each place that the middle one of three values can have on the lattice between the other two."""
+    found = []
+    for step in range(FEW_UNITS + 1):
+        below, above = step / FEW_UNITS, 1 - step / FEW_UNITS
+        width = min((middle - low) / below if below else math.inf, (high - middle) / above if above else math.inf)
+        width = width if math.isfinite(width) else 1.0
+        found.append((middle - below * width, middle + above * width))
+    return found
+
+
+def _counts(profile: Profile) -> list[Clamp]:
+    """Of few values the clamps between neighbours: they count the records on one side."""
+    ends = np.clip(profile.values, -1e3, 1e3).tolist() if profile.few else []  # finite ones
+    return [(a, b) for a, b in pairwise(ends) if a < b]
 
 
 def rough_clamp(profile: Profile, notion: Notion, n: int, around: Neighbourhood = REPLACE) -> Clamp:
@@ -271,14 +301,18 @@ def _noise_variance(notion: Notion) -> float:
 
 
 def _climb(margin: Callable[[Clamp], float], start: Clamp, tried: dict[Clamp, float]) -> Clamp:
-    """Pattern search: multiply either end, or both, by the step; shrink the step when nothing helps."""
+    """Pattern search: multiply either end, or both, by the step; shrink the step when nothing helps.
+
+    What is multiplied is the distance from 0, or from the middle of a clamp that 0 does not lie in.
+    """
     here, step = start, _FIRST_STEP
+    zero = 0.0 if start[0] <= 0 <= start[1] else (start[0] + start[1]) / 2
     value = margin(here)
     while step > _LAST_STEP and len(tried) < _MOST_TRIALS:
         moves = [(s, 1.0) for s in (step, 1 / step)] + [(1.0, s) for s in (step, 1 / step)]
         moves += [(s, s) for s in (step, 1 / step)]
         for left, right in moves:
-            there = (here[0] * left, here[1] * right)
+            there = (zero + (here[0] - zero) * left, zero + (here[1] - zero) * right)
             if there[0] < there[1] and margin(there) > value + 1e-12:
                 here, value = there, margin(there)
                 break
@@ -288,10 +322,6 @@ def _climb(margin: Callable[[Clamp], float], start: Clamp, tried: dict[Clamp, fl
 
 
 GivenClamp = tuple[Number, Number]
-# No sample size beyond this is looked for.
-MOST_RECORDS = 10**13
-# Among fewer numbers of records than this none is guessed at first.
-FEW_NUMBERS = 4
 
 
 def tuning_size(n: int) -> int:
@@ -324,8 +354,40 @@ class Family:
     sides: Sides | None = None
     """Where the parts of the alternative lie; ``pair`` has the nearest to either side where it is two-sided."""
 
+    def rivals(self, n: int) -> Iterator[Family]:
+        """Families of tests that are as private and release no more than was asked for: their tests may stand in.
+
+        A tuned clamp may be the paper's or one of the next best, and a decision may be that of the noisy statistic:
+        what is tuned on a coarse lattice or for a nearby n, and a chain from one of few starts, can be a trace worse.
+        Every class of tests that is smaller for the user is listed here, so the larger one never does worse.
+        """
+        if self.clamp == "tuned" and self.kind in CALIBRATED:
+            known: dict[Any, Family] = self.__dict__.setdefault("_rivals", {})
+            for clamp in ("paper", *self.clamps_for(n)[1:]):
+                if clamp not in known:
+                    known[clamp] = self._with(clamp=clamp)
+                yield known[clamp]
+        if self.kind == "stair":
+            yield self.tight
+            yield from self.tight.rivals(n)
+
+    def best_for(self, n: int) -> Family:
+        """This family, or the rival whose test on n records is better."""
+        rivals = list(self.rivals(n))
+        return max((self, *rivals), key=lambda one: round(one.own_margin(n), 12)) if rivals else self
+
     def test(self, n: int) -> PrivateTest:
-        """The test on n records."""
+        """The best test on n records, of this family and its rivals."""
+        return self.best_for(n)._own_test(n)
+
+    def _own_test(self, n: int) -> PrivateTest:
+        """This family's test on n records; the last one is kept."""
+        known: list[PrivateTest] = self.__dict__.setdefault("_made", [])
+        if not known or known[0].n != n:
+            known[:] = [self._make_test(n)]
+        return known[0]
+
+    def _make_test(self, n: int) -> PrivateTest:
         if self.kind not in PRIVATE_KINDS:
             return unclamped(self.pair, n, self.kind, threshold=self.threshold, alpha=self.goal.alpha)
         made = from_score(
@@ -362,19 +424,23 @@ class Family:
 
     def clamp_for(self, n: int) -> GivenClamp:
         """The clamp of the test on n records."""
+        return self.clamps_for(n)[0]
+
+    def clamps_for(self, n: int) -> Sequence[GivenClamp]:
+        """The clamp of the test on n records, and where it is tuned the next best."""
         if not isinstance(self.clamp, str):
-            return self.clamp
+            return (self.clamp,)
         if self.clamp == "paper":
-            return self.paper
+            return (self.paper,)
         size = tuning_size(n)
-        known: dict[int, GivenClamp] = self.__dict__.setdefault("_tuned", {})
+        known: dict[int, Sequence[GivenClamp]] = self.__dict__.setdefault("_tuned", {})
         if size not in known:
             first = [(float(self.paper[0]), float(self.paper[1]))]
             if self.kind == "stair":
                 a, b = self.tight.clamp_for(n)
                 first.append((float(a), float(b)))
             asked = self.profile, self.notion, size, self.goal
-            known[size] = tuned_clamp(*asked, *first, around=self.around, chains=self.starts)
+            known[size] = tuned_clamps(*asked, *first, around=self.around, chains=self.starts)
         return known[size]
 
     @property
@@ -404,7 +470,15 @@ class Family:
     @cached_property
     def tight(self) -> Family:
         """The same family releasing its statistic, for a stair."""
-        return replace(self, kind="tight")
+        return self._with(kind="tight")
+
+    def _with(self, **changes: Any) -> Family:
+        """The same family with changes that leave the law of the ratio, and the scores of a clamp, as they are."""
+        other = replace(self, **changes)
+        if "profile" in self.__dict__:
+            other.__dict__["profile"] = self.profile
+        other.__dict__["_scores"] = self.__dict__.setdefault("_scores", {})
+        return other
 
     def score_for(self, n: int) -> Score:
         """The score of the test on n records."""
@@ -446,13 +520,18 @@ class Family:
         return known[ends, n]
 
     def margin(self, n: int) -> float:
-        """By how much the test on n records exceeds the goal, exactly; negative where it falls short."""
+        """That of the family's own test, and where it falls short the largest of it and the rivals'."""
+        own = self.own_margin(n)
+        return own if own >= 0 else max([own, *(rival.own_margin(n) for rival in self.rivals(n))])
+
+    def own_margin(self, n: int) -> float:
+        """By how much this family's own test on n records exceeds the goal, exactly; negative where it falls short."""
         calibrated = self.threshold is None and (self.kind in CALIBRATED or self.goal.alpha is not None)
         score = self.score_for(n)
         several = len(score.null_laws) + len(score.alternative_laws) > 2 or bool(score.upper_laws)
         several = several or (self.kind == "stair" and self.question is not None)  # no coin
         if several or not calibrated or self.kind not in PRIVATE_KINDS or self.around.kind != "replace":
-            test = self.test(n)
+            test = self._own_test(n)
             return self.goal.surplus(test.alpha, test.beta)
         ends, start = self.clamp_for(n), self.start_for(n)
         noise = calibrated_noise(self.kind, score, self.notion, ends, self.around.rows, start)
@@ -462,16 +541,11 @@ class Family:
         """The same family with the clamp of n records at every n."""
         if self.clamp != "tuned":
             return self
-        fixed = replace(self, clamp=self.clamp_for(n))
-        fixed.__dict__["_scores"] = self.__dict__.setdefault("_scores", {})
-        return fixed
+        return self._with(clamp=self.clamp_for(n))
 
     def at_epsilon(self, epsilon: Number, clamp: GivenClamp | None = None) -> Family:
         """The same family at another epsilon, perhaps with a fixed clamp."""
-        other = replace(self, notion=Pure(rational(epsilon, "epsilon")), clamp=clamp or self.clamp)
-        other.__dict__["profile"] = self.profile
-        other.__dict__["_scores"] = self.__dict__.setdefault("_scores", {})
-        return other
+        return self._with(notion=Pure(rational(epsilon, "epsilon")), clamp=clamp or self.clamp)
 
     def few_values(self, n: int) -> bool:
         """Whether the score takes so few values that power is a sawtooth in n."""
@@ -561,140 +635,3 @@ def _given_clamp(clamp: Any) -> GivenClamp:
         rule = f"must be 'tuned', 'paper' or a pair (a, b) with a < b.{meant}"
         raise InvalidInput(f"clamp={shown(clamp)} {rule}") from None
     return rational(a, "clamp"), rational(b, "clamp")
-
-
-def smallest_n(family: Family, between: tuple[int, int] | None = None) -> int:
-    """:func:`sample_size` of a family, which remembers it. ``between``: fewer than the first are known not to meet the
-    goal, and the second to meet it."""
-    known: dict[str, int] = family.__dict__
-    if "_smallest" not in known:
-        known["_smallest"] = _smallest_n(family, between)
-    return known["_smallest"]
-
-
-def _smallest_n(family: Family, between: tuple[int, int] | None) -> int:
-    _refuse_hopeless(family)
-    with part("the number of records", 2) as tell:
-        if between is not None and (between[1] - between[0] < FEW_NUMBERS or len({*map(tuning_size, between)}) == 1):
-            crossing = _from_above(family.margin, *between)
-        else:
-            crossing = _crossing(family.margin, _guess(family), lambda n: _never(family, n))
-        tell(1)
-        return _beyond_dips(family, crossing)
-
-
-def _beyond_dips(family: Family, crossing: int) -> int:
-    """The smallest n from which on the goal is met: power can dip below it again beyond the crossing. Scores with many
-    values smooth that away; with few, look as far ahead as a dip can lie, a couple of steps past the cutoff."""
-    while True:
-        ahead = max(32, crossing // 8) if family.few_values(crossing) else 3
-        ahead = min(ahead, 400)
-        # A clamp tuned for each n does at least as well as the one tuned for the crossing.
-        fixed = family.with_clamp_for(crossing)
-        doubtful = unsure(fixed, range(crossing + 1, crossing + ahead + 1), calibrated_noise, literal_cutoff)
-        dips = [n for n in doubtful if fixed.margin(n) < 0 and family.margin(n) < 0]
-        if not dips:
-            return crossing
-        crossing = dips[-1] + 1
-
-
-def _guess(family: Family) -> int:
-    """A first idea of n: without privacy from a normal approximation, else from tuning on the coarse profile."""
-    if family.kind == "llr":
-        return _guess_without_privacy(family)
-    if family.kind not in CALIBRATED or family.clamp != "tuned" or len(family.profile.ratios) <= 2:
-        return 64
-    noise = 2 / (math.sinh(min(float(family.notion.equivalent), 9.0)) * family.pair.total_variation)
-    n = min(_guess_without_privacy(family) + math.ceil(min(noise, MOST_RECORDS)), MOST_RECORDS // 4)
-    clamp = rough_clamp(family.profile, family.notion, n, family.around)
-
-    def margin(m: int) -> float:
-        return family.goal.margin(family.profile.curves(clamp, family.notion, m, family.around))
-
-    found = _crossing(margin, n, lambda _: MOST_RECORDS, rough=True)
-    if family.kind != "stair":
-        return found
-    # A stair can need far fewer records, and each number of them that is tried is tuned: one tuned clamp says where.
-    a, b = family.clamp_for(found)
-
-    def tuned_margin(m: int) -> float:
-        made = (family.profile.curves((float(a), float(b)), family.notion, m, family.around, s) for s in family.starts)
-        return max(family.goal.margin(curves) for curves in made)
-
-    return _crossing(tuned_margin, found, lambda _: found)
-
-
-def _guess_without_privacy(family: Family) -> int:
-    """n records have log ratios about twice -4 n log(1 - H^2) apart, measured in their deviation, squared."""
-    goal = family.goal
-    alpha, beta = goal.alpha, goal.beta
-    if alpha is None or beta is None:
-        alpha = beta = (1 - (goal.advantage or 0.0)) / 2
-    deviations = _deviations(1 - alpha) + _deviations(1 - beta)
-    rate = -8 * math.log1p(-min(family.pair.hellinger_squared, 1 - 1e-15))
-    return min(max(round(deviations**2 / rate), 1), MOST_RECORDS)
-
-
-def _deviations(share: float) -> float:
-    """The standard normal quantile, never infinite."""
-    return NormalDist().inv_cdf(min(max(share, 1e-15), 1 - 1e-15))
-
-
-def _crossing(margin: Callable[[int], float], guess: int, never: Callable[[int], int], *, rough: bool = False) -> int:
-    """An n with margin(n) >= 0 > margin(n - 1), near the guess; rough: to within half a per cent.
-
-    Invariant: margin(low) < 0 <= margin(high), where low = 0 stands for no records at all.
-    """
-    step = 50 if rough else 200  # a guess that was found roughly is nearer than a guess at that
-    low = high = max(guess, 1)
-    if margin(high) >= 0:
-        return _from_above(margin, 1, high, step, rough=rough)
-    high = low + max(low // step, 1)
-    while margin(high) < 0:
-        if high >= MOST_RECORDS:
-            return never(high)
-        low, high = high, min(high + (high - low) * 3, MOST_RECORDS)
-    return _halved(margin, low, high, rough)
-
-
-def _from_above(margin: Callable[[int], float], least: int, high: int, step: int = 200, *, rough: bool = False) -> int:
-    """:func:`_crossing` where ``high`` records meet the goal and fewer than ``least`` do not: it is near the first."""
-    low = high - max(high // step, 1)
-    while low >= least and margin(low) >= 0:
-        high, low = low, low - max((high - low) * 3, 1)
-    return _halved(margin, max(low, least - 1), high, rough)
-
-
-def _halved(margin: Callable[[int], float], low: int, high: int, rough: bool) -> int:
-    """:func:`_crossing` between two numbers, by its invariant."""
-    while high - low > (max(1, high // 200) if rough else 1):
-        middle = (low + high) // 2
-        if margin(middle) >= 0:
-            high = middle
-        else:
-            low = middle
-    return high
-
-
-def _refuse_hopeless(family: Family) -> None:
-    """With a fixed threshold the total must drift up under P and down under Q, or one error tends to 1/2 or 1."""
-    if family.threshold is None and (family.kind in CALIBRATED or family.goal.alpha is not None):
-        return
-    null, alternative = family.drifts(1)
-    size = abs(null) + abs(alternative)
-    if null > 1e-12 * size and alternative < -1e-12 * size:
-        return
-    side, mean = ("null", null) if null <= 1e-12 * size else ("alternative", alternative)
-    raise Infeasible(
-        f"test={family.kind!r} with threshold {float(family.threshold or 0):g} never reaches {family.goal} for good: "
-        f"one record adds {mean:.3g} on average under the {side}, so however large n is, that side's error stays at "
-        "1/2 or more. Use test='tight', whose threshold is calibrated, or give another threshold."
-    )
-
-
-def _never(family: Family, n: int) -> int:
-    found = family.test(n)
-    raise Infeasible(
-        f"test={family.kind!r} does not reach {family.goal} with up to {n:.0e} records: there alpha is "
-        f"{found.alpha:.4g} and beta {found.beta:.4g}. Use a larger epsilon, a lower target or a more distant pair."
-    )

@@ -16,16 +16,18 @@ import math
 from collections.abc import Mapping
 from fractions import Fraction
 from functools import lru_cache
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from privatest.errors import InvalidInput, MissingExtra
-from privatest.numbers import rounded_up
+from privatest.numbers import Floats, rounded_up
 from privatest.privacy.composition import converted, of_weight, weight
+from privatest.privacy.decision_chain import ONE, Chain
 from privatest.privacy.noise import Noise
 from privatest.privacy.notions import Approx, Gdp, Notion, Pure, Tv, Zcdp
-from privatest.privacy.tulap import Tulap
+from privatest.privacy.tulap import Stair, Tulap
 
 __all__ = ["composed_epsilon", "event_of", "loss_distribution", "noise_distribution"]
 
@@ -35,7 +37,12 @@ LEAST_DELTA = 1e-10
 """Below it the rounding errors of a Fourier transform are no longer small beside delta."""
 ROUNDING = 1e-12
 """What such a transform may be off by, in delta, and more."""
+TRACE = 1e-13
+"""What a loss is off by where it is the difference of two logarithms, and more."""
 MOST_ATOMS = 400_000
+CORNERS = 2_000
+"""Positive epsilons at which the largest delta of several laws is exact; in between it is a little more."""
+SIDES = (np.floor, np.ceil)
 Counts = Mapping[Notion, int]
 
 
@@ -58,7 +65,7 @@ def loss_distribution(notion: Notion, grid: float = GRID) -> Any:
     """
     library = _library().privacy_loss_distribution
     if isinstance(notion, Gdp):
-        return library.from_gaussian_mechanism(float(1 / notion.mu), value_discretization_interval=grid)
+        return library.from_gaussian_mechanism(-rounded_up(-1 / notion.mu), value_discretization_interval=grid)
     if isinstance(notion, Tv):
         notion = Approx(0, notion.eta)
     if not isinstance(notion, Pure | Approx):
@@ -164,30 +171,77 @@ def _convolved(counts: Counts, delta: Fraction) -> float:
 
 
 def noise_distribution(noise: Noise, move: int, grid: float = GRID) -> Any:
-    """The privacy-loss distribution of a noisy total that one record moves by ``move`` steps, by the noise's exact law.
+    """The privacy-loss distribution of what leaves where one record moves a total by ``move`` steps, by exact laws.
 
-    The noise of this package is symmetric and its ratios are monotone, so the largest move is the worst one, and both
-    directions lose alike.
+    What leaves is the noisy total, its level, or the decision alone, as the noise allows. Where the law of a noisy
+    total has more than ``MOST_ATOMS`` values it is that of the pair that dominates what the noise guarantees.
+
+    Guarantees: at every epsilon the delta is at least that of any two neighbours, in both directions, and it stays so
+    however many are composed, whichever way a record moves each of them. The noise of a total is symmetric and its
+    ratios are monotone, so the largest move is the worst one, and both directions lose alike. A chain is not symmetric:
+    its distribution has the larger delta of the two at every epsilon.
     """
-    library = _library().privacy_loss_distribution
-    if isinstance(noise, Tulap):  # over whole widths, which are the worst, the uniform part cancels
+    if isinstance(noise, Chain):
+        return _largest_losses(_levels_apart(noise), grid)
+    if isinstance(noise, Tulap | Stair):  # over whole widths, which are the worst, the uniform part cancels
         noise, move = Tulap(noise.epsilon, 1), -(-move // noise.width)
     reach = move
     while float(noise.logsf(noise.offset + reach)) > -80:
         reach *= 2
     if 2 * reach + move > MOST_ATOMS:
-        raise InvalidInput(
-            f"The noise has more than {MOST_ATOMS:,} values that matter: its exact privacy-loss distribution is too "
-            "large. Take that of its notion: privatest.privacy.accounting.loss_distribution(test.privacy)."
-        )
+        found = noise.guarantee(move)
+        if found is None:
+            raise InvalidInput(f"{noise.describe()} does not hide totals {move} apart. Use wider noise.")
+        return loss_distribution(found, grid)
     values = np.arange(-reach, reach + move + 1)
-    offset = float(noise.offset)
-    lower, upper = (noise.logpmf(values - shift + offset) for shift in (0, move))
-    laws: list[dict[Any, float]] = [dict(zip(values.tolist(), law.tolist(), strict=True)) for law in (lower, upper)]
-    laws[1]["beyond"] = -79.0  # both tails, counted as lost
-    return library.from_two_probability_mass_functions(
-        *laws, value_discretization_interval=grid, log_mass_truncation_bound=-70.0
-    )
+    lower, upper = (noise.logpmf(values - shift + float(noise.offset)) for shift in (0, move))
+    apart = np.isneginf(lower)
+    losses = upper[~apart] - lower[~apart] + TRACE
+    losses, masses = losses[np.isfinite(losses)], np.exp(upper[~apart][np.isfinite(losses)])
+    # A loss between two points of the grid becomes both, so that neither law's mass is lost: "connect the dots".
+    below = np.floor(losses / grid)
+    shares = np.expm1(grid * (below + 1) - losses) / math.expm1(grid)
+    points, place = np.unique(np.concatenate([below, below + 1]).astype(np.int64), return_inverse=True)
+    split = np.bincount(place, np.concatenate([masses * shares, masses * (1 - shares)]))
+    lost = float(np.exp(upper[apart]).sum()) + math.exp(-79)  # both tails, counted as lost
+    # An extra.
+    from dp_accounting.pld import pld_pmf
+
+    pmf = pld_pmf.create_pmf(dict(zip(points.tolist(), split.tolist(), strict=True)), grid, lost, True)
+    return _library().privacy_loss_distribution.PrivacyLossDistribution(pmf)
+
+
+def _levels_apart(noise: Chain) -> tuple[Floats, Floats]:
+    """The laws of what leaves at two neighbouring levels, in rows; where only the decision does, a row for each two."""
+    heights = noise.heights
+    if not noise.decision_only:  # the level plus G, of which nothing lies beyond the heights
+        masses = [(high - low) / ONE for low, high in pairwise(heights)]
+        return np.array([[0.0, *masses]]), np.array([[*masses, 0.0]])
+    odds = np.array([(height / ONE, (ONE - height) / ONE) for height in heights])
+    return odds[:-1], odds[1:]
+
+
+def _largest_losses(laws: tuple[Floats, Floats], grid: float) -> Any:
+    """The distribution whose delta is the largest of all rows' and both directions', at every epsilon on the grid."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        losses = np.log(laws[0]) - np.log(laws[1])
+    finite = np.append(losses[np.isfinite(losses)], 0.0) / grid
+    most = math.ceil(np.abs(finite).max())
+    # Of one law delta is straight between the losses; of several, another one's becomes the largest anywhere.
+    between = np.arange(-most, most, max(most // CORNERS, 1)) if len(losses) > 1 else np.array([0])
+    corners = np.unique(np.concatenate([between, *(side(sign * finite) for side in SIDES for sign in (-1, 1))]))
+    corners = np.append(corners, corners[-1] + 1).astype(np.int64)
+    scales = np.exp(grid * corners) * (1 - TRACE)
+    excess = np.zeros(len(corners))
+    for p, q in (laws, laws[::-1]):
+        for i, scale in enumerate(scales[:-1]):
+            excess[i] = max(excess[i], np.maximum(p - scale * q, 0.0).sum(axis=1).max())
+        excess[-1] = max(excess[-1], np.where(q > 0, 0.0, p).sum(axis=1).max())  # no finite loss lies beyond
+    # An extra.
+    from dp_accounting.pld import pld_pmf
+
+    pmf = pld_pmf.create_pmf_pessimistic_connect_dots(grid, corners, np.minimum(excess, 1.0))
+    return _library().privacy_loss_distribution.PrivacyLossDistribution(pmf)
 
 
 def event_of(notion: Notion) -> Any:
@@ -201,11 +255,11 @@ def event_of(notion: Notion) -> Any:
     from dp_accounting import dp_event
 
     if isinstance(notion, Pure):
-        return dp_event.DiscreteLaplaceDpEvent(notion.epsilon, 1)
+        return dp_event.DiscreteLaplaceDpEvent(rounded_up(notion.loss), 1)
     if isinstance(notion, Gdp):
-        return dp_event.GaussianDpEvent(float(1 / notion.mu))
+        return dp_event.GaussianDpEvent(-rounded_up(-1 / notion.mu))
     if isinstance(notion, Zcdp):
-        return dp_event.ZCDpEvent(float(notion.rho))
+        return dp_event.ZCDpEvent(rounded_up(notion.rho))
     raise InvalidInput(
         f"dp_accounting has no event for {notion}: it knows pure, gdp and zcdp. Take its privacy_loss_distribution()."
     )

@@ -238,9 +238,13 @@ def priced(notion: Notion) -> dict[str, str]:
 
 
 def _number(text: str, name: str) -> Fraction:
+    """The number that a text stands for: a fraction as it is, a decimal that is a float's as that float is read."""
     if _NUMBER.fullmatch(text) is None or text.endswith("/0"):
         raise InvalidInput(f"{name}: {shown(text)} must be a number, such as 0.5, 1e-6 or 1/3.")
-    return Fraction(text)
+    found = Fraction(text)
+    number = numbers.number_or_nan(found)
+    of_float = "/" not in text and math.isfinite(number) and Fraction(repr(number)) == found
+    return rational(number, name) if of_float else found
 
 
 def canonical_noise(notion: Notion, width: int | Fraction, *, whole: bool = False) -> Noise:

@@ -76,6 +76,11 @@ class Chain(Noise):
         return 1 - (first + len(heights) - 1), tuple(ONE - height for height in reversed(heights))
 
     @property
+    def heights(self) -> tuple[int, ...]:
+        """2^192 times the probabilities of "null", level by level; beyond the ends they are as there."""
+        return self._heights[1]
+
+    @property
     def _logs(self) -> tuple[int, Floats, Floats]:
         """The first level, log g and log (1 - g) from it on."""
         return _logs(*self._heights)
@@ -83,7 +88,7 @@ class Chain(Noise):
     @property
     def decision_only(self) -> bool:
         """Whether nothing but the decision may leave; else the noisy level may, which is the total's plus G."""
-        return not levels_leave(self.notion, self._heights[1])
+        return not levels_leave(self.notion, self.heights)
 
     @property
     def mirrored(self) -> Chain:

@@ -24,7 +24,7 @@ from privatest.numbers import Integers, exp_bounds
 from privatest.privacy import Gaussian, Noise, Source, TruncatedTulap, Tulap, Uniform
 from privatest.privacy.gaussian import Digits
 
-__all__ = ["draw_blocks", "draw_many", "noise_adder"]
+__all__ = ["draw_blocks", "draw_many", "draw_rows", "noise_adder"]
 
 Words = npt.NDArray[np.uint64]
 
@@ -140,6 +140,25 @@ def _shares() -> Words:
     """Their lower bounds, for every k and every cell of x; the last column is x = 1."""
     cells = range((1 << _CELL) + 1)
     return np.array([[_share(k, x, _CELL, _WORD)[0] for x in cells] for k in range(_ROWS)], dtype=np.uint64)
+
+
+def draw_rows(source: Source, table: Integers, most: int) -> Integers:
+    """Of each line of a table ``most`` entries, drawn without replacement: which of a person's rows count.
+
+    Guarantees: every choice of so many places is equally likely, and independent of the others and of what stands
+    there. So each line alone decides what is taken from it, whatever the others hold (proof.md).
+    """
+    found, lines = table.copy(), np.arange(len(table))
+    # Invariant: the first places hold a uniform choice in uniform order, the others what is left.
+    for place in range(most):
+        left = table.shape[1] - place
+        other = place + (
+            _below(left, len(table), source)
+            if len(table) >= _FEW
+            else np.array([source.below(left) for _ in lines], dtype=np.int64)
+        )
+        found[lines, place], found[lines, other] = found[lines, other], found[lines, place]
+    return found[:, :most]
 
 
 def _one_by_one(noise: Noise, count: int, source: Source) -> Integers:

@@ -648,8 +648,9 @@ class Zcdp(_ByDivergence):
             order = 1 + above
             return above * (order * rho - epsilon) - s + order * (s - math.log1p(above))
 
-        middle = max(math.log(max((epsilon - rho) / (2 * rho), 1e-9)), -20.0)
-        return min(math.exp(min(-golden_maximum(lambda s: -log_delta(s), middle - 8, middle + 8), 0.0)), self.gain())
+        # The best order is near (epsilon - rho)/(2 rho), or about 1 where epsilon is small beside rho.
+        far = max(math.log(max((epsilon - rho) / (2 * rho), 1.0)), 0.0) + 8
+        return min(math.exp(min(-golden_maximum(lambda s: -log_delta(s), -12.0, far), 0.0)), self.gain())
 
     def _into(self, other: Notion) -> Notion | None:
         if isinstance(other, Renyi):
@@ -668,9 +669,9 @@ def _refuse_all(name: str, given: dict[str, Number]) -> None:
 
 
 def _written(value: Fraction) -> str:
-    """A decimal where that is exact and short, else p/q."""
+    """A decimal where that is exact, short, and read as this value again; else p/q."""
     short = repr(float(value))
-    if Fraction(short) == value:
+    if Fraction(short) == value == rational(float(value)):
         return short.removesuffix(".0")
     return f"{value.numerator}/{value.denominator}"
 

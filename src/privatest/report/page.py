@@ -399,7 +399,8 @@ def _question(kind: str, asked: dict[str, Any], told: dict[str, str]) -> Iterato
     elif kind == "changes":
         yield "<p>Did the records change from the law P to the law Q, back to P, and so on, and when?</p>"
     elif kind == "estimate":
-        yield "<p>How large is what stands as a question mark in the family of distributions?</p>"
+        family = markup.escape(str(asked.get("family", "a family of distributions")))
+        yield f"<p>If the records come from {family}, which value has the parameter marked with ?</p>"
     elif kind == "groups":
         yield "<p>Do two groups have the same rate of successes, and if not, by how much do they differ?</p>"
     elif "null" in asked and asked.get("alternative"):
@@ -607,7 +608,8 @@ def promise(epsilon: float, neighbours: str, rows: int, unit: str | None, notion
     else:
         change = f"replacing {whose} by anything else"
         other = "what a person's data say"
-    limit = "" if unit is None else f" At most {rows} rows of a person count; others are left out by a fixed rule."
+    records = "one record" if rows == 1 else f"{rows} records"
+    limit = "" if unit is None else f" However many rows a person has, they count as {records} at most."
     how = (
         "It holds because what is computed from the data (one number, or one for each block, bin or group of records) "
         "is made random before anything is released. The noise is drawn exactly, from the operating system's "

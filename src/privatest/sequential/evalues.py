@@ -28,7 +28,7 @@ from privatest.privacy import Noise
 from privatest.scores import Score
 
 if TYPE_CHECKING:
-    from privatest.changepoint.watch import SumBlocks
+    from privatest.changepoint.sum_blocks import SumBlocks
 
 __all__ = [
     "ERROR",

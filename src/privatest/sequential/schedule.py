@@ -15,14 +15,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from privatest.changepoint.detectors import Problem, law_of
-from privatest.changepoint.watch import SumBlocks
+from privatest.changepoint.sum_blocks import SumBlocks
 from privatest.decision import PrivateTest
 from privatest.errors import Infeasible
 from privatest.headway import each, part
 from privatest.hypotheses import Pair
 from privatest.hypotheses.question import Question
 from privatest.laws.block_laws import ScoreLaw
-from privatest.power.tuning import Family, smallest_n
+from privatest.power.sample_sizes import smallest_n
+from privatest.power.tuning import Family
 from privatest.privacy import Noise, Notion, Pure, canonical_noise
 from privatest.privacy.asked import budget_word, told
 from privatest.privacy.composition import per_row

@@ -18,7 +18,7 @@ import numpy as np
 
 from privatest.changepoint.open_block import OpenSum
 from privatest.changepoint.state_file import Keeper
-from privatest.changepoint.watch import SumBlocks, check_met, stream_privacy
+from privatest.changepoint.sum_blocks import SumBlocks, check_met, stream_privacy
 from privatest.decision.design import Decision, cost_fact
 from privatest.documents import integers_from_json, wholes_from_json
 from privatest.errors import InvalidDocument, InvalidInput

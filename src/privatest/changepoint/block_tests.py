@@ -1,0 +1,431 @@
+r"""Which private test votes on a block: one of P against Q, one of goodness of fit, or any function.
+
+The paper's reduction takes the test as a black box: of each block it needs a bit, of the test how many records a block
+has, how often it errs and what it costs. A record lies in one block and goes into one test, and where blocks are cut is
+public, so that all bits together cost what one test does (parallel composition).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Hashable, Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from privatest import numbers
+from privatest.decision import PrivateTest
+from privatest.engines.arrays import StreamRecords
+from privatest.engines.protocol import (
+    NO_ENDS,
+    NUMBERS,
+    Column,
+    Records,
+    block_ends,
+    counter,
+    indexer,
+    numbers_of,
+    scores_of_each,
+    totals_of_blocks,
+)
+from privatest.engines.unheard import unheard
+from privatest.errors import Infeasible, InvalidData, InvalidDocument, InvalidInput, shown
+from privatest.fit import FitTest
+from privatest.hypotheses.convert import as_hypothesis
+from privatest.numbers import Integers, Number
+from privatest.privacy import Notion, Pure, Source, as_notion, make_notion
+from privatest.privacy.asked import told
+from privatest.privacy.composition import per_row
+from privatest.privacy.draws import draw_many
+from privatest.scores import Cells, DyadicCells, LabelCells, Score
+
+__all__ = [
+    "MOST_ERROR",
+    "BlockTest",
+    "Voter",
+    "block_test",
+    "check_errors",
+    "names_of",
+    "voter_from_dict",
+    "voter_of",
+    "whole_of",
+]
+
+MOST_ERROR = 0.5
+"""A block's bit is wrong with a smaller probability than this, or it tells nothing."""
+
+
+@dataclass(frozen=True, eq=False)
+class BlockTest:
+    """A function that decides about a block, with what its author states of it; made by :func:`block_test`."""
+
+    function: Callable[[Any], Any]
+    n: int
+    alpha: float
+    beta: float
+    privacy: Notion
+    labels: tuple[Hashable, ...] | None = None
+
+    @property
+    def name(self) -> str:
+        """Where the function stands, as Python names it."""
+        named = self.function if hasattr(self.function, "__qualname__") else type(self.function)
+        return f"{named.__module__}.{named.__qualname__}"
+
+    def settings(self) -> dict[str, Any]:
+        """What a ledger tells it from others by: its name and what is stated of it, not what it does."""
+        labels = {} if self.labels is None else {"labels": [repr(label) for label in self.labels]}
+        stated = {"n": self.n, "alpha": self.alpha, "beta": self.beta, "privacy": self.privacy.text}
+        return {"function": self.name, **stated, **labels}
+
+
+def block_test(
+    function: Callable[[Any], Any],
+    *,
+    n: int,
+    alpha: float,
+    beta: float,
+    epsilon: Number | None = None,
+    privacy: Any = None,
+    labels: Iterable[Hashable] | None = None,
+) -> BlockTest:
+    """Any private test of a block, for ``test=`` of :func:`design_change`, :func:`detect_change` and :class:`Monitor`.
+
+    Its error rates and its privacy are what you state: nobody checks them. The privacy must hold for all that the
+    function does with a block (replace one record): its noise is its own affair, and so are the time it takes and what
+    it writes elsewhere. A block for which it raises an exception, or says anything but "null" and "alternative", counts
+    as "null"; the exception, warnings and logs are
+    dropped, for they could tell of a record.
+
+    Args:
+        function: takes a block and gives back "null" (old) or "alternative" (new). The block is an array of n numbers,
+            NaN for a record that is none; with ``labels`` a list of n labels, None for a record that is none of them.
+        n: records in a block.
+        alpha: bound on the probability of "alternative" where all records of a block are old; below 1/2.
+        beta: bound on the probability of "null" where all of them are new; below 1/2.
+        epsilon: privacy loss of one call.
+        privacy: in place of epsilon: another notion, such as "zcdp(0.5)".
+        labels: what the records may be, where they are no numbers. With them the data may also lie in a database.
+
+    >>> import privatest as pt
+    >>> rng = np.random.default_rng(1)  # on real data: noise that nobody can predict
+    >>> def noisy_majority(block):
+    ...     return "alternative" if np.sum(block > 0) + rng.laplace(scale=1) > 10 else "null"
+    >>> test = pt.block_test(noisy_majority, n=20, alpha=0.05, beta=0.05, epsilon=1)
+    >>> plan = pt.design_change(test=test, assume_change=True)
+    >>> plan.epsilon, plan.block, plan.accuracy
+    (1.0, 20, 40)
+    """
+    if not callable(function):
+        raise InvalidInput(f"function={shown(function)} must be a function of a block.")
+    rates = {"alpha": alpha, "beta": beta}
+    for name, value in rates.items():
+        rates[name] = numbers.number_or_nan(value)
+        if not 0 <= rates[name] < MOST_ERROR:
+            raise InvalidInput(f"{name}={shown(value)} must be at least 0 and below 1/2. Use a longer block.")
+    known = None if labels is None else tuple(labels)
+    if known is not None:
+        LabelCells(known)  # refuses what cannot be a label
+        if len(set(known)) < max(len(known), 2):
+            raise InvalidInput(f"labels={shown(known)} must be two different labels or more.")
+    return BlockTest(
+        function, numbers.positive_integer(n=n), **rates, privacy=make_notion(epsilon, privacy), labels=known
+    )
+
+
+class Voter(ABC):
+    """A private test, ready to read records and to vote on blocks of them: +1 for "old", -1 for "new".
+
+    Guarantees: a vote is as private as the test is; what it fails with depends on no record.
+    """
+
+    test: Any
+    """With ``n``, ``alpha`` and ``beta``."""
+
+    @property
+    @abstractmethod
+    def names(self) -> tuple[str, str]:
+        """Short descriptions of the old and the new regime."""
+
+    @property
+    @abstractmethod
+    def price(self) -> Fraction | Notion:
+        """What one vote costs, exactly."""
+
+    @property
+    def notion(self) -> Notion:
+        """The notion that one vote meets."""
+        return as_notion(self.price)
+
+    @property
+    @abstractmethod
+    def probe(self) -> Score:
+        """A score that the records' type must fit."""
+
+    @property
+    def cells(self) -> Cells:
+        """Which records are told apart."""
+        return self.probe.cells
+
+    @property
+    def clamp(self) -> tuple[float, float] | None:
+        """The least and the most of one record in nats, where there is such a thing."""
+        return None
+
+    def check(self, records: Records) -> None:
+        """Refuse records whose type does not fit."""
+        records.check(self.probe)
+
+    @abstractmethod
+    def values(self, records: Records, ends: range = NO_ENDS) -> Integers:
+        """What the test sees of each record: an integer. Raw. Refused as by ``Records.check_ends``."""
+
+    @abstractmethod
+    def vote(self, values: Integers, source: Source) -> int:
+        """The vote on one block, from its records' values."""
+
+    def bits(self, records: Records, n: int, source: Source) -> Integers:
+        """The votes on all whole blocks of n records."""
+        block = self.test.n
+        found = self.values(records, block_ends(n, block))
+        votes = [self.vote(found[first : first + block], source) for first in range(0, n - block + 1, block)]
+        return np.array(votes, dtype=np.int64)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The test's own document."""
+        found: dict[str, Any] = self.test.to_dict()
+        return found
+
+    def question(self) -> dict[str, Any]:
+        """All that votes depend on besides the data, ready for JSON."""
+        return self.to_dict()
+
+
+@dataclass(frozen=True, eq=False)
+class _ScoreVoter(Voter):
+    """A test of P against Q."""
+
+    test: PrivateTest
+
+    def __post_init__(self) -> None:
+        self.test.score.check_total(4 * self.test.n)
+
+    @property
+    def names(self) -> tuple[str, str]:
+        return self.test.null, self.test.alternative
+
+    @property
+    def price(self) -> Fraction | Notion:
+        assert self.test.price is not None
+        return self.test.price
+
+    @property
+    def probe(self) -> Score:
+        return self.test.score
+
+    @property
+    def clamp(self) -> tuple[float, float]:
+        return self.test.clamp
+
+    def values(self, records: Records, ends: range = NO_ENDS) -> Integers:
+        return scores_of_each(records, self.test.score, ends)
+
+    def vote(self, values: Integers, source: Source) -> int:
+        return int(self._votes(values.sum(keepdims=True), source)[0])
+
+    def bits(self, records: Records, n: int, source: Source) -> Integers:  # noqa: ARG002 - the length is the records' own
+        totals = np.array(totals_of_blocks(records, self.test.score, self.test.n), dtype=np.int64)
+        return self._votes(totals, source)
+
+    def _votes(self, totals: Integers, source: Source) -> Integers:
+        """The votes of blocks with these totals. T > cutoff exactly when 2 T, an integer, exceeds floor(2 cutoff)."""
+        test, coin = self.test, self.test.coin
+        doubled = 2 * totals + draw_many(test.noise, len(totals), source)
+        cutoffs = np.full(len(totals), (2 * test.cutoff).__floor__(), dtype=np.int64)
+        if coin is not None:
+            tossed = np.array([coin.toss(source) for _ in totals], dtype=np.bool_)
+            cutoffs[tossed] = (2 * coin.cutoff).__floor__()
+        old = doubled > cutoffs
+        if test.upper is not None:
+            old &= doubled <= (2 * test.upper).__floor__()
+        return np.where(old, 1, -1).astype(np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class _FitVoter(Voter):
+    """A test of goodness of fit."""
+
+    test: FitTest
+
+    @property
+    def names(self) -> tuple[str, str]:
+        return self.test.domain.null, f"any law at distance {self.test.distance!r} or more"
+
+    @property
+    def price(self) -> Fraction | Notion:
+        assert self.test.price is not None
+        return self.test.price
+
+    @cached_property
+    def probe(self) -> Score:
+        return counter(self.test.domain.cells)
+
+    def values(self, records: Records, ends: range = NO_ENDS) -> Integers:
+        """The symbol of each record."""
+        cells = self.test.domain.cells
+        self.check(records)
+        found = records.series(indexer(cells), ends)
+        odd: Integers = np.where(found >= cells.count, self.test.odd_symbol, found)
+        return odd
+
+    def vote(self, values: Integers, source: Source) -> int:
+        counts = np.bincount(values, minlength=len(self.test.domain.probabilities)).astype(np.int64)
+        return -1 if self.test.draw_noisy(counts, source) > self.test.cutoff else 1
+
+
+@dataclass(frozen=True, eq=False)
+class _FunctionVoter(Voter):
+    """A function of a block."""
+
+    test: BlockTest
+
+    @property
+    def names(self) -> tuple[str, str]:
+        return f"what {self.test.name} calls null", f"what {self.test.name} calls alternative"
+
+    @property
+    def price(self) -> Fraction | Notion:
+        found = self.test.privacy.price
+        assert found is not None
+        return found
+
+    @cached_property
+    def probe(self) -> Score:
+        labels = self.test.labels
+        return counter(DyadicCells(exponent=0, first=0, size=1) if labels is None else LabelCells(labels))
+
+    def check(self, records: Records) -> None:
+        if self.test.labels is None and not isinstance(records, Column | StreamRecords):
+            raise InvalidData(
+                "The function of a block takes the records themselves, and these lie in a database or on a cluster. "
+                "Name what they may be, privatest.block_test(..., labels=[...]), or read them into memory or a file."
+            )
+        super().check(records)
+
+    def values(self, records: Records, ends: range = NO_ENDS) -> Integers:
+        """The label's place of each record, or the bits of its number."""
+        self.check(records)
+        return records.series(NUMBERS if self.test.labels is None else indexer(self.probe.cells), ends)
+
+    def vote(self, values: Integers, source: Source) -> int:  # noqa: ARG002 - the function's noise is its own
+        block: Any
+        if self.test.labels is None:
+            block = numbers_of(values)
+        else:
+            labels = [*self.test.labels, None]
+            block = [labels[place] for place in values.tolist()]
+        try:
+            with unheard():
+                said = self.test.function(block)
+                return -1 if isinstance(said, str) and said == "alternative" else 1
+        except Exception:  # whatever it was about: it may be about a record
+            return 1
+
+    def to_dict(self) -> dict[str, Any]:
+        raise InvalidInput(
+            f"The blocks' test {self.test.name} is a Python function, which no document and no state file can hold. "
+            "Keep the program that makes it, or use a test that privatest designs."
+        )
+
+    def question(self) -> dict[str, Any]:
+        return self.test.settings()
+
+
+def voter_of(test: Any) -> Voter:
+    """The voter of a test that was given; refuses what is none, and one that is not private for a replaced record."""
+    found: Voter
+    if isinstance(test, BlockTest):
+        found = _FunctionVoter(test)
+    elif isinstance(test, PrivateTest | FitTest):
+        rows = test.max_rows_per_unit
+        if rows > 1:
+            raise InvalidInput(
+                f"test is designed for max_rows_per_unit={rows}, and a person's rows may lie in several blocks. Design "
+                "it for one row, and give max_rows_per_unit here."
+            )
+        if isinstance(test, PrivateTest) and test.neighbours != "replace":
+            raise InvalidInput(
+                f"test hides a record that comes or goes (neighbours={test.neighbours!r}), which would move all later "
+                "blocks. Design it with neighbours='replace'."
+            )
+        if test.price is None:
+            raise InvalidInput("test is not private. Design one that is: test='tight', with an epsilon.")
+        found = _FitVoter(test) if isinstance(test, FitTest) else _ScoreVoter(test)
+    else:
+        function = " Of a function say: privatest.block_test(function, n=..., alpha=..., beta=..., epsilon=...)."
+        raise InvalidInput(
+            f"test={shown(test)} must be a test that privatest.design or privatest.design_fit made."
+            f"{function if callable(test) else ''}"
+        )
+    return found
+
+
+def check_errors(voter: Voter) -> None:
+    """Refuse a test that errs too often for its bits to tell anything."""
+    test = voter.test
+    error = max(test.alpha, test.beta)
+    if not error < MOST_ERROR:
+        raise Infeasible(
+            f"test says the wrong thing about a block of {test.n} records with probability {error:.3g}, and must do so "
+            "with probability below 1/2. Use a test on more records."
+        )
+
+
+def voter_from_dict(document: dict[str, Any]) -> Voter:
+    """The voter of the test that a document holds; refuses one as :func:`voter_of` does."""
+    made = {kind.FORMAT: kind for kind in (PrivateTest, FitTest)}
+    if document.get("format") not in made:
+        raise InvalidDocument(f"The test of the blocks must be a document of the format {' or '.join(made)}.")
+    return voter_of(made[document["format"]].from_dict(document))
+
+
+def names_of(voter: Voter, null: Any, alternative: Any, **others: object) -> tuple[str, str]:
+    """What the two regimes are called: as the test has it; a function's may be named. Refuses what the test says."""
+    for name, value in others.items():
+        if value is not None:
+            raise InvalidInput(f"{name}={shown(value)} was given besides test=, which says it. Leave {name} out.")
+    given = [
+        None if law is None else as_hypothesis(law, name).describe()
+        for name, law in (("null", null), ("alternative", alternative))
+    ]
+    for name, said, own in zip(("null", "alternative"), given, voter.names, strict=True):
+        if said is not None and said != own and not isinstance(voter, _FunctionVoter):
+            raise InvalidInput(f"{name}={said} is not what test was designed for, {own}. Leave {name} out.")
+    old, new = (said or own for said, own in zip(given, voter.names, strict=True))
+    return old, new
+
+
+def whole_of(voter: Voter, epsilon: Number | None, privacy: Any, rows: int) -> Notion:
+    """What all votes together cost a person of up to so many rows: once what the test does for each of them.
+
+    An epsilon that is given must be that; another notion must be met.
+    """
+    row = voter.notion
+    own = Pure(row.loss * rows) if isinstance(row, Pure) else row if rows == 1 else None
+    if epsilon is None and privacy is None:
+        if own is not None:
+            return own
+        raise InvalidInput(
+            f"max_rows_per_unit={rows} rows of a test that meets {row}: say what all of them are to meet, privacy=..."
+        )
+    whole = make_notion(epsilon, privacy)
+    met = whole == own if isinstance(whole, Pure) else row.implies(per_row(whole, rows))
+    if not met:
+        raise InvalidInput(
+            f"{told(whole)} is not what test costs: {told(row)} for each of {rows} rows of a person. Leave it out, or "
+            "give a test that is designed for it."
+        )
+    return whole

@@ -1,0 +1,139 @@
+"""An interrupt in any line of a step: no block gets a second draw, here or from the file."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import random
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import pytest
+
+import privatest as pt
+from privatest.changepoint import open_block, state_file, stream
+from privatest.errors import InvalidInput
+
+PAIR = ("bernoulli(0.2)", "bernoulli(0.8)")
+RECORDS = [0, 1, 0, 0, 0, 1, 0, 0, 1, 0, 0, 0] * 4
+FILES = {module.__file__: inspect.getsource(module).splitlines() for module in (stream, state_file, open_block)}
+"""Where an interrupt comes. Not where a turn is taken or ended: Python looks for signals before and after, not there."""
+
+
+@contextmanager
+def interrupted(at: int) -> Iterator[list[int]]:
+    """An interrupt at this line, counted from here, of the modules that make a step; how many lines there were."""
+    lines = [0]
+
+    def look(frame: FrameType, event: str, _: Any) -> Any:
+        text = FILES.get(frame.f_code.co_filename)
+        if text is None:
+            return None
+        if event == "line" and "with self._turn" not in text[frame.f_lineno - 1]:
+            lines[0] += 1
+            if lines[0] == at:
+                sys.settrace(None)
+                raise KeyboardInterrupt
+        return look
+
+    before = sys.gettrace()
+    sys.settrace(look)
+    try:
+        yield lines
+    finally:
+        sys.settrace(before)
+
+
+def monitor(**words: Any) -> Any:
+    return pt.Monitor(*PAIR, epsilon=1, mean_time_between_false_alarms=1e6, **words)
+
+
+def sequential(**words: Any) -> Any:
+    return pt.Sequential(*PAIR, epsilon=1, alpha=1e-9, beta=1e-9, **words)
+
+
+def one_by_one(made: Any, records: list[int], unit: bool) -> None:
+    for number, record in enumerate(records):
+        made.update(record, **({"unit": number} if unit else {}))
+
+
+def in_batches(made: Any, records: list[int], unit: bool) -> None:
+    for first in range(0, len(records), 7):
+        part = records[first : first + 7]
+        made.update(part, **({"unit": [first + k for k in range(len(part))]} if unit else {}))
+
+
+def on_disk(path: Path) -> list[int]:
+    found: list[int] = json.loads(path.read_text())["content"]["trace"]
+    return found
+
+
+def tried(begin: Callable[..., Any], feed: Callable[..., None], words: dict[str, Any], at: int, path: Path) -> str:
+    """Feed, interrupted, and go on from ``seen`` as documented; what stood anywhere stands there still."""
+    unit = "max_rows_per_unit" in words
+    made = begin(**words)
+    feed(made, RECORDS[:10], unit)
+    with interrupted(at) as lines:
+        try:
+            feed(made, RECORDS[10:31], unit)
+            return "over"
+        except KeyboardInterrupt:
+            pass
+    assert lines[0] == at
+    stands = on_disk(path) if "state" in words else []
+    outcome = "went on"
+    try:
+        feed(made, RECORDS[made.seen :], unit)
+    except InvalidInput as error:
+        assert "was cut short" in str(error)
+        if "state" not in words:
+            return "refused"
+        ledger = {"ledger": words["ledger"]} if "ledger" in words else {}
+        made = type(made).load(path, **ledger)
+        feed(made, RECORDS[made.seen :], unit)
+        outcome = "loaded"
+    if made.raised if hasattr(made, "raised") else made.verdict:
+        return outcome
+    trace, block = list(made._stream.released), made._stream.watch.block
+    assert trace[: len(stands)] == stands, at
+    assert made.seen == len(RECORDS)
+    assert len(trace) == len(RECORDS) // block, at
+    return outcome
+
+
+CASES: dict[str, tuple[Callable[..., Any], bool, bool, bool]] = {
+    "monitor in memory": (monitor, False, False, False),
+    "monitor of persons in memory": (monitor, False, False, True),
+    "monitor with a file": (monitor, True, False, False),
+    "monitor of persons with a file": (monitor, True, False, True),
+    "monitor with a ledger": (monitor, True, True, False),
+    "sequential in memory": (sequential, False, False, False),
+    "sequential with a file": (sequential, True, False, False),
+}
+
+
+@pytest.mark.parametrize("feed", [one_by_one, in_batches], ids=lambda feed: feed.__name__)
+@pytest.mark.parametrize("case", CASES)
+def test_a_step_that_is_cut_anywhere_gives_no_block_a_second_draw(
+    case: str, feed: Callable[..., None], tmp_path: Path, show: Callable[[str], None]
+) -> None:
+    begin, file, ledger, persons = CASES[case]
+    found: dict[str, int] = {}
+    rng, at = random.Random(case), 0
+    ledgers = pt.Ledger(tmp_path / "ledger.db") if ledger else None
+    if ledgers is not None:
+        ledgers.grant("d", epsilon=10**6, **({"unit": "who"} if persons else {}))
+    while found.get("over", 0) < 1:
+        at += rng.randint(1, 60 if ledger else 5 if file else 1)
+        path = tmp_path / f"{at}.json"
+        words: dict[str, Any] = {"state": path} if file else {}
+        words |= {"ledger": ledgers, "dataset": "d", "request": f"r{at}"} if ledger else {}
+        words |= {"max_rows_per_unit": 1} if persons else {}
+        outcome = tried(begin, feed, words, at, path)
+        found[outcome] = found.get(outcome, 0) + 1
+    show(f"{case}: {found}")
+    assert found.get("loaded" if file else "refused", 0) > 4

@@ -1,0 +1,390 @@
+"""One request, one draw: whatever fails or is killed after it, for every design and notion.
+
+The draw is on record before anything is made of it. So a request whose release fails is answered from that draw when it
+is asked again, without reading the data; and whether a release failed tells nothing that was not paid for. The laws of
+"failed or not" are enumerated for a small mechanism, and for the order that draws again, which the same check refuses.
+
+``python -m tests.contracts.test_one_draw 200`` interrupts 200 runs at random instants and prints what came of them;
+``python -m tests.contracts.test_one_draw 200 kill`` kills the process of each with SIGKILL.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+import os
+import random
+import signal
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable
+from fractions import Fraction
+from functools import cache, partial
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import privatest as pt
+from privatest.bounds import HistogramTest
+from privatest.decision.design import Design
+from privatest.engines.protocol import Column
+from privatest.privacy import system_source
+
+COINS = "bernoulli(0.2)", "bernoulli(0.8)"
+BITS = [0, 1, 0, 0] * 10
+SERIES = [0] * 60 + [1] * 60
+TABLE = pd.DataFrame({"x": SERIES, "day": range(2000, 2120)})
+MEANS = np.random.default_rng(5).normal(12, 1, 400)
+Run = Callable[..., Any]
+
+
+def decides(privacy: str, **words: Any) -> Run:
+    return lambda **paid: pt.design(*COINS, privacy=privacy, n=40, **words).run(BITS, **paid)
+
+
+def change(**words: Any) -> Run:
+    return lambda **paid: pt.detect_change(SERIES, *COINS, **{"epsilon": 2, **words}, **paid)
+
+
+@cache
+def wide(**words: Any) -> pt.EstimateDesign:
+    return pt.design_estimate("normal(mean=?, sd=1)", between=(-200, 200), n=400, **words or {"epsilon": 1})
+
+
+RUNS: dict[str, Run] = {
+    **{f"test, {privacy}": decides(privacy) for privacy in ("pure(1)", "approx(1, 1e-6)", "tv(0.2)", "gdp(1)")},
+    **{
+        f"decision, {privacy}": decides(privacy, release="decision")
+        for privacy in ("pure(1)", "approx(1, 1e-6)", "tv(0.2)", "gdp(1)", "zcdp(0.5)", "renyi(2, 0.5)", "kl(0.5)")
+    },
+    "decision, mixed": decides("pure(1)", release="decision", alpha=0.05),
+    "test, add-remove": decides("pure(1)", neighbours="add-remove"),
+    "test, ncllr": decides("pure(1)", test="ncllr"),
+    "odd share": lambda **paid: pt.design(*COINS, epsilon=1, n=40).run(BITS, odd_epsilon=1, **paid),
+    "optimum": lambda **paid: pt.optimum(*COINS, epsilon=1, n=6).test.run(BITS[:6], **paid),
+    "fit": lambda **paid: pt.design_fit([0.5, 0.5], distance=0.3, epsilon=1, n=40).run(BITS, **paid),
+    "fit, zcdp": lambda **paid: pt.design_fit([0.5, 0.5], distance=0.3, privacy="zcdp(1)", n=40).run(BITS, **paid),
+    "estimate": lambda **paid: pt.estimate(BITS, "bernoulli(?)", epsilon=1, **paid),
+    "estimate, gdp": lambda **paid: pt.estimate(BITS, "bernoulli(?)", privacy="gdp(1)", **paid),
+    "estimate, add-remove": lambda **paid: pt.design_estimate(
+        "bernoulli(?)", epsilon=1, n=40, neighbours="add-remove"
+    ).run(BITS, **paid),
+    "estimate, two steps": lambda **paid: wide().run(MEANS, **paid),
+    "groups": lambda **paid: pt.compare_groups(BITS, BITS[::-1], epsilon=1, **paid),
+    "groups, named": lambda **paid: pt.compare_groups(
+        pd.DataFrame({"x": BITS * 2, "arm": ["old"] * 40 + ["new"] * 40}), column="x", group="arm", epsilon=1, **paid
+    ),
+    "change, blocks": change(method="blocks"),
+    "change, direct": change(method="direct", assume_change=True),
+    "change, whether and where": change(method="direct"),
+    "change, paper": change(method="paper"),
+    "change, gdp": change(epsilon=None, privacy="gdp(2)"),
+    "change, public order": lambda **paid: pt.detect_change(
+        TABLE, *COINS, epsilon=2, column="x", order="day", public_order=True, **paid
+    ),
+    "change, fit": lambda **paid: pt.detect_change(SERIES * 4, [0.9, 0.1], distance=0.7, epsilon=2, **paid),
+    "changes": lambda **paid: pt.detect_changes(SERIES, *COINS, epsilon=2, **paid),
+}
+BUDGETS = {
+    "zcdp": "zcdp(100)",
+    "renyi": "renyi(2, 100)",
+    "kl": "kl(100)",
+    "gdp": "gdp(100)",
+    "approx": "approx(9, 0.5)",
+}
+
+
+def budget_of(name: str) -> str:
+    return next((budget for word, budget in BUDGETS.items() if word in name), "tv(0.9)" if "tv" in name else "100")
+
+
+def ledger_for(name: str, folder: Path) -> pt.Ledger:
+    found = pt.Ledger(folder / "ledger.db")
+    neighbours = {"neighbours": "add-remove"} if "add-remove" in name else {}
+    found.grant("d", privacy=budget_of(name), **neighbours)
+    return found
+
+
+DESIGNS: tuple[type[Any], ...] = (
+    pt.PrivateTest, HistogramTest, pt.FitTest, pt.EstimateDesign, pt.GroupsDesign, pt.ChangePlan, pt.ChangesPlan
+)  # fmt: skip
+
+
+def kinds(kind: type[Any]) -> set[type[Any]]:
+    return {kind}.union(*map(kinds, kind.__subclasses__()))
+
+
+def test_every_design_is_here() -> None:
+    """Each class of the package that can be run on data is run below."""
+    concrete = {one for one in kinds(Design) if not one.__abstractmethods__ and one.__module__.startswith("privatest")}
+    assert concrete == set(DESIGNS)
+
+
+class Failed(Exception):
+    pass
+
+
+def broken(patch: pytest.MonkeyPatch) -> None:
+    """Every release of every design fails."""
+    for one in DESIGNS:
+        patch.setattr(one, "release", lambda *_, **__: (_ for _ in ()).throw(Failed))
+
+
+def unread(patch: pytest.MonkeyPatch) -> None:
+    """Nothing of the data may be read, nor drawn: but for a public order, no source is opened at all."""
+
+    def refuse(*_: Any, **__: Any) -> Any:
+        raise AssertionError("the data were read, or drawn from, a second time")
+
+    for name in ("total", "series", "histogram", "block_totals"):
+        patch.setattr(Column, name, refuse)
+    for one in DESIGNS:
+        patch.setattr(one, "draw", refuse)
+    for name in ("below", "bits"):
+        patch.setattr(type(system_source), name, refuse)
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_a_release_that_fails_is_made_of_the_same_draw_later(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("flint" if any(word in name for word in ("zcdp", "renyi", "kl", "gdp", "approx")) else "json")
+    ledger = ledger_for(name, tmp_path)
+    paid: dict[str, Any] = {"ledger": ledger, "dataset": "d", "request": "r"}
+    for attempt in range(3):
+        with monkeypatch.context() as patch:
+            broken(patch)
+            if attempt:
+                unread(patch)
+            with pytest.raises(Failed):
+                RUNS[name](**paid)
+    (charge,) = [entry for entry in ledger.history("d") if entry.kind == "charge"]
+    spent = ledger.spent("d")
+    with monkeypatch.context() as patch:
+        unread(patch)
+        found = RUNS[name](**paid)
+        again = RUNS[name](**paid)
+    assert found == again
+    assert found.receipt.replayed
+    assert not found.receipt.read
+    # The answer is that of the draw on record, and the draw is all it is made of.
+    besides = name in ("odd share", "change, public order")
+    told = found.design.release(charge.about["draw"][0] if name == "odd share" else charge.about["draw"])
+    same = [one for one in vars(found) if one not in ("receipt", "design") and not (besides and "o" in one[:5])]
+    assert {one: getattr(found, one) for one in same if one not in ("epsilon", "privacy")} == {
+        one: getattr(told, one) for one in same if one not in ("epsilon", "privacy")
+    }
+    if name == "change, public order" and found.index is not None:
+        assert found.order_value in range(2000, 2120)
+    assert ledger.spent("d") == spent
+    assert ledger.verify() == 3
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_a_draw_is_plain_and_a_release_of_it_needs_nothing_else(name: str, tmp_path: Path) -> None:
+    """A draw survives JSON as it is, and a design read from its document makes the same release of it."""
+    pytest.importorskip("flint" if any(word in name for word in ("zcdp", "renyi", "kl", "gdp", "approx")) else "json")
+    ledger = ledger_for(name, tmp_path)
+    found = RUNS[name](ledger=ledger, dataset="d", request="r")
+    draw = next(entry for entry in ledger.history("d") if entry.kind == "charge").about["draw"]
+    assert json.loads(json.dumps(draw, allow_nan=False)) == draw
+    own = draw[0] if name == "odd share" else draw
+    document = json.loads(found.design.to_json())
+    assert type(found.design).from_dict(document).release(own) == found.design.release(own)
+    if name.startswith("decision") and any(word in name for word in ("gdp", "zcdp", "renyi", "kl")):
+        assert draw in ("null", "alternative"), "of these notions nothing but the decision may leave"
+
+
+def test_a_second_step_that_cannot_be_made_leaves_the_first_draw_on_record(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ledger = ledger_for("estimate", tmp_path)
+    paid: dict[str, Any] = {"ledger": ledger, "dataset": "d", "request": "r"}
+    with monkeypatch.context() as patch:
+        patch.setattr(pt.EstimateDesign, "there", lambda *_: (_ for _ in ()).throw(Failed))
+        for _ in range(3):
+            with pytest.raises(Failed):
+                RUNS["estimate, two steps"](**paid)
+    (charge,) = [entry for entry in ledger.history("d") if entry.kind == "charge"]
+    assert len(charge.about["draw"]) == 2
+    assert ledger.spent("d") == 1
+
+
+@pytest.mark.parametrize("words", [{}, {"privacy": "gdp(1)"}], ids=["pure", "gdp"])
+def test_every_first_step_has_its_second(words: dict[str, Any]) -> None:
+    """What is computed between the two draws of an estimate never fails, whichever bin was chosen."""
+    plan = wide(**words)
+    assert plan.location is not None
+    for start in (0, 7):
+        for place in range(0, plan.location.bins, 11):
+            assert plan.there(start, place).noise is not None
+
+
+# What "fails or not" tells --------------------------------------------------------------------------------------------
+
+
+Law = dict[Any, Fraction]
+
+
+def randomized(bit: int) -> Law:
+    """Randomised response at epsilon = log 3, the mechanism: the answer is the bit with probability 3/4."""
+    return {bit: Fraction(3, 4), 1 - bit: Fraction(1, 4)}
+
+
+def asked(law: Law, fails: Callable[[int, int], bool], times: int, *, draws_again: bool) -> Law:
+    """Joint law of all that is seen of one request, asked so many times: which attempts failed, and the answer.
+
+    Args:
+        law: of one draw.
+        fails: whether making a release of this draw fails at this attempt.
+        times: attempts; none is made after an answer.
+        draws_again: whether each attempt draws anew, as before; else the first draw stays.
+    """
+    seen: Law = {}
+
+    def attempt(number: int, probability: Fraction, draw: int | None, so_far: tuple[Any, ...]) -> None:
+        if number == times:
+            seen[so_far] = seen.get(so_far, Fraction(0)) + probability
+            return
+        for value, chance in ({draw: Fraction(1)} if draw is not None and not draws_again else law).items():
+            if fails(value, number):
+                attempt(number + 1, probability * chance, value, (*so_far, "failed"))
+            else:
+                told = (*so_far, value)
+                seen[told] = seen.get(told, Fraction(0)) + probability * chance
+
+    attempt(0, Fraction(1), None, ())
+    return seen
+
+
+def largest_ratio(one: Law, other: Law) -> Fraction:
+    assert sum(one.values()) == sum(other.values()) == 1
+    assert one.keys() == other.keys()
+    return max(max(one[seen] / other[seen], other[seen] / one[seen]) for seen in one)
+
+
+@pytest.mark.parametrize("times", [1, 2, 5])
+def test_whether_a_release_fails_tells_no_more_than_was_paid_for(times: int, show: Callable[[str], None]) -> None:
+    """Over every rule by which releases may fail, attempt by attempt; the same check refuses the order of before."""
+    rules = list(itertools.product([False, True], repeat=2 * times))
+    worst = {}
+    for again in (False, True):
+
+        def laws(rule: tuple[bool, ...], again: bool = again) -> list[Law]:
+            return [asked(randomized(bit), lambda v, k: rule[2 * k + v], times, draws_again=again) for bit in (0, 1)]
+
+        worst[again] = max(largest_ratio(*laws(rule)) for rule in rules)
+    show(f"{times} attempts, {len(rules)} rules: recorded {worst[False]}, drawn again {worst[True]}; e^epsilon = 3")
+    assert worst[False] == 3
+    assert worst[True] == (3 if times == 1 else 3**times)
+
+
+def test_the_ledger_has_the_law_of_the_recorded_draw(tmp_path: Path) -> None:
+    """The code itself: every branch of two attempts whose release fails for a draw of 1."""
+    for bit in (0, 1):
+        seen: Law = {}
+        for number, (first, second) in enumerate(itertools.product((0, 1), repeat=2)):
+            coins = iter((first, second))
+            ledger = pt.Ledger(tmp_path / f"{bit} {number}.db")
+            ledger.grant("d", epsilon=2)
+            said: list[Any] = []
+
+            def release(draw: int, said: list[Any] = said) -> dict[str, int]:
+                if draw and not said:
+                    raise Failed
+                return {"answer": draw}
+
+            ask: dict[str, Any] = {"dataset": "d", "request": "r", "epsilon": math.log(3), "design": "d"}
+            for _ in range(2):
+                try:
+                    said.append(ledger.perform(**ask, draw=partial(next, coins), release=release)["answer"])
+                    break
+                except Failed:
+                    said.append("failed")
+            law = randomized(bit)
+            seen[tuple(said)] = seen.get(tuple(said), Fraction(0)) + law[first] * law[second]
+        assert seen == asked(randomized(bit), lambda v, k: bool(v) and k == 0, 2, draws_again=False)
+
+
+# Interrupted at random instants ---------------------------------------------------------------------------------------
+
+
+def interrupted(ask: Callable[[], Any], after: float) -> Any:
+    """What ``ask`` returns; KeyboardInterrupt where it takes longer than this."""
+
+    def stop(_signal: int, _frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, after)
+    try:
+        return ask()
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def killed(ask: Callable[[], Any], after: float) -> Any:
+    """The same in a process of its own, killed with SIGKILL; where it came to its end, ask again here."""
+    process = os.fork()
+    if not process:
+        try:
+            ask()
+        finally:
+            os._exit(0)
+    time.sleep(after)
+    os.kill(process, signal.SIGKILL)
+    if os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]):
+        raise KeyboardInterrupt
+    return ask()
+
+
+def interruptions(runs: int, seed: int, folder: Path, stopped: Callable[..., Any] = interrupted) -> Counter[str]:
+    """Ask until there is an answer, interrupted at random instants of a run; the answer is that of the first draw."""
+    rng, found = random.Random(seed), Counter[str]()
+    ledger = pt.Ledger(folder / "interrupted.db")
+    ledger.grant("d", epsilon=10**6)
+    design = pt.design(*COINS, epsilon=1, n=40)
+    plan = pt.design_change(*COINS, epsilon=2, n=120)
+    for number in range(runs):
+        made: Any = (design, plan)[number % 2]
+        paid: dict[str, Any] = {"ledger": ledger, "dataset": "d", "request": f"r{number}"}
+        recorded, longest = None, 0.06
+        while True:
+            try:
+                data = BITS if made is design else SERIES
+                answer = stopped(partial(made.run, data, **paid), rng.random() * longest)
+                break
+            except KeyboardInterrupt:
+                found["interrupted"] += 1
+                longest *= 1.2
+            rows = [entry for entry in ledger.history("d") if entry.request == f"r{number}" and entry.kind == "charge"]
+            if rows and recorded is None:
+                recorded = rows[0].about["draw"]
+                found["interrupted after the draw was recorded"] += 1
+            assert not rows or rows[0].about["draw"] == recorded
+        first = next(e for e in ledger.history("d") if e.request == f"r{number}" and e.kind == "charge").about["draw"]
+        found["answered"] += 1
+        found["answer is that of the recorded draw"] += answer == made.release(first) and recorded in (None, first)
+    assert ledger.verify() == 1 + 2 * runs
+    assert ledger.spent("d") == (runs + 1) // 2 + 2 * (runs // 2)
+    return found
+
+
+def test_a_run_that_is_interrupted_anywhere_has_one_draw(tmp_path: Path, show: Callable[[str], None]) -> None:
+    found = interruptions(12, 7, tmp_path)
+    show(str(dict(found)))
+    assert found["answer is that of the recorded draw"] == found["answered"] == 12
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as folder:
+        how = killed if "kill" in sys.argv else interrupted
+        print(dict(interruptions(int(sys.argv[1]), random.SystemRandom().randrange(10**6), Path(folder), how)))

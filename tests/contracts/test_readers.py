@@ -1,0 +1,591 @@
+"""Whatever reads data: one file counts once, and what is said while data are read tells of no record."""
+
+from __future__ import annotations
+
+import ast
+import datetime
+import importlib.util
+import inspect
+import logging
+import math
+import os
+import shutil
+import threading
+import traceback
+import warnings
+from collections import deque
+from collections.abc import Callable, Iterator
+from decimal import Decimal
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pandas as pd
+import polars as pl
+import psycopg
+import pyarrow as pa
+import pyarrow.feather
+import pyarrow.parquet
+import pytest
+
+import privatest as pt
+from privatest.engines import arrays, csv_files, frames, paths, sources
+from privatest.engines.unheard import QUESTIONS, Asked
+from privatest.errors import InvalidData, InvalidInput
+from tests.engines import warehouses
+from tests.engines.openers import FRAMES, OPENERS, SINGLE
+
+TABLE = pa.table({"x": [0, 1] * 20, "arm": ["a"] * 20 + ["b"] * 20, "who": list(range(40))})
+WRITERS: dict[str, Callable[[Path], object]] = {
+    "csv": lambda path: path.write_text(
+        "x,arm,who\n" + "".join(f"{row['x']},{row['arm']},{row['who']}\n" for row in TABLE.to_pylist())
+    ),
+    "parquet": lambda path: pa.parquet.write_table(TABLE, path),
+    "feather": lambda path: pa.feather.write_feather(TABLE, str(path)),
+}
+
+
+def _beside(link: Callable[[Path, Path], object]) -> Callable[[Path], Path]:
+    """A folder of a file and of what leads to it."""
+
+    def made(file: Path) -> Path:
+        link(file, file.with_name(f"latest{file.suffix}"))
+        return file.parent
+
+    return made
+
+
+TWICE: dict[str, Callable[[Path], Any]] = {
+    "folder with a link": _beside(lambda file, link: link.symlink_to(file.name)),
+    "folder with a hard link": _beside(lambda file, link: os.link(file, link)),
+    "glob over a link": lambda file: f"{_beside(lambda a, b: b.symlink_to(a.name))(file)}/*{file.suffix}",
+    "path twice": lambda file: [file, file],
+    "path twice, spelled in two ways": lambda file: [file, file.parent / ".." / file.parent.name / file.name],
+    "file and its folder": lambda file: [file, file.parent],
+    "folder reached by a link": lambda file: [_linked(file.parent), file],
+}
+
+
+def _linked(folder: Path) -> Path:
+    other = folder.with_name("again")
+    other.symlink_to(folder)
+    return other
+
+
+RATES = ("bernoulli(0.2)", "bernoulli(0.8)")
+Words = dict[str, Any]
+STATED = pt.block_test(lambda _: "null", n=8, alpha=0.1, beta=0.1, epsilon=1)
+ENTRANCES: dict[str, Callable[[Any, Words, Words], object]] = {
+    "run": lambda data, where, paid: pt.design(*RATES, epsilon=1, n=40).run(data, **where, **paid),
+    "decide": lambda data, where, paid: pt.decide(data, *RATES, epsilon=1, **where, **paid),
+    "estimate": lambda data, where, paid: pt.estimate(data, "bernoulli(?)", epsilon=1, **where, **paid),
+    "groups": lambda data, where, paid: pt.compare_groups(data, group="arm", epsilon=1, **where, **paid),
+    "groups, units": lambda data, where, paid: pt.compare_groups(
+        data, group="arm", unit="who", epsilon=1, **where, **paid
+    ),
+    "fit": lambda data, where, paid: pt.goodness_of_fit(data, RATES[0], distance=0.3, epsilon=1, **where, **paid),
+    "check": lambda data, where, _: pt.check(data, *RATES, **where),
+    "detect": lambda data, where, paid: pt.detect_change(data, *RATES, epsilon=1, assume_change=True, **where, **paid),
+    "function": lambda data, where, paid: pt.detect_change(data, test=STATED, assume_change=True, **where, **paid),
+    "monitor": lambda data, where, _: pt.Monitor(*RATES, epsilon=1).update_many(data, **where),
+    "sequential": lambda data, where, _: pt.Sequential(*RATES, epsilon=1).update_many(data, **where),
+    "count": lambda data, where, _: pt.count_records(data, **where),
+    "names": lambda data, _, __: pt.column_names(data),
+}
+UNORDERED = ("run", "decide", "estimate", "groups", "groups, units", "fit", "check")
+"""What asks any source, a database's without an order among them, and looks at what its records hold."""
+
+
+@pytest.mark.parametrize("form", WRITERS)
+@pytest.mark.parametrize("way", TWICE)
+def test_one_file_that_is_reached_twice_is_refused_before_the_charge(form: str, way: str, tmp_path: Path) -> None:
+    folder = tmp_path / "data"
+    folder.mkdir()
+    WRITERS[form](folder / f"may.{form}")
+    source = TWICE[way](folder / f"may.{form}")
+    ledger = pt.Ledger(tmp_path / "ledger.db")
+    ledger.grant("may", epsilon=5)
+    for name, enter in ENTRANCES.items():
+        for given in (source, pt.open_once(source)) if name != "names" else (source,):
+            with pytest.raises(InvalidData, match="One file is reached twice"):
+                enter(given, {"column": "x"}, {"ledger": ledger, "dataset": "may", "request": name})
+    assert ledger.spent("may") == 0
+
+
+@pytest.mark.parametrize("form", WRITERS)
+def test_two_files_of_one_content_are_two(form: str, tmp_path: Path) -> None:
+    """What is seen is the file, not what is in it: copies are told apart by nobody."""
+    WRITERS[form](tmp_path / f"may.{form}")
+    shutil.copy(tmp_path / f"may.{form}", tmp_path / f"june.{form}")
+    assert pt.count_records(tmp_path, column="x") == 80
+
+
+@pytest.mark.parametrize("form", WRITERS)
+def test_one_file_is_not_both_groups(form: str, tmp_path: Path) -> None:
+    file = tmp_path / f"may.{form}"
+    WRITERS[form](file)
+    os.link(file, tmp_path / f"other.{form}")
+    for other in (file, str(file), tmp_path / f"other.{form}", pt.open_once(file), pt.read_as(file, missing="NA")):
+        with pytest.raises(InvalidData, match="both groups"):
+            pt.compare_groups(file, other, column="x", epsilon=1)
+    with pytest.raises(InvalidData, match="both groups"):
+        pt.compare_groups(TABLE, TABLE, column="x", epsilon=1)
+
+
+CANARY = "CANARYx7051"
+FLAGS = {
+    "who": [f"p{i}" for i in range(40)],
+    "arm": ["a", "b"] * 20,
+    "s": ["0", "1", "1", "0"] * 9 + ["1", "0", "0", CANARY],
+}
+
+
+def _duckdb(_: Path) -> Any:
+    connection = duckdb.connect()
+    connection.register("raw", pa.table(FLAGS))
+    return connection.sql("select who, arm, s::int as x, 'a' || (s::int)::text as g from raw")
+
+
+def _ibis(folder: Path) -> Any:
+    raw = warehouses.ibis_table(pa.table(FLAGS), folder)
+    return raw.mutate(x=raw.s.cast("int64"))
+
+
+def _postgres(_: Path) -> Any:
+    rows = zip(*FLAGS.values(), strict=True)
+    address = warehouses.new_table("who text, arm text, s text", *rows)
+    database, _, name = address.rpartition("::")
+    with psycopg.connect(database, autocommit=True) as connection:
+        connection.execute(f"CREATE VIEW cast_{name} AS SELECT who, arm, s::int AS x FROM {name}".encode())
+    return f"{database}::cast_{name}"
+
+
+def _spark(_: Path) -> Any:
+    frame = warehouses.spark().createDataFrame(
+        list(zip(*FLAGS.values(), strict=True)), "who string, arm string, s string"
+    )
+    return frame.selectExpr("who", "arm", "cast(s AS int) AS x")
+
+
+def _reader(_: Path) -> Any:
+    """An Arrow stream that fails, warns and logs behind its first batch."""
+    table = pa.table({**FLAGS, "x": [0, 1] * 20})
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        yield table.to_batches()[0]
+        _say()
+
+    return pa.RecordBatchReader.from_batches(table.schema, batches())
+
+
+def _say() -> None:
+    warnings.warn(CANARY, stacklevel=2)
+    logging.getLogger("a.library").error(CANARY)
+    raise ValueError(CANARY)
+
+
+def _cut_short(_: Path) -> Any:
+    """A data frame whose column is of a library's type that fails when it is read."""
+
+    class Column(pd.arrays.IntegerArray):  # type: ignore[misc]
+        def to_numpy(self, *_: Any, **__: Any) -> Any:
+            _say()
+
+    mask = np.zeros(40, dtype=bool)
+    return pd.DataFrame({**FLAGS, "x": Column(np.array([0, 1] * 20), mask)})
+
+
+def _generated(_: Path) -> Any:
+    def records() -> Iterator[int]:
+        yield 0
+        _say()
+
+    return records()
+
+
+FAILING: dict[str, Callable[[Path], Any]] = {
+    "DuckDB": _duckdb,
+    "DuckDB through Ibis": _ibis,
+    "PostgreSQL": _postgres,
+    "Spark": _spark,
+    "Arrow stream": _reader,
+    "pandas": _cut_short,
+    "generator": _generated,
+}
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("kind", [pytest.param(name, marks=warehouses.SPARK * (name == "Spark")) for name in FAILING])
+def test_what_a_library_says_when_it_fails_reaches_nobody(
+    kind: str, tmp_path: Path, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Neither its error, nor what it warns of, nor what it logs: each would quote the record that it failed at."""
+    if kind == "Spark":
+        warehouses.spark().sparkContext.setLogLevel("WARN")  # what it has unless somebody sets another one
+    caplog.set_level(logging.DEBUG)
+    single = kind == "generator"
+    for name in UNORDERED:
+        if single and name.startswith("groups"):
+            continue
+        with pytest.raises(InvalidData) as caught:
+            ENTRANCES[name](FAILING[kind](tmp_path), {} if single else {"column": "x"}, {})
+        told = "".join(traceback.format_exception(caught.value))
+        assert CANARY not in told, name
+        assert caught.value.__context__ is caught.value.__cause__ is None
+    if kind == "Spark":
+        warehouses.spark().sparkContext.setLogLevel("ERROR")
+    heard = capfd.readouterr()
+    assert CANARY not in heard.out + heard.err + caplog.text
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("kind", OPENERS)
+def test_what_is_said_while_records_in_files_and_in_memory_are_read_reaches_nobody(
+    kind: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    """As above, of a library that fails, warns and logs wherever a column of it is read."""
+    source = OPENERS[kind]({"x": [0, 1] * 20, "arm": ["a", "b"] * 20, "who": list(range(40))}, tmp_path)
+    for module in (arrays, csv_files, frames, paths, sources):
+        for name in ("as_numpy", "as_floats", "_number", "column_of", "keys_of", "from_pandas", "from_polars"):
+            if hasattr(module, name):
+                monkeypatch.setattr(module, name, lambda *_, **__: _say())
+    for name in UNORDERED:
+        if kind in SINGLE and name.startswith("groups"):
+            continue
+        given = OPENERS[kind](TABLE.to_pydict(), tmp_path) if kind == "Arrow stream" else source
+        with pytest.raises(InvalidData) as caught:
+            ENTRANCES[name](given, {} if kind in SINGLE else {"column": "x"}, {})
+        assert CANARY not in "".join(traceback.format_exception(caught.value)), name
+        assert caught.value.__context__ is caught.value.__cause__ is None
+    heard = capfd.readouterr()
+    assert CANARY not in heard.out + heard.err + caplog.text
+
+
+def test_logs_and_warnings_of_others_are_heard_again(caplog: pytest.LogCaptureFixture) -> None:
+    """While somebody reads, other threads log; afterwards everybody is heard, whatever the reading came to."""
+    started, logged = threading.Event(), threading.Event()
+
+    def records() -> Iterator[int]:
+        started.set()
+        assert logged.wait(60)
+        _say()
+        yield 0
+
+    def read() -> None:
+        with pytest.raises(InvalidData):
+            pt.count_records(records())
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    assert started.wait(60)
+    logging.getLogger("another").error("of another thread")
+    logged.set()
+    reader.join()
+    assert caplog.messages == ["of another thread"]
+    with pytest.warns(UserWarning, match="afterwards"):
+        warnings.warn("afterwards", stacklevel=1)
+    logging.getLogger("another").error("afterwards")
+    assert caplog.messages == ["of another thread", "afterwards"]
+
+
+SOURCE = Path(pt.__file__).parent
+READS = set(
+    "to_table to_arrow_table to_pyarrow to_pyarrow_batches read_table read_csv read_parquet read_feather open_csv "  # noqa: SIM905
+    "ParquetFile iter_batches read_row_group open_file open_stream get_batch OSFile input_stream reader DictReader "
+    "loadtxt fetchall fetchone collect toLocalIterator toArrow toPandas to_pandas to_numpy to_list to_pylist "
+    "chunked_array __arrow_array__ to_reader scan_csv scan_parquet".split()
+)
+"""How libraries are asked for what records hold."""
+READERS = {
+    "engines/csv_files.py": "rows of CSV files: `paths.rows` and `structure`; fields: questions of `FieldRecords`",
+    "engines/files.py": "Parquet and Feather files: `paths.rows` and `structure`",
+    "engines/frames.py": "columns of Arrow, pandas and polars: `open_source`, or questions of `StreamedRecords`",
+    "engines/sources.py": "what speaks Arrow, and iterators of records: `open_source`",
+    "engines/sql.py": "DuckDB, PostgreSQL, and what else Ibis speaks to: `SqlRecords._ask`, `each_asked`",
+    "engines/sql_language.py": "structure of a database, no record: `asked`",
+    "engines/spark.py": "Spark: `SparkRecords._asked`, which also turns its log off",
+}
+"""All modules that ask libraries for records, and by which guard; each of these is `unheard.asked` in the end."""
+
+
+def test_every_reader_of_data_is_known_and_guarded() -> None:
+    """A reader that is not listed is a second one: give it records' questions to answer, and it is guarded."""
+    found = set()
+    for path in SOURCE.rglob("*.py"):
+        text = path.read_text(encoding="utf-8")
+        tree = ast.parse(text if any(f".{name}" in text for name in READS) else "")
+        if any(isinstance(node, ast.Attribute) and node.attr in READS for node in ast.walk(tree)):
+            found.add(path.relative_to(SOURCE).as_posix())
+    assert found == READERS.keys()
+
+
+def test_every_question_of_every_kind_of_records_is_asked_unheard() -> None:
+    def kinds(of: type) -> Iterator[type]:
+        for one in of.__subclasses__():
+            yield one
+            yield from kinds(one)
+
+    every = [one for one in kinds(Asked) if one.__module__.startswith("privatest.")]
+    for kind in every:
+        for name in QUESTIONS:
+            assert name not in vars(kind) or getattr(vars(kind)[name], "unheard", False), (kind, name)
+        told = {name for name, value in vars(kind).items() if inspect.isfunction(value) and not name.startswith("_")}
+        assert told <= {*QUESTIONS, *UNASKED}, kind
+    assert len(every) > 12
+
+
+UNASKED = {"part", "in_places", "consumed", "owners", "portions", "encoded", "numbers"}
+"""Methods that look at no record, and those that only the others call; portions are guarded one by one."""
+
+
+class Odd:
+    """A record whose own code fails, warns and logs, whatever it is asked."""
+
+    __hash__ = __eq__ = __float__ = __str__ = __repr__ = __bool__ = __len__ = __iter__ = lambda *_: _say()  # type: ignore
+
+
+NUMBERS = [None, math.nan, math.inf, -math.inf, 1e308, -1e-308, -0.0, 2.5, 78_051_234_567.0, -1.0]
+TEXTS = [
+    None,
+    "",
+    " ",
+    "YES",
+    "no ",
+    "\0",
+    '"',
+    'a"b',
+    "1,5",
+    "x" * 140_000,
+    "\u2028",
+    "\ud7ff",
+    "a\r\nb",
+    "=1+1",
+    "yes\t",
+]
+OBJECTS = [
+    None,
+    math.nan,
+    [],
+    {},
+    set(),
+    (1, 2),
+    b"yes",
+    "yes",
+    1,
+    True,
+    10**400,
+    Decimal("NaN"),
+    object(),
+    Odd(),
+    pd.NA,
+]
+
+
+def _cells(kind: str) -> dict[str, Any]:
+    """Rows of two groups whose first ones are odd."""
+    plain: list[Any] = [0.0, 1.0, 1.0] if kind == "numbers" else ["yes", "no", "no"]
+    odd: list[Any] = {"numbers": NUMBERS, "texts": TEXTS, "objects": OBJECTS}[kind]
+    records = [*odd, *plain * 20]
+    return {"x": records, "arm": ["a", "b"] * (len(records) // 2) + ["a"] * (len(records) % 2)}
+
+
+PANDAS: dict[str, tuple[str, Callable[[Any, Path], Any]]] = {
+    "pandas, objects": ("objects", lambda columns, _: pd.DataFrame(columns, dtype=object)),
+    "pandas, categories": ("texts", lambda columns, _: pd.DataFrame(columns).astype("category")),
+    "pandas, Arrow texts": ("texts", lambda columns, _: pd.DataFrame(columns).astype("string[pyarrow]")),
+    "pandas, Arrow numbers": ("numbers", lambda columns, _: pd.DataFrame(columns).astype({"x": "double[pyarrow]"})),
+    "pandas, nullable": ("numbers", lambda columns, _: pd.DataFrame(columns).astype({"x": "Float64"})),
+    "pandas, texts": ("texts", lambda columns, _: pd.DataFrame(columns).astype({"x": "str"})),
+    "polars, objects": ("objects", lambda columns, _: pl.DataFrame(columns, schema={"x": pl.Object, "arm": pl.String})),
+    "polars, categories": ("texts", lambda columns, _: pl.DataFrame(columns).cast(pl.Categorical)),
+    "Arrow, dictionary": ("texts", lambda columns, _: _dictionary(columns)),
+}
+CONTAINERS: dict[str, tuple[str, Callable[[Any, Path], Any]]] = {
+    **{f"{name}, {kind}": (kind, made) for name, made in FRAMES.items() for kind in ("numbers", "texts")},
+    **PANDAS,
+    **{
+        f"{name}, {kind}": (kind, made) for name, made in warehouses.WAREHOUSES.items() for kind in ("numbers", "texts")
+    },
+}
+
+
+def _dictionary(columns: Any) -> pa.Table:
+    return pa.table({name: pa.array(values).dictionary_encode() for name, values in columns.items()})
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=warehouses.SPARK * name.startswith("Spark")) for name in CONTAINERS]
+)
+def test_groups_of_odd_records_are_what_they_are_in_two_lists(
+    name: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """No record of either group, whatever it is, raises, is heard of, or moves another one into the other group."""
+    kind, made = CONTAINERS[name]
+    columns = _cells(kind)
+    asked: dict[str, Any] = {"epsilon": 1, **({"above": 0.5} if kind == "numbers" else {"success": "yes"})}
+    if name.startswith("PostgreSQL"):  # which has no such text
+        columns["x"] = [None if record == "\0" else record for record in columns["x"]]
+    arms = [[x for x, arm in zip(*columns.values(), strict=True) if arm == one] for one in "ab"]
+    expected = pt.compare_groups(*arms, rng=np.random.default_rng(5), **asked)
+    found = pt.compare_groups(made(columns, tmp_path), group="arm", column="x", rng=np.random.default_rng(5), **asked)
+    assert (found.n, found.rates, found.pvalue) == (expected.n, expected.rates, expected.pvalue)
+    assert found.names == ("a", "b")
+    assert CANARY not in caplog.text
+
+
+GROUPS: dict[str, list[Any]] = {
+    "texts": ["old", "new", None],
+    "numbers": [1.0, 2.5, None],
+    "whole numbers": [1, 20, None],
+    "truths": [True, False, None],
+    "dates": [datetime.date(2026, 5, 1), datetime.date(2026, 6, 1), None],
+}
+
+
+@pytest.mark.parametrize("kind", GROUPS)
+def test_groups_have_one_name_wherever_they_lie(kind: str, tmp_path: Path) -> None:
+    """Rows without a group are of neither; the control group is named by its value or by its name."""
+    values = GROUPS[kind]
+    table = pa.table({"x": [0, 1, 1] * 20, "arm": values * 20, "who": list(range(60))})
+    pa.parquet.write_table(table, tmp_path / "a.parquet")
+    connection = duckdb.connect()
+    connection.register("raw", table)
+    frames = [table, table.to_pandas(), pl.from_arrow(table), str(tmp_path / "a.parquet"), connection.sql("from raw")]
+    plain = {"1.0": "1", "2026-05-01": "2026-05-01"}
+    second = plain.get(str(values[1]), str(values[1]))
+    for source, control in [(table, second), *((source, values[1]) for source in frames)]:
+        found = pt.compare_groups(source, group="arm", control_name=control, column="x", unit="who", epsilon=1)
+        assert (found.names[0], found.n) == (second, (20, 20)), type(source)
+
+
+@pytest.mark.parametrize("units", [(0.0, -0.0), ("0.0", "-0.0"), ("7", "7.0"), ("007", " 7")])
+def test_one_person_is_one_however_the_unit_is_written(units: tuple[Any, Any], tmp_path: Path) -> None:
+    """As a number everywhere; as a text where it has no type, that is, in CSV files."""
+    columns = {"x": [1, 1, 0, 0], "arm": ["a", "b", "a", "b"], "who": [*units, *(type(units[0])(f) for f in (3, 4))]}
+    (tmp_path / "a.csv").write_text(
+        "x,arm,who\n" + "".join(f"{x},{arm},{who}\n" for x, arm, who in zip(*columns.values(), strict=True))
+    )
+    sources: list[Any] = [tmp_path / "a.csv"]
+    if isinstance(units[0], float):
+        pa.parquet.write_table(pa.table(columns), tmp_path / "a.parquet")
+        connection = duckdb.connect()
+        connection.register("raw", pa.table(columns))
+        sources += [tmp_path / "a.parquet", pa.table(columns), pd.DataFrame(columns), pl.DataFrame(columns)]
+        sources += [connection.sql("from raw"), warehouses.ibis_table(pa.table(columns), tmp_path)]
+        sources += [warehouses.postgres_address(pa.table(columns), tmp_path)]
+    for source in sources:
+        with pytest.raises(InvalidData, match="both groups"):
+            pt.compare_groups(source, group="arm", column="x", unit="who", epsilon=1)
+        assert pt.count_records(source, column="x", unit="who") == 3
+
+
+def _singles(folder: Path) -> list[Any]:
+    """What may be handed over as one record, though it could be taken for several, or for a file of them."""
+    WRITERS["csv"](folder / "a.csv")
+    several: list[Any] = [
+        [0, 0],
+        [],
+        (1, 2),
+        (),
+        {1, 2},
+        frozenset({1}),
+        {"x": 1},
+        range(3),
+        deque([0, 1]),
+        b"01",
+        "01",
+    ]
+    several += [np.array([1.0, 0.0]), np.zeros((2, 2)), np.array([]), np.float64(7), pd.Series([0, 1]), pl.Series([1])]
+    return [
+        *several,
+        TABLE,
+        iter([0, 1]),
+        (one for one in (0, 1)),
+        folder / "a.csv",
+        [folder / "a.csv"],
+        Odd(),
+        object(),
+        math,
+    ]
+
+
+def _fed(made: Callable[[], Any], feed: str, first: Any) -> tuple[int, Any]:
+    """How many records were seen, and what came out, of a stream that begins with a record."""
+    one = made()
+    records = [first, *[0, 1, 1, 0, 1, 0] * 3]
+    for record in records:
+        getattr(one, feed)(record)
+        if getattr(one, "raised", None) is not None:
+            break
+    watcher = getattr(one, "monitor", one)
+    return watcher.seen, {name: value for name, value in watcher.to_dict().items() if name != "receipt"}
+
+
+@cache
+def _watchers() -> dict[str, tuple[Callable[[], Any], str]]:
+    def seeded() -> np.random.Generator:
+        return np.random.default_rng(4)
+
+    plain = pt.Monitor(*RATES, epsilon=1)._design
+    fitted = pt.Monitor(RATES[0], distance=0.5, epsilon=5)._design
+    running = pt.Sequential(*RATES, epsilon=1)._design
+    found: dict[str, tuple[Callable[[], Any], str]] = {
+        "Monitor": (lambda: pt.Monitor.of(plain, rng=seeded()), "update_one"),
+        "Monitor, fit": (lambda: pt.Monitor.of(fitted, rng=seeded()), "update_one"),
+        "Sequential": (lambda: pt.Sequential.of(running, rng=seeded()), "update_one"),
+    }
+    if importlib.util.find_spec("river"):
+        from privatest.integrations.river import PrivateDrift
+
+        def drift() -> Any:
+            made = PrivateDrift(*RATES, epsilon=1.0)
+            made._monitor = pt.Monitor.of(plain, rng=seeded())
+            return made
+
+        found["river"] = (drift, "update")
+    return found
+
+
+@pytest.mark.parametrize("name", ["Monitor", "Monitor, fit", "Sequential", "river"])
+def test_one_call_is_one_record_whatever_it_is(name: str, tmp_path: Path) -> None:
+    """It moves nobody else's position, raises nothing, and counts as a record that makes no sense."""
+    if name not in _watchers():
+        pytest.skip("river is not installed")
+    made, feed = _watchers()[name]
+    seen, expected = _fed(made, feed, None)
+    assert seen > 0
+    for record in _singles(tmp_path):
+        found = _fed(made, feed, record)
+        assert found == (seen, expected), type(record)
+
+
+def test_what_update_takes_for_a_batch(tmp_path: Path) -> None:
+    """As its documentation says, of every stream; a mapping and a text are one record, a path is a file."""
+    batches: list[Callable[[list[int]], Any]] = [list, tuple, deque, np.array, pd.Series, pl.Series, pa.array, iter]
+    for made, _ in (_watchers()["Monitor"], _watchers()["Sequential"]):
+        for batch in batches:
+            one = made()
+            one.update(batch([0, 1]))
+            assert one.seen == 2, batch
+        for record in ({"x": 1, "y": 2}, "01", b"01", Odd(), None, np.float64(1)):
+            one = made()
+            one.update(record)
+            assert one.seen == 1, type(record)
+        with pytest.raises(InvalidData, match="a set, which has no order"):
+            made().update({0, 1})
+        WRITERS["csv"](tmp_path / "one.csv")
+        one = made()
+        with pytest.raises(InvalidData, match="column"):
+            one.update(tmp_path / "one.csv")
+        with pytest.raises(InvalidInput, match=r"name of a file.*update_many"):
+            one.update(str(tmp_path / "one.csv"))
+        assert one.seen == 0
+    tuples = pt.Monitor({(0, 1): 0.2, (1, 1): 0.8}, {(0, 1): 0.8, (1, 1): 0.2}, epsilon=1)
+    tuples.update((0, 1))
+    assert tuples.seen == 1
