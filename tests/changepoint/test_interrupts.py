@@ -21,7 +21,9 @@ from privatest.errors import InvalidInput
 PAIR = ("bernoulli(0.2)", "bernoulli(0.8)")
 RECORDS = [0, 1, 0, 0, 0, 1, 0, 0, 1, 0, 0, 0] * 4
 FILES = {module.__file__: inspect.getsource(module).splitlines() for module in (stream, state_file, open_block)}
-"""Where an interrupt comes. Not where a turn is taken or ended: Python looks for signals before and after, not there."""
+"""The lines at which an interrupt is raised."""
+UNINTERRUPTED = ("with self._turn", "try:")
+"""Where a turn is taken or ended, and where a ``try`` begins: Python handles no signal there, only before and after."""
 
 
 @contextmanager
@@ -33,7 +35,7 @@ def interrupted(at: int) -> Iterator[list[int]]:
         text = FILES.get(frame.f_code.co_filename)
         if text is None:
             return None
-        if event == "line" and "with self._turn" not in text[frame.f_lineno - 1]:
+        if event == "line" and not text[frame.f_lineno - 1].strip().startswith(UNINTERRUPTED):
             lines[0] += 1
             if lines[0] == at:
                 sys.settrace(None)
@@ -53,16 +55,20 @@ def monitor(**words: Any) -> Any:
 
 
 def sequential(**words: Any) -> Any:
-    return pt.Sequential(*PAIR, epsilon=1, alpha=1e-9, beta=1e-9, **words)
+    return pt.Sequential(*PAIR, epsilon=1, alpha=1e-7, beta=1e-7, schedule=(6, 6), **words)
 
 
 def one_by_one(made: Any, records: list[int], unit: bool) -> None:
     for number, record in enumerate(records):
+        if made.raised is not None:
+            return
         made.update(record, **({"unit": number} if unit else {}))
 
 
 def in_batches(made: Any, records: list[int], unit: bool) -> None:
     for first in range(0, len(records), 7):
+        if made.raised is not None:
+            return
         part = records[first : first + 7]
         made.update(part, **({"unit": [first + k for k in range(len(part))]} if unit else {}))
 
@@ -80,7 +86,7 @@ def tried(begin: Callable[..., Any], feed: Callable[..., None], words: dict[str,
     with interrupted(at) as lines:
         try:
             feed(made, RECORDS[10:31], unit)
-            return "over"
+            return "over" if made.raised is None else "raised"
         except KeyboardInterrupt:
             pass
     assert lines[0] == at
@@ -96,7 +102,7 @@ def tried(begin: Callable[..., Any], feed: Callable[..., None], words: dict[str,
         made = type(made).load(path, **ledger)
         feed(made, RECORDS[made.seen :], unit)
         outcome = "loaded"
-    if made.raised if hasattr(made, "raised") else made.verdict:
+    if made.raised is not None:
         return outcome
     trace, block = list(made._stream.released), made._stream.watch.block
     assert trace[: len(stands)] == stands, at
@@ -116,6 +122,8 @@ CASES: dict[str, tuple[Callable[..., Any], bool, bool, bool]] = {
 }
 
 
+# An interrupt between the opening of a file and its ``with`` leaves the closing to the garbage collector.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("feed", [one_by_one, in_batches], ids=lambda feed: feed.__name__)
 @pytest.mark.parametrize("case", CASES)
 def test_a_step_that_is_cut_anywhere_gives_no_block_a_second_draw(
@@ -128,7 +136,7 @@ def test_a_step_that_is_cut_anywhere_gives_no_block_a_second_draw(
     if ledgers is not None:
         ledgers.grant("d", epsilon=10**6, **({"unit": "who"} if persons else {}))
     while found.get("over", 0) < 1:
-        at += rng.randint(1, 60 if ledger else 5 if file else 1)
+        at += rng.randint(1, 60 if ledger else 5 if file or begin is sequential else 1)
         path = tmp_path / f"{at}.json"
         words: dict[str, Any] = {"state": path} if file else {}
         words |= {"ledger": ledgers, "dataset": "d", "request": f"r{at}"} if ledger else {}
