@@ -95,7 +95,8 @@ def tried(begin: Callable[..., Any], feed: Callable[..., None], words: dict[str,
     try:
         feed(made, RECORDS[made.seen :], unit)
     except InvalidInput as error:
-        assert "was cut short" in str(error)
+        if "was cut short" not in str(error):
+            raise
         if "state" not in words:
             return "refused"
         ledger = {"ledger": words["ledger"]} if "ledger" in words else {}

@@ -423,8 +423,8 @@ class Stream(Single):
                 )
             ledger = "" if self._charge is None else ", ledger=..."
             raise InvalidInput(
-                f"{cut}: its state may have been written, or noted in the ledger. Go on with "
-                f"{name}.load({self.file.path.name!r}{ledger}), and feed the stream from the record that its seen names."
+                f"{cut}: its state may have been written, or noted in the ledger. Go on with {name}.load("
+                f"{self.file.path.name!r}{ledger}), and feed the stream from the record that its seen names."
             )
 
     def _flush(self) -> Any:
