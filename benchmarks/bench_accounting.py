@@ -18,7 +18,7 @@ from scipy.stats import binom
 
 import privatest as pt
 from privatest.privacy import Gdp, Notion, Pure
-from privatest.privacy.accounting import composed_epsilon
+from privatest.privacy.composition import composed_epsilon
 
 TESTS, EPSILON, DELTA = 100, 1.0, Fraction(1, 10**6)
 

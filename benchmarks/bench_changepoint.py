@@ -22,10 +22,10 @@ from scipy import stats
 from benchmarks.evaluate import RIVALS, evaluate_change
 from benchmarks.evaluate_online import evaluate_monitor
 from privatest.changepoint import Monitor, design_change
-from privatest.changepoint.monitor import Targets, pair_watch
 from privatest.hypotheses import make_pair
 from privatest.numbers import rational
 from privatest.power import design, sample_size
+from privatest.streams.monitor import Targets, pair_watch
 
 COINS = ("bernoulli(0.2)", "bernoulli(0.8)")
 NORMALS = ("normal(0, 1)", "normal(1, 1)")

@@ -10,7 +10,7 @@ from bench_core import Comparison, side_by_side
 
 import privatest as pt
 from privatest.decision import PrivateTest
-from privatest.hypotheses import question
+from privatest.hypotheses import parse as question
 from privatest.laws.total import NoisyTotal
 
 EPSILON = 0.5

@@ -18,13 +18,13 @@ import numpy as np
 
 import privatest as pt
 from benchmarks import rivals_sequential as rivals
+from privatest.decision.tuning import profile_of
 from privatest.hypotheses import Pair, make_pair
 from privatest.numbers import Floats
-from privatest.power.tuning import profile_of
 from privatest.privacy import seeded_source
 from privatest.privacy.draws import draw_many
-from privatest.sequential import SequentialPlan
-from privatest.sequential.evalues import PARTS
+from privatest.streams import SequentialPlan
+from privatest.streams.evalues import PARTS
 
 COIN = ("bernoulli(0.3)", "bernoulli(0.7)")
 PAIRS = [
@@ -43,7 +43,7 @@ def growth_bound(pair: Pair, epsilon: float) -> float:
     .. math:: \max\{E_Q g - \log E_P e^g : \text{range of } g \le \epsilon\}
 
     attained by :math:`g = [\log q/p]_c^{c+\epsilon}` with the c at which :math:`E_P e^g = 1`.
-    Proof: ``sequential/proof.md``.
+    Proof: ``streams/proof.md``.
     """
     profile = profile_of(pair)
     ratios = -profile.ratios  # log q/p

@@ -13,11 +13,11 @@ import numpy.typing as npt
 from benchmarks import rivals, rivals_online
 from benchmarks.evaluate import simulate_series
 from privatest import numbers
-from privatest.changepoint.monitor import METHODS, Monitor, Targets, pair_watch
-from privatest.changepoint.watch import Watch
 from privatest.errors import InvalidInput
 from privatest.hypotheses import Pair, make_pair
 from privatest.numbers import Integers, Number
+from privatest.streams.monitor import METHODS, Monitor, Targets, pair_watch
+from privatest.streams.watch import Watch
 
 __all__ = ["ONLINE_RIVALS", "MonitorEvaluation", "evaluate_monitor"]
 

@@ -1,7 +1,7 @@
 """Mutants: small mistakes put into the package, one at a time, to see whether the tests notice.
 
     python -m tests.mutants                        the privacy- and money-critical files (`WATCHED`)
-    python -m tests.mutants noise ledger/chain.py  folders or files under src/privatest
+    python -m tests.mutants noise ledger/hash_chain.py  folders or files under src/privatest
     ... --minutes 20 --seed 3                      as many as fit in the time, in an order given by the seed
     ... --sample 100 --seed 3                      so many of them
     ... --seconds 12                               with fewer tests for each: quicker, and some survive that need not
@@ -66,7 +66,7 @@ WATCHED = [
     "charge.py",
     "documents.py",
     "numbers.py",
-    "decision/design.py",
+    "decision/run.py",
     "decision/private_test.py",
     "engines/units.py",
     "engines/keys.py",
@@ -74,13 +74,13 @@ WATCHED = [
     "changepoint/direct.py",
     "changepoint/block_tests.py",
     "changepoint/blocks.py",
-    "changepoint/sum_blocks.py",
-    "changepoint/watch.py",
-    "changepoint/open_block.py",
-    "changepoint/stream.py",
-    "changepoint/state_file.py",
+    "streams/stream.py",
+    "streams/watch.py",
+    "streams/stream.py",
+    "streams/stream.py",
+    "streams/state.py",
     "fit/fit_test.py",
-    "bounds/histogram_test.py",
+    "bounds/optimum.py",
 ]
 # Tests of a file: those of its folder, its doctests, and these.
 BESIDES = [
@@ -102,7 +102,7 @@ ELSEWHERE = {
         "tests/bounds/test_edges.py",
     ],
     "privacy/noise.py": ["tests/decision/test_edges.py"],
-    "decision/design.py": [
+    "decision/run.py": [
         "tests/changepoint/test_change_plan.py",
         "tests/fit/test_edges.py",
         "tests/bounds/test_edges.py",

@@ -44,7 +44,8 @@ sys.exit(code[0] if code else 70)
 
 def hasten(patch: pytest.MonkeyPatch) -> None:
     """Make pictures that compute as many marks as seconds allow compute their least number."""
-    from privatest.pictures import intervals, sizes
+    from privatest.pictures import plans as sizes
+    from privatest.pictures import releases as intervals
 
     for draw in (intervals.estimate, intervals.groups, sizes.complexity):
         assert draw.__kwdefaults__["patience"] > 0

@@ -341,7 +341,7 @@ PLANTED = {
     "scores/b.py": ("from privatest import design", "from the package's face"),
     "cli/a.py": ("from privatest.decision import design", "cli knows the public package only"),
     "cli/b.py": ("from privatest.errors import InvalidInput", "cli knows the public package only"),
-    "cli/c.py": ("from privatest.studio.server import serve", "cli knows the public package only"),
+    "cli/c.py": ("from privatest.studio.app import serve", "cli knows the public package only"),
     "cli/d.py": ("from privatest import decision", "cli knows the public package only"),
     "studio/a.py": ("from privatest import decision", "studio knows the public package only"),
     "errors.py": ("from privatest.hypotheses import Pair", "a root module knows root modules only"),
@@ -464,5 +464,5 @@ def test_what_the_map_allows_passes(where: str, tmp_path: Path) -> None:
 def test_a_design_walks_through_few_modules() -> None:
     files, _depth = walked(lambda: design("normal(0, 1)", "normal(1.1, 1)", epsilon=1, n=101), SOURCE)
     names = sorted(Path(name).relative_to(SOURCE).as_posix() for name in files)
-    assert {"power/tuning.py", "laws/curves.py", "scores/clamped.py"} <= set(names)
+    assert {"decision/tuning.py", "laws/curves.py", "scores/clamped.py"} <= set(names)
     assert len(names) <= MOST_OF_A_DESIGN, f"a design visits {len(names)} modules: {', '.join(names)}"

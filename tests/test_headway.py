@@ -13,8 +13,8 @@ from collections.abc import Callable
 import pytest
 
 import privatest as pt
-from privatest import headway
-from privatest.headway import Headway, each, part
+from privatest import progress_events as headway
+from privatest.progress_events import Headway, each, part
 
 
 def test_a_plan_tells_how_far_it_is() -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from privatest.errors import InvalidInput
-from privatest.line_files import AT_ONCE, LONGEST_LINE, NO_TEXT, LineFile, Lines, _born
+from privatest.followed import AT_ONCE, LONGEST_LINE, NO_TEXT, LineFile, ReadLines, _born
 
 
 def text(*numbers: int) -> bytes:
@@ -162,7 +162,7 @@ def test_what_is_left_of_a_rotated_file_comes_first(path: Path, seen: int) -> No
     replacing(path, text(4, 5), keep=True)()
     found = list(LineFile(path).batches(seen, known, replaced="new"))
     assert [int(line) for lines, _ in found for line in lines] == [*[1, 2, 3][seen:], 4, 5]
-    assert found[-1] == Lines([b"4", b"5"], place_of(path, 3))
+    assert found[-1] == ReadLines([b"4", b"5"], place_of(path, 3))
     if seen < 3:
         assert found[0].place == known
 

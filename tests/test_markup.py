@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 import privatest as pt
-from privatest import markup
-from privatest.markup import Probability
+from privatest import facts as markup
+from privatest.facts import Probability
 from tests.report import pages
 
 HOSTILE = "<img src=x onerror=alert(1)>"

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from privatest.changepoint import detect_changes as detect_changes
     from privatest.decision import PrivateTest as PrivateTest
     from privatest.decision import Release as Release
+    from privatest.decision.design import decide as decide
     from privatest.engines import column_names as column_names
     from privatest.engines import count_records as count_records
     from privatest.engines import open_once as open_once
@@ -47,13 +48,12 @@ if TYPE_CHECKING:
     from privatest.estimates import compare_noised as compare_noised
     from privatest.estimates import design_estimate as design_estimate
     from privatest.estimates import design_groups as design_groups
-    from privatest.estimates import estimate as estimate
+    from privatest.estimates.estimate import estimate as estimate
     from privatest.fit import FitRelease as FitRelease
     from privatest.fit import FitTest as FitTest
     from privatest.fit import design_fit as design_fit
     from privatest.fit import fit_sample_size as fit_sample_size
     from privatest.fit import goodness_of_fit as goodness_of_fit
-    from privatest.headway import progress as progress
     from privatest.hypotheses import any_of as any_of
     from privatest.hypotheses import contaminated as contaminated
     from privatest.hypotheses import density as density
@@ -71,28 +71,28 @@ if TYPE_CHECKING:
     from privatest.power import compare_notions as compare_notions
     from privatest.power import design as design
     from privatest.power import min_epsilon as min_epsilon
-    from privatest.power import plan as plan
     from privatest.power import power_curve as power_curve
     from privatest.power import sample_size as sample_size
-    from privatest.power.look import check as check
-    from privatest.power.sample_sizes import decide as decide
+    from privatest.power.check import check as check
+    from privatest.power.plan import plan as plan
     from privatest.privacy.adaptive import AdaptiveLevel as AdaptiveLevel
     from privatest.privacy.adaptive import adaptive_level as adaptive_level
-    from privatest.privacy.asked import approx as approx
-    from privatest.privacy.asked import as_notion as as_notion
-    from privatest.privacy.asked import gdp as gdp
-    from privatest.privacy.asked import kl as kl
-    from privatest.privacy.asked import pure as pure
-    from privatest.privacy.asked import renyi as renyi
-    from privatest.privacy.asked import tv as tv
-    from privatest.privacy.asked import zcdp as zcdp
+    from privatest.privacy.canonical import approx as approx
+    from privatest.privacy.canonical import as_notion as as_notion
+    from privatest.privacy.canonical import gdp as gdp
+    from privatest.privacy.canonical import kl as kl
+    from privatest.privacy.canonical import pure as pure
+    from privatest.privacy.canonical import renyi as renyi
+    from privatest.privacy.canonical import tv as tv
+    from privatest.privacy.canonical import zcdp as zcdp
     from privatest.privacy.verification import Verification as Verification
     from privatest.privacy.verification import verify_privacy as verify_privacy
-    from privatest.sequential import Sequential as Sequential
-    from privatest.sequential import SequentialPlan as SequentialPlan
-    from privatest.sequential import Verdict as Verdict
-    from privatest.sequential import combine_evalues as combine_evalues
-    from privatest.sequential import evalue_discoveries as evalue_discoveries
+    from privatest.progress_events import progress as progress
+    from privatest.streams import Sequential as Sequential
+    from privatest.streams import SequentialPlan as SequentialPlan
+    from privatest.streams import Verdict as Verdict
+    from privatest.streams import combine_evalues as combine_evalues
+    from privatest.streams import evalue_discoveries as evalue_discoveries
     from privatest.theory import Decomposition as Decomposition
     from privatest.theory import SampleComplexity as SampleComplexity
     from privatest.theory import decompose as decompose
@@ -117,7 +117,7 @@ _HOMES = {
     "compare_noised": "estimates",
     "design_estimate": "estimates",
     "design_groups": "estimates",
-    "estimate": "estimates",
+    "estimate": "estimates.estimate",
     "FitRelease": "fit",
     "FitTest": "fit",
     "HistogramTest": "bounds",
@@ -160,7 +160,7 @@ _HOMES = {
     "open_once": "engines",
     "optimum": "bounds",
     "optimum_sample_size": "bounds",
-    "plan": "power",
+    "plan": "power.plan",
     "block_test": "changepoint",
     "design_change": "changepoint",
     "design_changes": "changepoint",

@@ -18,27 +18,6 @@ from urllib.parse import parse_qsl, unquote
 
 from privatest.errors import InvalidInput
 
-__all__ = [
-    "FORMATS",
-    "IN_MEMORY",
-    "PACKED",
-    "OpenOnce",
-    "ReadAs",
-    "Reading",
-    "Source",
-    "covered",
-    "covers_of",
-    "format_of",
-    "named_by_user",
-    "overlap",
-    "reached",
-    "reading_of",
-    "source_of",
-    "unclear_login",
-    "without_password",
-    "without_secrets",
-]
-
 # By how the name ends; what else a name may end with is compression, of text files only.
 FORMATS = {
     "Parquet": (".parquet", ".pq", ".parq"),
@@ -115,7 +94,7 @@ def unclear_login(address: str) -> bool:
 
 
 @dataclass(frozen=True)
-class Source:
+class DataAddress:
     """What a request was given to read.
 
     Attributes:
@@ -201,26 +180,26 @@ def _is_several(data: Any) -> bool:
     return isinstance(data, tuple) and len(data) > 0 and all(isinstance(one, OpenOnce | ReadAs) for one in data)
 
 
-def source_of(data: Any) -> Source:
+def source_of(data: Any) -> DataAddress:
     """The source that data come from, whatever a user passes: a path, glob, folder, address, or the data themselves."""
     data = named_by_user(data)
-    if isinstance(data, Source):
+    if isinstance(data, DataAddress):
         return data
     if isinstance(data, str):
         name = without_secrets(data)
         shown = name if len(name) <= _LONGEST else f"{name[: _LONGEST - 3]}..."
-        return Source(shown, (_table(data),) if "://" in data else _files([data]))
+        return DataAddress(shown, (_table(data),) if "://" in data else _files([data]))
     if isinstance(data, os.PathLike):
         return source_of(os.fsdecode(os.fspath(data)))
     if isinstance(data, list | tuple) and data and all(issubclass(type(one), os.PathLike) for one in data):
         paths = [os.fsdecode(os.fspath(one)) for one in data]
         first = source_of(paths[0]).name
-        return Source(first if len(paths) == 1 else f"{first} and {len(paths) - 1} more", _files(paths))
+        return DataAddress(first if len(paths) == 1 else f"{first} and {len(paths) - 1} more", _files(paths))
     if _is_several(data):
         each = [source_of(one) for one in data]
         parts = [part for one in each for part in one.parts or (IN_MEMORY,)] if any(one.parts for one in each) else []
-        return Source(" and ".join(one.name for one in each), tuple(parts))
-    return Source(IN_MEMORY)
+        return DataAddress(" and ".join(one.name for one in each), tuple(parts))
+    return DataAddress(IN_MEMORY)
 
 
 def covers_of(given: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> list[str]:
@@ -233,7 +212,7 @@ def covers_of(given: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) 
     return sorted({text if text == IN_MEMORY else _table(text) if "://" in text else _real(text) for text in texts})
 
 
-def covered(source: Source | None, covers: Sequence[str]) -> bool:
+def covered(source: DataAddress | None, covers: Sequence[str]) -> bool:
     """Whether every file or table of a source is among those that a grant names."""
     parts = () if source is None else source.parts
     if not parts:
@@ -241,7 +220,7 @@ def covered(source: Source | None, covers: Sequence[str]) -> bool:
     return all(any(_within(part, one) for one in covers) for part in parts)
 
 
-def reached(source: Source | None, covers: Sequence[str]) -> bool:
+def reached(source: DataAddress | None, covers: Sequence[str]) -> bool:
     """Whether any file or table of a source, those inside a folder included, is among those that a grant names."""
     parts = [] if source is None else list(source.parts)
     for folder in [part for part in parts if "://" not in part and os.path.isdir(part)]:

@@ -15,10 +15,8 @@ from datetime import UTC, datetime
 from fractions import Fraction
 from typing import Any, Protocol, TypeVar
 
-from privatest.addresses import Source, reading_of, source_of
+from privatest.addresses import DataAddress, reading_of, source_of
 from privatest.errors import InvalidInput, shown
-
-__all__ = ["ANYBODY", "Charge", "Draw", "Receipt", "Recorded", "charged", "differences", "fingerprint", "make_charge"]
 
 LONGEST_SETTING = 200
 ANYBODY = "*"
@@ -102,14 +100,14 @@ class Recorded(dict[str, Any]):
     receipt: Receipt | None = None
 
 
-class Released(Protocol):
+class Recordable(Protocol):
     """What can be recorded: a frozen dataclass with a field ``receipt``."""
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
 
 
-R = TypeVar("R", bound=Released)
+R = TypeVar("R", bound=Recordable)
 
 
 class Stable(Protocol):
@@ -135,7 +133,7 @@ class Charge:
     price: Fraction | Stable
     design: str
     asked: Mapping[str, Any]
-    source: Source
+    source: DataAddress
     neighbours: str = "replace"
     unit: str | None = None
 

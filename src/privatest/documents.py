@@ -18,24 +18,6 @@ import numpy.typing as npt
 
 from privatest.errors import InvalidDocument, InvalidInput, shown
 
-__all__ = [
-    "MOST_ENTRIES",
-    "check_format",
-    "document_from_json",
-    "fraction_from_json",
-    "integer_from_json",
-    "integers_from_json",
-    "label_from_json",
-    "label_to_json",
-    "number_from_json",
-    "numbers_from_json",
-    "reading",
-    "runs_from_json",
-    "runs_to_json",
-    "texts_from_json",
-    "wholes_from_json",
-]
-
 MOST_ENTRIES = 1 << 24
 _WHOLE = 2**63
 # Bounded: no document may ask for integers of unbounded size.

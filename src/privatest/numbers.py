@@ -25,30 +25,6 @@ import numpy.typing as npt
 
 from privatest.errors import InvalidInput, shown
 
-__all__ = [
-    "Floats",
-    "Integers",
-    "Number",
-    "choice",
-    "clipped",
-    "discounted",
-    "distinct",
-    "dot",
-    "exp_below",
-    "exp_bounds",
-    "number_or_nan",
-    "positive",
-    "positive_integer",
-    "privacy_loss",
-    "probability",
-    "quiet",
-    "rational",
-    "row_dots",
-    "rows_of_a_unit",
-    "square_root",
-    "suggestion",
-]
-
 Number = int | float | Fraction | Decimal
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]

@@ -20,8 +20,6 @@ from collections.abc import Callable, Iterator
 from itertools import groupby
 from typing import Any
 
-__all__ = ["COMMON", "explain", "explained"]
-
 COMMON = {
     "ax": "matplotlib axes to draw on; None: a figure of its own.",
     "cut": "where records are parted, a public number; a record at the cut counts as above.",

@@ -18,24 +18,6 @@ from typing import Any, ParamSpec, TypeVar
 
 from privatest.errors import InvalidInput
 
-__all__ = [
-    "KEYS",
-    "NOTIONS",
-    "OPTIONS",
-    "QUESTIONS",
-    "Kind",
-    "Option",
-    "Question",
-    "Stability",
-    "Unanswered",
-    "find",
-    "flag",
-    "known_arguments",
-    "named",
-    "options",
-    "unanswered",
-]
-
 
 @dataclass(frozen=True, eq=False)
 class Kind:

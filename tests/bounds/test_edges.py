@@ -11,7 +11,7 @@ import mpmath
 import numpy as np
 import pytest
 
-from privatest.bounds.histogram_test import DENOMINATOR, MOST_HISTOGRAMS, HistogramTest, dual_test
+from privatest.bounds.optimum import DENOMINATOR, MOST_HISTOGRAMS, HistogramTest, dual_test
 from privatest.errors import InvalidDocument, InvalidInput
 from privatest.ledger import Ledger
 from privatest.numbers import exp_below

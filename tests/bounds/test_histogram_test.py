@@ -16,8 +16,7 @@ import numpy.typing as npt
 import pytest
 from scipy import stats
 
-from privatest.bounds.histogram_test import DENOMINATOR, HistogramTest, dual_test
-from privatest.bounds.optimum import optimum
+from privatest.bounds.optimum import DENOMINATOR, HistogramTest, dual_test, optimum
 from privatest.errors import InvalidData, InvalidDocument, InvalidInput
 from privatest.numbers import exp_below
 from privatest.theory.wasserstein import wasserstein

@@ -16,7 +16,7 @@ import privatest as pt
 from privatest.bounds.domination import atoms_of
 from privatest.bounds.interval_bound import COUNTS, SCALES, SHIFTS, Rivals, _lower_sum, least_missed
 from privatest.bounds.lower_bound import STEADY, _Search, advantage_bound, missed_bound
-from privatest.decision.build import unclamped
+from privatest.decision.calibration import unclamped
 from privatest.hypotheses import as_distribution, make_pair
 from privatest.hypotheses.families import FAMILIES
 from privatest.privacy import Pure

@@ -12,10 +12,10 @@ import numpy.typing as npt
 import pytest
 from scipy import stats
 
-from privatest.bounds import advantage_bound, certificate, lower_bound, optimum, optimum_sample_size
-from privatest.bounds.certificate import Certificate, Effort, balanced, make_tables, single_table
+from privatest.bounds import advantage_bound, lower_bound, optimum, optimum_sample_size
+from privatest.bounds import lower_bound as certificate
 from privatest.bounds.domination import Atoms, RootLaw, Shape, atoms_of, shares, split_atoms
-from privatest.bounds.lower_bound import CAREFUL, QUICK
+from privatest.bounds.lower_bound import CAREFUL, QUICK, Certificate, Effort, balanced, make_tables, single_table
 from privatest.bounds.optimum import Program
 from privatest.bounds.two_point import TwoPoint
 from privatest.errors import InvalidInput
@@ -23,7 +23,7 @@ from privatest.hypotheses import Pair, make_pair
 from privatest.power import plan, sample_size
 from privatest.privacy import Pure, as_notion
 from privatest.theory.coupling import coupling, largest_gain
-from privatest.theory.histograms import merge
+from privatest.theory.wasserstein import merge
 
 Show = Callable[[str], None]
 Floats = npt.NDArray[np.float64]

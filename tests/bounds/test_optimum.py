@@ -14,18 +14,16 @@ import pytest
 from scipy import optimize, stats
 
 from privatest.bounds import optimum, optimum_sample_size
-from privatest.bounds.certificate import balanced, single_table
-from privatest.bounds.histogram_test import DENOMINATOR
-from privatest.bounds.optimum import Program, _chain, _repaired
+from privatest.bounds.lower_bound import balanced, single_table
+from privatest.bounds.optimum import DENOMINATOR, Program, _chain, _repaired
 from privatest.bounds.two_point import TwoPoint
 from privatest.errors import InvalidInput, PrivatestError
 from privatest.hypotheses import make_pair
-from privatest.laws.noisy_counts import binomial
+from privatest.laws.block_laws import binomial
 from privatest.numbers import exp_below, rational
 from privatest.privacy import Pure, as_notion
-from privatest.privacy.ladder import Line
-from privatest.theory.histograms import Histograms, merge
-from privatest.theory.wasserstein import wasserstein
+from privatest.privacy.notions import Line
+from privatest.theory.wasserstein import Histograms, merge, wasserstein
 
 Show = Callable[[str], None]
 Law = list[float]

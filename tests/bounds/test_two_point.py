@@ -10,7 +10,7 @@ from privatest.bounds.optimum import Program, optimum, optimum_sample_size
 from privatest.bounds.two_point import Chains, TwoPoint, corners
 from privatest.hypotheses import make_pair
 from privatest.privacy import Notion, approx, as_notion, gdp, kl, pure, renyi, tv, zcdp
-from privatest.theory.histograms import merge
+from privatest.theory.wasserstein import merge
 
 SIZES = {
     "pure(1)": 29,

@@ -35,23 +35,22 @@ from typing import Any
 
 import numpy as np
 
-from privatest.changepoint.monitor import Monitor, Targets, pair_watch
-from privatest.changepoint.state_file import StateFile, read_text
-from privatest.changepoint.stream import Stream
-from privatest.changepoint.sum_blocks import SumBlocks
-from privatest.changepoint.watch import Watch
 from privatest.charge import make_charge
 from privatest.engines import read_lines
 from privatest.engines.units import Turns
 from privatest.errors import InvalidDocument, InvalidInput, PrivatestError
+from privatest.followed import LineFile, ReadLines
 from privatest.hypotheses import make_pair
 from privatest.ledger import Ledger
-from privatest.line_files import LineFile, Lines
 from privatest.privacy import Tulap, system_source
 from privatest.scores import clamped_score
-from privatest.sequential import Sequential, SequentialPlan
-from privatest.sequential.schedule import voting_blocks
-from privatest.sequential.sequential_plan import Boundaries
+from privatest.streams import Sequential, SequentialPlan
+from privatest.streams.monitor import Monitor, Targets, pair_watch
+from privatest.streams.schedule import voting_blocks
+from privatest.streams.sequential_plan import Boundaries
+from privatest.streams.state import StateFile, read_text
+from privatest.streams.stream import Stream, SumBlocks
+from privatest.streams.watch import Watch
 from tests.ledger.server import quick_folder
 
 LONGEST = 0.04
@@ -325,7 +324,7 @@ class History:
                 break
         time.sleep(3600)
 
-    def arriving(self, stream: Stream) -> Iterator[Lines]:
+    def arriving(self, stream: Stream) -> Iterator[ReadLines]:
         """The lines, as the command line asks for them."""
         if self.broken == BROKEN[0]:
             yield from self.counted(stream.seen)
@@ -336,10 +335,10 @@ class History:
         words: Any = {"follow": True, "replaced": replaced, "wait": _nap}
         yield from LineFile(self.lines).batches(stream.seen, stream.place, **words)
 
-    def counted(self, skipped: int) -> Iterator[Lines]:
+    def counted(self, skipped: int) -> Iterator[ReadLines]:
         for lines, place in LineFile(self.lines).batches(follow=True, replaced="new", wait=_nap):
             if skipped < len(lines):
-                yield Lines(lines[skipped:], place)
+                yield ReadLines(lines[skipped:], place)
             skipped = max(skipped - len(lines), 0)
 
     def append(self, bits: list[int]) -> None:

@@ -11,8 +11,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from privatest.changepoint.blocks import BitDesign, BlockDesign, _argmin_law, _ruin
-from privatest.changepoint.confidence import upper_bounds
+from privatest.changepoint.blocks import BitDesign, BlockDesign, _argmin_law, _ruin, upper_bounds
 from privatest.laws.block_laws import ScoreLaw
 from privatest.privacy import Tulap
 

@@ -19,7 +19,7 @@ from scipy import stats
 import privatest as pt
 from privatest import engines
 from privatest.changepoint import ChangePlan, ChangePoint, design_change, detect_change
-from privatest.changepoint.change_plan import PublicOrder
+from privatest.changepoint.change_point import PublicOrder
 from privatest.errors import Infeasible, InvalidData, InvalidInput, RequestConflict
 
 COINS = ("bernoulli(0.2)", "bernoulli(0.8)")

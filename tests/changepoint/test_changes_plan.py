@@ -18,7 +18,7 @@ import pytest
 import privatest as pt
 from privatest.changepoint.changes_plan import Switches
 from privatest.engines import open_source
-from privatest.engines.protocol import totals_of_blocks
+from privatest.engines.records import totals_of_blocks
 from privatest.errors import Infeasible, InvalidData, InvalidDocument, InvalidInput
 from privatest.privacy.notions import Pure
 

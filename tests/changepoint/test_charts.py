@@ -12,7 +12,7 @@ import itertools
 import numpy as np
 import pytest
 
-from privatest.changepoint.charts import (
+from privatest.changepoint.blocks import (
     LAW_ERROR,
     MOST_BLOCKS,
     Chart,
@@ -24,9 +24,9 @@ from privatest.changepoint.charts import (
     largest_suffix_sum,
     recommended_interval,
 )
-from privatest.changepoint.watch import Intervals
 from privatest.errors import InvalidInput
 from privatest.laws.block_laws import first_argmin_law
+from privatest.streams.watch import Intervals
 
 VOTES = np.array([-3, -1, 0, 1, 2, 5])
 OLD = np.array([0.3, 0.35, 0.15, 0.1, 0.07, 0.03])

@@ -17,26 +17,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from privatest.changepoint import open_block, state_file
 from privatest.changepoint.block_tests import voter_of
-from privatest.changepoint.blocks import BitDesign
-from privatest.changepoint.charts import SuffixAlarm
+from privatest.changepoint.blocks import BitDesign, SuffixAlarm
 from privatest.changepoint.detectors import law_of
 from privatest.changepoint.direct import DirectDesign, DirectDetector
-from privatest.changepoint.monitor import Targets, pair_watch
-from privatest.changepoint.open_block import OpenBits, OpenSum
-from privatest.changepoint.state_file import StateFile
-from privatest.changepoint.stream import Stream, _after_fork
-from privatest.changepoint.sum_blocks import SumBlocks
-from privatest.changepoint.watch import (
-    BitBlocks,
-    Cusum,
-    CusumProgress,
-    Intervals,
-    Watch,
-    blocks_from_dict,
-    rule_from_dict,
-)
 from privatest.engines import open_source
 from privatest.errors import InvalidData, InvalidDocument, InvalidInput
 from privatest.fit import design_fit
@@ -45,6 +29,20 @@ from privatest.laws.block_laws import ScoreLaw
 from privatest.privacy import Tulap, seeded_source
 from privatest.scores import Score, clamped_score
 from privatest.scores.score import LARGEST_TOTAL
+from privatest.streams import state as state_file
+from privatest.streams import stream as open_block
+from privatest.streams.monitor import Targets, pair_watch
+from privatest.streams.state import StateFile
+from privatest.streams.stream import OpenBits, OpenSum, Stream, SumBlocks, _after_fork
+from privatest.streams.watch import (
+    BitBlocks,
+    Cusum,
+    CusumProgress,
+    Intervals,
+    Watch,
+    blocks_from_dict,
+    rule_from_dict,
+)
 
 SCORE = clamped_score(make_pair("bernoulli(0.2)", "bernoulli(0.8)"), (-1, 1), 5)
 NUMBERS = clamped_score(make_pair("normal(0, 1)", "normal(1, 1)"), (-1, 1))

@@ -15,8 +15,10 @@ from typing import Any
 import pytest
 
 import privatest as pt
-from privatest.changepoint import open_block, state_file, stream
 from privatest.errors import InvalidInput
+from privatest.streams import state as state_file
+from privatest.streams import stream
+from privatest.streams import stream as open_block
 
 PAIR = ("bernoulli(0.2)", "bernoulli(0.8)")
 RECORDS = [0, 1, 0, 0, 0, 1, 0, 0, 1, 0, 0, 0] * 4

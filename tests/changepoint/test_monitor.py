@@ -16,13 +16,12 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import privatest as pt
-from privatest.changepoint.monitor import Monitor, Targets, pair_watch, unknown_watch
-from privatest.changepoint.stream import TRACE
-from privatest.changepoint.sum_blocks import SumBlocks
-from privatest.changepoint.watch import Cusum, CusumProgress, Intervals, Watch
 from privatest.errors import Infeasible, InvalidData, InvalidInput, NothingToTest
 from privatest.hypotheses import make_pair
 from privatest.numbers import rational
+from privatest.streams.monitor import Monitor, Targets, pair_watch, unknown_watch
+from privatest.streams.stream import TRACE, SumBlocks
+from privatest.streams.watch import Cusum, CusumProgress, Intervals, Watch
 
 COINS = make_pair("bernoulli(0.2)", "bernoulli(0.8)")
 CUSUM = pair_watch(COINS, rational(1), "cusum", Targets(0.1, 2000.0, None))
@@ -351,7 +350,7 @@ def test_a_threshold_that_is_too_low_breaks_the_promise() -> None:
     """The check above can fail: a chart at half the threshold alarms much more often than the design says."""
     from dataclasses import replace
 
-    from privatest.changepoint.watch import Cusum
+    from privatest.streams.watch import Cusum
 
     assert isinstance(CUSUM.rule, Cusum)
     broken = replace(CUSUM, rule=Cusum(CUSUM.rule.threshold // 2))

@@ -16,13 +16,13 @@ import pytest
 from privatest.changepoint.block_tests import voter_of
 from privatest.changepoint.blocks import BlockDesign
 from privatest.changepoint.detectors import law_of
-from privatest.changepoint.monitor import Monitor
-from privatest.changepoint.sum_blocks import SumBlocks
-from privatest.changepoint.watch import BitBlocks, Cusum, Intervals, Rule, Watch
 from privatest.fit import design_fit
 from privatest.hypotheses import make_pair
 from privatest.privacy import Tulap
 from privatest.scores import clamped_score
+from privatest.streams.monitor import Monitor
+from privatest.streams.stream import SumBlocks
+from privatest.streams.watch import BitBlocks, Cusum, Intervals, Rule, Watch
 from tests.contracts.exhaustive import log_sf
 
 SLACK = 1 + 1e-12
@@ -162,8 +162,8 @@ def test_noise_too_narrow_for_the_score_is_refused() -> None:
     document = blocks.to_dict()
     document["score"]["table"] = [[value * 3, count] for value, count in document["score"]["table"]]
     document["score"]["support"] = [3 * value for value in document["score"]["support"]]
-    from privatest.changepoint.watch import blocks_from_dict
     from privatest.errors import InvalidDocument
+    from privatest.streams.watch import blocks_from_dict
 
     with pytest.raises(InvalidDocument, match="not be private"):
         blocks_from_dict(document)

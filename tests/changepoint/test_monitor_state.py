@@ -18,14 +18,14 @@ import pandas as pd
 import pytest
 
 import privatest as pt
-from privatest.changepoint.monitor import Monitor, Targets, pair_watch, unknown_watch
-from privatest.changepoint.state_file import FORMAT, StateFile, read_text, state_text
-from privatest.changepoint.stream import TRACE, Stream
-from privatest.changepoint.watch import Watch
 from privatest.errors import BudgetExceeded, InvalidData, InvalidDocument, InvalidInput, LedgerLocked, RequestConflict
 from privatest.hypotheses import make_pair
 from privatest.numbers import rational
 from privatest.privacy import seeded_source
+from privatest.streams.monitor import Monitor, Targets, pair_watch, unknown_watch
+from privatest.streams.state import FORMAT, StateFile, read_text, state_text
+from privatest.streams.stream import TRACE, Stream
+from privatest.streams.watch import Watch
 from tests.changepoint import kills
 
 COINS = make_pair("bernoulli(0.2)", "bernoulli(0.8)")

@@ -26,9 +26,6 @@ import pytest
 
 import privatest as pt
 from privatest import engines
-from privatest.changepoint.monitor import Monitor
-from privatest.changepoint.stream import Stream
-from privatest.changepoint.watch import Cusum, Intervals, Rule, Watch
 from privatest.engines.sources import placed
 from privatest.engines.units import PlacedRecords, Turns
 from privatest.errors import InvalidData, InvalidDocument, InvalidInput
@@ -36,6 +33,9 @@ from privatest.fit.domain import symbols
 from privatest.hypotheses import make_pair
 from privatest.privacy import Tulap
 from privatest.scores import clamped_score
+from privatest.streams.monitor import Monitor
+from privatest.streams.stream import Stream
+from privatest.streams.watch import Cusum, Intervals, Rule, Watch
 from tests.changepoint import kills
 from tests.changepoint.test_monitor_privacy import output_law, sums, watch
 from tests.changepoint.test_privacy import block_law, blocks, direct, direct_law, paper, paper_law

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 import privatest as pt
-from privatest.changepoint.sum_blocks import SumBlocks, quick_numbers
 from privatest.hypotheses import make_pair
 from privatest.scores import clamped_score
+from privatest.streams.stream import SumBlocks, quick_numbers
 
 PAIRS = {
     "normal": ("normal(0, 1)", "normal(1, 1)"),

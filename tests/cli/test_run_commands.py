@@ -21,9 +21,9 @@ import pytest
 
 import privatest as pt
 from privatest import Ledger, count_records, engines
-from privatest.cli.run_commands import arriving
+from privatest.cli.commands import arriving
 from privatest.errors import InvalidData
-from privatest.line_files import LONGEST_LINE, NO_TEXT
+from privatest.followed import LONGEST_LINE, NO_TEXT
 from tests.cli.conftest import ENVIRONMENT, PROGRAM, Run
 from tests.cli.test_commands import until
 from tests.ready import command_line

@@ -13,8 +13,8 @@ import pytest
 
 import privatest as pt
 from privatest.bounds import HistogramTest
-from privatest.changepoint.state_file import FORMAT
 from privatest.errors import InvalidDocument
+from privatest.streams.state import FORMAT
 
 BEFORE = Path(__file__).parent / "before"
 DESIGNS = json.loads((BEFORE / "designs.json").read_text())

@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 
 import privatest as pt
-from privatest.bounds.histogram_test import HistogramTest, dual_test
-from privatest.bounds.optimum import Optimum
+from privatest.bounds.optimum import HistogramTest, Optimum, dual_test
 from privatest.errors import InvalidInput
 from privatest.theory.wasserstein import wasserstein
 

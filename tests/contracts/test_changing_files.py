@@ -20,9 +20,9 @@ import pytest
 
 import privatest as pt
 from privatest import engines
-from privatest.engines import csv_files
+from privatest.engines import files as csv_files
 from privatest.errors import InvalidData
-from privatest.estimates.location import Location
+from privatest.estimates.estimate import Location
 from privatest.hypotheses import make_pair
 from privatest.scores import clamped_score
 

@@ -14,9 +14,9 @@ import mpmath
 import pytest
 
 import privatest as pt
-from privatest.decision.measurement import _measure
+from privatest.decision.opendp import _measure
 from privatest.privacy import Approx, Gdp, Kl, Notion, Pure, Renyi, TruncatedTulap, Tv, Zcdp
-from privatest.privacy.composition import per_row, replaced
+from privatest.privacy.notions import per_row, replaced
 
 LOSSES = (0.01, 0.3, 1.0, 3.7)
 SLACK = 3e-9

@@ -21,18 +21,18 @@ import numpy as np
 import pytest
 
 import privatest as pt
-from privatest.changepoint import changes_plan, detectors, watch
+from privatest.changepoint import changes_plan, detectors
 from privatest.changepoint.block_tests import Voter
 from privatest.changepoint.blocks import BlockDetector
-from privatest.changepoint.sum_blocks import SumBlocks
-from privatest.changepoint.watch import Watch
-from privatest.decision.design import Design
+from privatest.decision.run import Design
 from privatest.errors import InvalidInput
 from privatest.privacy import Pure
-from privatest.privacy.asked import notion_from_json
-from privatest.privacy.composition import per_row
-from privatest.privacy.decision_chain import ONE
-from privatest.sequential import SequentialPlan, sequential_plan
+from privatest.privacy.canonical import notion_from_json
+from privatest.privacy.chain import ONE
+from privatest.privacy.notions import per_row
+from privatest.streams import SequentialPlan, sequential_plan, watch
+from privatest.streams.stream import SumBlocks
+from privatest.streams.watch import Watch
 from tests.contracts.noise_laws import excess, losses, spent
 
 COINS = "bernoulli(0.2)", "bernoulli(0.8)"

@@ -20,7 +20,7 @@ import pytest
 
 import privatest as pt
 from privatest import engines
-from privatest.engines import protocol
+from privatest.engines import records as protocol
 from privatest.errors import InvalidData
 from tests.engines.warehouses import SPARK, WAREHOUSES
 

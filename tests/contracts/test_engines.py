@@ -226,7 +226,8 @@ def test_the_cases_hold_what_they_are_meant_to() -> None:
 @pytest.mark.parametrize("opener", ["pyarrow", "Parquet", "Feather"])
 def test_a_different_handling_of_nulls_is_noticed(opener: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One engine that takes NULL for zero, or leaves it out, fails the contract."""
-    from privatest.engines import frames, paths
+    from privatest.engines import arrays as frames
+    from privatest.engines import files as paths
 
     plain = frames.column_of
     zero = lambda array, *name: plain(array.fill_null("" if pa.types.is_string(array.type) else 0), *name)  # noqa: E731

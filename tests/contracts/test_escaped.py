@@ -16,10 +16,11 @@ import pyarrow as pa
 import pytest
 
 import privatest as pt
-from privatest import headway, report
+from privatest import progress_events as headway
+from privatest import report
 from privatest.charge import Receipt
 from privatest.errors import MissingExtra
-from privatest.markup import Fact
+from privatest.facts import Fact
 from privatest.report import page as page_module
 from tests.contracts.test_facts import TABLES, TOLD
 from tests.contracts.test_facts import made as told

@@ -18,7 +18,7 @@ import pytest
 
 import privatest as pt
 from privatest.errors import PrivatestError
-from privatest.estimates.estimate_design import EstimateDesign
+from privatest.estimates.estimate import EstimateDesign
 from privatest.estimates.groups import GroupsDesign
 from tests.engines.warehouses import SPARK, WAREHOUSES
 

@@ -17,14 +17,13 @@ import pytest
 
 from privatest.engines import open_source
 from privatest.errors import InvalidInput
-from privatest.estimates.estimate_design import EstimateDesign, design_estimate
+from privatest.estimates.estimate import STARTS, EstimateDesign, Location, design_estimate
 from privatest.estimates.groups import GroupsDesign, _success_score, design_groups
-from privatest.estimates.location import STARTS, Location
 from privatest.hypotheses.one_parameter import OneParameter
 from privatest.privacy import Pure, Tulap, canonical_noise
-from privatest.privacy.asked import counts_guarantee, counts_noise
-from privatest.privacy.composition import adds_up_within
+from privatest.privacy.canonical import counts_guarantee, counts_noise
 from privatest.privacy.noise import Neighbourhood
+from privatest.privacy.notions import adds_up_within
 from privatest.scores.score import DyadicCells
 from tests.contracts.test_running_privacy import SLACK, laws_of, loss
 from tests.contracts.walk import largest_loss, walking
@@ -117,7 +116,7 @@ def test_an_estimate_that_hides_how_many_there_are(monkeypatch: pytest.MonkeyPat
     epsilon, counting = Fraction(3, 2), Fraction(1, 2)
     design = add_remove(epsilon, counting)
     monkeypatch.setattr(EstimateDesign, "release", lambda _self, draw, **_: tuple(draw))
-    monkeypatch.setattr("privatest.decision.design.replace", lambda found, **_: found)
+    monkeypatch.setattr("privatest.decision.run.replace", lambda found, **_: found)
     sets = [data for size in (0, 1, 2) for data in itertools.product((0, 1), repeat=size)]
     pairs = [(data, (*data, x)) for data in sets for x in (0, 1)]
     pairs += [(other, one) for one, other in pairs]
@@ -172,7 +171,7 @@ def chosen(location: Location, data: Records, monkeypatch: pytest.MonkeyPatch) -
             while high - low > 1:
                 middle = (low + high) // 2
                 noise = np.array([2 * first, 2 * middle])
-                monkeypatch.setattr("privatest.estimates.location.draw_many", lambda *_, noise=noise: noise)
+                monkeypatch.setattr("privatest.estimates.estimate.draw_many", lambda *_, noise=noise: noise)
                 place = location.chosen(counts, Start(start))[1]  # type: ignore[arg-type]
                 low, high = (low, middle) if place == 1 else (middle, high)
             won += mass * np.array([location.noise.cdf(high - 1), location.noise.sf(high - 1)])

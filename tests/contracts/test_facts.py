@@ -19,8 +19,8 @@ import pytest
 import privatest as pt
 from privatest import cli, report
 from privatest.cli import output
-from privatest.decision.design import Design, Outcome
-from privatest.markup import Fact, Tabled, Told
+from privatest.decision.run import Design, Outcome
+from privatest.facts import Described, Fact, Tabled
 from tests.report import pages
 
 COINS = "bernoulli(0.2)", "bernoulli(0.8)"
@@ -92,7 +92,7 @@ def in_notebook(one: Any) -> str:
     return pages.read(f"<body>{one._repr_html_()}</body>").text
 
 
-def deaf(one: Told) -> list[str]:
+def deaf(one: Described) -> list[str]:
     """The presenters in which the planted fact is not to be seen."""
     texts = {"str": str(one), "_repr_html_": in_notebook(one)}
     found = [name for name, text in texts.items() if not all(part in text for part in (LABEL, TEXT, PLANTED.meaning))]
@@ -108,7 +108,7 @@ def concrete(base: type) -> set[type]:
 
 
 def test_every_kind_is_looked_at() -> None:
-    assert {type(made(kind)) for kind in TOLD} == concrete(Told)  # made first: some are loaded when first used
+    assert {type(made(kind)) for kind in TOLD} == concrete(Described)  # made first: some are loaded when first used
     assert concrete(Tabled) == {type(made(kind)) for kind in TABLES}
 
 

@@ -12,14 +12,12 @@ import mpmath
 import numpy as np
 import pytest
 
-from privatest.bounds.histogram_test import DENOMINATOR, HistogramTest
-from privatest.bounds.optimum import optimum
+from privatest.bounds.optimum import DENOMINATOR, HistogramTest, optimum
 from privatest.changepoint.blocks import BlockDesign, BlockDetector
 from privatest.changepoint.detectors import law_of
 from privatest.changepoint.direct import DirectDesign, DirectDetector
-from privatest.changepoint.sum_blocks import SumBlocks
 from privatest.decision import PrivateTest
-from privatest.decision.build import from_score
+from privatest.decision.calibration import from_score
 from privatest.engines import open_source
 from privatest.errors import InvalidInput
 from privatest.fit import design_fit
@@ -29,6 +27,7 @@ from privatest.privacy import Laplace, Logistic, Noise, Pure, Tulap
 from privatest.privacy.noise import Neighbourhood
 from privatest.scores import Score, clamped_score
 from privatest.scores.score import LARGEST_TOTAL
+from privatest.streams.stream import SumBlocks
 
 PAIR = make_pair("bernoulli(0.2)", "bernoulli(0.8)")
 SCORE = clamped_score(PAIR, (-1, 1), 5)

@@ -16,8 +16,18 @@ import pytest
 from scipy.special import ndtri
 
 import privatest as pt
-from privatest.privacy import Gaussian, Laplace, Logistic, Noise, Source, TruncatedTulap, Tulap, Uniform, seeded_source
-from privatest.privacy.decision_chain import Chain
+from privatest.privacy import (
+    Gaussian,
+    Laplace,
+    Logistic,
+    Noise,
+    RandomSource,
+    TruncatedTulap,
+    Tulap,
+    Uniform,
+    seeded_source,
+)
+from privatest.privacy.chain import Chain
 from privatest.privacy.draws import draw_blocks, draw_many, noise_adder
 from privatest.privacy.randomness import geometric, two_sided_geometric
 from privatest.privacy.tulap import Stair
@@ -58,20 +68,20 @@ NOISES: dict[str, tuple[Noise, int, Callable[[float], float]]] = {
 }
 
 
-def one_by_one(noise: Noise, source: Source) -> list[int]:
+def one_by_one(noise: Noise, source: RandomSource) -> list[int]:
     return [int(2 * noise.draw(source)) for _ in range(FEW)]
 
 
-def many(noise: Noise, source: Source) -> list[int]:
+def many(noise: Noise, source: RandomSource) -> list[int]:
     count = 4096 if isinstance(noise, Gaussian) else FEW  # from so many on by a table
     return [int(one) for one in draw_many(noise, count, source)]
 
 
-def in_blocks(noise: Noise, source: Source) -> list[int]:
+def in_blocks(noise: Noise, source: RandomSource) -> list[int]:
     return [int(one) for one in draw_blocks(noise, FEW, source)]
 
 
-def added(noise: Noise, source: Source) -> list[int]:
+def added(noise: Noise, source: RandomSource) -> list[int]:
     adder = noise_adder(noise, source)
     return [one for _ in range(FEW // 3) for one in adder([0, 0, 0])]
 
@@ -124,7 +134,9 @@ def test_every_digit_of_a_large_draw_is_drawn(name: str, way: str) -> None:
 
 @pytest.mark.parametrize("draw", [geometric, two_sided_geometric])
 @pytest.mark.parametrize("top", [1, 3])
-def test_every_digit_of_a_large_geometric_number_is_drawn(draw: Callable[[int, int, Source], int], top: int) -> None:
+def test_every_digit_of_a_large_geometric_number_is_drawn(
+    draw: Callable[[int, int, RandomSource], int], top: int
+) -> None:
     source = seeded_source(np.random.default_rng(8))
     values = [draw(top, top * SCALE + top - 1, source) for _ in range(FEW)]
     assert not unfair(values, 44)

@@ -15,7 +15,7 @@ import pytest
 import privatest as pt
 from privatest.engines import open_source
 from privatest.errors import InvalidDocument, InvalidInput
-from privatest.estimates.estimate_design import EstimateDesign
+from privatest.estimates.estimate import EstimateDesign
 from privatest.privacy import Tulap
 from tests.contracts.test_estimate_privacy import forged, small_rate
 from tests.contracts.test_running_privacy import SLACK, laws_of
@@ -32,7 +32,7 @@ def counting_design(rows: int = 1, n: int = 2) -> EstimateDesign:
 def only_the_draw(monkeypatch: pytest.MonkeyPatch) -> None:
     """All that a release is computed from."""
     monkeypatch.setattr(EstimateDesign, "release", lambda _self, draw, **_: tuple(draw))
-    monkeypatch.setattr("privatest.decision.design.replace", lambda found, **_: found)
+    monkeypatch.setattr("privatest.decision.run.replace", lambda found, **_: found)
 
 
 def test_total_and_number_of_present_records_are_private_together(monkeypatch: pytest.MonkeyPatch) -> None:

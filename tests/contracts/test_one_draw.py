@@ -33,8 +33,8 @@ import pytest
 
 import privatest as pt
 from privatest.bounds import HistogramTest
-from privatest.decision.design import Design
-from privatest.engines.protocol import Column
+from privatest.decision.run import Design
+from privatest.engines.records import Column
 from privatest.privacy import system_source
 
 COINS = "bernoulli(0.2)", "bernoulli(0.8)"

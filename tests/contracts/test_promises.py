@@ -22,13 +22,13 @@ import pytest
 import privatest as pt
 from privatest import engines
 from privatest.changepoint import change_plan
-from privatest.changepoint.sum_blocks import SumBlocks
-from privatest.engines import protocol
+from privatest.engines import records as protocol
 from privatest.engines import sources as series
 from privatest.engines import units as cuts
 from privatest.errors import InvalidData, InvalidInput
 from privatest.fit import fit_test
 from privatest.scores import Cells
+from privatest.streams.stream import SumBlocks
 from tests.engines.catalogue import first_rows
 from tests.engines.openers import FRAMES, SINGLE
 from tests.engines.warehouses import SPARK, WAREHOUSES

@@ -31,8 +31,11 @@ import pyarrow.parquet
 import pytest
 
 import privatest as pt
-from privatest.engines import arrays, csv_files, frames, paths, sources
-from privatest.engines.unheard import QUESTIONS, Asked
+from privatest.engines import arrays, sources
+from privatest.engines import arrays as frames
+from privatest.engines import files as csv_files
+from privatest.engines import files as paths
+from privatest.engines.records import QUESTIONS, Guarded
 from privatest.errors import InvalidData, InvalidInput
 from tests.engines import warehouses
 from tests.engines.openers import FRAMES, OPENERS, SINGLE
@@ -303,12 +306,12 @@ READS = set(
 )
 """How libraries are asked for what records hold."""
 READERS = {
-    "engines/csv_files.py": "rows of CSV files: `paths.rows` and `structure`; fields: questions of `FieldRecords`",
+    "engines/files.py": "rows of CSV files: `paths.rows` and `structure`; fields: questions of `FieldRecords`",
     "engines/files.py": "Parquet and Feather files: `paths.rows` and `structure`",
-    "engines/frames.py": "columns of Arrow, pandas and polars: `open_source`, or questions of `StreamedRecords`",
+    "engines/arrays.py": "columns of Arrow, pandas and polars: `open_source`, or questions of `StreamedRecords`",
     "engines/sources.py": "what speaks Arrow, and iterators of records: `open_source`",
     "engines/sql.py": "DuckDB, PostgreSQL, and what else Ibis speaks to: `SqlRecords._ask`, `each_asked`",
-    "engines/sql_language.py": "structure of a database, no record: `asked`",
+    "engines/sql.py": "structure of a database, no record: `asked`",
     "engines/spark.py": "Spark: `SparkRecords._asked`, which also turns its log off",
 }
 """All modules that ask libraries for records, and by which guard; each of these is `unheard.asked` in the end."""
@@ -331,7 +334,7 @@ def test_every_question_of_every_kind_of_records_is_asked_unheard() -> None:
             yield one
             yield from kinds(one)
 
-    every = [one for one in kinds(Asked) if one.__module__.startswith("privatest.")]
+    every = [one for one in kinds(Guarded) if one.__module__.startswith("privatest.")]
     for kind in every:
         for name in QUESTIONS:
             assert name not in vars(kind) or getattr(vars(kind)[name], "unheard", False), (kind, name)

@@ -24,23 +24,23 @@ from privatest.changepoint import change_plan
 from privatest.changepoint import direct as direct_module
 from privatest.changepoint.block_tests import voter_of
 from privatest.changepoint.blocks import BitDesign, BitDetector, BlockDesign, BlockDetector
-from privatest.changepoint.change_plan import FALSE_ALARM
+from privatest.changepoint.change_point import FALSE_ALARM
 from privatest.changepoint.detectors import Detector, _SplitDetector, law_of
 from privatest.changepoint.direct import DirectDesign, DirectDetector, draw_exponential
-from privatest.changepoint.monitor import Monitor
-from privatest.changepoint.sum_blocks import SumBlocks
-from privatest.changepoint.watch import BitBlocks, Cusum, Intervals, Rule, Watch
 from privatest.decision import PrivateTest
-from privatest.decision.build import from_score
+from privatest.decision.calibration import from_score
 from privatest.decision.odd import OddShare
 from privatest.engines.sources import open_source
 from privatest.fit import FitTest, design_fit
-from privatest.fit.candidates import Candidate
-from privatest.fit.statistic import Excess
+from privatest.fit.candidates import FitStatistic
+from privatest.fit.excess_law import Excess
 from privatest.hypotheses import make_pair
 from privatest.privacy import Laplace, Pure, Tulap, draws
 from privatest.privacy.noise import Neighbourhood
 from privatest.scores import Score, clamped_score
+from privatest.streams.monitor import Monitor
+from privatest.streams.stream import SumBlocks
+from privatest.streams.watch import BitBlocks, Cusum, Intervals, Rule, Watch
 from tests.contracts.walk import Law, largest_loss, walk, walking
 
 SLACK = 1 + 1e-12
@@ -267,7 +267,7 @@ def small_fit(null: list[float], epsilon: Fraction, n: int, method: str | None =
     simple = excess.simplified(test.n) or Excess(excess.knots, np.ones_like(excess.weights), excess.symbols)
     return replace(
         test,
-        candidate=Candidate(test.method, simple, test.candidate.grains),
+        candidate=FitStatistic(test.method, simple, test.candidate.grains),
         noise=Tulap(epsilon, simple.width),
         cutoff=test.cutoff * simple.width / excess.width,
     )

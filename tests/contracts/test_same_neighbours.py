@@ -23,7 +23,7 @@ from privatest import engines
 from privatest.charge import ANYBODY
 from privatest.errors import BudgetExceeded, InvalidInput, LedgerTampered, RequestConflict
 from privatest.ledger.account import Protected
-from privatest.ledger.chain import EMPTY, Chain
+from privatest.ledger.hash_chain import EMPTY, HashChain
 from privatest.privacy import Approx, Gdp, Kl, Notion, Pure, Renyi, Tv, Zcdp
 
 COINS = "bernoulli(0.2)", "bernoulli(0.8)"
@@ -278,7 +278,7 @@ def test_a_forger_who_recomputes_the_hashes_is_found(edit: dict[int, Any], said:
     ledger = pt.Ledger(tmp_path / "ledger.db")
     ledger.grant("d", epsilon=1)
     perform(ledger, "a")
-    chain = Chain("forged")
+    chain = HashChain("forged")
     with ledger._store.read() as book:
         rows = book.rows(None, 10)
     previous = EMPTY.hash

@@ -23,24 +23,23 @@ import privatest as pt
 from privatest.changepoint.blocks import BlockDesign
 from privatest.changepoint.detectors import design, law_of
 from privatest.changepoint.direct import DirectDetector
-from privatest.changepoint.monitor import Targets, pair_watch
-from privatest.changepoint.open_block import OpenSum
-from privatest.changepoint.sum_blocks import SumBlocks
-from privatest.changepoint.watch import BitBlocks, Cusum, Watch
 from privatest.engines import open_source
 from privatest.errors import InvalidDocument, InvalidInput
 from privatest.hypotheses import make_pair
 from privatest.laws.block_laws import BlockLaws
 from privatest.privacy import Approx, Noise, Notion, Pure, canonical_noise, seeded_source
-from privatest.privacy.asked import loss_range
-from privatest.privacy.composition import per_row
+from privatest.privacy.canonical import loss_range
 from privatest.privacy.draws import draw_blocks, draw_many, noise_adder
+from privatest.privacy.notions import per_row
 from privatest.privacy.verification import measure
 from privatest.scores import clamped_score
-from privatest.sequential import Sequential, SequentialPlan
-from privatest.sequential.evalues import PARTS
-from privatest.sequential.schedule import voting_blocks
-from privatest.sequential.sequential_plan import Boundaries
+from privatest.streams import Sequential, SequentialPlan
+from privatest.streams.evalues import PARTS
+from privatest.streams.monitor import Targets, pair_watch
+from privatest.streams.schedule import voting_blocks
+from privatest.streams.sequential_plan import Boundaries
+from privatest.streams.stream import OpenSum, SumBlocks
+from privatest.streams.watch import BitBlocks, Cusum, Watch
 
 P, Q = "bernoulli(0.2)", "bernoulli(0.8)"
 PAIR = make_pair(P, Q)

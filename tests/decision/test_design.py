@@ -19,7 +19,7 @@ import pytest
 
 import privatest as pt
 from privatest.decision import Release
-from privatest.decision.design import Design
+from privatest.decision.run import Design
 from privatest.errors import InvalidDocument, InvalidInput
 
 COINS = "bernoulli(0.2)", "bernoulli(0.8)"

@@ -17,7 +17,7 @@ import pytest
 from privatest import design, design_change
 from privatest.charge import Receipt
 from privatest.decision import PrivateTest, Release, pvalues
-from privatest.decision.build import calibrated_cutoffs, centred, from_score, kind_score, unclamped
+from privatest.decision.calibration import calibrated_cutoffs, centred, from_score, kind_score, unclamped
 from privatest.errors import InvalidData, InvalidDocument, InvalidInput, RequestConflict
 from privatest.hypotheses import make_pair
 from privatest.laws.curves import Curves

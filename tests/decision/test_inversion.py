@@ -15,7 +15,7 @@ import privatest as pt
 from privatest import engines
 from privatest.decision import inversion
 from privatest.decision.inversion import Inversion, _last_accepted, _last_by_halving
-from privatest.estimates.estimate_design import EstimateDesign
+from privatest.estimates.estimate import EstimateDesign
 
 HALF = Fraction(1, 2)
 

@@ -7,7 +7,7 @@ from fractions import Fraction
 import pytest
 
 import privatest as pt
-from privatest.decision.measurement import _measure
+from privatest.decision.opendp import _measure
 from privatest.errors import InvalidInput
 from privatest.privacy import Approx, Gdp, Kl, Pure, Zcdp
 

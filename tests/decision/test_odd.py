@@ -141,7 +141,7 @@ def test_total_and_count_are_those_of_the_records(form: str, tmp_path: Path, tes
 
 
 def test_a_file_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from privatest.engines import csv_files
+    from privatest.engines import files as csv_files
 
     frame().to_csv(tmp_path / "a.csv", index=False)
     readings: list[int] = []

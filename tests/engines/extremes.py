@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from privatest.engines.protocol import indexer
+from privatest.engines.records import indexer
 from privatest.scores import BoundedCells, Cells, DyadicCells, IntegerCells, LabelCells, Score
 
 __all__ = ["EXTREMES", "TINY", "doubles", "scores"]

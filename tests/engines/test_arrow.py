@@ -16,9 +16,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from privatest import engines
-from privatest.engines import arrays, frames
-from privatest.engines.arrays import ArrayRecords
-from privatest.engines.frames import DictionaryRecords, column_of
+from privatest.engines import arrays
+from privatest.engines import arrays as frames
+from privatest.engines.arrays import ArrayRecords, DictionaryRecords, column_of
 from privatest.errors import InvalidData
 from tests.engines.catalogue import NUMERIC, SCORES, by_hand
 

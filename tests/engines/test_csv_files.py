@@ -20,9 +20,9 @@ from hypothesis import strategies as st
 
 import privatest as pt
 from privatest import engines
-from privatest.engines import csv_files
+from privatest.engines import files as csv_files
 from privatest.engines.arrays import StreamRecords
-from privatest.engines.csv_files import LONGEST, FieldRecords, field_number
+from privatest.engines.files import LONGEST, FieldRecords, field_number
 from privatest.errors import InvalidData
 from privatest.hypotheses import make_pair
 from privatest.scores import clamped_score

@@ -13,8 +13,8 @@ import pytest
 from privatest import engines
 from privatest.engines import arrays as kernels
 from privatest.engines.keys import Coder, keys_of_array, keys_of_objects, ranks
-from privatest.engines.protocol import block_ends
-from privatest.engines.units import _counted, _Tally, check_ends
+from privatest.engines.records import block_ends
+from privatest.engines.units import _counted, _UnitSums, check_ends
 from privatest.errors import InvalidData
 from privatest.scores import BoundedCells, Cells, DyadicCells, Score
 from tests.engines.catalogue import first_rows
@@ -97,7 +97,7 @@ def test_ends_between_equal_places_and_beside_them() -> None:
 
 
 def test_tallies_of_one_pair_and_of_none() -> None:
-    tally = _Tally()
+    tally = _UnitSums()
     assert [part.tolist() for part in tally.merged()] == [[], [], []]
     for unit in (4, 2, 4):
         tally.add(np.array([unit]), np.array([7]))

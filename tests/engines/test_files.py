@@ -20,11 +20,11 @@ import pytest
 
 import privatest as pt
 from privatest import design_change, design_fit, engines
-from privatest.engines import csv_files
+from privatest.engines import files
+from privatest.engines import files as csv_files
 from privatest.engines import files as parquet
-from privatest.engines import paths as files
-from privatest.engines.paths import as_paths, format_of
-from privatest.engines.protocol import counter
+from privatest.engines.files import as_paths, format_of
+from privatest.engines.records import counter
 from privatest.errors import InvalidData, InvalidInput, MissingExtra
 from tests.engines.catalogue import SCORES, first_rows
 

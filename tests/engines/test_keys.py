@@ -19,7 +19,7 @@ import pytest
 
 from privatest import engines
 from privatest.engines.keys import keys_at, keys_of_array, keys_of_objects, plain_key, plain_time, ranks
-from privatest.engines.sql_language import PostgresColumns
+from privatest.engines.sql import PostgresColumns
 from tests.engines.warehouses import SPARK, WAREHOUSES, new_table
 
 DAY = datetime.date(2009, 3, 1)

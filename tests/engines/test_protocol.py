@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from privatest.engines.protocol import UNDECLARED, Declared, check_declared
+from privatest.engines.records import UNDECLARED, Declared, check_declared
 from privatest.errors import InvalidData
 from privatest.hypotheses import make_pair
 from privatest.scores import Score, clamped_score

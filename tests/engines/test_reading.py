@@ -17,7 +17,7 @@ import pytest
 
 import privatest as pt
 from privatest import engines
-from privatest.engines.reading import number_of, read_as
+from privatest.engines.sources import number_of, read_as
 from privatest.errors import InvalidData, InvalidInput, RequestConflict
 from privatest.hypotheses import make_pair
 from privatest.scores import clamped_score

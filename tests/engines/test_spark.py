@@ -21,7 +21,7 @@ import pytest
 import privatest as pt
 from privatest import engines
 from privatest.engines import expression, open_source
-from privatest.engines.protocol import counter
+from privatest.engines.records import counter
 from privatest.engines.spark import SparkRecords, _stages, score_in_stages
 from privatest.errors import InvalidData, MissingExtra
 from privatest.scores import DyadicCells, Score

@@ -22,9 +22,8 @@ import pytest
 import privatest as pt
 from privatest import engines
 from privatest.engines import open_source
-from privatest.engines.protocol import counter
-from privatest.engines.sql import SqlRecords
-from privatest.engines.sql_language import IbisLanguage
+from privatest.engines.records import counter
+from privatest.engines.sql import IbisLanguage, SqlRecords
 from privatest.errors import InvalidData, InvalidInput, MissingExtra
 from privatest.scores import BoundedCells, Cells, LabelCells, Score
 from tests.engines.catalogue import NUMERIC, SCORES, STRANGE, first_rows

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from privatest import engines
 from privatest.engines import units as cuts
 from privatest.engines.keys import _loose_key, _sort_key, keys_of_objects, ranks
-from privatest.engines.protocol import Surplus
+from privatest.engines.records import Surplus
 from privatest.engines.units import joined
 from privatest.errors import InvalidData
 from privatest.scores import DyadicCells, Score

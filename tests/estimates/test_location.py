@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import privatest as pt
-from privatest.estimates.location import PLACES, STARTS, UNSEEN, Location
+from privatest.estimates.estimate import PLACES, STARTS, UNSEEN, Location
 from privatest.hypotheses.one_parameter import OneParameter
-from privatest.privacy.asked import make_notion
+from privatest.privacy.canonical import make_notion
 from privatest.privacy.noise import make_neighbourhood
 
 FAMILIES = ["normal(mean=?, sd=1)", "cauchy(?, 1)", "normal(mean=?, sd in [0.8, 1.2])"]

@@ -10,10 +10,9 @@ import numpy as np
 import pytest
 from scipy import optimize, stats
 
-from privatest.estimates import two_counts
-from privatest.estimates.groups import _masses
-from privatest.estimates.two_counts import TwoCounts
-from privatest.laws.noisy_counts import NoisyCount, masses_of
+from privatest.estimates import groups as two_counts
+from privatest.estimates.groups import TwoCounts, _masses
+from privatest.laws.block_laws import NoisyCount, masses_of
 from privatest.privacy import Tulap
 
 

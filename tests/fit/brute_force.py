@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import stats
 
-from privatest.fit.statistic import Excess
+from privatest.fit.excess_law import Excess
 
 __all__ = [
     "distance_from_uniform",

@@ -10,8 +10,7 @@ import pytest
 
 from privatest.errors import InvalidInput
 from privatest.fit import FitTest, design_fit
-from privatest.fit.alternatives import alternatives, largest_distance
-from privatest.fit.candidates import Target
+from privatest.fit.candidates import Target, alternatives, largest_distance
 from privatest.fit.excess_law import moments, rough_error
 
 Floats = npt.NDArray[np.float64]

@@ -18,13 +18,13 @@ from privatest import engines
 from privatest.errors import Infeasible, InvalidData, InvalidDocument, InvalidInput
 from privatest.fit import FitTest, design_fit
 from privatest.fit import fit_test as designed
-from privatest.fit.alternatives import Alternative
+from privatest.fit.candidates import Alternative
 from privatest.fit.domain import histogram, read_domain
 from privatest.ledger import Ledger
 from privatest.privacy import Pure, system_source
 from privatest.scores import LabelCells
 
-PLAN = designed.Plan(read_domain({"a": 0.5, "b": 0.3, "c": 0.2}, 0.3), 0.3, Pure(1), 0.1, "auto")
+PLAN = designed.FitPlan(read_domain({"a": 0.5, "b": 0.3, "c": 0.2}, 0.3), 0.3, Pure(1), 0.1, "auto")
 TEST = design_fit({"a": 0.5, "b": 0.3, "c": 0.2}, distance=0.3, epsilon=1, n=20)
 
 
@@ -181,7 +181,7 @@ def test_another_number_of_records_is_refused_before_anything_is_charged(count: 
 
 def test_the_search_begins_at_half_the_sum_of_the_theorems_terms() -> None:
     k, distance, epsilon = 16, 0.1, 0.25
-    plan = designed.Plan(read_domain([1 / k] * k, distance), distance, Pure(0.25), 0.05, "auto")
+    plan = designed.FitPlan(read_domain([1 / k] * k, distance), distance, Pure(0.25), 0.05, "auto")
     sampling = math.sqrt(k) / distance**2
     private = math.sqrt(k) / (distance * math.sqrt(epsilon))
     between = k ** (1 / 3) / (distance ** (4 / 3) * epsilon ** (2 / 3))
@@ -381,6 +381,6 @@ def test_the_error_of_the_law_is_taken_off_the_level(
         return Fraction(3)
 
     monkeypatch.setattr(designed.ExcessLaw, "cutoff", cutoff)
-    coin = designed.Plan(read_domain({"heads": 0.5, "tails": 0.5}, 0.3), 0.3, Pure(1), alpha, "auto")
+    coin = designed.FitPlan(read_domain({"heads": 0.5, "tails": 0.5}, 0.3), 0.3, Pure(1), alpha, "auto")
     assert designed.designed(coin, 12).cutoff == 3
     assert asked[-1] == pytest.approx(level, rel=1e-12)  # those before are of recipes that are compared

@@ -11,8 +11,7 @@ import pytest
 
 from privatest.fit import excess_law as transform
 from privatest.fit.candidates import Ramp
-from privatest.fit.excess_law import ACCURACY, ExcessLaw, excess_law, moments, normal_laplace_above
-from privatest.fit.statistic import Excess, uniformity
+from privatest.fit.excess_law import ACCURACY, Excess, ExcessLaw, excess_law, moments, normal_laplace_above, uniformity
 from privatest.privacy import Tulap
 from tests.fit.brute_force import exact_law, simulated_values, uniformity_mean
 

@@ -12,9 +12,9 @@ import pytest
 
 from privatest.errors import InvalidDocument, InvalidInput
 from privatest.fit import FitTest, design_fit
-from privatest.fit.candidates import Candidate
-from privatest.fit.grains import Grains
-from privatest.fit.statistic import Excess
+from privatest.fit.candidates import FitStatistic
+from privatest.fit.domain import Grains
+from privatest.fit.excess_law import Excess
 from privatest.privacy import Tulap
 from tests.fit.brute_force import histograms, neighbours, tulap_pmf
 
@@ -81,7 +81,7 @@ def small(test: FitTest) -> FitTest:
     """The same test in its largest units, so that there are fewer outputs to enumerate."""
     excess = test.candidate.excess
     simple = excess.simplified(test.n) or Excess(excess.knots, np.ones_like(excess.weights), excess.symbols)
-    candidate = Candidate(test.method, simple, test.candidate.grains)
+    candidate = FitStatistic(test.method, simple, test.candidate.grains)
     return FitTest(candidate, test.domain, Tulap(test.noise.epsilon, simple.width), test.cutoff, test.distance, test.n)
 
 
@@ -96,7 +96,7 @@ def test_the_bound_is_attained_and_half_the_width_breaks_it(show: Callable[[str]
     ratio = largest_log_ratio(test, test.noise)
     assert ratio == pytest.approx(1.0, abs=1e-12)
     wide = FitTest(
-        Candidate("direct", test.candidate.excess.refined(2 * test.candidate.excess.width)),
+        FitStatistic("direct", test.candidate.excess.refined(2 * test.candidate.excess.width)),
         test.domain,
         Tulap(Fraction(1), 2 * test.candidate.excess.width),
         test.cutoff,

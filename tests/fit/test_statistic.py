@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from privatest.errors import InvalidDocument, InvalidInput
-from privatest.fit.statistic import Excess, uniformity
+from privatest.fit.excess_law import Excess, uniformity
 from tests.fit.brute_force import distance_from_uniform, histograms, multinomial, neighbours, uniformity_mean
 
 

@@ -22,9 +22,9 @@ from privatest.errors import InvalidDistribution, NothingToTest
 from privatest.hypotheses import (
     ContinuousPair,
     DiscretePair,
-    Integers,
     Labels,
     Reals,
+    WholeNumbers,
     as_distribution,
     make_pair,
     mixture,
@@ -223,7 +223,7 @@ def test_continuous_families(text: str) -> None:
 @pytest.mark.parametrize("text", DISCRETE)
 def test_discrete_families(text: str) -> None:
     law, truth = parse(text), DISCRETE[text]
-    assert isinstance(law, Integers)
+    assert isinstance(law, WholeNumbers)
     k = np.arange(0, 12)
     np.testing.assert_allclose(law.pmf(k), truth.pmf(k), rtol=1e-12)
 

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from scipy import special, stats
 
 from privatest.errors import InvalidDistribution
-from privatest.hypotheses import DiscretePair, Integers, Labels, as_distribution, make_pair
-from privatest.hypotheses.discrete_pair import DENSE, IntegerBlocks, common_atoms
+from privatest.hypotheses import DiscretePair, Labels, WholeNumbers, as_distribution, make_pair
+from privatest.hypotheses.pair import DENSE, IntegerBlocks, common_atoms
 from privatest.numbers import distinct
 
 FAMILIES: list[Any] = [
@@ -44,7 +44,7 @@ FAMILIES: list[Any] = [
 @pytest.mark.parametrize("frozen", FAMILIES, ids=lambda frozen: f"{frozen.dist.name}{frozen.args}")
 def test_atoms_hold_all_the_mass_and_cover_the_support(frozen: Any) -> None:
     law = as_distribution(frozen)
-    assert isinstance(law, Integers)
+    assert isinstance(law, WholeNumbers)
     first, last, (mass,), _ = common_atoms([law])
     assert abs(mass.sum() - 1) < 1e-12
     assert np.all(first[1:] == last[:-1] + 1)
@@ -66,7 +66,7 @@ def test_atoms_hold_all_the_mass_and_cover_the_support(frozen: Any) -> None:
 @pytest.mark.parametrize("frozen", [stats.poisson(3), stats.binom(20, 0.3), stats.geom(0.1), stats.skellam(2, 3)])
 def test_quantiles_are_scipys(frozen: Any) -> None:
     law = as_distribution(frozen)
-    assert isinstance(law, Integers)
+    assert isinstance(law, WholeNumbers)
     u = np.array([1e-9, 0.01, 0.2, 0.5, 0.77, 0.999])
     np.testing.assert_array_equal(law.ppf(u), frozen.ppf(u))
     np.testing.assert_array_equal(law.isf(u), frozen.isf(u))
@@ -125,7 +125,7 @@ def test_distinct_integers_are_those_of_numpy(size: int) -> None:
 def test_what_a_text_names_is_not_searched_for_its_edges_before_they_are_asked_for(text: str) -> None:
     made = as_distribution(text)
     assert "edges" not in vars(made)
-    assert isinstance(made, Integers)
+    assert isinstance(made, WholeNumbers)
     assert len(made.edges) > 1
 
 

@@ -15,8 +15,7 @@ from scipy import stats
 import privatest as pt
 from privatest.hypotheses import as_distribution, make_pair
 from privatest.hypotheses.distribution import LEVELS
-from privatest.hypotheses.families import FAMILIES, formulas_of
-from privatest.hypotheses.formulas import CONTINUOUS, DISCRETE, FrozenIntegers, FrozenReals
+from privatest.hypotheses.families import CONTINUOUS, DISCRETE, FAMILIES, FrozenIntegers, FrozenReals, formulas_of
 from privatest.numbers import quiet
 
 Numbers = Any

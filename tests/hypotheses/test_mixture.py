@@ -14,9 +14,9 @@ import pytest
 from scipy import integrate, stats
 
 from privatest.errors import InvalidDistribution
-from privatest.hypotheses import ContinuousPair, Integers, Labels, Reals, as_distribution, make_pair, mixture, parse
-from privatest.hypotheses.continuous_pair import ClampedPair
-from privatest.hypotheses.mixture import Piece, Splice
+from privatest.hypotheses import ContinuousPair, Labels, Reals, WholeNumbers, as_distribution, make_pair, mixture, parse
+from privatest.hypotheses.mixture import Splice, SplicePiece
+from privatest.hypotheses.pair import ClampedPair
 
 
 def test_reals() -> None:
@@ -39,7 +39,7 @@ def test_reals() -> None:
 
 def test_integers_and_labels() -> None:
     law = mixture([0.5, 0.5], ["poisson(2)", [0.25, 0.75]])
-    assert isinstance(law, Integers)
+    assert isinstance(law, WholeNumbers)
     assert law.pmf(1) == pytest.approx(0.5 * 2 * math.exp(-2) + 0.375)
     assert law.cdf(0) + law.sf(0) == pytest.approx(1)
     labels = mixture([0.5, 0.5], [{"a": 1.0}, {"a": 0.5, "b": 0.5}])
@@ -97,7 +97,7 @@ def capped() -> Splice:
     return Splice(
         real("normal(0, 1)"),
         real("normal(1, 1)"),
-        [Piece(-math.inf, 0.5, 0, 1 / overlap), Piece(0.5, math.inf, 1 / overlap, 0)],
+        [SplicePiece(-math.inf, 0.5, 0, 1 / overlap), SplicePiece(0.5, math.inf, 1 / overlap, 0)],
         "capped",
     )
 
@@ -118,7 +118,7 @@ def test_density_cdf_and_complement_agree() -> None:
 
 def test_a_difference_has_no_density_where_it_would_be_negative() -> None:
     tv = 2 * stats.norm.cdf(0.5) - 1
-    law = Splice(real("normal(0, 1)"), real("normal(1, 1)"), [Piece(-math.inf, 0.5, 1 / tv, -1 / tv)], "excess")
+    law = Splice(real("normal(0, 1)"), real("normal(1, 1)"), [SplicePiece(-math.inf, 0.5, 1 / tv, -1 / tv)], "excess")
     x = np.array([-5.0, 0.0, 0.4999, 0.6, 3.0])
     truth = np.where(x < 0.5, (stats.norm.pdf(x) - stats.norm.pdf(x, 1)) / tv, 0)
     np.testing.assert_allclose(law.pdf(x), truth, rtol=1e-10)
@@ -129,7 +129,7 @@ def test_a_difference_has_no_density_where_it_would_be_negative() -> None:
 
 def test_gaps_between_pieces_are_empty() -> None:
     p = real("uniform(0, 4)")
-    law = Splice(p, p, [Piece(0, 1, 2, 0), Piece(3, 4, 2, 0), Piece(4, 4, 9, 9)], "two rooms")
+    law = Splice(p, p, [SplicePiece(0, 1, 2, 0), SplicePiece(3, 4, 2, 0), SplicePiece(4, 4, 9, 9)], "two rooms")
     np.testing.assert_allclose(law.cdf([-1, 0.5, 1, 2, 3, 3.5, 5]), [0, 0.25, 0.5, 0.5, 0.5, 0.75, 1])
     np.testing.assert_allclose(law.sf([-1, 0.5, 1, 2, 3, 3.5, 5]), [1, 0.75, 0.5, 0.5, 0.5, 0.25, 0])
     assert law.pdf(2.0) == 0

@@ -8,8 +8,8 @@ import pytest
 
 from privatest.errors import InvalidDistribution, InvalidInput
 from privatest.hypotheses import as_distribution
-from privatest.hypotheses.convert import parse
 from privatest.hypotheses.one_parameter import OneParameter, between_members, with_value
+from privatest.hypotheses.parse import parse
 
 
 @pytest.mark.parametrize(

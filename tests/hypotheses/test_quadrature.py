@@ -7,7 +7,16 @@ import math
 import numpy as np
 import pytest
 
-from privatest.hypotheses.continuous_pair import (
+from privatest.hypotheses.density import (
+    Nodes,
+    adaptive,
+    build_panels,
+    half_nodes,
+    panel_nodes,
+    split_panels,
+)
+from privatest.hypotheses.distribution import find_breaks
+from privatest.hypotheses.pair import (
     find_edges,
     find_plateaus,
     has_true_zero,
@@ -15,15 +24,6 @@ from privatest.hypotheses.continuous_pair import (
     refine_extrema,
     subdivide,
     tail_remainder,
-)
-from privatest.hypotheses.distribution import find_breaks
-from privatest.hypotheses.quadrature import (
-    Nodes,
-    adaptive,
-    build_panels,
-    half_nodes,
-    panel_nodes,
-    split_panels,
 )
 from privatest.numbers import Floats
 

@@ -9,8 +9,8 @@ import pytest
 from scipy import stats
 
 import privatest as pt
-from privatest.hypotheses import question
-from privatest.hypotheses.question import make_question
+from privatest.hypotheses import parse as question
+from privatest.hypotheses.parse import make_hypotheses
 
 
 @pytest.mark.parametrize(
@@ -23,24 +23,24 @@ from privatest.hypotheses.question import make_question
     ],
 )
 def test_the_same_words_are_the_same_question(laws: Any) -> None:
-    found = make_question(*laws)
-    assert make_question(*(type(law)(law) for law in laws)) is found
-    assert make_question(found.null, found.alternative) is make_question(found.null, found.alternative)
+    found = make_hypotheses(*laws)
+    assert make_hypotheses(*(type(law)(law) for law in laws)) is found
+    assert make_hypotheses(found.null, found.alternative) is make_hypotheses(found.null, found.alternative)
 
 
 def test_other_words_are_another_question() -> None:
     p, q = [0.25, 0.75], [0.75, 0.25]
-    found = make_question(p, q)
+    found = make_hypotheses(p, q)
     p[:] = [0.5, 0.5]
-    other = make_question(p, q)
+    other = make_hypotheses(p, q)
     assert (found.pair.total_variation, other.pair.total_variation) == (0.5, 0.25)
     kinds: list[Any] = [{1: 0.5, 0: 0.5}, {1.0: 0.5, 0.0: 0.5}, {"1": 0.5, "0": 0.5}]
-    assert len({id(make_question(one, {next(iter(one)): 0.25, list(one)[1]: 0.75})) for one in kinds}) == 3
+    assert len({id(make_hypotheses(one, {next(iter(one)): 0.25, list(one)[1]: 0.75})) for one in kinds}) == 3
 
 
 def test_what_may_change_is_not_kept() -> None:
     for laws in ((stats.norm(0, 1), stats.norm(1, 1)), (np.array([0.2, 0.8]), np.array([0.5, 0.5]))):
-        assert make_question(*laws) is not make_question(*laws)
+        assert make_hypotheses(*laws) is not make_hypotheses(*laws)
 
 
 @pytest.mark.parametrize("settings", [{}, {"alpha": 0.05}, {"clamp": "paper"}, {"neighbours": "add-remove"}])
@@ -68,4 +68,4 @@ def test_a_kept_question_has_the_sizes_of_a_new_one() -> None:
 def test_a_refusal_is_said_each_time() -> None:
     for _ in range(2):
         with pytest.raises(pt.errors.NothingToTest, match="same distribution"):
-            make_question("normal(0, 1)", "normal(0, 1)")
+            make_hypotheses("normal(0, 1)", "normal(0, 1)")

@@ -9,9 +9,16 @@ import numpy as np
 import pytest
 
 from privatest.errors import InvalidDistribution, NothingToTest
-from privatest.hypotheses.convert import any_of, as_distribution, as_hypothesis, contaminated, near, parse
 from privatest.hypotheses.families import FAMILIES
-from privatest.hypotheses.question import make_question
+from privatest.hypotheses.parse import (
+    any_of,
+    as_distribution,
+    as_hypothesis,
+    contaminated,
+    make_hypotheses,
+    near,
+    parse,
+)
 from privatest.hypotheses.sets import Box, Spoil, member_of
 
 # A box of each family, far from where a member would be degenerate.
@@ -216,13 +223,13 @@ def test_one_distribution_is_asked_for_by_name() -> None:
     ],
 )
 def test_the_hardest_members_are_found(null: str, alternative: str, members: tuple[str, str]) -> None:
-    asked = make_question(null, alternative)
+    asked = make_hypotheses(null, alternative)
     assert not asked.simple
     assert (asked.pair.null.describe(), asked.pair.alternative.describe()) == members
 
 
 def test_one_distribution_on_each_side_is_simple() -> None:
-    assert make_question("normal(0, 1)", "normal(1, 1)").simple
+    assert make_hypotheses("normal(0, 1)", "normal(1, 1)").simple
 
 
 @pytest.mark.parametrize(
@@ -237,7 +244,7 @@ def test_one_distribution_on_each_side_is_simple() -> None:
 )
 def test_sets_that_overlap_are_refused(null: str, alternative: str, words: str) -> None:
     with pytest.raises(NothingToTest) as caught:
-        make_question(null, alternative)
+        make_hypotheses(null, alternative)
     assert words in str(caught.value)
 
 
@@ -250,13 +257,13 @@ def test_sets_that_overlap_are_refused(null: str, alternative: str, words: str) 
 )
 def test_sets_that_meet_at_infinity_are_refused(null: str, alternative: str, says: str) -> None:
     with pytest.raises(NothingToTest, match=says):
-        make_question(null, alternative)
+        make_hypotheses(null, alternative)
 
 
 def test_limits_that_no_member_has_are_no_nearest_members() -> None:
-    found = make_question("cauchy(loc<=0, scale<=1)", "cauchy(loc>=2, scale<=1)")
+    found = make_hypotheses("cauchy(loc<=0, scale<=1)", "cauchy(loc>=2, scale<=1)")
     assert (found.pair.null.describe(), found.pair.alternative.describe()) == ("cauchy(0, 1)", "cauchy(2, 1)")
-    assert make_question("gamma(shape<=1, scale>=1)", "gamma(shape>=2, scale>=1)").pair.total_variation > 0.1
+    assert make_hypotheses("gamma(shape<=1, scale>=1)", "gamma(shape>=2, scale>=1)").pair.total_variation > 0.1
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 
 from privatest.estimates.groups import _masses
 from privatest.laws import NoisyTotal
-from privatest.laws.noisy_counts import NoisyCount, masses_of, upper_tail
+from privatest.laws.block_laws import NoisyCount, masses_of, upper_tail
 from privatest.privacy import Tulap
 
 

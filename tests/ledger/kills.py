@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from privatest.ledger import Ledger
-from privatest.ledger.chain import Chain, Row
+from privatest.ledger.hash_chain import HashChain, LedgerRow
 from privatest.ledger.request import charge_text
 from privatest.privacy import Zcdp
 
@@ -40,11 +40,11 @@ CELL = struct.Struct("<II")  # phase, request
 class Forgetful(Ledger):
     """Broken on purpose: goes on from what it drew itself, also when another draw and release are on record."""
 
-    def _charge(self, *ask: Any) -> tuple[dict[str, Row], bool]:
+    def _charge(self, *ask: Any) -> tuple[dict[str, LedgerRow], bool]:
         rows, _ = super()._charge(*ask)
         return {"charge": rows["charge"]._replace(release=charge_text(ask[-1]))}, True
 
-    def _record(self, dataset: str, request: str, text: str) -> Row:
+    def _record(self, dataset: str, request: str, text: str) -> LedgerRow:
         return super()._record(dataset, request, text)._replace(release=text)
 
 
@@ -147,7 +147,7 @@ def check(ledger: Ledger, given: set[tuple[str, str]]) -> tuple[int, int]:
     return len(charged), len(released)
 
 
-def follow(chain: Chain, ledger: Ledger) -> dict[str, str]:
+def follow(chain: HashChain, ledger: Ledger) -> dict[str, str]:
     """What `verify` does, taken up where the last call ended, so that it does not slow down; the draws on record."""
     with ledger._store.read() as book:
         rows, head = book.rows(chain.head.rows, 10**6), book.head()
@@ -175,7 +175,7 @@ def kills(target: str, instants: int, seed: int, kind: type[Ledger], budget: str
         killer = Killer(ledger, Path(folder), seed)
         doing: Counter[str] = Counter()
         met, seen = 0, {}
-        chain = Chain(repr(ledger))
+        chain = HashChain(repr(ledger))
         try:
             # At least so many, and until the phases that matter were all met, whatever the machine is busy with.
             while met < instants or not doing.keys() >= MATTER:

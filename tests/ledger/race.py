@@ -19,7 +19,7 @@ from typing import Any
 from privatest.errors import BudgetExceeded
 from privatest.ledger import Ledger
 from privatest.ledger.account import Protected, written
-from privatest.ledger.chain import Row
+from privatest.ledger.hash_chain import LedgerRow
 from privatest.ledger.request import Request, affordable, charge_text
 from privatest.privacy import Notion, Zcdp, as_notion
 
@@ -32,7 +32,7 @@ class Unlocked(Ledger):
     def _check_all(self) -> None:
         """It looks at nothing either."""
 
-    def _charge(self, ask: Request, source: Any, draw: Any) -> tuple[dict[str, Row], bool]:
+    def _charge(self, ask: Request, source: Any, draw: Any) -> tuple[dict[str, LedgerRow], bool]:
         affordable(self._standing(ask.dataset), ask.price, ask.protected, Protected())
         with self._store.write() as book:
             head, newest = book.tail(), self._newest(book, ask.dataset)

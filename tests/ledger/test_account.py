@@ -14,9 +14,9 @@ from privatest.errors import BudgetExceeded, InvalidInput, LedgerTampered
 from privatest.ledger import Ledger
 from privatest.ledger import account as account_module
 from privatest.ledger.account import account_of, canonical, conversion, price_of, stored, written
-from privatest.ledger.chain import Row
+from privatest.ledger.hash_chain import LedgerRow
 from privatest.privacy import Approx, Gdp, Kl, Notion, Pure, Renyi, Tv, Zcdp
-from privatest.privacy.composition import weight
+from privatest.privacy.notions import weight
 
 ASK: dict[str, Any] = {"design": "sha256:5f2d", "draw": lambda: {"decision": "null"}}
 BUDGETS: list[Notion] = [Pure(1), Zcdp(0.5), Gdp(1), Renyi(3, 1), Tv(0.5), Kl(1), Approx(1, 1e-6)]
@@ -152,7 +152,9 @@ def test_bad_words_are_refused(path: Path) -> None:
 def forged(path: Path, number: int, **columns: str) -> None:
     """Change a row, and make every later hash and the head fit."""
     with sqlite3.connect(path) as database:
-        rows = [Row(*found) for found in database.execute("SELECT * FROM privatest_ledger_rows ORDER BY sequence")]
+        rows = [
+            LedgerRow(*found) for found in database.execute("SELECT * FROM privatest_ledger_rows ORDER BY sequence")
+        ]
         previous = "0" * 64
         for row in rows:
             row = row._replace(previous=previous, **(columns if row.sequence == number else {})).sealed()

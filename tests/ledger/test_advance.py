@@ -10,7 +10,7 @@ import pytest
 
 from privatest.errors import InvalidInput, LedgerTampered, RequestConflict
 from privatest.ledger import Ledger
-from privatest.ledger.chain import ADVANCE, Row
+from privatest.ledger.hash_chain import ADVANCE, LedgerRow
 from tests.ledger.test_tampering import Tamper, altered, edit, forge
 
 Ask = Callable[..., dict[str, Any]]
@@ -92,7 +92,7 @@ def said(**changes: Any) -> str:
     return json.dumps({"position": 30, "after": "b", "mark": "c", **changes})
 
 
-FORGERIES: dict[str, tuple[Callable[[list[Row]], list[Row]], str]] = {
+FORGERIES: dict[str, tuple[Callable[[list[LedgerRow]], list[LedgerRow]], str]] = {
     "one row taken out": (lambda rows: [*rows[:5], *rows[6:]], "Row 6 .* out of turn"),
     "numbered too high": (edit(7, kind=ADVANCE.format(4)), "Row 7 .* out of turn"),
     "numbered twice": (edit(7, kind="advance 0000000000002"), "Row 7 .* out of turn"),

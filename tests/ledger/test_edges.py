@@ -28,10 +28,9 @@ from privatest.ledger import Ledger
 from privatest.ledger import ledger as ledger_module
 from privatest.ledger import store as store_module
 from privatest.ledger.account import MOST_BITS, Protected, canonical, stored
-from privatest.ledger.book import THE_HEAD, THE_HEAD_LOCKED
-from privatest.ledger.chain import Chain, Row, exact, same
+from privatest.ledger.hash_chain import HashChain, LedgerRow, exact, same
 from privatest.ledger.request import Request
-from privatest.ledger.store import Address, abandon, after_fork, before_fork
+from privatest.ledger.store import THE_HEAD, THE_HEAD_LOCKED, Address, abandon, after_fork, before_fork
 from privatest.privacy import Pure
 
 GOOD: dict[str, Any] = {"dataset": "claims", "request": "q0", "epsilon": 0.1, "design": "sha256:5f2d"}
@@ -421,13 +420,13 @@ def test_what_every_row_has_the_database_itself_demands(path: Path) -> None:
 
 def test_rows_that_were_checked_are_compared_and_not_checked_again(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     checked: list[int] = []
-    extend = Chain.extend
+    extend = HashChain.extend
 
-    def heard(chain: Chain, row: Row) -> None:
+    def heard(chain: HashChain, row: LedgerRow) -> None:
         checked.append(row.sequence)
         extend(chain, row)
 
-    monkeypatch.setattr(Chain, "extend", heard)
+    monkeypatch.setattr(HashChain, "extend", heard)
     with Ledger(path) as book:
         book.grant("claims", epsilon=1)
         for number in range(3):

@@ -18,7 +18,7 @@ from privatest.charge import make_charge
 from privatest.errors import BudgetExceeded, InvalidInput, LedgerTampered, LedgerUnavailable, RequestConflict
 from privatest.ledger import Ledger
 from privatest.ledger.account import MOST_BITS, stored
-from privatest.ledger.chain import EMPTY, Row, exact
+from privatest.ledger.hash_chain import EMPTY, LedgerRow, exact
 from privatest.ledger.ledger import ROWS_AT_A_TIME
 from privatest.ledger.request import LONGEST_NAME
 from privatest.numbers import rational
@@ -134,7 +134,7 @@ class TestAmounts:
         ledger.grant("claims", epsilon=1)
         grant = ledger.history()[0]
         price, when = stored(epsilon), grant.time.isoformat()
-        row = Row(2, when, "charge", "claims", "q", price, "d", "1/1", price, None, grant.hash).sealed()
+        row = LedgerRow(2, when, "charge", "claims", "q", price, "d", "1/1", price, None, grant.hash).sealed()
         with sqlite3.connect(path) as raw:
             raw.execute(f"INSERT INTO {ROWS} VALUES ({', '.join('?' * 12)})", row)
             raw.execute(f"UPDATE {HEAD} SET count = 2, hash = ?", [row.hash])

@@ -24,7 +24,7 @@ from hypothesis import strategies as st
 from privatest.errors import BudgetExceeded, InvalidInput, RequestConflict
 from privatest.ledger import Ledger
 from privatest.ledger.account import canonical, stored
-from privatest.ledger.chain import exact
+from privatest.ledger.hash_chain import exact
 from tests.ledger.server import quick_folder
 
 Ask = Callable[..., dict[str, Any]]

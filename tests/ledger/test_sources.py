@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import privatest as pt
-from privatest.addresses import IN_MEMORY, Source, covered, covers_of, source_of, without_secrets
+from privatest.addresses import IN_MEMORY, DataAddress, covered, covers_of, source_of, without_secrets
 from privatest.errors import InvalidInput, RequestConflict, SourceNotCovered, charge_note
 
 BITS = np.random.default_rng(3).integers(0, 2, 40)
@@ -256,8 +256,8 @@ def test_whatever_fails_after_the_charge_says_how_to_go_on(book: pt.Ledger, monk
 
 
 def test_a_source_in_memory_has_no_identity() -> None:
-    assert source_of(BITS) == Source(IN_MEMORY)
-    assert Source(IN_MEMORY).identity is None
+    assert source_of(BITS) == DataAddress(IN_MEMORY)
+    assert DataAddress(IN_MEMORY).identity is None
     assert source_of(source_of("a.csv")) == source_of("a.csv")
 
 

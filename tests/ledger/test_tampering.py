@@ -13,7 +13,7 @@ import pytest
 
 from privatest.errors import InvalidInput, LedgerError, LedgerTampered, LedgerUnreadable, MissingExtra
 from privatest.ledger import Ledger
-from privatest.ledger.chain import Row
+from privatest.ledger.hash_chain import LedgerRow
 from privatest.ledger.request import brief
 
 ROWS, HEAD = "privatest_ledger_rows", "privatest_ledger_head"
@@ -210,7 +210,7 @@ def test_edited_totals_are_not_used(used: Ledger, tamper: Tamper, ask: Ask) -> N
     ],
 )
 def test_a_charge_that_is_gone_when_the_release_is_due(
-    tamper: Tamper, ask: Ask, left: Callable[[list[Row]], list[Row]], message: str
+    tamper: Tamper, ask: Ask, left: Callable[[list[LedgerRow]], list[LedgerRow]], message: str
 ) -> None:
     def compute() -> dict[str, Any]:
         forge(tamper, left)
@@ -240,8 +240,8 @@ def test_another_version(used: Ledger, tamper: Tamper, ask: Ask, target: str) ->
 # What follows is done by a forger who knows the format and recomputes every hash and the head.
 
 
-def forge(tamper: Tamper, change: Callable[[list[Row]], list[Row]]) -> None:
-    rows = change([Row(*values) for values in tamper(f"SELECT * FROM {ROWS} ORDER BY sequence")])
+def forge(tamper: Tamper, change: Callable[[list[LedgerRow]], list[LedgerRow]]) -> None:
+    rows = change([LedgerRow(*values) for values in tamper(f"SELECT * FROM {ROWS} ORDER BY sequence")])
     previous = "0" * 64
     statements = [f"DELETE FROM {ROWS}"]
     for sequence, row in enumerate(rows, 1):
@@ -251,11 +251,11 @@ def forge(tamper: Tamper, change: Callable[[list[Row]], list[Row]]) -> None:
     tamper(*statements, f"UPDATE {HEAD} SET count = {len(rows)}, hash = '{previous}'")
 
 
-def edit(number: int, **changes: Any) -> Callable[[list[Row]], list[Row]]:
+def edit(number: int, **changes: Any) -> Callable[[list[LedgerRow]], list[LedgerRow]]:
     return lambda rows: [row._replace(**changes) if row.sequence == number else row for row in rows]
 
 
-FORGERIES: dict[str, tuple[Callable[[list[Row]], list[Row]], str]] = {
+FORGERIES: dict[str, tuple[Callable[[list[LedgerRow]], list[LedgerRow]], str]] = {
     "release without charge": (
         lambda rows: [*rows[:4], *rows[5:]],
         "Row 5 .* changes the running total|without",
@@ -361,7 +361,7 @@ def refuses(ledger: Ledger, ask: Ask) -> None:
 @pytest.mark.parametrize("number", [1, 2, 9])
 def test_a_sealed_row_that_follows_another_is_found(used: Ledger, tamper: Tamper, number: int) -> None:
     """All hashes fit their rows, and every row but one names the hash of the row before it."""
-    rows = [Row(*values) for values in tamper(f"SELECT * FROM {ROWS} ORDER BY sequence")]
+    rows = [LedgerRow(*values) for values in tamper(f"SELECT * FROM {ROWS} ORDER BY sequence")]
     previous, statements = "0" * 64, [f"DELETE FROM {ROWS}"]
     for row in rows:
         row = row._replace(previous="1" * 64 if row.sequence == number else previous).sealed()

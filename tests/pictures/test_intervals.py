@@ -13,7 +13,7 @@ from scipy.special import ndtr
 import privatest as pt
 from privatest import pictures
 from privatest.errors import InvalidInput
-from privatest.pictures import intervals
+from privatest.pictures import releases as intervals
 from tests.pictures import artists
 
 WIDTHS = {"this interval": lambda at: 0.1 + at, "no private interval": lambda at: 0.05 + at / 2}

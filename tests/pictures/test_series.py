@@ -13,8 +13,8 @@ from matplotlib.patches import StepPatch
 import privatest as pt
 from privatest import pictures
 from privatest.errors import InvalidInput
-from privatest.sequential import Sequential, Verdict
-from privatest.sequential.sequential_plan import Boundaries
+from privatest.streams import Sequential, Verdict
+from privatest.streams.sequential_plan import Boundaries
 from tests.pictures import artists
 from tests.sequential.plans import small_plan
 

@@ -8,9 +8,10 @@ from functools import partial
 import numpy as np
 import pytest
 
-from privatest.power import ahead
-from privatest.power.ahead import sure_advantages, unsure
-from privatest.power.tuning import calibrated_noise, literal_cutoff, make_family, make_goal
+from privatest.decision import design as ahead
+from privatest.decision.calibration import make_goal
+from privatest.decision.design import sure_advantages, unsure
+from privatest.decision.tuning import calibrated_noise, literal_cutoff, make_tuner
 from privatest.privacy import Laplace, NoNoise
 
 CASES = [
@@ -25,7 +26,7 @@ CASES = [
 
 @pytest.mark.parametrize(("null", "alternative", "epsilon", "kind", "n"), CASES)
 def test_sure_advantages_are_reached(null: str, alternative: str, epsilon: float, kind: str, n: int) -> None:
-    family = make_family(null, alternative, epsilon, kind, "paper", None, make_goal(None, None, None))
+    family = make_tuner(null, alternative, epsilon, kind, "paper", None, make_goal(None, None, None))
     score = family.score_for(n)
     noise = calibrated_noise(kind, score, family.notion, family.clamp_for(n), 1)
     cutoffs = None if kind == "tight" else partial(score.lattice_threshold, Fraction(0))
@@ -67,7 +68,7 @@ def test_without_the_other_peaks_it_would_claim_too_much(monkeypatch: pytest.Mon
 def test_what_is_settled_is_so(null: str, alternative: str, test: str, release: str, first: int) -> None:
     """Decisions, and the test without privacy: no number of records is passed over at which the goal is missed."""
     goal = make_goal(None, None, None)
-    family = make_family(null, alternative, 1, test, None, None, goal, release=release).with_clamp_for(first)
+    family = make_tuner(null, alternative, 1, test, None, None, goal, release=release).with_clamp_for(first)
     counts = range(max(first - 6, 1), first + 12)
     doubtful = unsure(family, counts, calibrated_noise, literal_cutoff)
     assert {n for n in counts if family.margin(n) < 0} <= set(doubtful)
@@ -75,7 +76,7 @@ def test_what_is_settled_is_so(null: str, alternative: str, test: str, release: 
 
 
 def test_with_less_noise_it_would_claim_too_much() -> None:
-    family = make_family("poisson(3)", "poisson(4)", 1, "tight", "paper", None, make_goal(None, None, None))
+    family = make_tuner("poisson(3)", "poisson(4)", 1, "tight", "paper", None, make_goal(None, None, None))
     score, counts = family.score_for(20), range(20, 24)
     laws = score.null_law, score.alternative_law
     exact = np.array([family.margin(n) + 2 / 3 for n in counts])
@@ -84,7 +85,7 @@ def test_with_less_noise_it_would_claim_too_much() -> None:
 
 @pytest.mark.parametrize("n", [52, 56, 60])
 def test_of_sets_what_is_sure_is_reached_at_every_n(n: int) -> None:
-    family = make_family("poisson(mean<=2.5)", "poisson(mean>=3)", 1, "tight", None, None, make_goal(None, None, None))
+    family = make_tuner("poisson(mean<=2.5)", "poisson(mean>=3)", 1, "tight", None, None, make_goal(None, None, None))
     fixed, counts = family.with_clamp_for(n), range(n, n + 8)
     doubtful = unsure(fixed, counts, calibrated_noise, literal_cutoff)
     assert all(fixed.margin(m) >= 0 for m in counts if m not in doubtful)

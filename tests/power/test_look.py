@@ -15,7 +15,7 @@ import pytest
 import privatest as pt
 from privatest import report
 from privatest.errors import InvalidData, InvalidInput
-from privatest.power.look import Look, Unknown
+from privatest.power.check import Look, Unknown
 from tests.engines.openers import FRAMES
 from tests.engines.warehouses import SPARK, WAREHOUSES
 

@@ -8,12 +8,11 @@ import numpy as np
 import pytest
 
 import privatest as pt
+from privatest.decision.tuning import sides_of
 from privatest.errors import InvalidInput, NothingToTest
-from privatest.hypotheses.convert import as_distribution, as_hypothesis
-from privatest.hypotheses.question import make_question
+from privatest.hypotheses.parse import as_distribution, as_hypothesis, make_hypotheses
 from privatest.hypotheses.sets import Box
 from privatest.laws import NoisyTotal
-from privatest.power.worst_case import sides_of
 from privatest.scores.score_law import score_law
 
 SHIFTS = pt.any_of("normal(mean<=-0.4, sd=1)", "normal(mean>=0.4, sd=1)")
@@ -181,7 +180,7 @@ def test_two_sided_errors_hold_on_both_sides(null: Any, alternative: Any) -> Non
     test = pt.design(null, alternative, epsilon=1, n=40, alpha=0.1)
     assert test.alpha <= 0.1
     assert errors(test, test.worst_null)[0] <= test.alpha + 1e-12
-    question = make_question(null, alternative)
+    question = make_hypotheses(null, alternative)
     for side in (sides_of(question).below, sides_of(question).above):
         assert side
         for leaf in side:

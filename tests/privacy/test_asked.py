@@ -31,9 +31,9 @@ from privatest.privacy import (
     tv,
     zcdp,
 )
-from privatest.privacy.asked import counts_guarantee, counts_noise
-from privatest.privacy.composition import adds_up_within
+from privatest.privacy.canonical import counts_guarantee, counts_noise
 from privatest.privacy.noise import NEIGHBOURS, Neighbourhood
+from privatest.privacy.notions import adds_up_within
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 
 from privatest.errors import InvalidDocument, InvalidInput, MissingExtra
-from privatest.privacy import Approx, Chain, Gdp, Kl, Notion, Pure, Renyi, Tv, Zcdp, decision_chain, noise_from_dict
-from privatest.privacy.decision_chain import BITS, ONE, chain_starts, climbed, decision_noise, proven
+from privatest.privacy import Approx, Chain, Gdp, Kl, Notion, Pure, Renyi, Tv, Zcdp, noise_from_dict
+from privatest.privacy import chain as decision_chain
+from privatest.privacy.chain import BITS, ONE, chain_starts, climbed, decision_noise, proven
 
 pytest.importorskip("flint")
 

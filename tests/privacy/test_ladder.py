@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from privatest.privacy import Notion, approx, gdp, kl, pure, renyi, tv, zcdp
-from privatest.privacy.ladder import chain, exact_line, make_ladder, tangent
+from privatest.privacy.notions import chain, exact_line, make_ladder, tangent
 
 NOTIONS = [
     pure(1),

@@ -18,7 +18,7 @@ import pytest
 from scipy import stats
 
 from privatest.errors import InvalidInput
-from privatest.privacy import Source, seeded_source, system_source
+from privatest.privacy import RandomSource, seeded_source, system_source
 from privatest.privacy import randomness as coins
 from tests.privacy import enumeration
 from tests.privacy.enumeration import law
@@ -212,7 +212,7 @@ class CountingSource:
 SIZES = [1, 2, 3, 7, 2**32 + 1, 2**63, 2**64 - 1, 2**64, 2**64 + 1, 3 * 2**64, 10**40, 2**200 + 1]
 
 
-def seeded(seed: int) -> Source:
+def seeded(seed: int) -> RandomSource:
     return seeded_source(np.random.default_rng(seed))
 
 
@@ -223,7 +223,7 @@ def test_only_the_seeded_source_is_simulated() -> None:
 
 @pytest.mark.parametrize("n", SIZES)
 @pytest.mark.parametrize("source", [seeded(2), system_source], ids=["seeded", "system"])
-def test_below_is_uniform_whatever_the_size(source: Source, n: int) -> None:
+def test_below_is_uniform_whatever_the_size(source: RandomSource, n: int) -> None:
     """Sixteen equal slices of the range (the whole of it when it is smaller), 4,000 draws, bar 1e-9."""
     slices = min(n, 16)
     draws = [source.below(n) for _ in range(4000)]
@@ -237,7 +237,7 @@ def test_below_is_uniform_whatever_the_size(source: Source, n: int) -> None:
 
 @pytest.mark.parametrize("k", [0, 1, 5, 63, 64, 65, 128, 200])
 @pytest.mark.parametrize("source", [seeded(3), system_source], ids=["seeded", "system"])
-def test_bits_have_the_right_number_of_fair_bits(source: Source, k: int) -> None:
+def test_bits_have_the_right_number_of_fair_bits(source: RandomSource, k: int) -> None:
     draws = [source.bits(k) for _ in range(1000)]
     assert all(type(draw) is int and 0 <= draw < 2**k for draw in draws)
     for position in range(k):

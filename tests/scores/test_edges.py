@@ -13,7 +13,7 @@ from scipy import stats
 from privatest.documents import MOST_ENTRIES, document_from_json, integers_from_json, numbers_from_json
 from privatest.errors import InvalidDocument, InvalidInput
 from privatest.hypotheses import make_pair
-from privatest.hypotheses.continuous_pair import ContinuousPair
+from privatest.hypotheses.pair import ContinuousPair
 from privatest.scores import BoundedCells, Cells, DyadicCells, IntegerCells, LabelCells, clamped, clamped_score
 from privatest.scores.clamped import (
     _active,

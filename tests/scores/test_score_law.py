@@ -10,7 +10,7 @@ import pytest
 import privatest as pt
 from privatest.errors import InvalidInput
 from privatest.hypotheses import make_pair
-from privatest.hypotheses.convert import as_distribution, as_hypothesis
+from privatest.hypotheses.parse import as_distribution, as_hypothesis
 from privatest.numbers import Floats
 from privatest.scores import BoundedCells, Cells, DyadicCells, LabelCells, Score, clamped_score
 from privatest.scores import score_law as laws_of_scores

@@ -5,13 +5,13 @@ from __future__ import annotations
 from fractions import Fraction
 from functools import cache
 
-from privatest.changepoint.sum_blocks import SumBlocks
 from privatest.hypotheses import make_pair
 from privatest.privacy import Tulap
 from privatest.scores import clamped_score
-from privatest.sequential import Sequential, SequentialPlan
-from privatest.sequential.schedule import voting_blocks
-from privatest.sequential.sequential_plan import Boundaries
+from privatest.streams import Sequential, SequentialPlan
+from privatest.streams.schedule import voting_blocks
+from privatest.streams.sequential_plan import Boundaries
+from privatest.streams.stream import SumBlocks
 
 P, Q = "bernoulli(0.3)", "bernoulli(0.7)"
 

@@ -13,15 +13,15 @@ from scipy import optimize, stats
 
 import privatest as pt
 from benchmarks.bench_sequential import growth_bound
-from privatest.changepoint.sum_blocks import SumBlocks
 from privatest.errors import InvalidInput
 from privatest.hypotheses import make_pair
-from privatest.hypotheses.convert import as_distribution
+from privatest.hypotheses.parse import as_distribution
 from privatest.laws.block_laws import ScoreLaw
 from privatest.privacy import Tulap
 from privatest.scores import Score
 from privatest.scores.score_law import every_score, member_law
-from privatest.sequential.evalues import PARTS, block_votes, mean_bound, vote_laws
+from privatest.streams.evalues import PARTS, block_votes, mean_bound, vote_laws
+from privatest.streams.stream import SumBlocks
 from tests.sequential.plans import coin, small_blocks
 
 COIN = ScoreLaw(np.array([0, 2]), np.array([0.3, 0.7]), np.array([0.7, 0.3]), 2)  # P scores high

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 from privatest.privacy import Tulap
-from privatest.sequential import Sequential, SequentialPlan
-from privatest.sequential.sequential_plan import Boundaries
+from privatest.streams import Sequential, SequentialPlan
+from privatest.streams.sequential_plan import Boundaries
 from tests.changepoint.test_monitor_privacy import SLACK, Law, Stream, vote_laws
 from tests.changepoint.test_persons import of_persons, uncut
 from tests.contracts.exhaustive import largest_person_log_ratio

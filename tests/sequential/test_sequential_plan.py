@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 
 import privatest as pt
-from privatest.changepoint.sum_blocks import SumBlocks
 from privatest.errors import InvalidDocument
-from privatest.sequential import SequentialPlan, sequential_plan
-from privatest.sequential.evalues import PARTS, VoteLaw
-from privatest.sequential.sequential_plan import Boundaries, Stopped, WalkProgress, rarely, stopped
+from privatest.streams import SequentialPlan, sequential_plan
+from privatest.streams.evalues import PARTS, VoteLaw
+from privatest.streams.sequential_plan import Boundaries, Stopped, WalkProgress, rarely, stopped
+from privatest.streams.stream import SumBlocks
 from tests.sequential.plans import coin
 
 FIRST = VoteLaw(-4, np.array([0.2, 0.1, 0.0, 0.1, 0.05, 0.15, 0.1, 0.1, 0.2]))
@@ -63,7 +63,7 @@ def test_a_boundary_that_is_one_off_is_seen() -> None:
 def test_transforms_and_plain_sums_agree(monkeypatch: pytest.MonkeyPatch) -> None:
     rule = Boundaries(-40, 50)
     one = stopped(FIRST, LATER, rule)
-    monkeypatch.setattr("privatest.sequential.sequential_plan._SHORT", 0)
+    monkeypatch.setattr("privatest.streams.sequential_plan._SHORT", 0)
     other = stopped(FIRST, LATER, rule)
     assert one is not None
     assert other is not None

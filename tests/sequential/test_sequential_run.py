@@ -16,10 +16,10 @@ import pandas as pd
 import pytest
 
 import privatest as pt
-from privatest.changepoint.state_file import StateFile
 from privatest.errors import InvalidDocument, InvalidInput, PrivatestError, RequestConflict
-from privatest.sequential import Sequential
-from privatest.sequential.sequential_plan import Boundaries
+from privatest.streams import Sequential
+from privatest.streams.sequential_plan import Boundaries
+from privatest.streams.state import StateFile
 from tests.changepoint import kills
 from tests.sequential.plans import P, Q, coin, small_plan
 

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from privatest.privacy import Chain, Gaussian, Laplace, Logistic, Noise, Source, TruncatedTulap, Tulap, Uniform
+from privatest.privacy import Chain, Gaussian, Laplace, Logistic, Noise, RandomSource, TruncatedTulap, Tulap, Uniform
 
 SMALLEST_EXPECTED = 50.0
 BAR = 1e-9
@@ -66,7 +66,7 @@ def scaled(noise: Noise, factor: Fraction) -> Noise:
     return type(noise)(noise.scale / factor)
 
 
-def draw_counts(noise: Noise, count: int, source: Source) -> Counter[Fraction]:
+def draw_counts(noise: Noise, count: int, source: RandomSource) -> Counter[Fraction]:
     """``count`` draws, tallied as the integers whose half ``draw`` returns: a million fractions take as long again."""
     doubled = Counter(map(noise._draw_doubled, itertools.repeat(source, count)))
     return Counter({Fraction(twice, 2): times for twice, times in doubled.items()})

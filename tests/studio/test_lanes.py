@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 import privatest as pt
-from privatest import errors, headway
+from privatest import errors
+from privatest import progress_events as headway
 from privatest.studio import lanes, worker
 from privatest.studio.lanes import Busy, Lane, _Worker
 

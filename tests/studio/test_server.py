@@ -20,7 +20,7 @@ import pytest
 
 from privatest import errors
 from privatest.studio import create_app, serve
-from privatest.studio.server import allowed_hosts
+from privatest.studio.app import allowed_hosts
 
 COIN = {"null": "bernoulli(0.4)", "alternative": "bernoulli(0.6)", "epsilon": 1}
 LONG = {"null": "cauchy(0, 1)", "alternative": "cauchy(0.5, 1)", "epsilon": 0.1}
@@ -182,9 +182,7 @@ def test_only_loopback_names_are_served_unless_told_otherwise() -> None:
 
 @pytest.mark.parametrize("name", ["fastapi", "uvicorn"])
 def test_without_the_extra_the_error_names_it(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    for module in [
-        each for each in sys.modules if each.startswith(("privatest.studio.app", "privatest.studio.server"))
-    ]:
+    for module in [each for each in sys.modules if each.startswith(("privatest.studio.app", "privatest.studio.app"))]:
         monkeypatch.delitem(sys.modules, module)
     monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(errors.MissingExtra, match=r'pip install "fastapi>='):

@@ -15,8 +15,7 @@ from scipy import optimize, sparse
 
 from privatest.errors import InvalidInput
 from privatest.hypotheses import make_pair
-from privatest.theory.histograms import Histograms, merge
-from privatest.theory.wasserstein import UNITS, wasserstein
+from privatest.theory.wasserstein import UNITS, Histograms, merge, wasserstein
 
 Floats = npt.NDArray[np.float64]
 

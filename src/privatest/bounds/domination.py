@@ -26,9 +26,6 @@ from privatest.laws.total import chernoff_windows
 from privatest.numbers import Floats
 from privatest.scores.clamped import cell_masses
 
-__all__ = ["NOTHING", "Atoms", "RootLaw", "Shape", "Split", "atoms_of", "shares", "split_atoms"]
-
-
 # Beyond this ratio masses count as present under one hypothesis only; e^-60 is 1e-26.
 LARGEST_LEVEL = 60.0
 NOTHING = 1e-13

@@ -4,7 +4,7 @@ from privatest.changepoint.block_tests import block_test
 from privatest.changepoint.change_plan import ChangePlan, design_change, detect_change
 from privatest.changepoint.change_point import Alarm, ChangePoint, ChangePoints
 from privatest.changepoint.changes_plan import ChangesPlan, design_changes, detect_changes
-from privatest.changepoint.monitor import Monitor
+from privatest.streams.monitor import Monitor
 
 __all__ = [
     "Alarm",

@@ -19,7 +19,7 @@ import numpy as np
 from privatest import numbers
 from privatest.decision import PrivateTest
 from privatest.engines.arrays import StreamRecords
-from privatest.engines.protocol import (
+from privatest.engines.records import (
     NO_ENDS,
     NUMBERS,
     Column,
@@ -29,30 +29,18 @@ from privatest.engines.protocol import (
     indexer,
     numbers_of,
     scores_of_each,
+    silenced,
     totals_of_blocks,
 )
-from privatest.engines.unheard import unheard
 from privatest.errors import Infeasible, InvalidData, InvalidDocument, InvalidInput, shown
 from privatest.fit import FitTest
-from privatest.hypotheses.convert import as_hypothesis
+from privatest.hypotheses.parse import as_hypothesis
 from privatest.numbers import Integers, Number
-from privatest.privacy import Notion, Pure, Source, as_notion, make_notion
-from privatest.privacy.asked import told
-from privatest.privacy.composition import per_row
+from privatest.privacy import Notion, Pure, RandomSource, as_notion, make_notion
+from privatest.privacy.canonical import notion_words
 from privatest.privacy.draws import draw_many
+from privatest.privacy.notions import per_row
 from privatest.scores import Cells, DyadicCells, LabelCells, Score
-
-__all__ = [
-    "MOST_ERROR",
-    "BlockTest",
-    "Voter",
-    "block_test",
-    "check_errors",
-    "names_of",
-    "voter_from_dict",
-    "voter_of",
-    "whole_of",
-]
 
 MOST_ERROR = 0.5
 """A block's bit is wrong with a smaller probability than this, or it tells nothing."""
@@ -184,10 +172,10 @@ class Voter(ABC):
         """What the test sees of each record: an integer. Raw. Refused as by ``Records.check_ends``."""
 
     @abstractmethod
-    def vote(self, values: Integers, source: Source) -> int:
+    def vote(self, values: Integers, source: RandomSource) -> int:
         """The vote on one block, from its records' values."""
 
-    def bits(self, records: Records, n: int, source: Source) -> Integers:
+    def bits(self, records: Records, n: int, source: RandomSource) -> Integers:
         """The votes on all whole blocks of n records."""
         block = self.test.n
         found = self.values(records, block_ends(n, block))
@@ -233,14 +221,14 @@ class _ScoreVoter(Voter):
     def values(self, records: Records, ends: range = NO_ENDS) -> Integers:
         return scores_of_each(records, self.test.score, ends)
 
-    def vote(self, values: Integers, source: Source) -> int:
+    def vote(self, values: Integers, source: RandomSource) -> int:
         return int(self._votes(values.sum(keepdims=True), source)[0])
 
-    def bits(self, records: Records, n: int, source: Source) -> Integers:  # noqa: ARG002 - the length is the records' own
+    def bits(self, records: Records, n: int, source: RandomSource) -> Integers:  # noqa: ARG002 - the length is the records' own
         totals = np.array(totals_of_blocks(records, self.test.score, self.test.n), dtype=np.int64)
         return self._votes(totals, source)
 
-    def _votes(self, totals: Integers, source: Source) -> Integers:
+    def _votes(self, totals: Integers, source: RandomSource) -> Integers:
         """The votes of blocks with these totals. T > cutoff exactly when 2 T, an integer, exceeds floor(2 cutoff)."""
         test, coin = self.test, self.test.coin
         doubled = 2 * totals + draw_many(test.noise, len(totals), source)
@@ -281,7 +269,7 @@ class _FitVoter(Voter):
         odd: Integers = np.where(found >= cells.count, self.test.odd_symbol, found)
         return odd
 
-    def vote(self, values: Integers, source: Source) -> int:
+    def vote(self, values: Integers, source: RandomSource) -> int:
         counts = np.bincount(values, minlength=len(self.test.domain.probabilities)).astype(np.int64)
         return -1 if self.test.draw_noisy(counts, source) > self.test.cutoff else 1
 
@@ -320,7 +308,7 @@ class _FunctionVoter(Voter):
         self.check(records)
         return records.series(NUMBERS if self.test.labels is None else indexer(self.probe.cells), ends)
 
-    def vote(self, values: Integers, source: Source) -> int:  # noqa: ARG002 - the function's noise is its own
+    def vote(self, values: Integers, source: RandomSource) -> int:  # noqa: ARG002 - the function's noise is its own
         block: Any
         if self.test.labels is None:
             block = numbers_of(values)
@@ -328,7 +316,7 @@ class _FunctionVoter(Voter):
             labels = [*self.test.labels, None]
             block = [labels[place] for place in values.tolist()]
         try:
-            with unheard():
+            with silenced():
                 said = self.test.function(block)
                 return -1 if isinstance(said, str) and said == "alternative" else 1
         except Exception:  # whatever it was about: it may be about a record
@@ -425,7 +413,7 @@ def whole_of(voter: Voter, epsilon: Number | None, privacy: Any, rows: int) -> N
     met = whole == own if isinstance(whole, Pure) else row.implies(per_row(whole, rows))
     if not met:
         raise InvalidInput(
-            f"{told(whole)} is not what test costs: {told(row)} for each of {rows} rows of a person. Leave it out, or "
+            f"{notion_words(whole)} is not what test costs: {notion_words(row)} for each of {rows} rows of a person. Leave it out, or "
             "give a test that is designed for it."
         )
     return whole

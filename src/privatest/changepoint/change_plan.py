@@ -23,7 +23,7 @@ from privatest.changepoint.detectors import (
     unknown_design,
 )
 from privatest.charge import Draw
-from privatest.decision.design import cost_fact, hidden_fact
+from privatest.decision.run import cost_fact, hidden_fact
 from privatest.documents import (
     integer_from_json,
     number_from_json,
@@ -31,31 +31,21 @@ from privatest.documents import (
     texts_from_json,
     wholes_from_json,
 )
-from privatest.engines.protocol import Need, Records
+from privatest.engines.records import Need, Records
 from privatest.engines.sources import open_for
 from privatest.errors import Infeasible, InvalidData, InvalidInput, shown
-from privatest.headway import looking
-from privatest.hypotheses.question import pair_or_question
-from privatest.markup import Fact
+from privatest.facts import Fact
+from privatest.hypotheses.parse import pair_or_question
 from privatest.numbers import Number, rational
-from privatest.privacy import Notion, Pure, Source, make_notion
-from privatest.privacy.asked import budget_word, notion_from_settings, notion_settings, told
-from privatest.privacy.composition import per_row
+from privatest.privacy import Notion, Pure, RandomSource, make_notion
+from privatest.privacy.canonical import budget_word, notion_from_settings, notion_settings, notion_words
+from privatest.privacy.notions import per_row
+from privatest.progress_events import looking
 from privatest.questions import known_arguments
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = [
-    "FALSE_ALARM",
-    "METHODS",
-    "ChangePlan",
-    "PublicOrder",
-    "check_accuracy",
-    "check_length",
-    "design_change",
-    "detect_change",
-]
 
 _LARGEST_EPSILON = 64.0
 
@@ -90,7 +80,7 @@ def check_accuracy(
     budget that takes a change for granted: both are looked at for the remedies only, and only those that help are
     named. ``whole`` is the budget of a person, all of whose rows it is for.
     """
-    paid, budget = told(whole), budget_word(whole)
+    paid, budget = notion_words(whole), budget_word(whole)
     if design.accuracy is not None and (false_alarm is None or n is None or 2 * design.accuracy <= n):
         return
     if false_alarm is None:
@@ -246,7 +236,7 @@ class ChangePlan(PlanInTime[ChangePoint]):
         check_length(self._design, n)
         self._design.check(records)
 
-    def draw(self, records: Records, source: Source) -> Draw:
+    def draw(self, records: Records, source: RandomSource) -> Draw:
         """The number of records, which is public, and what the detector draws."""
         n = records.count()
         return [n, self._design.detector.draw(records, n, source)]
@@ -551,7 +541,7 @@ def detect_change(
     >>> quiet.index, quiet.changed
     (None, False)
     """
-    told = PublicOrder.of(order, public_order)
+    notion_words = PublicOrder.of(order, public_order)
     rows = numbers.rows_of_a_unit(unit, max_rows_per_unit)
     records = open_for(Need(rows, ordered=True), data, column=column, unit=unit, order=order)
     n = records.count()
@@ -573,4 +563,6 @@ def detect_change(
         max_rows_per_unit=rows,
     )
     where = {"column": column, "unit": unit, "order": order}
-    return plan.run_opened(records, data, where, ledger=ledger, dataset=dataset, request=request, rng=rng, besides=told)
+    return plan.run_opened(
+        records, data, where, ledger=ledger, dataset=dataset, request=request, rng=rng, besides=notion_words
+    )

@@ -10,16 +10,15 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from privatest.charge import Receipt
-from privatest.decision.design import Besides, Design, Outcome, R
-from privatest.engines.protocol import Need, OrderTeller, Records
+from privatest.decision.run import Besides, Design, Outcome, R
+from privatest.engines.records import Need, OrderTeller, Records
 from privatest.errors import InvalidData, InvalidInput, shown
-from privatest.markup import Fact, Told, short
+from privatest.facts import Described, Fact, short
 from privatest.privacy import Notion
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["FALSE_ALARM", "MOST_SUMS", "Alarm", "ChangePoint", "ChangePoints", "PlanInTime", "PublicOrder"]
 
 FALSE_ALARM = 0.05
 """How probably unchanged data are said to have changed, at most, where nothing else is asked."""
@@ -392,7 +391,7 @@ class ChangePoints(Outcome):
 
 
 @dataclass(frozen=True)
-class Alarm(Told):
+class Alarm(Described):
     """A monitor says that the stream has changed.
 
     Guarantees: a function of the blocks' noisy sums or bits, so it costs no privacy beyond theirs. If the stream

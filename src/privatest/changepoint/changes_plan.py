@@ -22,12 +22,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from privatest import numbers
-from privatest.changepoint.blocks import BlockDesign, BlockDetector
+from privatest.changepoint.blocks import LAW_ERROR, BlockDesign, BlockDetector, Chart, decay_rate
 from privatest.changepoint.change_point import FALSE_ALARM, MOST_SUMS, ChangePoints, PlanInTime, PublicOrder
-from privatest.changepoint.charts import LAW_ERROR, Chart, decay_rate
 from privatest.changepoint.detectors import Clamp, Problem, law_of, row_from_json
 from privatest.charge import Draw
-from privatest.decision.design import cost_fact, hidden_fact
+from privatest.decision.run import cost_fact, hidden_fact
 from privatest.documents import (
     integer_from_json,
     number_from_json,
@@ -35,23 +34,21 @@ from privatest.documents import (
     texts_from_json,
     wholes_from_json,
 )
-from privatest.engines.protocol import Need, Records
+from privatest.engines.records import Need, Records
 from privatest.engines.sources import open_for
 from privatest.errors import Infeasible, InvalidData
-from privatest.hypotheses.question import pair_or_question
+from privatest.facts import Fact
+from privatest.hypotheses.parse import pair_or_question
 from privatest.laws.block_laws import BlockLaws
-from privatest.markup import Fact
 from privatest.numbers import Floats, Integers, Number
-from privatest.privacy import Notion, Pure, Source, canonical_noise, make_notion
-from privatest.privacy.asked import budget_word, notion_from_settings, notion_settings, notion_to_json, told
-from privatest.privacy.composition import per_row
+from privatest.privacy import Notion, Pure, RandomSource, canonical_noise, make_notion
+from privatest.privacy.canonical import budget_word, notion_from_settings, notion_settings, notion_to_json, notion_words
+from privatest.privacy.notions import per_row
 from privatest.questions import known_arguments
 from privatest.scores import Score
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-__all__ = ["ChangesPlan", "Switches", "design_changes", "detect_changes"]
 
 
 # Thresholds beyond this make chains of more states than is worth while.
@@ -259,7 +256,7 @@ class ChangesPlan(PlanInTime[ChangePoints]):
         records.check(self._score)
         _ = self._switches
 
-    def draw(self, records: Records, source: Source) -> Draw:
+    def draw(self, records: Records, source: RandomSource) -> Draw:
         """Twice the noisy sums of the blocks."""
         return self._blocks.draw(records, self.n, source)
 
@@ -432,7 +429,7 @@ def design_changes(
         name = budget_word(budget)
         needed = "" if best is None else f" At this {name} about {2 * best[0]} records are needed."
         raise Infeasible(
-            f"false_alarm={target:g} and beta={beta:g} cannot be had with n={n} records at {told(budget)}: "
+            f"false_alarm={target:g} and beta={beta:g} cannot be had with n={n} records at {notion_words(budget)}: "
             f"a change in the middle would be missed or misplaced too often.{needed} Use more records, or a larger "
             f"{name}, beta or false_alarm."
         )
@@ -513,7 +510,7 @@ def detect_changes(
     >>> [abs(index - k) <= found.accuracy for index, k in zip(found.indices, (300, 600))], found.states
     ([True, True], ('null', 'alternative', 'null'))
     """
-    told = _PublicOrders.of(order, public_order)
+    notion_words = _PublicOrders.of(order, public_order)
     rows = numbers.rows_of_a_unit(unit, max_rows_per_unit)
     records = open_for(Need(rows, ordered=True), data, column=column, unit=unit, order=order)
     n = records.count()
@@ -530,4 +527,6 @@ def detect_changes(
         max_rows_per_unit=rows,
     )
     where = {"column": column, "unit": unit, "order": order}
-    return plan.run_opened(records, data, where, ledger=ledger, dataset=dataset, request=request, rng=rng, besides=told)
+    return plan.run_opened(
+        records, data, where, ledger=ledger, dataset=dataset, request=request, rng=rng, besides=notion_words
+    )

@@ -23,12 +23,13 @@ import numpy as np
 import numpy.typing as npt
 
 from privatest.changepoint.block_tests import MOST_ERROR, Voter, voter_from_dict, voter_of
-from privatest.changepoint.blocks import BitDesign, BitDetector, BlockDesign, BlockDetector
-from privatest.changepoint.charts import SuffixAlarm
-from privatest.changepoint.confidence import FailureCurve
+from privatest.changepoint.blocks import BitDesign, BitDetector, BlockDesign, BlockDetector, FailureCurve, SuffixAlarm
 from privatest.changepoint.direct import DirectDesign, DirectDetector
 from privatest.charge import Draw
 from privatest.decision import PrivateTest
+from privatest.decision.calibration import make_goal
+from privatest.decision.design import smallest_n
+from privatest.decision.tuning import Profile, envelope_score, make_tuner, profile_of, sides_of
 from privatest.documents import (
     integers_from_json,
     number_from_json,
@@ -38,35 +39,16 @@ from privatest.documents import (
 from privatest.engines import Records
 from privatest.errors import Infeasible, InvalidDocument, InvalidInput, NothingToTest, shown
 from privatest.fit import FitTest, design_fit, fit_sample_size
-from privatest.headway import each
 from privatest.hypotheses import Pair, as_distribution
-from privatest.hypotheses.question import Question
+from privatest.hypotheses.parse import Hypotheses
 from privatest.laws.block_laws import ScoreLaw
 from privatest.numbers import Floats, Integers
-from privatest.power.sample_sizes import smallest_n
-from privatest.power.tuning import Profile, make_family, make_goal, profile_of
-from privatest.power.worst_case import envelope_score, sides_of
-from privatest.privacy import Noise, Notion, Pure, Source, canonical_noise
-from privatest.privacy.asked import loss_range, notion_from_json, notion_to_json, told
-from privatest.privacy.composition import per_row
+from privatest.privacy import Noise, Notion, Pure, RandomSource, canonical_noise
+from privatest.privacy.canonical import loss_range, notion_from_json, notion_to_json, notion_words
+from privatest.privacy.notions import per_row
+from privatest.progress_events import each
 from privatest.scores import Score, clamped_score
 from privatest.theory.decomposition import paper_clamp
-
-__all__ = [
-    "BlockTests",
-    "Clamp",
-    "Detection",
-    "Detector",
-    "Problem",
-    "auto_designs",
-    "bit_design",
-    "design",
-    "fit_of_blocks",
-    "law_of",
-    "paper_of",
-    "paper_test",
-    "unknown_design",
-]
 
 Clamp = tuple[float, float]
 Found = TypeVar("Found")
@@ -93,11 +75,11 @@ class Problem:
 
     pair: Pair
     notion: Notion
-    question: Question | None = None
+    question: Hypotheses | None = None
     _searches: dict[Hashable, object] = field(default_factory=dict, repr=False)
 
     @classmethod
-    def of(cls, asked: Pair | Question, notion: Notion) -> Problem:
+    def of(cls, asked: Pair | Hypotheses, notion: Notion) -> Problem:
         """The problem of a pair, or of sets."""
         if isinstance(asked, Pair):
             return cls(asked, notion)
@@ -109,7 +91,7 @@ class Problem:
         return cls(asked.pair, notion, asked)
 
     @property
-    def asked(self) -> Pair | Question:
+    def asked(self) -> Pair | Hypotheses:
         """What the problem was made of."""
         return self.question or self.pair
 
@@ -248,7 +230,7 @@ _KEPT = 64
 class Detector(Protocol):
     """What runs on data."""
 
-    def draw(self, records: Any, n: int, source: Source) -> Draw:
+    def draw(self, records: Any, n: int, source: RandomSource) -> Draw:
         """What is drawn of n records: private. Refuses equal values of an order on both sides of a block's end."""
 
     def locate(self, drawn: Any, n: int) -> int | None:
@@ -403,7 +385,7 @@ class _SplitDetector:
     blocks: BlockDetector
     direct: DirectDetector
 
-    def draw(self, records: Any, n: int, source: Source) -> Draw:
+    def draw(self, records: Any, n: int, source: RandomSource) -> Draw:
         return [self.blocks.draw(records, n, source), self.direct.draw(records, n, source)]
 
     def locate(self, drawn: Any, n: int) -> int | None:
@@ -411,13 +393,13 @@ class _SplitDetector:
         return None if self.blocks.locate(sums, n) is None else self.direct.locate(index, n)
 
 
-def auto_designs(asked: Pair | Question, notion: Notion, beta: float, false_alarm: float | None) -> list[Detection]:
+def auto_designs(asked: Pair | Hypotheses, notion: Notion, beta: float, false_alarm: float | None) -> list[Detection]:
     """The designs of "direct" and "blocks" that are worth comparing.
 
     Where "no change" is an answer, blocks give it from the sums they release anyway; "direct" would split the budget.
     Of sets, those whose accuracy holds for every member.
     """
-    if isinstance(asked, Question):
+    if isinstance(asked, Hypotheses):
         certain = ["paper"] if false_alarm is not None else ["direct", "paper"]
         problem = Problem.of(asked, notion)
         return [design(asked, notion, beta, name, false_alarm, problem) for name in certain]
@@ -433,7 +415,7 @@ def auto_designs(asked: Pair | Question, notion: Notion, beta: float, false_alar
 
 
 def design(
-    asked: Pair | Question,
+    asked: Pair | Hypotheses,
     notion: Notion,
     beta: float,
     method: str,
@@ -445,7 +427,7 @@ def design(
     key = _key(asked, notion, beta, method, false_alarm, block)
     if key and key in _designs:
         return _designs[key]
-    if isinstance(asked, Question) and (method == "blocks" or (method == "direct" and false_alarm is not None)):
+    if isinstance(asked, Hypotheses) and (method == "blocks" or (method == "direct" and false_alarm is not None)):
         raise InvalidInput(
             f"method={shown(method)} weighs sums of blocks by one P and one Q, so what it promises does not hold for "
             "all members of a set. Use method='paper', or leave method out."
@@ -462,7 +444,7 @@ def design(
     return found
 
 
-def _key(asked: Pair | Question, *settings: Hashable) -> tuple[Hashable, ...] | None:
+def _key(asked: Pair | Hypotheses, *settings: Hashable) -> tuple[Hashable, ...] | None:
     """What a design depends on; None where the pair has no name to be known by."""
     names = asked.null.spec, asked.alternative.spec
     return None if None in names else (*names, *settings)
@@ -515,7 +497,7 @@ def paper_test(problem: Problem, block: int | None = None) -> PrivateTest:
     """
     asked, goal = problem.asked, make_goal(None, None, None)
     laws = asked.null, asked.alternative
-    family = make_family(*laws, None, "tight", "tuned", None, goal, privacy=problem.notion)
+    family = make_tuner(*laws, None, "tight", "tuned", None, goal, privacy=problem.notion)
     n = smallest_n(family) if block is None else block
     test = family.test(n)
     if max(test.alpha, test.beta) < MOST_ERROR:
@@ -526,13 +508,13 @@ def paper_test(problem: Problem, block: int | None = None) -> PrivateTest:
     for _ in range(_HALVINGS):
         level = (low + high) / 2
         made = make_goal(None, level, MOST_ERROR)
-        found = make_family(*laws, None, "tight", clamp, None, made, privacy=problem.notion).test(n)
+        found = make_tuner(*laws, None, "tight", clamp, None, made, privacy=problem.notion).test(n)
         test = min(test, found, key=lambda one: max(one.alpha, one.beta))
         low, high = (level, high) if found.beta > found.alpha else (low, level)
     if max(test.alpha, test.beta) < MOST_ERROR:
         return test
     raise Infeasible(
-        f"block={n} is too short at {told(problem.notion)}: its test says the wrong thing with probability "
+        f"block={n} is too short at {notion_words(problem.notion)}: its test says the wrong thing with probability "
         f"{max(test.alpha, test.beta):.3g}, and must do so with probability below 1/2. The paper's block has "
         f"{smallest_n(family)} records."
     )

@@ -23,15 +23,13 @@ from typing import Any
 
 import numpy as np
 
-from privatest.changepoint.confidence import CONFIDENCE, FailureCurve, upper_bounds, worst_of
-from privatest.engines.protocol import scores_of_each
+from privatest.changepoint.blocks import CONFIDENCE, FailureCurve, upper_bounds, worst_of
+from privatest.engines.records import scores_of_each
 from privatest.errors import InvalidInput
 from privatest.laws.block_laws import BlockLaws, ScoreLaw
 from privatest.numbers import Floats, Integers, exp_bounds
-from privatest.privacy import Source
+from privatest.privacy import RandomSource
 from privatest.scores import Score
-
-__all__ = ["DirectDesign", "DirectDetector", "best_level", "draw_exponential"]
 
 CHUNK = 1 << 14
 
@@ -41,7 +39,7 @@ _MARGIN = 1 + 2.0**-40
 _COMPARED_BITS = 96
 
 
-def draw_exponential(utilities: Integers, rate: Fraction, source: Source) -> int:
+def draw_exponential(utilities: Integers, rate: Fraction, source: RandomSource) -> int:
     r"""k with probability exactly proportional to :math:`e^{\text{rate} \cdot q_k}`, q the utilities.
 
     Guarantees: exact for every rational rate > 0 and all utilities whose differences fit 64 bits; one pass over
@@ -83,7 +81,7 @@ def _weights(utilities: Integers, best: int, rate: Fraction, scale_bits: int) ->
     return np.floor(np.exp(-loss) * (float(1 << scale_bits) * _MARGIN)).astype(np.int64) + 1
 
 
-def _keep(loss: Fraction, scale_bits: int, weight: int, source: Source) -> bool:
+def _keep(loss: Fraction, scale_bits: int, weight: int, source: RandomSource) -> bool:
     r"""True with probability :math:`2^{scale\_bits} e^{-loss} / weight`, which is at most 1.
 
     A uniform number U of as many bits as it takes: U * weight < 2^scale_bits e^-loss.
@@ -245,7 +243,7 @@ class DirectDetector:
         """Privacy loss."""
         return self.design.epsilon
 
-    def draw(self, records: Any, n: int, source: Source) -> int:
+    def draw(self, records: Any, n: int, source: RandomSource) -> int:
         """The index, a multiple of the stride.
 
         Equal values of an order are sorted by score: a sum of the k least of some scores changes no more, and no other

@@ -30,19 +30,6 @@ import typer
 from privatest import addresses, errors, questions
 from privatest.cli.output import complain, read_bytes, reason
 
-__all__ = [
-    "Given",
-    "asked_of",
-    "check_target",
-    "check_written",
-    "need",
-    "one_of",
-    "one_rule",
-    "read_problem",
-    "signature",
-    "write_problem",
-]
-
 Given = dict[str, Any]
 """What a command line gave: every option of its command by name, None or False where it was not given."""
 

@@ -18,25 +18,6 @@ from typing import Any
 
 from privatest import errors, questions
 
-__all__ = [
-    "ReaderGone",
-    "complain",
-    "emit",
-    "emit_json",
-    "facts",
-    "flush",
-    "plain",
-    "read_bytes",
-    "read_text",
-    "reason",
-    "say",
-    "show_table",
-    "spoken",
-    "working",
-    "write_report",
-    "write_text",
-]
-
 WIDTH = 80
 LONGEST_COMPLAINT = 700
 LARGEST_TEXT = 100_000_000

@@ -1,694 +1,667 @@
-"""What every designed object and every release have in common: one body of ``run``, one codec, one list of facts.
+r"""Numbers of records at which a test surely meets its goal, found without its margin at each of them.
 
-A :class:`Release` is what a test gives back: the decision, the noisy statistic and its p-value. Nothing else leaves
-the data.
+They come from a sure lower bound on the advantage at many numbers of records, for the price of one. The transforms of
+one record's law are computed once; the n-th power is all that changes with n. The Fourier integral is taken about 0
+alone, at cutoffs that move with the mean of the total. What the other peaks of the transform could add is bounded by
+the integral of its modulus there, which only shrinks as n grows:
+
+.. math:: |F(c) - \hat F(c)| \le \frac1\pi \int_{r}^{\pi} \frac{|\phi(t)|^n |\phi_N(t)|}{2 \sin(t/2)} dt .
+
+So a bound above the goal settles that n; where it lies below, nothing is said. The sum of few records has a short law,
+which is computed for all numbers of them from one transform.
+
+From P, Q and epsilon to a tuned test; how many records it needs, and how little privacy loss n records need.
+
+:func:`decide` is the whole of it in one call: count the records, design the test for them, run it.
 """
 
 from __future__ import annotations
 
-import json
+import itertools
 import math
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from decimal import ROUND_CEILING, Decimal
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Self, TypeVar
+from functools import partial
+from statistics import NormalDist
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from privatest.charge import ANYBODY, Draw, Receipt, charged, make_charge
-from privatest.documents import check_format, document_from_json, reading
+from privatest import numbers
+from privatest.decision import PrivateTest, Release
+from privatest.decision.calibration import (
+    CALIBRATED,
+    KINDS,
+    PRIVATE_KINDS,
+    Goal,
+    calibrated_noise,
+    literal_cutoff,
+    make_goal,
+)
+from privatest.decision.odd import OddShare
+from privatest.decision.run import check_better_than_a_coin
+from privatest.decision.tuning import Tuner, make_tuner, rough_clamp, tuning_size
 from privatest.errors import Infeasible, InvalidInput, shown
-from privatest.markup import Fact, Probability, Told, plain_value, short
-from privatest.privacy import Notion, Pure, Source, seeded_source, system_source
+from privatest.laws.curves import Curves
+from privatest.laws.fourier import doubling_panels, quick_log_transforms, side_lobes, sum_laws
+from privatest.laws.total import chernoff_windows
+from privatest.numbers import Floats, Integers, Number, dot, row_dots
+from privatest.privacy import Noise, NoNoise, Pure
+from privatest.progress_events import each, part
+from privatest.questions import known_arguments
+from privatest.scores.score_law import SLACK
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-    from privatest.engines import Need, Records
-
-__all__ = [
-    "Besides",
-    "Budgeted",
-    "Decision",
-    "Design",
-    "Outcome",
-    "Release",
-    "advantage_fact",
-    "check_better_than_a_coin",
-    "cost_fact",
-    "hidden_fact",
-]
+    from privatest.decision.tuning import Tuner
 
 
-def hidden_fact(neighbours: str, *, persons: bool) -> Fact:
-    """Which change of the data is hidden: of one record, or of all rows of one person, where a unit is named."""
-    whose = "all rows of one person" if persons else "one record"
-    change = {"replace": "replacing", "add-remove": "adding or removing"}.get(neighbours, neighbours)
-    return Fact("neighbours", neighbours, f"hides {change} {whose}")
+_MOST_PANELS = 200
+_NEGLIGIBLE = 46.0
+_MOST_LOBES = 4096
+# Rounding, and what lies below e^-46 of the transform's peak.
+_SLACK = 1e-11
+# Cutoffs that are tried, in standard deviations of the noisy total from the one that was best for the fewest records.
+_TRIED = np.linspace(-0.3, 0.3, 13)
+_BLOCK = 1 << 20
+# Sums of scores on at most so many integers are short; so many in all, for every number of records, are quickly made.
+_SHORT, _MOST_INTEGERS = 1 << 17, 1 << 22
 
 
-HARDLY, COIN = 0.1, 0.001
-"""Below the first advantage (1 - alpha - beta) a test is said to be hardly better than a coin; below the second it is
-refused before anything is charged, where one call designs and runs it."""
+def sure_advantages(
+    support: Integers,
+    laws: tuple[Floats, Floats],
+    noise: Noise,
+    counts: Sequence[int],
+    cutoffs: Callable[[int], Fraction] | None = None,
+    enough: float = 1.0,
+) -> Floats:
+    """At each number of records (consecutive, increasing) an advantage that the test surely has; -1 where in doubt.
+
+    Args:
+        support, laws: scores, and their probabilities under P and under Q.
+        cutoffs: the test's own cutoff at n records; without it, the best of those tried.
+        enough: where a cutoff has this advantage, no other is tried.
+
+    Guarantees: at most the advantage at the best cutoff (at the given one), at each n.
+    """
+    unknown = np.full(len(counts), -1.0)
+    first, last = (Curves(support, *laws, n, noise) for n in (counts[0], counts[-1]))
+    if (short := _short_sums(first, counts, cutoffs, enough)) is not None:
+        return short
+    if noise.variance == 0 or first._without_infinite is not None:
+        return unknown
+    if np.any(np.abs(support) >= 1 << 20) or min(first._variances) <= 0 or first.n < 32:
+        return unknown
+    low, spacing, steps, coarse = first._lattice
+    reach = 9.5 / math.sqrt(first.n * min(first._variances))
+    farthest = last._near
+    if reach > math.pi / 4 or reach * coarse.plateau > 5:
+        return unknown
+    scale = min(1.0 / math.sqrt(last.n * max(last._variances) + coarse.variance), coarse.decay_rate, 1.0 / farthest)
+    nodes = doubling_panels(scale, reach, farthest, _MOST_PANELS)
+    missed = None if nodes is None else _beyond(steps, laws, first.n, coarse, reach)
+    if nodes is None or missed is None:
+        return unknown
+    t, weights = nodes
+    shared = coarse.characteristic(t) * (weights / (2 * math.pi * np.sin(t / 2)))
+    transforms = quick_log_transforms(steps, laws, t)
+    if cutoffs is None:
+        offset = float(first.best_offset()[0])
+        sizes = np.sqrt(np.array(counts) * max(first._variances) + coarse.variance)
+        tried = np.rint(offset + np.multiply.outer(sizes, _TRIED))
+        centres = [Curves(support, *laws, n, noise)._centre for n in counts]
+    else:
+        tried = np.zeros((len(counts), 1))
+        half = coarse.offset + Fraction(1, 2)
+        centres = [math.floor(cutoffs(n) - n * low - coarse.offset) + half for n in counts]
+        moved = max(abs(c - Curves(support, *laws, n, noise)._centre) for n, c in zip(counts, centres, strict=True))
+        if spacing > 1 or moved > farthest:
+            return unknown
+    found = np.empty(len(counts))
+    rows = max(_BLOCK // (len(t) * tried.shape[1]), 1)
+    numbers = np.array(counts, dtype=np.float64)
+    for start in range(0, len(counts), rows):
+        part = slice(start, start + rows)
+        angles = np.multiply.outer(tried[part], t)
+        cosines, sines = np.cos(angles), np.sin(angles)
+        gains = np.zeros(angles.shape[:2])
+        for sign, (mean, logs) in zip((-1.0, 1.0), transforms, strict=True):
+            turns = [float(n * Fraction(mean) - c) for n, c in zip(counts[part], centres[part], strict=True)]
+            waves = np.exp(np.multiply.outer(numbers[part], logs) + 1j * np.multiply.outer(turns, t)) * shared
+            gains += sign * (np.einsum("ijk,ik->ij", sines, waves.real) - np.einsum("ijk,ik->ij", cosines, waves.imag))
+        found[part] = gains.max(axis=1)
+    return found - missed - _SLACK
 
 
-def advantage_fact(alpha: float, beta: float) -> Fact:
-    """How much better than a coin a test is, in words where that is hardly at all."""
-    advantage = 1 - alpha - beta
-    hardly = "; hardly better than a coin that ignores the data" if advantage < HARDLY else ""
-    return Fact("advantage", advantage, f"1 - alpha - beta{hardly}")
+def _short_sums(
+    curves: Curves, counts: Sequence[int], cutoffs: Callable[[int], Fraction] | None, enough: float
+) -> Floats | None:
+    """The same from the law of each sum, where all are short; else None.
+
+    A score that stands for an infinite ratio settles the test: the sums are those without one.
+    """
+    inner = curves if curves._without_infinite is None else curves._without_infinite[0]
+    low, spacing, steps, noise = inner._lattice
+    if min(inner._variances) <= 0 or noise.spacing > 1 or (spacing > 1 and cutoffs is not None):
+        return None
+    windows = [chernoff_windows(steps[law > 0], law[law > 0], counts) for law in inner._laws]
+    sizes = [last - first + 1 for first, last in itertools.chain(*windows)]
+    if max(sizes) > _SHORT or sum(sizes) > _MOST_INTEGERS:
+        return None
+    terms = [[n, 0] for n in counts] + [[0, n] for n in counts]
+    laws = [law[::-1] for law in sum_laws(steps.astype(np.int64), inner._laws, terms, [*windows[0], *windows[1]])]
+    # Cutoffs as the whole part of what they are above the noise's offset; a half more lies between two totals.
+    if cutoffs is None:
+        places = [math.floor(replace(inner, n=n)._centre - noise.offset) for n in counts]
+        tried = _offsets(inner)
+    else:
+        places, tried = [math.floor(cutoffs(n) - n * low - noise.offset) for n in counts], [0]
+    ends = [place - end for place, *both in zip(places, *windows, strict=True) for end in itertools.chain(*both)]
+    start = min(ends) + min(tried)
+    levels = noise.cdf(float(noise.offset) + 0.5 + np.arange(start, max(ends) + max(tried) + 1, dtype=np.float64))
+
+    def cdf(place: int, last: int, law: Floats) -> float:
+        """Pr[S + N <= place], the law of S running down from its last value."""
+        return dot(levels[place - last - start : place - last - start + len(law)], law)
+
+    found = np.empty(len(counts))
+    for i, n in enumerate(counts):
+        settled = replace(curves, n=n)._without_infinite
+        (never_p, sure_p), (never_q, sure_q) = ((1.0, 0.0), (1.0, 0.0)) if settled is None else settled[1:]
+        best = -1.0
+        for offset in list(tried):
+            at = places[i] + offset
+            null = never_p * cdf(at, windows[0][i][1], laws[i]) + sure_p
+            gain = never_q * cdf(at, windows[1][i][1], laws[len(counts) + i]) + sure_q - null
+            if gain > best:
+                best = gain
+                tried.remove(offset)
+                tried.insert(0, offset)  # what was good for n records is tried first for more
+            if best >= enough + _SLACK:
+                break
+        found[i] = best
+    return found - _SLACK
 
 
-def check_better_than_a_coin(alpha: float, beta: float, n: int) -> None:
-    """Refuse a test that tells next to nothing, before it is paid for."""
-    if 1 - alpha - beta < COIN:
+def _offsets(curves: Curves) -> list[int]:
+    """Offsets to try, from the one that is best for the fewest records on."""
+    best = curves.best_offset()[0]
+    size = math.sqrt(curves.n * max(curves._variances) + curves._lattice[3].variance)
+    return sorted({best, *(best + np.rint(_TRIED * size).astype(int)).tolist()}, key=lambda offset: abs(offset - best))
+
+
+def _beyond(steps: Floats, laws: tuple[Floats, Floats], n: int, noise: Noise, reach: float) -> float | None:
+    """What both integrals could be beyond the reach, at most; None where there are too many peaks."""
+    missed = 0.0
+    for law in laws:
+        lobes = side_lobes(steps, law, n, reach, _NEGLIGIBLE, _MOST_LOBES)
+        if lobes is None:
+            return None
+        if len(lobes) == 0:
+            continue
+        # Each peak is at most as wide as the one at 0: half as wide panels resolve it, and its two sides.
+        panels = doubling_panels(reach / 16, reach, 48 / reach, _MOST_PANELS)
+        if panels is None:
+            return None
+        away, weights = panels
+        t = np.concatenate([lobes[:, None] - away, lobes[:, None] + away], axis=1)
+        inside = (t > reach) & (t <= math.pi)
+        modulus = np.empty(t.shape)
+        for row, angles in enumerate(t):
+            waves = np.multiply.outer(angles, steps)
+            modulus[row] = np.hypot(row_dots(np.cos(waves), law), row_dots(np.sin(waves), law))
+        with np.errstate(under="ignore", divide="ignore"):
+            sizes = np.exp(n * np.log(np.minimum(modulus, 1.0))) * np.abs(noise.characteristic(t))
+        parts = np.where(inside, sizes / (2 * math.pi * np.sin(np.minimum(t, math.pi) / 2)), 0.0)
+        missed += 2 * math.fsum((parts * np.tile(weights, 2)).ravel())  # twice: peaks that share an interval
+    return missed
+
+
+_GAP_KINDS = ("tight", "stair", "ncllr", "scllr", "llr")
+
+
+def unsure(
+    family: Tuner, counts: range, calibrated_noise: Callable[..., Noise], literal_cutoff: Callable[..., Fraction]
+) -> list[int]:
+    """Those of the numbers of records at which a quick look does not settle that the goal is met.
+
+    The family's clamp must be the same for all; the two functions are those of
+    ``decision.build``.
+    """
+    plain = family.kind in _GAP_KINDS and family.around.kind == "replace" and isinstance(family.notion, Pure)
+    few = len(counts) <= 3 and family.kind != "llr"  # sooner computed than looked at
+    if few or not plain or family.goal.alpha is not None or (family.question is not None and family.kind == "stair"):
+        return list(counts)
+    score, goal = family.score_for(counts[0]), family.goal
+    if len(score.null_laws) + len(score.alternative_laws) > 2 or score.upper_laws:
+        return list(counts)
+    if family.kind == "llr":
+        if family.score_for(counts[-1]) is not score:
+            return list(counts)
+        noise: Noise = NoNoise()
+    else:
+        # Tulap noise is the average of stairs of all offsets, so that the best stair has at least its advantage.
+        kind = "tight" if family.kind == "stair" else family.kind
+        noise = calibrated_noise(kind, score, family.notion, family.clamp_for(counts[0]), family.around.rows)
+    calibrated = family.threshold is None and family.kind in ("tight", "stair")
+    cutoffs = None if calibrated else partial(literal_cutoff, score, family.kind, family.threshold)
+    laws = score.null_law, score.alternative_law
+    # Laws of sets that are the worst for one n are so for every n; those of another n lie above by the slack at most.
+    enough = (goal.advantage or 0.0) + (0.0 if family.question is None else 2 * SLACK)
+    sure = sure_advantages(score.support, laws, noise, counts, cutoffs, enough)
+    return [n for n, gain in zip(counts, sure, strict=True) if gain < enough]
+
+
+_LARGEST_EPSILON = 64.0
+
+
+def sample_size(
+    null: Any,
+    alternative: Any,
+    *,
+    epsilon: Number | None = None,
+    privacy: Any = None,
+    advantage: float | None = None,
+    alpha: float | None = None,
+    beta: float | None = None,
+    test: str = "tight",
+    clamp: str | tuple[Number, Number] | None = None,
+    threshold: Number | None = None,
+    neighbours: str = "replace",
+    max_rows_per_unit: int = 1,
+    release: str = "statistic",
+) -> int:
+    """The smallest n such that the test on n records, and on any larger number, meets the goal.
+
+    The goal is an advantage (2/3 unless said otherwise), or type I and II errors alpha and beta. On discrete data power
+    is a sawtooth in n; "and on any larger number" is what the paper means by sample complexity.
+
+    Args:
+        null, alternative, epsilon, privacy: as for :func:`privatest.design`.
+        advantage: the goal: the least 1 - alpha - beta; 2/3 if no goal is named.
+        alpha, beta: the goal, instead of an advantage: the largest type I error (saying "alternative" under P) and the
+            largest type II error (saying "null" under Q).
+        test, clamp, threshold, neighbours, max_rows_per_unit, release: as for :func:`privatest.design`.
+
+    >>> sample_size([0.6, 0.4], [0.4, 0.6], epsilon=1)
+    29
+    """
+    goal = make_goal(advantage, alpha, beta)
+    family = make_tuner(
+        null, alternative, epsilon, test, clamp, threshold, goal, neighbours, max_rows_per_unit, privacy, release
+    )
+    return smallest_n(family)
+
+
+def min_epsilon(
+    null: Any,
+    alternative: Any,
+    *,
+    n: int,
+    advantage: float | None = None,
+    alpha: float | None = None,
+    beta: float | None = None,
+    test: str = "tight",
+    clamp: str | tuple[Number, Number] | None = None,
+    threshold: Number | None = None,
+    neighbours: str = "replace",
+    max_rows_per_unit: int = 1,
+    release: str = "statistic",
+) -> float:
+    """The strongest privacy at which n records suffice: the smallest epsilon, rounded up to four digits.
+
+    Args:
+        n: number of records there are, which is public.
+        advantage, alpha, beta: as for :func:`privatest.sample_size`.
+        null, alternative, test, clamp, threshold, neighbours, max_rows_per_unit, release: as for
+            :func:`privatest.design`.
+    """
+    n = numbers.positive_integer(n=n)
+    goal = make_goal(advantage, alpha, beta)
+    numbers.choice([kind for kind in KINDS if kind in PRIVATE_KINDS], test=test)
+    arguments = test, clamp, threshold, goal, neighbours, max_rows_per_unit
+    base = make_tuner(null, alternative, 1, *arguments, release=release)
+
+    def margin(epsilon: float, ends: tuple[Number, Number] | None = None) -> float:
+        return base.at_epsilon(epsilon, ends).margin(n)
+
+    if margin(_LARGEST_EPSILON) < 0:
         raise Infeasible(
-            f"n={n} records give a type I error of {alpha:.3g} and a type II error of {beta:.3g}: together as much as "
-            "those of a coin that ignores the data, so the answer would tell nothing. Nothing was charged. Use more "
-            "records, a larger budget of privacy, or hypotheses that are further apart."
+            f"n={n} records do not reach {goal} at any epsilon: without privacy they would not suffice either. "
+            f"Use sample_size(...) to see how many are needed."
         )
+    high = _LARGEST_EPSILON
+    # The clamp for a guess, the epsilon for that clamp, and so on.
+    for guess in each("the smallest epsilon", (1.0, None, None)):
+        ends = base.at_epsilon(guess or high).clamp_for(n) if base.clamp == "tuned" else None
+        high = _smallest(lambda epsilon: margin(epsilon, ends), high)  # noqa: B023  called before the next round
+        if ends is None:
+            break
+    rounded, quantum = _four_digits(high)
+    while margin(float(rounded)) < 0:
+        rounded += quantum
+    # Where no rival does with four digits less, none has a smaller epsilon: most are looked at only once.
+    for rival in base.at_epsilon(float(rounded)).rivals(n):
+        less = float(rounded - quantum)
+        if less > 0 and rival.at_epsilon(less).own_margin(n) >= 0:
+            best = _smallest(lambda epsilon: rival.at_epsilon(epsilon).own_margin(n), less)  # noqa: B023  called here
+            rounded, quantum = _four_digits(best)
+    return float(rounded)
 
 
-def cost_fact(notion: Notion, what: str) -> Fact:
-    """What something costs: its epsilon, or the other notion that it meets; ``what`` is "of one run" and the like."""
-    if isinstance(notion, Pure):
-        return Fact("epsilon", notion.epsilon, f"privacy loss {what}")
-    return Fact("privacy", str(notion), f"the price {what}")
+def _four_digits(epsilon: float) -> tuple[Decimal, Decimal]:
+    """Epsilon rounded up to four digits, and one of the last digit."""
+    digits = Decimal(repr(epsilon))
+    quantum = Decimal(1).scaleb(digits.adjusted() - 3)
+    return digits.quantize(quantum, rounding=ROUND_CEILING), quantum
 
 
-class Outcome(Told):
-    """What a run on data gives back, of whatever question: a frozen dataclass of public and private values.
+def _smallest(margin: Callable[[float], float], start: float) -> float:
+    """The smallest epsilon of non-negative margin, to one part in 10^5.
 
-    Its fields hold what left the data, ``epsilon``, ``simulated``, ``receipt`` and ``design``, the object that was run
-    (None where the outcome was read from a document): no document has the last one.
-
-    Attributes:
-        epsilon: privacy loss of this answer, all of it.
-        neighbours: which pairs of data sets the guarantee compares.
-        simulated: True when the randomness came from a generator of the caller's: such an answer is not private.
-        receipt: what the ledger noted beside it, with a fingerprint to keep; None without a ledger.
-        design: the design that was run; no part of its documents, None in one that was read.
-        privacy: the notion that this answer meets, where it is not epsilon alone.
-        persons: whether all rows of one person are hidden together, because a unit was named; else single records are.
+    Invariant: margin(low) < 0 <= margin(high), where low = 0 stands for perfect privacy.
     """
+    low, high = 0.0, start
+    if margin(high) < 0:
+        high = _LARGEST_EPSILON
+    while high - low > 1e-5 * high and high > 1e-9:
+        trial = math.sqrt(low * high) if low > 0 else high / 4
+        if margin(trial) >= 0:
+            high = trial
+        else:
+            low = trial
+    return high
 
-    KIND: ClassVar[str]
 
-    epsilon: float
-    neighbours: str
-    simulated: bool
-    receipt: Receipt | None
-    design: Any
-    privacy: str | None = None  # the notion, where that is not epsilon alone
-    persons: bool = False
+def design(
+    null: Any,
+    alternative: Any,
+    *,
+    epsilon: Number | None = None,
+    privacy: Any = None,
+    n: int | None = None,
+    test: str = "tight",
+    clamp: str | tuple[Number, Number] | None = None,
+    threshold: Number | None = None,
+    alpha: float | None = None,
+    beta: float | None = None,
+    advantage: float | None = None,
+    neighbours: str = "replace",
+    max_rows_per_unit: int = 1,
+    release: str = "statistic",
+) -> PrivateTest:
+    """A test of P (``null``) against Q (``alternative``).
 
-    @property
-    def replayed(self) -> Receipt | None:
-        """The receipt, where this is an answer recorded earlier: nothing was charged, the data given were not read."""
-        return self.receipt if self.receipt is not None and self.receipt.replayed else None
+    Args:
+        null, alternative: P and Q: frozen scipy distributions, mappings from labels to probabilities, arrays of
+            probabilities, :func:`privatest.density`, text such as "normal(0, 1)", or sets of these.
+        epsilon: privacy loss of one run; a float is read as its shortest decimal.
+        privacy: another notion in place of epsilon: ``pt.approx(1, 1e-6)``, ``pt.gdp(1)``, ``pt.zcdp(0.5)``, ``pt.tv``,
+            ``pt.renyi``, ``pt.kl``, or such a text: "zcdp(0.5)".
+        n: number of records, which is public. None: the smallest that meets ``advantage``, or ``alpha`` and ``beta``.
+        test: "tight" (the default), or one of the paper's: "scllr", "ncllr", and "llr" and "sllr", which do not clamp
+            and are not private.
+        clamp: "tuned" (the default for "tight"): the ends with the best exact error rates for this n; "paper" (the
+            default for the paper's tests): the decomposition's; or (a, b).
+        threshold: decide "null" above it, in nats. None: for "tight" the one with the best exact error rates, for the
+            paper's tests 0.
+        alpha: keep the type I error at most this, and make the type II error small.
+        neighbours: what the test must not tell apart. "replace": two data sets of n records, of which one differs.
+            "add-remove": two data sets of which one has a record more; n is then the number you expect, for which the
+            test is tuned, and is neither checked nor revealed.
+        max_rows_per_unit: the most records that one person counts as, where a run names the ``unit`` (see
+            :meth:`PrivateTest.run`): all rows of a person are hidden together. Above 1, error rates are those of rows
+            that do not resemble each other (docs/sharp_edges.md).
+        release: "statistic" (the default): the noisy statistic, its p-value and an interval, whatever level is asked
+            for afterwards. "decision": the best decision there is, on fewer records; beside it only its level leaves,
+            a whole number with p-values of its own. ``alpha`` is met exactly, by a public coin between two thresholds.
+        beta: without n: the type II error that the smallest n must not exceed, together with ``alpha``.
+        advantage: without n: the least 1 - alpha - beta that n must give; 2/3 if no goal is named.
 
-    @property
-    def private(self) -> bool:
-        """Whether the guarantee holds: a notion is met, with randomness from the operating system."""
-        return (self.privacy is not None or math.isfinite(self.epsilon)) and not self.simulated
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON (infinity as the text "inf"): every field, and every other fact by its name."""
-        left_out = {"design", *(name for name in ("privacy", "persons") if not getattr(self, name))}
-        kept = {one.name: plain_value(getattr(self, one.name)) for one in fields(self) if one.name not in left_out}  # type: ignore[arg-type]
-        receipt = None if self.receipt is None else self.receipt.to_dict()
-        paid = {"private": self.private, "receipt": receipt, "replayed": self.replayed is not None}
-        return {**self.values(), **kept, **paid}
-
-    @classmethod
-    def from_dict(cls, document: Mapping[str, Any]) -> Self:
-        """What :meth:`to_dict` wrote; what an older version did not write yet has its default."""
-        with reading(f"the {cls.__name__}"):
-            known = [one.name for one in fields(cls) if one.name not in ("receipt", "design")]  # type: ignore[arg-type]
-            kept = {name: document[name] for name in known if name in document}
-            kept = {name: tuple(value) if isinstance(value, list) else value for name, value in kept.items()}
-            kept["epsilon"] = math.inf if kept["epsilon"] == "inf" else float(kept["epsilon"])
-            kept["receipt"] = Receipt.from_dict(document.get("receipt"))
-            return cls(**kept)
-
-    @property
-    def title(self) -> str:
-        """What this is, and of which question where that is known."""
-        return (
-            self.KIND if self.design is None else f"{self.KIND}: {self.design.title[:1].lower()}{self.design.title[1:]}"
+    >>> test = design([0.6, 0.4], [0.4, 0.6], epsilon=1, n=29)
+    >>> round(test.advantage, 4)
+    0.6774
+    """
+    if threshold is not None and alpha is not None:
+        raise InvalidInput(f"threshold={shown(threshold)} and alpha={shown(alpha)} were both given. Give one of them.")
+    if n is None:
+        goal = make_goal(advantage, alpha, beta)
+        family = make_tuner(
+            null, alternative, epsilon, test, clamp, threshold, goal, neighbours, max_rows_per_unit, privacy, release
         )
+        return family.test(smallest_n(family))
+    n = numbers.positive_integer(n=n)
+    if beta is not None or advantage is not None:
+        name, value = ("beta", beta) if beta is not None else ("advantage", advantage)
+        raise InvalidInput(
+            f"{name}={shown(value)} and n={n} were both given, but n records have the power they have. Leave one out."
+        )
+    goal = Goal(advantage=0.0) if alpha is None else Goal(alpha=numbers.probability(alpha=alpha), beta=0.0)
+    family = make_tuner(
+        null, alternative, epsilon, test, clamp, threshold, goal, neighbours, max_rows_per_unit, privacy, release
+    )
+    return family.test(n)
 
-    @property
-    @abstractmethod
-    def sentence(self) -> str:
-        """The answer in a sentence or two, without what it costs."""
 
-    def _ending(self) -> list[Fact]:
-        """The facts that every outcome ends with: what it cost, whom that protects, and what the ledger noted."""
-        private = f"{self.epsilon:g}-differentially private" if self.privacy is None else f"meets {self.privacy}"
-        loss = "privacy loss of this answer, all of it"
-        if self.epsilon == 0 and self.privacy is None:
-            private, loss = "as private as the noised totals are", "nothing beyond what the noise in the totals cost"
-        if not self.private:
-            private = "SIMULATED, not private" if self.simulated else "NOT PRIVATE: no noise hides single records"
-        noted = []
-        if self.receipt is not None:
-            note = f"this answer is not new: {self.receipt.note}" if self.replayed else self.receipt.note
-            noted = [
-                Fact("receipt.note", note, "what the ledger noted"),
-                Fact("receipt.fingerprint", self.receipt.fingerprint, "of the ledger, to keep elsewhere"),
-            ]
-        return [
-            Fact("epsilon", self.epsilon, loss)
-            if self.privacy is None
-            else Fact("privacy", self.privacy, "what this answer costs, all of it"),
-            hidden_fact(self.neighbours, persons=self.persons),
-            Fact("private", self.private, private),
-            *noted,
-        ]
+@known_arguments
+def decide(
+    data: Any,
+    null: Any,
+    alternative: Any,
+    *,
+    epsilon: Number | None = None,
+    privacy: Any = None,
+    n: int | None = None,
+    alpha: float | None = None,
+    test: str = "tight",
+    clamp: str | tuple[Number, Number] | None = None,
+    threshold: Number | None = None,
+    neighbours: str = "replace",
+    max_rows_per_unit: int = 1,
+    release: str = "statistic",
+    column: str | None = None,
+    unit: str | None = None,
+    odd_epsilon: Number | None = None,
+    ledger: Any = None,
+    dataset: str | None = None,
+    request: str | None = None,
+    rng: np.random.Generator | None = None,
+) -> Release:
+    """Whether the data come from P (``null``) or from Q (``alternative``), with epsilon-privacy.
 
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """The design's picture with this outcome in it; never the data."""
-        if self.design is None:
+    Args:
+        data: array, list, pandas/polars/pyarrow column, a data frame, file, SQL table or Spark DataFrame together with
+            ``column``.
+        null, alternative, epsilon, privacy, alpha, test, clamp, threshold, neighbours, max_rows_per_unit, release: as
+            for :func:`privatest.design`.
+        n: number of records; by default that of the data, which is public. With neighbours "add-remove" it is not:
+            say how many you expect.
+        column, unit, odd_epsilon, ledger, dataset, request, rng: see :meth:`PrivateTest.run`.
+
+    >>> decide([0, 0, 1, 0, 0] * 20, "bernoulli(0.2)", "bernoulli(0.8)", epsilon=1).decision
+    'null'
+    """
+    from privatest import engines  # planning needs none of them
+
+    records = None
+    if n is None:
+        if neighbours != "replace":
             raise InvalidInput(
-                "This release was read from a document, which does not hold its design. Draw it with the design it "
-                "came from: design.plot(release=release)."
+                f"n is missing: with neighbours={neighbours!r} the number of records is not public, and a test made "
+                "for it would tell it. Say how many you expect: n=..."
             )
-        picture: Axes = self.design.plot(ax, release=self)
-        return picture
+        records = engines.open_for(engines.Need(rows=max_rows_per_unit), data, column=column, unit=unit)
+        n = records.count()
+        if n == 0:
+            raise InvalidInput("The data have no records. Pass at least one.")
+    made = design(
+        null,
+        alternative,
+        epsilon=epsilon,
+        privacy=privacy,
+        n=n,
+        alpha=alpha,
+        test=test,
+        clamp=clamp,
+        threshold=threshold,
+        neighbours=neighbours,
+        max_rows_per_unit=max_rows_per_unit,
+        release=release,
+    )
+    where, odd = {"column": column, "unit": unit}, OddShare.of(made, odd_epsilon)
+    if made.private:
+        check_better_than_a_coin(made.alpha, made.beta, made.n)
+    return made.run_opened(records, data, where, ledger=ledger, dataset=dataset, request=request, rng=rng, besides=odd)
 
 
-R = TypeVar("R", bound=Outcome)
+# No sample size beyond this is looked for.
+MOST_RECORDS = 10**13
+# Among fewer numbers of records than this none is guessed at first.
+FEW_NUMBERS = 4
 
 
-class Besides(ABC):
-    """What one run is asked for besides its design's own answer, at a price or for nothing."""
+def smallest_n(family: Tuner, between: tuple[int, int] | None = None) -> int:
+    """The smallest n from which on the tests of a family meet its goal; the family remembers it.
 
-    epsilon: Fraction | int = 0
-    """What it costs in addition, exactly."""
-
-    @abstractmethod
-    def question(self) -> dict[str, Any]:
-        """What a request of a ledger tells apart by it, ready for JSON."""
-
-    def prepared(self, records: Records) -> Records:
-        """The records as the draw needs them; refuses those that cannot give it. Nothing is charged yet."""
-        return records
-
-    def draw(self, design: Any, records: Any, source: Source) -> Draw:
-        """The design's draw, with what is drawn besides."""
-        found: Draw = design.draw(records, source)
-        return found
-
-    @abstractmethod
-    def release(self, design: Any, draw: Any, records: Callable[[], Any], *, simulated: bool) -> Any:
-        """The design's outcome with that in it, from the draw.
-
-        Args:
-            design: the design that was run.
-            draw: what :meth:`draw` gave.
-            records: opens the data. Only what is public may be looked up there: the draw is on record by then.
-            simulated: as for :meth:`Design.release`.
-        """
-
-
-class Design(Told, Generic[R]):
-    """A question that was made ready: frozen, printable, serialisable; :meth:`run` asks it of data.
-
-    Guarantees of every run: a refusal leaves nothing charged; the draw is on record, with the charge, before anything
-    is made of it; a run that fails or is killed later goes on from that record; only the outcome leaves.
+    Args:
+        between: fewer records than the first are known not to meet the goal, and the second to meet it.
     """
-
-    FORMAT: ClassVar[str]
-    KIND: ClassVar[str]
-    UNFIT: ClassVar[Mapping[str, str]] = {"order": "it does not look at the order of the records. Leave order out"}
-    """Which of ``unit`` and ``order`` mean nothing, and why."""
-
-    epsilon: Any  # a field or a property: the privacy loss of one run, infinite where it is not private
-    max_rows_per_unit: int  # a field: how many rows of one person are used, at most, and protected together
-    neighbours: str = "replace"  # which pairs of data sets the guarantee compares
-    two_sided: bool = False  # whether the null lies between two thresholds
-
-    @property
-    def when_null(self) -> str:
-        """Which statistics speak for P, in words; empty where that is not one threshold."""
-        return ""
-
-    @property
-    def privacy(self) -> Notion:
-        """The notion of stability that every run meets."""
-        return Pure(self.epsilon)
-
-    @property
-    @abstractmethod
-    def price(self) -> Fraction | Notion | None:
-        """What a run costs, exactly: epsilon, or a notion that is not pure (as ``privacy.price``).
-
-        None where it is not private, which no budget pays for.
-        """
-
-    @property
-    def need(self) -> Need:
-        """What is taken for granted of the records: at most ``max_rows_per_unit`` rows of one person."""
-        from privatest.engines import Need  # planning needs no engine
-
-        return Need(rows=self.max_rows_per_unit)
-
-    @property
-    def _rows(self) -> int | None:
-        """The most rows of one person, where that is more than one."""
-        return self.max_rows_per_unit if self.max_rows_per_unit > 1 else None
-
-    @property
-    @abstractmethod
-    def outcome(self) -> type[R]:
-        """What a run gives back."""
-
-    @abstractmethod
-    def question(self) -> dict[str, Any]:
-        """All that an outcome depends on besides the data and where they lie, ready for JSON."""
-
-    def opened(self, source: Any, **where: Any) -> Any:
-        """The records of a source: they promise what this needs, or are refused.
-
-        Args:
-            source: the data, as for :meth:`run`.
-            **where: ``column``, ``unit`` and ``order``, as for :meth:`run`.
-        """
-        from privatest import engines  # planning needs none of them
-
-        return engines.open_for(self.need, source, **where)
-
-    @abstractmethod
-    def check(self, records: Records) -> None:
-        """Refuse records of another structure or number, and laws that cannot be computed; nothing is drawn yet.
-
-        Args:
-            records: open records, see :meth:`opened`.
-        """
-
-    @abstractmethod
-    def draw(self, records: Records, source: Source) -> Draw:
-        """Sum the records and draw the noise: all that leaves the data, and nothing that may not.
-
-        Args:
-            records: open records that :meth:`check` let pass.
-            source: where randomness comes from.
-        """
-
-    @abstractmethod
-    def release(self, draw: Any, *, simulated: bool = False) -> R:
-        """The outcome of a draw: post-processing, which costs no privacy and needs no data.
-
-        Args:
-            draw: what :meth:`draw` gave.
-            simulated: whether a generator of the caller's drew it: the outcome then says that it is not private.
-        """
-
-    def run(
-        self,
-        data: Any,
-        *,
-        column: str | None = None,
-        unit: str | None = None,
-        order: str | None = None,
-        ledger: Any = None,
-        dataset: str | None = None,
-        request: str | None = None,
-        rng: np.random.Generator | None = None,
-    ) -> R:
-        """Run it once on data: of exactly n records where n is public and given, else of any number.
-
-        Args:
-            data: array, list, pandas/polars/pyarrow column, a data frame, file, SQL table or Spark DataFrame together
-                with ``column``.
-            column: which column holds the records.
-            unit: which column says whose row it is. A person with m rows counts as min(m, k) records, k being
-                ``max_rows_per_unit`` (1 where the design has no such setting), and all rows are hidden together. Sums
-                add all rows of a person, scaled to k where there are more; where cells are counted (fits, the best
-                possible tests, the first of two steps), k rows of each are drawn without looking at them; where
-                order matters, the first k count. Rows that say nobody's are not used.
-            order: which column gives the order of time; refused by tests, which do not look at it.
-            ledger, dataset, request: charge epsilon to the data set's budget before anything is released. The same
-                request again returns the same release, free of charge.
-            rng: only for simulations: a seeded generator in place of the operating system's randomness. The
-                release then says that it is simulated, and is not private.
-        """
-        where = {"column": column, "unit": unit, "order": order}
-        return self.run_opened(None, data, where, ledger=ledger, dataset=dataset, request=request, rng=rng)
-
-    def run_opened(
-        self,
-        records: Records | None,
-        data: Any,
-        where: Mapping[str, str | None],
-        *,
-        ledger: Any,
-        dataset: str | None,
-        request: str | None,
-        rng: np.random.Generator | None,
-        besides: Besides | None = None,
-    ) -> R:
-        """:meth:`run` on records that are open already: those of ``data``, which lie ``where``. None: to be opened.
-
-        Args:
-            records: open records; None: they are opened from ``data``.
-            data: where they came from, for the ledger.
-            where: ``column``, ``unit`` and ``order``, as for :meth:`run`.
-            ledger, dataset, request, rng: as for :meth:`run`.
-            besides: what is asked for besides the design's own answer, if anything.
-        """
-        from privatest.privacy.composition import together  # start-up: planning adds up no prices
-
-        for name, reason in self.UNFIT.items():
-            if where.get(name) is not None:
-                raise InvalidInput(f"{name}={shown(where[name])} cannot be given to a {self.KIND}: {reason}.")
-        charge = make_charge(
-            ledger,
-            dataset,
-            request,
-            price=self.price if besides is None or self.price is None else together(self.price, besides.epsilon),
-            design=lambda: {**self.question(), **self._named(where), **({} if besides is None else besides.question())},
-            simulated=rng is not None,
-            data=data,
-            neighbours=self.neighbours,
-            unit=where["unit"] if where.get("unit") is not None else _unit_of(data if records is None else records),
-        )
-        source = system_source if rng is None else seeded_source(rng)
-        ready: list[Any] = []  # the records, once they are open
-
-        def opened() -> Any:
-            if not ready:
-                given: dict[str, Any] = {"source": data, **where} if records is None else {"source": records}
-                arrived = self.opened(**given)
-                arrived = arrived if besides is None else besides.prepared(arrived)
-                self.check(arrived)
-                ready.append(arrived)
-            return ready[0]
-
-        def draw() -> Draw:
-            return self.draw(opened(), source) if besides is None else besides.draw(self, opened(), source)
-
-        def release(drawn: Draw) -> R:
-            simulated = rng is not None
-            if besides is None:
-                return self.release(drawn, simulated=simulated)
-            outcome: R = besides.release(self, drawn, opened, simulated=simulated)
-            return outcome
-
-        found = charged(charge, draw, release, self.outcome.from_dict)
-        return replace(found, design=self, persons=_of_persons(data, where))  # type: ignore[type-var]
-
-    def to_dp_event(self) -> Any:
-        """One run as an event of ``dp_accounting`` (extra ``accounting``), for its accountants as made by default."""
-        # Needs an extra.
-        from privatest.privacy.accounting import event_of
-
-        return event_of(self.privacy)
-
-    def privacy_loss_distribution(self) -> Any:
-        """The privacy-loss distribution of one run, by ``dp_accounting`` (extra ``accounting``), on the safe side.
-
-        From the exact law of the noise where the release is one noisy total, else from the design's notion.
-        """
-        # Needs an extra.
-        from privatest.decision.measurement import losses_of
-
-        return losses_of(self)
-
-    def to_opendp(self) -> Any:
-        """The test as a measurement of OpenDP (extra ``opendp``): a list of records in, the release's document out."""
-        # Needs an extra.
-        from privatest.decision.measurement import make_measurement
-
-        return make_measurement(self)
-
-    def _named(self, where: Mapping[str, str | None]) -> dict[str, str | None]:
-        """Where the records lie, as a request of a ledger tells one from another."""
-        return {name: value for name, value in where.items() if name == "column" or value is not None}
-
-    @abstractmethod
-    def to_dict(self) -> dict[str, Any]:
-        """A JSON document from which :meth:`from_dict` restores it exactly."""
-
-    @classmethod
-    @abstractmethod
-    def _read(cls, document: dict[str, Any]) -> Self:
-        """What a document of the right format holds; whatever error it raises is told as one of the document."""
-
-    @classmethod
-    def from_dict(cls, document: dict[str, Any]) -> Self:
-        """What :meth:`to_dict` wrote; refuses one that is not private at its declared epsilon."""
-        check_format(document, cls.FORMAT, cls.KIND)
-        with reading(f"the {cls.KIND}"):
-            return cls._read(document)
-
-    def to_json(self) -> str:
-        """JSON text from which :meth:`from_json` restores it exactly."""
-        return json.dumps(self.to_dict(), allow_nan=False)
-
-    @classmethod
-    def from_json(cls, text: str | bytes) -> Self:
-        """What :meth:`to_json` wrote."""
-        return cls.from_dict(document_from_json(text))
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, type(self)):
-            return NotImplemented
-        return self is other or self.to_dict() == other.to_dict()
-
-    @abstractmethod
-    def __hash__(self) -> int: ...
+    known: dict[str, int] = family.__dict__
+    if "_smallest" not in known:
+        known["_smallest"] = _smallest_n(family, between)
+    return known["_smallest"]
 
 
-def _of_persons(data: Any, where: Mapping[str, str | None]) -> bool:
-    """Whether a unit was named, in the call or when the records were opened."""
-    from privatest.engines import Promise  # planning needs no engine
+def _smallest_n(family: Tuner, between: tuple[int, int] | None) -> int:
+    _refuse_hopeless(family)
+    with part("the number of records", 2) as tell:
+        if between is not None and (between[1] - between[0] < FEW_NUMBERS or len({*map(tuning_size, between)}) == 1):
+            crossing = _from_above(family.own_margin, *between)
+        else:
+            crossing = _crossing(family.own_margin, _guess(family), lambda n: _never(family, n))
+        tell(1)
+        n = _beyond_dips(family, crossing)
+        # Where no rival meets the goal with one record fewer, none has a smaller n: most are looked at only once.
+        return n if n == 1 or family.margin(n - 1) < 0 else _beyond_dips(family, _from_above(family.margin, 1, n - 1))
 
-    promise = getattr(data, "promise", None)
-    return where.get("unit") is not None or (isinstance(promise, Promise) and promise.rows is not None)
+
+def _beyond_dips(family: Tuner, crossing: int) -> int:
+    """The smallest n from which on the goal is met: power can dip below it again beyond the crossing. Scores with many
+    values smooth that away; with few, look as far ahead as a dip can lie, a couple of steps past the cutoff."""
+    while True:
+        ahead = max(32, crossing // 8) if family.few_values(crossing) else 3
+        ahead = min(ahead, 400)
+        # A clamp tuned for each n does at least as well as the one tuned for the crossing.
+        fixed = family.with_clamp_for(crossing)
+        doubtful = unsure(fixed, range(crossing + 1, crossing + ahead + 1), calibrated_noise, literal_cutoff)
+        dips = [n for n in doubtful if fixed.margin(n) < 0 and family.margin(n) < 0]
+        if not dips:
+            return crossing
+        crossing = dips[-1] + 1
 
 
-def _unit_of(data: Any) -> str | None:
-    """The unit of records that were opened before, whose column nobody knows any more; None: single records."""
-    promise = getattr(data, "promise", None)
-    return None if getattr(promise, "rows", None) is None else ANYBODY
+def _guess(family: Tuner) -> int:
+    """A first idea of n: without privacy from a normal approximation, else from tuning on the coarse profile."""
+    if family.kind == "llr":
+        return _guess_without_privacy(family)
+    if family.kind not in CALIBRATED or family.clamp != "tuned" or len(family.profile.ratios) <= 2:
+        return 64
+    noise = 2 / (math.sinh(min(float(family.notion.equivalent), 9.0)) * family.pair.total_variation)
+    n = min(_guess_without_privacy(family) + math.ceil(min(noise, MOST_RECORDS)), MOST_RECORDS // 4)
+    clamp = rough_clamp(family.profile, family.notion, n, family.around)
 
+    def margin(m: int) -> float:
+        return family.goal.margin(family.profile.curves(clamp, family.notion, m, family.around))
 
-class Budgeted(Design[R]):
-    """A design made for one notion of privacy, at most so many rows of one person: what follows from these two."""
-
-    ASKED: ClassVar[str]
-    """What a ledger's request calls the question."""
-
-    notion: Any  # a field or a property: the notion that every run meets
-
-    @property
-    def privacy(self) -> Notion:
-        """The notion of stability that every run meets."""
-        found: Notion = self.notion
+    found = _crossing(margin, n, lambda _: MOST_RECORDS, rough=True)
+    if family.kind != "stair":
         return found
+    # A stair can need far fewer records, and each number of them that is tried is tuned: one tuned clamp says where.
+    a, b = family.clamp_for(found)
 
-    @property
-    def epsilon(self) -> float:
-        """Privacy loss of one run; infinite where the notion bounds none."""
-        return float(self.notion.epsilon)
+    def tuned_margin(m: int) -> float:
+        made = (family.profile.curves((float(a), float(b)), family.notion, m, family.around, s) for s in family.starts)
+        return max(family.goal.margin(curves) for curves in made)
 
-    @property
-    def price(self) -> Fraction | Notion | None:
-        """What a run costs, exactly."""
-        return self.privacy.price
-
-    def question(self) -> dict[str, Any]:
-        """The whole design but for an epsilon, which stands in the charge itself."""
-        return {self.ASKED: {name: value for name, value in self.to_dict().items() if name != "budget"}}
-
-    @property
-    def _asked_for(self) -> dict[str, Any]:
-        """The notion as functions that design are asked for it: epsilon where that is all."""
-        return {"epsilon": self.notion.loss} if isinstance(self.notion, Pure) else {"privacy": self.notion}
-
-    @property
-    def _met(self) -> str | None:
-        """What a release says of its notion: nothing where epsilon says all."""
-        return None if isinstance(self.notion, Pure) else self.notion.text
+    return _crossing(tuned_margin, found, lambda _: found)
 
 
-Decision = Literal["null", "alternative"]
-Fits = Literal["null", "alternative", "both", "neither"]
-FITS = {"neither": "the data fit NEITHER of the two; the nearer one is", "both": "the data fit both; the nearer one is"}
-"""How the decision is told where the data fit not just one of the two."""
-CUSTOMARY = 0.05
-"""A p-value below this is read as "P is rejected" by custom; a decision that says otherwise is explained."""
+def _guess_without_privacy(family: Tuner) -> int:
+    """n records have log ratios about twice -4 n log(1 - H^2) apart, measured in their deviation, squared."""
+    goal = family.goal
+    alpha, beta = goal.alpha, goal.beta
+    if alpha is None or beta is None:
+        alpha = beta = (1 - (goal.advantage or 0.0)) / 2
+    deviations = _deviations(1 - alpha) + _deviations(1 - beta)
+    rate = -8 * math.log1p(-min(family.pair.hellinger_squared, 1 - 1e-15))
+    return min(max(round(deviations**2 / rate), 1), MOST_RECORDS)
 
 
-@dataclass(frozen=True)
-class Release(Outcome):
-    """The outcome of running a test on data.
+def _deviations(share: float) -> float:
+    """The standard normal quantile, never infinite."""
+    return NormalDist().inv_cdf(min(max(share, 1e-15), 1 - 1e-15))
 
-    Guarantees: the triple (decision, statistic, pvalue) is epsilon-differentially private, being computed from
-    the noisy total alone; a release with infinite epsilon carries the decision only.
 
-    Attributes:
-        decision: "null" (the data look like P) or "alternative" (they look like Q).
-        statistic: the noisy sum of clamped log-likelihood ratios, in nats; large values speak for P. Of a test that was
-            made with release="decision" its level: a whole number, from 1 on where the decision is "null".
-        pvalue: probability, were P true, of a statistic as small as this one of n records; exact. Where P is a set, the
-            largest over it; of a two-sided test, twice the smaller tail.
-        pvalue_alternative: probability, were Q true, of a statistic as large as this one (on Q's own side, where that
-            is two-sided); the largest over Q where that is a set.
-        fits: which of the two the noisy statistic is not too extreme for, to both sides: "null", "alternative", "both"
-            or "neither". Too extreme: with a probability below 0.001. "neither" means that the data came from something
-            else, whatever the decision between the two.
-        epsilon: privacy loss of this release; ``inf`` means it is not private.
-        n: number of records, which is public; with neighbours "add-remove", the number the test was designed for,
-            whatever the data's.
-        test: name of the test.
-        neighbours: which pairs of data sets the guarantee compares.
-        simulated: True when the randomness came from a generator of the caller's: such a release is not private.
-        receipt: what the ledger noted beside it, with a fingerprint to keep; None without a ledger.
-        design: the test that was run, for :meth:`plot`; no part of its documents, None in one that was read.
-        odd_share: about the share of records that made no sense to the test (missing, unreadable, outside both
-            supports), with noise; None unless it was asked for with ``odd_epsilon``.
-        odd_margin: how far the noise moves that share at most, with probability 95%.
-        odd_epsilon: the part of epsilon that it cost.
-        released: "statistic"; "level" where the statistic is the level of a decision, and p-values are those of levels;
-            "decision" where nothing else leaves: statistic and p-values are then None.
-        privacy: the notion that this release meets, such as "zcdp(0.5)", where it is not epsilon alone; epsilon is then
-            what that notion bounds of the privacy loss, infinite where it bounds none.
-        persons: whether all rows of one person are hidden together, because a unit was named.
+def _crossing(margin: Callable[[int], float], guess: int, never: Callable[[int], int], *, rough: bool = False) -> int:
+    """An n with margin(n) >= 0 > margin(n - 1), near the guess; rough: to within half a per cent.
+
+    Invariant: margin(low) < 0 <= margin(high), where low = 0 stands for no records at all.
     """
+    step = 50 if rough else 200  # a guess that was found roughly is nearer than a guess at that
+    low = high = max(guess, 1)
+    if margin(high) >= 0:
+        return _from_above(margin, 1, high, step, rough=rough)
+    high = low + max(low // step, 1)
+    while margin(high) < 0:
+        if high >= MOST_RECORDS:
+            return never(high)
+        low, high = high, min(high + (high - low) * 3, MOST_RECORDS)
+    return _halved(margin, low, high, rough)
 
-    decision: Decision
-    statistic: float | None
-    pvalue: float | None
-    epsilon: float
-    n: int
-    test: str
-    neighbours: str
-    simulated: bool = False
-    receipt: Receipt | None = field(default=None, compare=False, repr=False)
-    pvalue_alternative: float | None = None
-    fits: Fits | None = None
 
-    design: Any = field(default=None, compare=False, repr=False)
+def _from_above(margin: Callable[[int], float], least: int, high: int, step: int = 200, *, rough: bool = False) -> int:
+    """:func:`_crossing` where ``high`` records meet the goal and fewer than ``least`` do not: it is near the first."""
+    low = high - max(high // step, 1)
+    while low >= least and margin(low) >= 0:
+        high, low = low, low - max((high - low) * 3, 1)
+    return _halved(margin, max(low, least - 1), high, rough)
 
-    odd_share: float | None = None
-    odd_margin: float | None = None
-    odd_epsilon: float | None = None
-    released: str = "statistic"
-    privacy: str | None = None
-    persons: bool = False
 
-    KIND: ClassVar[str] = "Release"
-    SMALLEST_PVALUE: ClassVar[float] = 1e-300
-    """Smaller p-values are told as such: a double has no digits of them."""
-    AWAY: ClassVar[str] = "the alternative Q"
+def _halved(margin: Callable[[int], float], low: int, high: int, rough: bool) -> int:
+    """:func:`_crossing` between two numbers, by its invariant."""
+    while high - low > (max(1, high // 200) if rough else 1):
+        middle = (low + high) // 2
+        if margin(middle) >= 0:
+            high = middle
+        else:
+            low = middle
+    return high
 
-    @property
-    def evalue(self) -> float | None:
-        """Evidence against P, from what was released: under P its mean is at most 1, so it combines with others.
 
-        See :func:`privatest.combine_evalues`. None in a release that was read from a document, which does not hold its
-        test, and where neither statistic nor p-value was told.
-        """
-        from privatest.decision.pvalues import evalue_of  # start-up: most releases are asked for less
+def _refuse_hopeless(family: Tuner) -> None:
+    """With a fixed threshold the total must drift up under P and down under Q, or one error tends to 1/2 or 1."""
+    if family.threshold is None and (family.kind in CALIBRATED or family.goal.alpha is not None):
+        return
+    null, alternative = family.drifts(1)
+    size = abs(null) + abs(alternative)
+    if null > 1e-12 * size and alternative < -1e-12 * size:
+        return
+    side, mean = ("null", null) if null <= 1e-12 * size else ("alternative", alternative)
+    raise Infeasible(
+        f"test={family.kind!r} with threshold {float(family.threshold or 0):g} never reaches {family.goal} for good: "
+        f"one record adds {mean:.3g} on average under the {side}, so however large n is, that side's error stays at "
+        "1/2 or more. Use test='tight', whose threshold is calibrated, or give another threshold."
+    )
 
-        return None if self.design is None else evalue_of(self.design, self.statistic, self.pvalue)
 
-    @property
-    def sentence(self) -> str:
-        """The decision, and how it would look were P true."""
-        says = "the null hypothesis P" if self.decision == "null" else self.AWAY
-        level = None if self.design is None else self.design.alpha
-        if level is not None:
-            says += f" at level {short(Probability(level), 4)}, its type I error"
-        if self.pvalue is None:
-            return f"The test decides for {says}."
-        pvalue = short(self._told(self.pvalue), 4)
-        if self.fits == "neither":
-            return (
-                "The data fit neither P nor Q: under each of them so extreme a noisy statistic has a probability below "
-                f"0.001. Between the two the test decides for {says} (p-value {pvalue})."
-            )
-        return (
-            f"The test decides for {says}. Were P true, so extreme a noisy statistic would have probability {pvalue} "
-            f"(the p-value).{self._against_custom(level)}{self._both()}"
-        )
-
-    def _against_custom(self, level: float | None) -> str:
-        """Why a small p-value stands beside "null", or a large one beside "alternative"; empty where neither does."""
-        if level is None or self.pvalue is None or (self.pvalue < CUSTOMARY) == (self.decision == "alternative"):
-            return ""
-        if CUSTOMARY / 2 <= level <= CUSTOMARY:
-            return ""
-        side = "above" if self.decision == "null" else "within"
-        return (
-            f" The p-value is {side} the test's level. The level is the alpha given to the design; where none was "
-            "given, the threshold weighs the type I against the type II error. For level 0.05 design with "
-            "alpha=0.05."
-        )
-
-    def _both(self) -> str:
-        """What to report where the data are consistent with both hypotheses."""
-        if self.fits != "both":
-            return ""
-        return (
-            " The data are consistent with both P and Q, at level 0.001: report the p-value, and the decision as the "
-            "likelier of the two, not as proof against the other."
-        )
-
-    def _told(self, pvalue: float | None) -> Probability | None:
-        """A p-value as it is told to people."""
-        return None if pvalue is None else Probability(pvalue, self.SMALLEST_PVALUE)
-
-    def facts(self) -> list[Fact]:
-        """What left the data, and what it cost; what the test promises stands beside it, where the test is known."""
-        test = self.design
-        looks = "P" if self.decision == "null" else self.AWAY
-        above, errors, two = "large values speak for P", "", False
-        if test is not None:
-            looks, two = getattr(test, self.decision, looks), test.two_sided
-            above = "; ".join(([] if two else [above]) + ([test.when_null] if test.when_null else []))
-            first, second = (short(Probability(error), 4) for error in (test.alpha, test.beta))
-            errors = f"type I error {first}, type II error {second} on {test.n:,} records"
-        hidden = self.neighbours == "add-remove"
-        what = "with noise" if self.released == "statistic" else "the level, a whole number, with noise"
-        evidence = None if self.evalue is None else Probability(self.evalue)
-        return [
-            Fact("decision", self.decision, f"{FITS.get(self.fits or '', 'the data look like')} {looks}"),
-            Fact("fits", self.fits, "what the statistic is not too extreme for (probability 0.001, both sides)"),
-            *([] if self.released != "decision" else [Fact("released", self.released, "the decision, and no more")]),
-            Fact("statistic", self.statistic, f"{what}; {above}"),
-            Fact("pvalue", self._told(self.pvalue), f"of so {'extreme' if two else 'small'} a statistic, were P true"),
-            Fact(
-                "pvalue_alternative",
-                self._told(self.pvalue_alternative),
-                f"of a statistic so {'near to P' if two else 'large'}, were Q true",
-            ),
-            Fact("evalue", evidence, "evidence against P, to be combined with others'"),
-            Fact("n", self.n, "records, as expected; their number is not revealed" if hidden else "records, public"),
-            Fact("test", self.test, errors),
-            *self._odd(),
-            *self._ending(),
-        ]
-
-    def _odd(self) -> list[Fact]:
-        """What was asked for with ``odd_epsilon``, if it was."""
-        if self.odd_share is None:
-            return []
-        return [
-            Fact("odd_share", self.odd_share, "of the records made no sense to the test; with noise"),
-            Fact("odd_margin", self.odd_margin, "the noise in that share, at most, with probability 95%"),
-            Fact("odd_epsilon", self.odd_epsilon, "the part of epsilon that it cost"),
-        ]
-
-    def to_dict(self) -> dict[str, Any]:
-        """As every outcome's; the share of odd records and what left only where that was asked for."""
-        found = super().to_dict()
-        if self.evalue is None:
-            del found["evalue"]
-        if self.released == "statistic":
-            del found["released"]
-        return found if self.odd_share is not None else {k: v for k, v in found.items() if not k.startswith("odd_")}
+def _never(family: Tuner, n: int) -> int:
+    """The largest n that is looked at, where a rival meets the goal there; else an error."""
+    if family.margin(n) >= 0:
+        return n
+    found = family.test(n)
+    raise Infeasible(
+        f"test={family.kind!r} does not reach {family.goal} with up to {n:.0e} records: there alpha is "
+        f"{found.alpha:.4g} and beta {found.beta:.4g}. Use a larger epsilon, a lower target or a more distant pair."
+    )

@@ -36,7 +36,6 @@ from privatest.scores.score_law import every_score, member_law, range_law
 if TYPE_CHECKING:
     from privatest.hypotheses.one_parameter import OneParameter
 
-__all__ = ["Inversion", "normal_gap"]
 
 HALF = Fraction(1, 2)
 SIDES: tuple[Side, Side] = ("low", "high")

@@ -13,16 +13,15 @@ from typing import TYPE_CHECKING, Any
 
 from privatest import numbers
 from privatest.charge import Draw
-from privatest.decision.design import Besides
+from privatest.decision.run import Besides
 from privatest.errors import InvalidInput, shown
 from privatest.numbers import Number
-from privatest.privacy import Notion, Source, Tulap
-from privatest.privacy.composition import together
+from privatest.privacy import Notion, RandomSource, Tulap
+from privatest.privacy.notions import together
 
 if TYPE_CHECKING:
     from privatest.engines import Records, Tallied
 
-__all__ = ["OddShare"]
 
 CONFIDENCE = 0.95
 
@@ -83,7 +82,7 @@ class OddShare(Besides):
 
         return Tallied(records)
 
-    def draw(self, design: Any, records: Any, source: Source) -> Draw:
+    def draw(self, design: Any, records: Any, source: RandomSource) -> Draw:
         """The test's draw, and the noisy number of odd records; both from one reading where no unit is named."""
         return [design.draw(records, source), str(records.odd(design.score) + self.noise.draw(source))]
 

@@ -13,16 +13,16 @@ import numpy as np
 
 from privatest import numbers
 from privatest.charge import Draw
-from privatest.decision.design import Decision, Design, Fits, Release, advantage_fact, hidden_fact
 from privatest.decision.odd import OddShare
 from privatest.decision.pvalues import Coin, Cutoffs, above, below, members_from_json, pvalues
+from privatest.decision.run import Decision, Design, Fits, Release, advantage_fact, hidden_fact
 from privatest.documents import fraction_from_json, number_from_json, texts_from_json, wholes_from_json
 from privatest.errors import InvalidDocument, InvalidInput, shown
+from privatest.facts import Fact, Probability
 from privatest.hypotheses import as_distribution
 from privatest.laws import Curves, NoisyTotal
-from privatest.markup import Fact, Probability
 from privatest.numbers import Floats, Number, rational
-from privatest.privacy import Noise, Notion, Pure, Source, as_notion, noise_from_dict
+from privatest.privacy import Noise, Notion, Pure, RandomSource, as_notion, noise_from_dict
 from privatest.privacy.noise import NEIGHBOURS, Neighbourhood
 from privatest.scores import Score
 from privatest.scores.score_law import score_law
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
     from privatest.engines import Records
 
-__all__ = ["FORMAT", "NEIGHBOURS", "PrivateTest"]
 
 FORMAT = "privatest/test/2"
 
@@ -342,7 +341,7 @@ class PrivateTest(Design[Release]):
 
     def check(self, records: Records) -> None:
         """Type, and number where it is public; a law that cannot be computed is refused now, not after the draw."""
-        from privatest.engines.protocol import check_count  # planning needs no engine
+        from privatest.engines.records import check_count  # planning needs no engine
 
         records.check(self.score)
         if self.neighbours == "replace":
@@ -350,7 +349,7 @@ class PrivateTest(Design[Release]):
         if self.private:
             _ = self.alpha
 
-    def draw(self, records: Records, source: Source) -> Draw:
+    def draw(self, records: Records, source: RandomSource) -> Draw:
         """What may leave of the noisy total."""
         total = self.scale * records.total(self.score)
         if self.shift:

@@ -20,15 +20,13 @@ from typing import TYPE_CHECKING, Any
 from privatest.documents import fraction_from_json
 from privatest.errors import InvalidDocument, InvalidInput, shown
 from privatest.laws import NoisyTotal
-from privatest.privacy import Source
+from privatest.privacy import RandomSource
 from privatest.privacy import randomness as coins
 
 if TYPE_CHECKING:
-    from privatest.decision.design import Fits
     from privatest.decision.private_test import PrivateTest
+    from privatest.decision.run import Fits
     from privatest.laws import NoisyTotal
-
-__all__ = ["Coin", "Cutoffs", "above", "below", "evalue_of", "from_pvalue", "members_from_json", "pvalues", "ratio"]
 
 
 EXTREME = 0.001
@@ -52,7 +50,7 @@ class Coin:
         if not 0 < self.share < 1:
             raise InvalidInput(f"The share {self.share} of a coin must lie strictly between 0 and 1.")
 
-    def toss(self, source: Source) -> bool:
+    def toss(self, source: RandomSource) -> bool:
         """Whether the cutoff is this one."""
         return coins.bernoulli(self.share.numerator, self.share.denominator, source)
 

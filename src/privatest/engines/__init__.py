@@ -1,9 +1,17 @@
 """Engines: sum the integer scores of the records, wherever they lie, to the same integer everywhere."""
 
-from privatest.engines.csv_files import read_lines
-from privatest.engines.protocol import Need, Promise, Records, Tallied
-from privatest.engines.reading import read_as
-from privatest.engines.sources import block_totals, column_names, count_records, open_for, open_once, open_source, total
+from privatest.engines.files import read_lines
+from privatest.engines.records import Need, Promise, Records, Tallied
+from privatest.engines.sources import (
+    block_totals,
+    column_names,
+    count_records,
+    open_for,
+    open_once,
+    open_source,
+    read_as,
+    total,
+)
 
 __all__ = [
     "Need",

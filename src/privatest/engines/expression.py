@@ -21,18 +21,6 @@ from privatest.errors import InvalidInput
 from privatest.numbers import Integers
 from privatest.scores import BoundedCells, Cells, DyadicCells, IntegerCells, LabelCells, Score
 
-__all__ = [
-    "ClippedLine",
-    "Language",
-    "cell_of_number",
-    "cell_of_text",
-    "clipped_line",
-    "few_steps",
-    "score_of_number",
-    "score_of_text",
-]
-
-
 LARGEST = float(np.finfo(np.float64).max)
 # From here on every double is a whole number, and casts to 64 bits may fail.
 ALL_WHOLE = 2.0**53

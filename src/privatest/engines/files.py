@@ -1,4 +1,21 @@
-"""Records in Parquet, Feather and CSV files: structure is read when they are opened, rows when they are summed.
+"""Which files and which of their columns are meant, and errors about a file that quote nothing of what is in it.
+
+CSV files, plain or compressed: every field is text until a score asks for numbers, so no record decides a type.
+
+A row with too few or too many fields is one odd record at its place; it neither stops the reading nor vanishes. No
+row does: past the first line, which names the columns, any bytes are rows.
+
+Fields are bytes without a type, of CSV files or one a line: the score says whether they are to be numbers or texts.
+
+Two ways lead over the rows of a file. Arrow's is quick, but it stops at a row longer than its block (a quote that is
+never closed makes one of all rows that follow), and at bytes that are no UTF-8. So it is given ``Utf8``, which has no
+such bytes, and where it stops, ``csv_rows`` reads on by the same rules, slowly.
+
+Nothing in a row makes the reading fail, and memory is bounded. One rule reads numbers: white space around them apart,
+``[+-]digits[.digits][e[+-]digits]`` in ASCII, or ``true`` and ``false`` in any case. Everything else is odd, whatever
+the records around it are.
+
+Records in Parquet, Feather and CSV files: structure is read when they are opened, rows when they are summed.
 
 Of Parquet files the footers say what there is, and row groups are read in parallel, the needed columns only. Of Feather
 and Arrow files record batches are read one at a time. CSV files have a module of their own.
@@ -6,19 +23,901 @@ and Arrow files record batches are read one at a time. CSV files have a module o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from typing import Any
+import codecs
+import glob
+import itertools
+import math
+import os
+import re
+import sys
+import weakref
+from collections import deque
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import Any, NamedTuple, TypeGuard, TypeVar
 
-from privatest.engines.arrays import Part, Piece, Progress, Stream, StreamRecords, import_arrow
-from privatest.engines.csv_files import CsvFile, csv_stream
-from privatest.engines.frames import SLICE, column_of
-from privatest.engines.paths import Wanted, choose, file_size, files_of, progress_bar, rows, same_columns, structure
-from privatest.engines.protocol import Records
+import numpy as np
+import numpy.typing as npt
+
+from privatest.addresses import FORMATS, format_of
+from privatest.engines.arrays import (
+    SLICE,
+    ArrayRecords,
+    Progress,
+    RowPart,
+    RowRun,
+    RowStream,
+    StreamRecords,
+    arrow_kind,
+    as_numpy,
+    column_of,
+    import_arrow,
+    key_kind,
+    keys_of,
+)
+from privatest.engines.keys import DECIMAL, Keys
+from privatest.engines.records import Column, Records, each_guarded, guarded
 from privatest.engines.units import OrderedRecords, UnitRecords
-from privatest.errors import InvalidData, InvalidInput
+from privatest.errors import InvalidData, InvalidInput, shown
+from privatest.numbers import suggestion
+from privatest.scores import Cells, LabelCells, Score
 
-__all__ = ["feather_stream", "names_in", "open_files", "parquet_stream"]
+ENDINGS = ", ".join(ending for endings in FORMATS.values() for ending in endings)
+
+
+def as_paths(source: Any) -> list[str] | None:
+    """The paths a source stands for, or None if it is not about files. Texts in a list are labels, not paths."""
+    if isinstance(source, os.PathLike):
+        named = os.fspath(source)
+        return [os.fsdecode(named)]
+    if isinstance(source, (list, tuple)) and source and all(issubclass(type(one), os.PathLike) for one in source):
+        return [os.fsdecode(os.fspath(one)) for one in source]
+    if not isinstance(source, str):
+        return None
+    looks_like_one = format_of(source) is not None or source.endswith("/") or ("/" in source and glob.has_magic(source))
+    try:
+        return [source] if looks_like_one or os.path.exists(source) else None
+    except ValueError:  # a null character: no path
+        return None
+
+
+def files_of(paths: Sequence[str]) -> tuple[str, list[str]]:
+    """The format of the files that the paths, globs and folders name, and all of them, each in order of name."""
+    found: list[str] = []
+    for path in paths:
+        found += _files_of_one(path)
+    _check_once(found)
+    forms = {path: format_of(path) for path in found}
+    for path, form in forms.items():
+        if form is None:
+            raise InvalidData(f"The file {path!r} is of no known format. Names may end with: {ENDINGS}.")
+    kinds = sorted({str(form) for form in forms.values()})
+    if len(kinds) > 1:
+        raise InvalidData(f"The files are of different formats: {' and '.join(kinds)}. Name files of one: '*.parquet'.")
+    return kinds[0], found
+
+
+def _check_once(files: Sequence[str]) -> None:
+    """Refuse a file that is reached twice, by links, repeated paths or patterns: its records would count twice."""
+    known: dict[Any, str] = {}
+    for path in files:
+        one = file_identity(path)
+        if one in known:
+            both = repr(path) if known[one] == path else f"{known[one]!r} and {path!r}"
+            raise InvalidData(
+                f"One file is reached twice, by {both}: each of its records would count twice, and cost twice the "
+                "privacy. Name it once, and keep links to it out of the folder or the pattern."
+            )
+        known[one] = path
+
+
+def file_identity(path: str) -> tuple[int, int] | str:
+    """What one file is known by, whatever links lead to it; a path that leads nowhere is known by its name."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return os.path.realpath(path)
+    return (found.st_dev, found.st_ino) if found.st_ino else os.path.realpath(path)
+
+
+def _files_of_one(path: str) -> list[str]:
+    path = os.path.expanduser(path)
+    if os.path.isdir(path):
+        inside = sorted(_walk(path))
+        found = [name for name in inside if format_of(name) is not None]
+        if not found:
+            raise InvalidData(f"The folder {path!r} holds no data files. Their names may end with: {ENDINGS}.")
+        return found
+    if os.path.exists(path):
+        if not os.path.isfile(path):
+            raise InvalidData(
+                f"{path!r} is a pipe or a device, and data are read more than once. Save them to a file first, or pass "
+                "one record a line as standard input."
+            )
+        return [path]
+    if glob.has_magic(path):
+        found = sorted(name for name in glob.glob(path, recursive=True) if os.path.isfile(name))
+        if not found:
+            raise InvalidData(f"No file matches {path!r}. Check the folder and the pattern.")
+        return found
+    folder, name = os.path.split(path)
+    try:
+        near = os.listdir(folder or ".")
+    except OSError:
+        raise InvalidData(f"No file {path!r}: there is no folder {folder!r}.") from None
+    raise InvalidData(f"No file {path!r}.{suggestion(name, near)}")
+
+
+def _walk(folder: str) -> list[str]:
+    """All files below a folder; hidden ones and those that writers leave beside the data are not data."""
+    found = []
+    for path in Path(folder).rglob("*"):
+        names = path.relative_to(folder).parts
+        if not any(name.startswith((".", "_")) for name in names) and path.is_file():
+            found.append(str(path))
+    return found
+
+
+def choose(
+    names: Sequence[str], column: Any, unit: Any, order: Any, where: str, *, group: Any = None, apart: bool = True
+) -> Wanted:
+    """The columns of the records, the unit, the order and the group, each known to be there exactly once.
+
+    Args:
+        apart: whether names are kept apart from rows. Those of a text file are its first line, which is a record where
+            somebody forgot to write them: no message may quote any of them.
+    """
+    keys = [None if name is None else _known(names, name, where, apart) for name in (unit, order, group)]
+    if column is None:
+        rest = [name for name in names if name not in keys]
+        if len(rest) != 1:
+            raise InvalidData(
+                f"{_first_bytes(where)}: {len(rest)} columns. Say which one holds the records: column=..."
+            )
+        column = rest[0]
+    found = _known(names, column, where, apart)
+    for word, key in zip(("unit", "order", "group"), keys, strict=True):
+        if key == found:
+            raise InvalidData(
+                f"{word}={key!r} is the column of the records too. Whose a record is, when it was made and which group "
+                "it is of must not depend on what it holds: name another column."
+            )
+    return Wanted(found, *keys)
+
+
+def _known(names: Sequence[str], name: Any, where: str, apart: bool) -> str:
+    times = list(names).count(str(name))
+    if times == 0 and not apart:
+        raise InvalidData(
+            f"No column {shown(name)} in the first line of {where}, which must name the columns. That line is not "
+            "shown here: in a file that lacks it, it is a record."
+        )
+    if times == 0:
+        raise InvalidData(f"No column {shown(name)} in {where}.{suggestion(str(name), names)}")
+    if times > 1:
+        raise InvalidData(f"{times} columns of {where} are called {shown(name)}. Rename all but one.")
+    return str(name)
+
+
+def _first_bytes(where: str) -> str:
+    return where[0].upper() + where[1:]
+
+
+Answer = TypeVar("Answer")
+
+
+class Wanted(NamedTuple):
+    """Names of the columns to read."""
+
+    records: str
+    unit: str | None = None
+    order: str | None = None
+    group: str | None = None
+
+    def names(self) -> list[str]:
+        """Each of them once."""
+        return list(dict.fromkeys(name for name in self if name is not None))
+
+    def part(self, batch: Any) -> RowPart:
+        """The columns of an Arrow batch."""
+        keys = [None if name is None else keys_of(batch.column(name)) for name in self[1:]]
+        return RowPart(column_of(batch.column(self.records)), *keys)
+
+
+def structure(path: str, form: str, ask: Callable[[], Answer]) -> Answer:
+    """What ``ask`` finds out about a file; what it raises becomes one line about the file."""
+    return guarded(lambda error: _problem(path, form, error), ask)
+
+
+def rows(path: str, form: str, parts: Iterator[Answer]) -> Iterator[Answer]:
+    """The parts of a file. Errors of the reader become one line about the file: its own words may quote a record."""
+    return each_guarded(lambda error: _problem(path, form, error), lambda: parts)
+
+
+def _problem(path: str, form: str, error: Exception) -> str:
+    if isinstance(error, PermissionError):
+        return f"The file {path!r} may not be read. Check its permissions."
+    if isinstance(error, FileNotFoundError):
+        return f"The file {path!r} is gone."
+    kind = type(error).__name__
+    return f"The file {path!r} cannot be read as {form} ({kind}). Is it cut short, or of another format?"
+
+
+def same_columns(wanted: Wanted, schemas: Sequence[tuple[str, Any]]) -> None:
+    """Refuse files whose columns differ in what they are read as; each schema is (file, Arrow schema)."""
+    first, known = schemas[0]
+    arrow_kind(known.field(wanted.records).type, wanted.records)
+    for role, name in zip(wanted._fields[1:], wanted[1:], strict=True):
+        if name is not None:
+            key_kind(known.field(name).type, f"a column {role}")
+    for path, schema in schemas[1:]:
+        choose(schema.names, *wanted[:3], repr(path), group=wanted.group)
+        for name in wanted.names():
+            ours, theirs = known.field(name).type, schema.field(name).type
+            # Numbers of several widths are read alike; keys are compared, and must be of one type.
+            alike = name not in wanted[1:] and arrow_kind(ours) == arrow_kind(theirs)
+            if ours != theirs and not alike:
+                raise InvalidData(
+                    f"Column {name!r} is {ours} in {first!r} and {theirs} in {path!r}. "
+                    "Pass files whose columns have one type."
+                )
+
+
+def progress_bar(files: Sequence[str]) -> Callable[[], AbstractContextManager[Progress]]:
+    """A bar of the bytes read, on the terminal's stderr while the files are read; nothing where that is no terminal.
+
+    Of bytes, never of rows: a test may hide how many people are in the data, and how large its files are it does not.
+    """
+
+    @contextmanager
+    def bar() -> Iterator[Progress]:
+        if not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
+            yield lambda _amount: None
+            return
+        from rich.console import Console
+        from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+
+        columns = (TextColumn("reading"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
+        with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+            task = progress.add_task("reading", total=sum(map(file_size, files)))
+            yield lambda amount: progress.advance(task, amount)
+
+    return bar
+
+
+def file_size(path: str) -> int:
+    """How many bytes a file has, 0 if it is gone."""
+    try:
+        return os.path.getsize(path)
+    except OSError:
+        return 0
+
+
+# A longer field (1 MiB) is read as a missing one, on either way.
+LONGEST = 1 << 20
+Row = list[bytes | None]
+_BYTE_ORDER_MARK = codecs.BOM_UTF8
+_QUOTE, _RETURN, _NEWLINE = b'"\r\n'
+_START, _PLAIN, _QUOTED, _AFTER_QUOTE = range(4)
+
+
+class Utf8:
+    """A file whose bytes are UTF-8, without a byte order mark.
+
+    A byte b that is not part of UTF-8 is replaced by the character U+10FF00 + b, of the last private plane: the field
+    is no number and no label, and two units that differ in such bytes stay two. Where the file ends with a delimiter, a
+    newline is added: without it Arrow takes the last, empty field for quoted if the one before it is.
+    """
+
+    def __init__(self, raw: Any, delimiter: str) -> None:
+        self._delimiter, self._last = delimiter.encode(), b""
+        self._raw, self._first, self._ended, self.closed = raw, True, False, False
+        self._cut = b""  # the start of a character that ends in the next block
+        self._held = b""  # checked, and not asked for yet
+
+    def read(self, size: int) -> bytes:
+        """So many bytes more, fewer only at the end or not to cut a carriage return from its newline.
+
+        Arrow drops a newline at the start of a block after such a cut, in quotes too, and takes a block of nothing else
+        for the end of the file.
+        """
+        self._fill(size)
+        if size > 1 and self._held[size - 1 : size] == b"\r":
+            self._fill(size + 1)
+            size -= self._held[size : size + 1] == b"\n"
+        found, self._held = self._held[:size], self._held[size:]
+        return found
+
+    def _fill(self, size: int) -> None:
+        while len(self._held) < size and not self._ended:
+            more = self._more(size - len(self._held))
+            self._held = self._held + more if self._held else more
+
+    def readable(self) -> bool:
+        return True
+
+    def close(self) -> None:
+        self.closed = True
+
+    def _more(self, size: int) -> bytes:
+        block = self._raw.read(size)
+        self._ended = not block
+        found, self._cut = _repaired(self._cut + block if self._cut else block, self._ended)
+        if self._first and found:
+            found, self._first = found.removeprefix(_BYTE_ORDER_MARK), False
+        self._last = found[-1:] or self._last
+        return found + b"\n" if self._ended and self._last == self._delimiter else found
+
+
+def _repaired(block: bytes, last: bool) -> tuple[bytes, bytes]:
+    """The block in UTF-8, and what is left of it for the next one."""
+    if block.isascii():
+        return block, b""
+    try:
+        used = codecs.utf_8_decode(block, "strict", last)[1]
+        return block[:used], block[used:]
+    except UnicodeDecodeError:
+        text, used = codecs.utf_8_decode(block, "surrogateescape", last)
+    # Each bad byte b is U+DC00 + b now, in bytes ED B2 or ED B3 and one more, which text does not have otherwise.
+    odd = text.encode("utf-8", "surrogatepass")
+    return odd.replace(b"\xed\xb2", b"\xf4\x8f\xbe").replace(b"\xed\xb3", b"\xf4\x8f\xbf"), block[used:]
+
+
+def csv_rows(
+    blocks: Iterable[bytes], delimiter: str, wanted: Collection[int] | None = None, width: int | None = None
+) -> Iterator[Row]:
+    """The rows by Arrow's rules, an empty line as ``[]``. Any bytes have rows.
+
+    A quote opens a field only at its start; it is closed by a quote that is not doubled, or by the end of the file.
+    Rows end at a newline, a carriage return, or both.
+
+    Args:
+        wanted: the fields to keep, all if left out; others may be None, as is an empty field without quotes.
+        width: of a row with more fields only one more than these is given.
+    """
+    comma = delimiter.encode()
+    border = re.compile(b"[%b\r\n]" % comma)
+    resumed = re.compile(b'[\r\n]|(?<=%b)"' % re.escape(comma))
+    row: Row = []
+    field, mode, after_return = _Field(wanted is None or 0 in wanted), _START, False
+    for block in blocks:
+        at = 0
+        while at < len(block):
+            if mode == _START and not row and not after_return:
+                # Most rows are plain lines.
+                stop = block.find(b"\n", at, at + LONGEST)
+                line = block[at : max(stop, at)].removesuffix(b"\r")
+                if stop >= 0 and _QUOTE not in line and _RETURN not in line:
+                    yield [one or None for one in line.split(comma, -1 if width is None else width)] if line else []
+                    at = stop + 1
+                    continue
+            if mode == _START and width is not None and len(row) > width and block[at] != _QUOTE:
+                # Fields too many, of which none is kept: on to where the row ends or a quote opens one.
+                found = resumed.search(block, at)
+                at = found.start() if found else len(block)
+                ended = found is not None and block[at] != _QUOTE
+                mode = _START if not ended and block[at - 1 : at] == comma else _PLAIN
+            elif mode == _START:
+                newline, after_return = after_return and block[at] == _NEWLINE, False
+                field.quoted = not newline and block[at] == _QUOTE
+                at += newline or field.quoted
+                mode = _START if newline else _QUOTED if field.quoted else _PLAIN
+            elif mode == _QUOTED:
+                stop = block.find(_QUOTE, at)
+                field.add(block, at, stop if stop >= 0 else len(block))
+                at, mode = (stop + 1, _AFTER_QUOTE) if stop >= 0 else (len(block), _QUOTED)
+            elif mode == _AFTER_QUOTE:
+                mode = _QUOTED if block[at] == _QUOTE else _PLAIN
+                if mode == _QUOTED:
+                    field.add(block, at, at + 1)
+                    at += 1
+            else:
+                found = border.search(block, at)
+                stop = found.start() if found else len(block)
+                field.add(block, at, stop)
+                at = stop + 1
+                if not found:
+                    continue
+                mode, ended = _START, block[stop] in b"\r\n"
+                if not (ended and not row and field.empty()) and (width is None or len(row) <= width):
+                    row.append(field.value())
+                if ended:
+                    yield row
+                    row, after_return = [], block[stop] == _RETURN
+                field = _Field(wanted is None or len(row) in wanted)
+    if row or mode != _START:
+        yield [*row, field.value()] if width is None or len(row) <= width else row
+
+
+class _Field:
+    """The bytes of one field, as long as they are wanted and few."""
+
+    def __init__(self, wanted: bool) -> None:
+        self.quoted, self._wanted, self._size, self._bytes = False, wanted, 0, bytearray()
+
+    def add(self, block: bytes, first: int, last: int) -> None:
+        self._size += last - first
+        if self._wanted and self._size <= LONGEST:
+            self._bytes += block[first:last]
+
+    def empty(self) -> bool:
+        return not self.quoted and not self._size
+
+    def value(self) -> bytes | None:
+        return bytes(self._bytes) if self._wanted and self._size <= LONGEST and not self.empty() else None
+
+
+# What Arrow reads in bulk and no field can fail at: a short ordinary number.
+ORDINARY = r"^-?[0-9]{1,30}(\.[0-9]{0,30})?([eE][+-]?[0-9]{1,2})?$"
+TRUTHS = {b"true": 1.0, b"false": 0.0}
+
+
+@dataclass(frozen=True, eq=False)
+class FieldRecords(Column):
+    """An Arrow array of bytes; an unquoted empty field is missing."""
+
+    values: Any = field(repr=False)
+
+    def count(self) -> int:
+        return len(self.values)
+
+    def index(self, cells: Cells) -> npt.NDArray[np.intp]:
+        if not _reads_texts(cells):
+            return self.numbers().index(cells)
+        codes, distinct = _encoded(self.values)
+        known = np.array([_label_cell(field, cells) for field in distinct] + [cells.count], dtype=np.intp)
+        return known[codes]
+
+    def part(self, first: int, last: int) -> FieldRecords:
+        return FieldRecords(self.values[first:last])
+
+    def total(self, score: Score) -> int:
+        return super().total(score) if isinstance(score.cells, LabelCells) else self.numbers().total(score)
+
+    def encoded(self) -> tuple[npt.NDArray[np.int64], list[bytes]]:
+        """Positions among the distinct fields, -1 for missing ones; and these."""
+        return _encoded(self.values)
+
+    def numbers(self) -> ArrayRecords:
+        """The fields as numbers, NaN for what is none."""
+        pa = import_arrow("A CSV file")
+        try:
+            # All of them numbers: what Arrow accepts, the rule accepts, but for nan and inf, which are odd either way.
+            found = self.values.cast(pa.string()).cast(pa.float64())
+        except pa.ArrowInvalid:
+            return ArrayRecords(self._one_by_one())
+        return ArrayRecords(as_numpy(found, math.nan))
+
+    def _one_by_one(self) -> npt.NDArray[np.float64]:
+        import pyarrow.compute as pc
+
+        pa = import_arrow("A CSV file")
+        plain = pc.match_substring_regex(self.values, ORDINARY)
+        found = np.full(len(self.values), math.nan)
+        found[as_numpy(plain, 0)] = as_numpy(self.values.filter(plain).cast(pa.string()).cast(pa.float64()))
+        rest = pc.invert(plain)
+        found[as_numpy(rest, 0)] = [field_number(field) for field in self.values.filter(rest).to_pylist()]
+        return found
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LineFields:
+    """Fields that came one a line, None for an empty one; what :func:`read_lines` gives."""
+
+    fields: Sequence[bytes | None]
+
+    def __repr__(self) -> str:
+        return f"<{len(self.fields)} lines>"  # what logs and debuggers keep shows no record
+
+
+def read_lines(lines: Iterable[bytes | str]) -> LineFields:
+    """Lines as a source of records, one each, read as the fields of a CSV file are: the distributions say what is due.
+
+    Ends of lines are left off, and quotes around a field. A line that makes no sense is an odd record, no error.
+
+    Args:
+        lines: texts or bytes, such as an open file.
+
+    >>> import privatest as pt
+    >>> pt.count_records(pt.read_lines(["3", " 0.5", "often", ""]))
+    4
+    """
+    try:
+        found = iter(lines)
+    except TypeError:
+        raise InvalidData(f"lines={shown(lines)} must be lines of text, such as a list or an open file.") from None
+    return LineFields([_field(line) for line in found])
+
+
+def _field(line: bytes | str) -> bytes | None:
+    if not isinstance(line, (bytes, str)):
+        raise InvalidData(f"A line is a {type(line).__name__}, not text. Pass numbers as they are, without read_lines.")
+    raw = line if isinstance(line, bytes) else line.encode("utf-8", "surrogatepass")
+    raw = raw.removesuffix(b"\n").removesuffix(b"\r")
+    if raw.startswith(b'"'):
+        return next(csv_rows([raw], "\n"))[0]  # a line holds no newline, so that it has one field
+    return raw if 0 < len(raw) <= LONGEST else None
+
+
+@dataclass(frozen=True, eq=False)
+class LineRecords(Column):
+    """The same records as :class:`FieldRecords`, without Arrow."""
+
+    values: Sequence[bytes | None] = field(repr=False)
+
+    def count(self) -> int:
+        return len(self.values)
+
+    def index(self, cells: Cells) -> npt.NDArray[np.intp]:
+        if not _reads_texts(cells):
+            return ArrayRecords(np.array([field_number(field) for field in self.values], dtype=np.float64)).index(cells)
+        known = {field: _label_cell(field, cells) for field in set(self.values)}
+        return np.array([known[field] for field in self.values], dtype=np.intp)
+
+    def part(self, first: int, last: int) -> LineRecords:
+        return LineRecords(self.values[first:last])
+
+
+def _reads_texts(cells: Cells) -> TypeGuard[LabelCells]:
+    return isinstance(cells, LabelCells) and any(isinstance(label, (str, bytes)) for label in cells.labels)
+
+
+def field_number(field: bytes | None) -> float:
+    """The number a field stands for; NaN, that is, odd, for anything else.
+
+    >>> field_number(b" 1.5e3"), field_number(b"TRUE"), field_number(b"1_000"), field_number(b"")
+    (1500.0, 1.0, nan, nan)
+    """
+    if field is None:
+        return math.nan
+    text = field.strip(b" \t\r\n\v\f")
+    if text.lower() in TRUTHS:
+        return TRUTHS[text.lower()]
+    return float(text) if text.isascii() and DECIMAL.fullmatch(text.decode("ascii")) else math.nan
+
+
+def _label_cell(field: bytes | None, cells: LabelCells) -> int:
+    """A text label of exactly this text; or else a number that is a label."""
+    if field is None:
+        return cells.count
+    try:
+        found = cells.index_of(field.decode())
+    except UnicodeDecodeError:
+        return cells.count
+    return found if found < cells.count else int(cells.index(np.array([field_number(field)]))[0])
+
+
+def field_keys(values: Any) -> Keys:
+    """Fields as keys: their exact bytes."""
+    codes, distinct = _encoded(values)
+    return Keys(np.maximum(codes, 0), codes >= 0, distinct, loose=True)
+
+
+def _encoded(values: Any) -> tuple[npt.NDArray[np.int64], list[bytes]]:
+    """Positions among the distinct fields, -1 for missing ones."""
+    pa = import_arrow("A CSV file")
+    encoded = values.dictionary_encode()
+    return as_numpy(encoded.indices.cast(pa.int64()), -1), encoded.dictionary.to_pylist()
+
+
+# Bytes that Arrow parses at once; it cannot parse rows that are longer. Of the first line, the most there may be.
+BLOCK = 1 << 23
+# Bytes of the wanted columns, of all files of a source together, that are held in memory once they were read.
+HELD = 1 << 24
+# Names of columns are shorter than this; so many rows are looked at to see whether the first line is one of them.
+LONGEST_NAME = 100
+LOOKED_AT = 100
+# So many files stay open between their first line and their rows; of more, each is opened twice.
+MOST_OPEN = 64
+# Rows that are read one by one are handed on in this number.
+ROWS = 1 << 14
+
+
+def csv_stream(
+    files: Sequence[str], choose: Callable[[Sequence[str], str], Wanted], delimiter: str | None = None
+) -> RowStream:
+    """The rows of the files; only their first lines are read now, and the files stay open for the rest."""
+    pa = import_arrow("A CSV file")
+    keep_open = len(files) <= MOST_OPEN
+    opened = [CsvFile(path, HELD // len(files), keep_open=keep_open, delimiter=delimiter) for path in files]
+    wanted = choose(opened[0].names, repr(files[0]))
+    for file in opened[1:]:
+        # The names are not quoted: in a file that lacks them they are a record.
+        if any(file.names.count(name) != 1 for name in wanted.names()):
+            raise InvalidData(
+                f"The first line of {file.path!r} does not name the columns that are read of {files[0]!r}, each once. "
+                "Pass files whose first lines name the same columns."
+            )
+    pieces = [RowRun(partial(file.parts, wanted)) for file in opened]
+    return RowStream(pieces, FieldRecords(pa.nulls(0, pa.binary())), bar=progress_bar(files))
+
+
+class CsvFile:
+    """One file: its first line is read when it is made, its rows when they are asked for.
+
+    Guarantees: the first time, the rows are read from the opening and behind the bytes that the first line was read
+    with: one open, each byte once. Rows of at most ``most_held`` bytes are held and never read again.
+
+    Attributes:
+        path: where it lies.
+        names: of its columns.
+    """
+
+    def __init__(self, path: str, most_held: int, *, keep_open: bool, delimiter: str | None = None) -> None:
+        self.path, self._most_held = path, most_held
+        self._delimiter = delimiter or _delimiter(path)
+        self._held: list[list[Any]] | None = None
+        self._raw: _RawFile | None = None
+        self.names: list[str] = structure(path, "CSV", lambda: self._first_line(keep_open))
+
+    def parts(self, wanted: Wanted, progress: Progress) -> Iterator[RowPart]:
+        """The rows of the wanted columns, some at a time, in order."""
+        if self._held is None:
+            yield from rows(self.path, "CSV", self._read(wanted, progress))
+        else:
+            progress(file_size(self.path))
+            yield from (_part(columns, wanted) for columns in self._held)
+
+    def starts_with_a_row(self) -> bool:
+        """Whether the first line looks like a row, and no names: one is empty, is there twice, starts as a number or a
+        date does, or stands below itself in the first rows."""
+        names = [name.strip() for name in self.names]
+        odd = [
+            not name or len(name) > LONGEST_NAME or name[0] in "0123456789+-." or not name.isprintable()
+            for name in names
+        ]
+        known = [not math.isnan(field_number(name.encode())) for name in names]  # also a truth, which is a number here
+        if any(odd) or any(known) or len(set(names)) < len(names):
+            return True
+        raw = _RawFile(self.path, self._delimiter)
+        try:
+            with raw.text() as text:
+                below = itertools.islice(csv_rows(_start(text, self.path), self._delimiter), 1, 1 + LOOKED_AT)
+                return any(
+                    name == (field or b"").decode(errors="replace").strip()
+                    for row in below
+                    for name, field in zip(names, row, strict=False)
+                )
+        finally:
+            raw.shut()
+
+    def _first_line(self, keep_open: bool) -> list[str]:
+        raw = _RawFile(self.path, self._delimiter)
+        try:
+            with raw.text() as text:
+                first = next(csv_rows(_start(text, self.path), self._delimiter), [])
+            if not first or (len(first) == 1 and first[0] and not first[0].strip()):
+                raise InvalidData(f"The file {self.path!r} is empty: its first line must name the columns.")
+        except BaseException:
+            raw.shut()
+            raise
+        if keep_open:
+            self._raw = raw
+            weakref.finalize(self, raw.shut)
+        else:
+            raw.shut()
+        return [(name or b"").decode() for name in first]
+
+    def _read(self, wanted: Wanted, progress: Progress) -> Iterator[RowPart]:
+        raw, self._raw = self._raw or _RawFile(self.path, self._delimiter), None
+        held: list[list[Any]] | None = []
+        size = 0
+        try:
+            for columns in self._columns(raw, wanted, progress):
+                size += sum(column.nbytes for column in columns)
+                if size > self._most_held:
+                    held = None
+                elif held is not None:
+                    held.append(columns)
+                yield _part(columns, wanted)
+        finally:
+            raw.shut()
+        self._held = held
+
+    def _columns(self, raw: _RawFile, wanted: Wanted, progress: Progress) -> Iterator[list[Any]]:
+        import pyarrow as pa  # an extra
+
+        places, width, done = [self.names.index(name) for name in wanted.names()], len(self.names), 0
+        try:
+            with raw.text(progress) as text:
+                for columns in _quick(text, self._delimiter, places, width):
+                    done += len(columns[0])
+                    yield columns
+            return
+        except pa.ArrowInvalid:
+            pass  # A row too long for Arrow: it and all after it are read one by one.
+        with raw.text(progress) as text:
+            yield from _one_by_one(text, self._delimiter, places, width, done)
+
+
+class _RawFile:
+    """A file that is open. Its first text keeps the bytes that were read for it; the second one starts with these."""
+
+    def __init__(self, path: str, delimiter: str) -> None:
+        self._delimiter = delimiter
+        self.path, self._file, self.closed = path, open(path, "rb"), False  # noqa: SIM115 - closed by shut()
+        self._first: list[bytes] | None = None  # what was read for the first text, until the second one starts
+        self._ahead = b""  # of that, what is to be read again
+        self._place = self._told = 0
+        self._progress: Progress = lambda _amount: None
+
+    @contextmanager
+    def text(self, progress: Progress | None = None) -> Iterator[Utf8]:
+        """The text from its first byte on, decompressed as the file's name says."""
+        import pyarrow as pa  # an extra
+
+        if self._first is None and progress is None:
+            self._first = []
+        elif self._first is not None:
+            self._ahead, self._first = b"".join(self._first), None
+        else:
+            self._ahead = b""
+            self._file.seek(0)
+        self._place, self.closed = 0, False
+        self._progress = progress or self._progress
+        delimiter = self._delimiter
+        compression = pa.Codec.detect(self.path).name if not self.path.lower().endswith((".csv", ".tsv")) else None
+        if compression is None:
+            yield Utf8(self, delimiter)
+            return
+        with pa.input_stream(self, compression=compression) as file:
+            yield Utf8(file, delimiter)
+
+    def read(self, size: int = -1) -> bytes:
+        found: bytes
+        if self._ahead:
+            size = len(self._ahead) if size < 0 else size
+            found, self._ahead = self._ahead[:size], self._ahead[size:]
+        else:
+            found = self._file.read(size)
+        if self._first is not None:
+            self._first.append(found)
+            return found
+        self._place += len(found)
+        if self._place > self._told:  # bytes that are read again are told of once
+            self._progress(self._place - self._told)
+            self._told = self._place
+        return found
+
+    def readable(self) -> bool:
+        return True
+
+    def close(self) -> None:
+        """What Arrow calls at the end of a text; the file stays open for the next one."""
+        self.closed = True
+
+    def shut(self) -> None:
+        """Close the file itself."""
+        self._file.close()
+
+
+def _delimiter(path: str) -> str:
+    return "\t" if ".tsv" in os.path.basename(path).lower() else ","
+
+
+def _start(file: Utf8, path: str) -> Iterator[bytes]:
+    left = BLOCK
+    while left and (block := file.read(min(left, 1 << 16))):
+        left -= len(block)
+        yield block
+    if not left and file.read(1):
+        raise InvalidData(
+            f"The first line of {path!r} has more than {BLOCK:,} bytes. It must name the columns; is a quote left open?"
+        )
+
+
+def _quick(text: Utf8, delimiter: str, places: Sequence[int], width: int) -> Iterator[list[Any]]:
+    """The columns of the rows after the header, some rows at a time, parsed by Arrow."""
+    import pyarrow as pa
+    import pyarrow.csv
+
+    strange: deque[int] = deque()  # places of the rows that do not fit, in order
+
+    def skip(row: Any) -> str:
+        strange.append(row.number - 1)
+        return "skip"
+
+    # Columns by number: the names of those that are not read may repeat or be no text.
+    names = [str(place) for place in range(width)]
+    reader = pa.csv.open_csv(
+        text,
+        # In one thread: only so are rows that do not fit reported with their places.
+        read_options=pa.csv.ReadOptions(use_threads=False, block_size=BLOCK, column_names=names),
+        parse_options=pa.csv.ParseOptions(
+            delimiter=delimiter,
+            newlines_in_values=True,
+            # Of a single column an empty line is a missing record.
+            ignore_empty_lines=width > 1,
+            invalid_row_handler=skip,
+        ),
+        convert_options=pa.csv.ConvertOptions(
+            check_utf8=False,
+            include_columns=[names[place] for place in places],
+            column_types=dict.fromkeys(names, pa.binary()),
+            null_values=[""],
+            strings_can_be_null=True,
+            quoted_strings_can_be_null=False,
+        ),
+    )
+    for batch in _with_strange(reader, strange):
+        yield [_short(column) for column in batch.columns]
+
+
+def _with_strange(reader: Any, strange: deque[int]) -> Iterator[Any]:
+    """The rows of the reader after the header, with an odd one at the place of each row that does not fit."""
+    import pyarrow as pa
+
+    place = 0
+
+    def placed(batch: Any, last: bool) -> Any:
+        nonlocal place
+        pieces, used = [], 0
+        while strange and (last or strange[0] <= place + batch.num_rows - used):
+            ahead = strange.popleft() - place
+            pieces += [batch.slice(used, ahead), _nothing(batch.schema)]
+            used += ahead
+            place += ahead + 1
+        place += batch.num_rows - used
+        if not pieces:
+            return [batch]
+        pieces.append(batch.slice(used))
+        return pa.Table.from_batches(pieces).combine_chunks().to_batches()
+
+    first, empty = True, None
+    for batch in reader:
+        for one in placed(batch, last=False):
+            yield one.slice(1) if first else one
+            first = False
+        empty = batch.slice(0, 0)
+    if strange and empty is not None:
+        yield from placed(empty, last=True)
+
+
+def _nothing(schema: Any) -> Any:
+    import pyarrow as pa
+
+    return pa.RecordBatch.from_arrays([pa.nulls(1, field.type) for field in schema], schema=schema)
+
+
+def _short(values: Any) -> Any:
+    """The fields, but those that are too long missing: so they are where rows are read one by one."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    lengths = pc.binary_length(values)
+    if (pc.max(lengths).as_py() or 0) <= LONGEST:
+        return values
+    return pc.if_else(pc.greater(lengths, LONGEST), pa.scalar(None, values.type), values)
+
+
+def _one_by_one(text: Utf8, delimiter: str, places: Sequence[int], width: int, done: int) -> Iterator[list[Any]]:
+    """What ``_quick`` gives, beyond the rows that are done; in memory for some rows, however long they are."""
+    import pyarrow as pa
+
+    blocks = iter(lambda: text.read(1 << 18), b"")
+    every = csv_rows(blocks, delimiter, set(places), width)
+    records = (row for row in every if row or width == 1)
+    # Fields may be long: no more bytes than Arrow would parse at once, or else a single row.
+    found: list[list[bytes | None]] = []
+    held = 0
+    for row in islice(records, 1 + done, None):
+        found.append([row[place] if len(row) == width else None for place in places])
+        held += sum(len(field or b"") for field in found[-1])
+        if len(found) == ROWS or held > BLOCK:
+            yield [pa.array(column, pa.binary()) for column in zip(*found, strict=True)]
+            found, held = [], 0
+    if found:
+        yield [pa.array(column, pa.binary()) for column in zip(*found, strict=True)]
+
+
+def _part(columns: Sequence[Any], wanted: Wanted) -> RowPart:
+    named = dict(zip(wanted.names(), columns, strict=True))
+    keys = [None if name is None else field_keys(named[name]) for name in wanted[1:]]
+    return RowPart(FieldRecords(named[wanted.records]), *keys)
 
 
 # Rows at a time; fewer where a record may be a long text.
@@ -28,7 +927,7 @@ TEXT_BATCH = 1 << 16
 BUFFER = 1 << 20
 
 
-def parquet_stream(files: Sequence[str], choose: Callable[[Sequence[str], str], Wanted]) -> Stream:
+def parquet_stream(files: Sequence[str], choose: Callable[[Sequence[str], str], Wanted]) -> RowStream:
     """The rows of the files; only their footers are read now."""
     pa = import_arrow("A Parquet file")
     footers = [_footer(path) for path in files]
@@ -41,7 +940,7 @@ def parquet_stream(files: Sequence[str], choose: Callable[[Sequence[str], str], 
         pieces += [_row_group(path, metadata, group, wanted, batch) for group in range(metadata.num_row_groups)]
     count = sum(metadata.num_rows for metadata, _ in footers)
     sample = column_of(pa.nulls(0, footers[0][1].field(wanted.records).type), wanted.records)
-    return Stream(pieces, sample, rows=count, bar=progress_bar(files))
+    return RowStream(pieces, sample, rows=count, bar=progress_bar(files))
 
 
 def _is_short(kind: Any) -> bool:
@@ -59,22 +958,22 @@ def _footer(path: str) -> tuple[Any, Any]:
     return structure(path, "Parquet", ask)
 
 
-def _row_group(path: str, metadata: Any, group: int, wanted: Wanted, size: int) -> Piece:
+def _row_group(path: str, metadata: Any, group: int, wanted: Wanted, size: int) -> RowRun:
     import pyarrow.parquet as pq
 
-    def read(progress: Progress) -> Iterator[Part]:
+    def read(progress: Progress) -> Iterator[RowPart]:
         with pq.ParquetFile(path, metadata=metadata, pre_buffer=False, buffer_size=BUFFER) as file:
             for batch in file.iter_batches(size, row_groups=[group], columns=wanted.names(), use_threads=False):
                 yield wanted.part(batch)
         progress(file_size(path) // metadata.num_row_groups)
 
-    return Piece(lambda progress: rows(path, "Parquet", read(progress)))
+    return RowRun(lambda progress: rows(path, "Parquet", read(progress)))
 
 
 MAGIC = b"ARROW1"
 
 
-def feather_stream(files: Sequence[str], choose: Callable[[Sequence[str], str], Wanted]) -> Stream:
+def feather_stream(files: Sequence[str], choose: Callable[[Sequence[str], str], Wanted]) -> RowStream:
     """The rows of the files; only their schemas and the sizes of their batches are read now."""
     pa = import_arrow("A Feather file")
     found = [_structure(path) for path in files]
@@ -88,7 +987,7 @@ def feather_stream(files: Sequence[str], choose: Callable[[Sequence[str], str], 
         else:
             pieces += [_batch(path, number, batches, wanted, places) for number in range(batches)]
     sample = column_of(pa.nulls(0, found[0][0].field(wanted.records).type), wanted.records)
-    return Stream(pieces, sample, bar=progress_bar(files))
+    return RowStream(pieces, sample, bar=progress_bar(files))
 
 
 @contextmanager
@@ -113,26 +1012,26 @@ def _structure(path: str) -> tuple[Any, int | None]:
     return structure(path, "Feather", ask)
 
 
-def _batch(path: str, number: int, batches: int, wanted: Wanted, places: Sequence[int]) -> Piece:
-    def read(progress: Progress) -> Iterator[Part]:
+def _batch(path: str, number: int, batches: int, wanted: Wanted, places: Sequence[int]) -> RowRun:
+    def read(progress: Progress) -> Iterator[RowPart]:
         with _opened(path, places) as reader:
             yield from _slices(reader.get_batch(number), wanted)
         progress(file_size(path) // batches)
 
-    return Piece(lambda progress: rows(path, "Feather", read(progress)))
+    return RowRun(lambda progress: rows(path, "Feather", read(progress)))
 
 
-def _streamed(path: str, wanted: Wanted) -> Piece:
-    def read(progress: Progress) -> Iterator[Part]:
+def _streamed(path: str, wanted: Wanted) -> RowRun:
+    def read(progress: Progress) -> Iterator[RowPart]:
         with _opened(path) as reader:
             for batch in reader:
                 yield from _slices(batch, wanted)
         progress(file_size(path))
 
-    return Piece(lambda progress: rows(path, "Feather", read(progress)))
+    return RowRun(lambda progress: rows(path, "Feather", read(progress)))
 
 
-def _slices(batch: Any, wanted: Wanted) -> Iterator[Part]:
+def _slices(batch: Any, wanted: Wanted) -> Iterator[RowPart]:
     for first in range(0, batch.num_rows, SLICE):
         yield wanted.part(batch.slice(first, SLICE))
 

@@ -20,19 +20,6 @@ import numpy.typing as npt
 
 from privatest.numbers import Integers
 
-__all__ = [
-    "Coder",
-    "Keys",
-    "group_codes",
-    "group_name",
-    "keys_at",
-    "keys_of_array",
-    "keys_of_objects",
-    "plain_key",
-    "plain_time",
-    "ranks",
-]
-
 Truths = npt.NDArray[np.bool_]
 
 # The time of day in a text of ISO form.

@@ -1,48 +1,253 @@
-"""From whatever the user passes to records: opened, counted, summed, or scored in order.
+"""How texts are read: decimal commas, texts that mean missing, labels in any case. Said before, for all records alike.
+
+A reading changes records that are text, of CSV files, lines, and columns of text or of Python objects in memory or in
+files, before they get their cells. Numbers stay what they are. No record decides how another one is read.
+
+From whatever the user passes to records: opened, counted, summed, or scored in order.
 
 Libraries are recognised by name, never imported for it. Totals and scores are raw integers: they must not leave the
 process except through a private mechanism.
+
+Two groups of records: two sources, or one whose rows are told apart by a column.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import numpy as np
+import numpy.typing as npt
 
 from privatest import numbers
-from privatest.addresses import OpenOnce, ReadAs, named_by_user
-from privatest.engines.arrays import Part, Piece, Progress, SequenceRecords, Stream, StreamRecords, import_arrow
-from privatest.engines.csv_files import LineRecords, Lines
-from privatest.engines.frames import column_keys, from_array, from_pandas, from_polars, stream_of_arrow
-from privatest.engines.keys import Keys, keys_of_array, keys_of_objects
-from privatest.engines.paths import as_paths, choose
-from privatest.engines.protocol import (
+from privatest.addresses import OpenOnce, ReadAs, Reading, named_by_user, source_of
+from privatest.engines.arrays import (
+    ArrayRecords,
+    CodedRecords,
+    DictionaryRecords,
+    Progress,
+    RowPart,
+    RowRun,
+    RowStream,
+    SequenceRecords,
+    StreamedRecords,
+    StreamRecords,
+    column_keys,
+    from_array,
+    from_pandas,
+    from_polars,
+    import_arrow,
+    stream_of_arrow,
+)
+from privatest.engines.files import (
+    FieldRecords,
+    LineFields,
+    LineRecords,
+    as_paths,
+    choose,
+    field_number,
+    file_identity,
+    files_of,
+)
+from privatest.engines.keys import Keys, group_name, keys_of_array, keys_of_objects
+from privatest.engines.records import (
+    CHUNK,
     Column,
+    Declared,
+    Grouped,
     Need,
     Records,
+    Seen,
     check_promise,
+    each_guarded,
+    folded_labels,
+    guarded,
     totals_of_blocks,
 )
-from privatest.engines.reading import reread
-from privatest.engines.unheard import asked
 from privatest.engines.units import OrderedRecords, PlacedRecords, Turns, UnitRecords
 from privatest.errors import InvalidData, InvalidInput, shown
 from privatest.numbers import positive_integer
-from privatest.questions import SEVERAL_COLUMNS, sentence
-from privatest.scores import Score
+from privatest.questions import MORE_GROUPS, SEVERAL_COLUMNS, sentence
+from privatest.scores import Cells, LabelCells, Score
 
-__all__ = [
-    "block_totals",
-    "column_names",
-    "count_records",
-    "open_for",
-    "open_once",
-    "open_source",
-    "placed",
-    "total",
-]
+DELIMITERS = (",", ";", "\t", "|")
+
+
+def read_as(
+    data: Any,
+    *,
+    decimal: str = ".",
+    missing: Sequence[str] = (),
+    fold_case: bool = False,
+    delimiter: str | None = None,
+) -> Any:
+    """The same data, whose texts are to be read in this way; wherever data are taken, this is taken.
+
+    Args:
+        data: whatever ``run`` takes, unless it lies in a database or on a cluster.
+        decimal: "," where numbers are written 3,5 (a dot then makes a field odd). Where it is given, columns of text
+            are read as numbers, too.
+        missing: texts that stand for a missing record, such as "NA"; blanks around them do not count.
+        fold_case: whether text equals a label that differs from it in case, or by blanks around it, only.
+
+        delimiter: what separates the fields of CSV files, such as ";"; left out: a comma, in ``.tsv`` files a tab.
+
+    It is part of a ledger's request: the same data read in another way are another question.
+
+    >>> import privatest as pt
+    >>> data = pt.read_as(pt.read_lines(["0,5", "NA", "1,5"]), decimal=",", missing=["NA"])
+    >>> pt.check(data, "normal(0, 1)", "normal(1, 1)").missing
+    1
+    """
+    if not isinstance(decimal, str) or decimal not in (".", ","):
+        raise InvalidInput(f"decimal={shown(decimal)} must be '.' or ','.")
+    try:
+        texts = (missing,) if isinstance(missing, str) else tuple(missing)
+    except TypeError:
+        raise InvalidInput(f"missing={shown(missing)} must be a list of texts, such as ['NA'].") from None
+    for text in texts:
+        if not isinstance(text, str) or not text.strip():
+            raise InvalidInput(f"missing holds {shown(text)}; name texts such as 'NA'. Empty ones are missing anyway.")
+    if not isinstance(fold_case, bool):
+        raise InvalidInput(f"fold_case={shown(fold_case)} must be True or False.")
+    if delimiter is not None and (not isinstance(delimiter, str) or delimiter not in DELIMITERS):
+        raise InvalidInput(f"delimiter={shown(delimiter)} must be one of {', '.join(map(repr, DELIMITERS))}.")
+    source = data.data if isinstance(data, OpenOnce) else data
+    if isinstance(source, ReadAs):
+        raise InvalidInput(
+            "The data are to be read in a way that was said already. Say all of it at once: read_as(...)."
+        )
+    reading = Reading(decimal, tuple(sorted({text.strip() for text in texts})), fold_case, delimiter)
+    return data if reading == Reading() else ReadAs(source, reading)
+
+
+def reread(records: Records, reading: Reading) -> Records:
+    """Records whose texts are read in this way; what separates fields was settled when they were opened."""
+    if replace(reading, delimiter=None) == Reading():
+        return records
+    if isinstance(records, Column):
+        return _column(records, reading)
+    if isinstance(records, StreamedRecords):
+        return replace(records, stream=_stream(records.stream, reading), _seen=Seen())
+    raise InvalidData(
+        "decimal, missing and fold_case are about texts that privatest reads itself; these records lie in a database "
+        "or on a cluster. Leave them out, and convert the column there: name a view or a query that does it."
+    )
+
+
+def _column(records: Column, reading: Reading) -> Column:
+    return records if isinstance(records, ArrayRecords | TextRecords) else TextRecords(records, reading)
+
+
+def _stream(stream: RowStream, reading: Reading) -> RowStream:
+    def piece(plain: RowRun) -> RowRun:
+        def read(progress: Progress) -> Iterator[RowPart]:
+            for part in plain.read(progress):
+                yield part._replace(records=_column(part.records, reading))
+
+        return RowRun(read)
+
+    return replace(stream, pieces=[piece(one) for one in stream.pieces], sample=_column(stream.sample, reading))
+
+
+Codes = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class TextRecords(Column):
+    """Records that are text, or may be, read in a way of their own."""
+
+    plain: Column
+    reading: Reading
+
+    @property
+    def declared(self) -> Declared:
+        found = replace(self.plain.declared, folded=self.reading.fold_case)
+        # Texts with a decimal comma are numbers by what was said, whatever their type.
+        return replace(found, content="anything") if found.content == "text" and self.reading.decimal != "." else found
+
+    def count(self) -> int:
+        return self.plain.count()
+
+    def part(self, first: int, last: int) -> TextRecords:
+        return TextRecords(self.plain.part(first, last), self.reading)
+
+    def index(self, cells: Cells) -> npt.NDArray[np.intp]:
+        codes, distinct = coded(self.plain)
+        # Missing texts are None from here on; other objects are read as they always are.
+        kept = [None if type(one) is str and one.strip() in self.reading.missing else one for one in distinct]
+        found = SequenceRecords(kept).index(cells)
+        if self.reading.fold_case and isinstance(cells, LabelCells):
+            folded = folded_labels(cells)
+            near = (folded.get(fold(one), cells.count) if type(one) is str else cells.count for one in kept)
+            found = np.where(found < cells.count, found, np.fromiter(near, dtype=np.intp, count=len(kept)))
+        if is_loose(self):
+            mark = self.reading.decimal
+            numbers = np.array(
+                [number_of(one, mark) if type(one) is str else math.nan for one in kept], dtype=np.float64
+            )
+            found = np.where(found < cells.count, found, cells.index(numbers))
+        return np.append(found, cells.count)[codes]
+
+
+def is_loose(records: Column) -> bool:
+    """Whether texts may be numbers: fields always, other texts where a decimal mark was said."""
+    if isinstance(records, TextRecords):
+        return records.reading.decimal != "." or is_loose(records.plain)
+    return isinstance(records, FieldRecords | LineRecords)
+
+
+def fold(text: str) -> str:
+    """The text as it is compared where case and blanks do not count."""
+    return text.strip().casefold()
+
+
+def number_of(text: str, decimal: str = ".") -> float:
+    """The number that a text stands for, with this decimal mark; NaN for anything else.
+
+    >>> number_of("1,5", ","), number_of("1.5", ","), number_of("-3", ",")
+    (1.5, nan, -3.0)
+    """
+    if decimal != ".":
+        text = "." if "." in text else text.replace(decimal, ".")
+    return field_number(text.encode("utf-8", "surrogatepass"))
+
+
+def coded(records: Column) -> tuple[Codes, Sequence[Any]]:
+    """Records that are not numbers by type as positions in a list of values; -1 for a missing one."""
+    if isinstance(records, TextRecords):
+        return coded(records.plain)
+    if isinstance(records, FieldRecords):
+        codes, fields = records.encoded()
+        return codes, [_decoded(field) for field in fields]
+    if isinstance(records, LineRecords):
+        known = {field: place for place, field in enumerate(sorted(set(records.values) - {None}))}  # type: ignore[type-var]
+        places = [known.get(field, -1) for field in records.values]
+        return np.array(places, dtype=np.int64), [_decoded(field) for field in known if field is not None]
+    if isinstance(records, DictionaryRecords | CodedRecords):
+        return np.asarray(records.codes, dtype=np.int64), records.distinct
+    assert isinstance(records, SequenceRecords)
+    return np.arange(len(records.values), dtype=np.int64), records.values
+
+
+def _decoded(field: bytes) -> str | bytes:
+    try:
+        return field.decode()
+    except UnicodeDecodeError:
+        return field
+
+
+def portions(records: Records) -> Iterator[Column]:
+    """All records, some at a time, as columns in memory: raw, for the holder of the data only; units are not cut."""
+    if isinstance(records, Column):
+        for first in range(0, records.count(), CHUNK):
+            yield records.part(first, first + CHUNK)
+    elif isinstance(records, StreamedRecords):
+        yield from each_guarded(records.complaint, lambda: (part.records for part in records.stream.parts()))
+    else:
+        yield from records.portions()  # type: ignore[attr-defined]
 
 
 def total(
@@ -104,7 +309,7 @@ def open_source(
             raise InvalidInput(
                 f"{word}={shown(words[word])} must be the name of one column. {sentence(SEVERAL_COLUMNS)}"
             )
-    return asked(UNOPENED, lambda: _open(source, words))
+    return guarded(UNOPENED, lambda: _open(source, words))
 
 
 def _open(source: Any, words: dict[str, Any]) -> Records:
@@ -217,20 +422,20 @@ def _in_memory(source: Any, words: dict[str, Any]) -> Records:
     return StreamRecords(stream) if order is None else OrderedRecords(stream, order)
 
 
-def _with_keys(records: Column | StreamRecords, *keys: Keys | None) -> Stream:
+def _with_keys(records: Column | StreamRecords, *keys: Keys | None) -> RowStream:
     """The rows of a column together with their keys (unit, order, group), as one piece."""
 
-    def read(progress: Progress) -> Iterator[Part]:
+    def read(progress: Progress) -> Iterator[RowPart]:
         columns = [records] if isinstance(records, Column) else (part.records for part in records.stream.parts())
         first = 0
         for found in columns:
             rows = slice(first, first + found.count())
-            yield Part(found, *(None if one is None else one.at(rows) for one in keys))
+            yield RowPart(found, *(None if one is None else one.at(rows) for one in keys))
             progress(found.count())
             first += found.count()
 
     sample = records.part(0, 0) if isinstance(records, Column) else records.stream.sample
-    return Stream([Piece(read)], sample, rows=records.count())
+    return RowStream([RowRun(read)], sample, rows=records.count())
 
 
 def _pick(table: Any, names: list[str], name: str) -> Any:
@@ -250,7 +455,7 @@ def _single(source: Any, column: str | None = None) -> Column | StreamRecords:
             "The data are a single text, and no file is called so. Pass a list, an array or a column of records, or a "
             "path that ends with .parquet, .csv or .feather."
         )
-    if isinstance(source, Lines):
+    if isinstance(source, LineFields):
         return LineRecords(source.fields)
     if isinstance(source, np.ndarray):
         return from_array(source)
@@ -395,3 +600,103 @@ def block_totals(
 
 def _no_order() -> InvalidData:
     return InvalidData("The data are a set, which has no order. Pass a list, an array or a column in order of time.")
+
+
+@dataclass(frozen=True)
+class Arms:
+    """The records of two groups, and what the groups are called."""
+
+    control: Records
+    treatment: Records
+    names: tuple[str, str] = ("control", "treatment")
+
+    @property
+    def both(self) -> tuple[Records, Records]:
+        """The two."""
+        return self.control, self.treatment
+
+    def counts(self) -> tuple[int, int]:
+        """How many records each group has."""
+        return self.control.count(), self.treatment.count()
+
+
+def open_arms(
+    need: Need,
+    source: Any,
+    *,
+    group: str | None = None,
+    control: Any = None,
+    column: str | None = None,
+    unit: str | None = None,
+) -> Arms:
+    """The records of two groups, each for a mechanism that needs this much of a promise.
+
+    Args:
+        source: a pair of sources, of the control group and of the treated one; or one source, with ``group``.
+        group: the column that says which group a row belongs to. It is public, and has two values; rows without one
+            belong to neither.
+        control: which of these is the control group; left out: the first in the order of their names.
+    """
+    if isinstance(source, Arms):
+        return source
+    if group is None:
+        return _open_two(need, source, control, column, unit)
+    if isinstance(source, tuple):
+        raise InvalidInput(
+            f"group={shown(group)} was given together with two sources. Give one table, or leave it out."
+        )
+    records = open_for(need, source, column=column, unit=unit, group=group)
+    assert isinstance(records, Grouped)
+    names = sorted(records.groups())
+    if len(names) != 2:
+        many = "none" if not names else "one" if len(names) == 1 else "more than two"
+        raise InvalidData(
+            f"group={shown(group)} must name a column with two values, one for each group, and it has {many}. "
+            f"{sentence(MORE_GROUPS)}"
+        )
+    if control is not None:
+        first = group_name(control)
+        if first not in names:
+            raise InvalidInput(
+                f"control_name={shown(control)} must be one of the groups, {shown(names[0])} or {shown(names[1])}."
+            )
+        names.sort(key=lambda name: name != first)
+    if records.is_shared():
+        raise InvalidData(
+            f"Somebody of the column unit={shown(unit)} has rows in both groups, and would pay for each group's count. "
+            "Keep the rows of one group for each."
+        )
+    return Arms(records.only(names[0]), records.only(names[1]), (names[0], names[1]))
+
+
+def _open_two(need: Need, source: Any, control: Any, column: str | None, unit: str | None) -> Arms:
+    if control is not None:
+        raise InvalidInput(f"control_name={shown(control)} needs group=. Name the column of the groups.")
+    if not isinstance(source, tuple) or len(source) != 2 or any(one is None for one in source):
+        raise InvalidInput(
+            "The data of two groups are missing: give a control and a treatment, or one table and group=, the "
+            "column that names the group of a row. More than two groups are compared two by two."
+        )
+    if unit is not None:
+        raise InvalidInput(
+            f"unit={shown(unit)} needs one table and group=: whether somebody is in both groups is looked at "
+            "there. Without unit every row is a person of its own."
+        )
+    first, second = source
+    if _places(first) & _places(second):
+        raise InvalidData(
+            "Control and treatment are the same data, or have a file in common: everybody in it would be in both "
+            "groups, and pay for each group's count. Give the records of different people, or one table and group=."
+        )
+    return Arms(open_for(need, first, column=column), open_for(need, second, column=column))
+
+
+def _places(source: Any) -> set[Any]:
+    """What a source is known by, wherever it lies: files, tables, or the object itself."""
+    data = named_by_user(source)
+    if isinstance(data, str) and "://" in data:
+        return set(source_of(data).parts)
+    paths = as_paths(data)
+    if paths is not None:
+        return {file_identity(path) for path in files_of(paths)[1]}
+    return set() if isinstance(data, tuple | range) else {id(data)}  # Python makes one of two constants

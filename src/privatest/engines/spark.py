@@ -23,9 +23,9 @@ import numpy as np
 from privatest.engines import expression
 from privatest.engines.arrays import SequenceRecords
 from privatest.engines.expression import LARGEST
+from privatest.engines.files import choose
 from privatest.engines.keys import group_name, plain_key, plain_time
-from privatest.engines.paths import choose
-from privatest.engines.protocol import (
+from privatest.engines.records import (
     CHUNK,
     MOST_GROUPS,
     NO_ENDS,
@@ -35,19 +35,17 @@ from privatest.engines.protocol import (
     Promise,
     Seen,
     Surplus,
+    guarded,
     no_places,
     tied,
     unfit,
     unordered,
 )
-from privatest.engines.sql_language import SUMMABLE
-from privatest.engines.unheard import asked
+from privatest.engines.sql import SUMMABLE
 from privatest.engines.units import joined
 from privatest.errors import InvalidData, MissingExtra
 from privatest.numbers import Integers
 from privatest.scores import BoundedCells, Cells, DyadicCells, Score
-
-__all__ = ["SparkLanguage", "SparkRecords", "constant_array", "is_number", "is_text", "open_frame", "score_in_stages"]
 
 Answer = TypeVar("Answer")
 NUMBERS = ("tinyint", "smallint", "int", "bigint", "float", "double", "decimal", "boolean")
@@ -276,7 +274,7 @@ def open_frame(
     if frame.isStreaming:
         raise InvalidData("The data are a streaming DataFrame, which never ends. Pass a DataFrame of one batch.")
     language = SparkLanguage(functions)
-    fields = asked(
+    fields = guarded(
         "The columns of the DataFrame cannot be found out. Do its tables and files exist?", lambda: frame.schema.fields
     )
     types = {entry.name: entry.metadata.get(CHAR, entry.dataType.simpleString()) for entry in fields}
@@ -293,7 +291,7 @@ def open_frame(
     if group is not None:
         chosen.append(language.group(_column_called(frame, names, group), types[group]).alias("g"))
     most = (max_rows_per_unit or 1) if unit is not None else None
-    rows = asked("The columns of the DataFrame cannot be read.", lambda: frame.select(*chosen))
+    rows = guarded("The columns of the DataFrame cannot be read.", lambda: frame.select(*chosen))
     return SparkRecords(rows, language, window, types[record], most, order, record, types.get(group or "", PLAIN))
 
 
@@ -303,7 +301,7 @@ def _column_called(frame: Any, names: list[str], name: str) -> Any:
     quoted = "`" + name.replace("`", "``") + "`"
     if len(alike) > 1:  # one of them at most exists for Spark, unless it is told to mind the case
         twins = " and ".join(map(repr, alike))
-        return asked(
+        return guarded(
             f"Columns {twins} of the DataFrame differ in case only, which Spark overlooks. Rename all but one, or set "
             "spark.sql.caseSensitive to true before the DataFrame is made.",
             lambda: frame[quoted],
@@ -563,7 +561,7 @@ class SparkRecords(OneReading):
             with _log_off(self.rows.sparkSession):
                 return ask()
 
-        return asked(COMPLAINT, quietly)
+        return guarded(COMPLAINT, quietly)
 
 
 @contextmanager

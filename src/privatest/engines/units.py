@@ -27,7 +27,7 @@ import numpy.typing as npt
 
 from privatest.engines.arrays import StreamedRecords, StreamRecords
 from privatest.engines.keys import Coder, Keys, group_codes, keys_at, plain_key, ranks
-from privatest.engines.protocol import (
+from privatest.engines.records import (
     NO_ENDS,
     Column,
     Promise,
@@ -40,8 +40,6 @@ from privatest.engines.protocol import (
 )
 from privatest.numbers import Integers
 from privatest.scores import Cells, Score
-
-__all__ = ["OrderedRecords", "PlacedRecords", "Turns", "UnitRecords", "check_ends", "joined"]
 
 Truths = npt.NDArray[np.bool_]
 
@@ -118,7 +116,7 @@ class UnitRecords(StreamedRecords):
         return Promise(self.most, "joined")
 
     def is_shared(self) -> bool:
-        coder, tally = Coder(), _Tally()
+        coder, tally = Coder(), _UnitSums()
         known: dict[str, int] = {}
         for part in self.stream.parts():
             assert part.unit is not None
@@ -165,7 +163,7 @@ class UnitRecords(StreamedRecords):
     def _tally(self, scores_of: Callable[[Column], Integers]) -> Pairs:
         """Every pair of unit and score, in order, with the number of rows that have it."""
         coder = Coder()
-        tally = _Tally()
+        tally = _UnitSums()
         for part in self.stream.parts():
             assert part.unit is not None
             tally.add(coder.codes(part.unit), scores_of(part.records)[part.unit.present])
@@ -372,7 +370,7 @@ class PlacedRecords(OrderedRecords):
 Pairs = tuple[Integers, Integers, Integers]
 
 
-class _Tally:
+class _UnitSums:
     """Counts of pairs, merged now and then so that memory stays in proportion to the distinct ones."""
 
     def __init__(self) -> None:

@@ -20,10 +20,10 @@ from scipy import optimize
 
 from privatest.errors import InvalidDistribution, InvalidInput, NothingToTest
 from privatest.hypotheses import ContinuousPair, DiscretePair, Pair
-from privatest.hypotheses.convert import matched
 from privatest.hypotheses.distribution import Numbers
 from privatest.hypotheses.families import number_text
 from privatest.hypotheses.one_parameter import OneParameter
+from privatest.hypotheses.parse import matched
 from privatest.numbers import Floats
 from privatest.privacy import Notion, canonical_noise
 from privatest.privacy.noise import Neighbourhood
@@ -31,8 +31,6 @@ from privatest.scores import Score, clamped_score
 from privatest.scores.clamped import score_with_laws
 from privatest.scores.score import LabelCells, lattice
 from privatest.scores.score_law import cell_law
-
-__all__ = ["WORKING", "TunedRatio", "share_score", "tuned_ratio", "tuned_score"]
 
 WORKING = (
     "bernoulli, binomial, poisson, geometric, negative_binomial, exponential, gamma, normal (mean or sd), lognormal, "

@@ -1,4 +1,14 @@
-"""The domain of P: finite as given, or cut into bins.
+"""Goldreich's map from identity to uniformity, record by record.
+
+With probability 1/2 replace the record by a uniform symbol, so that P becomes P' = (P + U)/2 >= 1/(2k). Cut the
+unit of probability into M = 4k grains; symbol x owns g_x = floor(M P'_x) of them. Keep the record with
+probability g_x/(M P'_x), else send it to a further symbol that owns the grains left over; then draw one of the owner's
+grains. Records from P become exactly uniform on the M grains, records at distance gamma from P are at
+distance at least gamma/4 (in fact gamma/3) from uniform, and since each record is mapped by itself, privacy is kept.
+
+Reference: Goldreich 2016, "The uniform distribution is complete with respect to testing identity".
+
+The domain of P: finite as given, or cut into bins.
 
 How many records each symbol has, from any engine.
 """
@@ -6,7 +16,9 @@ How many records each symbol has, from any engine.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property, partial
 from typing import Any, ClassVar
 
@@ -16,16 +28,86 @@ import numpy.typing as npt
 from privatest import numbers
 from privatest.documents import reading
 from privatest.engines import Records
-from privatest.engines.protocol import counter
+from privatest.engines.records import counter
 from privatest.errors import InvalidDistribution, InvalidDocument, InvalidInput
-from privatest.hypotheses import Distribution, Integers, Labels, Reals, as_distribution
-from privatest.numbers import Floats
-from privatest.privacy import Source
+from privatest.hypotheses import Distribution, Labels, Reals, WholeNumbers, as_distribution
+from privatest.numbers import Floats, Integers, rational
+from privatest.privacy import RandomSource
 from privatest.privacy.draws import draw_rows
 from privatest.scores import Cells, IntegerCells, LabelCells
 from privatest.scores.score import cells_from_dict
 
-__all__ = ["Domain", "EdgeCells", "domain_cells_from_dict", "histogram", "read_domain", "symbols"]
+GRAINS_PER_SYMBOL = 4
+
+
+def exact_probabilities(p: Sequence[float] | Floats) -> tuple[Fraction, ...]:
+    """The rationals meant by the floats, divided by their sum so that they sum to exactly 1."""
+    numbers = [rational(float(x)) for x in p]
+    total = sum(numbers)
+    return tuple(x / total for x in numbers)
+
+
+@dataclass(frozen=True)
+class Grains:
+    """The map for one P.
+
+    Guarantees: exact; P becomes uniform on ``count`` grains; a record's grain depends on that record alone.
+
+    >>> Grains.of([0.2, 0.3, 0.5]).owned
+    (3, 3, 5, 1)
+    """
+
+    keep: tuple[Fraction, ...]
+    owned: tuple[int, ...]
+    """Grains of each symbol and, last, of the symbol for what is not kept."""
+
+    @classmethod
+    def of(cls, p: Sequence[float] | Floats) -> Grains:
+        """The map that makes P uniform."""
+        exact = exact_probabilities(p)
+        k = len(exact)
+        grains = [GRAINS_PER_SYMBOL * k * (x + Fraction(1, k)) / 2 for x in exact]
+        owned = [int(x) for x in grains]
+        keep = tuple(Fraction(g) / x for g, x in zip(owned, grains, strict=True))
+        return cls(keep, (*owned, GRAINS_PER_SYMBOL * k - sum(owned)))
+
+    @property
+    def count(self) -> int:
+        """M, the number of grains."""
+        return sum(self.owned)
+
+    @cached_property
+    def _first(self) -> list[int]:
+        return [0, *np.cumsum(self.owned).tolist()]
+
+    @cached_property
+    def _keep_floats(self) -> Floats:
+        return np.array([float(x) for x in self.keep])
+
+    def draw(self, counts: Integers, source: RandomSource) -> Integers:
+        """The histogram over grains of records with this histogram over symbols."""
+        k = len(self.keep)
+        found = [0] * self.count
+        for symbol, count in enumerate(counts.tolist()):
+            for _ in range(count):
+                x = source.below(k) if source.bits(1) else symbol
+                if source.below(self.keep[x].denominator) >= self.keep[x].numerator:
+                    x = k
+                found[self._first[x] + source.below(self.owned[x])] += 1
+        return np.array(found, dtype=np.int64)
+
+    def image(self, q: Floats) -> Floats:
+        """The law of the grain of a record from q, in floats: for planning only."""
+        k = len(self.keep)
+        mixed = (q + 1 / k) / 2
+        kept = mixed * self._keep_floats
+        mass = np.append(kept, max(1.0 - float(kept.sum()), 0.0))
+        owned = np.array(self.owned)
+        share = np.where(owned > 0, mass / np.maximum(owned, 1), 0.0)
+        # Equal probabilities must be equal floats: they are grouped.
+        law = np.repeat(np.where(np.abs(share * self.count - 1) < 1e-12, 1 / self.count, share), owned)
+        return np.asarray(law / law.sum() if np.any(law != law[0]) else law)
+
 
 Indices = npt.NDArray[np.intp]
 MOST_SYMBOLS = 1 << 20
@@ -114,7 +196,7 @@ def _of(law: Distribution, distance: float, bins: int | None) -> Domain:
     wanted = bins if bins is not None else min(math.ceil(4 / distance), MOST_BINS)
     if isinstance(law, Reals):
         return _equal_bins(law, wanted)
-    if isinstance(law, Integers):
+    if isinstance(law, WholeNumbers):
         lo, hi = law.support
         if bins is None and hi - lo < MOST_INTEGERS:
             numbers = np.arange(int(lo), int(hi) + 1, dtype=np.int64)
@@ -140,7 +222,7 @@ def _equal_bins(law: Reals, bins: int) -> Domain:
     return Domain(EdgeCells(tuple(edges.tolist()), low, high), _normalised(masses), law.describe(), text)
 
 
-def _integer_bins(law: Integers, bins: int) -> Domain:
+def _integer_bins(law: WholeNumbers, bins: int) -> Domain:
     lo, hi = law.support
     limits = np.iinfo(np.int64)
     ends = np.unique(law.ppf(np.arange(1, bins) / bins)).astype(np.int64)
@@ -163,7 +245,7 @@ def _normalised(masses: Floats) -> Floats:
 Counts = npt.NDArray[np.int64]
 
 
-def histogram(records: Records, cells: Cells, odd: int, source: Source) -> Counts:
+def histogram(records: Records, cells: Cells, odd: int, source: RandomSource) -> Counts:
     """Counts of the symbols; records that make no sense count as symbol ``odd``.
 
     Of persons who have more rows than count, rows are drawn from ``source``. The counts are raw: they must not leave

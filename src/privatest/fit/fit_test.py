@@ -18,46 +18,40 @@ from scipy import special
 from privatest import engines, numbers
 from privatest.charge import Draw
 from privatest.decision import Release
-from privatest.decision.design import Budgeted, advantage_fact, check_better_than_a_coin, cost_fact, hidden_fact
+from privatest.decision.run import Budgeted, advantage_fact, check_better_than_a_coin, cost_fact, hidden_fact
 from privatest.documents import check_format, fraction_from_json, wholes_from_json
-from privatest.engines.protocol import check_count, counter
+from privatest.engines.records import check_count, counter
 from privatest.errors import Infeasible, InvalidDocument, InvalidInput, shown
-from privatest.fit.alternatives import Alternative, largest_distance
-from privatest.fit.candidates import METHODS, Candidate, Plan, Recipe, Target, ranked
-from privatest.fit.domain import Domain, domain_cells_from_dict, histogram, read_domain
-from privatest.fit.excess_law import ACCURACY, ExcessLaw
-from privatest.fit.grains import Grains
-from privatest.fit.statistic import Excess
-from privatest.headway import looking
-from privatest.markup import Fact, Probability
+from privatest.facts import Fact, Probability
+from privatest.fit.candidates import (
+    METHODS,
+    Alternative,
+    FitPlan,
+    FitStatistic,
+    Recipe,
+    Target,
+    largest_distance,
+    ranked,
+)
+from privatest.fit.domain import Domain, Grains, domain_cells_from_dict, histogram, read_domain
+from privatest.fit.excess_law import ACCURACY, Excess, ExcessLaw
 from privatest.numbers import Floats, Integers, Number
 from privatest.privacy import (
     Noise,
     Notion,
-    Source,
+    RandomSource,
     Tulap,
     as_notion,
     make_notion,
     noise_from_dict,
 )
-from privatest.privacy.asked import told
+from privatest.privacy.canonical import notion_words
+from privatest.progress_events import looking
 from privatest.questions import known_arguments
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = [
-    "FORMAT",
-    "MOST_RECORDS_OF_A_FIT",
-    "FitRelease",
-    "FitTest",
-    "design_fit",
-    "designed",
-    "fit_sample_size",
-    "goodness_of_fit",
-    "rough_sample_size",
-    "sample_size",
-]
 
 RELEASE_FORMAT = "privatest/fit-release/2"
 
@@ -137,7 +131,7 @@ class FitTest(Budgeted[FitRelease]):
     KIND: ClassVar[str] = "fit test"
     ASKED: ClassVar[str] = "fit"
 
-    candidate: Candidate
+    candidate: FitStatistic
     domain: Domain
     noise: Noise
     cutoff: Fraction
@@ -236,11 +230,11 @@ class FitTest(Budgeted[FitRelease]):
         check_count(records.count(), self.n)
         _ = self.null_law
 
-    def draw(self, records: engines.Records, source: Source) -> Draw:
+    def draw(self, records: engines.Records, source: RandomSource) -> Draw:
         """The noisy statistic."""
         return str(self.draw_noisy(histogram(records, self.domain.cells, self.odd_symbol, source), source))
 
-    def draw_noisy(self, counts: Integers, source: Source) -> Fraction:
+    def draw_noisy(self, counts: Integers, source: RandomSource) -> Fraction:
         """The noisy T of a histogram, all that may leave of it.
 
         Args:
@@ -333,7 +327,7 @@ class FitTest(Budgeted[FitRelease]):
         noise = noise_from_dict(document["noise"])
         declared = as_notion(str(document["privacy"])) if "privacy" in document else None
         excess = Excess.from_dict(document["statistic"])
-        candidate = Candidate(method, excess, Grains.of(p) if method == "grains" else None)
+        candidate = FitStatistic(method, excess, Grains.of(p) if method == "grains" else None)
         cells = domain_cells_from_dict(document["cells"])
         domain = Domain(cells, p, str(document["null"]), None if bins is None else str(bins))
         rows = wholes_from_json({"rows": document.get("max_rows_per_unit", 1)}, "rows", least=1)["rows"]
@@ -346,7 +340,7 @@ class FitTest(Budgeted[FitRelease]):
         bins = f" ({self.domain.bins})" if self.domain.bins else ""
         return (
             f"FitTest({self.method!r}, null={self.domain.null}{bins}, symbols={len(self.domain.probabilities)}, "
-            f"distance={self.distance:g}, {told(self.notion)}, n={self.n}, width={self.candidate.excess.width}, "
+            f"distance={self.distance:g}, {notion_words(self.notion)}, n={self.n}, width={self.candidate.excess.width}, "
             f"cutoff={float(self.cutoff):g}, neighbours='replace')"
         )
 
@@ -357,7 +351,7 @@ RESOLUTION = 0.01
 MOST_LOOKS = 8
 
 
-def designed(plan: Plan, n: int, choice: list[Recipe] | None = None) -> FitTest:
+def designed(plan: FitPlan, n: int, choice: list[Recipe] | None = None) -> FitTest:
     """The test for n records: the best recipe, of all that the method allows or of a short list."""
     target = plan.target(n)
     candidate = ranked(target, choice or plan.recipes)[0].candidate(target)
@@ -372,7 +366,7 @@ def designed(plan: Plan, n: int, choice: list[Recipe] | None = None) -> FitTest:
     return tests[0] if len(tests) == 1 else min(tests, key=lambda test: test.beta)
 
 
-def sample_size(plan: Plan, beta: float) -> int:
+def sample_size(plan: FitPlan, beta: float) -> int:
     """A number of records at which the design meets alpha and beta by its exact law."""
     n, choice = rough_sample_size(plan, beta)
     n = _exact_size(plan, beta, choice, n)
@@ -383,7 +377,7 @@ def sample_size(plan: Plan, beta: float) -> int:
     return n
 
 
-def rough_sample_size(plan: Plan, beta: float) -> tuple[int, list[Recipe]]:
+def rough_sample_size(plan: FitPlan, beta: float) -> tuple[int, list[Recipe]]:
     """Where the normal approximation meets the targets, and the best two recipes there."""
     n = _rough_size(plan, beta, plan.recipes[0], _order_of_magnitude(plan))
     choice = ranked(plan.target(n), plan.recipes)[:2]
@@ -392,7 +386,7 @@ def rough_sample_size(plan: Plan, beta: float) -> tuple[int, list[Recipe]]:
     return n, choice
 
 
-def _exact_size(plan: Plan, beta: float, choice: list[Recipe], n: int) -> int:
+def _exact_size(plan: FitPlan, beta: float, choice: list[Recipe], n: int) -> int:
     """Where the exact type II error meets beta, by secant steps on the scale of normal quantiles from a guess n."""
     wider = n + max(1, n // 10)
     rise = _quantile(choice[0].error(plan.target(wider))) - _quantile(choice[0].error(plan.target(n)))
@@ -419,7 +413,7 @@ def _quantile(error: float) -> float:
     return float(special.ndtri(min(max(error, 1e-12), 1 - 1e-12)))
 
 
-def _rough_size(plan: Plan, beta: float, recipe: Recipe, start: int) -> int:
+def _rough_size(plan: FitPlan, beta: float, recipe: Recipe, start: int) -> int:
     """Where the normal approximation meets the targets, to 5 percent, searched from ``start`` on."""
 
     def enough(n: int) -> bool:
@@ -443,7 +437,7 @@ def _rough_size(plan: Plan, beta: float, recipe: Recipe, start: int) -> int:
     return high
 
 
-def _order_of_magnitude(plan: Plan) -> int:
+def _order_of_magnitude(plan: FitPlan) -> int:
     """Half the sum of the theorem's four terms: within a factor of 3 of what was needed wherever we looked.
 
     For sqrt(k) the instance's own measure (sum of p^(2/3))^(3/2), which is sqrt(k) for uniform p (Valiant, Valiant).
@@ -456,11 +450,11 @@ def _order_of_magnitude(plan: Plan) -> int:
     return min(order, MOST_RECORDS_OF_A_FIT)
 
 
-def _check_reach(plan: Plan, n: int) -> None:
+def _check_reach(plan: FitPlan, n: int) -> None:
     if n > MOST_RECORDS_OF_A_FIT:
         raise Infeasible(
             f"distance={plan.distance:g} from a null with {len(plan.domain.probabilities)} outcomes at "
-            f"{told(plan.notion)} needs more than {MOST_RECORDS_OF_A_FIT} records. "
+            f"{notion_words(plan.notion)} needs more than {MOST_RECORDS_OF_A_FIT} records. "
             "Use a larger distance or budget, or pool outcomes."
         )
 
@@ -629,7 +623,7 @@ def _checked(
     method: str,
     max_rows_per_unit: int = 1,
     privacy: Notion | str | None = None,
-) -> Plan:
+) -> FitPlan:
     notion = make_notion(epsilon, privacy)
     distance = numbers.probability("It is a total variation distance.", distance=distance)
     alpha = DEFAULT_ERROR if alpha is None else _error(alpha=alpha)
@@ -651,7 +645,7 @@ def _checked(
     if method == "uniformity" and not np.all(p == p[0]):
         raise InvalidInput(f"method='uniformity' needs a uniform null, not {domain.null}. Use method='auto'.")
     rows = numbers.positive_integer(max_rows_per_unit=max_rows_per_unit)
-    return Plan(domain, distance, notion, alpha, method, rows)
+    return FitPlan(domain, distance, notion, alpha, method, rows)
 
 
 def _error(**arguments: float) -> float:
@@ -665,9 +659,9 @@ def _error(**arguments: float) -> float:
     return rate
 
 
-def _too_few(plan: Plan, test: FitTest, beta: float) -> str:
+def _too_few(plan: FitPlan, test: FitTest, beta: float) -> str:
     reached = f"n={test.n} records give a type II error of {test.beta:.3g}, more than beta={beta:.4g}"
-    setting = f"distance={plan.distance:g}, {told(plan.notion)}, alpha={plan.alpha:.4g}"
+    setting = f"distance={plan.distance:g}, {notion_words(plan.notion)}, alpha={plan.alpha:.4g}"
     try:
         needed = f"about {rough_sample_size(plan, beta)[0]} records are needed"
     except Infeasible:

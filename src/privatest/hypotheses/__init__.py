@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from privatest.hypotheses.continuous_pair import ContinuousPair
-from privatest.hypotheses.convert import (
+from privatest.hypotheses.density import density
+from privatest.hypotheses.distribution import Distribution, Labels, Pair, Reals
+from privatest.hypotheses.pair import ContinuousPair, DiscretePair, WholeNumbers
+from privatest.hypotheses.parse import (
     any_of,
     as_distribution,
     contaminated,
@@ -15,18 +17,15 @@ from privatest.hypotheses.convert import (
     near,
     parse,
 )
-from privatest.hypotheses.density import density
-from privatest.hypotheses.discrete_pair import DiscretePair, Integers
-from privatest.hypotheses.distribution import Distribution, Labels, Pair, Reals
 
 __all__ = [
     "ContinuousPair",
     "DiscretePair",
     "Distribution",
-    "Integers",
     "Labels",
     "Pair",
     "Reals",
+    "WholeNumbers",
     "any_of",
     "as_distribution",
     "contaminated",

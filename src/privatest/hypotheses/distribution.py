@@ -23,19 +23,6 @@ from privatest.errors import InvalidDistribution
 if TYPE_CHECKING:
     from privatest.numbers import Floats
 
-__all__ = [
-    "LEVELS",
-    "Distribution",
-    "Labels",
-    "Numbers",
-    "Pair",
-    "Reals",
-    "Term",
-    "check_probabilities",
-    "find_breaks",
-    "inverse_cdf",
-    "label_array",
-]
 
 LEVELS: Final[Floats] = np.unique(
     np.concatenate(

@@ -16,12 +16,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from privatest.errors import InvalidDistribution
-from privatest.hypotheses.discrete_pair import IntegerBlocks, Integers, Ints
 from privatest.hypotheses.distribution import Distribution, Labels, Reals, check_probabilities
 from privatest.hypotheses.families import number_text
+from privatest.hypotheses.pair import IntegerBlocks, Ints, WholeNumbers
 from privatest.numbers import Floats, distinct
-
-__all__ = ["MixedIntegers", "MixedReals", "Piece", "Splice", "mixed"]
 
 
 def mixed(weights: ArrayLike, parts: Sequence[Distribution], name: str) -> Distribution:
@@ -39,10 +37,10 @@ def mixed(weights: ArrayLike, parts: Sequence[Distribution], name: str) -> Distr
         return _mixed_labels(w, labels, name)
     if reals:
         raise InvalidDistribution(f"{name} mixes continuous with discrete parts: all must be of one kind.")
-    integers: list[Integers] = []
+    integers: list[WholeNumbers] = []
     for law in laws:
         found = IntegerBlocks.from_labels(law) if isinstance(law, Labels) else law
-        if not isinstance(found, Integers):
+        if not isinstance(found, WholeNumbers):
             raise InvalidDistribution(f"{name} mixes {law.describe()} with integer parts: its labels must be integers.")
         integers.append(found)
     return MixedIntegers(w, integers)
@@ -121,7 +119,7 @@ class MixedReals(_Mixed, Reals):
         return np.asarray(self._sample(rng, size), dtype=float)
 
 
-class MixedIntegers(_Mixed, Integers):
+class MixedIntegers(_Mixed, WholeNumbers):
     """A mixture of distributions on the integers."""
 
     def logpmf(self, k: ArrayLike) -> Floats:
@@ -136,7 +134,7 @@ class MixedIntegers(_Mixed, Integers):
 
 
 @dataclass(frozen=True)
-class Piece:
+class SplicePiece:
     """On (lower, upper) the density is ``of_first`` times the first plus ``of_second`` times the second."""
 
     lower: float
@@ -152,7 +150,7 @@ class Splice(Reals):
     caller has made 1 but for rounding).
     """
 
-    def __init__(self, first: Reals, second: Reals, pieces: Sequence[Piece], text: str) -> None:
+    def __init__(self, first: Reals, second: Reals, pieces: Sequence[SplicePiece], text: str) -> None:
         self._first, self._second = first, second
         self._pieces = tuple(piece for piece in pieces if piece.upper > piece.lower)
         self._text = text

@@ -13,14 +13,12 @@ from typing import Any
 import numpy as np
 
 from privatest.errors import InvalidDistribution, InvalidInput, shown
-from privatest.hypotheses.convert import as_hypothesis, parse
 from privatest.hypotheses.distribution import Distribution, Labels
 from privatest.hypotheses.families import number_text
+from privatest.hypotheses.parse import as_hypothesis, parse
 from privatest.hypotheses.sets import Box, make_box, parameters_of
 from privatest.numbers import Floats, number_or_nan
 from privatest.questions import TWO_UNKNOWN, sentence, unanswered
-
-__all__ = ["OneParameter", "between_members", "condition", "share_of", "with_value"]
 
 _MARK = re.compile(r"""("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|\?""")
 """A question mark, or quoted text, in which it is a letter like others."""

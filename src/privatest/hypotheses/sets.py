@@ -27,26 +27,10 @@ from typing import Any, Literal
 import numpy as np
 
 from privatest.errors import InvalidDistribution, shown
-from privatest.hypotheses.discrete_pair import ScipyIntegers
 from privatest.hypotheses.distribution import Distribution, Numbers
 from privatest.hypotheses.families import FAMILIES, Family, ScipyReals, number_text
+from privatest.hypotheses.pair import ScipyIntegers
 from privatest.numbers import Floats, number_or_nan
-
-__all__ = [
-    "AnyOf",
-    "Box",
-    "Hypothesis",
-    "Leaf",
-    "Single",
-    "Spoil",
-    "Spoiled",
-    "corrupted",
-    "far_members",
-    "make_box",
-    "member_of",
-    "nearest_members",
-    "union",
-]
 
 Side = Literal["low", "high"]
 FAR = 1e6
@@ -136,7 +120,7 @@ class Leaf:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Single(Hypothesis):
+class OneDistribution(Hypothesis):
     """One distribution."""
 
     distribution: Distribution

@@ -13,8 +13,6 @@ try:
 except ImportError:
     raise errors.MissingExtra.of("privatest.integrations.river needs river.", "river") from None
 
-__all__ = ["PrivateDrift"]
-
 
 class PrivateDrift(base.DriftDetector):
     """A :class:`privatest.Monitor` with river's protocol: ``update(x)``, then ``drift_detected``.

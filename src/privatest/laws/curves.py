@@ -23,8 +23,6 @@ from privatest.laws.total import NoisyTotal, smooth_window
 from privatest.numbers import Floats, Integers, clipped, discounted, dot, row_dots
 from privatest.privacy import Noise, NoNoise, Stair, Tulap
 
-__all__ = ["Curves", "TwoSidedCurves"]
-
 _Spectrum = tuple[Floats, list[tuple[Floats, Floats]]]
 """Nodes, and real and imaginary parts of the weighted transform of each law."""
 

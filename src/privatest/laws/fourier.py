@@ -19,21 +19,6 @@ from numpy import fft
 
 from privatest.numbers import Floats, dot, row_dots
 
-__all__ = [
-    "Complexes",
-    "central_reach",
-    "convolution",
-    "doubling_panels",
-    "fast_length",
-    "log_transform",
-    "probabilities",
-    "quick_log_transforms",
-    "side_lobe",
-    "side_lobes",
-    "small_sums",
-    "sum_laws",
-]
-
 Complexes = npt.NDArray[np.complex128]
 
 # Fourier coefficients below e^-64 are left out: all of them together are below 1e-20.

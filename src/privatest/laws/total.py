@@ -35,23 +35,6 @@ from privatest.laws.fourier import (
 from privatest.numbers import Floats, Integers, dot, row_dots
 from privatest.privacy import Noise
 
-__all__ = [
-    "LARGEST_WINDOW",
-    "NEGLIGIBLE_EXPONENT",
-    "Bounded",
-    "NoisyTotal",
-    "Window",
-    "chernoff_windows",
-    "convolve",
-    "noisy_cdf",
-    "saddle",
-    "smooth_window",
-    "tilt",
-    "upper_tail_by_inversion",
-    "window_ends",
-]
-
-
 # exp(-42) < 1e-18: what windows may leave out.
 NEGLIGIBLE_EXPONENT = 42.0
 # A step that n records take with less than this probability need not find room in a window.

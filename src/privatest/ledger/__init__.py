@@ -3,7 +3,7 @@
 Importing this folder does not import SQLAlchemy: that happens when a :class:`Ledger` is made.
 """
 
-from privatest.ledger.chain import Entry
+from privatest.ledger.hash_chain import Entry
 from privatest.ledger.ledger import Ledger
 
 __all__ = ["Entry", "Ledger"]

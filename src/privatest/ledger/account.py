@@ -2,8 +2,8 @@
 
 Amounts lie in the ledger's rows as text, one text per amount: an epsilon as the fraction ``p/q``, as ever, every other
 notion as its own text. What is spent of a budget is a fraction too where one number adds up (epsilon, rho, mu squared,
-...: ``privacy/composition.py``); of a budget in (epsilon, delta) it is the list of how many charges there were of each
-notion, from which the composition is computed when it is needed (``privacy/accounting.py``).
+...: ``privacy/notions.py``); of a budget in (epsilon, delta) it is the list of how many charges there were of each
+notion, from which the composition is computed when it is needed (``privacy/composition.py``).
 """
 
 from __future__ import annotations
@@ -19,25 +19,9 @@ from typing import Any
 
 from privatest.charge import ANYBODY
 from privatest.errors import InvalidInput
-from privatest.privacy.asked import as_notion
-from privatest.privacy.composition import converted, of_weight, replaced, weight
+from privatest.privacy.canonical import as_notion
 from privatest.privacy.noise import NEIGHBOURS
-from privatest.privacy.notions import Approx, Gdp, Notion, Pure, Renyi, Tv, Zcdp
-
-__all__ = [
-    "Account",
-    "Amount",
-    "Composed",
-    "Inconvertible",
-    "Protected",
-    "account_of",
-    "amount",
-    "canonical",
-    "conversion",
-    "price_of",
-    "stored",
-    "written",
-]
+from privatest.privacy.notions import Approx, Gdp, Notion, Pure, Renyi, Tv, Zcdp, converted, of_weight, replaced, weight
 
 Amount = Fraction | Notion
 """For people: an epsilon as a number, everything else as its notion; 0 where there is nothing."""
@@ -322,7 +306,7 @@ class Composed(Account):
         return Approx(epsilon, lost) if prices and lost < 1 else None
 
 
-class _Known:
+class _KnownCounts:
     """Which counts fit a budget: those below some that do fit do, those above some that do not do not.
 
     So that many small charges need few compositions: where one fits, a quarter more of everything is tried, too.
@@ -355,14 +339,14 @@ def _below(one: Mapping[Notion, int], other: Mapping[Notion, int]) -> bool:
 
 
 @lru_cache(maxsize=64)
-def _known(budget: Notion) -> _Known:
-    return _Known(budget)
+def _known(budget: Notion) -> _KnownCounts:
+    return _KnownCounts(budget)
 
 
 @lru_cache(maxsize=1024)
 def _epsilon(counts: frozenset[tuple[Notion, int]], delta: Fraction) -> float:
     # Needs an extra, and only budgets in (epsilon, delta) do.
-    from privatest.privacy.accounting import composed_epsilon
+    from privatest.privacy.composition import composed_epsilon
 
     return composed_epsilon(dict(counts), delta)
 

@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from privatest import numbers
-from privatest.addresses import Source, covers_of, overlap
+from privatest.addresses import DataAddress, covers_of, overlap
 from privatest.charge import ANYBODY, Recorded
 from privatest.errors import (
     InvalidInput,
@@ -22,11 +22,10 @@ from privatest.errors import (
     shown,
 )
 from privatest.ledger.account import Protected, account_of, amount, conversion, written
-from privatest.ledger.chain import ADVANCE, EMPTY, Chain, Entry, Head, Row, counted, exact
+from privatest.ledger.hash_chain import ADVANCE, EMPTY, Entry, HashChain, Head, LedgerRow, counted, exact
 from privatest.ledger.request import (
     Request,
     affordable,
-    asked_price,
     brief,
     charge_text,
     check_covered,
@@ -35,6 +34,7 @@ from privatest.ledger.request import (
     check_same,
     noted,
     release_text,
+    request_price,
     respent,
     source_document,
     worded,
@@ -42,10 +42,7 @@ from privatest.ledger.request import (
 from privatest.numbers import Number
 
 if TYPE_CHECKING:
-    from privatest.ledger.book import Book
-    from privatest.ledger.store import Target
-
-__all__ = ["Ledger", "read_fingerprint"]
+    from privatest.ledger.store import Book, Target
 
 
 def read_fingerprint(text: str) -> Head:
@@ -77,7 +74,7 @@ class Ledger:
         - All or nothing: what ends with an error of the ledger left it as it was; what fails or is killed after the
           charge stays charged, and the same request again completes it from the draw on record, free of charge.
         - Forwards: a stream that a request began is released once (:meth:`advance`).
-        - Evident: :meth:`verify` finds every edit short of a consistent forgery (see ``ledger/chain.py``), and with a
+        - Evident: :meth:`verify` finds every edit short of a consistent forgery (see ``ledger/hash_chain.py``), and with a
           fingerprint kept elsewhere (every release carries one) those too, up to it. Nothing is charged to a ledger
           that does not verify.
 
@@ -119,7 +116,7 @@ class Ledger:
         self._timeout = float(seconds)
         self._address = Address.of(target)
         self._store = Store(self._address, self._timeout, create=create)
-        self._checked: Chain | None = None  # the rows that were found in order, to know them again
+        self._checked: HashChain | None = None  # the rows that were found in order, to know them again
         self._seen = EMPTY  # the newest row that this object has written
 
     def grant(
@@ -157,7 +154,7 @@ class Ledger:
                 one. None: as before, at first none, single records. Empty text: single records again.
         """
         check_name(dataset=dataset)
-        budget = asked_price("A budget is the total that all requests may spend together.", epsilon, privacy)
+        budget = request_price("A budget is the total that all requests may spend together.", epsilon, privacy)
         account, text = account_of(budget), written(budget)
         named = None if covers is None else covers_of(covers)
         about = {name: value for name, value in {"neighbours": neighbours, "unit": unit}.items() if value is not None}
@@ -256,7 +253,7 @@ class Ledger:
         design: str,
         draw: Callable[[], Any],
         release: Callable[[Any], Mapping[str, Any]] | None = None,
-        source: Source | None = None,
+        source: DataAddress | None = None,
         asked: Mapping[str, Any] | None = None,
         neighbours: str = "replace",
         unit: str | None = None,
@@ -291,7 +288,7 @@ class Ledger:
             BudgetExceeded, RequestConflict, SourceNotCovered, LedgerTampered, InvalidInput: nothing was charged. The
                 last one, say, for a notion that does not convert into the budget's.
         """
-        price = asked_price("Nothing private is free.", epsilon, privacy)
+        price = request_price("Nothing private is free.", epsilon, privacy)
         written(price)
         check_protected(neighbours=neighbours, **({} if unit is None else {"unit": unit}))
         ask = Request(dataset, request, price, Protected(neighbours, unit or None), design, dict(asked or {}))
@@ -339,7 +336,7 @@ class Ledger:
         epsilon: Number | None = None,
         privacy: Any = None,
         design: str,
-        source: Source | None = None,
+        source: DataAddress | None = None,
         asked: Mapping[str, Any] | None = None,
         neighbours: str = "replace",
         unit: str | None = None,
@@ -355,7 +352,7 @@ class Ledger:
         check_name(dataset=dataset)
         check_name(request=request)
         check_name(design=design)
-        price = asked_price("", epsilon, privacy)
+        price = request_price("", epsilon, privacy)
         with self._store.read() as book:
             book.tail()
             self._newest(book, dataset)
@@ -367,7 +364,7 @@ class Ledger:
         check_same(charge, ask)
         return None if release is None else self._recorded(release, ask.protected, source, replayed=True)
 
-    def _recorded(self, row: Row, protected: Protected, source: Source | None, **how: bool) -> Recorded:
+    def _recorded(self, row: LedgerRow, protected: Protected, source: DataAddress | None, **how: bool) -> Recorded:
         """What a release row holds, with a receipt that says how its price was counted."""
         with self._store.read() as book:
             budget = book.protected(row.dataset)
@@ -452,7 +449,7 @@ class Ledger:
         Raises:
             LedgerTampered: naming the first bad row.
         """
-        chain = Chain(self._address.name, pin=EMPTY if since is None else read_fingerprint(since))
+        chain = HashChain(self._address.name, pin=EMPTY if since is None else read_fingerprint(since))
         for rows, head in self._portions():
             for row in rows:
                 chain.extend(row)
@@ -468,7 +465,7 @@ class Ledger:
         Where anything differs, all is checked anew.
         """
         # Taken out while in use: another thread that comes meanwhile starts from the first row.
-        chain, self._checked = self._checked or Chain(self._address.name), None
+        chain, self._checked = self._checked or HashChain(self._address.name), None
         chain.pin = max(self._seen, chain.head)
         known, before, now = chain.head.rows, chain.read.digest(), hashlib.sha256()
         for rows, head in self._portions():
@@ -484,7 +481,7 @@ class Ledger:
                 chain.finish(head)
         self._checked = chain
 
-    def _portions(self) -> Iterator[tuple[list[Row], Head]]:
+    def _portions(self) -> Iterator[tuple[list[LedgerRow], Head]]:
         """All rows, unchecked, each portion with the head record of its instant; the last portion is empty.
 
         In portions, so that writers need not wait; rows never change, so the portions fit together.
@@ -507,11 +504,11 @@ class Ledger:
         """The one way to write: not under an older copy than this object has written to; what it adds is remembered."""
         with self._store.write() as book:
             if (head := book.head()).rows < self._seen.rows:
-                Chain(self._address.name, head=head, pin=self._seen).finish(head)
+                HashChain(self._address.name, head=head, pin=self._seen).finish(head)
             yield book
         self._seen = max(self._seen, book.written)
 
-    def _allowed(self, book: Book, ask: Request, source: Source | None) -> tuple[dict[str, Row], str]:
+    def _allowed(self, book: Book, ask: Request, source: DataAddress | None) -> tuple[dict[str, LedgerRow], str]:
         """The rows of a charged request; of a new one none, and what is spent after it. Refuses what may not be."""
         newest = self._newest(book, ask.dataset)
         earlier = book.request(ask.dataset, ask.name)
@@ -521,7 +518,7 @@ class Ledger:
         check_covered(book.covers(), ask.dataset, source)
         return {}, affordable(newest, ask.price, ask.protected, book.protected(ask.dataset))
 
-    def _charge(self, ask: Request, source: Source | None, draw: object) -> tuple[dict[str, Row], bool]:
+    def _charge(self, ask: Request, source: DataAddress | None, draw: object) -> tuple[dict[str, LedgerRow], bool]:
         """Record the charge and the draw in one row, unless somebody was faster; the request's rows, and whether so."""
         facts = {"asked": ask.asked, "source": source_document(source), **ask.protected.noted(Protected())}
         text = charge_text(draw, **facts)
@@ -543,7 +540,7 @@ class Ledger:
             )
         return {"charge": row}, True
 
-    def _record(self, dataset: str, request: str, text: str) -> Row:
+    def _record(self, dataset: str, request: str, text: str) -> LedgerRow:
         """Record the release unless somebody was faster; the row that is recorded."""
         with self._write() as book:
             head = book.tail()
@@ -569,13 +566,13 @@ class Ledger:
                 release=text,
             )
 
-    def _standing(self, dataset: str) -> Row:
+    def _standing(self, dataset: str) -> LedgerRow:
         check_name(dataset=dataset)
         with self._store.read() as book:
             book.tail()
             return self._newest(book, dataset)
 
-    def _newest(self, book: Book, dataset: str) -> Row:
+    def _newest(self, book: Book, dataset: str) -> LedgerRow:
         newest = book.newest_of(dataset)
         if newest is None:
             hint = numbers.suggestion(dataset, book.datasets())

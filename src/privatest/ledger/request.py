@@ -8,35 +8,19 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from privatest import numbers
-from privatest.addresses import Source, covered, reached
+from privatest.addresses import DataAddress, covered, reached
 from privatest.charge import ANYBODY, differences
 from privatest.errors import BudgetExceeded, InvalidInput, RequestConflict, SourceNotCovered, shown
 from privatest.ledger.account import Account, Amount, Inconvertible, Protected, amount
-from privatest.ledger.chain import SOURCE, Row, counted, exact
+from privatest.ledger.hash_chain import SOURCE, LedgerRow, counted, exact
 from privatest.numbers import Number
-from privatest.privacy.asked import as_notion
+from privatest.privacy.canonical import as_notion
 from privatest.privacy.noise import NEIGHBOURS
 from privatest.privacy.notions import Notion, Pure
 
 if TYPE_CHECKING:
-    from privatest.ledger.book import Book
+    from privatest.ledger.store import Book
 
-__all__ = [
-    "Request",
-    "affordable",
-    "asked_price",
-    "brief",
-    "charge_text",
-    "check_covered",
-    "check_name",
-    "check_protected",
-    "check_same",
-    "noted",
-    "release_text",
-    "respent",
-    "source_document",
-    "worded",
-]
 
 LONGEST_NAME = 200  # dataset and request share an index entry, which PostgreSQL limits to 2,704 bytes
 
@@ -54,7 +38,7 @@ def check_name(**arguments: object) -> None:
         raise InvalidInput(f"{word}={shown(value)} must be one line of text, without space at either end.")
 
 
-def source_document(source: Source | None) -> dict[str, Any] | None:
+def source_document(source: DataAddress | None) -> dict[str, Any] | None:
     """A source as it is noted: its name, and a text by which it is known again."""
     return None if source is None else {"name": source.name, "identity": source.identity}
 
@@ -100,7 +84,7 @@ class Request(NamedTuple):
     asked: Mapping[str, Any]
 
 
-def asked_price(rule: str, epsilon: Number | None, privacy: Any) -> Notion:
+def request_price(rule: str, epsilon: Number | None, privacy: Any) -> Notion:
     """The price or budget that is asked for by ``epsilon`` or ``privacy``."""
     if privacy is None:
         if epsilon is None:
@@ -119,7 +103,7 @@ def worded(price: Notion) -> str:
     return f"epsilon={exact(amount(price))}" if isinstance(price, Pure) else f"privacy={exact(price)}"
 
 
-def respent(book: Book, dataset: str, newest: Row | None, account: Account, protected: Protected) -> str:
+def respent(book: Book, dataset: str, newest: LedgerRow | None, account: Account, protected: Protected) -> str:
     """What is spent of a data set, as a new grant counts it: as before, or anew from the charges, in another notion."""
     if newest is None:
         return account.nothing
@@ -136,7 +120,7 @@ def respent(book: Book, dataset: str, newest: Row | None, account: Account, prot
         ) from None
 
 
-def affordable(newest: Row, price: Notion, protected: Protected, budgeted: Protected) -> str:
+def affordable(newest: LedgerRow, price: Notion, protected: Protected, budgeted: Protected) -> str:
     """What is spent after one more charge; refuses one that does not fit, or does not convert into the budget."""
     account, budget, dataset = newest.account, newest.budget, newest.dataset
     counts = budgeted.counted(price, protected)
@@ -191,12 +175,12 @@ def check_protected(**given: object) -> None:
         check_name(unit=given["unit"])
 
 
-def totals(newest: Row) -> tuple[Amount, Amount]:
+def totals(newest: LedgerRow) -> tuple[Amount, Amount]:
     """What is spent and what is left, for people."""
     return amount(newest.account.total(newest.spent)), amount(newest.account.left(newest.spent))
 
 
-def check_same(charge: Row, ask: Request) -> None:
+def check_same(charge: LedgerRow, ask: Request) -> None:
     """Refuse a request whose name stands for something else."""
     before = charge.price
     where = f"Request {charge.request!r} on data set {charge.dataset!r}"
@@ -219,7 +203,7 @@ def check_same(charge: Row, ask: Request) -> None:
         )
 
 
-def check_covered(covers: Mapping[str, list[str]], dataset: str, source: Source | None) -> None:
+def check_covered(covers: Mapping[str, list[str]], dataset: str, source: DataAddress | None) -> None:
     """Refuse a source that the data set's grant does not name, or that another one's does."""
     name = "data of an unknown source" if source is None else repr(source.name)
     own = covers.get(dataset)

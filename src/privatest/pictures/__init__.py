@@ -5,20 +5,24 @@ is ever given data.
 """
 
 from privatest.pictures.canvas import png
-from privatest.pictures.densities import decomposition
-from privatest.pictures.intervals import difference, estimate, groups
-from privatest.pictures.series import (
+from privatest.pictures.plans import comparison, complexity, decomposition, notion_comparison, power_curve
+from privatest.pictures.releases import (
     alarm,
     change_plan,
     change_point,
     change_points,
     changes_plan,
+    difference,
+    estimate,
+    fit_test,
+    groups,
+    histogram_test,
     monitor,
+    power_along,
+    private_test,
     stopping,
     walk,
 )
-from privatest.pictures.sizes import comparison, complexity, notion_comparison, power_curve
-from privatest.pictures.totals import fit_test, histogram_test, power_along, private_test
 
 __all__ = [
     "alarm",

@@ -17,13 +17,12 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Final
 
 from privatest.errors import MissingExtra
-from privatest.markup import Probability, short
+from privatest.facts import Probability, short
 from privatest.privacy import Pure, as_notion
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["apart", "cost", "drawing", "law", "legend", "number", "plain", "png"]
 
 BLACK: Final = "#000000"
 BLUE: Final = "#0072B2"

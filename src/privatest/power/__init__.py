@@ -1,17 +1,17 @@
 """Exact power: designs, sample sizes, tuned clamps, and how far they are from the best possible."""
 
-from privatest.power.comparison import Comparison, NotionComparison, NotionRow, Row, compare, compare_notions
+from privatest.decision.design import design, min_epsilon, sample_size
+from privatest.power.comparison import Comparison, ComparisonRow, NotionComparison, NotionRow, compare, compare_notions
 from privatest.power.curve import PowerCurve, power_curve
-from privatest.power.overview import Plan, plan
-from privatest.power.sample_sizes import design, min_epsilon, sample_size
+from privatest.power.plan import Plan, plan
 
 __all__ = [
     "Comparison",
+    "ComparisonRow",
     "NotionComparison",
     "NotionRow",
     "Plan",
     "PowerCurve",
-    "Row",
     "compare",
     "compare_notions",
     "design",

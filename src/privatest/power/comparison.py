@@ -20,17 +20,15 @@ import numpy.typing as npt
 from privatest import numbers
 from privatest.bounds.lower_bound import lower_bound, records_bound
 from privatest.bounds.optimum import optimum_sample_size
-from privatest.decision.build import PRIVATE_KINDS, Goal, make_goal
+from privatest.decision.calibration import ADVANTAGE, PRIVATE_KINDS, Goal, make_goal
+from privatest.decision.design import smallest_n
+from privatest.decision.tuning import Profile, make_tuner, profile_of, sides_of
 from privatest.errors import Infeasible, InvalidInput, MissingExtra
-from privatest.headway import each, so_far
+from privatest.facts import Tabled
 from privatest.hypotheses import ContinuousPair, DiscretePair, Pair
-from privatest.hypotheses.question import hardest_pair, make_question
+from privatest.hypotheses.parse import hardest_pair, make_hypotheses
 from privatest.laws.curves import Curves
-from privatest.markup import Tabled
 from privatest.numbers import Floats, Number
-from privatest.power.sample_sizes import smallest_n
-from privatest.power.tuning import ADVANTAGE, Profile, make_family, profile_of
-from privatest.power.worst_case import sides_of
 from privatest.privacy import (
     Approx,
     Gdp,
@@ -46,16 +44,15 @@ from privatest.privacy import (
     Zcdp,
     make_notion,
 )
-from privatest.privacy.asked import told
-from privatest.privacy.ladder import is_straight
+from privatest.privacy.canonical import notion_words
+from privatest.privacy.notions import is_straight
+from privatest.progress_events import each, so_far
 from privatest.scores import whole_score
 from privatest.scores.clamped import cell_masses
-from privatest.theory.histograms import Histograms, merge
+from privatest.theory.wasserstein import Histograms, merge
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-__all__ = ["Comparison", "NotionComparison", "NotionRow", "Rival", "Row", "compare", "compare_notions", "rivals"]
 
 
 _MEAN_UNITS = 256
@@ -223,7 +220,7 @@ _PATIENCE = 1000
 
 
 @dataclass(frozen=True)
-class Row:
+class ComparisonRow:
     """One test: the records it needs (None: never, or out of sight) and the ratios to bound and optimum."""
 
     test: str
@@ -247,7 +244,7 @@ class Comparison(Tabled):
         null, alternative: short descriptions of P and Q.
     """
 
-    rows: tuple[Row, ...]
+    rows: tuple[ComparisonRow, ...]
     epsilon: float
     advantage: float
     lower_bound: int
@@ -290,7 +287,7 @@ class Comparison(Tabled):
             raise MissingExtra("to_dataframe() needs pandas: pip install pandas.") from None
         return pd.DataFrame([asdict(row) for row in self.rows])
 
-    def __iter__(self) -> Iterator[Row]:
+    def __iter__(self) -> Iterator[ComparisonRow]:
         return iter(self.rows)
 
 
@@ -306,7 +303,7 @@ def compare(null: Any, alternative: Any, *, epsilon: Number, advantage: float = 
     """
     budget = make_notion(epsilon, None).equivalent
     target = numbers.probability(advantage=advantage)
-    asked = make_question(null, alternative)
+    asked = make_hypotheses(null, alternative)
     pair = asked.pair
     bound = lower_bound(pair.null, pair.alternative, epsilon=budget, advantage=target)
     best = _optimum(pair, budget, target)
@@ -314,7 +311,7 @@ def compare(null: Any, alternative: Any, *, epsilon: Number, advantage: float = 
 
     def ours(name: str, kind: str, clamp: str | None, note: str = "", release: str = "statistic") -> int | None:
         given = asked if kind in PRIVATE_KINDS else pair
-        family = make_family(
+        family = make_tuner(
             given.null, given.alternative, budget, kind, clamp, None, Goal(advantage=target), release=release
         )
         try:
@@ -349,11 +346,13 @@ def compare(null: Any, alternative: Any, *, epsilon: Number, advantage: float = 
     return Comparison(_rows(found, bound, best), float(budget), target, bound, best, *names)
 
 
-def _rows(found: list[tuple[str, int | None, bool, str]], bound: int, best: int | None) -> tuple[Row, ...]:
+def _rows(found: list[tuple[str, int | None, bool, str]], bound: int, best: int | None) -> tuple[ComparisonRow, ...]:
     """The rows of what is known of some tests, those that need the fewest records first."""
     ordered = sorted(found, key=lambda row: math.inf if row[1] is None else row[1])
     return tuple(
-        Row(name, n, None if n is None else n / bound, None if n is None or not best else n / best, private, note)
+        ComparisonRow(
+            name, n, None if n is None else n / bound, None if n is None or not best else n / best, private, note
+        )
         for name, n, private, note in ordered
     )
 
@@ -506,7 +505,7 @@ def compare_notions(
     notion, goal = make_notion(epsilon, privacy), make_goal(advantage, alpha, beta)
     if notion.equivalent > LARGEST_COMPARED:
         raise InvalidInput(
-            f"{told(notion)} is more than {LARGEST_COMPARED}, beyond which notions do not convert. Use less."
+            f"{notion_words(notion)} is more than {LARGEST_COMPARED}, beyond which notions do not convert. Use less."
         )
     of_approx = notion.delta if isinstance(notion, Approx) else Approx(1, delta).delta  # read and checked there
     of_renyi = notion.order if isinstance(notion, Renyi) else Renyi(order, 1).order

@@ -12,18 +12,17 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from privatest import numbers
+from privatest.decision.calibration import ADVANTAGE, Goal
+from privatest.decision.design import smallest_n
+from privatest.decision.tuning import Clamp, Tuner, make_tuner, tuning_size
 from privatest.errors import Infeasible, InvalidInput
-from privatest.headway import each
-from privatest.markup import Probability, Tabled, plain_value
+from privatest.facts import Probability, Tabled, plain_value
 from privatest.numbers import Number
-from privatest.power.sample_sizes import smallest_n
-from privatest.power.tuning import ADVANTAGE, Clamp, Family, Goal, make_family, tuning_size
 from privatest.privacy import Pure
+from privatest.progress_events import each
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-__all__ = ["PowerCurve", "power_curve"]
 
 
 @dataclass(frozen=True)
@@ -46,7 +45,7 @@ class PowerCurve(Tabled):
     null: str = "P"
     alternative: str = "Q"
     beta_goal: float | None = None
-    _family: Family | None = field(default=None, repr=False, compare=False)
+    _family: Tuner | None = field(default=None, repr=False, compare=False)
 
     @cached_property
     def enough(self) -> int | None:
@@ -135,7 +134,7 @@ def power_curve(
             for :func:`privatest.design`.
     """
     goal = Goal(advantage=ADVANTAGE) if alpha is None else Goal(alpha=numbers.probability(alpha=alpha), beta=0.2)
-    family = make_family(
+    family = make_tuner(
         null, alternative, epsilon, test, clamp, threshold, goal, neighbours, max_rows_per_unit, privacy, release
     )
     if n is None:
@@ -159,7 +158,7 @@ APART = 1.5
 """The ratio of neighbouring numbers of records that are, then."""
 
 
-def _tuned_at(family: Family, counts: Sequence[int]) -> Family:
+def _tuned_at(family: Tuner, counts: Sequence[int]) -> Tuner:
     """The family with the clamps of many numbers of records: tuned at some, between those the best of three.
 
     The three are the clamps of the tuned sizes on either side and the one halfway between them. What the family itself

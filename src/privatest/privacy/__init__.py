@@ -24,16 +24,25 @@ from collections.abc import Mapping
 from privatest import numbers
 from privatest.errors import InvalidDocument, shown
 from privatest.privacy.adaptive import AdaptiveLevel, adaptive_level
-from privatest.privacy.asked import approx, as_notion, canonical_noise, gdp, kl, make_notion, pure, renyi, tv, zcdp
-from privatest.privacy.decision_chain import Chain
-from privatest.privacy.gaussian import Gaussian
-from privatest.privacy.laplace import Laplace
-from privatest.privacy.logistic import Logistic
-from privatest.privacy.noise import Noise, NoNoise
+from privatest.privacy.canonical import (
+    Gaussian,
+    Uniform,
+    approx,
+    as_notion,
+    canonical_noise,
+    gdp,
+    kl,
+    make_notion,
+    pure,
+    renyi,
+    tv,
+    zcdp,
+)
+from privatest.privacy.chain import Chain
+from privatest.privacy.noise import Laplace, Logistic, Noise, NoNoise
 from privatest.privacy.notions import NOTIONS, Approx, Gdp, Kl, Notion, Pure, Renyi, Tv, Zcdp
-from privatest.privacy.randomness import Source, seeded_source, system_source
+from privatest.privacy.randomness import RandomSource, seeded_source, system_source
 from privatest.privacy.tulap import Stair, TruncatedTulap, Tulap
-from privatest.privacy.uniform import Uniform
 
 __all__ = [
     "NOISES",
@@ -50,8 +59,8 @@ __all__ = [
     "Noise",
     "Notion",
     "Pure",
+    "RandomSource",
     "Renyi",
-    "Source",
     "Stair",
     "TruncatedTulap",
     "Tulap",

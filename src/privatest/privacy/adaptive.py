@@ -27,21 +27,17 @@ from typing import Any
 
 from privatest import numbers
 from privatest.errors import InvalidInput
-from privatest.markup import Fact, Probability, Told
+from privatest.facts import Described, Fact, Probability
 from privatest.numbers import Number
-from privatest.privacy.asked import make_notion
-from privatest.privacy.composition import converted
-from privatest.privacy.divergences import kullback
-from privatest.privacy.notions import Kl, Notion, Pure
-
-__all__ = ["AdaptiveLevel", "adaptive_level"]
+from privatest.privacy.canonical import make_notion
+from privatest.privacy.notions import Kl, Notion, Pure, converted, kullback
 
 VACUOUS = 1000
 """A level that is so many times smaller than alpha is of no use."""
 
 
 @dataclass(frozen=True)
-class AdaptiveLevel(Told):
+class AdaptiveLevel(Described):
     """The level for a test that was chosen after looking at private answers.
 
     Attributes:

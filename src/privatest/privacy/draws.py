@@ -21,10 +21,8 @@ import numpy as np
 import numpy.typing as npt
 
 from privatest.numbers import Integers, exp_bounds
-from privatest.privacy import Gaussian, Noise, Source, TruncatedTulap, Tulap, Uniform
-from privatest.privacy.gaussian import Digits
-
-__all__ = ["draw_blocks", "draw_many", "draw_rows", "noise_adder"]
+from privatest.privacy import Gaussian, Noise, RandomSource, TruncatedTulap, Tulap, Uniform
+from privatest.privacy.canonical import Digits
 
 Words = npt.NDArray[np.uint64]
 
@@ -38,7 +36,7 @@ _LARGEST_REACH = 512
 _MANY, _ROWS, _CELL = 4096, 8, 10
 
 
-def draw_many(noise: Noise, count: int, source: Source) -> Integers:
+def draw_many(noise: Noise, count: int, source: RandomSource) -> Integers:
     """Twice ``count`` independent draws of the noise, as 64-bit integers (the noise may be a half integer).
 
     Guarantees: each has exactly the law of ``noise.draw``; independent.
@@ -63,7 +61,7 @@ def draw_many(noise: Noise, count: int, source: Source) -> Integers:
     return 2 * (w * _two_sided(noise.epsilon, count, source) + _below(w, count, source)) - (w - 1)
 
 
-def _gaussians(noise: Gaussian, count: int, source: Source) -> Integers:
+def _gaussians(noise: Gaussian, count: int, source: RandomSource) -> Integers:
     """Twice the draws: :meth:`Gaussian.rounded` where 64 digits do not settle it, the same in plain integers else."""
     twice, half = 2 * noise.width * noise.mu.denominator, noise.mu.numerator << _WORD
     unit, found = 2 * half, np.empty(count, dtype=np.int64)
@@ -79,7 +77,7 @@ def _gaussians(noise: Gaussian, count: int, source: Source) -> Integers:
     return found
 
 
-def _half_normals(count: int, source: Source) -> list[tuple[int, Any, int]]:
+def _half_normals(count: int, source: RandomSource) -> list[tuple[int, Any, int]]:
     """k, the digits of x (64 of them as an integer, or more as :class:`Digits`), and a fair bit for the sign."""
     shares, found = _shares(), list[tuple[int, Any, int]]()
     # Invariant: what is found so far was kept; pairs that are not leave no trace.
@@ -115,7 +113,7 @@ def _ones(word: int) -> int:
     return (~word & (word + 1)).bit_length() - 1
 
 
-def _kept(whole: int, x: int, word: int, source: Source) -> Digits | None:
+def _kept(whole: int, x: int, word: int, source: RandomSource) -> Digits | None:
     """The digits of x where the pair is kept, None where it is not: by as many digits of both numbers as it takes."""
     digits, uniform = Digits(source, x, _WORD), Digits(source, word, _WORD)
     # Invariant: nothing is decided yet: the uniform number and the share, as far as they are known, overlap.
@@ -142,7 +140,7 @@ def _shares() -> Words:
     return np.array([[_share(k, x, _CELL, _WORD)[0] for x in cells] for k in range(_ROWS)], dtype=np.uint64)
 
 
-def draw_rows(source: Source, table: Integers, most: int) -> Integers:
+def draw_rows(source: RandomSource, table: Integers, most: int) -> Integers:
     """Of each line of a table ``most`` entries, drawn without replacement: which of a person's rows count.
 
     Guarantees: every choice of so many places is equally likely, and independent of the others and of what stands
@@ -161,11 +159,11 @@ def draw_rows(source: Source, table: Integers, most: int) -> Integers:
     return found[:, :most]
 
 
-def _one_by_one(noise: Noise, count: int, source: Source) -> Integers:
+def _one_by_one(noise: Noise, count: int, source: RandomSource) -> Integers:
     return np.array([noise.doubled(source) for _ in range(count)], dtype=np.int64)
 
 
-def draw_blocks(noise: Noise, count: int, source: Source) -> Integers:
+def draw_blocks(noise: Noise, count: int, source: RandomSource) -> Integers:
     """As :func:`draw_many`, for those who draw again and again, few or many at a time, and never ahead.
 
     Guarantees: each has exactly the law of ``noise.draw``; independent. From a seeded source the same draws come in the
@@ -178,7 +176,7 @@ def draw_blocks(noise: Noise, count: int, source: Source) -> Integers:
     return 2 * (w * _inverted(epsilon, words[::2], source) + _residues(w, words[1::2].copy(), source)) - (w - 1)
 
 
-def noise_adder(noise: Noise, source: Source) -> Callable[[list[int]], list[int]]:
+def noise_adder(noise: Noise, source: RandomSource) -> Callable[[list[int]], list[int]]:
     """A function that adds draws of :func:`draw_blocks` to a few integers, one to each: quick, and never ahead."""
     if isinstance(noise, TruncatedTulap):
         untruncated, whole = noise_adder(noise.untruncated, source), noise.whole
@@ -213,13 +211,13 @@ def noise_adder(noise: Noise, source: Source) -> Callable[[list[int]], list[int]
     return added
 
 
-def _word_source(source: Source) -> Callable[[int], Sequence[int]]:
+def _word_source(source: RandomSource) -> Callable[[int], Sequence[int]]:
     """Words of 64 bits: the source's own, where it has a quick way, else those of ``source.bits``, in its order."""
     found: Callable[[int], Sequence[int]] | None = getattr(source, "words", None)
     return found if found is not None else lambda count: _words(count, source).tolist()
 
 
-def _words(count: int, source: Source) -> Words:
+def _words(count: int, source: RandomSource) -> Words:
     """Uniform 64-bit words, in the order in which a source hands them out."""
     raw = b"".join(
         source.bits(_WORD * size).to_bytes(8 * size, "big")
@@ -228,12 +226,12 @@ def _words(count: int, source: Source) -> Words:
     return np.frombuffer(raw, dtype=">u8").astype(np.uint64)
 
 
-def _below(n: int, count: int, source: Source) -> Integers:
+def _below(n: int, count: int, source: RandomSource) -> Integers:
     """Uniform on 0, ..., n-1."""
     return _residues(n, _words(count, source), source)
 
 
-def _residues(n: int, values: Words, source: Source) -> Integers:
+def _residues(n: int, values: Words, source: RandomSource) -> Integers:
     """Uniform on 0, ..., n-1, by rejection of the incomplete last stretch of words."""
     if n & (n - 1) == 0:
         return (values & np.uint64(n - 1)).astype(np.int64)
@@ -244,12 +242,12 @@ def _residues(n: int, values: Words, source: Source) -> Integers:
     return (values % np.uint64(n)).astype(np.int64)
 
 
-def _two_sided(epsilon: Fraction, count: int, source: Source) -> Integers:
+def _two_sided(epsilon: Fraction, count: int, source: RandomSource) -> Integers:
     """g with probability proportional to exp(-epsilon abs(g))."""
     return _inverted(epsilon, _words(count, source), source)
 
 
-def _inverted(epsilon: Fraction, words: Words, source: Source) -> Integers:
+def _inverted(epsilon: Fraction, words: Words, source: RandomSource) -> Integers:
     """Inversion of the cdf at lazily extended uniforms that start with these words."""
     reach, table = _reach(epsilon), _table(epsilon)
     place = np.searchsorted(table, words, side="left")
@@ -297,7 +295,7 @@ def _floor_cdf(epsilon: Fraction, g: int, bits: int) -> int:
         extra *= 2
 
 
-def _resolve(epsilon: Fraction, word: int, source: Source) -> int:
+def _resolve(epsilon: Fraction, word: int, source: RandomSource) -> int:
     """The g whose cell holds the uniform number that starts with this word, by more of its bits."""
     bits, uniform = _WORD, word
     # Invariant: U lies in [uniform, uniform + 1) / 2^bits.

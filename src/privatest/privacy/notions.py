@@ -1,4 +1,8 @@
-r"""Notions of stability: privacy is one function.
+r"""Divergences of two coins, accurate where they are nearly the same or nearly certain; and what is found with them.
+
+A coin is given by both of its probabilities, each accurate relative to itself.
+
+Notions of stability: privacy is one function.
 
 A notion says, of a test that says "yes" with probability p on a data set, the largest probability h(p) with which it
 may say so on a neighbour. h is concave, h(p) >= p, and q <= h(p) iff 1 - p <= h(1 - q); 1 - h is the trade-off function
@@ -19,47 +23,243 @@ notion                 h(p)
 
 The first four say all there is to say by h: whatever noise meets h makes the noisy total itself private. Of the last
 three h is what they allow a *decision*; a noisy total needs noise that meets the divergence itself.
+
+What several private answers cost together, where that is one number that adds up.
+
+==============  ==============  ================================================================
+a budget in     adds up         because
+==============  ==============  ================================================================
+``pure``        epsilon         losses add up
+``zcdp``        rho             Renyi divergences of every order add up (Bun and Steinke 2016)
+``gdp``         mu squared      shifts of independent Gaussians add up (Dong, Roth and Su 2022)
+``renyi``       the bound       divergences of that order add up (Mironov 2017)
+``tv``, ``kl``  eta             total variation is subadditive; the chain rule of divergences
+==============  ==============  ================================================================
+
+Guarantees: the sums are exact rationals; they also hold where what is asked next, and at which price, is chosen after
+looking at the answers before (Feldman and Zrnic 2021 for Renyi divergences, hence zcdp; Smith and Thakurta 2022 for
+gdp). (epsilon, delta) is not among them: what it takes is composed as a whole, in ``ledger/account.py``; here it only
+adds up, which holds too, and is loose.
+
+The ladder of a notion: every probability that a decision may have, one record after the other.
+
+A decision that gains all it may from each record runs along a chain g(k + 1) = h(g(k)). All chains together are one
+distribution function F with
+
+.. math:: F(t + 1) = h(F(t)), \qquad F(-t) = 1 - F(t),
+
+the law of the canonical noise (Awan and Vadhan 2023): a chain is F at t, t + 1, t + 2, ... On a finite ladder there are
+a few rungs to each record, numbered by whole numbers; rung 0 is where h is balanced, and one record is ``fine`` rungs.
+
+For h made of straight lines the rungs are the kinks of F: between two rungs every chain is linear in its start.
+
+Lines that h does not exceed prove that a test is private: exact ones, and tangents of a curved h. Every line comes with
+its mirror image: q <= slope p + height says, of the other decision, 1 - p <= slope (1 - q) + height; h has both.
 """
 
 from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
 from fractions import Fraction
+from functools import lru_cache, partial
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from privatest.errors import InvalidInput, shown
-from privatest.numbers import Floats, Number, positive, rational, square_root
-from privatest.privacy.divergences import (
-    Odds,
-    concentrated,
-    concentration,
-    from_logit,
-    golden_maximum,
-    kullback,
-    log_normal,
-    normal,
-    quantile,
-    renyi_divergence,
-    root,
-)
+from privatest.numbers import Floats, Integers, Number, clipped, exp_below, positive, rational, square_root
 
-__all__ = [
-    "NOTIONS",
-    "Approx",
-    "Gdp",
-    "Kl",
-    "Notion",
-    "Pure",
-    "Renyi",
-    "Tv",
-    "Zcdp",
-]
+Odds = tuple[float, float]
+"""A probability and its complement, each accurate relative to itself."""
+
+
+def from_logit(y: float) -> Odds:
+    """e^y/(1 + e^y) and its complement."""
+    small = math.exp(-abs(y))
+    less, more = small / (1 + small), 1 / (1 + small)
+    return (more, less) if y >= 0 else (less, more)
+
+
+def normal(z: float) -> Odds:
+    """Phi(z) and 1 - Phi(z)."""
+    scaled = z / math.sqrt(2)
+    return math.erfc(-scaled) / 2, math.erfc(scaled) / 2
+
+
+def log_normal(z: float) -> float:
+    from scipy.special import log_ndtr  # start-up: planning a pure test needs no scipy
+
+    return float(log_ndtr(z))
+
+
+def quantile(p: float, rest: float) -> float:
+    """z with Phi(z) = p, accurate in both tails."""
+    from scipy.special import ndtri  # start-up: planning a pure test needs no scipy
+
+    return float(ndtri(p)) if p <= 0.5 else -float(ndtri(rest))
+
+
+def kullback(p: float, u: float, q: float, v: float) -> float:
+    """p log(p/q) + u log(u/v), for p + u = q + v = 1, as a sum of two terms that are not negative."""
+    total = 0.0
+    for a, b in ((p, q), (u, v)):
+        r = log_ratio(b, a)
+        total += a * (math.expm1(r) - r) if abs(r) < 1 else (b - a) - a * r
+    return total
+
+
+def renyi_divergence(p: float, u: float, q: float, v: float, order: float) -> float:
+    """Divergence of (p, u) from (q, v), of an order above 1."""
+    first, second = log_ratio(p, q), log_ratio(u, v)
+    if order * max(first, second) > 30:
+        a, b = math.log(q) + order * first, math.log(v) + order * second
+        return (max(a, b) + math.log1p(math.exp(-abs(a - b)))) / (order - 1)
+    terms = ((q, first), (v, second))
+    return math.log1p(sum(a * (math.expm1(order * r) - order * math.expm1(r)) for a, r in terms)) / (order - 1)
+
+
+def concentration(p: float, u: float, q: float, v: float) -> float:
+    """The supremum over orders a > 1 of the divergence over a; at 1 it is the divergence of Kullback and Leibler."""
+    largest = max(abs(log_ratio(p, q)), abs(log_ratio(u, v)))
+    base = kullback(p, u, q, v)
+    if base <= 0:
+        return 0.0
+
+    def over_order(s: float) -> float:
+        order = 1 + math.exp(s)
+        return renyi_divergence(p, u, q, v, order) / order
+
+    # D_a is at most `largest`, so that beyond largest/base the ratio is below its value at 1.
+    return max(base, golden_maximum(over_order, -9.0, math.log(max(largest / base, 1.0) + 1.0)))
+
+
+def concentrated(p: float, u: float, rho: float) -> tuple[float, float]:
+    """The largest logit whose coin has :func:`concentration` at most rho from and to (p, u), and the order that binds.
+
+    The least of what the orders allow, one by one; the order 1 stands for Kullback and Leibler.
+    """
+    start = math.log(p) - math.log(u)
+
+    def first(y: float) -> float:
+        q, v = from_logit(y)
+        return max(kullback(p, u, q, v), kullback(q, v, p, u)) - rho
+
+    last = root(first, start)
+    return min((last, 1.0), *(_binding((p, u), rho, start, last, forward) for forward in (True, False)))
+
+
+def _binding(coin: Odds, rho: float, start: float, last: float, forward: bool) -> tuple[float, float]:
+    """The logit that the orders allow in one direction, at most ``last``, and the order that binds (1: none)."""
+    binding = 1.0
+
+    def excess(order: float, y: float) -> float:
+        other = from_logit(y)
+        found = renyi_divergence(*coin, *other, order) if forward else renyi_divergence(*other, *coin, order)
+        return found - rho * order
+
+    def worst(y: float) -> tuple[float, float]:
+        """The order that is exceeded most at this logit, and by how much of it."""
+        # Divergences are at most the largest ratio: no order beyond this one binds.
+        most = max(abs(log_ratio(a, b)) for a, b in zip(coin, from_logit(y), strict=True)) / rho
+        end = math.log(max(most, 1.0) + 1.0)
+        s, top = golden_peak(lambda s: excess(1 + math.exp(s), y) / (1 + math.exp(s)), -9.0, end)
+        return 1 + math.exp(s), top
+
+    # Invariant: the orders allow no more than `last`. The one that is exceeded most there says how much less.
+    for _ in range(20):
+        order, top = worst(last)
+        if top <= 1e-15 * rho:
+            break
+        found = root(partial(excess, order), start)
+        if not found < last - 1e-16 * max(abs(last), 1e-2):
+            break
+        last, binding = found, order
+    return last, binding
+
+
+def kullback_slope(p: float, u: float, q: float, v: float) -> tuple[float, float]:
+    """Derivatives of :func:`kullback` in p and in q."""
+    return log_ratio(p, q) - log_ratio(u, v), (q - p) / (q * v)
+
+
+def renyi_slope(p: float, u: float, q: float, v: float, order: float) -> tuple[float, float]:
+    """Derivatives of :func:`renyi_divergence` in p and in q, both times one positive factor."""
+    first, second = log_ratio(p, q), log_ratio(u, v)
+    most = (order - 1) * max(first, second)
+    a, b = math.exp((order - 1) * first - most), math.exp((order - 1) * second - most)
+    return order * (a - b), (order - 1) * (b * u / v - a * p / q)
+
+
+def log_ratio(a: float, b: float) -> float:
+    """log(a/b), also where the quotient is near 1 or out of range."""
+    difference = (a - b) / b
+    return math.log1p(difference) if abs(difference) < 0.5 else math.log(a) - math.log(b)
+
+
+_GOLDEN = (math.sqrt(5) - 1) / 2
+_GRID = 24
+
+
+def golden_maximum(of: Callable[[float], float], low: float, high: float) -> float:
+    """The largest value between the two ends."""
+    return golden_peak(of, low, high)[1]
+
+
+def golden_peak(of: Callable[[float], float], low: float, high: float) -> tuple[float, float]:
+    """Where a function is largest, and how large: on a grid, then by golden section around its best point."""
+    points = [low + (high - low) * i / _GRID for i in range(_GRID + 1)]
+    values = [of(x) for x in points]
+    top = max(range(len(values)), key=values.__getitem__)
+    left, right = points[max(top - 1, 0)], points[min(top + 1, _GRID)]
+    x, y = right - _GOLDEN * (right - left), left + _GOLDEN * (right - left)
+    fx, fy = of(x), of(y)
+    best = max((values[top], points[top]), (fx, x), (fy, y))
+    # Invariant: the largest value between the neighbours of the grid's best lies between left and right.
+    while right - left > 1e-8 * max(abs(left), abs(right), 1e-3):
+        if fx < fy:
+            left, x, fx = x, y, fy
+            y = left + _GOLDEN * (right - left)
+            fy = of(y)
+        else:
+            right, y, fy = y, x, fx
+            x = right - _GOLDEN * (right - left)
+            fx = of(x)
+        best = max(best, (fx, x), (fy, y))
+    return best[1], best[0]
+
+
+def root(excess: Callable[[float], float], start: float) -> float:
+    """The last y from ``start`` on at which an increasing excess is not positive; it is negative at the start.
+
+    Invariant of the bisection: the excess is not positive at `low` and positive at `high`; what is returned is `low`.
+    """
+    low, step = start, 1e-3
+    high = low + step
+    while excess(high) <= 0:
+        low, step = high, 2 * step
+        high = low + step
+        if high > 700:
+            return low
+    below, above = excess(low), excess(high)
+    for turn in range(200):
+        if high - low <= 2e-16 * max(abs(low), abs(high), 1e-2):
+            break
+        # Regula falsi, every third time a plain halving.
+        middle = (low + high) / 2 if turn % 3 == 2 else low - below * (high - low) / (above - below)
+        if not low < middle < high:
+            middle = (low + high) / 2
+            if not low < middle < high:
+                break
+        value = excess(middle)
+        if value <= 0:
+            low, below = middle, value
+        else:
+            high, above = middle, value
+    return low
 
 
 @dataclass(frozen=True)
@@ -698,3 +898,295 @@ def _by_lines(p: float, rest: float, epsilon: float, delta: float) -> Odds:
     grown = math.exp(min(epsilon, 700.0)) * p + delta
     left = math.exp(-epsilon) * (rest - delta)
     return (grown, 1 - grown) if grown + left <= 1 else (1 - left, left)
+
+
+def weight(notion: Notion) -> Fraction:
+    """The number of a notion that adds up: its last parameter, or the square of mu.
+
+    >>> from privatest.privacy.notions import Zcdp
+    >>> weight(Zcdp(0.5)), weight(Gdp(0.5))
+    (Fraction(1, 2), Fraction(1, 4))
+    """
+    if isinstance(notion, Approx):
+        raise InvalidInput(f"{notion} has no one number that adds up.")
+    last: Fraction = notion.exact[-1]
+    return last**2 if isinstance(notion, Gdp) else last
+
+
+def of_weight(kind: Notion, amount: Fraction, *, up: bool = True) -> Notion:
+    """The notion of a kind (and order) whose weight that is; the root of gdp is rounded up, or down."""
+    if isinstance(kind, Gdp):
+        return Gdp(square_root(amount, up=up))
+    if isinstance(kind, Tv) and amount >= 1:
+        raise InvalidInput(f"Stability in total variation adds up to {float(amount):g}, and 1 says nothing at all.")
+    made: type[Any] = type(kind)  # each takes its own parameters
+    found: Notion = made(*kind.exact[:-1], amount)
+    return found
+
+
+def converted(notion: Notion, kind: Notion) -> Notion | None:
+    """The strongest guarantee of that kind (and order) that follows from a notion; None where none does.
+
+    >>> converted(Pure(1), Gdp(1)), converted(Gdp(1), Pure(1)), converted(Pure(1), Approx(1, 1e-6))
+    (gdp(1.23204), None, approx(1, 0))
+    """
+    if type(notion) is type(kind) and not isinstance(notion, Renyi):
+        return notion
+    if isinstance(kind, Approx) and isinstance(notion, Pure):
+        return Approx(notion.loss, 0)
+    choices = {"approx": {"delta": kind.exact[-1]}, "renyi": {"order": kind.exact[0]}}
+    try:
+        return notion.into(kind.name, **choices.get(kind.name, {}))
+    except InvalidInput:
+        return None
+
+
+def together(price: Fraction | Notion, epsilon: Fraction | int) -> Fraction | Notion:
+    """What an answer at a price and one more at a pure epsilon cost together, in the notion of the first.
+
+    >>> from privatest.privacy.notions import Zcdp
+    >>> together(Fraction(1, 2), Fraction(1, 4)), together(Zcdp(0.5), Fraction(1)), together(Approx(1, 1e-6), 1)
+    (Fraction(3, 4), zcdp(1), approx(2, 1e-06))
+    """
+    if not isinstance(price, Notion):
+        return price + epsilon
+    if not epsilon:
+        return price
+    if isinstance(price, Approx):
+        return Approx(price.loss + epsilon, price.delta)
+    more = converted(Pure(epsilon), price)
+    assert more is not None  # pure converts into everything
+    return of_weight(price, weight(price) + weight(more))
+
+
+def replaced(notion: Notion) -> Notion | None:
+    """What replacing a record meets where adding or removing one meets this; None where that is not of its kind.
+
+    >>> replaced(Gdp(0.5)), replaced(Tv(0.6))
+    (gdp(1), None)
+    """
+    if isinstance(notion, Pure):
+        return Pure(2 * notion.loss)
+    if isinstance(notion, Gdp):
+        return Gdp(2 * notion.mu)
+    if isinstance(notion, Zcdp):
+        return Zcdp(4 * notion.rho)
+    if isinstance(notion, Approx):
+        return notion.grouped(2)
+    return Tv(2 * notion.eta) if isinstance(notion, Tv) and 2 * notion.eta < 1 else None
+
+
+def adds_up_within(parts: Iterable[Notion | None], whole: Notion) -> bool:
+    """Whether answers that meet these notions, one after the other, meet the whole together: never by rounding.
+
+    None is what meets nothing. Each is converted into the kind of the whole; what does not convert is not within it.
+
+    >>> from privatest.privacy.notions import Zcdp
+    >>> adds_up_within([Gdp(0.6), Gdp(0.8)], Gdp(1)), adds_up_within([Gdp(0.6), Gdp(0.8)], Zcdp(0.499))
+    (True, False)
+    """
+    found = [None if part is None else _adding(part, whole) for part in parts]
+    amounts = [(weight(one),) if not isinstance(one, Approx) else one.exact for one in found if one is not None]
+    most = whole.exact if isinstance(whole, Approx) else (weight(whole),)
+    return len(amounts) == len(found) and all(sum(one) <= most[i] for i, one in enumerate(zip(*amounts, strict=True)))
+
+
+def _adding(part: Notion, whole: Notion) -> Notion | None:
+    """A part in the kind of the whole, so that it adds up there: of tv and approx(0, eta) not more than eta."""
+    return Approx(0, part.eta) if isinstance(part, Tv) and isinstance(whole, Approx) else converted(part, whole)
+
+
+def per_row(notion: Notion, rows: int) -> Notion:
+    r"""What one row may cost where a person has up to so many of them, in one block of a stream or in several.
+
+    Rows in one block move one noisy total further, rows in several move several: the first is never the cheaper one.
+
+    ========================  ==============================================================================
+    ``pure``, ``tv``          the k-th part: what neighbours of neighbours may differ by adds up
+    ``gdp``                   mu/k: the shift of a Gaussian is k times as long
+    ``zcdp, renyi, kl``       the k^2-th part: theirs is Gaussian noise, of which :math:`\mu^2` counts
+    ``approx``                epsilon/k, and delta over :math:`1 + e^{\epsilon/k} + \dots` (k terms), rounded down
+    ========================  ==============================================================================
+
+    Argument: proof.md.
+
+    >>> from privatest.privacy.notions import Zcdp
+    >>> per_row(Pure(1), 4), per_row(Gdp(1), 4), per_row(Zcdp(0.5), 4), per_row(Approx(0, 0.1), 4)
+    (pure(0.25), gdp(0.25), zcdp(0.03125), approx(0, 0.025))
+    """
+    if rows == 1:
+        return notion
+    if isinstance(notion, Approx):
+        each = float(notion.loss) / rows
+        terms = math.fsum(math.exp(min(i * each, 700.0)) for i in range(rows))
+        delta = notion.delta / rows if not notion.loss else Fraction(f"{float(notion.delta) / terms * (1 - 1e-9):.12g}")
+        return Approx(notion.loss / rows, delta)
+    part = rows**2 if isinstance(notion, Zcdp | Renyi | Kl) else rows
+    made: type[Any] = type(notion)  # each takes its own parameters
+    found: Notion = made(*notion.exact[:-1], notion.exact[-1] / part)
+    return found
+
+
+SMALLEST = 1e-18
+"""What is left of 1 - F below this counts as nothing."""
+LONGEST = 1_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class Ladder:
+    """F at the rungs.
+
+    Attributes:
+        notion: whose.
+        starts: F at rungs 0, ..., ``fine``, with the complements: from p to 1 - p, where h(p) = 1 - p.
+        rests: 1 - F at rungs 0, 1, 2, ..., each accurate relative to itself; 0 beyond.
+    """
+
+    notion: Notion
+    starts: tuple[Odds, ...]
+    rests: Floats
+
+    @property
+    def fine(self) -> int:
+        """Rungs to a record."""
+        return len(self.starts) - 1
+
+    @property
+    def records(self) -> int:
+        """How many records lead from the middle to the end."""
+        return -(-len(self.rests) // self.fine)
+
+    def above(self, rungs: Integers) -> Floats:
+        """1 - F at each rung, whatever its sign: the lower half mirrors the upper one."""
+        up = clipped(rungs, 0, len(self.rests))
+        down = clipped(self.fine - rungs, 0, len(self.rests))
+        ended = np.append(self.rests, 0.0)
+        return np.where(rungs >= 0, ended[up], 1.0 - ended[down])
+
+    def below(self, rungs: Integers) -> Floats:
+        """F at each rung."""
+        return self.above(self.fine - rungs)
+
+    def between(self, rung: int, share: float) -> Odds:
+        """The start that lies so far from one of the rungs 0, ..., ``fine`` - 1 to the next."""
+        (p, rest), (q, other) = self.starts[rung], self.starts[rung + 1]
+        return p + share * (q - p), rest + share * (other - rest)
+
+
+def is_straight(notion: Notion) -> bool:
+    """Whether h is made of straight lines."""
+    return isinstance(notion, Pure | Approx | Tv)
+
+
+@lru_cache(maxsize=32)
+def make_ladder(notion: Notion, fine: int) -> Ladder:
+    """The ladder with so many rungs to a record, fewer where one record gains little.
+
+    Where h is made of lines, its kinks and no more.
+
+    >>> make_ladder(Tv(0.25), 4).starts
+    ((0.375, 0.625), (0.5, 0.5), (0.625, 0.375))
+    """
+    low, high = notion.balanced
+    fine = math.ceil(fine * min(2 * (high - low), 1.0))
+    inner = _kinks(notion) if is_straight(notion) else [low + (high - low) * i / fine for i in range(1, fine)]
+    starts = ((low, high), *((s, 1 - s) for s in inner), (high, low))
+    rows = [chain(notion, *start) for start in starts[:-1]]
+    rests = np.zeros((max(map(len, rows)), len(rows)))
+    for i, row in enumerate(rows):
+        rests[: len(row), i] = row
+    flat = rests.ravel()
+    return Ladder(notion, starts, flat[: int(np.flatnonzero(flat)[-1]) + 1])
+
+
+def chain(notion: Notion, p: float, rest: float) -> list[float]:
+    """1 - g for g = p, h(p), h(h(p)), ... until nothing is left of it."""
+    found = [rest]
+    while rest > SMALLEST and len(found) < LONGEST:
+        before = rest
+        p, rest = notion.step(p, rest)
+        if not rest < before:  # a chain that stands still
+            break
+        found.append(rest)
+    return found
+
+
+def _kinks(notion: Notion) -> list[float]:
+    """Starts whose chain meets 1 - h(0), beyond which h is 1, or whose mirror's does; in increasing order."""
+    low, high = notion.balanced
+    left, taken = notion.step(0.0, 1.0)[::-1]  # 1 - h(0) and h(0)
+    found = set()
+    if taken > 0:
+        p, rest = left, taken
+        # Invariant: the chain from p meets 1 - h(0); its rest grows by one record at a time.
+        while p > high:
+            rest, p = notion.step(rest, p)
+        found = {s for s in (p, rest) if low * (1 + 1e-12) < s < high * (1 - 1e-12)}
+        if math.isclose(p, rest, rel_tol=1e-12):
+            found = {0.5}
+    return sorted(found)
+
+
+@dataclass(frozen=True)
+class Line:
+    """q <= slope p + height, in rationals."""
+
+    slope: Fraction
+    height: Fraction
+
+    def least(self, q: int, units: int) -> int:
+        """The smallest numerator that a neighbour of q/units may have, by the line and by its mirror image.
+
+        >>> Line(Fraction(2), Fraction(0)).least(10, 100), Line(Fraction(2), Fraction(0)).least(90, 100)
+        (5, 80)
+        """
+        top, bottom = self.slope.numerator, self.slope.denominator
+        more, over = self.height.numerator * units, self.height.denominator
+        by_line = -((more - q * over) * bottom // (over * top))  # rounded up
+        by_mirror = units - ((units - q) * top * over + more * bottom) // (bottom * over)
+        return max(by_line, by_mirror, 0)
+
+    def most(self, p: int, units: int) -> int:
+        """The largest numerator that a neighbour of p/units may have."""
+        return units - self.least(units - p, units)
+
+
+def exact_line(notion: Notion) -> Line | None:
+    """The line that is all of a notion made of straight lines, its slope rounded down; None where h is curved.
+
+    Guarantees: a test whose probabilities meet the line and its mirror image, exactly, meets the notion.
+    """
+    if isinstance(notion, Pure):
+        return Line(exp_below(notion.loss), Fraction(0))
+    if isinstance(notion, Approx):
+        return Line(exp_below(notion.loss) if notion.loss else Fraction(1), notion.delta)
+    if isinstance(notion, Tv):
+        return Line(Fraction(1), notion.eta)
+    return None
+
+
+def tangent(notion: Notion, p: float, rest: float) -> tuple[float, float]:
+    """A value and a slope at p of a line that a curved h does not exceed anywhere, and touches at p."""
+    if isinstance(notion, Gdp):
+        mu = float(notion.mu)
+        return notion.step(p, rest)[0], math.exp(min(-mu * quantile(p, rest) - mu * mu / 2, 700.0))
+    order, (q, v) = 1.0, notion.step(p, rest)
+    if isinstance(notion, Renyi):
+        order = float(notion.order)
+    elif isinstance(notion, Zcdp):
+        order = concentrated(p, rest, float(notion.rho))[1]
+    else:
+        assert isinstance(notion, Kl), notion
+    return q, _slope((p, rest), (q, v), order)
+
+
+def _slope(before: Odds, after: Odds, order: float) -> float:
+    """How fast q grows with p where the larger one of the two divergences of this order stays the same."""
+    if order == 1.0:
+        forward = kullback(*before, *after) >= kullback(*after, *before)
+        first, second = kullback_slope(*before, *after) if forward else kullback_slope(*after, *before)
+    else:
+        forward = renyi_divergence(*before, *after, order) >= renyi_divergence(*after, *before, order)
+        first, second = renyi_slope(*before, *after, order) if forward else renyi_slope(*after, *before, order)
+    in_p, in_q = (first, second) if forward else (second, first)
+    return -in_p / in_q

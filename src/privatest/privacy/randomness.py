@@ -1,6 +1,6 @@
 """The one module through which randomness enters the package: uniform integers, and exact coins made of them.
 
-A :class:`Source` hands out uniform integers and nothing else; every draw of noise is an exact function of
+A :class:`RandomSource` hands out uniform integers and nothing else; every draw of noise is an exact function of
 such integers. ``system_source`` asks the operating system's cryptographic generator, once per integer: it
 keeps no state, so a forked or restored process cannot repeat noise that was already released.
 ``seeded_source(rng)`` is for simulations and tests: whoever knows the seed knows the noise, so
@@ -27,19 +27,6 @@ import numpy as np
 
 from privatest.errors import InvalidInput, shown
 
-__all__ = [
-    "SeededSource",
-    "Source",
-    "SystemSource",
-    "bernoulli",
-    "bernoulli_exp",
-    "geometric",
-    "seeded_source",
-    "sigmoid",
-    "system_source",
-    "two_sided_geometric",
-]
-
 _WORD = 64
 _WORDS_PER_REFILL = 512
 
@@ -49,7 +36,7 @@ def _layout(count: int) -> Struct:
     return Struct(f">{count}Q")
 
 
-class Source(Protocol):
+class RandomSource(Protocol):
     """Uniform integers, independent from call to call."""
 
     @property
@@ -144,7 +131,7 @@ class SeededSource:
         return f"seeded_source({self._rng!r})"
 
 
-system_source: Source = SystemSource()
+system_source: RandomSource = SystemSource()
 
 
 def seeded_source(rng: np.random.Generator) -> SeededSource:
@@ -159,12 +146,12 @@ def seeded_source(rng: np.random.Generator) -> SeededSource:
     return SeededSource(rng)
 
 
-def bernoulli(p: int, q: int, source: Source) -> bool:
+def bernoulli(p: int, q: int, source: RandomSource) -> bool:
     """True with probability p/q, for 0 <= p <= q."""
     return source.below(q) < p
 
 
-def _bernoulli_exp_within_one(p: int, q: int, source: Source) -> bool:
+def _bernoulli_exp_within_one(p: int, q: int, source: RandomSource) -> bool:
     r"""True with probability exp(-p/q), for 0 <= p <= q.
 
     .. math:: \Pr[K > k] = (p/q)^k / k!, \qquad \Pr[K \text{ odd}] = \sum_k (-p/q)^k / k!
@@ -176,7 +163,7 @@ def _bernoulli_exp_within_one(p: int, q: int, source: Source) -> bool:
     return k & 1 == 1
 
 
-def bernoulli_exp(p: int, q: int, source: Source) -> bool:
+def bernoulli_exp(p: int, q: int, source: RandomSource) -> bool:
     """True with probability exp(-p/q), for p >= 0.
 
     Guarantees: exact; at most 1/(1 - 1/e) = 1.6 unit coins expected, however large p/q is.
@@ -190,7 +177,7 @@ def bernoulli_exp(p: int, q: int, source: Source) -> bool:
     return _bernoulli_exp_within_one(p, q, source)
 
 
-def sigmoid(p: int, q: int, source: Source) -> bool:
+def sigmoid(p: int, q: int, source: RandomSource) -> bool:
     r"""True with probability 1/(1 + exp(-p/q)), for p >= 0: a Bernoulli race between 1 and exp(-p/q).
 
     Guarantees: exact; at most 2 rounds expected.
@@ -203,7 +190,7 @@ def sigmoid(p: int, q: int, source: Source) -> bool:
             return False
 
 
-def geometric(p: int, q: int, source: Source) -> int:
+def geometric(p: int, q: int, source: RandomSource) -> int:
     r"""m = 0, 1, ... with probability proportional to exp(-m p/q), for p > 0.
 
     X = u + q v, with u below q weighted by exp(-u/q) and v geometric of ratio 1/e, is geometric of ratio
@@ -222,7 +209,7 @@ def geometric(p: int, q: int, source: Source) -> int:
     return (u + q * v) // p
 
 
-def two_sided_geometric(p: int, q: int, source: Source) -> int:
+def two_sided_geometric(p: int, q: int, source: RandomSource) -> int:
     """g in Z with probability proportional to exp(-abs(g) p/q), for p > 0.
 
     Guarantees: exact; at most 2 rounds expected.

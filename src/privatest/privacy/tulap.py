@@ -29,9 +29,7 @@ from privatest.numbers import Floats, exp_bounds, rational
 from privatest.privacy import randomness as coins
 from privatest.privacy.noise import Noise, positive_within_double, two_sided_characteristic
 from privatest.privacy.notions import Approx, Notion
-from privatest.privacy.randomness import Source
-
-__all__ = ["Stair", "TruncatedTulap", "Tulap"]
+from privatest.privacy.randomness import RandomSource
 
 
 @dataclass(frozen=True)
@@ -93,7 +91,7 @@ class Stair(_OfWidths):
         epsilon = float(self.epsilon)
         return self.width**2 * 2 * math.exp(-epsilon) / math.expm1(-epsilon) ** 2
 
-    def _draw_doubled(self, source: Source) -> int:
+    def _draw_doubled(self, source: RandomSource) -> int:
         p, q = self.epsilon.numerator, self.epsilon.denominator
         return 2 * self.width * coins.two_sided_geometric(p, q, source)
 
@@ -150,7 +148,7 @@ class Tulap(_OfWidths):
     def window(self, nats: float) -> int:
         return math.ceil((nats / float(self.epsilon) + 1) * self.width)
 
-    def _draw_doubled(self, source: Source) -> int:
+    def _draw_doubled(self, source: RandomSource) -> int:
         w = self.width
         g = coins.two_sided_geometric(self.epsilon.numerator, self.epsilon.denominator, source)
         return 2 * (w * g + source.below(w)) - (w - 1)
@@ -344,7 +342,7 @@ class TruncatedTulap(Noise):
         """Row by row: delta grows faster in one count than in several."""
         return Approx(self.epsilon, self.delta).grouped(rows)
 
-    def _draw_doubled(self, source: Source) -> int:
+    def _draw_doubled(self, source: RandomSource) -> int:
         # Invariant: values beyond the end are rejected and leave no trace.
         while not self.keeps(doubled := self.untruncated._draw_doubled(source), source):
             pass
@@ -360,7 +358,7 @@ class TruncatedTulap(Noise):
         """Twice a number up to which, on either side, no value is ever rejected."""
         return 2 * self.width * (self._end[0] + 1) - self.width
 
-    def keeps(self, doubled: int, source: Source) -> bool:
+    def keeps(self, doubled: int, source: RandomSource) -> bool:
         """Whether twice a draw without an end is one of this noise: certainly, never or, at the end, by chance."""
         if abs(doubled) <= self.whole:
             return True
@@ -368,7 +366,7 @@ class TruncatedTulap(Noise):
         block, place = divmod((abs(doubled) + self.width - 1) // 2, self.width)
         return block <= last or (block == last + 1 and (place < whole or (place == whole and self._kept(source))))
 
-    def _kept(self, source: Source) -> bool:
+    def _kept(self, source: RandomSource) -> bool:
         """True with the probability that the last value keeps of its mass: lazily drawn bits against its bounds."""
         last, whole, _ = self._end
         bits, uniform = 64, source.bits(64)

@@ -32,14 +32,11 @@ from typing import Any
 
 from privatest import numbers
 from privatest.errors import InvalidInput, shown
-from privatest.headway import part
-from privatest.markup import Fact, Told
+from privatest.facts import Described, Fact
 from privatest.numbers import Number
-from privatest.privacy.asked import make_notion
-from privatest.privacy.divergences import golden_maximum, quantile
-from privatest.privacy.notions import Approx, Gdp, Kl, Notion, Pure, Renyi, Tv, Zcdp
-
-__all__ = ["Verification", "Witness", "data_sets", "measure", "neighbouring", "verify_privacy"]
+from privatest.privacy.canonical import make_notion
+from privatest.privacy.notions import Approx, Gdp, Kl, Notion, Pure, Renyi, Tv, Zcdp, golden_maximum, quantile
+from privatest.progress_events import part
 
 Records = tuple[Any, ...]
 Places = tuple[int, ...]
@@ -84,7 +81,7 @@ class Witness:
 
 
 @dataclass(frozen=True)
-class Verification(Told):
+class Verification(Described):
     """What :func:`verify_privacy` found.
 
     Guarantees: ``private`` says of this mechanism, on data sets of this domain and size, whether it meets the notion;

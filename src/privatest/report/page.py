@@ -21,7 +21,8 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from privatest import __version__, markup, questions
+from privatest import __version__, questions
+from privatest import facts as markup
 from privatest.addresses import without_secrets
 from privatest.bounds import HistogramTest, Optimum
 from privatest.changepoint import ChangePlan, ChangePoint, ChangePoints, ChangesPlan
@@ -29,15 +30,13 @@ from privatest.decision import PrivateTest, Release
 from privatest.errors import InvalidInput, MissingExtra, PrivatestError, shown
 from privatest.estimates import EstimateDesign, EstimateRelease, GroupsDesign, GroupsRelease
 from privatest.fit import FitRelease, FitTest
-from privatest.hypotheses.convert import as_hypothesis
 from privatest.hypotheses.families import FAMILIES
+from privatest.hypotheses.parse import as_hypothesis
 from privatest.pictures import png
 from privatest.power import Comparison, Plan, PowerCurve
 from privatest.privacy import Notion, Pure, as_notion
-from privatest.sequential import SequentialPlan, Verdict
+from privatest.streams import SequentialPlan, Verdict
 from privatest.theory import Decomposition, SampleComplexity, decompose
-
-__all__ = ["KINDS", "command", "document", "plain_law", "plain_question", "python", "render", "write"]
 
 LAWS = ("null", "alternative")
 # The only settings that are lists: others could be a column of data, passed by mistake.

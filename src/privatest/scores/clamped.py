@@ -28,17 +28,6 @@ from privatest.scores.score import (
     lattice,
 )
 
-__all__ = [
-    "MOST_CELLS",
-    "cell_masses",
-    "cell_ratios",
-    "clamped_score",
-    "partition",
-    "realised_clamp",
-    "score_with_laws",
-    "whole_score",
-]
-
 MOST_CELLS = 1 << 16
 # A table of this many entries stays in the processor's nearest caches.
 COMFORTABLE_CELLS = 1 << 13

@@ -46,18 +46,6 @@ from privatest.documents import (
 from privatest.errors import InvalidDistribution, InvalidDocument, InvalidInput
 from privatest.numbers import Floats, Integers, Number, rational
 
-__all__ = [
-    "FEW_VALUES",
-    "LARGEST_TOTAL",
-    "BoundedCells",
-    "Cells",
-    "DyadicCells",
-    "IntegerCells",
-    "LabelCells",
-    "Score",
-    "cells_from_dict",
-]
-
 Indices = npt.NDArray[np.intp]
 
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from privatest.errors import InvalidInput
-from privatest.hypotheses import Distribution, Integers, Labels
+from privatest.hypotheses import Distribution, Labels, WholeNumbers
 from privatest.hypotheses.distribution import Numbers
 from privatest.hypotheses.sets import Box, Leaf, Side
 from privatest.numbers import Floats
@@ -27,7 +27,6 @@ from privatest.scores.score import BoundedCells, Cells, DyadicCells, IntegerCell
 if TYPE_CHECKING:
     from privatest.hypotheses.one_parameter import OneParameter
 
-__all__ = ["Known", "Worst", "cell_law", "every_score", "member_law", "range_law", "score_law", "worst_laws"]
 
 SLACK = 1e-4
 """How far the stated error may lie above that of a member that was found."""
@@ -53,7 +52,7 @@ def cell_law(cells: Cells, law: Distribution) -> Floats:
     if isinstance(cells, LabelCells):
         return _of_points(cells, law)
     if isinstance(cells, IntegerCells):
-        if not isinstance(law, Integers):
+        if not isinstance(law, WholeNumbers):
             return _all_odd(cells)  # a continuous law hits no integer
         return _between(law, np.append(cells.first, cells.last).astype(np.float64))
     if isinstance(cells, DyadicCells | BoundedCells):
@@ -88,7 +87,7 @@ def _cell_of(cells: Cells, label: Any) -> int:
 
 def _of_points(cells: LabelCells, law: Numbers) -> Floats:
     """Numbers among labels: integers hit those labels that are integers, the rest is odd."""
-    if not isinstance(law, Integers):
+    if not isinstance(law, WholeNumbers):
         return _all_odd(cells)
     keys, places = cells._numeric
     found = np.zeros(cells.count + 1)
@@ -109,14 +108,14 @@ def _between(law: Numbers, edges: Floats) -> Floats:
 
 def _below(law: Numbers, x: Floats) -> Floats:
     """Pr[X < x]."""
-    if isinstance(law, Integers):
+    if isinstance(law, WholeNumbers):
         x = np.ceil(x) - 1
     return np.where(np.isneginf(x), 0.0, law.cdf(np.where(np.isneginf(x), 0.0, x)))
 
 
 def _at_least(law: Numbers, x: Floats) -> Floats:
     """Pr[X >= x]."""
-    if isinstance(law, Integers):
+    if isinstance(law, WholeNumbers):
         x = np.ceil(x) - 1
     return np.where(np.isneginf(x), 1.0, law.sf(np.where(np.isneginf(x), 0.0, x)))
 

@@ -73,7 +73,7 @@ def serve(
 
     with begun_early(LOOK, NEEDED):
         try:
-            from privatest.studio.server import run  # an extra
+            from privatest.studio.app import run  # an extra
         except ModuleNotFoundError as error:
             raise _without_extra(error) from None
         limits = {"max_upload": max_upload, "max_seconds": max_seconds}

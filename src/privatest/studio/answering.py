@@ -21,8 +21,6 @@ from pydantic import BaseModel, ConfigDict, Field, create_model, model_validator
 import privatest as pt
 from privatest import numbers, questions
 
-__all__ = ["FIRST", "JOBS", "Records", "arguments", "body", "controls", "law_of", "plain_number", "statistic_law"]
-
 Json = dict[str, Any]
 Law = str | dict[str, float]
 
@@ -67,7 +65,7 @@ class _Source(_Body):
         return self
 
 
-class Records(_Body):
+class RecordsBody(_Body):
     """Records for a monitor, one text each, as they would stand on a line."""
 
     lines: Annotated[list[Annotated[str, Field(max_length=1000)]], Field(min_length=1, max_length=20_000)]

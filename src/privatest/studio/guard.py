@@ -24,8 +24,6 @@ from typing import Any
 
 from privatest import errors
 
-__all__ = ["HEADERS", "KEY", "MAX_BODY", "UPLOAD", "Guard", "Token"]
-
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]

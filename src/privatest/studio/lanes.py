@@ -24,8 +24,6 @@ from typing import Any
 
 from privatest import errors
 
-__all__ = ["LOOK", "NEEDED", "PLANNING", "RUNNING", "Busy", "Lane", "begun_early"]
-
 REMEMBERED = 512
 MOST_REMEMBERED = 16 * 2**20
 """Answers that a lane remembers, and their bytes."""

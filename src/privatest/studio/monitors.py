@@ -14,12 +14,10 @@ from pathlib import Path
 from typing import Any
 
 import privatest as pt
-from privatest import errors, line_files, questions
+from privatest import errors, followed, questions
 from privatest.studio.answering import arguments, plain_number
 from privatest.studio.lanes import RUNNING, Gone, Lane
 from privatest.studio.runs import STAYS, Budgets, Folder, ledger_of
-
-__all__ = ["JOBS", "Monitors"]
 
 Json = dict[str, Any]
 MOST_MONITORS = 16
@@ -82,7 +80,7 @@ class _Followed:
         assert self.path is not None
         replaced = "new" if self.asked["rotated"] else None
         try:
-            file = line_files.LineFile(self.path)
+            file = followed.LineFile(self.path)
             try:
                 for lines, _ in file.batches(follow=True, replaced=replaced, remedy=_REMEDY, wait=self._ended):
                     self.feed(lines)
@@ -141,7 +139,7 @@ JOBS: dict[str, Callable[..., Json]] = {
 }
 
 
-class _Known:
+class _KnownMonitor:
     """One monitor as the server knows it: its worker, and what it said last."""
 
     def __init__(self, name: str, asked: Json) -> None:
@@ -178,7 +176,7 @@ class Monitors:
 
     def __init__(self, folder: Folder, budgets: Budgets, route: str = "/monitors") -> None:
         self._folder, self._budgets, self._route = folder, budgets, route
-        self._all: OrderedDict[str, _Known] = OrderedDict()
+        self._all: OrderedDict[str, _KnownMonitor] = OrderedDict()
         self._starting = asyncio.Semaphore(MOST_STARTING)
         self._count = 0
 
@@ -198,7 +196,7 @@ class Monitors:
                     raise errors.Infeasible("This monitor was asked for at the same time and did not begin.")
                 return await each.ask("monitor_state")
         self._count += 1
-        made = _Known(f"{NOUNS[self._route]}-{self._count}", asked)
+        made = _KnownMonitor(f"{NOUNS[self._route]}-{self._count}", asked)
         self._all[made.name] = made
         try:
             async with self._starting:
@@ -246,7 +244,7 @@ class Monitors:
         for each in self._all.values():
             each.end()
 
-    def _find(self, name: str) -> _Known:
+    def _find(self, name: str) -> _KnownMonitor:
         found = self._all.get(name)
         if found is None:
             raise errors.InvalidInput("There is no monitor of this name. The studio keeps them in memory only.")

@@ -26,8 +26,6 @@ import privatest as pt
 from privatest import errors, questions
 from privatest.studio.answering import arguments, law_of
 
-__all__ = ["JOBS", "KINDS", "STAYS", "Budgets", "Folder", "Uploads", "ledger_of", "source_of"]
-
 Json = dict[str, Any]
 STAYS = "If it was charged before it was stopped, the same request under the same name is completed at no new charge."
 

@@ -26,8 +26,6 @@ from privatest import errors
 from privatest.studio import answering, monitors, runs
 from privatest.studio.lanes import LOOK, NEEDED
 
-__all__ = ["JOBS", "answer", "main"]
-
 JOBS = {**answering.JOBS, **runs.JOBS, **monitors.JOBS}
 FIRST = {LOOK: "decompose", NEEDED: "sample_size"}
 """What the workers of a page's first answers will need."""

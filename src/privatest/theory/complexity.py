@@ -25,24 +25,14 @@ import numpy as np
 
 from privatest import numbers
 from privatest.errors import InvalidInput
+from privatest.facts import Described, Fact
 from privatest.hypotheses import DiscretePair, Pair
-from privatest.hypotheses.question import hardest_pair
-from privatest.markup import Fact, Told
+from privatest.hypotheses.parse import hardest_pair
 from privatest.numbers import Number
 from privatest.theory.decomposition import Decomposition, decompose_pair
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-__all__ = [
-    "Regime",
-    "SampleComplexity",
-    "sample_complexity",
-    "soft_advantage",
-    "soft_advantage_direct",
-    "soft_clamped_advantage",
-    "soft_clamped_advantage_direct",
-]
 
 
 def soft_advantage(pair: Pair) -> float:
@@ -91,7 +81,7 @@ Regime = Literal["tails", "core", "free"]
 
 
 @dataclass(frozen=True)
-class SampleComplexity(Told):
+class SampleComplexity(Described):
     """The order of the number of records that epsilon-DP tests need; constants are left out throughout.
 
     Guarantees: ``value`` is 1/(``tail_term`` + ``core_term``). For numbers to plan with use ``sample_size``, for

@@ -27,9 +27,6 @@ from privatest.hypotheses import DiscretePair, Pair, make_pair
 from privatest.numbers import Floats, Number
 from privatest.theory.decomposition import Decomposition, decompose_pair
 
-__all__ = ["Coupling", "coupling", "largest_gain"]
-
-
 MOST_PAIRS = 4_000_000
 BATCH = 1 << 14
 """Records that rejection draws at a time."""

@@ -23,17 +23,16 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from privatest import numbers
+from privatest.facts import Described, Fact
 from privatest.hypotheses import ContinuousPair, DiscretePair, Pair
-from privatest.hypotheses.continuous_pair import ClampedPair
-from privatest.hypotheses.mixture import Piece, Splice
-from privatest.hypotheses.question import hardest_pair
-from privatest.markup import Fact, Told
+from privatest.hypotheses.mixture import Splice, SplicePiece
+from privatest.hypotheses.pair import ClampedPair
+from privatest.hypotheses.parse import hardest_pair
 from privatest.numbers import Number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["Decomposition", "Sets", "decompose", "decompose_pair", "paper_clamp"]
 
 Set: TypeAlias = tuple[Hashable, ...]
 
@@ -63,7 +62,7 @@ class Sets:
 
 
 @dataclass(frozen=True)
-class Decomposition(Told):
+class Decomposition(Described):
     """The paper's tau, eps' and clamp, and the core and tails they make of a pair.
 
     Guarantees: 0 <= tau <= 1; 0 <= epsilon_prime <= epsilon; P = (1 - tau) P' + tau P'' and likewise Q; the
@@ -124,10 +123,10 @@ class Decomposition(Told):
         assert isinstance(pair, ContinuousPair)
         share = 1 / self.core_mass
         sets, text = self.sets, f"core of {pair!r}"
-        p_pieces = [Piece(lo, hi, share, 0.0) for lo, hi in _intervals(sets.A + sets.T)]
-        p_pieces += [Piece(lo, hi, 0.0, math.exp(b) * share) for lo, hi in _intervals(sets.S)]
-        q_pieces = [Piece(lo, hi, 0.0, share) for lo, hi in _intervals(sets.A + sets.S)]
-        q_pieces += [Piece(lo, hi, math.exp(-a) * share, 0.0) for lo, hi in _intervals(sets.T)]
+        p_pieces = [SplicePiece(lo, hi, share, 0.0) for lo, hi in _intervals(sets.A + sets.T)]
+        p_pieces += [SplicePiece(lo, hi, 0.0, math.exp(b) * share) for lo, hi in _intervals(sets.S)]
+        q_pieces = [SplicePiece(lo, hi, 0.0, share) for lo, hi in _intervals(sets.A + sets.S)]
+        q_pieces += [SplicePiece(lo, hi, math.exp(-a) * share, 0.0) for lo, hi in _intervals(sets.T)]
         return ClampedPair(pair, self.clamp, *self._spliced(p_pieces, q_pieces, text))
 
     @cached_property
@@ -145,11 +144,11 @@ class Decomposition(Told):
             return pair.on_same_atoms(p, q, f"tails of {pair!r}")
         assert isinstance(pair, ContinuousPair)
         share = 1 / self.tau
-        p_pieces = [Piece(lo, hi, share, -math.exp(b) * share) for lo, hi in _intervals(self.sets.S)]
-        q_pieces = [Piece(lo, hi, -math.exp(-a) * share, share) for lo, hi in _intervals(self.sets.T)]
+        p_pieces = [SplicePiece(lo, hi, share, -math.exp(b) * share) for lo, hi in _intervals(self.sets.S)]
+        q_pieces = [SplicePiece(lo, hi, -math.exp(-a) * share, share) for lo, hi in _intervals(self.sets.T)]
         return ContinuousPair(*self._spliced(p_pieces, q_pieces, f"tails of {pair!r}"))
 
-    def _spliced(self, p_pieces: list[Piece], q_pieces: list[Piece], text: str) -> tuple[Splice, Splice]:
+    def _spliced(self, p_pieces: list[SplicePiece], q_pieces: list[SplicePiece], text: str) -> tuple[Splice, Splice]:
         pair = self.pair
         assert isinstance(pair, ContinuousPair)
         laws = [

@@ -1,0 +1,393 @@
+r"""From a pair, a clamp and a notion of privacy to a test of each kind: score, noise, threshold; what it must achieve.
+
+Where neighbours differ by one person's coming or going, n is not public and the threshold must not depend on it: every
+record's score is shifted by a constant c, the threshold for one record, and the shifted total compared with 0. What
+hides one record is then
+
+.. math:: \max(|\text{low} - c|, |\text{high} - c|)
+
+instead of high - low: less noise where c lies near the middle of the scores. The shift is a fraction C/M of the
+score's lattice, fine enough for n records; the total is the integer :math:`M \sum s_i - C \cdot \text{count}`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from privatest import numbers
+from privatest.decision.private_test import PrivateTest
+from privatest.decision.pvalues import Coin
+from privatest.errors import InvalidInput, shown
+from privatest.hypotheses import DiscretePair, Pair
+from privatest.laws import Curves, NoisyTotal, TwoSidedCurves
+from privatest.numbers import Floats, Number, rational
+from privatest.privacy import NOISES, Logistic, Noise, NoNoise, Notion, Pure, canonical_noise
+from privatest.privacy.chain import decision_noise
+from privatest.privacy.noise import REPLACE, Neighbourhood
+from privatest.scores import Score, clamped_score, whole_score
+from privatest.scores.score import FEW_VALUES
+
+PRIVATE_KINDS = tuple(noise.test for noise in NOISES.values() if noise.test)
+CALIBRATED = ("tight", "stair")
+"""Kinds whose threshold is chosen for their error rates; the paper's have 0."""
+KINDS = (*(kind for kind in PRIVATE_KINDS if kind != "stair"), "llr", "sllr")
+"""What may be asked for by ``test=``; the stair is asked for by ``release="decision"``."""
+FEW_UNITS = 64
+
+
+ADVANTAGE = 2 / 3
+"""The paper's bar."""
+
+
+@dataclass(frozen=True)
+class Goal:
+    """Either ``advantage`` is given, or ``alpha`` and ``beta`` are."""
+
+    advantage: float | None = None
+    alpha: float | None = None
+    beta: float | None = None
+
+    def margin(self, curves: Curves | TwoSidedCurves) -> float:
+        """By how much the best cutoff exceeds the goal; negative where it falls short. Increases with power."""
+        if self.alpha is None:
+            return curves.best_advantage() - (self.advantage or 0.0)
+        return (self.beta or 0.0) - curves.beta_at(self.alpha)
+
+    def surplus(self, alpha: float, beta: float) -> float:
+        """By how much a test with these error rates exceeds the goal; negative where it falls short."""
+        if self.alpha is None:
+            return 1.0 - alpha - beta - (self.advantage or 0.0)
+        return min(self.alpha - alpha, (self.beta or 0.0) - beta)
+
+    def __str__(self) -> str:
+        if self.alpha is None:
+            return f"advantage {self.advantage:.6g}"
+        return f"alpha {self.alpha:g} and beta {self.beta:g}"
+
+
+def make_goal(advantage: float | None, alpha: float | None, beta: float | None) -> Goal:
+    """The goal a user asks for; the paper's advantage of 2/3 where nothing is asked."""
+    if alpha is None and beta is None:
+        return Goal(advantage=numbers.probability(advantage=ADVANTAGE if advantage is None else advantage))
+    if advantage is not None:
+        raise InvalidInput(f"advantage={shown(advantage)} and alpha= or beta= were given. Give one or the other.")
+    if alpha is None or beta is None:
+        name = "alpha" if alpha is None else "beta"
+        raise InvalidInput(f"{name} is missing: alpha and beta go together. Give both, or advantage.")
+    alpha, beta = numbers.probability(alpha=alpha), numbers.probability(beta=beta)
+    if alpha + beta >= 1:
+        raise InvalidInput(
+            f"alpha={alpha!r} and beta={beta!r} must add up to less than 1: tossing a coin achieves that without data."
+        )
+    return Goal(alpha=alpha, beta=beta)
+
+
+def from_score(
+    pair: Pair,
+    score: Score,
+    notion: Notion,
+    n: int,
+    kind: str,
+    clamp: tuple[Number, Number],
+    *,
+    threshold: Fraction | None = None,
+    alpha: float | None = None,
+    around: Neighbourhood = REPLACE,
+    cutoffs: Sequence[Fraction] | None = None,
+    start: Fraction | None = None,
+) -> PrivateTest:
+    """A private test with this clamp, whose score is :func:`kind_score`.
+
+    The threshold is the given one; else the largest that keeps the type I error at ``alpha``; else, for "tight", the
+    one of the largest advantage and, for the paper's tests, 0. ``cutoffs``: where :func:`calibrated_cutoffs` has been
+    asked before, what it said. ``start``: of the chain of a decision, see :func:`decision_noise`.
+    """
+    calibrated = threshold is None and (alpha is not None or kind in CALIBRATED)
+    uppers: list[Fraction] = []
+    coin = None
+    if around.kind == "add-remove":
+        if calibrated:
+            found = centred(score, kind, notion, n, alpha, around)
+        else:
+            found = unmoved(score, kind, notion, n, threshold or Fraction(0), around)
+        noise, cutoff, scale, shift = found.noise, found.cutoff, found.scale, found.shift
+    else:
+        noise, scale, shift = calibrated_noise(kind, score, notion, clamp, around.rows, start), 1, 0
+        if calibrated and kind == "stair" and alpha is not None:
+            cutoff, coin = mixed(score, noise, n, alpha)
+        elif calibrated:
+            cutoff, *uppers = cutoffs or calibrated_cutoffs(score, noise, n, alpha)
+        else:
+            cutoff = literal_cutoff(score, kind, threshold, n)
+    null, alternative = pair.null.describe(), pair.alternative.describe()
+    budget = notion.loss if isinstance(notion, Pure) and rational(notion.epsilon) != notion.loss else None
+    return PrivateTest(
+        kind,
+        score,
+        noise,
+        cutoff,
+        notion.epsilon,
+        n,
+        around.kind,
+        null,
+        alternative,
+        around.rows,
+        scale,
+        shift,
+        budget,
+        upper=uppers[0] if uppers else None,
+        coin=coin,
+        notion=None if isinstance(notion, Pure) else notion,
+    )
+
+
+def kind_score(pair: Pair, kind: str, clamp: tuple[Number, Number]) -> Score:
+    """The clamped score on the kind's lattice.
+
+    Few values need few steps: a coarse lattice makes the exact law of their sum much cheaper. The paper's tests
+    keep the fine one, which is closest to the letter.
+    """
+    few = isinstance(pair, DiscretePair) and 2 < len(pair.ratios) <= FEW_VALUES
+    return clamped_score(pair, clamp, FEW_UNITS if kind in CALIBRATED and few else None)
+
+
+def calibrated_noise(
+    kind: str,
+    score: Score,
+    notion: Notion,
+    clamp: tuple[Number, Number],
+    rows: int,
+    start: Fraction | None = None,
+) -> Noise:
+    """The kind's noise, scaled to what it must hide of a person with ``rows`` rows, in units of the score's lattice."""
+    width = Fraction(score.width)
+    if kind == "stair":
+        return decision_noise(notion, rows * width, start)
+    if kind != "tight":  # the paper's b - a, not the realised one
+        width = (rational(clamp[1], "clamp") - rational(clamp[0], "clamp")) / score.step
+    return kind_noise(kind, notion, rows * width, score.step)
+
+
+def unclamped(
+    pair: Pair, n: int, kind: str, *, threshold: Fraction | None = None, alpha: float | None = None
+) -> PrivateTest:
+    """llr and sllr: the ratio as it is."""
+    score = whole_score(pair, n)
+    noise = NoNoise() if kind == "llr" else Logistic(2 / score.step)
+    if alpha is not None and threshold is None:
+        (cutoff,) = calibrated_cutoffs(score, noise, n, alpha)
+    else:
+        cutoff = literal_cutoff(score, kind, threshold, n)
+    bounded = kind == "sllr" and all(math.isfinite(end) for end in pair.ratio_range)
+    epsilon = float(score.step * score.width / 2) if bounded else math.inf
+    null, alternative = pair.null.describe(), pair.alternative.describe()
+    return PrivateTest(kind, score, noise, cutoff, epsilon, n, null=null, alternative=alternative)
+
+
+def literal_cutoff(score: Score, kind: str, threshold: Fraction | None, n: int) -> Fraction:
+    """The cutoff of a threshold that is not calibrated: the one that was given, or 0."""
+    cutoff = score.lattice_threshold(threshold or Fraction(0), n)
+    # The likelihood-ratio test says P on ties (the paper's K_S), so the cutoff lies just below.
+    return math.ceil(cutoff) - Fraction(1, 2) if kind == "llr" else cutoff
+
+
+_ROUNDS = 6
+
+
+@dataclass(frozen=True)
+class Shifted:
+    """Noise and cutoff for the total M S - C count."""
+
+    noise: Noise
+    cutoff: Fraction
+    scale: int
+    shift: int
+
+
+def centred(score: Score, kind: str, notion: Notion, n: int, alpha: float | None, around: Neighbourhood) -> Shifted:
+    """The shift at which 0 is the cutoff of the largest advantage at n records, or the largest that keeps alpha.
+
+    The noise depends on the shift, the best shift a little on the noise: a few rounds settle both.
+    """
+    scale = _fineness(n)
+    middle = Fraction(score.mean(score.null_law) + score.mean(score.alternative_law)) / 2
+    centre = middle
+    for _ in range(_ROUNDS):
+        rough = _noise(kind, notion, score, around.units(score, centre), 1)
+        curves = Curves(score.support, score.null_law, score.alternative_law, n, rough)
+        cutoff = curves.best_cutoff() if alpha is None else curves.cutoff_for_alpha(alpha)
+        # A cutoff beyond all totals (a tiny alpha) leaves the shift within the scores.
+        before, centre = centre, min(max(cutoff / n, Fraction(score.low)), Fraction(score.high))
+        if around.units(score, centre) == around.units(score, before):
+            break
+
+    def at(shift: int) -> Shifted:
+        return _with_noise(score, kind, notion, scale, shift, around, Fraction(0))
+
+    if alpha is not None:
+        return _at_most_alpha(score, n, at(math.floor(scale * centre)), alpha)
+    # Less noise may be worth a threshold that is a little off: the middle of the scores needs the least.
+    rivals = (centre, middle, -score.origin / score.step, Fraction(score.low + score.high, 2))
+    return max((at(round(scale * rival)) for rival in rivals), key=lambda found: round(_advantage(score, n, found), 12))
+
+
+def _advantage(score: Score, n: int, found: Shifted) -> float:
+    """About the advantage, for choosing among shifts."""
+    noise, threshold = found.noise, Fraction(n * found.shift, found.scale)
+    coarse = noise.coarser(found.scale)
+    if coarse is not None and len(score.support) > FEW_VALUES:
+        # On the score's own lattice, where the curves are quick; between its points they are interpolated.
+        curves = Curves(score.support, score.null_law, score.alternative_law, n, coarse)
+        null, alternative = curves.cdfs(np.array([float((threshold - curves.base) / curves.unit)]))
+        return float(alternative[0] - null[0])
+    scores = found.scale * score.support - found.shift
+    laws = score.null_law, score.alternative_law
+    low, high = (NoisyTotal(scores, law, n, noise).cdf(found.cutoff) for law in laws)
+    return high - low
+
+
+def unmoved(score: Score, kind: str, notion: Notion, n: int, threshold: Fraction, around: Neighbourhood) -> Shifted:
+    """The ratio as it is: shifted by what stands for the ratio 0, so that the threshold is a number of nats."""
+    scale = _fineness(n)
+    shift = round(-scale * score.origin / score.step)
+    return _with_noise(score, kind, notion, scale, shift, around, threshold * scale / score.step)
+
+
+def _fineness(n: int) -> int:
+    """M, such that n roundings of the shift together stay far below the deviation of n scores."""
+    return 1 << (256 * math.isqrt(n)).bit_length()
+
+
+def _with_noise(
+    score: Score, kind: str, notion: Notion, scale: int, shift: int, around: Neighbourhood, cutoff: Fraction
+) -> Shifted:
+    units = around.units(score, Fraction(shift, scale))
+    return Shifted(_noise(kind, notion, score, units, scale), cutoff, scale, shift)
+
+
+def _noise(kind: str, notion: Notion, score: Score, units: int, scale: int) -> Noise:
+    """The kind's noise that hides ``units`` lattice steps of the score, on a lattice ``scale`` times as fine."""
+    return kind_noise(kind, notion, Fraction(units * scale), score.step / scale)
+
+
+def kind_noise(kind: str, notion: Notion, width: Fraction, step: Fraction) -> Noise:
+    """The noise that this kind of test adds to hide totals ``width`` lattice steps apart, of ``step`` nats each."""
+    if isinstance(notion, Pure):
+        return next(noise for noise in NOISES.values() if noise.test == kind).for_width(notion.loss, width, step)
+    if kind != "tight":
+        raise InvalidInput(f"test={kind!r} is for epsilon=, not for privacy={notion.text!r}. Use test='tight'.")
+    return canonical_noise(notion, width)
+
+
+def _at_most_alpha(score: Score, n: int, found: Shifted, alpha: float) -> Shifted:
+    """The same with a cutoff at which the type I error is at most alpha, exactly.
+
+    Invariant: the error is at most alpha at `low` and above it at `high`.
+    """
+    scores = found.scale * score.support - found.shift
+    totals = [NoisyTotal(scores, law, n, found.noise) for law in score.null_laws]
+
+    def error(cutoff: Fraction | int) -> float:
+        return max(total.cdf(cutoff) for total in totals)
+
+    if error(found.cutoff) <= alpha:
+        return found
+    high = math.floor(found.cutoff)
+    step = found.scale
+    low = high - step
+    while error(low) > alpha:
+        high, step = low, 2 * step
+        low = high - step
+    while high - low > 1:
+        middle = (low + high) // 2
+        if error(middle) <= alpha:
+            low = middle
+        else:
+            high = middle
+    return Shifted(found.noise, Fraction(low), found.scale, found.shift)
+
+
+def check_decision(test: str, neighbours: str) -> None:
+    """Refuse what a test that releases its decision alone cannot have."""
+    if test != "tight":
+        raise InvalidInput(
+            f"test={test!r} does not go with release='decision', which is a test of its own. Leave test out."
+        )
+    if neighbours != "replace":
+        raise InvalidInput(
+            f"neighbours={neighbours!r} does not go with release='decision': its threshold is tuned for one number "
+            "of records. Use release='statistic'."
+        )
+
+
+def check_two_sided(test: str, neighbours: str, threshold: Number | None) -> None:
+    """Refuse what a two-sided test cannot have."""
+    wrong: dict[str, Any] = {}
+    if test == "stair":
+        wrong["release"] = "decision"
+    elif test != "tight":
+        wrong["test"] = test
+    if neighbours != "replace":
+        wrong["neighbours"] = neighbours
+    if threshold is not None:
+        wrong["threshold"] = threshold
+    for name, value in wrong.items():
+        raise InvalidInput(
+            f"{name}={shown(value)} does not apply to a two-sided test, which accepts between two thresholds that are "
+            f"chosen for n records. Leave {name} out."
+        )
+
+
+# Shares are multiples of 2^-SHARES: a type I error falls short of the one asked for by 1e-14 at most.
+SHARES = 48
+
+
+def calibrated_cutoffs(score: Score, noise: Noise, n: int, alpha: float | None) -> tuple[Fraction, ...]:
+    """The cutoff of the largest advantage, or the largest one whose type I error is at most alpha.
+
+    Of a two-sided test two of them, between which the decision is "null", with equal tails.
+    """
+    score.check_total(n)
+    if not score.upper_laws:
+        if alpha is None:
+            return (Curves(score.support, score.null_law, score.alternative_law, n, noise).best_cutoff(),)
+        rivals = [Curves(score.support, law, score.alternative_law, n, noise) for law in score.null_laws]
+        return (min(rival.cutoff_for_alpha(alpha) for rival in rivals),)
+    below, above = score.alternative_law, score.upper_laws[0]
+
+    def curves(low: Floats, high: Floats) -> TwoSidedCurves:
+        return TwoSidedCurves.of(score.support, low, below, high, above, n, noise)
+
+    if alpha is None:
+        return curves(score.null_law, score.null_high_laws[0]).best_cutoffs()
+    lows = [curves(law, law).low.cutoff_for_alpha(alpha / 2) for law in score.null_laws]
+    highs = [-curves(law, law).high.cutoff_for_alpha(alpha / 2) for law in score.null_high_laws]
+    return min(lows), max(highs)
+
+
+def mixed(score: Score, noise: Noise, n: int, alpha: float) -> tuple[Fraction, Coin | None]:
+    """A cutoff, and the coin with which the type I error is alpha, short of it by a rounding at most.
+
+    Of sets, whose worst laws are those of one cutoff, there is no coin: the largest cutoff that keeps alpha for them.
+    """
+    score.check_total(n)
+    rivals = [Curves(score.support, law, score.alternative_law, n, noise) for law in score.null_laws]
+    if len(rivals) > 1 or score.outer_null_laws:
+        return min(rival.cutoff_for_alpha(alpha) for rival in rivals), None
+    first, second = rivals[0].mixed_cutoffs(alpha)
+    null = NoisyTotal(score.support, score.null_law, n, noise)
+    low, high = (null.bounded_cdf(cutoff).upper for cutoff in (first, second))
+    if low > alpha:  # by the curves' rounding
+        return rivals[0].cutoff_for_alpha(alpha), None
+    share = (
+        Fraction(math.floor((Fraction(alpha) - Fraction(low)) / Fraction(high - low) * 2**SHARES), 2**SHARES)
+        if (high > low)
+        else Fraction(0)
+    )
+    return first, Coin(second, share) if 0 < share < 1 else None

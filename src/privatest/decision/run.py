@@ -1,0 +1,681 @@
+"""What every designed object and every release have in common: one body of ``run``, one codec, one list of facts.
+
+A :class:`Release` is what a test gives back: the decision, the noisy statistic and its p-value. Nothing else leaves
+the data.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Self, TypeVar
+
+import numpy as np
+
+from privatest.charge import ANYBODY, Draw, Receipt, charged, make_charge
+from privatest.documents import check_format, document_from_json, reading
+from privatest.errors import Infeasible, InvalidInput, shown
+from privatest.facts import Described, Fact, Probability, plain_value, short
+from privatest.privacy import Notion, Pure, RandomSource, seeded_source, system_source
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from privatest.engines import Need, Records
+
+
+def hidden_fact(neighbours: str, *, persons: bool) -> Fact:
+    """Which change of the data is hidden: of one record, or of all rows of one person, where a unit is named."""
+    whose = "all rows of one person" if persons else "one record"
+    change = {"replace": "replacing", "add-remove": "adding or removing"}.get(neighbours, neighbours)
+    return Fact("neighbours", neighbours, f"hides {change} {whose}")
+
+
+HARDLY, COIN = 0.1, 0.001
+"""Below the first advantage (1 - alpha - beta) a test is said to be hardly better than a coin; below the second it is
+refused before anything is charged, where one call designs and runs it."""
+
+
+def advantage_fact(alpha: float, beta: float) -> Fact:
+    """How much better than a coin a test is, in words where that is hardly at all."""
+    advantage = 1 - alpha - beta
+    hardly = "; hardly better than a coin that ignores the data" if advantage < HARDLY else ""
+    return Fact("advantage", advantage, f"1 - alpha - beta{hardly}")
+
+
+def check_better_than_a_coin(alpha: float, beta: float, n: int) -> None:
+    """Refuse a test that tells next to nothing, before it is paid for."""
+    if 1 - alpha - beta < COIN:
+        raise Infeasible(
+            f"n={n} records give a type I error of {alpha:.3g} and a type II error of {beta:.3g}: together as much as "
+            "those of a coin that ignores the data, so the answer would tell nothing. Nothing was charged. Use more "
+            "records, a larger budget of privacy, or hypotheses that are further apart."
+        )
+
+
+def cost_fact(notion: Notion, what: str) -> Fact:
+    """What something costs: its epsilon, or the other notion that it meets; ``what`` is "of one run" and the like."""
+    if isinstance(notion, Pure):
+        return Fact("epsilon", notion.epsilon, f"privacy loss {what}")
+    return Fact("privacy", str(notion), f"the price {what}")
+
+
+class Outcome(Described):
+    """What a run on data gives back, of whatever question: a frozen dataclass of public and private values.
+
+    Its fields hold what left the data, ``epsilon``, ``simulated``, ``receipt`` and ``design``, the object that was run
+    (None where the outcome was read from a document): no document has the last one.
+
+    Attributes:
+        epsilon: privacy loss of this answer, all of it.
+        neighbours: which pairs of data sets the guarantee compares.
+        simulated: True when the randomness came from a generator of the caller's: such an answer is not private.
+        receipt: what the ledger noted beside it, with a fingerprint to keep; None without a ledger.
+        design: the design that was run; no part of its documents, None in one that was read.
+        privacy: the notion that this answer meets, where it is not epsilon alone.
+        persons: whether all rows of one person are hidden together, because a unit was named; else single records are.
+    """
+
+    KIND: ClassVar[str]
+
+    epsilon: float
+    neighbours: str
+    simulated: bool
+    receipt: Receipt | None
+    design: Any
+    privacy: str | None = None  # the notion, where that is not epsilon alone
+    persons: bool = False
+
+    @property
+    def replayed(self) -> Receipt | None:
+        """The receipt, where this is an answer recorded earlier: nothing was charged, the data given were not read."""
+        return self.receipt if self.receipt is not None and self.receipt.replayed else None
+
+    @property
+    def private(self) -> bool:
+        """Whether the guarantee holds: a notion is met, with randomness from the operating system."""
+        return (self.privacy is not None or math.isfinite(self.epsilon)) and not self.simulated
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON (infinity as the text "inf"): every field, and every other fact by its name."""
+        left_out = {"design", *(name for name in ("privacy", "persons") if not getattr(self, name))}
+        kept = {one.name: plain_value(getattr(self, one.name)) for one in fields(self) if one.name not in left_out}  # type: ignore[arg-type]
+        receipt = None if self.receipt is None else self.receipt.to_dict()
+        paid = {"private": self.private, "receipt": receipt, "replayed": self.replayed is not None}
+        return {**self.values(), **kept, **paid}
+
+    @classmethod
+    def from_dict(cls, document: Mapping[str, Any]) -> Self:
+        """What :meth:`to_dict` wrote; what an older version did not write yet has its default."""
+        with reading(f"the {cls.__name__}"):
+            known = [one.name for one in fields(cls) if one.name not in ("receipt", "design")]  # type: ignore[arg-type]
+            kept = {name: document[name] for name in known if name in document}
+            kept = {name: tuple(value) if isinstance(value, list) else value for name, value in kept.items()}
+            kept["epsilon"] = math.inf if kept["epsilon"] == "inf" else float(kept["epsilon"])
+            kept["receipt"] = Receipt.from_dict(document.get("receipt"))
+            return cls(**kept)
+
+    @property
+    def title(self) -> str:
+        """What this is, and of which question where that is known."""
+        return (
+            self.KIND if self.design is None else f"{self.KIND}: {self.design.title[:1].lower()}{self.design.title[1:]}"
+        )
+
+    @property
+    @abstractmethod
+    def sentence(self) -> str:
+        """The answer in a sentence or two, without what it costs."""
+
+    def _ending(self) -> list[Fact]:
+        """The facts that every outcome ends with: what it cost, whom that protects, and what the ledger noted."""
+        private = f"{self.epsilon:g}-differentially private" if self.privacy is None else f"meets {self.privacy}"
+        loss = "privacy loss of this answer, all of it"
+        if self.epsilon == 0 and self.privacy is None:
+            private, loss = "as private as the noised totals are", "nothing beyond what the noise in the totals cost"
+        if not self.private:
+            private = "SIMULATED, not private" if self.simulated else "NOT PRIVATE: no noise hides single records"
+        noted = []
+        if self.receipt is not None:
+            note = f"this answer is not new: {self.receipt.note}" if self.replayed else self.receipt.note
+            noted = [
+                Fact("receipt.note", note, "what the ledger noted"),
+                Fact("receipt.fingerprint", self.receipt.fingerprint, "of the ledger, to keep elsewhere"),
+            ]
+        return [
+            Fact("epsilon", self.epsilon, loss)
+            if self.privacy is None
+            else Fact("privacy", self.privacy, "what this answer costs, all of it"),
+            hidden_fact(self.neighbours, persons=self.persons),
+            Fact("private", self.private, private),
+            *noted,
+        ]
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """The design's picture with this outcome in it; never the data."""
+        if self.design is None:
+            raise InvalidInput(
+                "This release was read from a document, which does not hold its design. Draw it with the design it "
+                "came from: design.plot(release=release)."
+            )
+        picture: Axes = self.design.plot(ax, release=self)
+        return picture
+
+
+R = TypeVar("R", bound=Outcome)
+
+
+class Besides(ABC):
+    """What one run is asked for besides its design's own answer, at a price or for nothing."""
+
+    epsilon: Fraction | int = 0
+    """What it costs in addition, exactly."""
+
+    @abstractmethod
+    def question(self) -> dict[str, Any]:
+        """What a request of a ledger tells apart by it, ready for JSON."""
+
+    def prepared(self, records: Records) -> Records:
+        """The records as the draw needs them; refuses those that cannot give it. Nothing is charged yet."""
+        return records
+
+    def draw(self, design: Any, records: Any, source: RandomSource) -> Draw:
+        """The design's draw, with what is drawn besides."""
+        found: Draw = design.draw(records, source)
+        return found
+
+    @abstractmethod
+    def release(self, design: Any, draw: Any, records: Callable[[], Any], *, simulated: bool) -> Any:
+        """The design's outcome with that in it, from the draw.
+
+        Args:
+            design: the design that was run.
+            draw: what :meth:`draw` gave.
+            records: opens the data. Only what is public may be looked up there: the draw is on record by then.
+            simulated: as for :meth:`Design.release`.
+        """
+
+
+class Design(Described, Generic[R]):
+    """A question that was made ready: frozen, printable, serialisable; :meth:`run` asks it of data.
+
+    Guarantees of every run: a refusal leaves nothing charged; the draw is on record, with the charge, before anything
+    is made of it; a run that fails or is killed later goes on from that record; only the outcome leaves.
+    """
+
+    FORMAT: ClassVar[str]
+    KIND: ClassVar[str]
+    UNFIT: ClassVar[Mapping[str, str]] = {"order": "it does not look at the order of the records. Leave order out"}
+    """Which of ``unit`` and ``order`` mean nothing, and why."""
+
+    epsilon: Any  # a field or a property: the privacy loss of one run, infinite where it is not private
+    max_rows_per_unit: int  # a field: how many rows of one person are used, at most, and protected together
+    neighbours: str = "replace"  # which pairs of data sets the guarantee compares
+    two_sided: bool = False  # whether the null lies between two thresholds
+
+    @property
+    def when_null(self) -> str:
+        """Which statistics speak for P, in words; empty where that is not one threshold."""
+        return ""
+
+    @property
+    def privacy(self) -> Notion:
+        """The notion of stability that every run meets."""
+        return Pure(self.epsilon)
+
+    @property
+    @abstractmethod
+    def price(self) -> Fraction | Notion | None:
+        """What a run costs, exactly: epsilon, or a notion that is not pure (as ``privacy.price``).
+
+        None where it is not private, which no budget pays for.
+        """
+
+    @property
+    def need(self) -> Need:
+        """What is taken for granted of the records: at most ``max_rows_per_unit`` rows of one person."""
+        from privatest.engines import Need  # planning needs no engine
+
+        return Need(rows=self.max_rows_per_unit)
+
+    @property
+    def _rows(self) -> int | None:
+        """The most rows of one person, where that is more than one."""
+        return self.max_rows_per_unit if self.max_rows_per_unit > 1 else None
+
+    @property
+    @abstractmethod
+    def outcome(self) -> type[R]:
+        """What a run gives back."""
+
+    @abstractmethod
+    def question(self) -> dict[str, Any]:
+        """All that an outcome depends on besides the data and where they lie, ready for JSON."""
+
+    def opened(self, source: Any, **where: Any) -> Any:
+        """The records of a source: they promise what this needs, or are refused.
+
+        Args:
+            source: the data, as for :meth:`run`.
+            **where: ``column``, ``unit`` and ``order``, as for :meth:`run`.
+        """
+        from privatest import engines  # planning needs none of them
+
+        return engines.open_for(self.need, source, **where)
+
+    @abstractmethod
+    def check(self, records: Records) -> None:
+        """Refuse records of another structure or number, and laws that cannot be computed; nothing is drawn yet.
+
+        Args:
+            records: open records, see :meth:`opened`.
+        """
+
+    @abstractmethod
+    def draw(self, records: Records, source: RandomSource) -> Draw:
+        """Sum the records and draw the noise: all that leaves the data, and nothing that may not.
+
+        Args:
+            records: open records that :meth:`check` let pass.
+            source: where randomness comes from.
+        """
+
+    @abstractmethod
+    def release(self, draw: Any, *, simulated: bool = False) -> R:
+        """The outcome of a draw: post-processing, which costs no privacy and needs no data.
+
+        Args:
+            draw: what :meth:`draw` gave.
+            simulated: whether a generator of the caller's drew it: the outcome then says that it is not private.
+        """
+
+    def run(
+        self,
+        data: Any,
+        *,
+        column: str | None = None,
+        unit: str | None = None,
+        order: str | None = None,
+        ledger: Any = None,
+        dataset: str | None = None,
+        request: str | None = None,
+        rng: np.random.Generator | None = None,
+    ) -> R:
+        """Run it once on data: of exactly n records where n is public and given, else of any number.
+
+        Args:
+            data: array, list, pandas/polars/pyarrow column, a data frame, file, SQL table or Spark DataFrame together
+                with ``column``.
+            column: which column holds the records.
+            unit: which column says whose row it is. A person with m rows counts as min(m, k) records, k being
+                ``max_rows_per_unit`` (1 where the design has no such setting), and all rows are hidden together. Sums
+                add all rows of a person, scaled to k where there are more; where cells are counted (fits, the best
+                possible tests, the first of two steps), k rows of each are drawn without looking at them; where
+                order matters, the first k count. Rows that say nobody's are not used.
+            order: which column gives the order of time; refused by tests, which do not look at it.
+            ledger, dataset, request: charge epsilon to the data set's budget before anything is released. The same
+                request again returns the same release, free of charge.
+            rng: only for simulations: a seeded generator in place of the operating system's randomness. The
+                release then says that it is simulated, and is not private.
+        """
+        where = {"column": column, "unit": unit, "order": order}
+        return self.run_opened(None, data, where, ledger=ledger, dataset=dataset, request=request, rng=rng)
+
+    def run_opened(
+        self,
+        records: Records | None,
+        data: Any,
+        where: Mapping[str, str | None],
+        *,
+        ledger: Any,
+        dataset: str | None,
+        request: str | None,
+        rng: np.random.Generator | None,
+        besides: Besides | None = None,
+    ) -> R:
+        """:meth:`run` on records that are open already: those of ``data``, which lie ``where``. None: to be opened.
+
+        Args:
+            records: open records; None: they are opened from ``data``.
+            data: where they came from, for the ledger.
+            where: ``column``, ``unit`` and ``order``, as for :meth:`run`.
+            ledger, dataset, request, rng: as for :meth:`run`.
+            besides: what is asked for besides the design's own answer, if anything.
+        """
+        from privatest.privacy.notions import together  # start-up: planning adds up no prices
+
+        for name, reason in self.UNFIT.items():
+            if where.get(name) is not None:
+                raise InvalidInput(f"{name}={shown(where[name])} cannot be given to a {self.KIND}: {reason}.")
+        charge = make_charge(
+            ledger,
+            dataset,
+            request,
+            price=self.price if besides is None or self.price is None else together(self.price, besides.epsilon),
+            design=lambda: {**self.question(), **self._named(where), **({} if besides is None else besides.question())},
+            simulated=rng is not None,
+            data=data,
+            neighbours=self.neighbours,
+            unit=where["unit"] if where.get("unit") is not None else _unit_of(data if records is None else records),
+        )
+        source = system_source if rng is None else seeded_source(rng)
+        ready: list[Any] = []  # the records, once they are open
+
+        def opened() -> Any:
+            if not ready:
+                given: dict[str, Any] = {"source": data, **where} if records is None else {"source": records}
+                arrived = self.opened(**given)
+                arrived = arrived if besides is None else besides.prepared(arrived)
+                self.check(arrived)
+                ready.append(arrived)
+            return ready[0]
+
+        def draw() -> Draw:
+            return self.draw(opened(), source) if besides is None else besides.draw(self, opened(), source)
+
+        def release(drawn: Draw) -> R:
+            simulated = rng is not None
+            if besides is None:
+                return self.release(drawn, simulated=simulated)
+            outcome: R = besides.release(self, drawn, opened, simulated=simulated)
+            return outcome
+
+        found = charged(charge, draw, release, self.outcome.from_dict)
+        return replace(found, design=self, persons=_of_persons(data, where))  # type: ignore[type-var]
+
+    def to_dp_event(self) -> Any:
+        """One run as an event of ``dp_accounting`` (extra ``accounting``), for its accountants as made by default."""
+        # Needs an extra.
+        from privatest.privacy.composition import event_of
+
+        return event_of(self.privacy)
+
+    def privacy_loss_distribution(self) -> Any:
+        """The privacy-loss distribution of one run, by ``dp_accounting`` (extra ``accounting``), on the safe side.
+
+        From the exact law of the noise where the release is one noisy total, else from the design's notion.
+        """
+        # Needs an extra.
+        from privatest.decision.opendp import losses_of
+
+        return losses_of(self)
+
+    def to_opendp(self) -> Any:
+        """The test as a measurement of OpenDP (extra ``opendp``): a list of records in, the release's document out."""
+        # Needs an extra.
+        from privatest.decision.opendp import make_measurement
+
+        return make_measurement(self)
+
+    def _named(self, where: Mapping[str, str | None]) -> dict[str, str | None]:
+        """Where the records lie, as a request of a ledger tells one from another."""
+        return {name: value for name, value in where.items() if name == "column" or value is not None}
+
+    @abstractmethod
+    def to_dict(self) -> dict[str, Any]:
+        """A JSON document from which :meth:`from_dict` restores it exactly."""
+
+    @classmethod
+    @abstractmethod
+    def _read(cls, document: dict[str, Any]) -> Self:
+        """What a document of the right format holds; whatever error it raises is told as one of the document."""
+
+    @classmethod
+    def from_dict(cls, document: dict[str, Any]) -> Self:
+        """What :meth:`to_dict` wrote; refuses one that is not private at its declared epsilon."""
+        check_format(document, cls.FORMAT, cls.KIND)
+        with reading(f"the {cls.KIND}"):
+            return cls._read(document)
+
+    def to_json(self) -> str:
+        """JSON text from which :meth:`from_json` restores it exactly."""
+        return json.dumps(self.to_dict(), allow_nan=False)
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> Self:
+        """What :meth:`to_json` wrote."""
+        return cls.from_dict(document_from_json(text))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, type(self)):
+            return NotImplemented
+        return self is other or self.to_dict() == other.to_dict()
+
+    @abstractmethod
+    def __hash__(self) -> int: ...
+
+
+def _of_persons(data: Any, where: Mapping[str, str | None]) -> bool:
+    """Whether a unit was named, in the call or when the records were opened."""
+    from privatest.engines import Promise  # planning needs no engine
+
+    promise = getattr(data, "promise", None)
+    return where.get("unit") is not None or (isinstance(promise, Promise) and promise.rows is not None)
+
+
+def _unit_of(data: Any) -> str | None:
+    """The unit of records that were opened before, whose column nobody knows any more; None: single records."""
+    promise = getattr(data, "promise", None)
+    return None if getattr(promise, "rows", None) is None else ANYBODY
+
+
+class Budgeted(Design[R]):
+    """A design made for one notion of privacy, at most so many rows of one person: what follows from these two."""
+
+    ASKED: ClassVar[str]
+    """What a ledger's request calls the question."""
+
+    notion: Any  # a field or a property: the notion that every run meets
+
+    @property
+    def privacy(self) -> Notion:
+        """The notion of stability that every run meets."""
+        found: Notion = self.notion
+        return found
+
+    @property
+    def epsilon(self) -> float:
+        """Privacy loss of one run; infinite where the notion bounds none."""
+        return float(self.notion.epsilon)
+
+    @property
+    def price(self) -> Fraction | Notion | None:
+        """What a run costs, exactly."""
+        return self.privacy.price
+
+    def question(self) -> dict[str, Any]:
+        """The whole design but for an epsilon, which stands in the charge itself."""
+        return {self.ASKED: {name: value for name, value in self.to_dict().items() if name != "budget"}}
+
+    @property
+    def _asked_for(self) -> dict[str, Any]:
+        """The notion as functions that design are asked for it: epsilon where that is all."""
+        return {"epsilon": self.notion.loss} if isinstance(self.notion, Pure) else {"privacy": self.notion}
+
+    @property
+    def _met(self) -> str | None:
+        """What a release says of its notion: nothing where epsilon says all."""
+        return None if isinstance(self.notion, Pure) else self.notion.text
+
+
+Decision = Literal["null", "alternative"]
+Fits = Literal["null", "alternative", "both", "neither"]
+FITS = {"neither": "the data fit NEITHER of the two; the nearer one is", "both": "the data fit both; the nearer one is"}
+"""How the decision is told where the data fit not just one of the two."""
+CUSTOMARY = 0.05
+"""A p-value below this is read as "P is rejected" by custom; a decision that says otherwise is explained."""
+
+
+@dataclass(frozen=True)
+class Release(Outcome):
+    """The outcome of running a test on data.
+
+    Guarantees: the triple (decision, statistic, pvalue) is epsilon-differentially private, being computed from
+    the noisy total alone; a release with infinite epsilon carries the decision only.
+
+    Attributes:
+        decision: "null" (the data look like P) or "alternative" (they look like Q).
+        statistic: the noisy sum of clamped log-likelihood ratios, in nats; large values speak for P. Of a test that was
+            made with release="decision" its level: a whole number, from 1 on where the decision is "null".
+        pvalue: probability, were P true, of a statistic as small as this one of n records; exact. Where P is a set, the
+            largest over it; of a two-sided test, twice the smaller tail.
+        pvalue_alternative: probability, were Q true, of a statistic as large as this one (on Q's own side, where that
+            is two-sided); the largest over Q where that is a set.
+        fits: which of the two the noisy statistic is not too extreme for, to both sides: "null", "alternative", "both"
+            or "neither". Too extreme: with a probability below 0.001. "neither" means that the data came from something
+            else, whatever the decision between the two.
+        epsilon: privacy loss of this release; ``inf`` means it is not private.
+        n: number of records, which is public; with neighbours "add-remove", the number the test was designed for,
+            whatever the data's.
+        test: name of the test.
+        neighbours: which pairs of data sets the guarantee compares.
+        simulated: True when the randomness came from a generator of the caller's: such a release is not private.
+        receipt: what the ledger noted beside it, with a fingerprint to keep; None without a ledger.
+        design: the test that was run, for :meth:`plot`; no part of its documents, None in one that was read.
+        odd_share: about the share of records that made no sense to the test (missing, unreadable, outside both
+            supports), with noise; None unless it was asked for with ``odd_epsilon``.
+        odd_margin: how far the noise moves that share at most, with probability 95%.
+        odd_epsilon: the part of epsilon that it cost.
+        released: "statistic"; "level" where the statistic is the level of a decision, and p-values are those of levels;
+            "decision" where nothing else leaves: statistic and p-values are then None.
+        privacy: the notion that this release meets, such as "zcdp(0.5)", where it is not epsilon alone; epsilon is then
+            what that notion bounds of the privacy loss, infinite where it bounds none.
+        persons: whether all rows of one person are hidden together, because a unit was named.
+    """
+
+    decision: Decision
+    statistic: float | None
+    pvalue: float | None
+    epsilon: float
+    n: int
+    test: str
+    neighbours: str
+    simulated: bool = False
+    receipt: Receipt | None = field(default=None, compare=False, repr=False)
+    pvalue_alternative: float | None = None
+    fits: Fits | None = None
+
+    design: Any = field(default=None, compare=False, repr=False)
+
+    odd_share: float | None = None
+    odd_margin: float | None = None
+    odd_epsilon: float | None = None
+    released: str = "statistic"
+    privacy: str | None = None
+    persons: bool = False
+
+    KIND: ClassVar[str] = "Release"
+    SMALLEST_PVALUE: ClassVar[float] = 1e-300
+    """Smaller p-values are told as such: a double has no digits of them."""
+    AWAY: ClassVar[str] = "the alternative Q"
+
+    @property
+    def evalue(self) -> float | None:
+        """Evidence against P, from what was released: under P its mean is at most 1, so it combines with others.
+
+        See :func:`privatest.combine_evalues`. None in a release that was read from a document, which does not hold its
+        test, and where neither statistic nor p-value was told.
+        """
+        from privatest.decision.pvalues import evalue_of  # start-up: most releases are asked for less
+
+        return None if self.design is None else evalue_of(self.design, self.statistic, self.pvalue)
+
+    @property
+    def sentence(self) -> str:
+        """The decision, and how it would look were P true."""
+        says = "the null hypothesis P" if self.decision == "null" else self.AWAY
+        level = None if self.design is None else self.design.alpha
+        if level is not None:
+            says += f" at level {short(Probability(level), 4)}, its type I error"
+        if self.pvalue is None:
+            return f"The test decides for {says}."
+        pvalue = short(self._told(self.pvalue), 4)
+        if self.fits == "neither":
+            return (
+                "The data fit neither P nor Q: under each of them so extreme a noisy statistic has a probability below "
+                f"0.001. Between the two the test decides for {says} (p-value {pvalue})."
+            )
+        return (
+            f"The test decides for {says}. Were P true, so extreme a noisy statistic would have probability {pvalue} "
+            f"(the p-value).{self._against_custom(level)}{self._both()}"
+        )
+
+    def _against_custom(self, level: float | None) -> str:
+        """Why a small p-value stands beside "null", or a large one beside "alternative"; empty where neither does."""
+        if level is None or self.pvalue is None or (self.pvalue < CUSTOMARY) == (self.decision == "alternative"):
+            return ""
+        if CUSTOMARY / 2 <= level <= CUSTOMARY:
+            return ""
+        side = "above" if self.decision == "null" else "within"
+        return (
+            f" The p-value is {side} the test's level. The level is the alpha given to the design; where none was "
+            "given, the threshold weighs the type I against the type II error. For level 0.05 design with "
+            "alpha=0.05."
+        )
+
+    def _both(self) -> str:
+        """What to report where the data are consistent with both hypotheses."""
+        if self.fits != "both":
+            return ""
+        return (
+            " The data are consistent with both P and Q, at level 0.001: report the p-value, and the decision as the "
+            "likelier of the two, not as proof against the other."
+        )
+
+    def _told(self, pvalue: float | None) -> Probability | None:
+        """A p-value as it is told to people."""
+        return None if pvalue is None else Probability(pvalue, self.SMALLEST_PVALUE)
+
+    def facts(self) -> list[Fact]:
+        """What left the data, and what it cost; what the test promises stands beside it, where the test is known."""
+        test = self.design
+        looks = "P" if self.decision == "null" else self.AWAY
+        above, errors, two = "large values speak for P", "", False
+        if test is not None:
+            looks, two = getattr(test, self.decision, looks), test.two_sided
+            above = "; ".join(([] if two else [above]) + ([test.when_null] if test.when_null else []))
+            first, second = (short(Probability(error), 4) for error in (test.alpha, test.beta))
+            errors = f"type I error {first}, type II error {second} on {test.n:,} records"
+        hidden = self.neighbours == "add-remove"
+        what = "with noise" if self.released == "statistic" else "the level, a whole number, with noise"
+        evidence = None if self.evalue is None else Probability(self.evalue)
+        return [
+            Fact("decision", self.decision, f"{FITS.get(self.fits or '', 'the data look like')} {looks}"),
+            Fact("fits", self.fits, "what the statistic is not too extreme for (probability 0.001, both sides)"),
+            *([] if self.released != "decision" else [Fact("released", self.released, "the decision, and no more")]),
+            Fact("statistic", self.statistic, f"{what}; {above}"),
+            Fact("pvalue", self._told(self.pvalue), f"of so {'extreme' if two else 'small'} a statistic, were P true"),
+            Fact(
+                "pvalue_alternative",
+                self._told(self.pvalue_alternative),
+                f"of a statistic so {'near to P' if two else 'large'}, were Q true",
+            ),
+            Fact("evalue", evidence, "evidence against P, to be combined with others'"),
+            Fact("n", self.n, "records, as expected; their number is not revealed" if hidden else "records, public"),
+            Fact("test", self.test, errors),
+            *self._odd(),
+            *self._ending(),
+        ]
+
+    def _odd(self) -> list[Fact]:
+        """What was asked for with ``odd_epsilon``, if it was."""
+        if self.odd_share is None:
+            return []
+        return [
+            Fact("odd_share", self.odd_share, "of the records made no sense to the test; with noise"),
+            Fact("odd_margin", self.odd_margin, "the noise in that share, at most, with probability 95%"),
+            Fact("odd_epsilon", self.odd_epsilon, "the part of epsilon that it cost"),
+        ]
+
+    def to_dict(self) -> dict[str, Any]:
+        """As every outcome's; the share of odd records and what left only where that was asked for."""
+        found = super().to_dict()
+        if self.evalue is None:
+            del found["evalue"]
+        if self.released == "statistic":
+            del found["released"]
+        return found if self.odd_share is not None else {k: v for k, v in found.items() if not k.startswith("odd_")}

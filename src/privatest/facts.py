@@ -1,0 +1,170 @@
+"""How things are told to people: a title and a list of facts, as text, as a table for notebooks, and as plain values.
+
+Every presenter takes :meth:`Described.lines`; none makes a list of its own. In HTML every text is escaped, since labels and
+names are the user's.
+"""
+
+from __future__ import annotations
+
+import html
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from typing import Any, ClassVar, NamedTuple
+
+WIDEST = 30
+"""A value longer than this pushes its meaning to the right, and nobody else's."""
+
+
+class Probability(float):
+    """A probability, which is never told as 0: below what a double (or a simulation) can tell it is told as such.
+
+    >>> short(Probability(0.25)), short(Probability(0.0)), short(Probability(1e-9, least=1e-6))
+    ('0.25', '< 1e-300', '< 1e-06')
+    """
+
+    least: float
+
+    def __new__(cls, value: float, least: float = 1e-300) -> Probability:
+        made = super().__new__(cls, value)
+        made.least = least
+        return made
+
+
+class Fact(NamedTuple):
+    """Name, value, and what it means in a few words (or nothing, where the name says it).
+
+    The name is the word for it in the API and in JSON (``receipt.note`` where it is a part's), so that what is read on
+    a screen can be asked for. A fact whose value is None is null in JSON and on no screen.
+    """
+
+    name: str
+    value: object
+    meaning: str = ""
+
+
+class Described(ABC):
+    """What is told to people as a title and a list of facts."""
+
+    @property
+    @abstractmethod
+    def title(self) -> str:
+        """What this is."""
+
+    @abstractmethod
+    def facts(self) -> list[Fact]:
+        """Everything worth knowing of it, in order: public numbers and what was released, never anything raw."""
+
+    def lines(self) -> list[tuple[str, str, str]]:
+        """The facts as texts, for whoever shows them."""
+        return [
+            (name.replace("_", " ").replace(".", " "), short(value), meaning)
+            for name, value, meaning in self.facts()
+            if value is not None
+        ]
+
+    def values(self) -> dict[str, Any]:
+        """The facts as plain values by name, ready for JSON; without those of its parts."""
+        return {name: plain_value(value) for name, value, _ in self.facts() if "." not in name}
+
+    def __str__(self) -> str:
+        return text(self.title, self.lines())
+
+    def _repr_html_(self) -> str:
+        return fact_table(self.title, self.lines())
+
+
+class Tabled(ABC):
+    """What is told to people as a title, a table, and a sentence below it."""
+
+    HEADINGS: ClassVar[tuple[str, ...]]
+
+    @property
+    @abstractmethod
+    def title(self) -> str:
+        """What the table shows."""
+
+    @abstractmethod
+    def entries(self) -> list[tuple[object, ...]]:
+        """A value for each heading; numbers as numbers, None where there is none."""
+
+    @property
+    def ending(self) -> str:
+        """The sentence; empty: none."""
+        return ""
+
+    def cells(self) -> list[tuple[str, ...]]:
+        """The rows as texts, for whoever shows them."""
+        return [tuple(short(value, 4) for value in row) for row in self.entries()]
+
+    def __str__(self) -> str:
+        cells = [tuple(self.HEADINGS), *self.cells()]
+        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+        lines = [
+            "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in cells
+        ]
+        return "\n".join([self.title, *lines, *([self.ending] if self.ending else [])])
+
+    def _repr_html_(self) -> str:
+        return table(f"{self.title}. {self.ending}".removesuffix(". "), self.HEADINGS, self.cells())
+
+
+def escape(text: object) -> str:
+    """The text for HTML, with nothing in it that a browser would act on."""
+    words = html.escape(str(text))
+    # A page cannot hold control characters, nor lone surrogates.
+    words = "".join(c if c in "\n\t" or (c >= " " and c != "\x7f") else "\N{REPLACEMENT CHARACTER}" for c in words)
+    return words.encode("utf-8", "replace").decode("utf-8")
+
+
+def short(value: object, digits: int = 6) -> str:
+    """A number of a few digits, or the text of anything else."""
+    if isinstance(value, bool) or value is None:
+        return {True: "yes", False: "no", None: "\N{EN DASH}"}[value]
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, Probability) and value < value.least:
+        return f"< {value.least:g}"
+    if isinstance(value, float):
+        return f"{value:.{digits}g}"
+    if isinstance(value, tuple | list) and all(isinstance(part, float | int) for part in value):
+        return f"[{', '.join(short(part, 4) for part in value)}]"
+    return str(value)
+
+
+def plain_value(value: Any) -> Any:
+    """The value as JSON has it: lists for tuples, the text "inf" for infinity."""
+    if isinstance(value, tuple | list):
+        return [plain_value(part) for part in value]
+    return "inf" if isinstance(value, float) and value == math.inf else value
+
+
+def text(title: str, lines: Sequence[tuple[str, str, str]]) -> str:
+    """A title, and below it one line for each fact."""
+    names = max((len(name) for name, _, _ in lines), default=0)
+    values = max((len(value) for _, value, _ in lines if len(value) <= WIDEST), default=0)
+    told = [f"  {name:<{names}}  {value:<{values}}  {meaning}".rstrip() for name, value, meaning in lines]
+    return "\n".join([title, *told])
+
+
+def fact_table(title: str, lines: Iterable[tuple[str, object, str]]) -> str:
+    """A table of names, values and what they mean; without that column where no line says it."""
+    told = list(lines)
+    third = any(meaning for _, _, meaning in told)
+    rows = "".join(
+        f'<tr><th scope="row">{escape(name)}</th><td>{escape(short(value))}</td>'
+        + (f"<td>{escape(meaning)}</td></tr>" if third else "</tr>")
+        for name, value, meaning in told
+    )
+    return f'<table class="privatest"><caption>{escape(title)}</caption><tbody>{rows}</tbody></table>'
+
+
+def table(title: str, headings: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """A table with a heading over each column; the first column names the rows."""
+    head = "".join(f'<th scope="col">{escape(heading)}</th>' for heading in headings)
+    body = []
+    for first, *others in rows:
+        cells = "".join(f"<td>{escape(short(value))}</td>" for value in others)
+        body.append(f'<tr><th scope="row">{escape(short(first))}</th>{cells}</tr>')
+    caption = f"<caption>{escape(title)}</caption>"
+    return f'<table class="privatest">{caption}<thead><tr>{head}</tr></thead><tbody>{"".join(body)}</tbody></table>'

@@ -1,0 +1,474 @@
+"""The paper's Figure 1 for any pair: both laws, their multiples by e^epsilon, and the excess that privacy caps.
+
+How many records a private test needs, against epsilon: the theorem's terms, the exact numbers, the bounds.
+
+Error rates against the number of records, and how many records every test needs.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from privatest.bounds.lower_bound import lower_bound
+from privatest.errors import PrivatestError
+from privatest.numbers import Floats
+from privatest.pictures.canvas import (
+    ALPHA,
+    BETA,
+    BLACK,
+    BLUE,
+    EPSILON,
+    GREEN,
+    GREY,
+    MINUS,
+    ORANGE,
+    PRIME,
+    SKY,
+    SQUARED,
+    TAU,
+    VERMILLION,
+    drawing,
+    law,
+    legend,
+    number,
+    plain,
+)
+from privatest.power import sample_size
+from privatest.theory.complexity import SampleComplexity, sample_complexity
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from privatest.hypotheses import Pair
+    from privatest.power import Comparison, NotionComparison, PowerCurve
+    from privatest.theory import Decomposition
+
+
+# More atoms than this are drawn as outlines, and without their names.
+MOST_BARS = 40
+MOST_STEPS = 2000
+MOST_EDGES = 24
+POINTS = 700
+# Tail mass that may lie outside of the picture, and the share of the peak below which a density looks like zero.
+OUTSIDE, INVISIBLE = 0.001, 0.004
+P_HATCH, Q_HATCH, MORE_HATCH = "////", "....", "xx"
+
+
+def decomposition(split: Decomposition, ax: Axes | None = None) -> Axes:
+    """Both laws, e^epsilon times each, and the areas that count as tails.
+
+    The area of each law's hatched parts is tau: what exceeds e^epsilon times the other law and, for the law that
+    exceeds it less, what exceeds e^epsilon' times the other. For reals thin vertical lines stand where the ratio
+    meets the clamp.
+    """
+    pair = split.pair
+    with drawing(ax, (8.6, 4.2)) as axes:
+        if pair.kind == "reals":
+            x, p, q, peak = _densities(split)
+            _outlines(axes, split, x, p, q, step=None)
+            _edges(axes, split, float(x[0]), float(x[-1]))
+            axes.set_xlim(float(x[0]), float(x[-1]))
+            axes.set_xlabel("value of a record")
+            axes.set_ylabel("probability density")
+        else:
+            x, p, q, names = _atoms(split)
+            peak = max(float(p.max()), float(q.max()))
+            if len(x) <= MOST_BARS:
+                _bars(axes, split, p, q, names)
+            else:
+                _outlines(axes, split, x, p, q, step="mid")
+            integers = pair.kind == "integers"
+            many = "label, by its ratio P/Q" if len(x) > MOST_BARS else "label"
+            axes.set_xlabel("value of a record" if integers else many)
+            axes.set_ylabel("probability")
+        scaled = math.exp(min(split.epsilon, 50.0)) * peak
+        axes.set_ylim(0, 1.05 * min(scaled, 1.7 * peak))
+        axes.set_title(_density_title(split))
+        legend(axes, ("P =", r"$e^{\epsilon}$P", "Q =", r"$e^{\epsilon}$Q", "P above", "Q above"))
+        return axes
+
+
+def _density_title(split: Decomposition) -> str:
+    a, b = split.clamp
+    swapped = ", roles swapped" if split.swapped else ""
+    facts = (
+        f"{TAU} = {number(split.tau)}, {EPSILON}{PRIME} = "
+        f"{number(split.epsilon_prime)}, clamp [{number(a)}, {number(b)}]{swapped}"
+    )
+    return f"What privacy {EPSILON} = {number(split.epsilon)} caps: {facts}"
+
+
+def _densities(split: Decomposition) -> tuple[Floats, Floats, Floats, float]:
+    """Points, both densities there, and the height of the picture: a spike of less than 5% of the mass is cut."""
+    pair: Any = split.pair
+    laws = pair.null, pair.alternative
+    levels = np.concatenate([[OUTSIDE], np.linspace(0.01, 0.99, 197), [1 - OUTSIDE]])
+    quantiles = [one.ppf(levels) for one in laws]
+    body = np.concatenate(quantiles)
+    body = body[np.isfinite(body)]
+    heights = np.maximum(laws[0].pdf(body), laws[1].pdf(body))
+    # An unbounded density is cut where 5% of its mass is left.
+    inner = [one.pdf(one.ppf(np.linspace(0.05, 0.95, 91))) for one in laws]
+    peak = float(max(found[np.isfinite(found)].max() for found in inner))
+    seen = body[heights >= INVISIBLE * peak]
+    tenths = np.concatenate([one.ppf(np.array([0.1, 0.9])) for one in laws])
+    low, high = float(min(seen.min(), tenths.min())), float(max(seen.max(), tenths.max()))
+    margin = 0.03 * (high - low) or 0.5
+    low, high = low - margin, high + margin
+    ends = [end for one in laws for end in one.support if low <= end <= high]
+    ends += [end for end in (*_ends_of_pieces(split.sets.S), *_ends_of_pieces(split.sets.T)) if low < end < high]
+    sharp = [np.nextafter(end, side) for end in ends for side in (-math.inf, math.inf)]
+    x = np.unique(np.concatenate([np.linspace(low, high, POINTS), body[(body > low) & (body < high)], ends, sharp]))
+    p, q = (np.minimum(np.nan_to_num(one.pdf(x), posinf=1e3 * peak), 1e3 * peak) for one in laws)
+    return x, p, q, peak
+
+
+def _ends_of_pieces(pieces: Any) -> list[float]:
+    return [float(end) for piece in pieces for end in piece]
+
+
+def _atoms(split: Decomposition) -> tuple[Floats, Floats, Floats, list[str]]:
+    """Places, both probabilities, names."""
+    pair: Any = split.pair
+    if pair.kind == "labels":
+        names = [plain(label, 16) for label in pair.labels]
+        order = np.arange(len(names))
+        if len(names) > MOST_BARS:
+            order = np.argsort(-np.nan_to_num(pair.ratios), kind="stable")
+        return np.arange(len(names), dtype=np.float64), pair.p[order], pair.q[order], names
+    laws = pair.null, pair.alternative
+    low = min(float(one.ppf(np.array([OUTSIDE]))[0]) for one in laws)
+    high = max(float(one.isf(np.array([OUTSIDE]))[0]) for one in laws)
+    x = np.unique(np.rint(np.linspace(low, high, min(int(high - low) + 1, MOST_STEPS))))
+    return x, laws[0].pmf(x), laws[1].pmf(x), [f"{value:.0f}" for value in x]
+
+
+def _sides(split: Decomposition, p: Floats, q: Floats) -> list[tuple[str, Floats, Floats, str, str, float, float]]:
+    """For P and for Q: letter, its own height, the other's, colour, hatch, level of the clamp, D_epsilon."""
+    a, b = split.clamp
+    epsilon, pair = split.epsilon, split.pair
+    return [
+        ("P", p, q, BLUE, P_HATCH, b, pair.hockey_stick(epsilon)),
+        ("Q", q, p, VERMILLION, Q_HATCH, -a, pair.hockey_stick(epsilon, reverse=True)),
+    ]
+
+
+def _cap(other: Floats, level: float) -> Floats:
+    """e^level times the other law."""
+    return other * math.exp(min(level, 700.0))
+
+
+def _texts(split: Decomposition, letter: str, found: float) -> tuple[str, str, str]:
+    """Legends of a multiple, of the excess over e^epsilon, and of what epsilon' adds."""
+    other = "Q" if letter == "P" else "P"
+    share = r"$e^{\epsilon}$"
+    prime = r"$e^{\epsilon'}$"
+    is_tau = r" = $\tau$" if split.tau > 0 and found >= split.tau * (1 - 1e-9) else ""
+    excess = f"{letter} above {share}{other}: {number(found)}{is_tau}"
+    return f"{share}{letter}", excess, f"{letter} above {prime}{other}:\n{number(split.tau - found)} more, to $\\tau$"
+
+
+def _outlines(axes: Axes, split: Decomposition, x: Floats, p: Floats, q: Floats, step: str | None) -> None:
+    options: dict[str, Any] = {} if step is None else {"drawstyle": f"steps-{step}"}
+    fills: dict[str, Any] = {} if step is None else {"step": step}
+    pair = split.pair
+    texts = {"P": pair.null.describe(), "Q": pair.alternative.describe()}
+    for letter, own, _, colour, _, _, found in _sides(split, p, q):
+        first, second = ("-", (0, (1, 1.5))) if letter == "P" else ((0, (6, 1.5)), (0, (4, 1.5, 1, 1.5)))
+        axes.plot(x, own, color=colour, linestyle=first, label=law(letter, texts[letter], lines=True), **options)
+        scaled = _cap(own, split.epsilon)
+        text = _texts(split, letter, found)[0]
+        axes.plot(x, scaled, color=colour, linestyle=second, linewidth=1.0, label=text, **options)
+    for letter, own, other, colour, hatch, level, found in _sides(split, p, q):
+        _, excess, more = _texts(split, letter, found)
+        cap = np.minimum(own, _cap(other, split.epsilon))
+        look: dict[str, Any] = {"facecolor": colour, "edgecolor": colour, "linewidth": 0.0, **fills}
+        if found > 0:
+            axes.fill_between(x, cap, own, alpha=0.35, hatch=hatch, label=excess, **look)
+        if level < split.epsilon and split.tau > found:
+            lower = np.minimum(own, _cap(other, level))
+            axes.fill_between(x, lower, cap, alpha=0.18, hatch=MORE_HATCH, label=more, **look)
+
+
+def _edges(axes: Axes, split: Decomposition, low: float, high: float) -> None:
+    """Thin lines where the ratio meets the clamp, or jumps over it; not at the ends of the support."""
+    a, b = split.clamp
+    pair: Any = split.pair
+    for pieces, level, colour, style in ((split.sets.S, b, BLUE, "-"), (split.sets.T, a, VERMILLION, "--")):
+        ends = sorted({end for end in _ends_of_pieces(pieces) if low < end < high and end not in pair.support})
+        for i, end in enumerate(ends[:MOST_EDGES]):
+            label = f"log P/Q = {number(level)}" if i == 0 else None
+            axes.axvline(end, color=colour, linestyle=style, linewidth=0.7, alpha=0.8, label=label)
+
+
+def _bars(axes: Axes, split: Decomposition, p: Floats, q: Floats, names: list[str]) -> None:
+    places = np.arange(len(p))
+    pair = split.pair
+    texts = {"P": pair.null.describe(), "Q": pair.alternative.describe()}
+    half = 0.19
+    for letter, own, other, colour, hatch, level, found in _sides(split, p, q):
+        at = places + (-half if letter == "P" else half)
+        scaled, excess, more = _texts(split, letter, found)
+        cap = np.minimum(own, _cap(other, split.epsilon))
+        lower = np.minimum(own, _cap(other, level)) if level < split.epsilon and split.tau > found else cap
+        edge: dict[str, Any] = {"edgecolor": colour, "linewidth": 0.9, "width": 2 * half}
+        style = "-" if letter == "P" else "--"
+        label = law(letter, texts[letter], lines=True)
+        axes.bar(at, own, facecolor="none", linestyle=style, label=label, zorder=2, **edge)
+        axes.bar(at, lower, facecolor=colour, alpha=0.22, **{**edge, "linewidth": 0.0})
+        hatched = {**edge, "linewidth": 0.0, "facecolor": colour}
+        if found > 0:
+            axes.bar(at, own - cap, bottom=cap, alpha=0.45, hatch=hatch, label=excess, **hatched)
+        if np.any(cap > lower):
+            axes.bar(at, cap - lower, bottom=lower, alpha=0.35, hatch=MORE_HATCH, label=more, **hatched)
+        # e^epsilon times this law, over the other's bar, which it caps.
+        beside = places + (half if letter == "P" else -half)
+        dots = (0, (1, 1)) if letter == "P" else (0, (4, 1, 1, 1))
+        heights = _cap(own, split.epsilon)
+        axes.hlines(heights, beside - half, beside + half, color=colour, linestyle=dots, linewidth=1.6, label=scaled)
+    crowded = len(names) > 12 or max(map(len, names)) * len(names) > 70
+    thin = max(len(names) // 25, 1) if names and all(name.lstrip("-").isdigit() for name in names) else 1
+    axes.set_xticks(places[::thin])
+    turned = crowded and max(map(len, names)) > 3
+    axes.set_xticklabels(names[::thin], rotation=45 if turned else 0, ha="right" if turned else "center")
+    axes.grid(visible=False, axis="x")
+    if split.tau == 0:
+        axes.plot([], [], color=GREY, linestyle="none", label="nothing exceeds it: $\\tau$ = 0")
+
+
+CURVE_POINTS = 45
+EXACT_POINTS = 6
+# No exact sample size is begun after so many seconds: one takes up to a few.
+PATIENCE = 7.0
+SHADES = {"tails": "#EFEFEF", "core": "#DADADA", "free": "#FFFFFF"}
+
+
+def complexity(found: SampleComplexity, pair: Pair, ax: Axes | None = None, *, patience: float = PATIENCE) -> Axes:
+    """Records against epsilon around the given one, both on logarithmic scales.
+
+    The curves leave out constants, as the theorem does; the markers are exact: the records that the default test needs
+    for advantage 2/3, and what no private test can do without. They are computed at as many epsilons as ``patience``
+    (in seconds) allows, the given one first.
+    """
+    low, high = _range(found)
+    grid = np.unique(np.append(np.geomspace(low, high, CURVE_POINTS), found.epsilon))
+    curve = [sample_complexity(pair.null, pair.alternative, epsilon=float(e)) for e in grid]
+    exact = _exact(pair, found.epsilon, low, high, patience)
+    with drawing(ax, (8.6, 4.4)) as axes:
+        axes.set_xscale("log")
+        axes.set_yscale("log")
+        _regimes(axes, grid, curve)
+        # The paper's sandwich is for epsilon < 1.
+        axes.fill_between(
+            grid, found.nonprivate, found.nonprivate / np.minimum(grid, 1.0),
+            facecolor="none", edgecolor=GREY, hatch="\\\\\\", alpha=0.35, linewidth=0.0,
+            label=f"between 1/H{SQUARED} and 1/({EPSILON}H{SQUARED})",
+        )  # fmt: skip
+        value = [one.value for one in curve]
+        axes.plot(grid, value, color=BLUE, label="theorem: 1/(tails + core)")
+        for name, colour, style in (("tail", VERMILLION, "--"), ("core", GREEN, ":")):
+            term = np.array([getattr(one, f"{name}_term") for one in curve])
+            shown = term > 0
+            if shown.any():
+                text = {"tail": f"tails alone: 1/({EPSILON}{TAU})"}.get(
+                    name, f"core alone: 1/((1 {MINUS} {TAU}) H{SQUARED})"
+                )
+                axes.plot(grid[shown], 1 / term[shown], color=colour, linestyle=style, label=text)
+        floor = f"without privacy: 1/H{SQUARED}"
+        axes.axhline(found.nonprivate, color=BLACK, linestyle=(0, (5, 2, 1, 2)), linewidth=1.0, label=floor)
+        heights = [*value, found.nonprivate]
+        marks = (("o", ORANGE, "exact n, advantage 2/3"), ("_", BLACK, "no private test with fewer"))
+        for place, (marker, colour, text) in enumerate(marks):
+            points = [(e, numbers[place]) for e, numbers in exact if numbers[place] is not None]
+            if points:
+                at, n = zip(*points, strict=True)
+                look: Any = {
+                    "color": colour,
+                    "markeredgecolor": BLACK,
+                    "markeredgewidth": (0.6, 2.0)[place],
+                    "markersize": (6, 13)[place],
+                }
+                axes.plot(at, n, marker, linestyle="none", zorder=4, label=text, **look)
+                heights += n
+        axes.axvline(found.epsilon, color=BLACK, linewidth=0.7, linestyle=":")
+        axes.set_xlim(low, high)
+        axes.set_ylim(min(heights) / 2, max(heights) * 2.5)
+        axes.set_xlabel(f"privacy loss {EPSILON}")
+        axes.set_ylabel("records n (curves: up to a constant)")
+        pairs = f"{law('P', pair.null.describe())}, {law('Q', pair.alternative.describe())}"
+        axes.set_title(f"Records a private test needs; {pairs}")
+        legend(axes)
+        return axes
+
+
+def _range(found: SampleComplexity) -> tuple[float, float]:
+    """Epsilons to show: a decade or so on both sides, and where privacy becomes free if that is near."""
+    low, high = min(found.epsilon / 8, 0.05), max(found.epsilon * 8, 2.0)
+    if found.epsilon < found.free_epsilon <= 20:
+        high = max(high, 2 * found.free_epsilon)
+    return low, high
+
+
+def _exact(
+    pair: Pair, epsilon: float, low: float, high: float, patience: float
+) -> list[tuple[float, tuple[int | None, int | None]]]:
+    """(epsilon, (sample size, lower bound)), the given epsilon first, then from large (quick) to small (slow)."""
+    others = np.geomspace(high / 1.3, low * 1.3, EXACT_POINTS)
+    start = time.monotonic()
+    found: list[tuple[float, tuple[int | None, int | None]]] = []
+    for one in (epsilon, *(float(e) for e in others)):
+        if time.monotonic() - start > patience:
+            break
+        n = _attempt(sample_size, pair, one)
+        bound = _attempt(lower_bound, pair, one) if time.monotonic() - start < patience else None
+        found.append((one, (n, bound)))
+    return found
+
+
+def _attempt(question: Callable[..., int], pair: Pair, epsilon: float) -> int | None:
+    """A number that cannot be computed (an epsilon too small for 64-bit totals) is left out of the picture."""
+    try:
+        return int(question(pair.null, pair.alternative, epsilon=epsilon))
+    except PrivatestError:
+        return None
+
+
+def _regimes(axes: Axes, grid: np.ndarray, curve: list[SampleComplexity]) -> None:
+    """Shades and names for the ranges in which the tails, the core or nothing limits."""
+    edges = [0, *(i for i in range(1, len(curve)) if curve[i].regime != curve[i - 1].regime), len(curve) - 1]
+    for first, last in itertools.pairwise(edges):
+        if first == last:
+            continue
+        regime = curve[first].regime
+        left = grid[first] if first == 0 else math.sqrt(grid[first - 1] * grid[first])
+        right = grid[last] if last == len(curve) - 1 else math.sqrt(grid[last - 1] * grid[last])
+        axes.axvspan(left, right, facecolor=SHADES[regime], edgecolor=GREY, linewidth=0.4, zorder=0)
+        if math.log(right / left) > 0.08 * math.log(grid[-1] / grid[0]):
+            place = math.sqrt(left * right)
+            axes.text(place, 0.975, regime, transform=axes.get_xaxis_transform(), ha="center", va="top", color=BLACK)
+
+
+BAR = 2 / 3
+WHITE = {"facecolor": "white", "edgecolor": "none", "pad": 0.8, "alpha": 0.85}
+
+
+def power_curve(curve: PowerCurve, ax: Axes | None = None) -> Axes:
+    """Advantage and both error rates against n, exact at every marker."""
+    order = np.argsort(curve.n)
+    n = np.array(curve.n)[order]
+    series = (
+        (f"advantage 1 {MINUS} {ALPHA} {MINUS} {BETA}",
+         curve.advantage, BLUE, "-", "o"),
+        (f"type I error {ALPHA} (says Q under P)", curve.alpha, VERMILLION, "--", "s"),
+        (f"type II error {BETA} (says P under Q)", curve.beta, ORANGE, ":", "^"),
+    )  # fmt: skip
+    with drawing(ax, (8.6, 4.2)) as axes:
+        for text, values, colour, style, marker in series:
+            y = np.array(values)[order]
+            axes.plot(n, y, color=colour, linestyle=style, marker=marker, markersize=4, label=text)
+        bar, goal = (
+            (BAR, "2/3") if curve.beta_goal is None else (curve.beta_goal, f"{BETA} at most {curve.beta_goal:g}")
+        )
+        met = "advantage 2/3" if curve.beta_goal is None else f"{BETA} = {curve.beta_goal:g}"
+        axes.axhline(bar, color=GREY, linewidth=0.8, linestyle=(0, (5, 2, 1, 2)), label=met)
+        reached = np.array(curve.advantage) >= BAR if curve.beta_goal is None else np.array(curve.beta) <= bar
+        if reached.any() and curve.enough is not None:
+            if n[0] <= curve.enough <= n[-1]:
+                axes.axvline(curve.enough, color=GREY, linewidth=0.8, label=f"{goal} from n = {curve.enough} on")
+            elif curve.enough < n[0]:
+                axes.plot(
+                    [], [], color=GREY, linewidth=0.8, label=f"{goal} from n = {curve.enough} on, before all shown"
+                )
+        if n[-1] > 8 * n[0]:
+            axes.set_xscale("log")
+        if len(n) == 1:
+            axes.set_xlim(n[0] * 0.5, n[0] * 1.5)
+        axes.set_ylim(min(-0.02, float(min(curve.advantage)) * 1.05), 1.02)
+        axes.set_xlabel("records n")
+        axes.set_ylabel("probability")
+        axes.set_title(_title(f"Exact error rates of '{plain(curve.test)}' at {_epsilon(curve.epsilon)}", curve))
+        legend(axes)
+        return axes
+
+
+def comparison(table: Comparison, ax: Axes | None = None) -> Axes:
+    """Records that each test needs, on a logarithmic scale, beside what no private test can do without."""
+    rows = list(table.rows)
+    with drawing(ax, (8.6, 0.32 * len(rows) + 1.8)) as axes:
+        known = [row.n for row in rows if row.n is not None]
+        least, most = min([*known, table.lower_bound]), max([*known, table.lower_bound])
+        left = max(least / 3, 0.3)
+        looks: dict[bool, dict[str, Any]] = {
+            True: {"facecolor": SKY, "edgecolor": BLACK, "linewidth": 0.6, "label": "private"},
+            False: {"facecolor": "white", "edgecolor": BLACK, "linewidth": 0.6, "hatch": "///", "label": "not private"},
+        }
+        axes.set_xscale("log")
+        for private, look in looks.items():
+            chosen = [(place, row.n) for place, row in enumerate(rows) if row.n is not None and row.private == private]
+            if chosen:
+                places, sizes = zip(*chosen, strict=True)
+                axes.barh(places, np.array(sizes) - left, left=left, height=0.62, **look)
+        for place, row in enumerate(rows):
+            text = f"{row.n}" if row.n is not None else plain(row.note or "never", 60)
+            at = left * 1.05 if row.n is None else row.n * 1.03
+            axes.text(at, place, text, va="center", ha="left", fontsize=8.5, zorder=5, bbox=WHITE)
+        bound = f"no private test with\nfewer than {table.lower_bound}"
+        axes.axvline(table.lower_bound, color=VERMILLION, linestyle="--", linewidth=1.2, label=bound)
+        if table.optimum is not None:
+            axes.axvline(
+                table.optimum, color=BLUE, linestyle=":", linewidth=1.6, label=f"best possible: {table.optimum}"
+            )
+        axes.set_yticks(range(len(rows)), [plain(row.test, 34) for row in rows])
+        axes.invert_yaxis()
+        axes.set_xlim(left, most * 2.2)
+        axes.grid(visible=False, axis="y")
+        axes.set_xlabel("records n")
+        axes.set_title(_title(f"Records for advantage {number(table.advantage)} at {_epsilon(table.epsilon)}", table))
+        legend(axes)
+        return axes
+
+
+def notion_comparison(table: NotionComparison, ax: Axes | None = None) -> Axes:
+    """Records that every test needs under each notion, and the best test's where it is known."""
+    rows = list(table.rows)
+    with drawing(ax, (8.6, 0.34 * len(rows) + 1.8)) as axes:
+        looks = {"as asked": BLUE, "is enough for it": ORANGE, "follows from it": SKY}
+        for relation, colour in looks.items():
+            places = [place for place, row in enumerate(rows) if row.relation == relation]
+            sizes = [rows[place].lower_bound for place in places]
+            if places:
+                axes.barh(places, sizes, height=0.62, facecolor=colour, edgecolor=BLACK, linewidth=0.6, label=relation)
+        known = [(place, row.optimum) for place, row in enumerate(rows) if row.optimum is not None]
+        if known:
+            axes.plot([n for _, n in known], [place for place, _ in known], "D", color=BLACK, label="best test")
+        for place, row in enumerate(rows):
+            axes.text(
+                max(row.lower_bound, row.optimum or 0) * 1.03, place, f"{row.lower_bound}", va="center", fontsize=8.5
+            )
+        axes.set_yticks(range(len(rows)), [plain(row.privacy, 34) for row in rows])
+        axes.invert_yaxis()
+        axes.set_xlim(0, 1.25 * max(max(row.lower_bound, row.optimum or 0) for row in rows))
+        axes.grid(visible=False, axis="y")
+        axes.set_xlabel("records n that every test needs")
+        axes.set_title(_title(f"Records for {plain(table.goal)} beside {plain(table.privacy)}", table))
+        legend(axes)
+        return axes
+
+
+def _epsilon(epsilon: float) -> str:
+    return f"{EPSILON} = {number(epsilon)}"
+
+
+def _title(start: str, described: Any) -> str:
+    """With the pair, where the result knows it."""
+    null, alternative = getattr(described, "null", ""), getattr(described, "alternative", "")
+    if not null or not alternative:
+        return start
+    pair = f"P = {plain(null, 40)}, Q = {plain(alternative, 40)}"
+    return f"{start};\n{pair}" if len(start) + len(pair) > 85 else f"{start}; {pair}"

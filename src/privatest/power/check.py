@@ -1,0 +1,267 @@
+"""Looking at the data before asking anything of them: NOT PRIVATE, for whoever holds them, and written nowhere.
+
+A test reads a column of text, a decimal comma or "YES" for "yes" as records that make no sense, and cannot say so: an
+error would tell of one person. :func:`check` counts them, for the holder's eyes. It stands with the tuned tests, since
+it also counts what lies at the ends of their clamp.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, ClassVar
+
+import numpy as np
+
+from privatest import engines
+from privatest.addresses import reading_of
+from privatest.decision.design import design
+from privatest.engines.arrays import ArrayRecords
+from privatest.engines.records import Column, folded_labels, guarded
+from privatest.engines.sources import TextRecords, coded, fold, is_loose, number_of, portions
+from privatest.errors import InvalidInput, shown
+from privatest.facts import Described, Fact, plain_value
+from privatest.numbers import Number, positive_integer
+from privatest.scores import LabelCells, Score
+from privatest.scores.score import is_number
+
+WARNING = "NOT PRIVATE, for the eyes of the data's holder only"
+SHOWN = 20
+LONGEST = 60
+MOST_DISTINCT = 100_000
+"""Of so many different unknown texts the numbers are kept; of further ones only how many records they are."""
+
+
+@dataclass(frozen=True)
+class Unknown:
+    """A text that is no label (or no number), how many records have it, and the label it equals but for case."""
+
+    text: str
+    count: int
+    like: str | None = None
+
+
+@dataclass(frozen=True, repr=False)
+class Look(Described):
+    """What :func:`check` found. NOT PRIVATE: its numbers are exact, and its texts are records.
+
+    Attributes:
+        records: how many there are.
+        missing: NULL, NaN, an empty text, or one that was said to mean missing.
+        unreadable: not missing and no number, where numbers are due.
+        unknown_labels: not missing and no label, where labels are due.
+        outside: numbers outside both supports, infinite ones among them.
+        low_end, high_end: those whose ratio lies at the end of the clamp that speaks for Q, for P.
+        clamp: the ends, in nats; ``clamp_of`` says of which test.
+        decimal_comma: how many of the unreadable would be numbers if they were read with decimal=",".
+        other_case: how many of the unknown labels are labels but for case and blanks: fold_case reads them.
+        unknown: the most frequent unreadable texts or unknown labels, at most 20.
+    """
+
+    records: int
+    missing: int
+    unreadable: int
+    unknown_labels: int
+    outside: int
+    low_end: int
+    high_end: int
+    clamp: tuple[float, float]
+    clamp_of: str
+    decimal_comma: int
+    other_case: int
+    unknown: tuple[Unknown, ...]
+
+    private: ClassVar[bool] = False
+
+    @property
+    def odd(self) -> int:
+        """How many records make no sense to the test."""
+        return self.missing + self.unreadable + self.unknown_labels + self.outside
+
+    @property
+    def title(self) -> str:
+        """Says first that it is not private."""
+        return f"{WARNING}: what the records are"
+
+    def facts(self) -> list[Fact]:
+        """All counts, then the texts that were not understood."""
+        comma = 'of the unreadable are numbers with decimal="," (--decimal ",")'
+        case = "of the unknown labels are labels with fold_case (--fold-case)"
+        return [
+            Fact("records", self.records, "in all"),
+            Fact("odd", self.odd, f"make no sense to the test: {self._share(self.odd)}"),
+            Fact("missing", self.missing, "NULL, NaN or empty"),
+            Fact("unreadable", self.unreadable or None, "no numbers"),
+            Fact("unknown_labels", self.unknown_labels or None, "no labels of the distributions"),
+            Fact("outside", self.outside, "numbers outside both supports"),
+            Fact("low_end", self.low_end, f"at the end of the clamp that speaks for Q: {self._share(self.low_end)}"),
+            Fact("high_end", self.high_end, f"at the end of the clamp that speaks for P: {self._share(self.high_end)}"),
+            Fact("clamp", self.clamp, f"in nats; of {self.clamp_of}"),
+            Fact("decimal_comma", self.decimal_comma or None, comma),
+            Fact("other_case", self.other_case or None, case),
+            *(
+                Fact(f"unknown.{place}", repr(one.text), self._told(one))
+                for place, one in enumerate(self.unknown, start=1)
+            ),
+        ]
+
+    def _share(self, count: int) -> str:
+        return f"{count / self.records:.1%}" if self.records else "of none"
+
+    def _told(self, one: Unknown) -> str:
+        same = "" if one.like is None else f"; {one.like!r} but for case or blanks"
+        return f"{one.count:,} record{'' if one.count == 1 else 's'}{same}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON; the first says that they are not private."""
+        counts = {name: getattr(self, name) for name in COUNTS}
+        unknown = [{"text": one.text, "count": one.count, "like": one.like} for one in self.unknown]
+        clamp = {"clamp": plain_value(self.clamp), "clamp_of": self.clamp_of}
+        return {"warning": WARNING, "private": False, **self.values(), **counts, **clamp, "unknown": unknown}
+
+    def __repr__(self) -> str:
+        return f"<Look: {WARNING}; print it to see it>"  # what logs and debuggers keep says nothing
+
+
+COUNTS = (
+    "records odd missing unreadable unknown_labels outside low_end high_end decimal_comma other_case".split()  # noqa: SIM905
+)
+
+
+def check(
+    data: Any,
+    null: Any,
+    alternative: Any,
+    *,
+    column: str | None = None,
+    epsilon: Number | None = None,
+    n: int | None = None,
+) -> Look:
+    """Count what a test of P against Q would make of the data: NOT PRIVATE, for the holder's eyes; written nowhere.
+
+    Args:
+        data: whatever ``run`` takes, read as there (see :func:`privatest.read_as`); a table is read out in portions.
+        null, alternative: as for :func:`privatest.design`.
+        column: which column holds the records.
+        epsilon, n: look at the clamp of the tuned test for these; n alone is refused, and without n it is the number of
+            the data's records. Without both, at the paper's clamp at epsilon = 1.
+
+    Refuses what a run would refuse: a column whose declared type fits no record. Never costs any epsilon.
+
+    >>> print(check([0.2, 1.7, None, "1,5"], "normal(0, 1)", "normal(1, 1)").unknown)
+    (Unknown(text='1,5', count=1, like=None),)
+    """
+    if epsilon is None and n is not None:
+        raise InvalidInput(
+            f"n={shown(n)} was given without epsilon: a clamp is tuned for both. Give both, or leave n out."
+        )
+    records = engines.open_source(data, column=column)
+    count = records.count() if n is None else positive_integer(n=n)
+    if epsilon is None:
+        test = design(null, alternative, epsilon=1, n=max(count, 1), clamp="paper")
+        told = "the paper's test at epsilon=1"
+    else:
+        test = design(null, alternative, epsilon=epsilon, n=max(count, 1))
+        told = f"the tuned test at epsilon={test.epsilon:g}, n={test.n:,}"
+    records.check(test.score)
+    tally = _OddCounts(test.score, reading_of(data).get("reading", {}).get("decimal", "."))
+    for portion in portions(records):
+        guarded(portion.complaint, partial(tally.add, portion))
+    return tally.look(test.clamp, told)
+
+
+class _OddCounts:
+    """What was seen so far."""
+
+    def __init__(self, score: Score, decimal: str) -> None:
+        self._score, self._cells, self._decimal = score, score.cells, decimal
+        labels = score.cells.labels if isinstance(score.cells, LabelCells) else None
+        self._labels, self._numeric = labels, labels is None or any(is_number(label) for label in labels)
+        self._counts = np.zeros(score.cells.count + 1, dtype=np.int64)
+        self._odd: Counter[str] = Counter()
+        self._texts: Counter[str] = Counter()
+
+    def add(self, records: Column) -> None:
+        """One more portion."""
+        found = records.index(self._cells)
+        self._counts += np.bincount(found, minlength=len(self._counts))
+        odd = found == self._cells.count
+        if isinstance(records, ArrayRecords):
+            numbers = records.values[odd].astype(np.float64)
+            missing = np.isnan(numbers)
+            self._odd["missing"] += int(missing.sum())
+            if self._labels is None:
+                self._odd["outside"] += int((~missing).sum())
+                return
+            for number, count in zip(*np.unique(numbers[~missing], return_counts=True), strict=True):
+                self._one(float(number), int(count), (), False)
+            return
+        codes, distinct = coded(records)
+        codes = codes[odd]
+        self._odd["missing"] += int((codes < 0).sum())
+        said = records.reading.missing if isinstance(records, TextRecords) else ()
+        loose = is_loose(records)
+        for place, count in zip(*np.unique(codes[codes >= 0], return_counts=True), strict=True):
+            self._one(distinct[place], int(count), said, loose)
+
+    def _one(self, value: Any, count: int, said: tuple[str, ...], loose: bool) -> None:
+        if _is_missing(value, said):
+            self._odd["missing"] += count
+            return
+        text = _text(value)
+        number = is_number(value) or (loose and type(value) is str and not np.isnan(number_of(value, self._decimal)))
+        if self._labels is None and number:
+            self._odd["outside"] += count
+            return
+        self._odd["unreadable" if self._labels is None else "unknown_labels"] += count
+        if self._numeric and self._decimal == "." and type(value) is str and "," in value:
+            self._odd["decimal_comma"] += count * (not np.isnan(number_of(value, ",")))
+        if text in self._texts or len(self._texts) < MOST_DISTINCT:
+            self._texts[text] += count
+
+    def look(self, clamp: tuple[float, float], told: str) -> Look:
+        """All of it."""
+        table, counts = self._score.table[:-1], self._counts[:-1]
+        try:
+            folded = folded_labels(self._cells)
+        except InvalidInput:  # two labels that differ in case: nothing can be said of a third
+            folded = {}
+        like = {text: (self._labels or ())[folded[fold(text)]] for text in self._texts if fold(text) in folded}
+        unknown = tuple(
+            Unknown(_short(text), count, None if text not in like else str(like[text]))
+            for text, count in self._texts.most_common(SHOWN)
+        )
+        names = ("missing", "unreadable", "unknown_labels", "outside", "decimal_comma")
+        return Look(
+            records=int(self._counts.sum()),
+            low_end=int(counts[table == self._score.low].sum()),
+            high_end=int(counts[table == self._score.high].sum()),
+            clamp=clamp,
+            clamp_of=told,
+            other_case=sum(self._texts[text] for text in like),
+            unknown=unknown,
+            **{name: self._odd[name] for name in names},
+        )
+
+
+def _is_missing(value: Any, said: tuple[str, ...]) -> bool:
+    if value is None:
+        return True
+    if isinstance(value, str):
+        return not value.strip() or value.strip() in said
+    try:
+        return bool(value != value)  # NaN, NaT
+    except Exception:  # NA says neither yes nor no; anything else is what it is
+        return type(value).__name__ == "NAType"
+
+
+def _text(value: Any) -> str:
+    try:
+        return value if isinstance(value, str) else repr(value)
+    except Exception:
+        return f"<{type(value).__name__}>"
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."

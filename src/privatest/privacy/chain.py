@@ -1,0 +1,418 @@
+"""The chain of a notion: the best decision it allows, drawn exactly.
+
+A notion says by h how much more probable "null" may become when one record changes. A decision that looks at the level
+of a total, which one record moves by one at most, is best where every step up takes all of it: Pr["null" at level k] is
+g(k) with g(k + 1) = h(g(k)), from a start that is chosen. Here g has values on a grid of 2^-192, each rounded down from
+what is proven to be at most h of the one before (rigorous enclosures: Johansson's Arb, by python-flint), so that the
+decision is a coin with a rational probability, and no draw depends on a rounding.
+
+Under approx and tv the noisy level leaves, too: that is proven of the whole numbers themselves (:func:`levels_leave`).
+Of the others only the decision does: of zcdp, renyi and kl nothing else is private, and of gdp nothing else is proven.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from itertools import pairwise
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from privatest import numbers
+from privatest.errors import InvalidDocument, InvalidInput, MissingExtra, shown
+from privatest.numbers import Floats, exp_bounds
+from privatest.privacy.canonical import as_notion
+from privatest.privacy.noise import Noise
+from privatest.privacy.notions import Approx, Gdp, Kl, Notion, Pure, Renyi, Tv, Zcdp, quantile
+from privatest.privacy.randomness import RandomSource
+from privatest.privacy.tulap import Stair
+
+BITS = 192
+ONE = 1 << BITS
+# Beyond a probability of 2^-100 on either side the chain stays as it is: equal probabilities meet every notion.
+TAIL = 1 << (BITS - 100)
+MOST_LEVELS = 20_000
+# Doubles say what h is about; it is taken back by so much, relatively, until the enclosures prove it.
+SLACKS = (4e-13, 1e-11, 1e-9, 1e-7, 1e-5)
+# A draw beyond the last level on either side: the decision is then the same at every level.
+BEYOND = 1 << 80
+
+
+@dataclass(frozen=True)
+class Chain(Noise):
+    r"""N = width G with Pr[G > -k] = g(k), the chain of the notion: a total exceeds a cutoff as its level says.
+
+    Guarantees: the decision meets the notion, whatever two totals at most ``width`` apart are compared. Exact draws.
+    """
+
+    notion: Notion
+    width: int
+    start: Fraction
+    flipped: bool = False
+    kind: ClassVar[str] = "chain"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "width", numbers.positive_integer(width=self.width))
+        if not 0 < self.start < 1:
+            raise InvalidInput(f"start={shown(self.start)} must lie strictly between 0 and 1.")
+        _ = self._heights  # what cannot be computed is refused before any draw
+
+    @property
+    def _heights(self) -> tuple[int, tuple[int, ...]]:
+        """The first level, and 2^192 g from it on; below it g is as there, above the last one as there."""
+        first, heights = climbed(self.notion, self.start)
+        if not self.flipped:
+            return first, heights
+        # -G: Pr[-G > -k] = 1 - Pr[G > k - 1]
+        return 1 - (first + len(heights) - 1), tuple(ONE - height for height in reversed(heights))
+
+    @property
+    def heights(self) -> tuple[int, ...]:
+        """2^192 times the probabilities of "null", level by level; beyond the ends they are as there."""
+        return self._heights[1]
+
+    @property
+    def _logs(self) -> tuple[int, Floats, Floats]:
+        """The first level, log g and log (1 - g) from it on."""
+        return _logs(*self._heights)
+
+    @property
+    def decision_only(self) -> bool:
+        """Whether nothing but the decision may leave; else the noisy level may, which is the total's plus G."""
+        return not levels_leave(self.notion, self.heights)
+
+    @property
+    def mirrored(self) -> Chain:
+        return Chain(self.notion, self.width, self.start, not self.flipped)
+
+    @property
+    def plateau(self) -> int:
+        return self.width
+
+    @property
+    def spacing(self) -> int:
+        return self.width
+
+    def coarser(self, spacing: int) -> Chain | None:
+        whole = self.width % spacing == 0
+        return Chain(self.notion, self.width // spacing, self.start, self.flipped) if whole else None
+
+    def describe(self) -> str:
+        return f"Chain of {self.notion}"
+
+    @property
+    def offset(self) -> Fraction:
+        return Fraction(0)
+
+    def _law(self) -> tuple[Floats, Floats]:
+        """Values of G and their probabilities; the 2^-100 beyond either end is left out."""
+        first, log_g, log_rest = self._logs
+        g, rest = np.exp(log_g), np.exp(log_rest)
+        # Pr[G = -k + 1] = g(k) - g(k - 1), from whichever end has the digits.
+        masses = np.where(g[1:] < 0.5, np.diff(g), -np.diff(rest))
+        values: Floats = 1.0 - (first + np.arange(1, len(g), dtype=np.float64))
+        return values, np.maximum(masses, 0.0)
+
+    @property
+    def decay_rate(self) -> float:
+        values, _ = self._law()
+        return 69.0 / (self.width * float(np.abs(values).max(initial=1.0) + 1.0))
+
+    def reach(self, nats: float) -> float:
+        """A distance from 0 beyond which, on either side, there is a probability of about e^-nats or less."""
+        first, log_g, log_rest = self._logs
+        levels = first + np.arange(len(log_g))
+        inside = levels[(log_g > -nats) & (log_rest > -nats)]
+        return self.width * (float(np.abs(inside).max(initial=0)) + 2.0)
+
+    def log_excess(self, theta: float) -> float:
+        values, masses = self._law()
+        return math.log(float(masses @ np.exp(np.minimum(theta * self.width * values, 700.0))))
+
+    @property
+    def variance(self) -> float:
+        values, masses = self._law()
+        mean = float(masses @ values)
+        return self.width**2 * float(masses @ (values - mean) ** 2)
+
+    def _draw_doubled(self, source: RandomSource) -> int:
+        first, heights = self._heights
+        place = bisect_right(heights, source.bits(BITS))  # "null" from this level on
+        if place == 0:
+            return 2 * self.width * BEYOND
+        return -2 * self.width * BEYOND if place == len(heights) else 2 * self.width * (1 - first - place)
+
+    def _at(self, v: Floats) -> tuple[Floats, Floats]:
+        """log Pr[N > v] and log Pr[N <= v]: those of level -floor(v/width)."""
+        first, log_g, log_rest = self._logs
+        whole = np.floor(v / self.width)
+        whole = np.where(v < self.width * whole, whole - 1, whole)
+        place = np.clip(-whole - first, 0, len(log_g) - 1)
+        place = np.where(np.isnan(place), 0, place).astype(np.intp)
+        return log_g[place], log_rest[place]
+
+    def _log_pmf(self, v: Floats) -> Floats:
+        values, masses = self._law()
+        whole = v / self.width
+        place = np.clip(values[0] - whole, 0, len(values) - 1)
+        place = np.where(np.isnan(place), 0, place).astype(np.intp)
+        hit = values[place] == whole
+        return np.where(hit, np.log(masses[place]), -np.inf)
+
+    def _log_lower(self, v: Floats) -> Floats:
+        return self._at(v)[1]
+
+    def _probability(
+        self, x: ArrayLike | Fraction, below: Callable[[Floats], Floats], above: Callable[[Floats], Floats]
+    ) -> Floats:
+        """As for every noise, but not by symmetry."""
+        v = np.floor(np.asarray(x, dtype=np.float64))
+        with np.errstate(all="ignore"):
+            log_above, log_below = self._at(v)
+            small = log_below < log_above
+            found = np.where(small, below(np.where(small, log_below, -1.0)), above(np.where(small, -1.0, log_above)))
+        result: Floats = np.asarray(found)[()]
+        return result
+
+    def _characteristic(self, t: NDArray[Any]) -> NDArray[Any]:
+        values, masses = self._law()
+        return np.asarray(np.exp(1j * np.multiply.outer(t, self.width * values)) @ masses)
+
+    def guarantee(self, shift: int) -> Notion | None:
+        """Of the decision."""
+        return self.notion if 0 < abs(shift) <= self.width else None
+
+    def _exact_loss(self, shift: int) -> Fraction | None:
+        return None if shift else Fraction(0)
+
+    def to_dict(self) -> dict[str, object]:
+        """Kind, notion, width and start."""
+        start = f"{self.start.numerator}/{self.start.denominator}"
+        return {"kind": self.kind, "notion": self.notion.text, "width": self.width, "start": start}
+
+    @classmethod
+    def from_dict(cls, document: Mapping[str, object]) -> Self:
+        """The chain that :meth:`to_dict` described, strictly."""
+        if set(document) != {"kind", "notion", "width", "start"}:
+            raise InvalidDocument("A noise of kind 'chain' has a notion, a width and a start, and nothing else.")
+        notion, width, start = (document[name] for name in ("notion", "width", "start"))
+        if not isinstance(notion, str) or not isinstance(start, str) or type(width) is not int or len(start) > 200:
+            raise InvalidDocument("A noise of kind 'chain' has a notion and a start as texts and a whole width.")
+        try:
+            return cls(as_notion(notion), width, Fraction(start))
+        except (InvalidInput, ValueError, ZeroDivisionError) as error:
+            raise InvalidDocument(f"A noise of kind 'chain' cannot be read: {error}") from None
+
+
+def decision_noise(notion: Notion, width: int | Fraction, start: Fraction | None = None) -> Noise:
+    """The noise of the best decision under a notion: the stair, or the notion's chain from its start.
+
+    >>> decision_noise(Pure(Fraction(1)), 3)
+    Stair(epsilon=Fraction(1, 1), width=3)
+    """
+    if isinstance(notion, Pure):
+        return Stair(notion.loss, math.ceil(width))
+    return Chain(notion, math.ceil(width), chain_starts(notion)[0] if start is None else start)
+
+
+def chain_starts(notion: Notion) -> list[Fraction]:
+    """Starts to choose from: 1/2 halfway between two levels, and at a level; of pure the first is as good as any."""
+    low = Fraction(round(notion.balanced[0] * (1 << 60)), 1 << 60)
+    return [low] if isinstance(notion, Pure) else [low, Fraction(1, 2)]
+
+
+@lru_cache(maxsize=64)
+def _logs(first: int, heights: tuple[int, ...]) -> tuple[int, Floats, Floats]:
+    logs = [_log(height) for height in heights], [_log(ONE - height) for height in heights]
+    return first, np.array(logs[0]), np.array(logs[1])
+
+
+def _log(height: int) -> float:
+    return math.log(height) - BITS * math.log(2) if height else -math.inf
+
+
+@lru_cache(maxsize=64)
+def climbed(notion: Notion, start: Fraction) -> tuple[int, tuple[int, ...]]:
+    """The first level, and 2^192 g at it and at all that follow; g is the start, rounded, at level 0.
+
+    Guarantees: of neighbouring levels, and of those beyond the ends, each pair of probabilities meets the notion both
+    ways, which is proven for each.
+    """
+    middle = round(start * ONE)
+    up = _upwards(notion, middle)
+    down = _upwards(notion, ONE - middle)  # q <= h(p) iff 1 - p <= h(1 - q)
+    heights = [*(ONE - height for height in reversed(down[1:])), *up]
+    return 1 - len(down), tuple(heights)
+
+
+def _upwards(notion: Notion, start: int) -> list[int]:
+    found = [start]
+    while ONE - found[-1] > TAIL:
+        following = _following(notion, found[-1])
+        if following <= found[-1]:
+            break
+        found.append(following)
+        if len(found) > MOST_LEVELS:
+            raise InvalidInput(
+                f"privacy={notion.text!r} is so strong that a decision has more than {MOST_LEVELS} levels. "
+                "Use release='statistic'."
+            )
+    if found[-1] < ONE and isinstance(notion, Approx | Tv) and ONE - found[-1] <= math.floor(notion.exact[-1] * ONE):
+        found.append(ONE)  # what is left by rounding, or nearly nothing: so the chain ends
+    return found
+
+
+def _following(notion: Notion, height: int) -> int:
+    """The largest height that is proven to be at most h of this one, or nearly so."""
+    if isinstance(notion, Tv):
+        return min(height + math.floor(Fraction(notion.eta) * ONE), ONE)
+    if isinstance(notion, Pure | Approx):
+        return _by_lines(notion, height)
+    arb = _arb()
+    p, rest = height / ONE, (ONE - height) / ONE
+    if isinstance(notion, Gdp):
+        return _gaussian(arb, notion, height, quantile(p, rest))
+    _, left = notion.step(p, rest)
+    for slack in SLACKS:
+        higher = ONE - math.ceil(Fraction(left * (1 + slack)) * ONE)
+        if higher <= height:
+            return height
+        if proven(notion, height, higher):
+            return higher
+    return height
+
+
+def _by_lines(notion: Pure | Approx, height: int) -> int:
+    """min(e^eps p + delta, 1 - e^-eps (1 - p - delta), 1), rounded down by bounds of the exponentials."""
+    # A trace less than delta: what all levels lose by rounding down must fit in, see `levels_leave`.
+    delta = notion.delta * (1 - Fraction(1, 1 << 60)) if isinstance(notion, Approx) else Fraction(0)
+    loss, size = Fraction(notion.exact[0]), BITS + 64
+    low, high = (Fraction(end, 1 << size) for end in exp_bounds(loss.numerator, loss.denominator, size))
+    p = Fraction(height, ONE)
+    if 1 - p <= delta:
+        return ONE
+    return math.floor(min(p / high + delta, 1 - high * (1 - p - delta)) * ONE) if high > 0 and low >= 0 else height
+
+
+@lru_cache(maxsize=64)
+def levels_leave(notion: Notion, heights: tuple[int, ...]) -> bool:
+    """Whether a level plus G, Pr[G > -k] being these heights over 2^192, is proven to meet the notion itself.
+
+    Of two such noisy levels one apart, all events: the sum of q - e^epsilon p over the values where that is positive is
+    at most delta, both ways. Whole numbers and a rational bound of e^epsilon: never true by rounding.
+    """
+    if not isinstance(notion, Approx | Tv) or heights[0] != 0 or heights[-1] != ONE:
+        return False
+    loss = notion.loss if isinstance(notion, Approx) else Fraction(0)
+    size = BITS + 64
+    least = Fraction(1 << size, exp_bounds(loss.numerator, loss.denominator, size)[1])  # at most e^epsilon
+    masses = [0, *(high - low for low, high in pairwise(heights)), 0]
+    return all(
+        sum((max(q - least * p, Fraction(0)) for p, q in pairwise(side)), Fraction(0)) <= notion.exact[-1] * ONE
+        for side in (masses, masses[::-1])
+    )
+
+
+def _arb() -> Any:
+    """Rigorous real numbers, at a precision far beyond the grid's."""
+    try:
+        import flint  # an extra
+    except ImportError:
+        raise MissingExtra.of("release='decision' under gdp, zcdp, renyi or kl needs python-flint.", "exact") from None
+    flint.ctx.prec = BITS + 128
+    return flint
+
+
+def _real(flint: Any, value: Fraction) -> Any:
+    return flint.arb(flint.fmpq(value.numerator, value.denominator))
+
+
+def _gaussian(flint: Any, notion: Gdp, height: int, about: float) -> int:
+    """Phi(x + mu) for an x with Phi(x) proven to be at most p: so it is at most h(p)."""
+    half, root = flint.arb(1) / 2, flint.arb(2).sqrt()
+    rest = _real(flint, Fraction(ONE - height, ONE))
+    x = Fraction(about)
+    step = Fraction(max(abs(about), 1.0)) / (1 << 50)
+    for _ in range(40):
+        if half * (_real(flint, x) / root).erfc() >= rest:  # 1 - Phi(x) >= 1 - p
+            left = half * (_real(flint, x + notion.mu) / root).erfc()
+            return max(ONE - _ceiling(flint, left), height)
+        x, step = x - step, 2 * step
+    return height
+
+
+def _ceiling(flint: Any, value: Any) -> int:
+    """A whole number of grid steps, at least the value."""
+    scaled = (value * _real(flint, Fraction(ONE))).upper().ceil()
+    return int(scaled.unique_fmpz()) if scaled.is_exact() else ONE
+
+
+def proven(notion: Notion, low: int, high: int) -> bool:
+    """Whether the probabilities low/2^192 and high/2^192 are proven to meet the notion, both ways."""
+    flint = _arb()
+    p, u, q, v = (_real(flint, Fraction(value, ONE)) for value in (low, ONE - low, high, ONE - high))
+    if isinstance(notion, Kl):
+        eta = _real(flint, notion.eta)
+        return all(bool(a * (a / c).log() + b * (b / d).log() <= eta) for a, b, c, d in ((p, u, q, v), (q, v, p, u)))
+    if isinstance(notion, Renyi):
+        order, bound = _real(flint, notion.order), _real(flint, notion.bound)
+        most = ((order - 1) * bound).exp()
+        return all(
+            bool(a * ((order - 1) * (a / c).log()).exp() + b * ((order - 1) * (b / d).log()).exp() <= most)
+            for a, b, c, d in ((p, u, q, v), (q, v, p, u))
+        )
+    assert isinstance(notion, Zcdp)
+    rho = _real(flint, notion.rho)
+    return all(_concentrated(flint, rho, *four) for four in ((p, u, q, v), (q, v, p, u)))
+
+
+def _concentrated(flint: Any, rho: Any, p: Any, u: Any, q: Any, v: Any) -> bool:
+    r"""Whether :math:`\varphi(s) = \rho s (s + 1) - \log E e^{s \log(P/Q)} \ge 0` for all s = a - 1 > 0.
+
+    On an interval it is at least its tangent at the middle, less what the second derivative, enclosed, can bend it;
+    from s = 0 on, where it is 0, it has to rise. Beyond the largest ratio over rho no order matters.
+    """
+    first, second = (p / q).log(), (u / v).log()
+    gap, odds = second - first, (u / p).log()
+    far = max(float(abs(first).upper()), float(abs(second).upper())) / float(rho.lower()) + 1.0
+
+    def shares(s: Any) -> tuple[Any, Any]:
+        other = 1 / (1 + (-(odds + s * gap)).exp())
+        return 1 - other, other
+
+    def bend(low: Fraction, high: Fraction) -> Any:
+        middle, radius = (low + high) / 2, (high - low) / 2
+        one, other = shares(flint.arb(_real(flint, middle).mid(), _real(flint, radius).upper()))
+        spread = one * other
+        quarter = flint.arb(1) / 4
+        bound = spread.upper() if bool(spread.upper() <= quarter) else quarter
+        return 2 * rho - bound * gap * gap
+
+    todo = [(Fraction(0), Fraction(far))]
+    for _ in range(4000):
+        if not todo:
+            return True
+        low, high = todo.pop()
+        down = bend(low, high)
+        down = flint.arb(0) if down >= 0 else flint.arb(down.lower())
+        if low == 0:
+            one, other = shares(flint.arb(0))
+            if rho - (one * first + other * second) + down * _real(flint, high) / 2 >= 0:
+                continue
+        else:
+            middle, radius = _real(flint, (low + high) / 2), _real(flint, (high - low) / 2)
+            one, other = shares(middle)
+            value = rho * middle * (middle + 1) - (p * (middle * first).exp() + u * (middle * second).exp()).log()
+            slope = rho * (2 * middle + 1) - (one * first + other * second)
+            if value - abs(slope) * radius + down * radius * radius / 2 >= 0:
+                continue
+        if high - low < Fraction(1, 1 << 40):
+            return False
+        todo += [(low, (low + high) / 2), ((low + high) / 2, high)]
+    return False

@@ -1,0 +1,217 @@
+"""How far a long computation has come: told to whoever asked with :func:`progress`, else to nobody.
+
+What computes for long calls :func:`each` on what it goes through, :func:`looking` or :func:`part`. The outermost says
+how far it has come; what happens inside of it is told as a detail. Nothing of this depends on data: designs are
+computed before any record is read.
+"""
+
+from __future__ import annotations
+
+import html
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+PATIENCE = 2.0
+"""Seconds before a bar appears."""
+
+Item = TypeVar("Item")
+
+
+@dataclass(frozen=True)
+class Headway:
+    """What is being computed, how many parts of it are done, out of how many, and what is being done inside one.
+
+    Attributes:
+        found: the part of the answer that is there already, of what can be shown in parts; else None.
+    """
+
+    what: str
+    done: int
+    total: int
+    detail: str = ""
+    found: Any = None
+
+    def __str__(self) -> str:
+        inner = f" ({self.detail})" if self.detail else ""
+        return f"{self.what}: {self.done} of {self.total}{inner}"
+
+
+Listener = Callable[[Headway], None]
+_listener: ContextVar[Listener | None] = ContextVar("listener", default=None)
+_outermost: ContextVar[Headway | None] = ContextVar("outermost", default=None)
+
+
+def each(what: str, items: Sequence[Item]) -> Iterator[Item]:
+    """The items one by one, telling before each how many are done."""
+    with part(what, len(items)) as tell:
+        for done, item in enumerate(items):
+            tell(done)
+            yield item
+        tell(len(items))
+
+
+@contextmanager
+def part(what: str, total: int) -> Iterator[Callable[[int], None]]:
+    """What follows goes through so many parts: the function that is given tells how many are done."""
+    listener = _listener.get()
+    if listener is None:
+        yield _nobody
+        return
+    outer = _outermost.get()
+
+    def tell(done: int) -> None:
+        if outer is None:
+            here = Headway(what, done, total)
+            _outermost.set(here)
+            listener(here)
+        else:
+            listener(replace(outer, detail=f"{what}: {done} of {total}"))
+
+    token = _outermost.set(outer or Headway(what, 0, total))
+    try:
+        yield tell
+    finally:
+        _outermost.reset(token)
+
+
+@contextmanager
+def looking(what: str, about: int) -> Iterator[Callable[[], None]]:
+    """What follows is a search that takes about so many looks: the function that is given tells that one is done.
+
+    >>> seen = []
+    >>> with progress(seen.append), looking("the smallest", 2) as looked:
+    ...     for _ in range(3):
+    ...         looked()
+    >>> [headway.done for headway in seen]
+    [0, 1, 2, 2]
+    """
+    with part(what, about) as tell:
+        done = 0
+
+        def looked() -> None:
+            nonlocal done
+            done = min(done + 1, about)
+            tell(done)
+
+        tell(0)
+        yield looked
+
+
+def so_far(found: Any) -> None:
+    """Tell the part of the answer that is there already, beside how far the computation has come."""
+    if (listener := _listener.get()) is not None:
+        listener(replace(_outermost.get() or Headway("computing", 0, 0), found=found))
+
+
+def _nobody(_done: int) -> None:
+    pass
+
+
+@contextmanager
+def progress(listener: Listener | None = None) -> Iterator[None]:
+    """Tell how far the computations inside have come.
+
+    Args:
+        listener: is called with a ``Headway`` (``what``, ``done``, ``total``, ``detail``, ``found``) as often as there
+            is something to tell; what it raises ends the computation. Without it, a bar appears after two seconds, in a
+            notebook or on standard error if that is a terminal, and goes when all is done; otherwise nothing does.
+
+    >>> seen = []
+    >>> with progress(seen.append):
+    ...     for n in each("squares", [1, 2]):
+    ...         pass
+    >>> [str(headway) for headway in seen]
+    ['squares: 0 of 2', 'squares: 1 of 2', 'squares: 2 of 2']
+    """
+    if listener is None:
+        with _bar() as shown, progress(shown):
+            yield
+        return
+    token, outer = _listener.set(listener), _outermost.set(None)
+    try:
+        yield
+    finally:
+        _outermost.reset(outer)
+        _listener.reset(token)
+
+
+@contextmanager
+def _bar() -> Iterator[Listener]:
+    """A bar: by rich in terminals, by IPython in notebooks; nothing where neither is."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    console = Console(stderr=True)
+    if console.is_jupyter:
+        with _notebook_bar() as told:
+            yield told
+        return
+    if sys.stderr is None or not sys.stderr.isatty():
+        yield lambda _headway: None
+        return
+    columns: list[Any] = [TextColumn("{task.description}", markup=False), BarColumn(), TimeElapsedColumn()]
+    bar = Progress(*columns, console=console, transient=True)
+    # Until something is told the bar is in motion without an end: also what tells nothing is not slow in silence.
+    task = bar.add_task("computing", total=None)
+    begin = threading.Timer(PATIENCE, bar.start)
+    begin.daemon = True
+
+    def shown(headway: Headway) -> None:
+        name = headway.what if not headway.detail else f"{headway.what} ({headway.detail})"
+        bar.update(task, description=name, completed=headway.done, total=headway.total)
+
+    begin.start()
+    try:
+        yield shown
+    finally:
+        begin.cancel()
+        begin.join()  # it may be starting the bar just now
+        bar.stop()
+
+
+@contextmanager
+def _notebook_bar() -> Iterator[Listener]:
+    """A line of HTML below the cell, and nothing once all is done. Needs no widgets, which rich's bar would."""
+    from IPython.display import display  # type: ignore[import-not-found, unused-ignore]  # there in a notebook
+
+    lock = threading.Lock()
+    last = [Headway("computing", 0, 0)]
+    handle: list[Any] = []
+    started = time.monotonic()
+
+    def draw() -> None:
+        with lock:
+            if handle:
+                handle[0].update(_in_notebook(last[0]), raw=True)
+            else:
+                handle.append(display(_in_notebook(last[0]), raw=True, display_id=True))
+
+    def shown(headway: Headway) -> None:
+        last[0] = headway
+        if handle or time.monotonic() - started >= PATIENCE:
+            draw()
+
+    begin = threading.Timer(PATIENCE, draw)
+    begin.daemon = True
+    begin.start()
+    try:
+        yield shown
+    finally:
+        begin.cancel()
+        begin.join()
+        if handle:
+            handle[0].update({"text/plain": "", "text/html": ""}, raw=True)
+
+
+def _in_notebook(headway: Headway) -> dict[str, str]:
+    """As text, and as HTML with a bar; without an end where none is known."""
+    if headway.total <= 0:
+        return {"text/plain": headway.what, "text/html": f"<progress></progress> {html.escape(headway.what)}"}
+    bar = f'<progress value="{headway.done}" max="{headway.total}"></progress>'
+    return {"text/plain": str(headway), "text/html": f"{bar} {html.escape(str(headway))}"}

@@ -1,0 +1,199 @@
+r"""e-values: what a block says for Q against P, and how evidence combines.
+
+Evidence combines in products of independent e-values, averages of any, and discoveries among many questions.
+
+What a block releases is told as integer log e-values.
+The likelihood ratio of a noisy total has mean 1 under P, so it is an e-value, the one that grows fastest under Q. Here
+totals are binned and logarithms rounded down to ``1/PARTS`` of a nat, which only makes the mean smaller:
+
+.. math:: \sum_b (p_b + \delta) e^{v_b / \text{PARTS}} \le 1
+
+with :math:`\delta` more than the error of a computed probability. Argument: proof.md.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from privatest import numbers
+from privatest.errors import InvalidInput, shown
+from privatest.laws.block_laws import BlockLaws, ScoreLaw
+from privatest.numbers import Floats, Integers
+from privatest.privacy import Noise
+from privatest.scores import Score
+
+if TYPE_CHECKING:
+    from privatest.streams.stream import SumBlocks
+
+
+PARTS = 128
+"""Votes are log e-values in so many parts of a nat."""
+ERROR = 1e-9
+"""More than the error of a bin's computed probability: windows leave out 1e-10, transforms err by 1e-15."""
+LARGEST = 30.0
+"""Nats that one block can speak for Q or against it."""
+_POOLED = 1e-4
+
+
+class VoteLaw(NamedTuple):
+    """The law of an integer: its least value, and the probabilities from there on."""
+
+    least: int
+    masses: Floats
+
+    @classmethod
+    def of(cls, values: Integers, masses: Floats) -> VoteLaw:
+        """The law of values that have these probabilities, in any order and more than once."""
+        least = int(values.min())
+        return cls(least, np.bincount(values - least, weights=masses).astype(np.float64))
+
+
+class VoteLaws(NamedTuple):
+    """The laws of a block's vote under P and under Q, and the bound on the mean of its e-value under P."""
+
+    null: VoteLaw
+    alternative: VoteLaw
+    mean: float
+
+
+def mean_bound(masses: Floats, votes: Integers, parts: int) -> float:
+    """An upper bound on the mean of e^(vote/parts), for bins of these computed probabilities."""
+    return float((masses + ERROR) @ np.exp(votes / parts))
+
+
+class VoteTable(NamedTuple):
+    """What a block votes: ``first``, ``bin_width`` and ``votes`` as :class:`SumBlocks` has them.
+
+    Attributes:
+        null, alternative: the bins' probabilities under P and under Q.
+    """
+
+    first: int
+    bin_width: int
+    votes: Integers
+    null: Floats
+    alternative: Floats
+
+
+def block_votes(law: ScoreLaw, noise: Noise, n: int, *, monotone: bool, parts: int = PARTS) -> VoteTable:
+    """The bins of a block of n records, and the vote of each: positive for Q.
+
+    Totals that are so low that Q has them with probability ``_POOLED`` at most are one bin, and so are those so high
+    that P does: beyond, likelihoods would be no more than rounding.
+
+    Guarantees: :func:`mean_bound` under P is at most 1. ``monotone``: votes never rise with the total, so that the mean
+    is at most 1 under every law of the scores that is stochastically higher than P's.
+    """
+    laws = BlockLaws.of(law, noise, n, (0, n))
+    q, p = laws.laws
+    low = min(int(np.searchsorted(np.cumsum(q), _POOLED)), len(q) - 2)
+    high = max(int(np.searchsorted(np.cumsum(p[::-1]), _POOLED)), 0)
+    high = max(len(p) - 1 - high, low + 1)
+    edges = np.concatenate([[0], np.arange(low + 1, high + 1)])
+    q, p = (np.add.reduceat(masses, edges) for masses in (q, p))
+    with np.errstate(divide="ignore"):
+        nats = np.log(q) - np.log(p + ERROR)
+    votes: Integers = np.floor(np.clip(nats, -LARGEST, LARGEST) * parts).astype(np.int64)
+    if monotone:
+        votes = np.minimum.accumulate(votes)
+    while mean_bound(p, votes, parts) > 1:  # rounding in the last digits, where nothing was rounded down
+        votes = votes - 1
+    return VoteTable(laws.first + low * laws.bin_width, laws.bin_width, votes, p, q)
+
+
+def vote_laws(score: Score, blocks: SumBlocks, parts: int = PARTS) -> VoteLaws:
+    """What the votes of a block do under P and under Q, from the block's own table, whoever made it."""
+    law = ScoreLaw(score.support, score.null_law, score.alternative_law, score.width)
+    dense = BlockLaws.of(law, blocks.noise, blocks.block, (0, blocks.block), bin_width=1)
+    votes = blocks.votes(2 * dense.values)
+    q, p = dense.laws
+    bins = np.clip((dense.values - blocks.first) // blocks.bin_width + 1, 0, len(blocks.table) - 1)
+    inside = np.bincount(bins, weights=p, minlength=len(blocks.table)).astype(np.float64)
+    return VoteLaws(VoteLaw.of(votes, p), VoteLaw.of(votes, q), mean_bound(inside, blocks.table, parts))
+
+
+def combine_evalues(values: Iterable[float] | Mapping[Any, float], *, dependent: bool = False) -> float:
+    """One e-value from several of the same null hypothesis.
+
+    Guarantees: the mean under the null is at most 1 where that of each is: of the product where the values come from
+    independent records (or each from records that came after those of the others, as a :class:`Sequential` does); of
+    the average (``dependent=True``) always.
+
+    Args:
+        values: e-values: ``run.evalue``, ``release.evalue``; in a list, or by name in a mapping.
+        dependent: whether they may depend on one another, as when two questions were asked of the same records.
+
+    >>> combine_evalues([4, 0.5, 3]), combine_evalues([4, 0.5, 3], dependent=True)
+    (6.0, 2.5)
+    """
+    if not isinstance(dependent, bool | np.bool_):
+        raise InvalidInput(f"dependent={shown(dependent)} must be True or False.")
+    known = [_evalue(value) for value in _listed(values.values() if isinstance(values, Mapping) else values)]
+    if not known:
+        raise InvalidInput("values is empty: there is nothing to combine.")
+    if dependent:
+        return math.fsum(value / len(known) for value in known)
+    if 0.0 in known or math.inf in known:
+        return 0.0 if 0.0 in known else math.inf
+    # Invariant: the product so far is share * 2^power, 1/2 <= share < 1: no partial product is too large or too small.
+    share, power = 0.5, 1
+    for value in known:
+        mantissa, exponent = math.frexp(value)
+        share, more = math.frexp(share * mantissa)
+        power += exponent + more
+    return sys.float_info.max if power > sys.float_info.max_exp else math.ldexp(share, power)  # rounded down
+
+
+def evalue_discoveries(values: Any, *, alpha: float) -> tuple[Any, ...]:
+    """Which of many null hypotheses to reject so that, on average, at most a share alpha of these is true.
+
+    The e-Benjamini-Hochberg procedure (Wang and Ramdas 2022): with K values, of which the k-th largest is at least
+    K/(alpha k), reject those k; k as large as possible.
+
+    Guarantees: the expected share of true nulls among those rejected (0 where none is) is at most alpha, however the
+    e-values depend on one another.
+
+    Args:
+        values: e-values, in a list or by name in a mapping.
+        alpha: the bound on the false discovery rate.
+
+    Returns the positions in the list, in order, or the names, in the mapping's order.
+
+    >>> evalue_discoveries([90, 0.3, 50, 2], alpha=0.05)
+    (0, 2)
+    >>> evalue_discoveries({"north": 90, "south": 3}, alpha=0.05)
+    ('north',)
+    """
+    alpha = float(numbers.probability(alpha=alpha))
+    named = dict(values) if isinstance(values, Mapping) else dict(enumerate(_listed(values)))
+    known = {name: _evalue(value) for name, value in named.items()}
+    ranked = sorted(known.values(), reverse=True)
+    count = max((k for k, value in enumerate(ranked, 1) if value * alpha * k >= len(ranked)), default=0)
+    return tuple(name for name, value in known.items() if count and value >= ranked[count - 1])
+
+
+def _listed(values: Any) -> list[Any]:
+    flat = isinstance(values, Iterable) and not (isinstance(values, np.ndarray) and values.ndim != 1)
+    if isinstance(values, (str, bytes)) or not flat:
+        raise InvalidInput(f"values={shown(values)} must be a list of e-values.")
+    if isinstance(values, (set, frozenset)):
+        raise InvalidInput("values must be a list of e-values: a set drops those that are equal.")
+    return list(values)
+
+
+def _evalue(value: Any) -> float:
+    try:
+        found = float(value)
+    except (TypeError, ValueError, OverflowError):
+        found = math.nan
+    if not found >= 0 or isinstance(value, (str, bytes)):
+        raise InvalidInput(
+            f"values: {shown(value)} is no e-value: it must be a number of at least 0. (The release of a test that is "
+            "not private has none.)"
+        )
+    return found

@@ -1,0 +1,386 @@
+"""From P and Q to block sizes and boundaries: those with the smallest expected number of records, by exact recursion.
+
+The first block may have another size than the later ones. For every clamp and every pair of sizes the boundaries are as
+near as the errors allow; a single block of the fixed test's n is always among the candidates.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from privatest.changepoint.detectors import Problem, law_of
+from privatest.decision import PrivateTest
+from privatest.decision.design import smallest_n
+from privatest.decision.tuning import Tuner
+from privatest.errors import Infeasible
+from privatest.hypotheses import Pair
+from privatest.hypotheses.parse import Hypotheses
+from privatest.laws.block_laws import ScoreLaw
+from privatest.privacy import Noise, Notion, Pure, canonical_noise
+from privatest.privacy.canonical import budget_word, notion_words
+from privatest.privacy.notions import per_row
+from privatest.progress_events import each, part
+from privatest.scores import Score
+from privatest.streams.evalues import PARTS, VoteLaw, VoteLaws, block_votes, mean_bound
+from privatest.streams.sequential_plan import NEGLIGIBLE, Boundaries, SequentialPlan, Stopped, rarely, stopped
+from privatest.streams.stream import SumBlocks
+
+AIMS = ("larger", "null", "alternative")
+"""Whose expected number of records is made small: the larger of both, that under P, that under Q."""
+# While sizes are compared votes are coarser, and walks are followed less far.
+_COARSE, _ROUGH = 16, 1e-7
+# First and later block sizes to begin with, as shares of the fixed test's n.
+_STARTS = ((0.55, 0.4), (0.75, 0.55), (0.4, 0.25))
+_CLAMPS = 3
+_MOST_TRIED = 60
+# Of so many, the best by coarser votes, the finest votes say which is best.
+_FINE = 4
+# From so many starts sizes are made better.
+_DESCENTS = 2
+# What computed errors may be wrong by, as a share and at least: calibrated this much below what was asked. A block's
+# window leaves out 2e-11 of its law, and two ways to compute an error differ by 1e-13.
+_MARGIN, _LEAST_MARGIN = 1e-7, 1e-9
+SMALLEST_ERROR = 1e-7
+"""The smallest alpha or beta that is far enough above what computed errors may be wrong by."""
+LARGEST_BLOCK = 10**7
+"""Records in a block, at most: its law is computed value by value."""
+# Boundaries beyond this many times Wald's are of no use; a hard stop may call for wider ones.
+_WIDEST = 4.0
+_WIDER = (1.0, 1.1, 1.25, 1.5, 2.0, 3.0, 5.0, 10.0)
+
+
+class Targets(NamedTuple):
+    """What was asked for: errors, the hard stop, whose expectation counts, sizes that are given."""
+
+    alpha: float
+    beta: float
+    most: int | None
+    aim: str
+    schedule: tuple[int, int] | None
+    rows: int | None
+
+    def cost(self, null: float, alternative: float) -> float:
+        """Of expected numbers of records under P and under Q."""
+        return {"larger": max(null, alternative), "null": null, "alternative": alternative}[self.aim]
+
+    def meets(self, null: Stopped, alternative: Stopped) -> bool:
+        """Whether the errors are as small as asked."""
+        return self.small(null) and self.small_beta(alternative)
+
+    def small(self, null: Stopped) -> bool:
+        """Whether alpha is."""
+        return null.alternative <= self.most_alpha
+
+    def small_beta(self, alternative: Stopped) -> bool:
+        """Whether beta is."""
+        return alternative.null <= self.most_beta
+
+    @property
+    def most_alpha(self) -> float:
+        """What a computed alpha may be."""
+        return self.alpha - max(self.alpha * _MARGIN, _LEAST_MARGIN)
+
+    @property
+    def most_beta(self) -> float:
+        """What a computed beta may be."""
+        return self.beta - max(self.beta * _MARGIN, _LEAST_MARGIN)
+
+
+class BestSchedule(NamedTuple):
+    """A rule for block sizes, and its expected numbers of records."""
+
+    cost: float
+    rule: Boundaries
+    sizes: tuple[int, int]
+
+
+Meets = Callable[[Boundaries], bool]
+"""Whether an error of a rule is small enough."""
+
+
+@dataclass(eq=False)
+class ScheduleCandidate:
+    """A score and its noise: laws of its votes for every block size, and the best rule for a pair of sizes."""
+
+    law: ScoreLaw
+    noise: Noise
+    monotone: bool
+    parts: int
+    _laws: dict[int, VoteLaws] = field(default_factory=dict)
+
+    def votes(self, n: int) -> VoteLaws:
+        """Of a block of n records."""
+        if n not in self._laws:
+            table = block_votes(self.law, self.noise, n, monotone=self.monotone, parts=self.parts)
+            p, q = (VoteLaw.of(table.votes, masses) for masses in (table.null, table.alternative))
+            self._laws[n] = VoteLaws(p, q, mean_bound(table.null, table.votes, self.parts))
+        return self._laws[n]
+
+    def rule(self, first: int, later: int, asked: Targets) -> BestSchedule | None:
+        """The nearest boundaries that meet the errors; None where none do."""
+        one, two = self.votes(first), self.votes(later)
+
+        def small(rule: Boundaries) -> bool:
+            return rarely(one.null, two.null, rule, "alternative", asked.most_alpha)
+
+        def small_beta(rule: Boundaries) -> bool:
+            return rarely(one.alternative, two.alternative, rule, "null", asked.most_beta)
+
+        rule = self._nearest(small, small_beta, asked)
+        last = None if asked.most is None else 1 + (asked.most - first) // later
+        if rule is not None and last is not None:
+            rule = _with_last(small, small_beta, rule, last)
+        if rule is None:
+            return None
+        negligible = NEGLIGIBLE if self.parts >= PARTS else _ROUGH
+        null = stopped(one.null, two.null, rule, negligible)
+        alternative = stopped(one.alternative, two.alternative, rule, negligible)
+        if null is None or alternative is None or not asked.meets(null, alternative):
+            return None
+        means = [first + later * (each.blocks() - 1) for each in (null, alternative)]
+        return BestSchedule(asked.cost(*means), rule, (first, later))
+
+    def _nearest(self, small: Meets, small_beta: Meets, asked: Targets) -> Boundaries | None:
+        """Boundaries moved towards one another in turn, from Wald's on, for as long as the errors allow."""
+        wald = [
+            math.ceil(math.log((1 - b) / a) * self.parts)
+            for a, b in ((asked.alpha, asked.beta), (asked.beta, asked.alpha))
+        ]
+        upper, lower = wald[0], -wald[1]
+
+        def good_upper(value: int) -> bool:
+            return small(Boundaries(lower, value, cut=lower))
+
+        def good_lower(value: int) -> bool:
+            return small_beta(Boundaries(-value, upper, cut=-value))
+
+        for _ in range(3):
+            before = lower, upper
+            found = _smallest(good_upper, lower + 1, math.ceil(_WIDEST * wald[0]), max(upper, lower + 1))
+            if found is None:
+                return None
+            upper = found
+            found = _smallest(good_lower, 1 - upper, math.ceil(_WIDEST * wald[1]), max(-lower, 1 - upper))
+            if found is None:
+                return None
+            lower = -found
+            if (lower, upper) == before:
+                break
+        return Boundaries(lower, upper, cut=lower)
+
+
+def _with_last(small: Meets, small_beta: Meets, rule: Boundaries, last: int) -> Boundaries | None:
+    """The same boundaries, or wider ones about the same middle, so that the errors are met with a hard stop."""
+    if last < 1:
+        return None
+    middle, half = (rule.lower + rule.upper) / 2, (rule.upper - rule.lower) / 2
+    for factor in _WIDER:
+        lower, upper = math.floor(middle - factor * half), math.ceil(middle + factor * half)
+
+        def at(cut: int, ends: tuple[int, int] = (lower, upper)) -> Boundaries:
+            return Boundaries(*ends, last, cut)
+
+        cut = _smallest(lambda cut, at=at: small(at(cut)), lower, upper, round(middle))  # type: ignore[misc]
+        if cut is not None and small_beta(at(cut)):
+            return at(cut)
+    return None
+
+
+def _smallest(good: Callable[[int], bool], least: int, most: int, start: int) -> int | None:
+    """The smallest value from ``least`` to ``most`` that is good, where larger ones are good, too; None: none is."""
+    start = min(max(start, least), most)
+    step = 1
+    if good(start):
+        high, low = start, start - step
+        while low >= least and good(low):
+            high, step = low, 2 * step
+            low = high - step
+        low = max(low, least - 1)
+    else:
+        low, high = start, start + step
+        while high <= most and not good(high):
+            low, step = high, 2 * step
+            high = low + step
+        if high > most:
+            if low == most or not good(most):
+                return None
+            high = most
+    # Invariant: high is good, low is not, or is below the least.
+    while high - low > 1:
+        middle = (low + high) // 2
+        if good(middle):
+            high = middle
+        else:
+            low = middle
+    return high
+
+
+def tuned_plan(asked_of: Pair | Hypotheses, family: Tuner, asked: Targets) -> SequentialPlan:
+    """The plan of the smallest expected number of records for a pair, or for sets of distributions.
+
+    Args:
+        family: the tests of a fixed number of records with the same errors, and the notion that the stream is to meet.
+
+    Guarantees: alpha and beta are at most what was asked, of sets whatever the members are. Of a pair the expected
+    number of records is at most the fixed test's n, unless sizes or a hard stop were given.
+    """
+    fixed_n = smallest_n(family)
+    whole = family.notion
+    row = per_row(whole, asked.rows or 1)
+    problem = Problem.of(asked_of, row)
+    monotone = problem.question is not None
+    scores: dict[tuple[float, float], tuple[Score, ScheduleCandidate]] = {}
+    found: list[tuple[BestSchedule, Score]] = []
+    for clamp, sizes in _best_sizes(problem, fixed_n, asked, monotone):
+        if clamp not in scores:
+            score = problem.score(clamp)
+            scores[clamp] = score, ScheduleCandidate(law_of(score), canonical_noise(row, score.width), monotone, PARTS)
+        score, fine = scores[clamp]
+        made = fine.rule(*sizes, asked)
+        if made is not None:
+            found.append((made, score))
+            if len(found) == _FINE:
+                break
+    common = (asked.alpha, asked.beta, fixed_n, asked_of.null.describe(), asked_of.alternative.describe())
+    rest = (*common, asked.aim, asked.rows, None if isinstance(whole, Pure) else whole)
+    free = asked.schedule is None and (asked.most is None or asked.most >= fixed_n)
+    best = min(found, key=lambda entry: entry[0].cost) if found else None
+    single = free and asked.rows in (None, 1)  # the fixed test hides rows another way
+    if single and (best is None or best[0].cost > fixed_n):
+        plan = _single_plan(family.test(fixed_n), asked, monotone, rest)
+        if plan is not None:
+            return plan
+    if best is None:
+        raise Infeasible(_why_not(asked, fixed_n, row))
+    (_, rule, sizes), score = best
+    first, later = (voting_blocks(score, canonical_noise(row, score.width), size, monotone=monotone) for size in sizes)
+    return SequentialPlan(first, later, rule, *rest)
+
+
+def _single_plan(test: PrivateTest, asked: Targets, monotone: bool, rest: tuple[Any, ...]) -> SequentialPlan | None:
+    """One block, decided as the fixed test decides; None where a set has several laws that may be the worst."""
+    score = test.score
+    if len(score.null_laws) > 1 or len(score.alternative_laws) > 1 or score.upper_laws:
+        return None
+    blocks, rule = _single(test, asked, monotone)
+    plan = SequentialPlan(blocks, blocks, rule, *rest)
+    return plan if asked.meets(*plan.walks) or not monotone else None
+
+
+def _why_not(asked: Targets, fixed_n: int, notion: Notion) -> str:
+    goal = f"alpha={asked.alpha:g} and beta={asked.beta:g}"
+    if asked.schedule is not None:
+        return f"Blocks of schedule={asked.schedule} do not reach {goal} at {notion_words(notion)}. Use larger ones."
+    if asked.most is not None:
+        return (
+            f"most={asked.most} records do not suffice for {goal}: a test of a fixed number needs {fixed_n}. Use a "
+            f"larger number, larger errors, or a larger {budget_word(notion)}."
+        )
+    return f"No blocks were found that reach {goal} at {notion_words(notion)}. Use a larger {budget_word(notion)}."
+
+
+def voting_blocks(score: Score, noise: Noise, n: int, *, monotone: bool, parts: int = PARTS) -> SumBlocks:
+    """Blocks of n records that vote by their likelihoods.
+
+    Args:
+        score, noise: of the totals.
+        n: records of a block.
+        monotone: votes never rise with the total.
+        parts: of a nat, in which votes are counted.
+    """
+    table = block_votes(law_of(score), noise, n, monotone=monotone, parts=parts)
+    return SumBlocks(score, noise, n, table.first, table.bin_width, table.votes)
+
+
+def _single(test: PrivateTest, asked: Targets, monotone: bool = False) -> tuple[SumBlocks, Boundaries]:
+    """One block, decided as the fixed test decides; where likelihoods do as well, with these for votes."""
+    noise = test.noise
+    candidate = ScheduleCandidate(law_of(test.score), noise, monotone, PARTS)
+    laws = candidate.votes(test.n)
+
+    def good(cut: int) -> bool:
+        found = stopped(laws.null, laws.null, Boundaries(cut, cut + 1, cut=cut))
+        return found is not None and asked.small(found)
+
+    span = len(laws.null.masses)
+    cut = _smallest(good, laws.null.least, laws.null.least + span, laws.null.least + span // 2)
+    if cut is not None:
+        rule = Boundaries(cut, cut + 1, cut=cut)
+        found = stopped(laws.alternative, laws.alternative, rule)
+        if found is not None and asked.small_beta(found):
+            return voting_blocks(test.score, noise, test.n, monotone=monotone), rule
+    first = (test.cutoff - noise.offset).__floor__() + 1  # T > cutoff exactly when floor(T) >= first
+    alpha, beta = test.alpha + 2 * _MARGIN, test.beta + 2 * _MARGIN
+    bits = np.array([math.log((1 - beta) / alpha), math.log(beta / (1 - alpha))])
+    votes = np.floor(bits * PARTS).astype(np.int64)
+    return SumBlocks(test.score, noise, test.n, first, 1, votes), Boundaries(0, 1, cut=0)
+
+
+def _best_sizes(
+    problem: Problem, fixed_n: int, asked: Targets, monotone: bool
+) -> Iterator[tuple[tuple[float, float], tuple[int, int]]]:
+    """Clamps and sizes, the best first, by coarser votes."""
+    tried: dict[tuple[tuple[float, float], int, int], float] = {}
+    candidates: dict[tuple[float, float], ScheduleCandidate] = {}
+
+    def cost(clamp: tuple[float, float], first: int, later: int) -> float:
+        key = (clamp, first, later)
+        if key not in tried:
+            if clamp not in candidates:
+                law = problem.rough_law(clamp)
+                parts = _COARSE if asked.schedule is None else PARTS  # sizes that are given may be small
+                candidates[clamp] = ScheduleCandidate(law, canonical_noise(problem.notion, law.width), monotone, parts)
+            found = candidates[clamp].rule(first, later, asked)
+            tried[key] = math.inf if found is None else found.cost
+        return tried[key]
+
+    most = math.inf if asked.most is None else asked.most
+    clamps = list(dict.fromkeys((*problem.clamps[:_CLAMPS], problem.paper)))
+    if asked.schedule is not None:
+        for clamp in clamps:
+            cost(clamp, *asked.schedule)
+    else:
+        starts = [(max(round(a * fixed_n), 1), max(round(b * fixed_n), 1)) for a, b in _STARTS]
+        starts = [(int(min(a, most)), b) for a, b in starts]
+        for clamp in each("clamps", clamps):
+            cost(clamp, *starts[0])
+        best = sorted(clamps, key=lambda clamp: cost(clamp, *starts[0]))[:2]
+        for clamp in each("schedules", best):
+            for start in starts:
+                cost(clamp, *start)
+        for clamp, first, later in sorted(tried, key=lambda key: tried[key])[:_DESCENTS]:
+            _descend(lambda a, b, clamp=clamp: cost(clamp, a, b), (first, later), fixed_n, most)  # type: ignore[misc]
+        clamp, first, later = min(tried, key=lambda key: tried[key])
+        step = max(fixed_n // 30, 1)  # of small totals the numbers go up and down from one size to the next
+        for a, b in itertools.product((-1, 0, 1), range(-3, 4)):
+            if 1 <= first + a * step <= most and later + b * step >= 1:
+                cost(clamp, first + a * step, later + b * step)
+    for key in sorted((key for key in tried if tried[key] < math.inf), key=lambda key: tried[key]):
+        yield key[0], (key[1], key[2])
+
+
+def _descend(cost: Callable[[int, int], float], start: tuple[int, int], fixed_n: int, most: float) -> None:
+    """Walk from ``start`` to neighbours of smaller cost, in steps that become shorter."""
+    place, step, tried = start, max(round(0.1 * fixed_n), 1), 0
+    with part("block sizes", _MOST_TRIED) as tell:
+        while tried < _MOST_TRIED:
+            tell(tried)
+            around = [
+                (place[0] + a * step, place[1] + b * step)
+                for a, b in ((1, 0), (-1, 0), (0, 1), (0, -1), (1, -1), (-1, 1))
+            ]
+            around = [(a, b) for a, b in around if 1 <= a <= most and b >= 1]
+            tried += len(around)
+            best = min([place, *around], key=lambda sizes: cost(*sizes))
+            if best != place:
+                place = best
+            elif step == 1:
+                return
+            else:
+                step = max(step // 2, 1)

@@ -1,0 +1,325 @@
+"""P or Q, decided as soon as the records allow it: a stream that is tested while it comes, for one epsilon."""
+
+from __future__ import annotations
+
+import math
+import os
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from privatest import numbers
+from privatest.decision.calibration import make_goal
+from privatest.decision.tuning import make_tuner, sides_of
+from privatest.errors import InvalidInput, NothingToTest, shown
+from privatest.facts import Fact, Probability
+from privatest.hypotheses.parse import Hypotheses, as_hypothesis, pair_or_question
+from privatest.numbers import Number
+from privatest.privacy import make_notion
+from privatest.streams.schedule import AIMS, LARGEST_BLOCK, SMALLEST_ERROR, Targets, tuned_plan
+from privatest.streams.sequential_plan import SequentialPlan, Verdict, WalkProgress
+from privatest.streams.watch import UNSAID, Watcher
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+class Sequential(Watcher[SequentialPlan, Verdict]):
+    r"""Test P (``null``) against Q (``alternative``) on a stream, and stop as soon as the records allow it.
+
+    Records are gathered in blocks, each of which releases its noisy sum. The likelihood ratio of a noisy sum is an
+    e-value: it has mean 1 under P at most. Their product E grows under Q and shrinks under P; the verdict is
+    "alternative" as soon as log E reaches the upper boundary, "null" as soon as it reaches the lower one.
+
+    Guarantees: every record lies in one block, so all that is ever put out is together epsilon-differentially private,
+    or meets the notion ``privacy`` (replace one record; the number of records is public). ``alpha`` and ``beta``, the
+    probabilities of the wrong verdict, are computed on the stopped walk and at most what was asked, of sets whatever
+    the members are. Under P (every member of it) the e-value ever reaches 1/a with probability a at most, so ``evalue``
+    and ``pvalue`` are valid whenever one looks, whatever rule one stops by. Nothing depends on how the stream is cut
+    into batches. A block's noise is drawn when the block is released; a sequential test cannot be copied, pickled or
+    used in a forked process. Threads may share one: they take turns.
+
+    After the verdict nothing more is consumed: a further batch is refused.
+
+    State files (``state=``, :meth:`save`, :meth:`load`) and ledgers are as those of :class:`Monitor`: no block is
+    released twice and no verdict is lost, whenever the process was killed.
+
+    Args:
+        null, alternative: P and Q, distributions or sets, in any of the forms that :func:`privatest.design` takes.
+        epsilon: privacy loss of the whole stream; a float is read as its shortest decimal.
+        privacy: in place of epsilon: another notion, such as ``pt.zcdp(0.5)`` or "approx(1, 1e-6)".
+        alpha, beta: the errors that are allowed: "alternative" under P, "null" under Q.
+        most: decide after so many records in any case; the errors are kept all the same. None: no such stop.
+        aim: whose expected number of records is made small: "larger" (of both), "null" or "alternative".
+        schedule: sizes of the first block and of the later ones; None: those with the smallest expected number.
+        max_rows_per_unit: the most rows of one person that count in the whole stream, as for a :class:`Monitor`; every
+            update then says whose the records are (``unit``), and each row costs epsilon/max_rows_per_unit.
+        state: path of a state file; where there is one of the same settings, the test goes on from it.
+        ledger, dataset, request, source: charge that to a ledger, once, as a :class:`Monitor` does.
+        rng: only for simulations: a seeded generator in place of the operating system's randomness. The test then says
+            that it is simulated, and is not private.
+
+    >>> run = Sequential("bernoulli(0.3)", "bernoulli(0.7)", epsilon=1, rng=np.random.default_rng(3))
+    >>> run.fixed_n, [round(n, 1) for n in run.expected_n]
+    (21, [15.9, 15.9])
+    >>> verdict = run.update([1, 1, 0, 1, 1] * 20)
+    >>> verdict.decision, run.seen < 100, run.pvalue < 0.2
+    ('alternative', True, True)
+    """
+
+    DESIGN = SequentialPlan
+
+    def __init__(
+        self,
+        null: Any,
+        alternative: Any,
+        *,
+        epsilon: Number | None = None,
+        privacy: Any = None,
+        alpha: float = 0.05,
+        beta: float = 0.05,
+        most: int | None = None,
+        aim: str = "larger",
+        schedule: tuple[int, int] | None = None,
+        max_rows_per_unit: int | None = None,
+        state: str | os.PathLike[str] | None = None,
+        ledger: Any = None,
+        dataset: str | None = None,
+        request: str | None = None,
+        source: str | os.PathLike[str] | None = None,
+        rng: np.random.Generator | None = None,
+    ) -> None:
+        whole = make_notion(epsilon, privacy)
+        goal = make_goal(None, alpha, beta)
+        assert goal.alpha is not None
+        assert goal.beta is not None
+        for name, error in {"alpha": goal.alpha, "beta": goal.beta}.items():
+            if error < SMALLEST_ERROR:
+                raise InvalidInput(
+                    f"{name}={error:g} is smaller than {SMALLEST_ERROR:g}, the smallest error of a stopped walk that "
+                    "can be computed safely. Use a larger number, or stop at an e-value of your own choice."
+                )
+        aim = numbers.choice(AIMS, aim=aim)
+        sizes = _sizes(schedule)
+        if most is not None:
+            most = numbers.positive_integer(most=most)
+            if sizes is not None and most < sizes[0]:
+                raise InvalidInput(
+                    f"most={most} is smaller than the first block of {sizes[0]} records: nothing would ever be "
+                    "decided. Use a larger number, or a smaller first block."
+                )
+        rows = max_rows_per_unit
+        if rows is not None:
+            rows = numbers.positive_integer(max_rows_per_unit=rows)
+        laws = [as_hypothesis(law, name) for name, law in {"null": null, "alternative": alternative}.items()]
+        settings = {
+            "alpha": goal.alpha,
+            "beta": goal.beta,
+            "most": most,
+            "aim": aim,
+            "schedule": None if sizes is None else list(sizes),
+        }
+        wanted = Targets(goal.alpha, goal.beta, most, aim, sizes, rows)
+
+        def made() -> SequentialPlan:
+            question = pair_or_question(null, alternative)
+            if isinstance(question, Hypotheses) and sides_of(question).above:
+                raise NothingToTest(
+                    f"alternative {question.alternative.describe()} lies on both sides of the null "
+                    f"{question.null.describe()}. A sequential test looks at one side: run one for each, and "
+                    "combine their e-values with combine_evalues(..., dependent=True): they see the same records."
+                )
+            family = make_tuner(null, alternative, None, "tight", None, None, goal, "replace", rows or 1, privacy=whole)
+            return tuned_plan(question, family, wanted)
+
+        paying: dict[str, Any] = {"ledger": ledger, "dataset": dataset, "request": request, "source": source}
+        self._begin(laws, settings, made, notion=whole, rows=rows, state=state, rng=rng, **paying)
+
+    @property
+    def plan(self) -> SequentialPlan:
+        """The design: frozen, with everything that is known before any data."""
+        return self._design
+
+    @property
+    def alpha(self) -> float:
+        """Probability of "alternative" under P, computed on the stopped walk; of sets the largest."""
+        return self._design.alpha
+
+    @property
+    def beta(self) -> float:
+        """Probability of "null" under Q, computed on the stopped walk; of sets the largest."""
+        return self._design.beta
+
+    @property
+    def expected_n(self) -> tuple[float, float]:
+        """The mean number of records till the verdict, computed: under P, under Q.
+
+        Of sets, for records whose scores have the worst laws of the sets.
+        """
+        return self._design.expected_n
+
+    def quantile_n(self, share: float) -> tuple[int, int]:
+        """Records within which the verdict falls with probability ``share``, computed: under P, under Q."""
+        return self._design.quantile_n(float(numbers.probability(share=share)))
+
+    @property
+    def fixed_n(self) -> int:
+        """Records that the test of a fixed number needs for the same errors, for comparison."""
+        return self._design.fixed_n
+
+    @property
+    def schedule(self) -> tuple[int, int]:
+        """Records in the first block and in each later one."""
+        return self._design.first.block, self._design.later.block
+
+    @property
+    def boundaries(self) -> tuple[float, float]:
+        """The logarithms of the e-value at which it is decided, for P and for Q."""
+        rule = self._design.rule
+        return self._design.nats(rule.lower), self._design.nats(rule.upper)
+
+    @property
+    def most(self) -> int | None:
+        """Records after which it is decided in any case; None: there is no such number."""
+        return self._design.most
+
+    @property
+    def verdict(self) -> Verdict | None:
+        """The verdict, once there is one."""
+        found = super().raised
+        return None if found is None else replace(found, walk=self.walk, design=self._design)
+
+    @property
+    def raised(self) -> Verdict | None:
+        """The verdict, once there is one, with its walk."""
+        return self.verdict
+
+    @property
+    def decided(self) -> bool:
+        """Whether there is a verdict."""
+        return self.raised is not None
+
+    @property
+    def _progress(self) -> WalkProgress:
+        found: WalkProgress = self._stream.progress
+        return found
+
+    @property
+    def evalue(self) -> float:
+        """Evidence against P so far: the product of the blocks' likelihood ratios, rounded down; 1 before the first.
+
+        Under P it ever reaches 1/a with probability a at most, so it may be looked at, and stopped at, at any time.
+        """
+        return math.exp(self._design.nats(self._progress.level))
+
+    @property
+    def pvalue(self) -> float:
+        """One over the largest e-value so far, 1 at most: a p-value that is valid at any time."""
+        return math.exp(-self._design.nats(self._progress.peak))
+
+    @property
+    def walk(self) -> tuple[float, ...]:
+        """The logarithm of the e-value after each of the newest blocks (at most 256), oldest first."""
+        released, blocks = list(self._stream.released), self._progress.blocks
+        level, walk = self._progress.level, []
+        for vote in reversed(self._design.few_votes(released, blocks - len(released))):  # whose last level is known
+            walk.append(self._design.nats(level))
+            level -= vote
+        return tuple(reversed(walk))
+
+    @property
+    def trace(self) -> tuple[float, ...]:
+        """The newest releases (at most 256), oldest first: noisy block sums of clamped log P/Q in nats."""
+        released, blocks = list(self._stream.released), self._progress.blocks
+        before = blocks - len(released)
+        plan = self._design
+        return tuple((plan.later if before + i else plan.first).trace(value) for i, value in enumerate(released))
+
+    def update(self, x: Any, *, unit: Any = UNSAID) -> Verdict | None:
+        """Take one record, or a batch if x is a list, an array or a column; the verdict if it falls.
+
+        A record that makes no sense raises nothing: it gets a fixed score. Refused once there is a verdict.
+
+        Args:
+            x: the record or the batch.
+            unit: whose it is, where ``max_rows_per_unit`` was given: any value that names a person; of a batch, one for
+                each record. None is nobody.
+        """
+        self._check_open()
+        super().update(x, unit=unit)
+        return self.verdict
+
+    def update_many(
+        self,
+        batch: Any,
+        *,
+        column: str | None = None,
+        unit: Any = UNSAID,
+        order: str | None = None,
+        place: Any = None,
+    ) -> Verdict | None:
+        """Take a batch of records in order of time, as :meth:`Monitor.update_many` does; the verdict if it falls."""
+        self._check_open()
+        super().update_many(batch, column=column, unit=unit, order=order, place=place)
+        return self.verdict
+
+    def _check_open(self) -> None:
+        if self.raised is not None:
+            raise InvalidInput(
+                f"This sequential test was {self.raised.sentence}. Nothing more is consumed: for more records make a "
+                "new one, with a budget of its own."
+            )
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """The walk of the log e-value between its boundaries; never the records."""
+        from privatest import pictures
+
+        seen = self._design.records(self._progress.blocks)
+        return pictures.walk(self._design, self.walk, seen, self.raised, ax, private=self.private)
+
+    @property
+    def title(self) -> str:
+        """What this is."""
+        return "Sequential test"
+
+    def facts(self) -> list[Fact]:
+        """The question, the promises, and what was released so far."""
+        verdict = self.raised
+        return [
+            *self._design.facts(),
+            Fact("seen", self.seen, "records so far; the stream goes on with this one"),
+            Fact("evalue", Probability(self.evalue), "evidence against P so far, valid whenever one looks"),
+            Fact("pvalue", Probability(self.pvalue), "valid whenever one looks"),
+            Fact("decided", self.decided, "no verdict yet" if verdict is None else verdict.sentence),
+            Fact("private", self.private, "SIMULATED, not private" if self.simulated else ""),
+        ]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Settings, promises and what was released so far: plain values, ready for JSON."""
+        verdict = None if self.raised is None else self.raised.to_dict()
+        return {**self.values(), "verdict": verdict, "walk": list(self.walk), "trace": list(self.trace)}
+
+    def __repr__(self) -> str:
+        plan = self._design
+        low, high = self.expected_n
+        return (
+            f"Sequential({plan.null} or {plan.alternative}, {self._cost}, alpha={self.alpha:.4g}, "
+            f"beta={self.beta:.4g}, expected_n=({low:.4g}, {high:.4g}), fixed_n={self.fixed_n}, "
+            f"schedule={self.schedule}, seen={self.seen}, evalue={self.evalue:.4g}, verdict={self.raised!r})"
+        )
+
+
+def _sizes(schedule: Any) -> tuple[int, int] | None:
+    if schedule is None:
+        return None
+    if not isinstance(schedule, (tuple, list)) or len(schedule) != 2:
+        raise InvalidInput(
+            f"schedule={shown(schedule)} must be two numbers: the first block's size and the later ones'."
+        )
+    first, later = (numbers.positive_integer(schedule=size) for size in schedule)
+    if max(first, later) > LARGEST_BLOCK:
+        raise InvalidInput(
+            f"schedule={shown(schedule)} has blocks of more than {LARGEST_BLOCK} records. Use smaller ones."
+        )
+    return first, later

@@ -1,0 +1,358 @@
+"""A stream's state on disk: whole or not at all, never edited unnoticed, never in two hands at once.
+
+The text is one line of JSON, ``{"format": ..., "checksum": ..., "content": {...}}``; the checksum (SHA-256) is that of
+the content's bytes. A new state is written beside the old one, flushed to the disk, and renamed over it. A process
+that is killed in between leaves a complete successor or rubbish beside a complete state; reading takes the successor
+if it is one, so that noise that was written once is never drawn again. The lock beside the state remembers the newest
+one, so that an older copy that is put in its place is refused; a ledger knows that of copies in other places, too.
+
+The checksum finds accidents and careless edits. Whoever can forge it can also read the data.
+
+A stream of persons must know whose rows have counted. Beside its state lies a roll of them, digests with a secret of
+the state's in place of names: still raw, on the trusted side like the data themselves, and never put out. It is only
+ever appended to, before the state that counts the new part, and each state says how much of it is valid.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import weakref
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from privatest.errors import InvalidDocument, InvalidInput, shown
+
+try:
+    import fcntl
+except ImportError:  # pragma: no cover - not a POSIX system: one process at a time is then the user's care
+    fcntl = None  # type: ignore[assignment]
+
+
+FORMAT = "privatest/monitor/2"
+
+
+class Keeper(NamedTuple):
+    """Whose state it is: what messages call it, its class, and the format of its files."""
+
+    noun: str
+    name: str
+    format: str
+
+    @property
+    def opening(self) -> str:
+        """How its files begin."""
+        return f'{{"format":"{self.format}","checksum":"'
+
+
+MONITOR = Keeper("monitor", "Monitor", FORMAT)
+_MIDDLE, _CLOSING = '","content":', "}\n"
+_DIGEST = 64
+_COST = (
+    "To go on from an older state releases what it lacks a second time, with other noise: each of those records then "
+    "costs epsilon twice."
+)
+_ADVICE = "Begin anew with another file and a budget of its own."
+
+_held: dict[str, weakref.ref[StateFile]] = {}
+
+
+def state_text(content: str, keeper: Keeper = MONITOR) -> str:
+    """The text of a file with this content, JSON text itself."""
+    return keeper.opening + hashlib.sha256(content.encode()).hexdigest() + _MIDDLE + content + _CLOSING
+
+
+def read_text(raw: bytes, name: str, keeper: Keeper = MONITOR) -> dict[str, Any]:
+    """The content of a state file; refuses one that is cut short, edited or of another version."""
+    start = len(keeper.opening) + _DIGEST + len(_MIDDLE)
+    content = raw[start : -len(_CLOSING)]
+    if len(raw) > start + len(_CLOSING) and raw == state_bytes(content, keeper):
+        document = json.loads(content)
+        if isinstance(document, dict):
+            return document
+    version = _version(raw)
+    if version is not None and version != keeper.format:
+        another = version.rpartition("/")[0] != keeper.format.rpartition("/")[0]
+        remedy = f"It is no {keeper.noun}'s: load it with what wrote it" if another else "Use the version that wrote it"
+        raise InvalidDocument(f"{name} is of the format {version!r}, this version reads {keeper.format!r}. {remedy}.")
+    raise InvalidDocument(
+        f"{name} is not a whole, unedited state of a {keeper.noun}: its checksum does not fit. A {keeper.noun} must "
+        f"not start afresh on records it has seen: that would spend their budget twice. A copy may take its place only "
+        f"if nothing was released since it was made. {_COST} {_ADVICE}"
+    )
+
+
+def state_bytes(content: bytes, keeper: Keeper = MONITOR) -> bytes:
+    """As :func:`state_text`, of bytes."""
+    return b"".join(
+        [
+            keeper.opening.encode(),
+            hashlib.sha256(content).hexdigest().encode(),
+            _MIDDLE.encode(),
+            content,
+            _CLOSING.encode(),
+        ]
+    )
+
+
+def _version(raw: bytes) -> str | None:
+    try:
+        document = json.loads(raw)
+    except (ValueError, RecursionError):
+        return None
+    found = document.get("format") if isinstance(document, dict) else None
+    return found if isinstance(found, str) else None
+
+
+def _place(path: str | os.PathLike[str]) -> Path:
+    if not isinstance(path, (str, os.PathLike)) or {"\n", "\0"} & set(os.fsdecode(path)):
+        raise InvalidInput(f"path={shown(path)} must be the path of a file.")
+    return Path(os.path.realpath(os.fspath(path)))
+
+
+@dataclass(frozen=True)
+class Roll:
+    """Whose rows have counted, in a file beside a state: its first ``size`` bytes.
+
+    Invariant: what lies behind them is of a block that was never shown; the next one is written over it. A process that
+    is killed at any instant leaves the bytes of its newest state.
+    """
+
+    path: Path
+    size: int = 0
+    digest: Any = field(default_factory=hashlib.sha256)  # of these bytes; never updated in place
+
+    @property
+    def checksum(self) -> str:
+        """Of the bytes."""
+        found: str = self.digest.hexdigest()
+        return found
+
+    @classmethod
+    def beside(cls, state: Path) -> Roll:
+        """An empty one."""
+        return cls(state.with_name(state.name + ".units"))
+
+    def extended(self, more: bytes) -> Roll:
+        """This one and more; when this returns it survives a power failure."""
+        if not more:
+            return self
+        try:
+            with os.fdopen(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600), "r+b") as file:
+                if file.seek(0, os.SEEK_END) < self.size:
+                    raise _unlike(self.path)
+                file.seek(self.size)
+                file.write(more)
+                file.truncate()
+                file.flush()
+                os.fsync(file.fileno())
+            if not self.size:
+                _flush(self.path.parent)
+        except OSError as error:
+            raise NotWritten(
+                f"The file {self.path.name!r} beside the state cannot be written: {error.strerror}. Nothing more was "
+                "released; see to it, and feed the stream again from the record that its seen names."
+            ) from None
+        digest = self.digest.copy()
+        digest.update(more)
+        return Roll(self.path, self.size + len(more), digest)
+
+    def read(self, size: int, checksum: str) -> tuple[Roll, bytes]:
+        """The roll of a state that says this of it, and its bytes; refuses a file that is not the one written then."""
+        try:
+            with open(self.path, "rb") if size else contextlib.nullcontext() as file:
+                found = b"" if file is None else file.read(size)
+        except OSError:
+            raise _unlike(self.path) from None
+        roll = Roll(self.path, len(found), hashlib.sha256(found))
+        if roll.size != size or roll.checksum != checksum:
+            raise _unlike(self.path)
+        return roll, found
+
+    def remove(self) -> None:
+        """Remove the file, if there is one."""
+        with contextlib.suppress(OSError):
+            self.path.unlink(missing_ok=True)
+
+
+def _unlike(path: Path) -> InvalidDocument:
+    return InvalidDocument(
+        f"The file {path.name!r} is missing, cut short or edited. It belongs to the state beside it and says whose "
+        f"rows have counted; without it a person could count more often than max_rows_per_unit. Put it back. {_ADVICE}"
+    )
+
+
+class NotWritten(InvalidInput):
+    """A state was certainly not written: what it would have held may be dropped."""
+
+
+class StateFile:
+    """The one writer of a state. Taken by one process at a time; within a process the newest holder is the only one."""
+
+    def __init__(self, path: str | os.PathLike[str], keeper: Keeper = MONITOR) -> None:
+        self.path, self.keeper = _place(path), keeper
+        if os.path.exists(self.path) and not os.path.isfile(self.path):
+            raise InvalidInput(
+                f"The state {self.path.name!r} cannot be kept there: a folder, a pipe or a device is no file."
+            )
+        self._next = self.path.with_name(self.path.name + ".next")
+        self._key, self._process = str(self.path), os.getpid()
+        before = _held.get(self._key)
+        holder = before() if before is not None else None
+        self._lock: int | None = None
+        if holder is not None and holder._process == self._process and holder._lock is not None:
+            self._lock, holder._lock = holder._lock, None
+        else:
+            self._lock = self._take()
+        _held[self._key] = weakref.ref(self)
+
+    def is_at(self, path: str | os.PathLike[str]) -> bool:
+        """Whether this is the file at a path."""
+        return self.path == _place(path)
+
+    def exists(self) -> bool:
+        """Whether there is a state to restore. A first one that was cut short is none: nothing followed from it."""
+        if self.path.exists():
+            return True
+        with contextlib.suppress(OSError, InvalidDocument):
+            return bool(read_text(self._next.read_bytes(), "", self.keeper))
+        return False
+
+    def read(self) -> dict[str, Any]:
+        """The newest state; a complete successor that a killed process left is the state."""
+        name = f"The state {self.path.name!r}"
+        try:
+            current = read_text(self.path.read_bytes(), name, self.keeper) if self.path.exists() else None
+        except OSError as error:
+            raise InvalidDocument(f"{name} cannot be read: {error.strerror}.") from None
+        with contextlib.suppress(OSError, InvalidDocument):
+            following = read_text(self._next.read_bytes(), name, self.keeper)
+            if current is None or _follows(current, following):
+                os.replace(self._next, self.path)
+                self._flush_folder()
+                current = following
+        if current is None:
+            raise InvalidDocument(
+                f"There is no state of a {self.keeper.noun} at {self.path.name!r}. Begin one with "
+                f"{self.keeper.name}(..., state=path)."
+            )
+        (known, newest), generation = self._remembered(), current.get("generation")
+        if current.get("id") == known and isinstance(generation, int) and generation < newest:
+            raise InvalidDocument(
+                f"{name} is not the newest one: it is number {generation} of this {self.keeper.noun}, and number "
+                f"{newest} was kept here. {_COST} {_ADVICE} (If nothing was released since, or that cost is paid for: "
+                f"remove {self.path.name + '.lock'!r}.)"
+            )
+        return current
+
+    def write(self, name: str, generation: int, content: str) -> None:
+        """Replace the state by this one of a stream; when this returns, the new one survives a power failure."""
+        if self._lock is None or self._process != os.getpid():
+            raise NotWritten(
+                f"This {self.keeper.noun} no longer holds its state {self.path.name!r}: it was loaded anew, or this "
+                f"process was forked from the one that holds it. Go on with the {self.keeper.noun} that was loaded "
+                "last."
+            )
+        replaced = False
+        try:
+            descriptor = os.open(self._next, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(state_text(content, self.keeper).encode())
+                file.flush()
+                os.fsync(file.fileno())
+            replaced = True  # from now on it may be there
+            os.replace(self._next, self.path)
+            self._flush_folder()
+            if self._lock >= 0:  # in one piece, and not before the state itself is safe
+                os.pwrite(self._lock, f"{name} {generation:020d}\n".encode(), 0)
+        except OSError as error:
+            if replaced or not self._dropped():
+                raise InvalidInput(
+                    f"The state {self.path.name!r} may or may not have been written: {error.strerror}. Nothing of it "
+                    f"was shown. See to it, go on with {self.keeper.name}.load(path), and feed the stream from the "
+                    "record that its seen names."
+                ) from None
+            raise NotWritten(
+                f"The state {self.path.name!r} cannot be written: {error.strerror}. Nothing more was released; "
+                "see to it, and feed the stream again from the record that its seen names."
+            ) from None
+
+    def _dropped(self) -> bool:
+        """Whether no successor lies beside the state, which a later reading would take for it."""
+        try:
+            self._next.unlink(missing_ok=True)
+        except OSError:
+            return False
+        return True
+
+    def check_free(self, name: str) -> None:
+        """Refuse to write over anything but an earlier state of the stream of this name."""
+        if not self.exists():
+            return
+        try:
+            found = self.read().get("id")
+        except InvalidDocument:
+            found = None
+        if found != name:
+            raise InvalidInput(
+                f"The file {self.path.name!r} is there already, and is no state of this {self.keeper.noun}. To write "
+                "over it would lose what was released there: save to another path, or remove the file first."
+            )
+
+    def close(self) -> None:
+        """Let others have it."""
+        if self._lock is not None and self._lock >= 0:
+            os.close(self._lock)
+        self._lock = None
+
+    def __del__(self) -> None:
+        if getattr(self, "_process", None) == os.getpid() and getattr(self, "_lock", None) is not None:
+            self.close()
+
+    def _take(self) -> int:
+        """A descriptor that holds the lock; -1 where the system has none."""
+        if fcntl is None:  # pragma: no cover
+            return -1
+        try:
+            lock = os.open(str(self.path) + ".lock", os.O_RDWR | os.O_CREAT, 0o600)
+        except OSError as error:
+            raise InvalidInput(f"The state {self.path.name!r} cannot be kept there: {error.strerror}.") from None
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(lock)
+            raise InvalidInput(
+                f"The state {self.path.name!r} is in use by another process. Two {self.keeper.noun}s that go on from "
+                "one state would draw different noise for the same records."
+            ) from None
+        return lock
+
+    def _remembered(self) -> tuple[str | None, int]:
+        """Name and generation of the newest state that was written here."""
+        if self._lock is None or self._lock < 0:
+            return None, 0
+        name, _, generation = os.pread(self._lock, 1000, 0).decode("ascii", "replace").partition(" ")
+        return (name, int(generation)) if generation.strip().isdecimal() else (None, 0)
+
+    def _flush_folder(self) -> None:
+        _flush(self.path.parent)
+
+
+def _flush(path: Path) -> None:
+    if os.name != "posix":  # pragma: no cover - folders cannot be opened elsewhere
+        return
+    folder = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def _follows(current: dict[str, Any], other: dict[str, Any]) -> bool:
+    try:
+        return bool(other["id"] == current["id"] and other["generation"] == current["generation"] + 1)
+    except (KeyError, TypeError):
+        return False
