@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from privatest.changepoint import ChangePoint as ChangePoint
     from privatest.changepoint import ChangePoints as ChangePoints
     from privatest.changepoint import ChangesPlan as ChangesPlan
-    from privatest.changepoint import Monitor as Monitor
     from privatest.changepoint import block_test as block_test
     from privatest.changepoint import design_change as design_change
     from privatest.changepoint import design_changes as design_changes
@@ -88,6 +87,7 @@ if TYPE_CHECKING:
     from privatest.privacy.verification import Verification as Verification
     from privatest.privacy.verification import verify_privacy as verify_privacy
     from privatest.progress_events import progress as progress
+    from privatest.streams import Monitor as Monitor
     from privatest.streams import Sequential as Sequential
     from privatest.streams import SequentialPlan as SequentialPlan
     from privatest.streams import Verdict as Verdict
@@ -122,19 +122,19 @@ _HOMES = {
     "FitTest": "fit",
     "HistogramTest": "bounds",
     "Ledger": "ledger",
-    "Monitor": "changepoint",
+    "Monitor": "streams",
     "Optimum": "bounds",
     "Plan": "power",
     "PowerCurve": "power",
     "PrivateTest": "decision",
     "Release": "decision",
     "SampleComplexity": "theory",
-    "Sequential": "sequential",
-    "SequentialPlan": "sequential",
-    "Verdict": "sequential",
-    "combine_evalues": "sequential",
-    "evalue_discoveries": "sequential",
-    "check": "power.look",
+    "Sequential": "streams",
+    "SequentialPlan": "streams",
+    "Verdict": "streams",
+    "combine_evalues": "streams",
+    "evalue_discoveries": "streams",
+    "check": "power.check",
     "any_of": "hypotheses",
     "contaminated": "hypotheses",
     "median": "hypotheses",
@@ -145,7 +145,7 @@ _HOMES = {
     "compare_notions": "power",
     "column_names": "engines",
     "count_records": "engines",
-    "decide": "power.sample_sizes",
+    "decide": "decision.design",
     "decompose": "theory",
     "density": "hypotheses",
     "design": "power",
@@ -165,7 +165,7 @@ _HOMES = {
     "design_change": "changepoint",
     "design_changes": "changepoint",
     "power_curve": "power",
-    "progress": "headway",
+    "progress": "progress_events",
     "read_as": "engines",
     "read_lines": "engines",
     "sample_complexity": "theory",

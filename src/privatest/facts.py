@@ -1,7 +1,7 @@
 """How things are told to people: a title and a list of facts, as text, as a table for notebooks, and as plain values.
 
-Every presenter takes :meth:`Described.lines`; none makes a list of its own. In HTML every text is escaped, since labels and
-names are the user's.
+Every presenter takes :meth:`Described.lines`; none makes a list of its own. In HTML every text is escaped, since
+labels and names are the user's.
 """
 
 from __future__ import annotations

@@ -306,12 +306,10 @@ READS = set(
 )
 """How libraries are asked for what records hold."""
 READERS = {
-    "engines/files.py": "rows of CSV files: `paths.rows` and `structure`; fields: questions of `FieldRecords`",
-    "engines/files.py": "Parquet and Feather files: `paths.rows` and `structure`",
+    "engines/files.py": "rows of CSV, Parquet and Feather files: `rows` and `structure`; fields: `FieldRecords`",
     "engines/arrays.py": "columns of Arrow, pandas and polars: `open_source`, or questions of `StreamedRecords`",
     "engines/sources.py": "what speaks Arrow, and iterators of records: `open_source`",
     "engines/sql.py": "DuckDB, PostgreSQL, and what else Ibis speaks to: `SqlRecords._ask`, `each_asked`",
-    "engines/sql.py": "structure of a database, no record: `asked`",
     "engines/spark.py": "Spark: `SparkRecords._asked`, which also turns its log off",
 }
 """All modules that ask libraries for records, and by which guard; each of these is `unheard.asked` in the end."""

@@ -54,7 +54,6 @@ from privatest.hypotheses.parse import hardest_pair
 from privatest.laws.block_laws import binomial, window_of
 from privatest.numbers import Floats, Integers, Number, discounted, rational
 from privatest.privacy import Approx, Gdp, Kl, Notion, Pure, Renyi, Tv, Zcdp, make_notion
-from privatest.privacy.notions import Notion, Pure
 from privatest.progress_events import each
 
 _LARGEST_BATCH = 1 << 16

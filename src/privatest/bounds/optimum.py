@@ -492,7 +492,8 @@ class Optimum(Described):
         best = f"advantage={self.advantage:.9f}"
         if self.level is not None:
             best = f"power={self.power:.9f}, level={self.level:g}"
-        return f"Optimum({best}, n={self.n}, {notion_words(self.privacy)}, method={self.method!r}, gap={max(self.gap, 0.0):.1e})"
+        gap = max(self.gap, 0.0)
+        return f"Optimum({best}, n={self.n}, {notion_words(self.privacy)}, method={self.method!r}, gap={gap:.1e})"
 
 
 def optimum(

@@ -4,7 +4,6 @@ from privatest.changepoint.block_tests import block_test
 from privatest.changepoint.change_plan import ChangePlan, design_change, detect_change
 from privatest.changepoint.change_point import Alarm, ChangePoint, ChangePoints
 from privatest.changepoint.changes_plan import ChangesPlan, design_changes, detect_changes
-from privatest.streams.monitor import Monitor
 
 __all__ = [
     "Alarm",
@@ -12,7 +11,6 @@ __all__ = [
     "ChangePoint",
     "ChangePoints",
     "ChangesPlan",
-    "Monitor",
     "block_test",
     "design_change",
     "design_changes",

@@ -413,7 +413,7 @@ def whole_of(voter: Voter, epsilon: Number | None, privacy: Any, rows: int) -> N
     met = whole == own if isinstance(whole, Pure) else row.implies(per_row(whole, rows))
     if not met:
         raise InvalidInput(
-            f"{notion_words(whole)} is not what test costs: {notion_words(row)} for each of {rows} rows of a person. Leave it out, or "
-            "give a test that is designed for it."
+            f"{notion_words(whole)} is not what test costs: {notion_words(row)} for each of {rows} rows of a person. "
+            "Leave it out, or give a test that is designed for it."
         )
     return whole

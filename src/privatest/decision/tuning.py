@@ -39,7 +39,6 @@ from privatest.decision.calibration import (
 )
 from privatest.errors import InvalidInput, NothingToTest, shown
 from privatest.hypotheses import ContinuousPair, DiscretePair, Distribution, Pair
-from privatest.hypotheses.distribution import Distribution, Pair
 from privatest.hypotheses.parse import Hypotheses, make_hypotheses, matched, nearest
 from privatest.hypotheses.sets import Leaf, Side
 from privatest.laws import Curves, NoisyTotal, TwoSidedCurves

@@ -5,8 +5,8 @@ working memory of its own, for one thread and chunks of ``size`` records at most
 the score's table say; a chunk with anything odd in it (not finite, outside the support, no integer where integers are
 due) takes that path.
 
-Records may come piece by piece (:class:`RowStream`): pieces are read in parallel where only sums are asked for, else one
-by one. Never more than a few pieces' parts are in memory, so the peak does not grow with the number of records.
+Records may come piece by piece (:class:`RowStream`): pieces are read in parallel where only sums are asked for, else
+one by one. Never more than a few pieces' parts are in memory, so the peak does not grow with the number of records.
 
 Columns of Arrow, pandas and polars, and NumPy arrays: records without a copy where the type allows.
 

@@ -1,9 +1,9 @@
 """What a library says while it reads records for us reaches nobody: what it raises, what it warns of and what it logs.
 
 A database that fails quotes the text it failed at, Arrow the number that does not fit, PySpark logs both. So all code
-of others that looks at records runs in here: every question that records are asked (:class:`Guarded` wraps them, whatever
-the engine), and all that happens when they are opened or read part by part (:func:`guarded`, :func:`each_guarded`). Errors
-of this package, which quote no record, pass; any other becomes a sentence about the source.
+of others that looks at records runs in here: every method of records (:class:`Guarded` wraps them, whatever the
+engine), and all that happens when they are opened or read part by part (:func:`guarded`, :func:`each_guarded`).
+Errors of this package, which quote no record, pass; any other becomes a sentence about the source.
 
 Warnings' filters are the process's: while anybody reads, no thread's warnings are heard. Logs of the thread that reads
 are dropped, those of others are not. Not held back: what code writes to a terminal itself, and logs on other machines.

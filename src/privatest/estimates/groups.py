@@ -966,8 +966,8 @@ def design_groups(
     noise = canonical_noise(notion, Neighbourhood(rows=rows).reach(score), whole=True)  # the counts stay whole
     if _reach(noise) > LONGEST:
         raise InvalidInput(
-            f"{notion_words(notion)} needs noise of about {math.sqrt(noise.variance) / fine:.3g} records, more than counts are "
-            "compared with. Use a larger budget."
+            f"{notion_words(notion)} needs noise of about {math.sqrt(noise.variance) / fine:.3g} records, more than "
+            "counts are compared with. Use a larger budget."
         )
     return GroupsDesign(asked.text, sizes, notion, level, covered, alternative, score, noise, rows)
 

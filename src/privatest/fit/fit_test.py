@@ -340,8 +340,8 @@ class FitTest(Budgeted[FitRelease]):
         bins = f" ({self.domain.bins})" if self.domain.bins else ""
         return (
             f"FitTest({self.method!r}, null={self.domain.null}{bins}, symbols={len(self.domain.probabilities)}, "
-            f"distance={self.distance:g}, {notion_words(self.notion)}, n={self.n}, width={self.candidate.excess.width}, "
-            f"cutoff={float(self.cutoff):g}, neighbours='replace')"
+            f"distance={self.distance:g}, {notion_words(self.notion)}, n={self.n}, "
+            f"width={self.candidate.excess.width}, cutoff={float(self.cutoff):g}, neighbours='replace')"
         )
 
 

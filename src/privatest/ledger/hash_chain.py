@@ -1,8 +1,8 @@
 """The ledger's rows, chained by their hashes.
 
 A row as stored is a :class:`LedgerRow`, as read by people an :class:`Entry`; amounts are exact, and each has one text
-(``account.py``): an epsilon is ``p/q`` in lowest terms. :class:`HashChain` reads the whole ledger again: every hash, every
-link, every sum.
+(``account.py``): an epsilon is ``p/q`` in lowest terms. :class:`HashChain` reads the whole ledger again: every hash,
+every link, every sum.
 
 What this finds: a row edited in any column, removed, inserted, moved or swapped, at the end too (the head
 record holds the number of rows and the newest hash); a running total that is not the sum of the rows; a

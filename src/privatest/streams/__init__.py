@@ -1,7 +1,8 @@
-"""Decided yet? Sequential tests whose blocks release e-values; e-values combine. Arguments: proof.md."""
+"""Streams: monitors that raise an alarm at a change, and sequential tests. Arguments: proof.md."""
 
 from privatest.streams.evalues import combine_evalues, evalue_discoveries
+from privatest.streams.monitor import Monitor
 from privatest.streams.sequential import Sequential
 from privatest.streams.sequential_plan import SequentialPlan, Verdict
 
-__all__ = ["Sequential", "SequentialPlan", "Verdict", "combine_evalues", "evalue_discoveries"]
+__all__ = ["Monitor", "Sequential", "SequentialPlan", "Verdict", "combine_evalues", "evalue_discoveries"]
