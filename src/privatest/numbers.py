@@ -13,7 +13,7 @@ import difflib
 import math
 import sys
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from decimal import Decimal
 from fractions import Fraction
@@ -70,6 +70,74 @@ def rational(value: Number, name: str = "value") -> Fraction:
         return decimal
     share = Fraction(number).limit_denominator(MOST_SHARES)
     return share if float(share) == number else decimal
+
+
+def first_true(holds: Callable[[int], bool], low: int, high: int | None = None, *, most: int | None = None) -> int:
+    """The smallest integer from ``low`` on at which ``holds`` is true.
+
+    ``holds`` must be monotone: false up to some integer and true from there on. The invariant is that it is false below
+    what is returned and true there; where it is not monotone, the result is one of the integers at which it turns true.
+
+    Args:
+        holds: the condition; it is evaluated at ``low``, and at ``high`` only if that is not given.
+        low: where the search begins.
+        high: an integer at which ``holds`` is known to be true. None: it is looked for by doubling the step.
+        most: without ``high``: how far is looked. One more than it is returned where ``holds`` is false up to it.
+
+    >>> first_true(lambda n: n * n >= 200, 0), first_true(lambda n: n >= 7, 0, 10)
+    (15, 7)
+    >>> first_true(lambda n: False, 1, most=9)
+    10
+    """
+    if holds(low):
+        return low
+    step = 1
+    while high is None:
+        trial = low + step if most is None else min(low + step, most)
+        if trial == low:
+            return low + 1
+        if holds(trial):
+            high = trial
+        else:
+            low, step = trial, 2 * step
+    while high - low > 1:
+        middle = (low + high) // 2
+        if holds(middle):
+            high = middle
+        else:
+            low = middle
+    return high
+
+
+def root(
+    positive: Callable[[float], bool], low: float, high: float, *, relative: float = 0.0, absolute: float = 0.0
+) -> tuple[float, float]:
+    """Two numbers, as near as asked for, between which ``positive`` turns from false to true.
+
+    The invariant is that ``positive`` is false at the first number and true at the second, as it must be at ``low`` and
+    ``high``, which may lie in either order: take the number on the side that is safe. With neither tolerance the two
+    are neighbouring doubles.
+
+    Args:
+        positive: the condition, monotone between the two ends.
+        low: a number at which it is false.
+        high: a number at which it is true.
+        relative: the search ends when the two differ by at most this share of the larger one.
+        absolute: the search ends when the two differ by at most this.
+
+    >>> low, high = root(lambda x: x * x > 2, 0.0, 2.0)
+    >>> low * low <= 2 < high * high, high - low < 1e-15
+    (True, True)
+    """
+    while abs(high - low) > max(absolute, relative * max(abs(low), abs(high))):
+        middle = low + (high - low) / 2
+        if middle in (low, high):
+            break
+        if positive(middle):
+            high = middle
+        else:
+            low = middle
+    return low, high
 
 
 def number_or_nan(value: object) -> float:

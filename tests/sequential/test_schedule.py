@@ -17,7 +17,7 @@ from privatest.laws.block_laws import ScoreLaw
 from privatest.scores.score_law import score_law
 from privatest.streams import schedule
 from privatest.streams.evalues import PARTS, VoteLaw, mean_bound
-from privatest.streams.schedule import Targets, _single, _smallest
+from privatest.streams.schedule import SequentialTargets, _single, _smallest
 from privatest.streams.sequential_plan import SequentialPlan, stopped
 from tests.sequential.plans import P, Q, coin
 
@@ -93,14 +93,14 @@ def test_whose_expectation_counts() -> None:
     null, alternative = (pt.Sequential(*lop, epsilon=3, aim=aim).expected_n for aim in ("null", "alternative"))
     assert null[0] < alternative[0]
     assert null[1] > alternative[1]
-    asked = Targets(0.05, 0.05, None, "null", None, None)
+    asked = SequentialTargets(0.05, 0.05, None, "null", None, None)
     assert [asked._replace(aim=aim).cost(3, 5) for aim in ("larger", "null", "alternative")] == [5, 3, 5]
 
 
 def test_a_single_block_decides_as_the_fixed_test_where_likelihoods_fall_short(monkeypatch: pytest.MonkeyPatch) -> None:
     family = make_tuner(P, Q, 1, "tight", None, None, make_goal(None, 0.05, 0.05), "replace", 1)
     test = family.test(21)
-    asked = Targets(0.05, 0.05, None, "larger", None, None)
+    asked = SequentialTargets(0.05, 0.05, None, "larger", None, None)
     assert len(_single(family.test(26), asked)[0].table) > 2
     monkeypatch.setattr(schedule, "_smallest", lambda *_: None)
     blocks, rule = _single(test, asked)
@@ -169,6 +169,6 @@ def test_tuning_and_plan_know_the_same_votes() -> None:
 @pytest.mark.parametrize("error", [0.2, 0.05, 1e-6])
 def test_computed_errors_stay_below_what_was_asked_by_what_they_may_be_wrong_by(error: float) -> None:
     """Two ways to compute an error differ by 1e-13 and a window leaves out 2e-11: both must fit in."""
-    asked = Targets(error, error, None, "larger", None, None)
+    asked = SequentialTargets(error, error, None, "larger", None, None)
     for most in (asked.most_alpha, asked.most_beta):
         assert 5e-10 < error - most < max(error * 1e-6, 2e-9)

@@ -74,9 +74,9 @@ class Ledger:
         - All or nothing: what ends with an error of the ledger left it as it was; what fails or is killed after the
           charge stays charged, and the same request again completes it from the draw on record, free of charge.
         - Forwards: a stream that a request began is released once (:meth:`advance`).
-        - Evident: :meth:`verify` finds every edit short of a consistent forgery (see ``ledger/hash_chain.py``), and with
-          a fingerprint kept elsewhere (every release carries one) those too, up to it. Nothing is charged to a ledger
-          that does not verify.
+        - Evident: :meth:`verify` finds every edit short of a consistent forgery (``ledger/hash_chain.py`` says how).
+          With a fingerprint kept elsewhere (every release carries one) it finds those too, up to that fingerprint.
+          Nothing is charged to a ledger that does not verify.
 
     Safe to use from many threads and processes at once and after a fork. Nothing that was computed from data
     is stored except draws and releases; names are stored as they are, so put nothing secret in them.

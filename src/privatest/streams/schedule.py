@@ -55,7 +55,7 @@ _WIDEST = 4.0
 _WIDER = (1.0, 1.1, 1.25, 1.5, 2.0, 3.0, 5.0, 10.0)
 
 
-class Targets(NamedTuple):
+class SequentialTargets(NamedTuple):
     """What was asked for: errors, the hard stop, whose expectation counts, sizes that are given."""
 
     alpha: float
@@ -122,7 +122,7 @@ class ScheduleCandidate:
             self._laws[n] = VoteLaws(p, q, mean_bound(table.null, table.votes, self.parts))
         return self._laws[n]
 
-    def rule(self, first: int, later: int, asked: Targets) -> BestSchedule | None:
+    def rule(self, first: int, later: int, asked: SequentialTargets) -> BestSchedule | None:
         """The nearest boundaries that meet the errors; None where none do."""
         one, two = self.votes(first), self.votes(later)
 
@@ -146,7 +146,7 @@ class ScheduleCandidate:
         means = [first + later * (each.blocks() - 1) for each in (null, alternative)]
         return BestSchedule(asked.cost(*means), rule, (first, later))
 
-    def _nearest(self, small: Meets, small_beta: Meets, asked: Targets) -> Boundaries | None:
+    def _nearest(self, small: Meets, small_beta: Meets, asked: SequentialTargets) -> Boundaries | None:
         """Boundaries moved towards one another in turn, from Wald's on, for as long as the errors allow."""
         wald = [
             math.ceil(math.log((1 - b) / a) * self.parts)
@@ -221,7 +221,7 @@ def _smallest(good: Callable[[int], bool], least: int, most: int, start: int) ->
     return high
 
 
-def tuned_plan(asked_of: Pair | Hypotheses, family: Tuner, asked: Targets) -> SequentialPlan:
+def tuned_plan(asked_of: Pair | Hypotheses, family: Tuner, asked: SequentialTargets) -> SequentialPlan:
     """The plan of the smallest expected number of records for a pair, or for sets of distributions.
 
     Args:
@@ -263,7 +263,9 @@ def tuned_plan(asked_of: Pair | Hypotheses, family: Tuner, asked: Targets) -> Se
     return SequentialPlan(first, later, rule, *rest)
 
 
-def _single_plan(test: PrivateTest, asked: Targets, monotone: bool, rest: tuple[Any, ...]) -> SequentialPlan | None:
+def _single_plan(
+    test: PrivateTest, asked: SequentialTargets, monotone: bool, rest: tuple[Any, ...]
+) -> SequentialPlan | None:
     """One block, decided as the fixed test decides; None where a set has several laws that may be the worst."""
     score = test.score
     if len(score.null_laws) > 1 or len(score.alternative_laws) > 1 or score.upper_laws:
@@ -273,7 +275,7 @@ def _single_plan(test: PrivateTest, asked: Targets, monotone: bool, rest: tuple[
     return plan if asked.meets(*plan.walks) or not monotone else None
 
 
-def _why_not(asked: Targets, fixed_n: int, notion: Notion) -> str:
+def _why_not(asked: SequentialTargets, fixed_n: int, notion: Notion) -> str:
     goal = f"alpha={asked.alpha:g} and beta={asked.beta:g}"
     if asked.schedule is not None:
         return f"Blocks of schedule={asked.schedule} do not reach {goal} at {notion_words(notion)}. Use larger ones."
@@ -298,7 +300,7 @@ def voting_blocks(score: Score, noise: Noise, n: int, *, monotone: bool, parts: 
     return SumBlocks(score, noise, n, table.first, table.bin_width, table.votes)
 
 
-def _single(test: PrivateTest, asked: Targets, monotone: bool = False) -> tuple[SumBlocks, Boundaries]:
+def _single(test: PrivateTest, asked: SequentialTargets, monotone: bool = False) -> tuple[SumBlocks, Boundaries]:
     """One block, decided as the fixed test decides; where likelihoods do as well, with these for votes."""
     noise = test.noise
     candidate = ScheduleCandidate(law_of(test.score), noise, monotone, PARTS)
@@ -323,7 +325,7 @@ def _single(test: PrivateTest, asked: Targets, monotone: bool = False) -> tuple[
 
 
 def _best_sizes(
-    problem: Problem, fixed_n: int, asked: Targets, monotone: bool
+    problem: Problem, fixed_n: int, asked: SequentialTargets, monotone: bool
 ) -> Iterator[tuple[tuple[float, float], tuple[int, int]]]:
     """Clamps and sizes, the best first, by coarser votes."""
     tried: dict[tuple[tuple[float, float], int, int], float] = {}

@@ -17,7 +17,7 @@ from privatest.facts import Fact, Probability
 from privatest.hypotheses.parse import Hypotheses, as_hypothesis, pair_or_question
 from privatest.numbers import Number
 from privatest.privacy import make_notion
-from privatest.streams.schedule import AIMS, LARGEST_BLOCK, SMALLEST_ERROR, Targets, tuned_plan
+from privatest.streams.schedule import AIMS, LARGEST_BLOCK, SMALLEST_ERROR, SequentialTargets, tuned_plan
 from privatest.streams.sequential_plan import SequentialPlan, Verdict, WalkProgress
 from privatest.streams.watch import UNSAID, Watcher
 
@@ -120,7 +120,7 @@ class Sequential(Watcher[SequentialPlan, Verdict]):
             "aim": aim,
             "schedule": None if sizes is None else list(sizes),
         }
-        wanted = Targets(goal.alpha, goal.beta, most, aim, sizes, rows)
+        wanted = SequentialTargets(goal.alpha, goal.beta, most, aim, sizes, rows)
 
         def made() -> SequentialPlan:
             question = pair_or_question(null, alternative)
