@@ -18,7 +18,7 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; 
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 
 .DEFAULT_GOAL := help
-.PHONY: help run check test exhaustive lint docs readme bench mutants lowest clean system
+.PHONY: help run test exhaustive lint docs readme bench mutants lowest clean system
 
 help: ## show this list
 	@grep -E '^[a-z]+:.*## ' Makefile | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 16
@@ -27,16 +27,13 @@ run: $(PLAIN) ## do the main job on the example data set; results go to output/
 	@$(BIN)/python examples/main_job.py
 
 # What pytest makes of the test files, and Python of ours, is kept: the processes that tests start compile nothing.
-test exhaustive check: export PYTHONDONTWRITEBYTECODE :=
+test exhaustive: export PYTHONDONTWRITEBYTECODE :=
 
 test: $(DEV) system ## the tests, the doctests and the documents' examples
 	@$(BIN)/python -m pytest -m "not exhaustive" --numprocesses=auto --dist=loadgroup
 
 exhaustive: $(DEV) system ## the long versions of what `make test` checks in small
 	@$(BIN)/python -m pytest -m exhaustive --numprocesses=auto --dist=loadgroup
-
-check: $(DEV) ## a part of the tests that covers every folder, for the loop of an editor
-	@$(BIN)/python -m pytest --quick --quiet --numprocesses=auto --dist=loadgroup
 
 # Some tests drive a real PostgreSQL server, a real JVM (Spark) and a real Chromium; the page's accessibility is checked by
 # axe-core, from npm. As root we fetch what is missing from Debian's packages; otherwise those tests are skipped, and say so.

@@ -1,9 +1,9 @@
-"""What every test may use: numbers worth reading in the summary, documents whose examples run, and the quick choice.
+"""What every test may use: numbers worth reading in the summary, documents whose examples run, and the two tiers.
 
-`pytest --quick` (`make check`) runs a part of the tests that covers every folder: of each test the first and the last
-of its cases, without those that tests/slow.txt lists, that draw many samples, or that need a JVM or a browser.
-`pytest --measure` (everything, in one process or several) writes tests/slow.txt anew: seconds of processor time of the
-slowest case, then the test. A line with "?" names a file that was left out by judgement and has not been measured yet.
+`make test` runs every test, but of a test whose cases together take longer than :data:`SECONDS_OF_A_TEST` only as many
+as fit into that, spread over all of them and at least the first and the last; `make exhaustive` runs the other cases,
+and the tests marked `exhaustive`. How long the slowest case of a test takes stands in tests/seconds.txt; `pytest --measure`
+(all tests, in one process or several) writes it anew.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import io
 import os
 import re
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -48,11 +48,11 @@ hypothesis.settings.load_profile("privatest")
 EXAMPLE = re.compile(r"^```python\n(.*?)^```$(?:\s*^```text\n(.*?)^```$)?", re.MULTILINE | re.DOTALL)
 FIGURE = "figure"
 
-SLOW = Path(__file__).with_name("slow.txt")
-SLOW_SECONDS = 0.15
-"""Seconds of processor time, its children's included, above which a case is too slow for the quick choice."""
-SLOW_MARKS = {"statistical", "xdist_group"}
-"""Many samples; one process that keeps a JVM or a browser."""
+MEASURED = Path(__file__).with_name("seconds.txt")
+WORTH_NOTING = 0.05
+"""Seconds of processor time, its children's included, above which the slowest case of a test is written down."""
+SECONDS_OF_A_TEST = 1.0
+"""What the cases of one test may take together in `make test`, where they are more than two."""
 JVM = "spark"
 SECONDS = "seconds of processor time"
 BEGAN = pytest.StashKey[tuple[float, float]]()
@@ -60,8 +60,7 @@ BEGAN = pytest.StashKey[tuple[float, float]]()
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("privatest")
-    group.addoption("--quick", action="store_true", help="the part of the tests that `make check` runs")
-    group.addoption("--measure", action="store_true", help="write tests/slow.txt anew; needs all tests")
+    group.addoption("--measure", action="store_true", help="write tests/seconds.txt anew; needs all tests")
 
 
 def without_case(nodeid: str) -> str:
@@ -69,30 +68,30 @@ def without_case(nodeid: str) -> str:
     return nodeid.partition("[")[0]
 
 
-def quick_choice(items: list[pytest.Item], slow: Collection[str]) -> list[pytest.Item]:
-    """First and last case of each test that is neither marked slow nor listed in `slow`, itself or its whole file."""
+def long_cases(items: list[pytest.Item], seconds: Mapping[str, float]) -> list[pytest.Item]:
+    """The cases that `make test` leaves to `make exhaustive`: those for which a test has no time left."""
     cases: defaultdict[str, list[pytest.Item]] = defaultdict(list)
     for item in items:
-        name = without_case(item.nodeid)
-        listed = name in slow or name.partition("::")[0] in slow
-        if not listed and not any(item.get_closest_marker(mark) for mark in SLOW_MARKS):
-            cases[name].append(item)
-    kept = {id(case) for several in cases.values() for case in (several[0], several[-1])}
-    return [item for item in items if id(item) in kept]
+        cases[without_case(item.nodeid)].append(item)
+    left_out = []
+    for name, several in cases.items():
+        slowest = seconds.get(name, 0.0)
+        room = len(several) if slowest * len(several) <= SECONDS_OF_A_TEST else int(SECONDS_OF_A_TEST / slowest)
+        kept = {round(place) for place in spread(len(several), min(max(room, 2), len(several)))}
+        left_out += [item for place, item in enumerate(several) if place not in kept]
+    return left_out
 
 
-def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Of a file that is left out as a whole not even its imports are made."""
-    if not config.getoption("--quick") or not collection_path.is_relative_to(ROOT):
-        return None
-    return True if collection_path.relative_to(ROOT).as_posix() in slow_tests() else None
+def spread(count: int, chosen: int) -> list[float]:
+    """Places of ``chosen`` of ``count`` things, evenly from the first to the last."""
+    return [0.0] if chosen == 1 else [place * (count - 1) / (chosen - 1) for place in range(chosen)]
 
 
 @cache
-def slow_tests() -> dict[str, float]:
-    """What tests/slow.txt lists: tests or whole files, each with its seconds, 0 where they are not known."""
-    lines = (line.split(maxsplit=1) for line in SLOW.read_text(encoding="utf-8").splitlines())
-    return {name: 0.0 if seconds == "?" else float(seconds) for seconds, name in lines}
+def measured_seconds() -> dict[str, float]:
+    """What tests/seconds.txt says: how long the slowest case of a test takes."""
+    lines = (line.split(maxsplit=1) for line in MEASURED.read_text(encoding="utf-8").splitlines())
+    return {name: float(seconds) for seconds, name in lines}
 
 
 def shared_by(nodeid: str) -> str:
@@ -111,11 +110,11 @@ def check_names(items: list[pytest.Item]) -> None:
             raise pytest.UsageError(f"{item.nodeid} uses Spark: say so in its name or in the id of its case.")
 
 
-def long_ones_first(items: list[pytest.Item], slow: Mapping[str, float]) -> list[pytest.Item]:
+def long_ones_first(items: list[pytest.Item], seconds: Mapping[str, float]) -> list[pytest.Item]:
     """What takes longest before all else: of two processes neither is left with it when the other is done."""
     taken: defaultdict[str, float] = defaultdict(float)
     for item in items:
-        taken[shared_by(item.nodeid)] += slow.get(without_case(item.nodeid), 0.0)
+        taken[shared_by(item.nodeid)] += seconds.get(without_case(item.nodeid), 0.0)
 
     def place(item: pytest.Item) -> tuple[float, str]:
         shared = shared_by(item.nodeid)
@@ -124,21 +123,19 @@ def long_ones_first(items: list[pytest.Item], slow: Mapping[str, float]) -> list
     return sorted(items, key=place)
 
 
+@pytest.hookimpl(tryfirst=True)  # before pytest chooses by marks
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     check_names(items)
-    if config.getoption("--quick"):
-        kept = quick_choice(items, slow_tests())
-        chosen = {id(item) for item in kept}
-        config.hook.pytest_deselected(items=[item for item in items if id(item) not in chosen])
-        items[:] = kept
-    elif hasattr(config, "workerinput"):  # several processes share the tests
-        items[:] = long_ones_first(items, slow_tests())
+    for item in long_cases(items, measured_seconds()):
+        item.add_marker(pytest.mark.exhaustive)
+    if hasattr(config, "workerinput"):  # several processes share the tests
+        items[:] = long_ones_first(items, measured_seconds())
 
 
 @pytest.hookimpl(optionalhook=True)
-def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """One process more than there are processors: some wait for a browser, a JVM or a clock; of the quick ones none."""
-    return (os.cpu_count() or 1) + (not config.getoption("--quick"))
+def pytest_xdist_auto_num_workers() -> int:
+    """One process more than there are processors: some wait for a browser, a JVM or a clock."""
+    return (os.cpu_count() or 1) + 1
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -167,7 +164,7 @@ _measured: defaultdict[str, float] = defaultdict(float)
 _folders: defaultdict[str, float] = defaultdict(float)
 """Of all tests of a folder together."""
 _fixtures: dict[tuple[str, str], float] = {}
-"""Of the fixtures that tests share, by file and name: whichever test comes first makes them, the quick choice any."""
+"""Of the fixtures that tests share, by file and name: whichever test comes first makes them."""
 
 
 def clock() -> float:
@@ -212,8 +209,8 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
     if session.config.getoption("--measure") and not hasattr(session.config, "workerinput"):
-        lines = [f"{taken:.1f} {name}" for name, taken in sorted(_measured.items()) if taken > SLOW_SECONDS]
-        SLOW.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        lines = [f"{taken:.2f} {name}" for name, taken in sorted(_measured.items()) if taken > WORTH_NOTING]
+        MEASURED.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -1,0 +1,63 @@
+"""What `make test` leaves to `make exhaustive`, and how several processes share the tests."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from tests.conftest import check_names, left_tidy, long_cases, long_ones_first
+
+
+def item(nodeid: str, *marks: str) -> Any:
+    return SimpleNamespace(
+        nodeid=nodeid, get_closest_marker=lambda mark: SimpleNamespace(args=["spark"]) if mark in marks else None
+    )
+
+
+def test_of_a_long_test_as_many_cases_are_kept_as_a_second_has_room_for() -> None:
+    every = [item(f"a.py::test_b[{case}]") for case in range(9)]
+    several = [*every, *(item(f"a.py::test_c[{case}]") for case in range(4)), item("a.py::test_d")]
+    left_out = [
+        each.nodeid for each in long_cases(several, {"a.py::test_b": 0.3, "a.py::test_c": 7, "a.py::test_d": 9})
+    ]
+    assert left_out == [
+        *(f"a.py::test_b[{case}]" for case in (1, 2, 3, 5, 6, 7)),
+        *(f"a.py::test_c[{case}]" for case in (1, 2)),
+    ]
+    assert long_cases(every, {"a.py::test_b": 0.1}) == []
+
+
+def test_what_takes_longest_comes_first_and_files_stay_together() -> None:
+    several = [
+        *(item("a.py::test_b"), item("b.py::test_c[1]"), item("b.py::test_c[2]"), item("b.py::test_e")),
+        *(item("c.py::test_d[Spark]", "xdist_group"), item("c.py::test_f"), item("d.py::test_spark", "xdist_group")),
+    ]
+    seconds = {"b.py::test_c": 2.0, "c.py::test_d": 5.0, "d.py::test_spark": 4.0, "c.py::test_f": 4.0}
+    found = [each.nodeid for each in long_ones_first(several, seconds)]
+    together = ["c.py::test_d[Spark]", "d.py::test_spark"]
+    assert found == [*together, "b.py::test_c[1]", "b.py::test_c[2]", "b.py::test_e", "c.py::test_f", "a.py::test_b"]
+
+
+def test_a_test_that_hides_that_it_needs_the_jvm_is_refused() -> None:
+    """Tests are handed out by their names: unnamed, each process would start a JVM of its own."""
+    check_names([item("c.py::test_d[Spark]", "xdist_group"), item("c.py::test_f")])
+    with pytest.raises(pytest.UsageError, match=r"c\.py::test_h uses Spark"):
+        check_names([item("c.py::test_h", "xdist_group")])
+
+
+@pytest.mark.parametrize("where", ["state.json", "docs/state.json", "tests/new"])
+def test_what_is_left_beside_the_sources_is_told(tmp_path: Path, where: str) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "tests").mkdir()
+    with left_tidy(tmp_path, "quiet.py"):
+        (tmp_path / ".pytest_cache").mkdir()
+        (tmp_path / "output").mkdir()
+    with (
+        pytest.raises(AssertionError, match=rf"untidy.py left {re.escape(where)}: tests write"),
+        left_tidy(tmp_path, "untidy.py"),
+    ):
+        (tmp_path / where).touch()
