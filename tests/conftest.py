@@ -2,8 +2,8 @@
 
 `make test` runs every test, but of a test whose cases together take longer than :data:`SECONDS_OF_A_TEST` only as many
 as fit into that, spread over all of them and at least the first and the last; `make exhaustive` runs the other cases,
-and the tests marked `exhaustive`. How long the slowest case of a test takes stands in tests/seconds.txt; `pytest --measure`
-(all tests, in one process or several) writes it anew.
+and the tests marked `exhaustive`. How long the slowest case of a test takes stands in tests/seconds.txt;
+`pytest --measure` (all tests, in one process or several) writes it anew.
 """
 
 from __future__ import annotations
