@@ -16,6 +16,7 @@ import pytest
 import privatest as pt
 from privatest.decision.opendp import _measure
 from privatest.privacy import Approx, Gdp, Kl, Notion, Pure, Renyi, TruncatedTulap, Tv, Zcdp
+from privatest.privacy.canonical import loss_range
 from privatest.privacy.notions import per_row, replaced
 
 LOSSES = (0.01, 0.3, 1.0, 3.7)
@@ -251,6 +252,56 @@ def test_probabilities_of_a_group_follow_record_by_record(records: int) -> None:
         (Kl(0.3), 2),
     ):
         assert per_row(notion, records).exact[-1] * records**part == notion.exact[-1]
+
+
+@pytest.mark.parametrize("neighbours", ["replace", "add-remove"])
+@pytest.mark.parametrize("text", ["pure(0.7)", "approx(0.7, 1e-6)", "gdp(0.7)", "zcdp(0.3)"])
+def test_every_distance_of_opendp_is_a_group(text: str, neighbours: str) -> None:
+    """So many records come or go; where one is replaced, that is two of them, begun ones included."""
+    pytest.importorskip("opendp.prelude")
+    notion = pt.as_notion(text)
+    measurement = pt.design(
+        "bernoulli(0.2)", "bernoulli(0.8)", n=20, clamp="paper", privacy=notion, neighbours=neighbours
+    ).to_opendp()
+    for distance in range(1, 8):
+        records = (distance + 1) // 2 if neighbours == "replace" else distance
+        if isinstance(notion, Approx):
+            loss, delta = mp(notion.loss), mp(notion.delta)
+            exact = (records * loss, group_delta(loss, delta, records))
+        elif isinstance(notion, Pure):
+            exact = (records * mp(notion.loss),)
+        else:
+            exact = (records**2 * mp(notion.into("zcdp").exact[0]),)
+        told = measurement.map(distance)
+        for here, there in zip(told if isinstance(told, tuple) else (told,), exact, strict=True):
+            assert there * (1 - mpmath.mpf(10) ** -25) <= mp(Fraction(here)) <= there * (1 + mp(SLACK))
+
+
+def test_odds_of_a_range_meet_the_notion_and_hardly_more_would() -> None:
+    """The exponential mechanism's range of log-odds: never longer than what was proved, by rounding or otherwise."""
+
+    def approx(e: Any, notion: Approx) -> Any:
+        """By how much odds that grow by a factor of e^e exceed delta, at the worst probability."""
+        factor = mpmath.exp(mp(notion.loss))
+        p = (mpmath.exp((e - mp(notion.loss)) / 2) - 1) / (mpmath.exp(e) - 1)
+        return mpmath.exp(e) * p / (1 - p + mpmath.exp(e) * p) - factor * p - mp(notion.delta)
+
+    for size in (0.01, 0.3, 2):
+        x = mp(size)
+        exact: dict[Notion, Any] = {
+            Pure(size): x,
+            Gdp(size): 2 * mpmath.log(phi(x / 2) / phi(-x / 2)),
+            Zcdp(size): mpmath.sqrt(8 * x),
+            Renyi(3, size): max(mpmath.sqrt(8 * x / 3), x),
+            Kl(size): max(mpmath.sqrt(8 * x), x),
+            Tv(size / 4): 4 * mpmath.atanh(x / 4),
+        }
+        for delta in (1e-6, 0.05):
+            one = Approx(size, delta)
+            exact[one] = solved(lambda e, one=one: approx(e, one), x, x + 4)
+        for notion, longest in exact.items():
+            found = mp(loss_range(notion))
+            assert longest * (1 - mp(SLACK)) <= found <= longest * (1 + mpmath.mpf(10) ** -20), notion
 
 
 def test_what_does_not_follow_is_not_said() -> None:

@@ -137,6 +137,30 @@ def test_one_file_is_not_both_groups(form: str, tmp_path: Path) -> None:
         pt.compare_groups(TABLE, TABLE, column="x", epsilon=1)
 
 
+def test_one_table_is_not_both_groups(tmp_path: Path) -> None:
+    """However its address is written, and however it was opened."""
+    with duckdb.connect(str(tmp_path / "a.db")) as connection:
+        connection.register("given", TABLE)
+        connection.execute("create table t as select * from given; create table other as select * from given")
+    (tmp_path / "link.db").symlink_to(tmp_path / "a.db")
+    address = f"duckdb:///{tmp_path}/a.db"
+    table = f"{address}::t"
+    for other in (
+        table,
+        f"{address}::main.t",
+        f"duckdb:///{tmp_path}/../{tmp_path.name}/a.db::t",
+        f"duckdb:///{tmp_path}/link.db::t",
+        pt.open_once(table),
+        pt.read_as(table, missing="NA"),
+    ):
+        with pytest.raises(InvalidData, match="both groups"):
+            pt.compare_groups(table, other, column="x", epsilon=1)
+    assert pt.compare_groups(table, f"{address}::other", column="x", epsilon=1).n == (40, 40)
+    relation = duckdb.from_arrow(TABLE)
+    with pytest.raises(InvalidData, match="both groups"):
+        pt.compare_groups(relation, relation, column="x", epsilon=1)
+
+
 CANARY = "CANARYx7051"
 FLAGS = {
     "who": [f"p{i}" for i in range(40)],

@@ -16,6 +16,7 @@ from privatest import engines
 from privatest.decision import inversion
 from privatest.decision.inversion import Inversion, _last_accepted, _last_by_halving
 from privatest.estimates.estimate import EstimateDesign
+from privatest.privacy import Gaussian, Noise, Tulap, Uniform
 
 HALF = Fraction(1, 2)
 
@@ -34,7 +35,6 @@ def lattice(found: Inversion, value: float, share: float = 1e-9) -> list[Fractio
 def coarse(family: str, n: int, epsilon: float, units: int, **words: Any) -> EstimateDesign:
     """An estimate on a lattice of few steps, so that every noisy total can be gone through."""
     from privatest.estimates.groups import _success_score
-    from privatest.privacy import Tulap
 
     made = pt.design_estimate(family, epsilon=epsilon, n=n, **words)
     score = _success_score(made.asked, units)
@@ -224,6 +224,25 @@ def test_so_many_numbers_of_records_are_looked_at_whatever_epsilon(epsilon: floa
     assert numbers[0].n == 10**9 - away
     assert numbers[-1].n + numbers[-1].more == 10**9 + away
     assert all(one.n + one.more + 1 == other.n for one, other in pairwise(numbers))
+
+
+@pytest.mark.parametrize("confidence", [0.9, 0.95, 0.999])
+@pytest.mark.parametrize(
+    "noise", [Tulap(Fraction(1, 3), 1), Tulap(Fraction(1, 50), 1), Gaussian(Fraction(1, 4), 1), Uniform(41)], ids=str
+)
+def test_an_interval_pays_for_its_number_of_records_too(noise: Noise, confidence: float) -> None:
+    """What both sides miss, and a noisy number that is further off than is looked at, adds up to what is told."""
+    found = replace(hidden(1, 100), count_noise=noise)
+    half, counting = found._tails(confidence)
+    away = found.off_by(counting)
+    reach = int(noise.reach(60)) + 50
+    beyond = np.concatenate([np.arange(-reach, -away), np.arange(away + 1, reach + 1)])
+    missed = float(np.sum(noise.pmf(beyond))) + 1e-20
+    assert missed <= counting * (1 + 1e-9)
+    assert 2 * half + missed <= (1 - confidence) * (1 + 1e-9)
+    number = Fraction(500)
+    numbers = found._numbers(number, counting, half)
+    assert {number - away, number + away} == {numbers[0].n, numbers[-1].n + numbers[-1].more}
 
 
 @pytest.mark.parametrize("value", [0.1, 0.45, 0.5, 0.9])

@@ -10,7 +10,23 @@ import pytest
 from scipy.stats import binom
 
 from privatest.errors import InvalidInput
-from privatest.privacy import Approx, Gdp, Kl, Laplace, Notion, Pure, Renyi, Tulap, Tv, Zcdp
+from privatest.privacy import (
+    Approx,
+    Gaussian,
+    Gdp,
+    Kl,
+    Laplace,
+    Logistic,
+    Noise,
+    Notion,
+    Pure,
+    Renyi,
+    TruncatedTulap,
+    Tulap,
+    Tv,
+    Uniform,
+    Zcdp,
+)
 from privatest.privacy.composition import composed_epsilon, event_of, loss_distribution, noise_distribution
 
 pytest.importorskip("dp_accounting")
@@ -107,6 +123,32 @@ def test_moves_of_more_than_a_width_cost_more() -> None:
             exact = float(np.maximum(noise.pmf(x) - math.exp(epsilon) * noise.pmf(x - move), 0).sum())
             assert found.get_delta_for_epsilon(epsilon) >= exact - 1e-15
     assert noise_distribution(noise, 8).get_delta_for_epsilon(0.6) > 0.1
+
+
+LAWS: list[tuple[Noise, int]] = [
+    (Tulap(Fraction(1, 2), 7), 7),
+    (TruncatedTulap(Fraction(1, 2), Fraction(1, 20), 7), 7),
+    (TruncatedTulap(Fraction(1, 2), Fraction(1, 20), 6), 4),
+    (Laplace(Fraction(20)), 10),
+    (Logistic(Fraction(9, 2)), 3),
+    (Gaussian(Fraction(1, 2), 9), 9),
+    (Uniform(40), 3),
+]
+
+
+@pytest.mark.parametrize(("noise", "move"), LAWS, ids=lambda value: str(value) if isinstance(value, Noise) else "")
+@pytest.mark.parametrize("grid", [1e-3, 0.07])
+def test_no_noise_loses_more_than_its_distribution_says(noise: Noise, move: int, grid: float) -> None:
+    """Delta by definition, as a sum over all values; the grid may be seen, and always on the safe side."""
+    found = noise_distribution(noise, move, grid)
+    x = np.arange(-3000, 3000 + move) + float(noise.offset)
+    with np.errstate(under="ignore"):
+        here, there = noise.pmf(x), noise.pmf(x - move)
+    twice = found.self_compose(2)
+    for epsilon in (0.0, 0.03, 0.2, 0.4, 0.51, 0.9, 1.3):
+        exact = math.fsum(np.maximum(here - math.exp(epsilon) * there, 0).tolist())
+        assert exact - 1e-14 <= found.get_delta_for_epsilon(epsilon) <= exact + grid / 4 + 1e-12
+        assert twice.get_delta_for_epsilon(epsilon) >= exact - 1e-12  # two answers tell no less than one
 
 
 def test_a_noise_of_very_many_values_loses_what_it_guarantees() -> None:

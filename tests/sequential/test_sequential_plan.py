@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import itertools
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import privatest as pt
 from privatest.errors import InvalidDocument
+from privatest.scores import Score
 from privatest.streams import SequentialPlan, sequential_plan
 from privatest.streams.evalues import PARTS, VoteLaw
 from privatest.streams.sequential_plan import Boundaries, Stopped, WalkProgress, rarely, stopped
@@ -178,6 +180,10 @@ def test_a_plan_that_does_not_fit_together_is_refused() -> None:
     other = SumBlocks(score, type(n.noise)(n.noise.epsilon / 2, n.noise.width), n.block, n.first, n.bin_width, n.table)
     with pytest.raises(InvalidDocument, match="share one score and one noise"):
         SequentialPlan(other, plan.later, plan.rule, 0.05, 0.05, 21, "P", "Q")
+    document = score.to_dict()
+    mirrored = Score.from_dict({**document, "table": [[score.low + score.high - v, k] for v, k in document["table"]]})
+    with pytest.raises(InvalidDocument, match="share one score and one noise"):
+        SequentialPlan(replace(n, score=mirrored), plan.later, plan.rule, 0.05, 0.05, 21, "P", "Q")
 
 
 def test_a_walk_too_long_to_be_followed_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
