@@ -135,13 +135,14 @@ class OpenOnce:
 class Reading:
     """How the texts of a source are read: the decimal mark, what means missing, whether labels may differ in case.
 
-    And, of CSV files, what separates fields; None: as their names say.
+    And, of CSV files, what separates fields (None: as their names say), and whether an order by text is meant as it is.
     """
 
     decimal: str = "."
     missing: tuple[str, ...] = ()
     fold_case: bool = False
     delimiter: str | None = None
+    text_order: bool = False
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -162,16 +163,21 @@ def named_by_user(data: Any) -> Any:
     return data
 
 
-def reading_of(data: Any) -> dict[str, Any]:
-    """What a request says of how its data are read, ready for JSON; nothing where they are read as they are."""
+def said_of(data: Any) -> Reading:
+    """How the texts of data are to be read, by what the user said."""
     while isinstance(data, OpenOnce):
         data = data.data
+    return data.reading if isinstance(data, ReadAs) else Reading()
+
+
+def reading_of(data: Any) -> dict[str, Any]:
+    """What a request says of how its data are read, ready for JSON; nothing where they are read as they are."""
     if _is_several(data):
         each = [reading_of(one) for one in data]
         return {"readings": each} if any(each) else {}
-    if not isinstance(data, ReadAs):
+    found = said_of(data)
+    if found == Reading():
         return {}
-    found = data.reading
     return {"reading": {**asdict(found), "missing": json.dumps(found.missing)}}
 
 

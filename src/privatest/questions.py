@@ -446,6 +446,7 @@ OPTIONS = (
     Option("missing", TEXT, READING, "Texts that mean a missing record, such as NA,-.", f"check {_RUNS}"),
     Option("fold_case", SWITCH, READING, "Labels may differ in case, or by blanks around them.", f"check {_RUNS}"),
     Option("delimiter", TEXT, READING, "What separates the fields of CSV files: , ; | or a tab.", f"check {_RUNS}"),
+    Option("text_order", SWITCH, READING, "The order of time is meant as that of its texts.", "detect changes"),
     Option("odd_epsilon", LOSS, RUN, "Tell the share of records that make no sense, for so much more.", "test"),
     Option(
         "public_order",

@@ -294,6 +294,22 @@ def test_what_is_said_while_records_in_files_and_in_memory_are_read_reaches_nobo
     assert CANARY not in heard.out + heard.err + caplog.text
 
 
+class Panic(BaseException):
+    """As libraries in Rust raise: no Exception."""
+
+
+@pytest.mark.parametrize("raised", [Panic, KeyboardInterrupt, SystemExit])
+def test_a_panic_of_a_library_is_a_sentence_and_an_interrupt_is_one(raised: type[BaseException]) -> None:
+    def records() -> Iterator[int]:
+        yield 0
+        raise raised(CANARY)
+
+    for ask in (pt.count_records, lambda data: pt.estimate(data, "bernoulli(?)", epsilon=1)):
+        with pytest.raises(InvalidData if raised is Panic else raised) as caught:
+            ask(records())
+        assert raised is not Panic or CANARY not in "".join(traceback.format_exception(caught.value))
+
+
 def test_logs_and_warnings_of_others_are_heard_again(caplog: pytest.LogCaptureFixture) -> None:
     """While somebody reads, other threads log; afterwards everybody is heard, whatever the reading came to."""
     started, logged = threading.Event(), threading.Event()
@@ -339,15 +355,51 @@ READERS = {
 """All modules that ask libraries for records, and by which guard; each of these is `unheard.asked` in the end."""
 
 
-def test_every_reader_of_data_is_known_and_guarded() -> None:
-    """A reader that is not listed is a second one: give it records' questions to answer, and it is guarded."""
+OPENS = {"open", "read_bytes", "stdin", "memmap", "urlopen"}
+"""How files are opened without a library; of ``Path.read_text`` it is ``read_bytes`` that is used."""
+FILES = {
+    "engines/files.py": "records: CSV files, see above",
+    "engines/files.py": "records: the first bytes of Feather files, inside `structure` and `rows`",
+    "line_files.py": "records: lines of `monitor` and `sequential`, bytes still, which `LineRecords` are asked about",
+    "cli/commands.py": "records: lines of standard input, as above",
+    "streams/state.py": "no records: a stream's own state",
+    "ledger/store.py": "no records: the ledger",
+    "cli/output.py": "no records: documents (--design, --problem) that were named as such; what is written",
+    "cli/options.py": "no records: whether an output may be written over",
+    "report/page.py": "no records: writes",
+    "studio/app.py": "no records: the page's own files",
+    "studio/lanes.py": "no records: questions from the studio to its process",
+    "studio/runs.py": "no records: writes what was uploaded, as it comes",
+    "studio/app.py": "no records: the browser's start",
+    "studio/worker.py": "no records: questions from the studio to its process",
+}
+"""All modules that open files by themselves."""
+
+
+def _uses(names: set[str]) -> set[str]:
+    """The modules that call functions, methods or attributes of these names."""
     found = set()
     for path in SOURCE.rglob("*.py"):
         text = path.read_text(encoding="utf-8")
-        tree = ast.parse(text if any(f".{name}" in text for name in READS) else "")
-        if any(isinstance(node, ast.Attribute) and node.attr in READS for node in ast.walk(tree)):
+        tree = ast.parse(text if any(name in text for name in names) else "")
+        used = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+        used |= {
+            node.func.id for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+        }
+        if used & names:
             found.add(path.relative_to(SOURCE).as_posix())
-    assert found == READERS.keys()
+    return found
+
+
+@pytest.mark.parametrize(("names", "known"), [(READS, READERS), (OPENS, FILES)], ids=["libraries", "files"])
+def test_every_reader_of_data_is_known_and_guarded(names: set[str], known: dict[str, str]) -> None:
+    """A reader that is not listed is a second one: give it records' questions to answer, and it is guarded.
+
+    Prints the list: ``pytest -s -k every_reader``.
+    """
+    found = _uses(names)
+    print("", *(f"{module}: {known.get(module, 'UNKNOWN')}" for module in sorted(found)), sep="\n")
+    assert found == known.keys()
 
 
 def test_every_question_of_every_kind_of_records_is_asked_unheard() -> None:
@@ -532,7 +584,7 @@ def _singles(folder: Path) -> list[Any]:
         TABLE,
         iter([0, 1]),
         (one for one in (0, 1)),
-        folder / "a.csv",
+        str(folder / "a.csv"),
         [folder / "a.csv"],
         Odd(),
         object(),
@@ -608,9 +660,77 @@ def test_what_update_takes_for_a_batch(tmp_path: Path) -> None:
         one = made()
         with pytest.raises(InvalidData, match="column"):
             one.update(tmp_path / "one.csv")
-        with pytest.raises(InvalidInput, match=r"name of a file.*update_many"):
-            one.update(str(tmp_path / "one.csv"))
         assert one.seen == 0
     tuples = pt.Monitor({(0, 1): 0.2, (1, 1): 0.8}, {(0, 1): 0.8, (1, 1): 0.2}, epsilon=1)
     tuples.update((0, 1))
     assert tuples.seen == 1
+
+
+def _named(folder: Path) -> dict[str, Any]:
+    """Ways to name files that are no records."""
+    for name in ("one.csv", "two.csv"):
+        WRITERS["csv"](folder / name)
+    names = [str(folder / name) for name in ("one.csv", "two.csv")]
+    return {
+        "list": names,
+        "tuple": tuple(names),
+        "array": np.array(names),
+        "array of objects": np.array([Path(name) for name in names], dtype=object),
+        "iterator": iter(names),
+        "iterator of paths": (Path(name) for name in names),
+        "list, one of them a path": [names[0], Path(names[1])],
+        "address": (folder / "one.csv").as_uri(),
+        "address elsewhere": "s3://bucket/one.csv",
+        "open file": (folder / "one.csv").open(),
+        "open file, of bytes": (folder / "one.csv").open("rb"),
+    }
+
+
+def test_names_of_files_are_sources_or_refused_and_no_records(tmp_path: Path) -> None:
+    entrances: dict[str, Callable[[Any], object]] = {
+        **{name: lambda data, enter=ENTRANCES[name]: enter(data, {}, {}) for name in ENTRANCES},  # type: ignore[misc]
+        "groups": lambda data: pt.compare_groups(data, [0, 1] * 40, epsilon=1),
+        "groups, the other one": lambda data: pt.compare_groups([0, 1] * 40, data, epsilon=1),
+        "update": lambda data: pt.Monitor(*RATES, epsilon=1).update(data),
+        "update of a sequential test": lambda data: pt.Sequential(*RATES, epsilon=1).update(data),
+    }
+    del entrances["names"], entrances["groups, units"]
+    said = r"names of files|name of a file|names a file|open file"
+    for name, enter in entrances.items():
+        for way, given in _named(tmp_path).items():
+            with pytest.raises((InvalidData, InvalidInput), match=said):
+                print(name, way, enter(given))
+            getattr(given, "close", lambda: None)()
+
+
+def test_a_stream_takes_no_name_of_a_file_or_table_for_a_record(tmp_path: Path) -> None:
+    """But for labels, and where one call is one record; there a path object is refused, by its type."""
+    WRITERS["csv"](tmp_path / "one.csv")
+    name = str(tmp_path / "one.csv")
+    labels = ("categorical(yes=0.2, no=0.8)", "categorical(yes=0.8, no=0.2)")
+    files = pt.Monitor({"one.csv": 0.2, "no": 0.8}, {"one.csv": 0.8, "no": 0.2}, epsilon=1)
+    files.update("one.csv")
+    assert files.seen == 1
+    texts: list[Any] = [
+        name,
+        np.str_(name),
+        name.encode(),
+        "gone.parquet",
+        "*.csv.gz",
+        "postgresql://me@host/db::table",
+    ]
+    for made in (pt.Monitor, pt.Sequential):
+        for pair in (RATES, labels):
+            one = made(*pair, epsilon=1)
+            for text in texts:
+                with pytest.raises(InvalidInput, match=r"name of a file.*update_many"):
+                    one.update(text)
+            with pytest.raises(InvalidInput, match="path was given as a record"):
+                one.update_one(Path(name))
+            assert one.seen == 0
+            for text in texts:
+                one.update_one(text)
+            assert one.seen == len(texts)
+    if "river" in _watchers():
+        with pytest.raises(InvalidInput, match="path was given as a record"):
+            _watchers()["river"][0]().update(Path(name))

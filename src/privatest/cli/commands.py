@@ -666,7 +666,7 @@ def _read_as(asked: Mapping[str, Any], name: str = "data") -> Any:
     """The data that are asked about, to be read as asked."""
     import privatest as pt  # here, for a quick start
 
-    words = _of_role("check", asked, questions.READING)
+    words = _of_role("detect", asked, questions.READING)  # which has all of them
     if "missing" in words:
         words["missing"] = questions.separate(words["missing"])
     return pt.read_as(source_of(asked[name]), **words)

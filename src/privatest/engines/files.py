@@ -85,6 +85,21 @@ def as_paths(source: Any) -> list[str] | None:
         return None
 
 
+def check_no_paths(records: Iterable[Any]) -> None:
+    """Refuse records that are names of files, each of them: a list of labels is none of existing files."""
+    some = False
+    for one in records:
+        path = issubclass(type(one), os.PathLike)
+        if not path and not (isinstance(one, str) and format_of(one) is not None and os.path.isfile(one)):
+            return
+        some = True
+    if some:
+        raise InvalidData(
+            "The data are names of files, which would be taken for records. Pass a list of paths, [Path(name), ...], "
+            "or the folder or pattern itself."
+        )
+
+
 def files_of(paths: Sequence[str]) -> tuple[str, list[str]]:
     """The format of the files that the paths, globs and folders name, and all of them, each in order of name."""
     found: list[str] = []
@@ -238,7 +253,7 @@ def rows(path: str, form: str, parts: Iterator[Answer]) -> Iterator[Answer]:
     return each_guarded(lambda error: _problem(path, form, error), lambda: parts)
 
 
-def _problem(path: str, form: str, error: Exception) -> str:
+def _problem(path: str, form: str, error: BaseException) -> str:
     if isinstance(error, PermissionError):
         return f"The file {path!r} may not be read. Check its permissions."
     if isinstance(error, FileNotFoundError):

@@ -30,6 +30,24 @@ LONGEST = 200
 DECIMAL = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?", re.ASCII)
 
 
+_YEAR, _MONTH, _DAY = "[0-9]{4}", "(0[1-9]|1[0-2])", "(0[1-9]|[12][0-9]|3[01])"
+_HOUR = r"([01][0-9]|2[0-4]):[0-5][0-9](:([0-5][0-9]|60)([.][0-9]+)?)?"
+ISO = {
+    "year": _YEAR,
+    "month": f"{_YEAR}-{_MONTH}",
+    "day": f"{_YEAR}-{_MONTH}-{_DAY}",
+    "day, short": f"{_YEAR}{_MONTH}{_DAY}",
+    "week": f"{_YEAR}-W(0[1-9]|[1-4][0-9]|5[0-3])",
+    "hour": _HOUR,
+    "time T": f"{_YEAR}-{_MONTH}-{_DAY}T{_HOUR}",
+    "time": f"{_YEAR}-{_MONTH}-{_DAY} {_HOUR}",
+}
+"""Patterns of the texts that sort as the times they stand for, as long as all of them are of one form."""
+ISO_ZONED = {"time T": ISO["time T"], "time": ISO["time"]}
+"""What may be followed by a time zone: the zone is then part of the form, and after Z the length is."""
+ZONE = "[+-][0-9]{2}(:?[0-9]{2})?"
+
+
 @dataclass(frozen=True, eq=False)
 class Keys:
     """A column of keys.
@@ -202,6 +220,50 @@ def _told(keys: Keys, row: int) -> int | float | str | None:
 def _stamp(keys: Keys, value: Any) -> str:
     text = str(np.int64(value).view(keys.times))
     return plain_time(text + keys.zone) if keys.times.startswith("datetime") else text
+
+
+def order_forms(parts: Iterable[Keys]) -> set[str]:
+    """The forms of an order's keys where their type does not say how they sort; see ``OrderTeller.order_forms``.
+
+    Of a type that does, one part says so.
+    """
+    found: set[str] = set()
+    for part in parts:
+        if part.distinct is None:
+            break
+        found |= {_form(part.distinct[int(at)], part.loose) for at in np.unique(part.values[part.present])}
+    return found
+
+
+def _form(key: Any, loose: bool) -> str:
+    try:
+        if isinstance(key, bytes):
+            key = key.decode("utf-8", "replace")
+        if isinstance(key, str):
+            key = str(key).strip() if loose else str(key)
+            return "number" if loose and DECIMAL.fullmatch(key) else _iso_form(key)
+        if isinstance(key, datetime.time):
+            return "hour of a day"
+        if isinstance(key, datetime.datetime) and key.tzinfo is not None:
+            return "point in time"
+        if isinstance(key, datetime.date):
+            return "local time"
+        return "number" if isinstance(key, Real | Decimal | np.bool_) else ""
+    except Exception:  # a key's own code may raise anything: it sorts by nothing
+        return ""
+
+
+def _iso_form(text: str) -> str:
+    """The form of ISO text; "" for any other text. Databases tell the same of theirs."""
+    for name, pattern in ISO.items():
+        if re.fullmatch(pattern, text):
+            return name
+    for name, pattern in ISO_ZONED.items():
+        if re.fullmatch(f"{pattern}Z", text):
+            return f"{name} Z{len(text)}"  # Z sorts after the digits of a longer text
+        if re.fullmatch(pattern + ZONE, text):
+            return f"{name} {re.search(f'{ZONE}$', text)[0]}"  # type: ignore[index]
+    return ""
 
 
 def plain_key(key: Any, *, loose: bool = False) -> int | float | str | None:

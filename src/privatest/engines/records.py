@@ -39,7 +39,7 @@ from privatest.scores import Cells, LabelCells, Score
 from privatest.scores.score import is_number
 
 Answer = TypeVar("Answer")
-Complaint = str | Callable[[Exception], str]
+Complaint = str | Callable[[BaseException], str]
 
 # Below the level of every handler, so that none of them gets to see the record of a log.
 NO_LEVEL = -1
@@ -126,7 +126,9 @@ def guarded(complaint: Complaint, ask: Callable[[], Answer]) -> Answer:
     except PrivatestError as error:
         error.__cause__ = error.__context__ = None  # what a library raised, and may quote a record
         raise
-    except Exception as error:
+    except (KeyboardInterrupt, SystemExit, GeneratorExit):
+        raise
+    except BaseException as error:  # panics of libraries in Rust are no Exceptions
         problem = f"{complaint} ({type(error).__name__})" if isinstance(complaint, str) else complaint(error)
     # Raised out here, so that it does not carry the library's error as its context.
     raise InvalidData(problem)
@@ -149,6 +151,7 @@ QUESTIONS = (
     "check_ends",
     "histogram",
     "index",
+    "order_forms",
     "order_values",
     "groups",
     "is_shared",
@@ -464,11 +467,27 @@ class OrderTeller(Protocol):
     def tells_order(self) -> bool:
         """Whether the values are at hand in the form in which the column has them."""
 
+    def order_forms(self) -> set[str]:
+        """In which forms the order's texts and objects stand, "" for those of none; none at all if its type sorts.
+
+        Two forms are enough to know of. Looks at the order alone, never at a record.
+        """
+
     def order_values(self, places: Sequence[int]) -> list[int | float | str | None]:
         """The order's values at these places, counted from 0, as numbers and texts; None for a missing one.
 
         Guarantees: depends on the order alone, never on a record; fails, if at all, whatever the places are.
         """
+
+
+def check_order(order: str, forms: set[str]) -> None:
+    """Raise InvalidData for an order whose texts do not sort as what they stand for."""
+    if len(forms) > 1 or "" in forms:
+        raise InvalidData(
+            f"Column {order!r} orders by text, and not all of it is of one ISO form (2026-01-31, 2026-01-31T10:00): "
+            "as texts, 31/01/2026 comes after 01/02/2026, and 10 before 9. Make it a column of dates, times or "
+            "numbers, or say that the order of texts is meant: pt.read_as(data, text_order=True), --text-order."
+        )
 
 
 MOST_GROUPS = 3

@@ -13,6 +13,7 @@ Two groups of records: two sources, or one whose rows are told apart by a column
 
 from __future__ import annotations
 
+import io
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -22,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from privatest import numbers
-from privatest.addresses import OpenOnce, ReadAs, Reading, named_by_user, source_of
+from privatest.addresses import OpenOnce, ReadAs, Reading, named_by_user, said_of, source_of
 from privatest.engines.arrays import (
     ArrayRecords,
     CodedRecords,
@@ -46,6 +47,7 @@ from privatest.engines.files import (
     LineFields,
     LineRecords,
     as_paths,
+    check_no_paths,
     choose,
     field_number,
     file_identity,
@@ -58,8 +60,10 @@ from privatest.engines.records import (
     Declared,
     Grouped,
     Need,
+    OrderTeller,
     Records,
     Seen,
+    check_order,
     check_promise,
     each_guarded,
     folded_labels,
@@ -82,17 +86,19 @@ def read_as(
     missing: Sequence[str] = (),
     fold_case: bool = False,
     delimiter: str | None = None,
+    text_order: bool = False,
 ) -> Any:
     """The same data, whose texts are to be read in this way; wherever data are taken, this is taken.
 
     Args:
-        data: whatever ``run`` takes, unless it lies in a database or on a cluster.
+        data: whatever ``run`` takes; if it lies in a database or on a cluster, for ``text_order`` alone.
         decimal: "," where numbers are written 3,5 (a dot then makes a field odd). Where it is given, columns of text
             are read as numbers, too.
         missing: texts that stand for a missing record, such as "NA"; blanks around them do not count.
         fold_case: whether text equals a label that differs from it in case, or by blanks around it, only.
-
         delimiter: what separates the fields of CSV files, such as ";"; left out: a comma, in ``.tsv`` files a tab.
+        text_order: whether a column of text that is named as ``order`` is meant to sort as text. Left out, it is
+            refused unless it is of one ISO form; of databases and clusters, too.
 
     It is part of a ledger's request: the same data read in another way are another question.
 
@@ -110,8 +116,9 @@ def read_as(
     for text in texts:
         if not isinstance(text, str) or not text.strip():
             raise InvalidInput(f"missing holds {shown(text)}; name texts such as 'NA'. Empty ones are missing anyway.")
-    if not isinstance(fold_case, bool):
-        raise InvalidInput(f"fold_case={shown(fold_case)} must be True or False.")
+    for word, value in (("fold_case", fold_case), ("text_order", text_order)):
+        if not isinstance(value, bool):
+            raise InvalidInput(f"{word}={shown(value)} must be True or False.")
     if delimiter is not None and (not isinstance(delimiter, str) or delimiter not in DELIMITERS):
         raise InvalidInput(f"delimiter={shown(delimiter)} must be one of {', '.join(map(repr, DELIMITERS))}.")
     source = data.data if isinstance(data, OpenOnce) else data
@@ -119,13 +126,13 @@ def read_as(
         raise InvalidInput(
             "The data are to be read in a way that was said already. Say all of it at once: read_as(...)."
         )
-    reading = Reading(decimal, tuple(sorted({text.strip() for text in texts})), fold_case, delimiter)
+    reading = Reading(decimal, tuple(sorted({text.strip() for text in texts})), fold_case, delimiter, text_order)
     return data if reading == Reading() else ReadAs(source, reading)
 
 
 def reread(records: Records, reading: Reading) -> Records:
-    """Records whose texts are read in this way; what separates fields was settled when they were opened."""
-    if replace(reading, delimiter=None) == Reading():
+    """Records whose texts are read in this way; what separates fields, and their order, were settled before."""
+    if replace(reading, delimiter=None, text_order=False) == Reading():
         return records
     if isinstance(records, Column):
         return _column(records, reading)
@@ -458,6 +465,8 @@ def _single(source: Any, column: str | None = None) -> Column | StreamRecords:
     if isinstance(source, LineFields):
         return LineRecords(source.fields)
     if isinstance(source, np.ndarray):
+        if source.dtype.kind in "OU":
+            check_no_paths(source.flat)
         return from_array(source)
     library = type(source).__module__.partition(".")[0]
     if library == "pyarrow":
@@ -470,7 +479,11 @@ def _single(source: Any, column: str | None = None) -> Column | StreamRecords:
         return from_array(np.asarray(source))
     if isinstance(source, Mapping) or not isinstance(source, Iterable):
         raise InvalidData(f"The data are of type {type(source).__name__}. Pass an array, a list or a column.")
-    return SequenceRecords(source if isinstance(source, (list, tuple, range)) else list(source))
+    if isinstance(source, io.IOBase):
+        raise InvalidData("The data are an open file. Pass its path, or its lines, a record each: pt.read_lines(file).")
+    values = source if isinstance(source, (list, tuple, range)) else list(source)
+    check_no_paths(values)
+    return SequenceRecords(values)
 
 
 def _from_capsule(source: Any) -> Any:
@@ -557,6 +570,8 @@ def open_for(
                 "file in order of time, and pass that."
             )
     check_promise(records.promise, need)
+    if order is not None and isinstance(records, OrderTeller) and not said_of(source).text_order:
+        check_order(order, records.order_forms())
     return records
 
 

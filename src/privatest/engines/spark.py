@@ -24,7 +24,7 @@ from privatest.engines import expression
 from privatest.engines.arrays import SequenceRecords
 from privatest.engines.expression import LARGEST
 from privatest.engines.files import choose
-from privatest.engines.keys import group_name, plain_key, plain_time
+from privatest.engines.keys import ISO, ISO_ZONED, ZONE, group_name, plain_key, plain_time
 from privatest.engines.records import (
     CHUNK,
     MOST_GROUPS,
@@ -109,6 +109,20 @@ class SparkLanguage:
         if not (is_text(kind) or is_number(kind) or kind.startswith(("date", "time"))):
             raise unfit(f"groups of type {kind}", "Groups are numbers, texts or dates")
         return self.text(x, kind) if is_text(kind) else self.key(x, kind).cast(PLAIN)
+
+    def form(self, text: Any) -> Any:
+        """The form of ISO text, as ``keys.order_forms`` tells it."""
+        F = self.functions
+
+        def whole(pattern: str) -> Any:
+            return text.rlike(f"^({pattern})\\z")
+
+        arms = [(whole(pattern), F.lit(name)) for name, pattern in ISO.items()]
+        for name, pattern in ISO_ZONED.items():
+            arms.append((whole(f"{pattern}Z"), F.concat(F.lit(f"{name} Z"), F.length(text).cast(PLAIN))))
+            zone = F.regexp_extract(text, f"({ZONE})\\z", 1)
+            arms.append((whole(pattern + ZONE), F.concat(F.lit(f"{name} "), zone)))
+        return self.case(arms, F.lit(""))
 
     def place(self, x: Any, kind: str) -> Any:
         """An order as something that sorts the same everywhere: text by code points, NaN as NULL."""
@@ -287,7 +301,10 @@ def open_frame(
     if unit is not None:
         chosen.append(language.key(_column_called(frame, names, unit), types[unit]).alias("u"))
     if order is not None:
-        chosen.append(language.place(_column_called(frame, names, order), types[order]).alias("o"))
+        time = _column_called(frame, names, order)
+        chosen.append(language.place(time, types[order]).alias("o"))
+        if is_text(types[order]):
+            chosen.append(language.text(time, types[order]).alias("t"))
     if group is not None:
         chosen.append(language.group(_column_called(frame, names, group), types[group]).alias("g"))
     most = (max_rows_per_unit or 1) if unit is not None else None
@@ -322,7 +339,7 @@ def _group_called(text: str, kind: str) -> str | None:
 class SparkRecords(OneReading):
     """A column of a DataFrame, with the columns of its units and of its order."""
 
-    rows: Any  # a frame of the columns r (record), u (unit), o (order) and g (group), but r where they were named
+    rows: Any  # a frame of the columns r (record), u (unit), o and t (order, its text), g (group): where named
     language: SparkLanguage
     window: Any
     kind: str
@@ -450,6 +467,12 @@ class SparkRecords(OneReading):
     @property
     def tells_order(self) -> bool:
         return True
+
+    def order_forms(self) -> set[str]:
+        if "t" not in self.rows.columns:
+            return set()
+        form = self.language.form(self.language.functions.col("t")).alias("form")
+        return {text for (text,) in self._ask(self.rows.where("t IS NOT NULL").select(form).distinct().limit(2))}
 
     def order_values(self, places: Sequence[int]) -> list[int | float | str | None]:
         F = self.language.functions

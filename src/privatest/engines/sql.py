@@ -31,12 +31,12 @@ from urllib.parse import unquote
 
 import numpy as np
 
-from privatest.addresses import unclear_login, without_secrets
+from privatest.addresses import format_of, unclear_login, without_secrets
 from privatest.engines import expression
 from privatest.engines.arrays import column_of
 from privatest.engines.expression import clipped_line
 from privatest.engines.files import choose
-from privatest.engines.keys import group_name, plain_key, plain_time
+from privatest.engines.keys import ISO, ISO_ZONED, ZONE, group_name, plain_key, plain_time
 from privatest.engines.records import (
     MOST_GROUPS,
     NO_ENDS,
@@ -191,6 +191,19 @@ class IbisLanguage:
         if not (kind.is_numeric() or kind.is_date() or kind.is_time() or kind.is_timestamp()):
             raise unfit(f"an order of type {kind}", "Order by numbers, dates, times or texts")
         return self.key(x)
+
+    def form(self, text: Any) -> Any:
+        """The form of ISO text, as ``keys.order_forms`` tells it."""
+
+        def whole(pattern: str) -> Any:
+            return text.re_search(f"^({pattern})$")
+
+        arms = [(whole(pattern), self.ibis.literal(name)) for name, pattern in ISO.items()]
+        for name, pattern in ISO_ZONED.items():
+            arms.append((whole(f"{pattern}Z"), self.ibis.literal(f"{name} Z") + text.length().cast("string")))
+            zone = text.re_extract(f"({ZONE})$", 1)
+            arms.append((whole(pattern + ZONE), self.ibis.literal(f"{name} ") + zone))
+        return self.case(arms, "")
 
     def exact(self, text: Any) -> Any:
         """A text as something that compares by code points: columns may have collations that ignore case.
@@ -388,6 +401,8 @@ class PostgresColumns:
             parts["u"] = self._unit(unit)
         if order is not None:
             parts["o"] = self._order(order)
+            if self.kinds[order][0] in TEXTS:
+                parts["t"] = self._text(order), "string"
         if group is not None:
             what = f"groups of type {self.kinds[group][0]}"
             parts["g"] = self._key(group, self._text, what, "Groups are numbers, texts or dates")
@@ -518,7 +533,7 @@ class Asker:
 class SqlRecords(OneReading):
     """A column of an Ibis table, with the columns of its units and of its order."""
 
-    rows: Any  # a table of the columns r (record), u (unit), o (order) and g (group), but r where they were named
+    rows: Any  # a table of the columns r (record), u (unit), o and t (order, its text), g (group): where named
     asker: Asker
     language: IbisLanguage
     most: int | None
@@ -554,6 +569,8 @@ class SqlRecords(OneReading):
             chosen["u"] = language.key(table[unit])
         if order is not None:
             chosen["o"] = language.place(table[order])
+            if table[order].type().is_string():
+                chosen["t"] = table[order]
         if group is not None:
             chosen["g"] = table[group] if table[group].type().is_string() else language.key(table[group])
         return cls.over(table.select(**chosen), asker, language, record, unit=unit, most=most, order=order)
@@ -570,7 +587,7 @@ class SqlRecords(OneReading):
         most: int | None,
         order: str | None,
     ) -> SqlRecords:
-        """The records of a table of the columns r, u, o and g; the first is ``column``."""
+        """The records of a table of the columns r, u, o, t and g; the first is ``column``."""
         called: Callable[[str], str | None] = str
         if "g" in rows.columns:
             called = group_caller(rows.g.type())
@@ -742,6 +759,13 @@ class SqlRecords(OneReading):
         rows = self._with_ties(self.rows, [self.rows.o.asc(nulls_first=False)], ends)
         if self._ask(rows.aggregate(n=rows.tie.sum()))["n"][0].as_py():
             raise tied(self.order)
+
+    def order_forms(self) -> set[str]:
+        if "t" not in self.rows.columns:
+            return set()
+        texts = self.rows.filter(self.rows.t.notnull())
+        found = self._ask(texts.select(form=self.language.form(texts.t)).distinct().limit(2))
+        return set(found["form"].to_pylist())
 
     def order_values(self, places: Sequence[int]) -> list[int | float | str | None]:
         order, kind = self.rows.o, self.rows.o.type()
@@ -943,6 +967,8 @@ def open_address(
     shown = without_secrets(database or address, user=True)
     if unclear_login(address):
         raise InvalidData(f"The name or password in the address {shown!r} holds an @. Write it as %40.")
+    if not found and format_of(address) is not None:
+        raise InvalidData(f"{shown!r} names a file, and addresses are for tables. Pass a path on this machine.")
     if not found or not name or "://" not in database:
         raise InvalidData(
             f"{shown!r} names a database but no table. Append the table's name: {shown}::table. "

@@ -26,7 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from privatest.engines.arrays import StreamedRecords, StreamRecords
-from privatest.engines.keys import Coder, Keys, group_codes, keys_at, plain_key, ranks
+from privatest.engines.keys import Coder, Keys, group_codes, keys_at, order_forms, plain_key, ranks
 from privatest.engines.records import (
     NO_ENDS,
     Column,
@@ -72,6 +72,9 @@ class OrderedRecords(StreamRecords):
     @property
     def tells_order(self) -> bool:
         return True
+
+    def order_forms(self) -> set[str]:
+        return order_forms(part.order for part in self.stream.parts() if part.order is not None)
 
     def order_values(self, places: Sequence[int]) -> list[int | float | str | None]:
         keys = [part.order for part in self.stream.parts() if part.order is not None]

@@ -92,7 +92,10 @@ class PrivateDrift(base.DriftDetector):
         return self._monitor.alarm
 
     def update(self, x: Any) -> None:
-        """Take one record: a number, or a label of P and Q. Anything else is one, too, which makes no sense."""
+        """Take one record: a number, or a label of P and Q. Anything else is one, too, which makes no sense.
+
+        But for a path (``os.PathLike``), which is refused.
+        """
         if self._drift_detected:
             self._reset()
         if self._monitor.update_one(x) is not None:

@@ -436,6 +436,11 @@ A = TypeVar("A", bound=Raised)
 UNSAID: Any = object()  # of a unit: not even that it is nobody
 
 
+def _names_a_source(text: str) -> bool:
+    """Whether a text is written as names of files and addresses of tables are."""
+    return format_of(text) is not None or ("://" in text and "::" in text)
+
+
 class Watcher(OneProcess, Described, Generic[D, A]):
     """A design and the stream on its way through it.
 
@@ -568,8 +573,8 @@ class Watcher(OneProcess, Described, Generic[D, A]):
         A batch is a list, a range, an array, a column, a table, an iterator; a tuple, too, unless labels of P and Q are
         tuples. A set is refused: it has no order. Numbers, texts, mappings and all else are one record. Where a record
         may be a list itself, use :meth:`update_one`. A path is a file of records; a text that ends as names of files do
-        (".parquet") is refused where no label of P and Q is a text: :meth:`update_many` takes files, :meth:`update_one`
-        any record.
+        (".parquet"), or is the address of a table, is refused unless it is a label of P and Q: :meth:`update_many`
+        takes files and tables, :meth:`update_one` any record.
 
         A record that makes no sense raises nothing: it gets a fixed score.
 
@@ -578,10 +583,10 @@ class Watcher(OneProcess, Described, Generic[D, A]):
             unit: whose it is, where the design is one of persons (``max_rows_per_unit``): any value that names a
                 person; of a batch, one for each record. None is nobody.
         """
-        if type(x) is str and format_of(x) is not None and not self._holds_texts:
+        if isinstance(x, str | bytes) and x not in self._texts and _names_a_source(os.fsdecode(x)):
             raise InvalidInput(
-                "update was given the name of a file, and P and Q are over numbers. Give files of records to "
-                "update_many(...), and one record, whatever it is, to update_one(...)."
+                "update was given the name of a file or table, which is no label of P and Q. Give sources of records "
+                "to update_many(...), and one record, whatever it is, to update_one(...)."
             )
         if unit is UNSAID and (type(x) is float or type(x) in PLAIN):
             stream = self._stream
@@ -596,12 +601,15 @@ class Watcher(OneProcess, Described, Generic[D, A]):
     def update_one(self, x: Any, *, unit: Any = UNSAID) -> A | None:
         """Take one record, whatever it is; what is raised, if anything is.
 
-        A list, an array, a set or a table is one record, which makes no sense and gets a fixed score.
+        A list, an array, a set or a table is one record, which makes no sense and gets a fixed score; so is any text
+        that is no label. A path (``os.PathLike``) is refused: no record is one.
 
         Args:
             x: the record.
             unit: whose it is, as for :meth:`update`.
         """
+        if type(x) not in PLAIN and issubclass(type(x), os.PathLike):
+            raise InvalidInput("A path was given as a record. Give files of records to update_many(...).")
         return self.update(x, unit=unit) if type(x) in PLAIN and type(x) is not str else self._take(x, unit)
 
     def _take(self, x: Any, unit: Any) -> A | None:
@@ -746,11 +754,11 @@ class Watcher(OneProcess, Described, Generic[D, A]):
         return made
 
     @cached_property
-    def _holds_texts(self) -> bool:
-        """Whether a record may be a text."""
+    def _texts(self) -> frozenset[Any]:
+        """The labels of P and Q, where they have any."""
         blocks = self._stream.watch.blocks
         cells = blocks.score.cells if hasattr(blocks, "score") else blocks.voter.cells
-        return isinstance(cells, LabelCells) and any(isinstance(label, str) for label in cells.labels)
+        return frozenset(cells.labels if isinstance(cells, LabelCells) else ())
 
     def _is_batch(self, x: Any) -> bool:
         if isinstance(x, (float, int, str, bytes, bytearray, complex)):
