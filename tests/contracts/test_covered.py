@@ -51,8 +51,10 @@ MADE: dict[str, Callable[..., Any]] = {
     "decision": lambda **w: pt.design(*COINS, n=20, clamp="paper", release="decision", **w),
     "fit": lambda **w: pt.design_fit([0.5, 0.3, 0.2], distance=0.3, n=20, **w),
     "estimate": lambda **w: pt.design_estimate("bernoulli(?)", n=40, **w),
+    "estimate of those present": lambda **w: pt.design_estimate("bernoulli(?)", n=40, missing="count", **w),
     "add-remove estimate": lambda **w: pt.design_estimate("bernoulli(?)", n=40, neighbours="add-remove", **w),
     "groups": lambda **w: pt.design_groups(n=(40, 30), **w),
+    "groups of those present": lambda **w: pt.design_groups(n=(40, 30), missing="count", **w),
     "blocks": lambda **w: pt.design_change(*COINS, method="blocks", **w),
     "direct": lambda **w: pt.design_change(*COINS, method="direct", assume_change=True, **w),
     "whether and where": lambda **w: pt.design_change(*COINS, method="direct", **w),
@@ -249,7 +251,7 @@ def parts_of(one: Any, document: dict[str, Any], notion: Any) -> list[tuple[floa
     if isinstance(one, pt.FitTest):
         return [spent(notion, document["noise"], excess_reach(document))]
     if isinstance(one, pt.GroupsDesign):
-        return [spent(notion, document["noise"], reach(document, document["score"]))]
+        return [spent(notion, document["noise"], reach(document, document["score"])), *count_costs(document, notion)]
     if isinstance(one, pt.EstimateDesign):
         return estimate_costs(document, notion)
     if isinstance(one, pt.HistogramTest):
@@ -321,12 +323,15 @@ def estimate_costs(document: dict[str, Any], notion: Any) -> list[tuple[float, .
         second = tuple(float(part) for part in notion_from_json(document["second"]).exact)
         return [*[counts] * sides, (second[-1] ** 2,) if notion.name == "gdp" else second[-len(counts) :]]
     if document["neighbours"] == "replace":
-        return [spent(notion, document["noise"], reach(document, document["score"]))]
+        return [spent(notion, document["noise"], reach(document, document["score"])), *count_costs(document, notion)]
     low, high = width(document["score"])
-    return [
-        spent(notion, document["noise"], reach(document, document["score"], 2, low + high)),
-        spent(notion, document["count_noise"], rows(document)),
-    ]
+    total = spent(notion, document["noise"], reach(document, document["score"], 2, low + high))
+    return [total, *count_costs(document, notion)]
+
+
+def count_costs(document: dict[str, Any], notion: Any) -> list[tuple[float, ...]]:
+    """Of the number of records, where it is measured."""
+    return [] if document["count_noise"] is None else [spent(notion, document["count_noise"], rows(document))]
 
 
 def histogram_cost(document: dict[str, Any], notion: Any) -> tuple[float, ...]:
@@ -402,6 +407,8 @@ def unchecked(patch: pytest.MonkeyPatch, kind: str) -> None:
         ("GroupsDesign", "groups, pure(1)"),
         ("EstimateDesign", "estimate, pure(1)"),
         ("EstimateDesign", "add-remove estimate, gdp(1)"),
+        ("EstimateDesign", "estimate of those present, pure(1)"),
+        ("GroupsDesign", "groups of those present, gdp(1)"),
         ("EstimateDesign", "two steps, zcdp"),
         ("HistogramTest", "optimum, tv"),
         ("Watch", "monitor of two rows, approx(1, 0.01)"),

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
+from dataclasses import replace
 from fractions import Fraction
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,10 +16,12 @@ import pandas as pd
 import pytest
 
 import privatest as pt
-from privatest.engines import open_source
+from privatest.engines import Tallied, open_source
+from privatest.engines.records import Present, nearest
 from privatest.errors import InvalidDocument, InvalidInput
 from privatest.estimates.estimate import EstimateDesign
-from privatest.privacy import Tulap
+from privatest.privacy import Pure, Tulap, seeded_source
+from privatest.privacy.draws import draw_some
 from tests.contracts.test_estimate_privacy import forged, small_rate
 from tests.contracts.test_running_privacy import SLACK, laws_of
 from tests.contracts.walk import largest_loss, walking
@@ -29,9 +34,9 @@ def counting_design(rows: int = 1, n: int = 2) -> EstimateDesign:
     return small_rate(EPSILON, n, rows, missing="count", **noises)
 
 
-def only_the_draw(monkeypatch: pytest.MonkeyPatch) -> None:
+def only_the_draw(monkeypatch: pytest.MonkeyPatch, kind: type = EstimateDesign) -> None:
     """All that a release is computed from."""
-    monkeypatch.setattr(EstimateDesign, "release", lambda _self, draw, **_: tuple(draw))
+    monkeypatch.setattr(kind, "release", lambda _self, draw, **_: tuple(draw))
     monkeypatch.setattr("privatest.decision.run.replace", lambda found, **_: found)
 
 
@@ -67,6 +72,60 @@ def test_all_rows_of_a_person_are_hidden_together(monkeypatch: pytest.MonkeyPatc
     pairs = list(itertools.permutations(sets, 2))
     with walking(3):
         assert largest_loss(laws_of(run, pairs), pairs, None) <= EPSILON * SLACK
+
+
+def test_the_counts_of_two_groups_are_private_with_the_numbers_present(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = pt.design_groups(n=(2, 1), epsilon=1, missing="count")
+    score = small_rate(EPSILON, 2, 1).score
+    noises = {"noise": Tulap(EPSILON - COUNTING, 1), "count_noise": Tulap(COUNTING, 1)}
+    table = np.array([0, 1, 0])
+    counted = replace(score, table=table, support=np.array([0, 1]))
+    design = replace(made, score=counted, notion=Pure(EPSILON), **noises)
+    only_the_draw(monkeypatch, type(design))
+    sets = list(itertools.product((0.0, 1.0, np.nan), repeat=3))
+    pairs = [
+        (one, other)
+        for one in sets
+        for other in sets
+        if sum(repr(a) != repr(b) for a, b in zip(one, other, strict=True)) == 1
+    ]
+
+    def run(data: Any, source: Any) -> Hashable:
+        return design.run(np.array(data[:2]), np.array(data[2:]), rng=source)
+
+    with walking(2):
+        assert 0.9 * EPSILON < largest_loss(laws_of(run, pairs), pairs, None) <= EPSILON * SLACK
+        design = forged(design, count_noise=Tulap(2 * COUNTING, 1))  # the counts are half paid for
+        assert largest_loss(laws_of(run, pairs), pairs, None) > EPSILON * 1.2
+
+
+def farthest(sum_of: Callable[[Present, int], int], k: int) -> int:
+    """How far all rows of one person, replaced by as many, move a sum of the present rows of persons, at most."""
+    score = small_rate(EPSILON, 2, k).score
+    others = [(1.0, 0.0, np.nan), (1.0,), (np.nan, np.nan)]
+    sets = list(itertools.combinations_with_replacement((0.0, 1.0, np.nan), 3))
+    found: dict[int, list[int]] = {}
+    for other, mine in itertools.product(range(3), sets):
+        rows = [("me", x) for x in mine] + [(f"you {i}", x) for i, x in enumerate(others[other])]
+        frame = pd.DataFrame(rows, columns=["who", "x"])
+        present = Tallied(open_source(frame, column="x", unit="who", max_rows_per_unit=k)).present(score)
+        for most in range(1, 7):
+            found.setdefault((other, most), []).append(sum_of(present, most))  # type: ignore[arg-type]
+    return max(max(totals) - min(totals) for totals in found.values())
+
+
+@pytest.mark.parametrize("k", [1, 2, 3])
+def test_the_present_rows_of_a_person_move_the_sum_by_as_many_widths_as_rows_count(k: int) -> None:
+    def fair(present: Present, most: int) -> int:
+        return present.sum_of(most, lambda *_: pytest.fail("nothing is drawn"))
+
+    def stretched(present: Present, most: int) -> int:
+        """Scaled up as well, as if the mean could be had of any number."""
+        return nearest(present.total * most / present.rows) if present.rows else 0
+
+    width = small_rate(EPSILON, 2, k).score.width
+    assert farthest(fair, k) <= k * width
+    assert farthest(stretched, k) > k * width
 
 
 def test_a_count_that_the_budget_does_not_hold_is_refused() -> None:
@@ -105,6 +164,22 @@ def test_a_wide_range_is_the_whole_interval_where_nearly_nothing_is_present() ->
     assert found.few_present
 
 
+@pytest.mark.parametrize("absent", [0.05, 0.37, 0.8])
+def test_groups_are_compared_by_the_records_that_are_present(absent: float) -> None:
+    rng = np.random.default_rng(4)
+    arms = [(rng.random(4000) < rate).astype(float) for rate in (0.3, 0.45)]
+    arms[0][rng.random(4000) < absent] = np.nan  # of one group alone: counted as no success, it would look worse
+    found = pt.compare_groups(*arms, success=1, epsilon=1, confidence=0.999, rng=rng)
+    assert found.interval[0] < 0.15 < found.interval[1]
+    assert found.decision == "alternative"
+    assert found.few_present == (absent == 0.8)
+    for (low, high), arm in zip(found.present_intervals, arms, strict=True):
+        assert low <= np.isfinite(arm).sum() <= high
+    none = pt.compare_groups(arms[0], arms[0], success=1, epsilon=1, rng=rng)
+    assert none.decision == "null"
+    assert found.design.from_dict(found.design.to_dict()) == found.design
+
+
 @pytest.mark.parametrize("data", [np.array([0, 1] * 50), np.array([False, True] * 50)])
 def test_it_costs_nothing_where_the_type_admits_no_missing_value(data: Any) -> None:
     found = pt.estimate(data, "bernoulli(?)", epsilon=1, rng=np.random.default_rng(1))
@@ -116,11 +191,28 @@ def test_it_costs_nothing_where_the_type_admits_no_missing_value(data: Any) -> N
     assert pt.estimate([0, 1] * 50, "bernoulli(?)", epsilon=1, missing="none").present is None
 
 
-def test_the_share_of_a_label_is_one_of_all_records() -> None:
-    found = pt.estimate(["a", None] * 100, "categorical(a=?)", epsilon=1, rng=np.random.default_rng(1))
-    assert found.missing == "other"
-    with pytest.raises(InvalidInput, match="share of all records"):
-        pt.design_estimate("categorical(a=?)", epsilon=1, n=10, missing="count")
+@pytest.mark.parametrize("form", ["objects", "category", "text", "csv", "numbers", "duckdb"])
+def test_the_share_of_a_label_is_one_of_the_records_that_are_present(form: str, tmp_path: Path) -> None:
+    rng = np.random.default_rng(1)
+    labels = rng.choice(["a", "b", "c"], 3000, p=[0.3, 0.5, 0.2]).astype(object)
+    labels[rng.random(3000) < 0.5] = None
+    source: Any = pd.DataFrame({"x": labels})
+    label, words = "a", {"column": "x"}
+    if form == "category":
+        source["x"] = source["x"].astype("category")
+    elif form == "text":
+        source["x"] = source["x"].astype("string[pyarrow]")
+    elif form == "numbers":
+        label, source = 1, pd.DataFrame({"x": source["x"].map({"a": 1.0, "b": 2.0, "c": 3.0})})
+    elif form == "csv":
+        source.to_csv(tmp_path / "a.csv", index=False)
+        source = tmp_path / "a.csv"
+    elif form == "duckdb":
+        source = pytest.importorskip("duckdb").connect().from_df(source)
+    found = pt.estimate(source, "bernoulli(?)", success=label, epsilon=1, confidence=0.999, rng=rng, **words)
+    assert found.interval[0] < 0.3 < found.interval[1]
+    assert found.width < 0.1
+    assert found.present_interval[0] <= (labels != None).sum() <= found.present_interval[1]  # noqa: E711 - by entry
 
 
 def test_documents_hold_it_and_a_tampered_one_is_refused() -> None:
@@ -141,9 +233,14 @@ def test_every_engine_finds_the_same_pair(tmp_path: Any) -> None:
     frame = pd.DataFrame({"x": np.where(rng.random(60) < 0.4, np.nan, rng.normal(size=60)), "who": np.arange(60) // 3})
     frame.to_csv(tmp_path / "data.csv", index=False)
     frame.to_parquet(tmp_path / "data.parquet")
-    wanted = plan._sums(open_source(frame["x"]))
-    assert wanted[1] == frame["x"].notna().sum()
+
+    def found(source: Any, **where: Any) -> tuple[int, int]:
+        present = Tallied(open_source(source, **where)).present(plan.score)
+        return present.count, present.sum_of(20, partial(draw_some, seeded_source(np.random.default_rng(2))))
+
+    wanted = found(frame["x"])
+    assert wanted[0] == frame["x"].notna().sum()
     for source in (frame, tmp_path / "data.csv", tmp_path / "data.parquet"):
-        assert plan._sums(open_source(source, column="x")) == wanted
-    by_unit = [plan._sums(open_source(source, column="x", unit="who")) for source in (frame, tmp_path / "data.csv")]
+        assert found(source, column="x") == wanted
+    by_unit = [found(source, column="x", unit="who") for source in (frame, tmp_path / "data.csv")]
     assert by_unit[0] == by_unit[1]

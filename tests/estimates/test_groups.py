@@ -28,10 +28,11 @@ def seeded() -> np.random.Generator:
     return np.random.default_rng(5)
 
 
-def test_all_ways_to_give_two_groups_say_the_same(tmp_path: Path) -> None:
+@pytest.mark.parametrize("missing", ["none", "count"])
+def test_all_ways_to_give_two_groups_say_the_same(tmp_path: Path, missing: str) -> None:
     data = table()
     one, other = data.y[:50], data.y[50:]
-    expected = pt.compare_groups(one, other, epsilon=1, rng=seeded())
+    expected = pt.compare_groups(one, other, epsilon=1, missing=missing, rng=seeded())
     assert expected.decision == "alternative"
     assert expected.interval[0] < 0.5 < expected.interval[1]
     assert (expected.n, expected.simulated) == ((50, 80), True)
@@ -47,7 +48,7 @@ def test_all_ways_to_give_two_groups_say_the_same(tmp_path: Path) -> None:
         "shuffled": data.sample(frac=1, random_state=1),
     }
     for name, source in sources.items():
-        found = pt.compare_groups(source, group="arm", column="y", epsilon=1, rng=seeded())
+        found = pt.compare_groups(source, group="arm", column="y", epsilon=1, missing=missing, rng=seeded())
         assert (found.pvalue, found.difference, found.names) == (expected.pvalue, expected.difference, ("a", "b")), name
     turned = pt.compare_groups(data, group="arm", control_name="b", column="y", epsilon=1, rng=seeded())
     assert turned.difference < 0
@@ -84,7 +85,7 @@ def test_one_odd_record_decides_nothing_about_a_file(tmp_path: Path) -> None:
 
 def test_what_counts_as_a_success() -> None:
     data = table()
-    words = {"group": "arm", "epsilon": 1}
+    words = {"group": "arm", "epsilon": 1, "missing": "none"}
     plain = pt.compare_groups(data, column="y", **words, rng=seeded())
     label = pt.compare_groups(data, column="label", success="yes", **words, rng=seeded())
     above = pt.compare_groups(data.assign(y=data.y * 4.0), column="y", above=2.5, **words, rng=seeded())
@@ -131,7 +132,10 @@ def test_a_column_of_floats_is_refused_by_its_type_where_nothing_says_what_count
         (lambda _: pt.compare_groups([1], [1], epsilon=1, outcome="normal(?, 1)"), "compared by shares"),
         (lambda _: pt.compare_groups([1], [1], epsilon=1, outcome="nosuch(?)"), "no distribution is called 'nosuch'"),
         (lambda _: pt.compare_groups([1], [1], epsilon=1, above=float("nan")), "above=nan must be finite"),
-        (lambda _: pt.compare_groups([1], [1], epsilon=1e-7), "epsilon=1e-07 needs noise of about 1.41e.07 records"),
+        (
+            lambda _: pt.compare_groups([1], [1], epsilon=1e-7, missing="none"),
+            "epsilon=1e-07 needs noise of about 1.41e.07 records",
+        ),
         (lambda _: pt.design_groups(n=(5, 5), epsilon=1).power((0.3,)), "rates=<tuple> must be two numbers"),  # type: ignore[arg-type]
         (lambda _: pt.design_groups(n=(5, 5), epsilon=1).power(0.3), "rates=0.3 must be two numbers"),  # type: ignore[arg-type]
         (lambda _: pt.compare_noised((1, 2, "laplace(1e7)"), (1, 2, "laplace(1)")), "more than counts are compared"),

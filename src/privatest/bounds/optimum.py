@@ -59,7 +59,7 @@ from privatest.privacy.canonical import notion_words
 from privatest.privacy.draws import draw_rows
 from privatest.privacy.notions import Line, exact_line, tangent
 from privatest.privacy.randomness import bernoulli
-from privatest.scores import IntegerCells, LabelCells
+from privatest.scores import Cells, IntegerCells, LabelCells
 from privatest.scores.score import cells_from_dict
 from privatest.theory.wasserstein import UNITS, Classes, Histograms, Wasserstein, merge, solved_program
 
@@ -259,6 +259,11 @@ class HistogramTest(Design[Release]):
     def question(self) -> dict[str, Any]:
         """The whole test."""
         return {"test": self.to_dict()}
+
+    @property
+    def record_cells(self) -> Cells:
+        """The labels or integers of the domain."""
+        return self.cells
 
     def check(self, records: Records) -> None:
         """Type and number; no law is needed."""

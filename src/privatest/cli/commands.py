@@ -669,11 +669,15 @@ def _read_as(asked: Mapping[str, Any], name: str = "data") -> Any:
     words = _of_role("detect", asked, questions.READING)  # which has all of them
     if "missing" in words:
         words["missing"] = questions.separate(words["missing"])
-    return pt.read_as(source_of(asked[name]), **words)
+    table = any(asked.get(key) is not None for key in ("column", "unit", "order", "group"))
+    return pt.read_as(source_of(asked[name], table=table), **words)
 
 
-def source_of(data: str) -> Any:
-    """What the package reads: the path or address itself, or the lines of standard input for ``-``."""
+def source_of(data: str, *, table: bool = False) -> Any:
+    """What the package reads: the path or address itself, or standard input for ``-``.
+
+    That is one record a line; where a column is named it is comma-separated, and its first line names the columns.
+    """
     if not data.strip():
         raise errors.InvalidInput("The data's name is empty. Give a file, a table's address, or - for standard input.")
     if data != STANDARD_INPUT:
@@ -681,7 +685,8 @@ def source_of(data: str) -> Any:
         return Path(data) if missing else data  # a path, whatever its name ends with: messages say what is missing
     import privatest as pt  # here, for a quick start
 
-    return pt.read_lines(line for batch in arriving(data) for line in batch)
+    lines = (line for batch in arriving(data) for line in batch)
+    return pt.read_lines(lines, table=table)
 
 
 def _save(given: Given, asked: Mapping[str, Any]) -> None:

@@ -69,7 +69,6 @@ class Inversion:
         count_noise: on the number of records, where that is not public; n is then the number expected.
         more: tails are at least those of n records and of each number up to so many more.
         chance: how likely these further records may move a total by more than :meth:`_moved` says.
-        most: there are never more records than this, where that is public; None where it is not.
     """
 
     family: OneParameter
@@ -81,15 +80,10 @@ class Inversion:
     count_noise: Noise | None = None
     more: int = 0
     chance: float = 0.0
-    most: int | None = None
-
-    def _possible(self, n: int) -> int:
-        """The nearest number of records that there can be."""
-        return max(n if self.most is None else min(n, self.most), 1)
 
     def counted(self, count: Fraction | None) -> Inversion:
         """The same for the number of records that a noisy one makes likely."""
-        return self if count is None else replace(self, n=self._possible(round(count)), count_noise=None)
+        return self if count is None else replace(self, n=max(round(count), 1), count_noise=None)
 
     def _numbers(self, count: Fraction | None, miss: float, level: float) -> list[Inversion]:
         """The same for every number of records that a noisy one leaves; it leaves out the true one that seldom.
@@ -100,7 +94,7 @@ class Inversion:
         if count is None or self.count_noise is None:
             return [self]
         away = self.off_by(miss)
-        numbers = range(self._possible(math.ceil(count - away)), self._possible(math.floor(count + away)) + 1)
+        numbers = range(max(math.ceil(count - away), 1), max(math.floor(count + away), 1) + 1)
         each = self._together(away)
         return [
             replace(self, n=n, count_noise=None, more=min(each, numbers[-1] - n + 1) - 1, chance=UNLIKELY * level)
@@ -114,14 +108,7 @@ class Inversion:
     def off_by(self, miss: float) -> int:
         """By how much a noisy number of records is off, but for a probability."""
         assert self.count_noise is not None
-        most = 1
-        while 2 * float(self.count_noise.sf(most)) > miss:
-            most *= 2
-        least = most // 2
-        while most - least > 1:
-            middle = (least + most) // 2
-            (least, most) = (least, middle) if 2 * float(self.count_noise.sf(middle)) <= miss else (middle, most)
-        return most
+        return max(self.count_noise.beyond(miss / 2), 1)
 
     def _tails(self, confidence: float) -> tuple[float, float]:
         """How likely an interval may be wrong on either side, and about the number of records."""
@@ -270,7 +257,7 @@ class Inversion:
             away = self.off_by(counting)
             more, chance = self._together(away) - 1, UNLIKELY * half
             about = [
-                replace(self, n=self._possible(self.n + d), count_noise=None, more=more, chance=chance)
+                replace(self, n=max(self.n + d, 1), count_noise=None, more=more, chance=chance)
                 for d in (-away, 0, away - more)
             ]
             ends = [one.accepted(value, 1 - 2 * half, cutoff) for one in about]

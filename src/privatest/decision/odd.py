@@ -63,14 +63,7 @@ class OddShare(Besides):
     @property
     def margin(self) -> float:
         """The share's distance from the exact one, at most, with probability 95%."""
-        least, most = -1, 1  # invariant: the noise leaves [-least, least] too often, and [-most, most] seldom enough
-        while 2 * float(self.noise.sf(most)) > 1 - CONFIDENCE:
-            least, most = most, 2 * most
-        while most - least > 1:
-            middle = (least + most) // 2
-            seldom = middle >= 0 and 2 * float(self.noise.sf(middle)) <= 1 - CONFIDENCE
-            least, most = (least, middle) if seldom else (middle, most)
-        return min(most / self.n, 1.0)
+        return min(self.noise.beyond((1 - CONFIDENCE) / 2) / self.n, 1.0)
 
     def question(self) -> dict[str, Any]:
         """What a request of a ledger tells apart."""

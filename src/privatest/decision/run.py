@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from privatest.engines import Need, Records
+    from privatest.scores import Cells
 
 
 def hidden_fact(neighbours: str, *, persons: bool) -> Fact:
@@ -226,6 +227,12 @@ class Design(Described, Generic[R]):
     def privacy(self) -> Notion:
         """The notion of stability that every run meets."""
         return Pure(self.epsilon)
+
+    @property
+    def record_cells(self) -> Cells:
+        """Which records are told apart; what lies in none of these cells makes no sense to it."""
+        found: Cells = self.score.cells  # type: ignore[attr-defined]
+        return found
 
     @property
     @abstractmethod

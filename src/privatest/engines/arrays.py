@@ -121,7 +121,7 @@ def _quick(score: Score, size: int) -> tuple[Places, Integers] | None:
         return _bounded_places(cells, size), score.table[:-1]
     if isinstance(cells, IntegerCells):
         low, high, last = int(cells.first[0]), int(cells.first[-1]), cells.last
-    elif isinstance(cells, LabelCells):
+    elif isinstance(cells, LabelCells) and not cells.others:
         numbers = [int(label) for label in cells.labels if is_number(label) and label == int(label)]
         low, high = (min(numbers), max(numbers)) if numbers else (0, 0)
         last = high

@@ -52,6 +52,9 @@ class Language(Protocol):
     def any_of(self, text: Any, labels: Sequence[str]) -> Any:
         """Whether a text is one of these, code point by code point."""
 
+    def given(self, x: Any) -> Any:
+        """Whether it is not NULL."""
+
 
 def score_of_number(score: Score, x: Any, language: Language) -> Any:
     """The score of a double x."""
@@ -110,6 +113,8 @@ def _of_text(cells: LabelCells, table: Integers, x: Any, language: Language) -> 
         if isinstance(label, str) and _storable(label):
             together[value].append(label)
     arms = [(language.any_of(x, labels), language.whole(value)) for value, labels in together.items()]
+    if cells.others:
+        arms.append((language.given(x) & ~language.any_of(x, [""]), language.whole(int(table[cells.rest]))))
     return language.case(arms, language.whole(int(table[-1])))
 
 
@@ -284,9 +289,12 @@ def _lookup(table: Integers, index: Any, language: Language) -> Any:
 def _labels(cells: LabelCells, table: Integers, x: Any, language: Language) -> Any:
     keys, places = cells._numeric
     odd = language.whole(int(table[-1]))
+    if cells.others:
+        finite = (x >= language.number(-LARGEST)) & (x <= language.number(LARGEST))
+        odd = language.case([(finite, language.whole(int(table[cells.rest])))], odd)
     if len(keys) == 0:
         return odd
-    if len(keys) > FEW and np.all(np.diff(keys) == 1) and np.all(keys == np.floor(keys)):
+    if not cells.others and len(keys) > FEW and np.all(np.diff(keys) == 1) and np.all(keys == np.floor(keys)):
         runs = np.append(table[places], table[-1])
         return _integers(keys.astype(np.int64), int(keys[-1]), runs, x, language)
     found = [(float(key), int(table[place])) for key, place in zip(keys, places, strict=True)]

@@ -529,13 +529,55 @@ class LineFields:
         return f"<{len(self.fields)} lines>"  # what logs and debuggers keep shows no record
 
 
-def read_lines(lines: Iterable[bytes | str]) -> LineFields:
+@dataclass(frozen=True, eq=False, repr=False)
+class CsvLines:
+    """A text of comma-separated fields that is no file, such as standard input; its first line names the columns.
+
+    Read by the rules of CSV files: a row with too few or too many fields is one missing record.
+    """
+
+    names: tuple[str, ...]
+    rows: Sequence[Row]
+
+    @classmethod
+    def of(cls, blocks: Iterable[bytes]) -> CsvLines:
+        """The fields of a text that comes in pieces."""
+        rows = csv_rows(blocks, ",")
+        names = tuple((name or b"").decode(errors="replace") for name in next(rows, []))
+        odd: Row = [None] * len(names)
+        kept = [row if len(row) == len(names) else odd for row in rows if row or len(names) == 1]
+        return cls(names, kept)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the columns."""
+        return self.names
+
+    def __getitem__(self, name: str) -> LineFields:
+        """The fields of one column."""
+        place = self.names.index(name)
+        return LineFields([row[place] for row in self.rows])
+
+    def __repr__(self) -> str:
+        return f"<{len(self.rows)} rows of {len(self.names)} columns>"
+
+
+def line_keys(lines: LineFields) -> Keys:
+    """Fields as keys: their exact bytes."""
+    known: dict[bytes, int] = {}
+    codes = [-1 if field is None else known.setdefault(field, len(known)) for field in lines.fields]
+    found = np.array(codes, dtype=np.int64)
+    return Keys(np.maximum(found, 0), found >= 0, list(known), loose=True)
+
+
+def read_lines(lines: Iterable[bytes | str], *, table: bool = False) -> LineFields | CsvLines:
     """Lines as a source of records, one each, read as the fields of a CSV file are: the distributions say what is due.
 
     Ends of lines are left off, and quotes around a field. A line that makes no sense is an odd record, no error.
 
     Args:
         lines: texts or bytes, such as an open file.
+        table: whether they are a table: fields separated by commas, the names of the columns in the first line.
 
     >>> import privatest as pt
     >>> pt.count_records(pt.read_lines(["3", " 0.5", "often", ""]))
@@ -545,14 +587,19 @@ def read_lines(lines: Iterable[bytes | str]) -> LineFields:
         found = iter(lines)
     except TypeError:
         raise InvalidData(f"lines={shown(lines)} must be lines of text, such as a list or an open file.") from None
+    if table:
+        return CsvLines.of(_raw(line).removesuffix(b"\n") + b"\n" for line in found)
     return LineFields([_field(line) for line in found])
 
 
-def _field(line: bytes | str) -> bytes | None:
+def _raw(line: bytes | str) -> bytes:
     if not isinstance(line, (bytes, str)):
         raise InvalidData(f"A line is a {type(line).__name__}, not text. Pass numbers as they are, without read_lines.")
-    raw = line if isinstance(line, bytes) else line.encode("utf-8", "surrogatepass")
-    raw = raw.removesuffix(b"\n").removesuffix(b"\r")
+    return line if isinstance(line, bytes) else line.encode("utf-8", "surrogatepass")
+
+
+def _field(line: bytes | str) -> bytes | None:
+    raw = _raw(line).removesuffix(b"\n").removesuffix(b"\r")
     if raw.startswith(b'"'):
         return next(csv_rows([raw], "\n"))[0]  # a line holds no newline, so that it has one field
     return raw if 0 < len(raw) <= LONGEST else None
@@ -603,7 +650,10 @@ def _label_cell(field: bytes | None, cells: LabelCells) -> int:
         found = cells.index_of(field.decode())
     except UnicodeDecodeError:
         return cells.count
-    return found if found < cells.count else int(cells.index(np.array([field_number(field)]))[0])
+    if found < cells.rest:
+        return found
+    as_number = int(cells.index(np.array([field_number(field)]))[0])
+    return as_number if as_number < cells.count else found
 
 
 def field_keys(values: Any) -> Keys:

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import functools
 import logging
+import math
 import threading
 import warnings
 from abc import ABC, abstractmethod
@@ -319,7 +320,8 @@ def folded_labels(cells: Cells) -> dict[str, int]:
 def _some_fit(content: str, cells: Cells) -> bool:
     """Whether some value of this content has a cell."""
     if content == "truths":
-        return bool(np.any(cells.index(np.array([0.0, 1.0])) < cells.count))
+        named = cells.rest if isinstance(cells, LabelCells) else cells.count
+        return bool(np.any(cells.index(np.array([0.0, 1.0])) < named))
     if not isinstance(cells, LabelCells):
         return content == "numbers"
     if content == "numbers":
@@ -549,8 +551,8 @@ class OneReading(Guarded, ABC):
         """How many records there are, from a reading of its own."""
 
     @abstractmethod
-    def _sum(self, score: Score) -> tuple[int, int]:
-        """How many records there are and the sum of their scores, from one reading."""
+    def _sum(self, score: Score) -> tuple[int, int | Fraction]:
+        """How many records there are and the sum of their scores, not rounded, from one reading."""
 
     @abstractmethod
     def _cells(self, cells: Cells) -> tuple[list[int], Surplus | None]:
@@ -570,6 +572,10 @@ class OneReading(Guarded, ABC):
         return seen.count
 
     def total(self, score: Score) -> int:
+        return nearest(self.exact(score))
+
+    def exact(self, score: Score) -> Fraction:
+        """The sum before it is rounded."""
         seen = self._seen
         if seen.by is not score:
             self._fits(score)
@@ -577,7 +583,7 @@ class OneReading(Guarded, ABC):
             self._agree(count)
             seen.count, seen.found, seen.by = count, found, score
         seen.checked = None
-        return int(seen.found)
+        return Fraction(seen.found)
 
     def histogram(self, cells: Cells, draw: Draw | None = None) -> list[int]:
         certain, surplus = self._counted(cells)
@@ -711,14 +717,81 @@ class Tallied:
         table[-1] = 1
         return self._records.total(_bare(score.cells, table))
 
-    def present(self, score: Score, scale: int, shift: int) -> tuple[int, int]:
+    def centred(self, score: Score, scale: int, shift: int) -> tuple[int, int]:
         """The sum of ``scale s - shift`` over the records that are not odd, and how many these are: raw, both.
 
         An odd record adds 0 to either, and so does an odd row of a person: each sum is rounded by itself.
         """
-        centred, ones = scale * score.table - shift, np.ones(score.cells.count + 1, dtype=np.int64)
-        centred[-1] = ones[-1] = 0
-        return self.total(_bare(score.cells, centred)), self.total(_bare(score.cells, ones))
+        table = scale * score.table - shift
+        table[-1] = 0
+        return self.total(_bare(score.cells, table)), self.total(_bare(score.cells, _sane(score)))
+
+    def present(self, score: Score) -> Present:
+        """The records that are not odd: how many there are, and what any number of them sums to."""
+        if self._records.promise.rows is None:
+            counts = self._records.histogram(score.cells)
+            return Present(score, Fraction(sum(counts[:-1])), counts)
+        table, ones = score.table.copy(), _sane(score)
+        table[-1] = 0
+        records = cast(OneReading, self._records)
+        rows = records.exact(_bare(score.cells, ones))
+        return Present(score, rows, total=records.exact(_bare(score.cells, table)))
+
+
+def _sane(score: Score) -> Integers:
+    """A table of 1 for every record that is not odd."""
+    ones = np.ones(score.cells.count + 1, dtype=np.int64)
+    ones[-1] = 0
+    return ones
+
+
+@dataclass(frozen=True, eq=False)
+class Present:
+    """The records of a source that are not odd. Raw, all of it.
+
+    Attributes:
+        score: what is summed.
+        rows: how many there are; of persons with too many rows each row has its weight.
+        counts: how many records each cell has; None where a unit was named.
+        total: the exact sum where one was.
+    """
+
+    score: Score
+    rows: Fraction
+    counts: Sequence[int] | None = None
+    total: Fraction = Fraction(0)
+
+    @property
+    def count(self) -> int:
+        """How many there are, a whole number."""
+        return nearest(self.rows)
+
+    def sum_of(self, most: int, choose: Choose) -> int:
+        """The sum of ``most`` of them, with the odd score for each that is lacking.
+
+        Without units they are chosen at random, so that their law is that of so many records. Persons' rows, which are
+        weighted, are scaled: the sum of all, times most over their number.
+
+        Guarantees: where up to k rows become others, or odd ones, or odd ones others, the sum moves by k times the
+        score's width at most, whatever ``most`` is (proof.md in ``scores``).
+        """
+        odd = self.score.odd_score
+        if self.counts is None:
+            whole = self.total if self.rows <= most else self.total * most / self.rows
+            return nearest(whole + max(most - self.rows, Fraction(0)) * odd)
+        kept = choose(self.counts[:-1], min(most, self.count))
+        table: list[int] = self.score.table.tolist()
+        found = sum(one * count for one, count in zip(table, kept, strict=False) if count)
+        return found + max(most - self.count, 0) * odd
+
+
+Choose = Callable[[Sequence[int], int], Sequence[int]]
+"""Of so many things of each kind a given number, all choices being equally likely (``privacy.draws.draw_some``)."""
+
+
+def nearest(exact: Fraction | int) -> int:
+    """The nearest integer, halves up: it moves by an integer where the number does, and by no more than k for k."""
+    return math.floor(exact + Fraction(1, 2))
 
 
 Indices = npt.NDArray[np.intp]

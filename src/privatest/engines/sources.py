@@ -52,6 +52,7 @@ from privatest.engines.files import (
     field_number,
     file_identity,
     files_of,
+    line_keys,
 )
 from privatest.engines.keys import Keys, group_name, keys_of_array, keys_of_objects
 from privatest.engines.records import (
@@ -186,16 +187,18 @@ class TextRecords(Column):
         # Missing texts are None from here on; other objects are read as they always are.
         kept = [None if type(one) is str and one.strip() in self.reading.missing else one for one in distinct]
         found = SequenceRecords(kept).index(cells)
+        rest = cells.rest if isinstance(cells, LabelCells) else cells.count
         if self.reading.fold_case and isinstance(cells, LabelCells):
             folded = folded_labels(cells)
-            near = (folded.get(fold(one), cells.count) if type(one) is str else cells.count for one in kept)
-            found = np.where(found < cells.count, found, np.fromiter(near, dtype=np.intp, count=len(kept)))
+            near = (folded.get(fold(one), rest) if type(one) is str else rest for one in kept)
+            found = np.minimum(found, np.fromiter(near, dtype=np.intp, count=len(kept)), where=found == rest, out=found)
         if is_loose(self):
             mark = self.reading.decimal
             numbers = np.array(
                 [number_of(one, mark) if type(one) is str else math.nan for one in kept], dtype=np.float64
             )
-            found = np.where(found < cells.count, found, cells.index(numbers))
+            as_numbers = cells.index(numbers)
+            found = np.where((found < rest) | (as_numbers == cells.count), found, as_numbers)
         return np.append(found, cells.count)[codes]
 
 
@@ -422,7 +425,11 @@ def _in_memory(source: Any, words: dict[str, Any]) -> Records:
         found = _single(_pick(source, names, wanted.records), wanted.records)
         if all(name is None for name in wanted[1:]):
             return found
-        keys = [None if name is None else column_keys(_pick(source, names, name)) for name in wanted[1:]]
+        columns = [None if name is None else _pick(source, names, name) for name in wanted[1:]]
+        keys = [
+            None if one is None else line_keys(one) if isinstance(one, LineFields) else column_keys(one)
+            for one in columns
+        ]
         stream = _with_keys(found, *keys)
     if most is not None:
         return UnitRecords(stream, most)

@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from importlib import import_module
 from itertools import islice
 from typing import Any, NamedTuple, TypeVar
@@ -79,6 +80,9 @@ class SparkLanguage:
 
     def pick(self, table: Sequence[int], index: Any) -> Any:
         return self.functions.get(self.functions.expr(constant_array(table)), index)
+
+    def given(self, x: Any) -> Any:
+        return x.isNotNull()
 
     def any_of(self, text: Any, labels: Sequence[str]) -> Any:
         return text.isin(list(labels))
@@ -291,6 +295,7 @@ def open_frame(
     fields = guarded(
         "The columns of the DataFrame cannot be found out. Do its tables and files exist?", lambda: frame.schema.fields
     )
+    sure = {entry.name for entry in fields if not entry.nullable}
     types = {entry.name: entry.metadata.get(CHAR, entry.dataType.simpleString()) for entry in fields}
     names = [entry.name for entry in fields]
     record, unit, order, group = choose(names, column, unit, order, "the DataFrame", group=group)
@@ -309,7 +314,9 @@ def open_frame(
         chosen.append(language.group(_column_called(frame, names, group), types[group]).alias("g"))
     most = (max_rows_per_unit or 1) if unit is not None else None
     rows = guarded("The columns of the DataFrame cannot be read.", lambda: frame.select(*chosen))
-    return SparkRecords(rows, language, window, types[record], most, order, record, types.get(group or "", PLAIN))
+    return SparkRecords(
+        rows, language, window, types[record], most, order, record, types.get(group or "", PLAIN), record not in sure
+    )
 
 
 def _column_called(frame: Any, names: list[str], name: str) -> Any:
@@ -347,6 +354,7 @@ class SparkRecords(OneReading):
     order: str | None
     column: str
     grouped: str = PLAIN  # the type of the groups' column
+    nullable: bool = True  # whether the schema allows NULL
     _seen: Seen = field(default_factory=Seen, repr=False)
     _texts: dict[str, str] = field(default_factory=dict, repr=False)  # what stands in g, by the groups' names
 
@@ -357,7 +365,8 @@ class SparkRecords(OneReading):
     @property
     def declared(self) -> Declared:
         content: Any = "text" if is_text(self.kind) else "truths" if self.kind == "boolean" else "numbers"
-        return Declared(content, self.kind, self.column)
+        missing = self.nullable or content == "text" or self.kind in ("float", "double")  # these hold "" and NaN
+        return Declared(content, self.kind, self.column, nullable=missing)
 
     def groups(self) -> list[str]:
         found = self._ask(self.rows.where("g IS NOT NULL").select("g").distinct().limit(MOST_GROUPS))
@@ -393,7 +402,7 @@ class SparkRecords(OneReading):
             query = units.agg(F.sum(F.least(F.col("n"), self.language.whole(self.most))))
         return int(self._ask(query)[0][0] or 0)
 
-    def _sum(self, score: Score) -> tuple[int, int]:
+    def _sum(self, score: Score) -> tuple[int, int | Fraction]:
         F = self.language.functions
         large = max(abs(score.low), abs(score.high)) >= SUMMABLE
         rows, value = self._scored(score)

@@ -102,6 +102,9 @@ class IbisLanguage:
         written = "".join(f"{entry - least:0{width}d}" for entry in table)
         return self.ibis.literal(written).substr(index * width, width).cast("int64") + least
 
+    def given(self, x: Any) -> Any:
+        return x.notnull()
+
     def any_of(self, text: Any, labels: Sequence[str]) -> Any:
         if self.dialect in ("duckdb", "postgres"):
             found = (self.label_bytes(label) for label in labels)
@@ -661,7 +664,7 @@ class SqlRecords(OneReading):
             query = units.aggregate(n=units.rows.sum().cast("int64"))
         return int(self._ask(query)["n"][0].as_py() or 0)
 
-    def _sum(self, score: Score) -> tuple[int, int]:
+    def _sum(self, score: Score) -> tuple[int, int | Fraction]:
         large = max(abs(score.low), abs(score.high)) >= SUMMABLE
         if self._joins:
             return joined(self._by_size(score, counted=large), self.most or 1)

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import hashlib
 import itertools
-import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -134,7 +133,7 @@ class UnitRecords(StreamedRecords):
         _, _, counts = self._tally(lambda records: np.zeros(records.count(), dtype=np.int64))
         return int(np.minimum(counts, self.most).sum())
 
-    def _sum(self, score: Score) -> tuple[int, int]:
+    def _sum(self, score: Score) -> tuple[int, Fraction]:
         units, scores, counts = self._tally(lambda records: records.series(score))
         _, sizes = _sizes(units, counts)
         order = np.argsort(sizes, kind="stable")
@@ -173,7 +172,7 @@ class UnitRecords(StreamedRecords):
         return tally.merged()
 
 
-def joined(groups: Iterable[tuple[int, int, int]], most: int) -> tuple[int, int]:
+def joined(groups: Iterable[tuple[int, int, int]], most: int) -> tuple[int, Fraction]:
     """How many records the rows of persons count as, and the sum of their scores, each person scaled to ``most`` rows.
 
     Args:
@@ -182,11 +181,11 @@ def joined(groups: Iterable[tuple[int, int, int]], most: int) -> tuple[int, int]
         most: k, the most records that a person counts as.
 
     Guarantees: with m rows of scores s in [low, high] a person adds r = min(m, k) records and, before the rounding,
-    r sum(s)/m, which lies in [r low, r high]. The exact sum is rounded once, to the nearest integer, halves up: so the
-    whole moves by an integer of that range, whatever the person's rows are and whatever all others hold.
+    r sum(s)/m, which lies in [r low, r high]. The exact sum is rounded once, by whoever asks for a total (``nearest``):
+    so the whole moves by an integer of that range, whatever the person's rows are and whatever all others hold.
 
     >>> joined([(1, 3, 2), (5, 10, 3)], most=1)  # three persons of one row, two of five rows: 2 + 3/5
-    (5, 3)
+    (5, Fraction(13, 5))
     """
     rows, totals = Counter[int](), Counter[int]()
     for size, some, total in groups:
@@ -196,7 +195,7 @@ def joined(groups: Iterable[tuple[int, int, int]], most: int) -> tuple[int, int]
     while len(parts) > 1:  # in pairs, so that denominators stay small for as long as they can
         parts = [sum(parts[i : i + 2], Fraction(0)) for i in range(0, len(parts), 2)]
     count = sum(some // size * min(size, most) for size, some in rows.items())
-    return count, math.floor(parts[0] + Fraction(1, 2))
+    return count, parts[0]
 
 
 def _sizes(units: Integers, counts: Integers) -> tuple[Integers, Integers]:

@@ -36,6 +36,16 @@ from privatest.decision.inversion import MISCOUNTED, Inversion
 from privatest.decision.run import Budgeted, Outcome, cost_fact, hidden_fact
 from privatest.documents import number_from_json, texts_from_json, wholes_from_json
 from privatest.errors import InvalidDocument, InvalidInput, shown
+from privatest.estimates.present import (
+    COUNTED,
+    FEW_PRESENT,
+    UNMEASURED,
+    PresentCount,
+    check_missing,
+    missing_facts,
+    part_for_counting,
+    public_number,
+)
 from privatest.estimates.tuned_score import UNITS, WORKING, tuned_ratio, tuned_score
 from privatest.facts import Fact
 from privatest.hypotheses.distribution import Numbers
@@ -43,12 +53,12 @@ from privatest.hypotheses.one_parameter import OneParameter, condition, share_of
 from privatest.numbers import Floats, Integers, Number
 from privatest.privacy import Noise, Notion, Pure, RandomSource, canonical_noise, make_notion, noise_from_dict
 from privatest.privacy.canonical import counts_guarantee, counts_noise, notion_from_json, notion_to_json, notion_words
-from privatest.privacy.draws import draw_many, draw_rows
+from privatest.privacy.draws import draw_many, draw_rows, draw_some
 from privatest.privacy.noise import Neighbourhood, make_neighbourhood
 from privatest.privacy.notions import adds_up_within, replaced
 from privatest.progress_events import looking
 from privatest.questions import known_arguments
-from privatest.scores import Score
+from privatest.scores import Cells, Score
 from privatest.scores.score import DyadicCells, cells_from_dict
 
 if TYPE_CHECKING:
@@ -231,17 +241,8 @@ FEW_SPREADS = 6.0
 """A range of fewer spreads needs no first step."""
 EXTREME = 0.001
 """A noisy total that is as unlikely as this at an end of the range, to two sides, lies beyond it."""
-MISSING = ("count", "none")
-"""What is said about missing records: how many are present is measured, or there are none."""
-UNMEASURED = {
-    "none": "declared: no record is missing or unreadable; one that is counts by its fixed score",
-    "other": "a share of all records: one that is missing or unreadable has not this label",
-}
-PRESENT = Fraction(1, 5)
-"""Which part of the budget the number of present records costs, where the number of all is public."""
 LEAST_PRESENT = 8
 """The first of two steps is made for one record present in so many."""
-FEW_PRESENT = "MORE THAN HALF of the records may be missing, unreadable or without sense here: look at the column"
 BEYOND = {
     "": "",
     "below": "the data lie BELOW the whole range: no value in it fits them",
@@ -273,8 +274,7 @@ class EstimateRelease(Outcome):
         family: the whole family, all parameters by name, such as "normal(mean=?, sd=1)"; empty in an older document.
         meaning: what the parameter is, in words.
         missing: "count" where the answer is about the records that are present, whose number was measured; "none" where
-            it was declared that no record is missing; "other" where the answer is the share of a label among all
-            records, and a missing one has not this label.
+            it was declared that no record is missing, or their type says so.
         present: about how many records are present (readable, and making sense), with noise; None where that was not
             measured.
         present_interval: holds that number with a probability of ``confidence`` at least.
@@ -313,9 +313,8 @@ class EstimateRelease(Outcome):
     @property
     def _of(self) -> str:
         """The parameter, of which family, and what it is where its name does not say so."""
-        notion_words = (
-            self.parameter if self.meaning in ("", f"the {self.parameter}") else f"{self.parameter} ({self.meaning})"
-        )
+        plain = self.meaning.removeprefix("the ") in ("", self.parameter)
+        notion_words = self.parameter if plain else f"{self.parameter} ({self.meaning})"
         return (
             f"{notion_words} of {self.family}"
             if self.family and self.family.split("(")[0] != "categorical"
@@ -348,16 +347,12 @@ class EstimateRelease(Outcome):
     def facts(self) -> list[Fact]:
         """The answer, and what every outcome ends with."""
         doubts = [Fact("beyond", self.beyond, BEYOND[self.beyond])] if self.beyond else []
-        present = [Fact("missing", self.missing, UNMEASURED.get(self.missing, ""))]
-        if self.present is not None:
-            sure = f"holds that number with probability {self.confidence:g} at least"
-            present = [
-                Fact("present", self.present, "records are present: readable, and making sense; with noise"),
-                Fact("present_interval", self.present_interval, sure),
-            ]
-            doubts += [Fact("few_present", self.few_present, FEW_PRESENT)] if self.few_present else []
+        present, few = missing_facts(
+            self.missing, self.present, self.present_interval, self.few_present, self.confidence
+        )
         return [
             *doubts,
+            *few,
             Fact("estimate", self.estimate, f"of {self._of}, median-unbiased"),
             Fact(
                 "interval",
@@ -425,7 +420,7 @@ class EstimateDesign(Budgeted[EstimateRelease]):
 
     def __post_init__(self) -> None:
         numbers.positive_integer(n=self.n)
-        numbers.choice(MISSING, missing=self.missing)
+        check_missing(self.missing)
         make_neighbourhood(self.neighbours, self.max_rows_per_unit)
         _ = self.asked
         if self.level is not None and not self.confidence <= self.level < 1:
@@ -435,8 +430,6 @@ class EstimateDesign(Budgeted[EstimateRelease]):
             raise InvalidInput(
                 "An estimate has a score and noise, or a first step that says where to look: one of them."
             )
-        if self.missing == "count" and self.asked.is_share:
-            raise InvalidInput(_shares_have_none(self.missing))
         if (self.counts_present and self.score is not None) != (self.count_noise is not None):
             raise InvalidInput(
                 "count_noise goes with neighbours='add-remove' or missing='count': the number of records that are "
@@ -471,20 +464,42 @@ class EstimateDesign(Budgeted[EstimateRelease]):
 
     @property
     def counts_present(self) -> bool:
-        """Whether the number of records that the sum is of is measured."""
+        """Whether the number of records that are present is measured."""
         return self.neighbours == "add-remove" or self.missing == "count"
 
     @property
+    def _chooses(self) -> bool:
+        """Whether as many of the records that are present are chosen as the noisy number of them leaves."""
+        return self.neighbours == "replace" and self.missing == "count"
+
+    @property
     def _shifted(self) -> tuple[int, int]:
-        """Scale and shift of the scores: about 0 where records come and go, or may be missing."""
-        if not self.counts_present or self.score is None:
+        """Scale and shift of the scores: about 0 where records come and go."""
+        if self.neighbours == "replace" or self.score is None:
             return 1, 0
         return 2, self.score.low + self.score.high
+
+    @property
+    def _miss(self) -> float:
+        """How likely more records are summed than are present; the interval's rest is of ``_sure``."""
+        return MISCOUNTED * (1 - self.confidence) if self._chooses else 0.0
+
+    @property
+    def _sure(self) -> float:
+        return self.confidence + self._miss
 
     @cached_property
     def asked(self) -> OneParameter:
         """The family, its parameter and the range."""
         return OneParameter.of(self.family, self.between)
+
+    @property
+    def record_cells(self) -> Cells:
+        """Those of the score; of two steps the bins of the first."""
+        if self.location is not None:
+            return self.location.cells
+        assert self.score is not None
+        return self.score.cells
 
     @property
     def parameter(self) -> str:
@@ -493,11 +508,24 @@ class EstimateDesign(Budgeted[EstimateRelease]):
 
     @cached_property
     def inversion(self) -> Inversion:
-        """From a noisy total to the parameter; of an estimate without a first step."""
+        """From a noisy total to the parameter; of an estimate without a first step.
+
+        Where the number of present records is measured: for as many as are likely to be summed if all are present.
+        """
+        return self._inversion(self._summed(Fraction(self.n)))
+
+    def _inversion(self, n: int) -> Inversion:
         assert self.score is not None
         assert self.noise is not None
-        most = self.n if self.neighbours == "replace" else None
-        return Inversion(self.asked, self.score, self.noise, self.n, *self._shifted, self.count_noise, most=most)
+        hidden = self.count_noise if self.neighbours == "add-remove" else None
+        return Inversion(self.asked, self.score, self.noise, n, *self._shifted, hidden)
+
+    def _summed(self, noisy: Fraction) -> int:
+        """How many records are summed where so many are present, with noise; all of them where none can be missing."""
+        if not self._chooses:
+            return self.n
+        assert self.count_noise is not None
+        return public_number(self.count_noise, noisy, self._miss, self.n)
 
     def there(self, start: int, place: int) -> EstimateDesign:
         """The second of two steps, where the bins start at ``start`` and the bin ``place`` was chosen.
@@ -532,21 +560,21 @@ class EstimateDesign(Budgeted[EstimateRelease]):
                 return 1 - self.location.misses(self.asked, value, self.n, 1 - self.level)
             missed = self.location.misses(self.asked, value, _least_present(self.n), 1 - self.level)
             return 1 - missed - MISCOUNTED * (1 - self.confidence)
-        return self.inversion.coverage(value, self.confidence)
+        return self.inversion.coverage(value, self._sure) - self._miss
 
     def expected_width(self, at: float) -> float:
         """The mean length of a run's interval where the true value is ``at``; of two steps, if the first is right."""
         value = self.asked.check_value(at, "at")
         if self.location is not None:
-            found = [one.inversion.expected_length(value, one.confidence) for one in self._about(value)]
+            found = [one.inversion.expected_length(value, one._sure) for one in self._about(value)]
             return math.fsum(found) / len(found)
-        return self.inversion.expected_length(value, self.confidence)
+        return self.inversion.expected_length(value, self._sure)
 
     def expected_widths(self, at: Sequence[float]) -> Floats:
         """:meth:`expected_width` for many true values, at the price of a few."""
         values = [self.asked.check_value(one, "at") for one in at]
         if self.location is None:
-            return self.inversion.expected_lengths(values, self.confidence)
+            return self.inversion.expected_lengths(values, self._sure)
         found, starts = np.zeros(len(values)), range(0, STARTS, STARTS // 2)
         shared: dict[tuple[int, int], list[int]] = {}
         for start in starts:
@@ -554,7 +582,7 @@ class EstimateDesign(Budgeted[EstimateRelease]):
                 shared.setdefault((start, place), []).append(i)
         for (start, place), which in shared.items():
             one = self.there(start, place)
-            found[which] += one.inversion.expected_lengths([values[i] for i in which], one.confidence) / len(starts)
+            found[which] += one.inversion.expected_lengths([values[i] for i in which], one._sure) / len(starts)
         return found
 
     def width_bound(self, at: float) -> float:
@@ -635,7 +663,7 @@ class EstimateDesign(Budgeted[EstimateRelease]):
         """Type, and number where it is public."""
         from privatest.engines.records import Tallied, check_count, counter  # planning needs no engine
 
-        if self.score is not None and self._counts_odd:
+        if self.score is not None and self.counts_present:
             Tallied(records).check(self.score)
         else:
             records.check(counter(self.location.cells) if self.score is None else self.score)  # type: ignore[union-attr]
@@ -656,24 +684,16 @@ class EstimateDesign(Budgeted[EstimateRelease]):
         assert self.noise is not None
         if self.count_noise is None:
             return str(records.total(self.score) + self.noise.draw(source))
-        total, present = self._sums(records)
-        return [str(total + self.noise.draw(source)), str(present + self.count_noise.draw(source))]
-
-    @property
-    def _counts_odd(self) -> bool:
-        """Whether records without sense are told from the others: the score of a share cannot."""
-        return self.counts_present and not self.asked.is_share
-
-    def _sums(self, records: Records) -> tuple[int, int]:
-        """The sum of the centred scores of the records that are present, and how many these are."""
         from privatest.engines.records import Tallied  # planning needs no engine
 
-        assert self.score is not None
-        scale, shift = self._shifted
-        if not self._counts_odd:
-            return scale * records.total(self.score) - shift * records.count(), records.count()
         counted = Tallied(records)
-        return counted.present(self.score, scale, shift)
+        if not self._chooses:
+            total, count = counted.centred(self.score, *self._shifted)
+            return [str(total + self.noise.draw(source)), str(count + self.count_noise.draw(source))]
+        present = counted.present(self.score)
+        noisy = present.count + self.count_noise.draw(source)
+        total = present.sum_of(self._summed(noisy), partial(draw_some, source))
+        return [str(total + self.noise.draw(source)), str(noisy)]
 
     def release(self, draw: Any, *, simulated: bool = False) -> EstimateRelease:
         """Estimate and interval from a noisy total (and number): post-processing, which costs no privacy.
@@ -695,22 +715,21 @@ class EstimateDesign(Budgeted[EstimateRelease]):
             if self.missing == "none":
                 return found
             # With fewer records than it was made for the first step may be wrong: nothing is left out then.
-            away = there.inversion.off_by(MISCOUNTED * (1 - self.confidence))
-            few = Fraction(second[0][1]) - away < _least_present(self.n)
+            few = there._few(Fraction(second[0][1]), _least_present(self.n))
             return replace(found, interval=self.between) if few else found
         assert self.score is not None
         noisy, count = (Fraction(draw), None) if self.count_noise is None else map(Fraction, draw)
-        inverted = self.inversion
-        value = inverted.counted(count).estimate(noisy)
-        present, around = None, None
-        if count is not None and self._counts_odd:
+        present, inverted = None, self.inversion
+        if count is not None:
+            assert self.count_noise is not None
             most = float(self.n) if self.neighbours == "replace" else math.inf
-            away = inverted.off_by(1 - self.confidence)
-            present = min(max(float(count), 0.0), most)
-            around = min(max(float(count) - away, 0.0), most), min(max(float(count) + away, 0.0), most)
+            present = PresentCount.of(self.count_noise, count, self.confidence, most)
+            if self._chooses:
+                inverted, count = self._inversion(self._summed(count)), None
+        value = inverted.counted(count).estimate(noisy)
         return EstimateRelease(
             value,
-            inverted.interval(noisy, self.confidence, count),
+            inverted.interval(noisy, self._sure, count),
             self.confidence,
             self.parameter,
             float(noisy * self.score.step / self._shifted[0]),
@@ -722,10 +741,16 @@ class EstimateDesign(Budgeted[EstimateRelease]):
             privacy=self._met,
             family=self.asked.model,
             meaning=self.asked.meaning,
-            missing="other" if self.asked.is_share else "count" if self.counts_present else "none",
-            present=present,
-            present_interval=around,
+            missing="count" if self.counts_present else "none",
+            present=None if present is None else present.about,
+            present_interval=None if present is None else present.interval,
         )
+
+    def _few(self, noisy: Fraction, least: int) -> bool:
+        """Whether fewer records than these may be present, by the noisy number of them."""
+        if self._chooses:
+            return self._summed(noisy) < least
+        return noisy - self.inversion.off_by(MISCOUNTED * (1 - self.confidence)) < least
 
     def plot(self, ax: Axes | None = None, *, release: EstimateRelease | None = None) -> Axes:
         """The expected width along the parameter, beside what no private interval can beat, and a release."""
@@ -750,17 +775,11 @@ class EstimateDesign(Budgeted[EstimateRelease]):
             ),
             cost_fact(self.notion, "of one run"),
             Fact("n", self.n, "records, public" if self.neighbours == "replace" else "records, as expected"),
-            Fact("missing", self.missing, self._missing_words),
+            Fact("missing", self.missing, COUNTED if self.counts_present else UNMEASURED),
             *self._mechanism(),
             hidden_fact(self.neighbours, persons=self.max_rows_per_unit > 1),
             Fact("max_rows_per_unit", self.max_rows_per_unit, "records that one person counts as, at most"),
         ]
-
-    @property
-    def _missing_words(self) -> str:
-        if self.counts_present and not self.asked.is_share:
-            return "the answer is about the records that are present; how many are is measured"
-        return UNMEASURED["other" if self.asked.is_share else "none"]
 
     def _mechanism(self) -> list[Fact]:
         if self.location is not None:
@@ -880,9 +899,7 @@ def design_estimate(
     level = float(numbers.probability(confidence=confidence))
     around = make_neighbourhood(neighbours, max_rows_per_unit)
     value = None if near is None else asked.check_value(near, "near")
-    numbers.choice(MISSING, missing=missing)
-    if missing == "count" and asked.is_share:
-        raise InvalidInput(_shares_have_none(missing))
+    check_missing(missing)
     made = _one_step(asked, notion, n, level, around, None if value is None else (value, value), missing)
     wide = _two_steps(asked, notion, n, level, around, missing) if value is None else None
     if wide is not None:
@@ -901,11 +918,11 @@ def _one_step(
     missing: str,
 ) -> EstimateDesign:
     """A score for the whole range or a part of it, and noise for what one person can change of its sum."""
-    counting = _counting(around, missing)
+    counting = _counting(notion, n, level, around, missing)
     hidden = counting > 0
     summing = notion.split(1 - counting) if hidden else notion
     score = tuned_score(asked, summing, n, around, tuned_for)
-    scale, shift = (2, score.low + score.high) if hidden else (1, 0)
+    scale, shift = (2, score.low + score.high) if around.kind == "add-remove" else (1, 0)
     return EstimateDesign(
         asked.text,
         (asked.low, asked.high),
@@ -922,21 +939,16 @@ def _one_step(
     )
 
 
-def _counting(around: Neighbourhood, missing: str) -> Fraction:
-    """Which part of the budget the number of records costs that are summed; 0 where it is public."""
-    return COUNTING if around.kind == "add-remove" else PRESENT if missing == "count" else Fraction(0)
+def _counting(notion: Notion, n: int, level: float, around: Neighbourhood, missing: str) -> Fraction:
+    """Which part of a budget the number of records costs that are summed; 0 where it is public."""
+    if around.kind == "add-remove":
+        return COUNTING
+    return part_for_counting(notion, n, around, MISCOUNTED * (1 - level)) if missing == "count" else Fraction(0)
 
 
 def _least_present(n: int) -> int:
     """How many records must be present for the first of two steps to be as right as it is said to be."""
     return max(n // LEAST_PRESENT, 1)
-
-
-def _shares_have_none(missing: str) -> str:
-    return (
-        f"missing={shown(missing)} cannot be given for the share of a label: that is a share of all records, and one "
-        "that is missing has not this label. Leave missing out; for 0 and 1 use 'bernoulli(?)'."
-    )
 
 
 def _two_steps(
@@ -961,7 +973,7 @@ def _two_steps(
             middle = (inner[0] + inner[1]) / 2
             there = middle - location.length / 2, middle + location.length / 2
             rest = notion.split(1 - share)
-            counting = _counting(around, missing)
+            counting = _counting(rest, n, level, around, missing)
             left = rest.split(1 - counting) if counting else rest
             width = tuned_ratio(asked, left, n, around, there).length * float(ndtri((1 + second) / 2))
             # Values whose scores are a quarter of the way apart must be told from each other, beyond all noise.
@@ -1056,9 +1068,9 @@ def estimate(
 
     make_neighbourhood(neighbours, max_rows_per_unit)
     # What cannot be asked is refused before the data are opened.
-    asked = OneParameter.of(_of_label(family, success), between)
+    OneParameter.of(_of_label(family, success), between)
     records = None
-    if missing is None and neighbours == "replace" and not asked.is_share:
+    if missing is None and neighbours == "replace":
         records = engines.open_for(engines.Need(rows=max_rows_per_unit), data, column=column, unit=unit)
         missing = "count" if records.declared.nullable else "none"
     if n is None:

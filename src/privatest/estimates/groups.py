@@ -29,6 +29,16 @@ from privatest.decision.inversion import normal_gap
 from privatest.decision.run import Budgeted, Outcome, cost_fact
 from privatest.documents import number_from_json, texts_from_json, wholes_from_json
 from privatest.errors import InvalidData, InvalidInput, shown
+from privatest.estimates.present import (
+    COUNTED,
+    FEW_PRESENT,
+    UNMEASURED,
+    PresentCount,
+    check_missing,
+    missing_facts,
+    part_for_counting,
+    public_number,
+)
 from privatest.estimates.tuned_score import share_score
 from privatest.facts import Fact, Probability, short
 from privatest.hypotheses.families import LARGEST_VALUE, number_text
@@ -37,7 +47,9 @@ from privatest.laws.block_laws import REACHES, Counted, NoiseMasses, NoisyCount,
 from privatest.numbers import Floats, Integers, Number, clipped, number_or_nan
 from privatest.privacy import Noise, Notion, RandomSource, canonical_noise, make_notion, noise_from_dict
 from privatest.privacy.canonical import notion_from_json, notion_to_json, notion_words
+from privatest.privacy.draws import draw_some
 from privatest.privacy.noise import Neighbourhood
+from privatest.privacy.notions import adds_up_within
 from privatest.progress_events import looking
 from privatest.questions import known_arguments, unanswered
 from privatest.scores import Score
@@ -447,6 +459,8 @@ def _crossing(gap: Callable[[float], float], start: float, end: float, step: flo
 
 IGNORED = 1e-4
 """How likely the true common rate may be left out of those that the largest p-value is looked for among."""
+MISCOUNTED = 2 * IGNORED
+"""How likely more records of either group may be summed than are present, where that is measured."""
 FINEST = 9
 STEPS_PER_DEVIATION = 24
 LONGEST = 2**20
@@ -479,6 +493,10 @@ class GroupsRelease(Outcome):
         confidence: of the interval.
         alpha: type I error of the decision, at most.
         persons: whether all rows of one person are hidden together, because a unit was named.
+        missing: "count" where the answer is about the records that are present, whose numbers were measured; "none"
+            where it was declared that no record is missing, or their type says so.
+        present: about how many records of each group are present, with noise; None where that was not measured.
+        present_intervals: each holds that number with a probability of ``confidence`` at least.
     """
 
     KIND: ClassVar[str] = "Release of two groups"
@@ -500,6 +518,16 @@ class GroupsRelease(Outcome):
     design: Any = None
     privacy: str | None = None
     persons: bool = False
+    missing: str = "none"
+    present: tuple[float, float] | None = None
+    present_intervals: tuple[tuple[float, float], tuple[float, float]] | None = None
+
+    @property
+    def few_present(self) -> bool:
+        """Whether less than half of the records of a group may be present."""
+        if self.present_intervals is None:
+            return False
+        return any(2 * low < n for (low, _), n in zip(self.present_intervals, self.n, strict=True))
 
     @property
     def sentence(self) -> str:
@@ -510,10 +538,13 @@ class GroupsRelease(Outcome):
         decided = (
             f"The rates {notion_words}" if self.decision == "alternative" else "No difference of the rates was found"
         )
-        return (
+        if self.present is not None:
+            decided += " among the records that are present"
+        answer = (
             f"{decided} at level {self.alpha:g}, p-value {short(Probability(self.pvalue), 4)}: {self.names[1]} minus "
             f"{self.names[0]} is about {self.difference:.4g}, {self.confidence:.4g} interval {low:.4g} to {high:.4g}."
         )
+        return f"{answer} {FEW_PRESENT}." if self.few_present else answer
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """The design's picture with this outcome in it; without a design, the difference and its interval."""
@@ -525,7 +556,11 @@ class GroupsRelease(Outcome):
 
     def facts(self) -> list[Fact]:
         """The answer, and what every outcome ends with."""
+        present, few = missing_facts(
+            self.missing, self.present, self.present_intervals, self.few_present, self.confidence
+        )
         return [
+            *few,
             Fact("decision", self.decision, f"null: the rates are the same; {self.alternative} alternative"),
             Fact("pvalue", Probability(self.pvalue), "exact, whatever the common rate is"),
             Fact("difference", self.difference, f"{self.names[1]} minus {self.names[0]}, with noise"),
@@ -533,6 +568,7 @@ class GroupsRelease(Outcome):
             Fact("rates", self.rates, f"of {self.names[0]} and {self.names[1]}, with noise"),
             Fact("alpha", self.alpha, "type I error of the decision, at most"),
             Fact("n", self.n, "records of each, public"),
+            *present,
             *self._ending(),
         ]
 
@@ -556,7 +592,9 @@ class GroupsDesign(Budgeted[GroupsRelease]):
         score: 0, or ``fine`` units for a success.
         noise: what is added to each count.
         max_rows_per_unit: the most records that one person counts as, however many rows there are.
-        names: what the groups are called.
+        count_noise: what is added to the number of each group's present records, where that is measured.
+        missing: "count": the answer is about the records that are present, and how many are in each group is measured,
+            within the budget. "none": declared, no record is missing; one that is counts as no success.
     """
 
     FORMAT: ClassVar[str] = "privatest/groups/1"
@@ -572,19 +610,28 @@ class GroupsDesign(Budgeted[GroupsRelease]):
     score: Score
     noise: Noise
     max_rows_per_unit: int = 1
+    count_noise: Noise | None = None
+    missing: str = "none"
 
     def __post_init__(self) -> None:
+        check_missing(self.missing)
+        if (self.missing == "count") != (self.count_noise is not None):
+            raise InvalidInput("count_noise goes with missing='count': the numbers of present records are not public.")
         for number in self.n:
             numbers.positive_integer(n=number)
             self.score.check_total(number)
         numbers.choice(ALTERNATIVES, alternative=self.alternative)
         _outcome(self.outcome_text, None, None)
         reach = Neighbourhood(rows=self.max_rows_per_unit).reach(self.score)
-        if self.score.low != 0 or not reach or not self.noise.meets(self.notion, reach):
+        costs = [self.noise.guarantee(reach)] if reach else [None]
+        costs += [] if self.count_noise is None else [self.count_noise.guarantee(self.max_rows_per_unit)]
+        if self.score.low != 0 or not adds_up_within(costs, self.notion):
+            listed = " and ".join("nothing" if cost is None else str(cost) for cost in costs)
             raise InvalidInput(
-                f"The noise meets {self.noise.guarantee(reach) or 'nothing'} for counts {reach} apart, and not "
-                f"{notion_words(self.notion)}. Use more noise."
+                f"The noise meets {listed} for counts {reach} apart, which is not {notion_words(self.notion)}. Use more noise."
             )
+        if self.count_noise is not None and not self.count_noise.total_leaves:
+            raise InvalidInput(f"The noise {self.count_noise.kind!r} does not give counts that may be released.")
         if self.noise.offset or not self.noise.total_leaves:
             raise InvalidInput(f"The noise {self.noise.kind!r} does not give whole counts that may be released.")
 
@@ -595,8 +642,18 @@ class GroupsDesign(Budgeted[GroupsRelease]):
 
     @cached_property
     def counts(self) -> TwoCounts:
-        """The laws of both noisy counts."""
-        return self._counts(self.n)
+        """The laws of both noisy counts, of as many records as are likely to be counted if all are present."""
+        return self._counts((self._summed(Fraction(self.n[0]), 0), self._summed(Fraction(self.n[1]), 1)))
+
+    def _summed(self, noisy: Fraction, group: int) -> int:
+        """Of how many records of a group successes are counted where so many are present, with noise."""
+        if self.count_noise is None:
+            return self.n[group]
+        return public_number(self.count_noise, noisy, MISCOUNTED / 2, self.n[group])
+
+    @property
+    def _miss(self) -> float:
+        return 0.0 if self.count_noise is None else MISCOUNTED
 
     def _counts(self, n: tuple[int, int]) -> TwoCounts:
         masses, variance = _masses(self.noise, self.fine), self.noise.variance / self.fine**2
@@ -612,7 +669,7 @@ class GroupsDesign(Budgeted[GroupsRelease]):
         both = tuple(rates) if isinstance(rates, Iterable) and not isinstance(rates, str) else ()
         if len(both) != 2:
             raise InvalidInput(f"rates={shown(rates)} must be two numbers: the rates of control and treatment.")
-        return self.counts.power((_rate(both[0], "rates"), _rate(both[1], "rates")), self.alpha)
+        return self.counts.power((_rate(both[0], "rates"), _rate(both[1], "rates")), self.alpha - self._miss)
 
     def sample_size(self, *, rate: float, lift: float, alpha: float | None = None, beta: float = 0.2) -> int:
         """The number of records in the control group with which a lift is found with probability 1 - beta.
@@ -653,8 +710,9 @@ class GroupsDesign(Budgeted[GroupsRelease]):
                 alternative=self.alternative,
                 outcome=self.outcome_text,
                 max_rows_per_unit=self.max_rows_per_unit,
+                missing=self.missing,
             )
-            return made.counts.power(rates, level) >= 1 - missed
+            return made.counts.power(rates, level - made._miss) >= 1 - missed
 
         tails = 2 if self.alternative == "two-sided" else 1
         deviations = float(ndtri(1 - level / tails) + ndtri(1 - missed))
@@ -716,29 +774,62 @@ class GroupsDesign(Budgeted[GroupsRelease]):
 
     def check(self, records: Any) -> None:
         """Type and number of each group."""
-        from privatest.engines.records import check_count  # planning needs no engine
+        from privatest.engines.records import Tallied, check_count  # planning needs no engine
 
         for one, number in zip(records.both, self.n, strict=True):
-            one.check(self.score)
+            (one if self.count_noise is None else Tallied(one)).check(self.score)
             check_count(one.count(), number)
 
     def draw(self, records: Any, source: RandomSource) -> Draw:
-        """The noisy counts of both groups, and their names, which are public."""
-        return [*(int(one.total(self.score) + self.noise.draw(source)) for one in records.both), *records.names]
+        """The noisy counts of both groups, the noisy numbers of present records, and the names, which are public."""
+        if self.count_noise is None:
+            return [*(int(one.total(self.score) + self.noise.draw(source)) for one in records.both), *records.names]
+        from privatest.engines.records import Tallied  # planning needs no engine
+
+        counts, numbers_present = [], []
+        for group, one in enumerate(records.both):
+            present = Tallied(one).present(self.score)
+            noisy = present.count + self.count_noise.draw(source)
+            found = present.sum_of(self._summed(noisy, group), partial(draw_some, source))
+            counts.append(int(found + self.noise.draw(source)))
+            numbers_present.append(str(noisy))
+        return [*counts, *numbers_present, *records.names]
 
     def release(self, draw: Sequence[Any], *, simulated: bool = False) -> GroupsRelease:
         """Everything from two noisy counts: post-processing, which costs no privacy.
 
         Args:
-            draw: the noisy counts of successes in control and treatment; then what the groups are called, where they
-                have other names than "control" and "treatment".
+            draw: the noisy counts of successes in control and treatment; then the noisy numbers of present records,
+                where these are measured; then what the groups are called, where they have other names than "control"
+                and "treatment".
             simulated: whether a generator of the caller's drew it.
         """
-        noisy, names = (draw[0], draw[1]), tuple(draw[2:]) or ("control", "treatment")
+        noisy, rest, counts, present = (draw[0], draw[1]), tuple(draw[2:]), self.counts, None
+        if self.count_noise is not None:
+            first, second, rest = Fraction(rest[0]), Fraction(rest[1]), rest[2:]
+            counts = self._counts((self._summed(first, 0), self._summed(second, 1)))
+            present = [
+                PresentCount.of(self.count_noise, number, self.confidence, float(most))
+                for number, most in zip((first, second), self.n, strict=True)
+            ]
         found = _release(
-            self.counts, noisy, self.alpha, self.confidence, epsilon=self.epsilon, names=names, simulated=simulated
+            counts,
+            noisy,
+            self.alpha,
+            self.confidence,
+            epsilon=self.epsilon,
+            names=tuple(rest) or ("control", "treatment"),
+            simulated=simulated,
+            miss=self._miss,
         )
-        return replace(found, privacy=self._met)
+        return replace(
+            found,
+            privacy=self._met,
+            n=self.n,
+            missing=self.missing,
+            present=None if present is None else (present[0].about, present[1].about),
+            present_intervals=None if present is None else (present[0].interval, present[1].interval),
+        )
 
     def plot(self, ax: Axes | None = None, *, release: GroupsRelease | None = None) -> Axes:
         """Power against lift, and a release."""
@@ -757,6 +848,7 @@ class GroupsDesign(Budgeted[GroupsRelease]):
             Fact("outcome", self.outcome_text, "whose share is compared"),
             Fact("alternative", self.alternative, "of the treatment's rate to the control's"),
             Fact("n", self.n, "records of control and treatment, public"),
+            Fact("missing", self.missing, UNMEASURED if self.count_noise is None else COUNTED),
             cost_fact(self.notion, "of one run, for everybody in either group"),
             Fact("alpha", self.alpha, "type I error, for every common rate"),
             Fact("confidence", self.confidence, "of the difference's interval, for all rates"),
@@ -776,6 +868,8 @@ class GroupsDesign(Budgeted[GroupsRelease]):
             "alternative": self.alternative,
             "max_rows_per_unit": self.max_rows_per_unit,
             "noise": self.noise.to_dict(),
+            "count_noise": None if self.count_noise is None else self.count_noise.to_dict(),
+            "missing": self.missing,
             "score": self.score.to_dict(),
         }
 
@@ -783,7 +877,7 @@ class GroupsDesign(Budgeted[GroupsRelease]):
     def _read(cls, document: dict[str, Any]) -> GroupsDesign:
         noise, (first, second) = noise_from_dict(document["noise"]), document["n"]
         words: dict[str, Any] = {
-            **texts_from_json(document, "alternative"),
+            **texts_from_json(document, "alternative", "missing"),
             **wholes_from_json(document, "max_rows_per_unit", least=1),
         }
         return cls(
@@ -793,6 +887,7 @@ class GroupsDesign(Budgeted[GroupsRelease]):
             alpha=float(numbers.probability(alpha=number_from_json(document["alpha"]))),
             confidence=float(numbers.probability(confidence=number_from_json(document["confidence"]))),
             noise=noise,
+            count_noise=None if document["count_noise"] is None else noise_from_dict(document["count_noise"]),
             score=Score.from_dict(document["score"]),
             **words,
         )
@@ -843,16 +938,18 @@ def _release(
     names: tuple[str, str] = ("control", "treatment"),
     simulated: bool = False,
     totals: tuple[float, float] | None = None,
+    miss: float = 0.0,
 ) -> GroupsRelease:
     """Everything from two noisy counts.
 
     Args:
+        miss: how likely they may be of fewer records than ``counts`` says, which errors must have room for.
         totals: what these stand for, where that is no whole number of their units.
     """
     n, fine = (counts.control.n, counts.treatment.n), counts.control.noise.fine
     first, second = totals or (noisy[0] / fine, noisy[1] / fine)
-    pvalue, rates = counts.pvalue(noisy), (first / n[0], second / n[1])
-    low, high = counts.interval(noisy, confidence)
+    pvalue, rates = min(counts.pvalue(noisy) + miss, 1.0), (first / n[0], second / n[1])
+    low, high = counts.interval(noisy, confidence + miss)
     if pvalue > 1 - confidence:  # a difference that was not found is none for sure: 0 is in the interval
         low, high = min(low, 0.0), max(high, 0.0)
     return GroupsRelease(
@@ -896,12 +993,14 @@ def _outcome(outcome: Any, above: Any, success: Any) -> OneParameter:
     return asked
 
 
-def _levels(alpha: float, confidence: float) -> tuple[float, float]:
+def _levels(alpha: float, confidence: float, miss: float = 0.0) -> tuple[float, float]:
     """Both, where there is more to be wrong about than the common rates that are left out."""
     level, covered = float(numbers.probability(alpha=alpha)), float(numbers.probability(confidence=confidence))
     for name, value, rest in (("alpha", alpha, level), ("confidence", confidence, 1 - covered)):
-        if rest <= 2 * IGNORED:
-            raise InvalidInput(f"{name}={shown(value)} is too extreme: its errors must be above {2 * IGNORED:g}.")
+        if rest <= 2 * IGNORED + miss:
+            raise InvalidInput(
+                f"{name}={shown(value)} is too extreme: its errors must be above {2 * IGNORED + miss:g}."
+            )
     return level, covered
 
 
@@ -931,6 +1030,7 @@ def design_groups(
     success: Any = None,
     max_rows_per_unit: int = 1,
     privacy: Notion | str | None = None,
+    missing: str = "none",
 ) -> GroupsDesign:
     """A comparison of two groups (an A/B test), made ready to run.
 
@@ -945,6 +1045,7 @@ def design_groups(
         above: numbers above this public cut count; short for "share_above(cut, ?)".
         success: this label counts; short for "categorical(label=?)".
         max_rows_per_unit, privacy: as for :func:`privatest.design`.
+        missing: as for :func:`privatest.design_estimate`; of each group.
 
     >>> plan = design_groups(n=(200, 200), epsilon=1)
     >>> round(plan.power((0.3, 0.45)), 2)
@@ -958,18 +1059,23 @@ def design_groups(
         raise InvalidInput(f"n={shown(n)} must be at most {LARGEST} in each group.")
     asked = _outcome(outcome, above, success)
     notion = make_notion(epsilon, privacy)
-    level, covered = _levels(alpha, confidence)
+    check_missing(missing)
+    miss = MISCOUNTED if missing == "count" else 0.0
+    level, covered = _levels(alpha, confidence, miss)
     rows = numbers.positive_integer(max_rows_per_unit=max_rows_per_unit)
     deviation = math.sqrt(min(sizes) / 8 + 2 * (rows / float(notion.equivalent)) ** 2)
     fine = min(max(2 * round(STEPS_PER_DEVIATION / deviation / 2) + 1, 1), FINEST)
-    score = _success_score(asked, fine)
-    noise = canonical_noise(notion, Neighbourhood(rows=rows).reach(score), whole=True)  # the counts stay whole
+    score, around = _success_score(asked, fine), Neighbourhood(rows=rows)
+    part = part_for_counting(notion, min(sizes), around, miss / 2) if miss else Fraction(0)
+    summing = notion.split(1 - part) if miss else notion
+    noise = canonical_noise(summing, around.reach(score), whole=True)  # the counts stay whole
     if _reach(noise) > LONGEST:
         raise InvalidInput(
             f"{notion_words(notion)} needs noise of about {math.sqrt(noise.variance) / fine:.3g} records, more than "
             "counts are compared with. Use a larger budget."
         )
-    return GroupsDesign(asked.text, sizes, notion, level, covered, alternative, score, noise, rows)
+    counting = canonical_noise(notion.split(part), rows) if miss else None
+    return GroupsDesign(asked.text, sizes, notion, level, covered, alternative, score, noise, rows, counting, missing)
 
 
 def _check_counted(declared: Declared) -> None:
@@ -1003,6 +1109,7 @@ def compare_groups(
     request: str | None = None,
     rng: np.random.Generator | None = None,
     privacy: Notion | str | None = None,
+    missing: str | None = None,
 ) -> GroupsRelease:
     """Whether two groups have the same rate, with privacy: decision, p-value, difference and its interval.
 
@@ -1012,6 +1119,7 @@ def compare_groups(
             and ``group``.
         epsilon, alpha, confidence, alternative, outcome, above, success: as for :func:`privatest.design_groups`.
         max_rows_per_unit, privacy: as for :func:`privatest.design_groups`.
+        missing: as for :func:`privatest.estimate`.
 
     >>> found = compare_groups([0, 1] * 500, [0, 1, 1] * 400, epsilon=1)
     >>> found.decision
@@ -1032,6 +1140,8 @@ def compare_groups(
     if outcome is None and above is None and success is None:
         for one in records.both:
             _check_counted(one.declared)
+    if missing is None:
+        missing = "count" if any(one.declared.nullable for one in records.both) else "none"
     made = design_groups(
         n=counts,
         epsilon=epsilon,
@@ -1043,6 +1153,7 @@ def compare_groups(
         success=success,
         max_rows_per_unit=rows,
         privacy=privacy,
+        missing=missing,
     )
     payer = {"ledger": ledger, "dataset": dataset, "request": request}
     return made.run_opened(records, data, where, **payer, rng=rng)  # type: ignore[arg-type]

@@ -54,12 +54,14 @@ WORTH_BENDING = 0.97
 
 
 def share_score(family: OneParameter, units: int = UNITS) -> Score:
-    """1 for the label and 0 for whatever else, in so many units: a lattice that is fine enough for the noise."""
+    """1 for the label and 0 for every other one, in so many units: a lattice that is fine enough for the noise."""
     assert family.label is not None
     law = np.array([0.5, 0.5])
-    table = np.array([units, 0], dtype=np.int64)
+    table = np.array([units, 0, 0], dtype=np.int64)
     support = np.array([0, units], dtype=np.int64)
-    return Score(LabelCells((family.label,)), table, Fraction(0), Fraction(1, units), support, law, law.copy())
+    return Score(
+        LabelCells((family.label,), others=True), table, Fraction(0), Fraction(1, units), support, law, law.copy()
+    )
 
 
 def tuned_score(

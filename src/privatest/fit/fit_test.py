@@ -52,6 +52,8 @@ from privatest.questions import known_arguments
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from privatest.scores import Cells
+
 
 RELEASE_FORMAT = "privatest/fit-release/2"
 
@@ -218,6 +220,11 @@ class FitTest(Budgeted[FitRelease]):
     def hardest_law(self) -> Floats:
         """The alternative that attains ``beta``, one probability for each symbol."""
         return self._hardest[1].q
+
+    @property
+    def record_cells(self) -> Cells:
+        """The symbols."""
+        return self.domain.cells
 
     @property
     def outcome(self) -> type[FitRelease]:

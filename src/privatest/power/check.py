@@ -17,8 +17,9 @@ import numpy as np
 from privatest import engines
 from privatest.addresses import reading_of
 from privatest.decision.design import design
+from privatest.decision.run import Design
 from privatest.engines.arrays import ArrayRecords
-from privatest.engines.records import Column, folded_labels, guarded
+from privatest.engines.records import Column, counter, folded_labels, guarded
 from privatest.engines.sources import TextRecords, coded, fold, is_loose, number_of, portions
 from privatest.errors import InvalidInput, shown
 from privatest.facts import Described, Fact, plain_value
@@ -53,7 +54,7 @@ class Look(Described):
         unknown_labels: not missing and no label, where labels are due.
         outside: numbers outside both supports, infinite ones among them.
         low_end, high_end: those whose ratio lies at the end of the clamp that speaks for Q, for P.
-        clamp: the ends, in nats; ``clamp_of`` says of which test.
+        clamp: the ends, in nats; None where the question has none; ``clamp_of`` says of which test.
         decimal_comma: how many of the unreadable would be numbers if they were read with decimal=",".
         other_case: how many of the unknown labels are labels but for case and blanks: fold_case reads them.
         unknown: the most frequent unreadable texts or unknown labels, at most 20.
@@ -66,7 +67,7 @@ class Look(Described):
     outside: int
     low_end: int
     high_end: int
-    clamp: tuple[float, float]
+    clamp: tuple[float, float] | None
     clamp_of: str
     decimal_comma: int
     other_case: int
@@ -88,16 +89,23 @@ class Look(Described):
         """All counts, then the texts that were not understood."""
         comma = 'of the unreadable are numbers with decimal="," (--decimal ",")'
         case = "of the unknown labels are labels with fold_case (--fold-case)"
+        ends = []
+        if self.clamp is not None:
+            low, high = (f"of the clamp that speaks for {which}" for which in "QP")
+            ends = [
+                Fact("low_end", self.low_end, f"at the end {low}: {self._share(self.low_end)}"),
+                Fact("high_end", self.high_end, f"at the end {high}: {self._share(self.high_end)}"),
+                Fact("clamp", self.clamp, f"in nats; of {self.clamp_of}"),
+            ]
+        whom = "the test" if self.clamp is not None else f"this: {self.clamp_of}"
         return [
             Fact("records", self.records, "in all"),
-            Fact("odd", self.odd, f"make no sense to the test: {self._share(self.odd)}"),
+            Fact("odd", self.odd, f"make no sense to {whom}: {self._share(self.odd)}"),
             Fact("missing", self.missing, "NULL, NaN or empty"),
             Fact("unreadable", self.unreadable or None, "no numbers"),
             Fact("unknown_labels", self.unknown_labels or None, "no labels of the distributions"),
             Fact("outside", self.outside, "numbers outside both supports"),
-            Fact("low_end", self.low_end, f"at the end of the clamp that speaks for Q: {self._share(self.low_end)}"),
-            Fact("high_end", self.high_end, f"at the end of the clamp that speaks for P: {self._share(self.high_end)}"),
-            Fact("clamp", self.clamp, f"in nats; of {self.clamp_of}"),
+            *ends,
             Fact("decimal_comma", self.decimal_comma or None, comma),
             Fact("other_case", self.other_case or None, case),
             *(
@@ -132,7 +140,7 @@ COUNTS = (
 def check(
     data: Any,
     null: Any,
-    alternative: Any,
+    alternative: Any = None,
     *,
     column: str | None = None,
     epsilon: Number | None = None,
@@ -142,7 +150,8 @@ def check(
 
     Args:
         data: whatever ``run`` takes, read as there (see :func:`privatest.read_as`); a table is read out in portions.
-        null, alternative: as for :func:`privatest.design`.
+        null, alternative: as for :func:`privatest.design`; or, of any other question, what was designed for it alone:
+            an estimate, a comparison of groups (each group, or all), a fit, a change point.
         column: which column holds the records.
         epsilon, n: look at the clamp of the tuned test for these; n alone is refused, and without n it is the number of
             the data's records. Without both, at the paper's clamp at epsilon = 1.
@@ -158,17 +167,32 @@ def check(
         )
     records = engines.open_source(data, column=column)
     count = records.count() if n is None else positive_integer(n=n)
+    if isinstance(null, Design) and alternative is None:
+        if epsilon is not None:
+            raise InvalidInput(
+                f"epsilon={shown(epsilon)} cannot be given with what was designed already. Leave it out."
+            )
+        return _looked(data, records, counter(null.record_cells), None, null.title)
+    if alternative is None:
+        raise InvalidInput(
+            "alternative is missing. Give two distributions, or what was designed for another question: "
+            "check(data, design_estimate(...))."
+        )
     if epsilon is None:
         test = design(null, alternative, epsilon=1, n=max(count, 1), clamp="paper")
         told = "the paper's test at epsilon=1"
     else:
         test = design(null, alternative, epsilon=epsilon, n=max(count, 1))
         told = f"the tuned test at epsilon={test.epsilon:g}, n={test.n:,}"
-    records.check(test.score)
-    tally = _OddCounts(test.score, reading_of(data).get("reading", {}).get("decimal", "."))
+    return _looked(data, records, test.score, test.clamp, told)
+
+
+def _looked(data: Any, records: Any, score: Score, clamp: tuple[float, float] | None, told: str) -> Look:
+    records.check(score)
+    tally = _OddCounts(score, reading_of(data).get("reading", {}).get("decimal", "."))
     for portion in portions(records):
         guarded(portion.complaint, partial(tally.add, portion))
-    return tally.look(test.clamp, told)
+    return tally.look(clamp, told)
 
 
 class _OddCounts:
@@ -220,7 +244,7 @@ class _OddCounts:
         if text in self._texts or len(self._texts) < MOST_DISTINCT:
             self._texts[text] += count
 
-    def look(self, clamp: tuple[float, float], told: str) -> Look:
+    def look(self, clamp: tuple[float, float] | None, told: str) -> Look:
         """All of it."""
         table, counts = self._score.table[:-1], self._counts[:-1]
         try:
@@ -235,8 +259,8 @@ class _OddCounts:
         names = ("missing", "unreadable", "unknown_labels", "outside", "decimal_comma")
         return Look(
             records=int(self._counts.sum()),
-            low_end=int(counts[table == self._score.low].sum()),
-            high_end=int(counts[table == self._score.high].sum()),
+            low_end=0 if clamp is None else int(counts[table == self._score.low].sum()),
+            high_end=0 if clamp is None else int(counts[table == self._score.high].sum()),
             clamp=clamp,
             clamp_of=told,
             other_case=sum(self._texts[text] for text in like),

@@ -159,6 +159,24 @@ def draw_rows(source: RandomSource, table: Integers, most: int) -> Integers:
     return found[:, :most]
 
 
+def draw_some(source: RandomSource, counts: Sequence[int], size: int) -> list[int]:
+    """How many of each kind are among ``size`` things drawn without replacement from so many of each kind.
+
+    Guarantees: every choice of so many things is equally likely. Draws as many integers as are chosen, or as are left,
+    whichever are fewer (Floyd's algorithm: Bentley and Floyd 1987).
+    """
+    whole = sum(counts)
+    few, chosen = min(size, whole - size), set[int]()
+    # Invariant: `chosen` is a uniform choice of its size among the first `place` things.
+    for place in range(whole - few, whole):
+        drawn = int(source.below(place + 1))
+        chosen.add(place if drawn in chosen else drawn)
+    ends = np.cumsum(np.asarray(counts, dtype=np.int64))
+    kinds = np.searchsorted(ends, np.array(sorted(chosen), dtype=np.int64), side="right")
+    found = np.bincount(kinds, minlength=len(counts))
+    return (found if few == size else np.asarray(counts) - found).tolist()  # type: ignore[no-any-return]
+
+
 def _one_by_one(noise: Noise, count: int, source: RandomSource) -> Integers:
     return np.array([noise.doubled(source) for _ in range(count)], dtype=np.int64)
 

@@ -141,6 +141,17 @@ class Noise(ABC):
         """For first guesses: deviation and scale of a normal and a Laplace number whose sum is about this."""
         return math.sqrt(self.variance), 0.0
 
+    def beyond(self, probability: float) -> int:
+        """The least whole number, at least 0, that the noise exceeds with at most this probability."""
+        least, most = -1, 1
+        # Invariant: the noise exceeds `least` too often (or that is -1), and, once the first loop is over, `most` not.
+        while float(self.sf(most)) > probability:
+            least, most = most, 2 * most
+        while most - least > 1:
+            middle = (least + most) // 2
+            least, most = (least, middle) if float(self.sf(middle)) <= probability else (middle, most)
+        return most
+
     def window(self, nats: float) -> int:
         """A whole number such that values beyond it, on either side, have a probability of about e^-nats or less."""
         return math.ceil(self.reach(nats) + 1)

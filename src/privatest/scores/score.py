@@ -70,10 +70,11 @@ class Cells(ABC):
 
 @dataclass(frozen=True)
 class LabelCells(Cells):
-    """One cell for each label of a finite domain."""
+    """One cell for each label of a finite domain; with ``others``, one more for every other record but missing ones."""
 
     kind: ClassVar[str] = "labels"
     labels: tuple[Hashable, ...]
+    others: bool = False
 
     def __post_init__(self) -> None:
         if any(label is None or not _equals_itself(label) for label in self.labels):
@@ -89,6 +90,11 @@ class LabelCells(Cells):
 
     @property
     def count(self) -> int:
+        return len(self.labels) + self.others
+
+    @property
+    def rest(self) -> int:
+        """The cell of records that are no label, and present."""
         return len(self.labels)
 
     @cached_property
@@ -105,22 +111,34 @@ class LabelCells(Cells):
 
     def index(self, numbers: Floats) -> Indices:
         keys, cells = self._numeric
+        rest = np.where(np.isfinite(numbers), self.rest, self.count)
         if len(keys) == 0:
-            return np.full(np.shape(numbers), self.count, dtype=np.intp)
+            return rest
         near = np.minimum(np.searchsorted(keys, numbers), len(keys) - 1)
-        return np.where(keys[near] == numbers, cells[near], self.count)
+        return np.where(keys[near] == numbers, cells[near], rest)
 
     def index_of(self, record: object) -> int:
         """The cell of one record of any type; an unhashable one is odd."""
         try:
             if isinstance(record, np.floating):  # of any length, as a column of them would be read
                 record = float(record)
-            return self.position.get(record, self.count)  # type: ignore[call-overload, no-any-return, unused-ignore]
+            found = self.position.get(record)  # type: ignore[call-overload, unused-ignore]
+            if found is None:
+                found = self.rest if self.others and is_present(record) else self.count
+            return int(found)
         except Exception:  # a record's own __hash__ or __eq__ may raise anything: that record is odd
             return self.count
 
     def to_dict(self) -> dict[str, Any]:
-        return {"kind": self.kind, "labels": [label_to_json(label) for label in self.labels]}
+        others = {"others": True} if self.others else {}
+        return {"kind": self.kind, "labels": [label_to_json(label) for label in self.labels], **others}
+
+
+def is_present(record: Any) -> bool:
+    """Whether a record is neither None nor NaN, NaT or NA, nor infinite, nor an empty text."""
+    if record is None or not _equals_itself(record) or record in ("", b""):
+        return False
+    return not is_number(record) or math.isfinite(record)
 
 
 def is_number(label: Any) -> TypeGuard[float]:
@@ -268,7 +286,10 @@ def cells_from_dict(document: dict[str, Any]) -> Cells:
             labels = tuple(label_from_json(label) for label in document["labels"])
             if len(set(labels)) != len(labels):
                 raise InvalidDocument("A label of the score occurs twice.")
-            return LabelCells(labels)
+            others = document.get("others", False)
+            if not isinstance(others, bool):
+                raise InvalidDocument("Whether the score has a cell for other labels must be true or false.")
+            return LabelCells(labels, others)
         if kind == IntegerCells.kind:
             first, last = integers_from_json(document["first"]), integer_from_json(document["last"])
             if len(first) == 0 or np.any(first[1:] <= first[:-1]) or last < first[-1]:

@@ -92,7 +92,7 @@ def _of_points(cells: LabelCells, law: Numbers) -> Floats:
     keys, places = cells._numeric
     found = np.zeros(cells.count + 1)
     found[places] = law.pmf(keys)
-    found[-1] = max(1.0 - math.fsum(found), 0.0)
+    found[cells.rest] = max(1.0 - math.fsum(found), 0.0)
     return found
 
 

@@ -1,0 +1,88 @@
+"""How many records are present: measured with noise, within the budget, so that an answer is about these alone.
+
+A record that is missing, unreadable or outside the family's support has no score that would be right in an estimate.
+So the number M of the others is noised first. It leaves a number m that is public, and seldom above M; the total that
+the answer is made of is that of m of the records that are present, chosen at random. All that follows knows its number
+of records, as if there had been m from the start: no interval, p-value or power needs a theory of its own.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from privatest import numbers
+from privatest.facts import Fact
+from privatest.privacy import Noise, Notion, canonical_noise
+from privatest.privacy.noise import Neighbourhood
+
+MISSING = ("count", "none")
+"""What is said about missing records: how many are present is measured, or there are none."""
+COUNTED = "the answer is about the records that are present; how many are is measured"
+UNMEASURED = "declared: no record is missing or unreadable; one that is counts by its fixed score"
+FEW_PRESENT = "MORE THAN HALF of the records may be missing, unreadable or without sense here: look at the column"
+PARTS = tuple(Fraction(part, 100) for part in (3, 5, 7, 10, 15, 20, 30, 40, 50))
+"""Which part of the budget the number of present records may cost, where the number of all is public."""
+SPREAD = 0.15
+"""About the variance of one record's score, in squares of its width: what a part is tuned for."""
+FINE = 512
+"""Lattice steps of a width, where a part is tuned."""
+
+
+def public_number(noise: Noise, noisy: Fraction, miss: float, most: int) -> int:
+    """How many records are summed where so many are present, with noise: more than there are with probability miss."""
+    return min(max(math.floor(noisy - noise.beyond(miss)), 1), most)
+
+
+def part_for_counting(notion: Notion, n: int, around: Neighbourhood, miss: float) -> Fraction:
+    """Which part of a budget makes the error of a mean smallest: a larger part wastes noise, a smaller one records."""
+    found = []
+    for part in PARTS:
+        left = n - canonical_noise(notion.split(part), around.rows).beyond(miss)
+        noise = canonical_noise(notion.split(1 - part), around.rows * FINE).variance / FINE**2
+        found.append((left * SPREAD + noise) / left**2 if left > 0 else math.inf)
+    return PARTS[found.index(min(found))] if min(found) < math.inf else PARTS[-1]
+
+
+@dataclass(frozen=True)
+class PresentCount:
+    """About how many records are present, of how many.
+
+    Attributes:
+        about: the noisy number, moved to where it can be.
+        interval: holds the number with a probability of ``confidence`` at least.
+    """
+
+    about: float
+    interval: tuple[float, float]
+
+    @classmethod
+    def of(cls, noise: Noise, noisy: Fraction, confidence: float, most: float) -> PresentCount:
+        """From a noisy number; there are ``most`` records at most."""
+        away = noise.beyond((1 - confidence) / 2)
+
+        def within(value: float) -> float:
+            return min(max(value, 0.0), most)
+
+        count = float(noisy)
+        return cls(within(count), (within(count - away), within(count + away)))
+
+
+def missing_facts(
+    missing: str, present: Any, interval: Any, few: bool, confidence: float
+) -> tuple[list[Fact], list[Fact]]:
+    """What a release says of missing records; and what it begins with where they may be most."""
+    if present is None:
+        return [Fact("missing", missing, UNMEASURED)], []
+    said = [
+        Fact("present", present, "records are present: readable, and making sense; with noise"),
+        Fact("present_interval", interval, f"holds that number with probability {confidence:g} at least"),
+    ]
+    return said, [Fact("few_present", few, FEW_PRESENT)] if few else []
+
+
+def check_missing(missing: object) -> None:
+    """Refuse anything else than the two."""
+    numbers.choice(MISSING, missing=missing)
