@@ -38,6 +38,7 @@ ITEMS = {
 }
 """The numbered items of the paper: 27 statements, a figure, and eight equations."""
 UNNUMBERED = {"Comparison to known bounds", "Appendix A", "Appendix D"}
+EXAMPLES = "Bernoulli, ", "Ber(0) against", "three points", "the better of S_{0} and S_{0,1}", "Section 2.3"
 
 
 def test_every_item_of_the_paper_is_executed(show: Callable[[str], None]) -> None:
@@ -53,6 +54,7 @@ def test_every_item_of_the_paper_is_executed(show: Callable[[str], None]) -> Non
     names = [next((name for name in wanted if title.startswith(f"{name} ")), title) for title in titles]
     assert sorted(name for name in names if name in wanted) == sorted(wanted)
     others = [title for title, name in zip(titles, names, strict=True) if name not in wanted]
+    assert [name for name in EXAMPLES if not any(name in title for title in others)] == []
     assert all(title.startswith(("Example: ", "Remark: ")) or title.split(" (")[0] in UNNUMBERED for title in others)
     statements = [name for name in names if re.fullmatch(r"(Definition|Theorem|Lemma|Corollary|Fact) .*", name)]
     order = [re.search(r"([1-4BCEF])\.(\d)", name) for name in statements]

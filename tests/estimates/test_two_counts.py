@@ -127,13 +127,19 @@ def test_cells_bound_a_tail_where_noise_outweighs_chance(epsilon: str, monkeypat
     assert two._largest_of_cells(tail, ends) < best + {"1/50": 2e-4, "1": 0.2}[epsilon]
 
 
-def test_an_interval_s_ends_are_rejected_for_certain() -> None:
+@pytest.mark.parametrize(("seen_of_it", "left"), [(1.0, 2e-3), (0.97, 0.05)])
+def test_an_interval_s_ends_are_rejected_for_certain(
+    seen_of_it: float, left: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where the quick look for an end sees only a part of the largest tail: the end found is certified."""
+    looked = TwoCounts._about_largest
+    monkeypatch.setattr(TwoCounts, "_about_largest", lambda *given: seen_of_it * looked(*given))
     two, seen = counts((25, 30)), (5, 17)
     low, high = two.interval(seen, 0.9)
     for side, end, pair in ((two, low, seen), (two.swapped, -high, seen[::-1])):
         ends, apart = two.left(sum(seen), low if side is two else high), side.apart(pair)
         tails = [side._reached(common, end, apart) for common in np.linspace(*ends, 301)]
-        assert (0.1 - two.ignored) / 2 * (1 - 2e-3) < max(tails) <= (0.1 - two.ignored) / 2
+        assert (0.1 - two.ignored) / 2 * (1 - left) < max(tails) <= (0.1 - two.ignored) / 2
 
 
 def test_common_rates_that_are_left_out_are_as_unlikely_as_said() -> None:

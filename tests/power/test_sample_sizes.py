@@ -5,6 +5,8 @@ Sample sizes: the table of the design document, the definition, and impossible t
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -238,6 +240,28 @@ def test_all_labels_need_no_more_records_than_the_rare_one_alone(
     rare = alternative[0]
     alone = pt.sample_size([0, 1], [rare, 1 - rare], epsilon=epsilon)
     assert pt.sample_size(null, alternative, epsilon=epsilon) <= alone
+
+
+SMALL = 0.05**1.5
+THREE_POINTS = [0, 0.5, 0.5], [2 * SMALL, 0.55 - SMALL, 0.45 - SMALL]
+
+
+@pytest.mark.parametrize(
+    ("pair", "words", "smaller", "n"),
+    [
+        # Each was one more; the linear program's numbers are 51 and, for both of the last, 117.
+        (("bernoulli(0.3)", "bernoulli(0.45)"), {"privacy": "tv(0.15)", "release": "decision"}, "release", 51),
+        (THREE_POINTS, {"epsilon": 1}, "clamp", 120),
+        (THREE_POINTS, {"epsilon": 1, "release": "decision"}, "clamp", 117),
+    ],
+)
+def test_the_best_that_is_known_is_taken(pair: Any, words: dict[str, Any], smaller: str, n: int) -> None:
+    """A decision may be that of the noisy statistic, a tuned clamp may be the paper's: neither needs more records."""
+    of_smaller = {**words, smaller: {"release": "statistic", "clamp": "paper"}[smaller]}
+    assert pt.sample_size(*pair, **words) == n
+    assert pt.sample_size(*pair, **of_smaller) >= n
+    here, there = (pt.design(*pair, n=n - 1, **each).advantage for each in (words, of_smaller))
+    assert here >= there - 1e-9
 
 
 def test_a_tuned_clamp_of_three_values_is_the_best_there_is() -> None:
