@@ -7,8 +7,10 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from privatest.privacy import Notion, approx, gdp, kl, pure, renyi, tv, zcdp
-from privatest.privacy.notions import chain, exact_line, make_ladder, tangent
+from privatest.notions import approx, gdp, kl, pure, renyi, tv, zcdp
+from privatest.privacy import Notion
+from privatest.privacy.chain import chain, make_ladder
+from privatest.privacy.notions import exact_line, tangent
 
 NOTIONS = [
     pure(1),

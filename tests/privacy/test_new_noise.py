@@ -18,7 +18,8 @@ from privatest.hypotheses import make_pair
 from privatest.numbers import Floats
 from privatest.privacy import NOISES, Noise, NoNoise, Pure, noise_from_dict
 from privatest.privacy import randomness as coins
-from privatest.privacy.noise import Neighbourhood, two_sided_characteristic
+from privatest.privacy.noise import two_sided_characteristic
+from privatest.privacy.notions import Neighbourhood
 from privatest.privacy.randomness import RandomSource
 from privatest.scores import clamped_score
 

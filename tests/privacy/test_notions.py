@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from privatest.errors import InvalidInput
-from privatest.privacy import Approx, Notion, Pure, approx, gdp, kl, pure, renyi, tv, zcdp
+from privatest.notions import approx, gdp, kl, pure, renyi, tv, zcdp
+from privatest.privacy import Approx, Notion, Pure
 
 ALL = [pure(1), pure(0.1), approx(0.5, 0.05), approx(1, 1e-6), tv(0.1), gdp(1), gdp(0.2), zcdp(0.3)]
 ALL += [renyi(2, 0.5), renyi(32, 1), kl(0.5), kl(0.01)]

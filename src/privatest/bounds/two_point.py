@@ -29,7 +29,9 @@ import numpy as np
 
 from privatest.laws.block_laws import REACH, binomial
 from privatest.numbers import Floats, Integers, discounted
-from privatest.privacy.notions import Ladder, Notion, Odds, chain, is_straight, make_ladder
+from privatest.privacy.chain import Ladder, chain, make_ladder
+from privatest.privacy.divergences import Odds
+from privatest.privacy.notions import Notion, is_straight
 
 
 @dataclass(frozen=True, eq=False)

@@ -36,8 +36,7 @@ from privatest.hypotheses.one_parameter import OneParameter, share_of
 from privatest.laws.block_laws import REACHES, Counted, NoiseMasses, NoisyCount, masses_of, upper_tail, variance_of
 from privatest.numbers import Floats, Integers, Number, clipped, number_or_nan
 from privatest.privacy import Noise, Notion, RandomSource, canonical_noise, make_notion, noise_from_dict
-from privatest.privacy.canonical import notion_from_json, notion_to_json, notion_words
-from privatest.privacy.noise import Neighbourhood
+from privatest.privacy.notions import Neighbourhood, notion_from_json, notion_to_json, notion_words
 from privatest.progress_events import looking
 from privatest.questions import known_arguments, unanswered
 from privatest.scores import Score

@@ -19,9 +19,20 @@ from typing import Any
 
 from privatest.charge import ANYBODY
 from privatest.errors import InvalidInput
-from privatest.privacy.canonical import as_notion
-from privatest.privacy.noise import NEIGHBOURS
-from privatest.privacy.notions import Approx, Gdp, Notion, Pure, Renyi, Tv, Zcdp, converted, of_weight, replaced, weight
+from privatest.privacy.composition import of_weight, weight
+from privatest.privacy.notions import (
+    NEIGHBOURS,
+    Approx,
+    Gdp,
+    Notion,
+    Pure,
+    Renyi,
+    Tv,
+    Zcdp,
+    as_notion,
+    converted,
+    replaced,
+)
 
 Amount = Fraction | Notion
 """For people: an epsilon as a number, everything else as its notion; 0 where there is nothing."""

@@ -24,23 +24,23 @@ from collections.abc import Mapping
 from privatest import numbers
 from privatest.errors import InvalidDocument, shown
 from privatest.privacy.adaptive import AdaptiveLevel, adaptive_level
-from privatest.privacy.canonical import (
-    Gaussian,
-    Uniform,
-    approx,
-    as_notion,
-    canonical_noise,
-    gdp,
-    kl,
-    make_notion,
-    pure,
-    renyi,
-    tv,
-    zcdp,
-)
+from privatest.privacy.canonical import canonical_noise
 from privatest.privacy.chain import Chain
-from privatest.privacy.noise import Laplace, Logistic, Noise, NoNoise
-from privatest.privacy.notions import NOTIONS, Approx, Gdp, Kl, Notion, Pure, Renyi, Tv, Zcdp
+from privatest.privacy.gaussian import Gaussian
+from privatest.privacy.noise import Laplace, Logistic, Noise, NoNoise, Uniform
+from privatest.privacy.notions import (
+    NOTIONS,
+    Approx,
+    Gdp,
+    Kl,
+    Notion,
+    Pure,
+    Renyi,
+    Tv,
+    Zcdp,
+    as_notion,
+    make_notion,
+)
 from privatest.privacy.randomness import RandomSource, seeded_source, system_source
 from privatest.privacy.tulap import Stair, TruncatedTulap, Tulap
 
@@ -68,19 +68,12 @@ __all__ = [
     "Uniform",
     "Zcdp",
     "adaptive_level",
-    "approx",
     "as_notion",
     "canonical_noise",
-    "gdp",
-    "kl",
     "make_notion",
     "noise_from_dict",
-    "pure",
-    "renyi",
     "seeded_source",
     "system_source",
-    "tv",
-    "zcdp",
 ]
 
 _ALL = (Tulap, Logistic, Laplace, NoNoise, Stair, TruncatedTulap, Uniform, Gaussian, Chain)

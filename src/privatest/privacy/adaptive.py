@@ -29,8 +29,8 @@ from privatest import numbers
 from privatest.errors import InvalidInput
 from privatest.facts import Described, Fact, Probability
 from privatest.numbers import Number
-from privatest.privacy.canonical import make_notion
-from privatest.privacy.notions import Kl, Notion, Pure, converted, kullback
+from privatest.privacy.divergences import kullback
+from privatest.privacy.notions import Kl, Notion, Pure, converted, make_notion
 
 VACUOUS = 1000
 """A level that is so many times smaller than alpha is of no use."""

@@ -1,13 +1,22 @@
-"""The chain of a notion: the best decision it allows, drawn exactly.
+r"""The chain of a notion: the best decision it allows, in doubles and drawn exactly.
 
-A notion says by h how much more probable "null" may become when one record changes. A decision that looks at the level
-of a total, which one record moves by one at most, is best where every step up takes all of it: Pr["null" at level k] is
-g(k) with g(k + 1) = h(g(k)), from a start that is chosen. Here g has values on a grid of 2^-192, each rounded down from
-what is proven to be at most h of the one before (rigorous enclosures: Johansson's Arb, by python-flint), so that the
-decision is a coin with a rational probability, and no draw depends on a rounding.
+A decision that gains all it may from each record runs along a chain g(k + 1) = h(g(k)), g(k) the probability of "null"
+when k records speak for it. No decision does better, so that chains are also what bounds are computed from.
 
-Under approx and tv the noisy level leaves, too: that is proven of the whole numbers themselves (:func:`levels_leave`).
-Of the others only the decision does: of zcdp, renyi and kl nothing else is private, and of gdp nothing else is proven.
+**In doubles.** All chains together are one distribution function F with
+
+.. math:: F(t + 1) = h(F(t)), \qquad F(-t) = 1 - F(t),
+
+the law of the canonical noise (Awan and Vadhan 2023): a chain is F at t, t + 1, t + 2, ... A finite :class:`Ladder` has
+a few rungs to each record, numbered by whole numbers; rung 0 is where h is balanced. Where h is made of straight lines,
+the rungs are the kinks of F, and between two rungs every chain is linear in its start.
+
+**Drawn exactly.** The noise :class:`Chain` makes a decision that looks at the level of a total, which one record moves
+by one at most. Here g has values on a grid of 2^-192, each rounded down from what is proven to be at most h of the one
+before (rigorous enclosures: Johansson's Arb, by python-flint). So the decision is a coin with a rational probability,
+and no draw depends on a rounding. Under approx and tv the noisy level may leave, too: that is proven of the whole
+numbers themselves (:func:`levels_leave`). Under the others only the decision may: for zcdp, renyi and kl nothing else
+is private, and for gdp nothing else is proven.
 """
 
 from __future__ import annotations
@@ -26,12 +35,107 @@ from numpy.typing import ArrayLike, NDArray
 
 from privatest import numbers
 from privatest.errors import InvalidDocument, InvalidInput, MissingExtra, shown
-from privatest.numbers import Floats, exp_bounds
-from privatest.privacy.canonical import as_notion
+from privatest.numbers import Floats, Integers, clipped, exp_bounds
+from privatest.privacy.divergences import Odds, quantile
 from privatest.privacy.noise import Noise
-from privatest.privacy.notions import Approx, Gdp, Kl, Notion, Pure, Renyi, Tv, Zcdp, quantile
+from privatest.privacy.notions import Approx, Gdp, Kl, Notion, Pure, Renyi, Tv, Zcdp, as_notion, is_straight
 from privatest.privacy.randomness import RandomSource
 from privatest.privacy.tulap import Stair
+
+SMALLEST = 1e-18
+"""What is left of 1 - F below this counts as nothing."""
+LONGEST = 1_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class Ladder:
+    """F at the rungs.
+
+    Attributes:
+        notion: whose.
+        starts: F at rungs 0, ..., ``fine``, with the complements: from p to 1 - p, where h(p) = 1 - p.
+        rests: 1 - F at rungs 0, 1, 2, ..., each accurate relative to itself; 0 beyond.
+    """
+
+    notion: Notion
+    starts: tuple[Odds, ...]
+    rests: Floats
+
+    @property
+    def fine(self) -> int:
+        """Rungs to a record."""
+        return len(self.starts) - 1
+
+    @property
+    def records(self) -> int:
+        """How many records lead from the middle to the end."""
+        return -(-len(self.rests) // self.fine)
+
+    def above(self, rungs: Integers) -> Floats:
+        """1 - F at each rung, whatever its sign: the lower half mirrors the upper one."""
+        up = clipped(rungs, 0, len(self.rests))
+        down = clipped(self.fine - rungs, 0, len(self.rests))
+        ended = np.append(self.rests, 0.0)
+        return np.where(rungs >= 0, ended[up], 1.0 - ended[down])
+
+    def below(self, rungs: Integers) -> Floats:
+        """F at each rung."""
+        return self.above(self.fine - rungs)
+
+    def between(self, rung: int, share: float) -> Odds:
+        """The start that lies so far from one of the rungs 0, ..., ``fine`` - 1 to the next."""
+        (p, rest), (q, other) = self.starts[rung], self.starts[rung + 1]
+        return p + share * (q - p), rest + share * (other - rest)
+
+
+@lru_cache(maxsize=32)
+def make_ladder(notion: Notion, fine: int) -> Ladder:
+    """The ladder with so many rungs to a record, fewer where one record gains little.
+
+    Where h is made of lines, its kinks and no more.
+
+    >>> make_ladder(Tv(0.25), 4).starts
+    ((0.375, 0.625), (0.5, 0.5), (0.625, 0.375))
+    """
+    low, high = notion.balanced
+    fine = math.ceil(fine * min(2 * (high - low), 1.0))
+    inner = _kinks(notion) if is_straight(notion) else [low + (high - low) * i / fine for i in range(1, fine)]
+    starts = ((low, high), *((s, 1 - s) for s in inner), (high, low))
+    rows = [chain(notion, *start) for start in starts[:-1]]
+    rests = np.zeros((max(map(len, rows)), len(rows)))
+    for i, row in enumerate(rows):
+        rests[: len(row), i] = row
+    flat = rests.ravel()
+    return Ladder(notion, starts, flat[: int(np.flatnonzero(flat)[-1]) + 1])
+
+
+def chain(notion: Notion, p: float, rest: float) -> list[float]:
+    """1 - g for g = p, h(p), h(h(p)), ... until nothing is left of it."""
+    found = [rest]
+    while rest > SMALLEST and len(found) < LONGEST:
+        before = rest
+        p, rest = notion.step(p, rest)
+        if not rest < before:  # a chain that stands still
+            break
+        found.append(rest)
+    return found
+
+
+def _kinks(notion: Notion) -> list[float]:
+    """Starts whose chain meets 1 - h(0), beyond which h is 1, or whose mirror's does; in increasing order."""
+    low, high = notion.balanced
+    left, taken = notion.step(0.0, 1.0)[::-1]  # 1 - h(0) and h(0)
+    found = set()
+    if taken > 0:
+        p, rest = left, taken
+        # Invariant: the chain from p meets 1 - h(0); its rest grows by one record at a time.
+        while p > high:
+            rest, p = notion.step(rest, p)
+        found = {s for s in (p, rest) if low * (1 + 1e-12) < s < high * (1 - 1e-12)}
+        if math.isclose(p, rest, rel_tol=1e-12):
+            found = {0.5}
+    return sorted(found)
+
 
 BITS = 192
 ONE = 1 << BITS

@@ -1,19 +1,36 @@
-"""Privacy-loss distributions, by ``dp_accounting``: the one module that knows it.
+"""What several private answers, or several rows of one person, cost together.
 
-A notion that is a trade-off function has a pair of distributions that no two neighbours exceed (its dominating pair):
-randomised response for ``pure`` and ``approx``, two Gaussians for ``gdp``. Their privacy losses add up as independent
-numbers do, which is the tightest that can be said of many answers. Everything is rounded to the safe side: the losses
-lie on a grid, and the hockey-stick curve at the grid's points is exact ("connect the dots", Doroshenko et al. 2022).
+Where the cost is one number it adds up, as exact rationals:
+
+==============  ==============  ================================================================
+a budget in     adds up         because
+==============  ==============  ================================================================
+``pure``        epsilon         losses add up
+``zcdp``        rho             Renyi divergences of every order add up (Bun and Steinke 2016)
+``gdp``         mu squared      shifts of independent Gaussians add up (Dong, Roth and Su 2022)
+``renyi``       the bound       divergences of that order add up (Mironov 2017)
+``tv``, ``kl``  eta             total variation is subadditive; the chain rule of divergences
+==============  ==============  ================================================================
+
+These sums also hold where the next question and its price are chosen after looking at the answers before (Feldman and
+Zrnic 2021 for Renyi divergences, hence zcdp; Smith and Thakurta 2022 for gdp).
+
+A budget in (epsilon, delta) is composed as a whole, by the privacy-loss distributions of ``dp_accounting``, which no
+other module knows. A notion that is a trade-off function has a pair of distributions that no two neighbours exceed (its
+dominating pair): randomised response for ``pure`` and ``approx``, two Gaussians for ``gdp``. Their privacy losses add
+up as independent numbers do, which is the tightest that can be said of many answers. Everything is rounded to the safe
+side: the losses lie on a grid, and the hockey-stick curve at the grid's points is exact ("connect the dots", Doroshenko
+et al. 2022).
 
 Guarantees: :func:`composed_epsilon` is never less than what the answers cost together, provided that their notions were
-chosen without looking at the answers. Where the next price depends on the answers before, budgets in ``pure``,
-``zcdp``, ``gdp`` and ``renyi`` hold (see ``composition.py``); for (epsilon, delta) no theorem is as tight.
+chosen without looking at the answers. Where the next price depends on the answers before, use a budget in ``pure``,
+``zcdp``, ``gdp`` or ``renyi``: for (epsilon, delta) no theorem is as tight.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from functools import lru_cache
 from itertools import pairwise
@@ -22,11 +39,74 @@ from typing import Any
 import numpy as np
 
 from privatest.errors import InvalidInput, MissingExtra
-from privatest.numbers import Floats, rounded_up
+from privatest.numbers import Floats, rounded_up, square_root
 from privatest.privacy.chain import ONE, Chain
 from privatest.privacy.noise import Noise
-from privatest.privacy.notions import Approx, Gdp, Notion, Pure, Tv, Zcdp, converted, of_weight, weight
+from privatest.privacy.notions import Approx, Gdp, Notion, Pure, Tv, Zcdp, converted
 from privatest.privacy.tulap import Stair, Tulap
+
+
+def weight(notion: Notion) -> Fraction:
+    """The number of a notion that adds up: its last parameter, or the square of mu.
+
+    >>> from privatest.privacy.notions import Zcdp
+    >>> weight(Zcdp(0.5)), weight(Gdp(0.5))
+    (Fraction(1, 2), Fraction(1, 4))
+    """
+    if isinstance(notion, Approx):
+        raise InvalidInput(f"{notion} has no one number that adds up.")
+    last: Fraction = notion.exact[-1]
+    return last**2 if isinstance(notion, Gdp) else last
+
+
+def of_weight(kind: Notion, amount: Fraction, *, up: bool = True) -> Notion:
+    """The notion of a kind (and order) whose weight that is; the root of gdp is rounded up, or down."""
+    if isinstance(kind, Gdp):
+        return Gdp(square_root(amount, up=up))
+    if isinstance(kind, Tv) and amount >= 1:
+        raise InvalidInput(f"Stability in total variation adds up to {float(amount):g}, and 1 says nothing at all.")
+    made: type[Any] = type(kind)  # each takes its own parameters
+    found: Notion = made(*kind.exact[:-1], amount)
+    return found
+
+
+def together(price: Fraction | Notion, epsilon: Fraction | int) -> Fraction | Notion:
+    """What an answer at a price and one more at a pure epsilon cost together, in the notion of the first.
+
+    >>> from privatest.privacy.notions import Zcdp
+    >>> together(Fraction(1, 2), Fraction(1, 4)), together(Zcdp(0.5), Fraction(1)), together(Approx(1, 1e-6), 1)
+    (Fraction(3, 4), zcdp(1), approx(2, 1e-06))
+    """
+    if not isinstance(price, Notion):
+        return price + epsilon
+    if not epsilon:
+        return price
+    if isinstance(price, Approx):
+        return Approx(price.loss + epsilon, price.delta)
+    more = converted(Pure(epsilon), price)
+    assert more is not None  # pure converts into everything
+    return of_weight(price, weight(price) + weight(more))
+
+
+def adds_up_within(parts: Iterable[Notion | None], whole: Notion) -> bool:
+    """Whether answers that meet these notions, one after the other, meet the whole together: never by rounding.
+
+    None is what meets nothing. Each is converted into the kind of the whole; what does not convert is not within it.
+
+    >>> from privatest.privacy.notions import Zcdp
+    >>> adds_up_within([Gdp(0.6), Gdp(0.8)], Gdp(1)), adds_up_within([Gdp(0.6), Gdp(0.8)], Zcdp(0.499))
+    (True, False)
+    """
+    found = [None if part is None else _adding(part, whole) for part in parts]
+    amounts = [(weight(one),) if not isinstance(one, Approx) else one.exact for one in found if one is not None]
+    most = whole.exact if isinstance(whole, Approx) else (weight(whole),)
+    return len(amounts) == len(found) and all(sum(one) <= most[i] for i, one in enumerate(zip(*amounts, strict=True)))
+
+
+def _adding(part: Notion, whole: Notion) -> Notion | None:
+    """A part in the kind of the whole, so that it adds up there: of tv and approx(0, eta) not more than eta."""
+    return Approx(0, part.eta) if isinstance(part, Tv) and isinstance(whole, Approx) else converted(part, whole)
+
 
 GRID = 1e-4
 """Losses are rounded to multiples of it."""

@@ -21,8 +21,10 @@ import numpy as np
 import numpy.typing as npt
 
 from privatest.numbers import Integers, exp_bounds
-from privatest.privacy import Gaussian, Noise, RandomSource, TruncatedTulap, Tulap, Uniform
-from privatest.privacy.canonical import Digits
+from privatest.privacy.gaussian import Digits, Gaussian
+from privatest.privacy.noise import Noise, Uniform
+from privatest.privacy.randomness import RandomSource
+from privatest.privacy.tulap import TruncatedTulap, Tulap
 
 Words = npt.NDArray[np.uint64]
 

@@ -1,13 +1,9 @@
-"""What every noise is: a symmetric law on the integers or on the half integers, drawn exactly; and no noise at all.
+"""Noise: a symmetric law on the integers or on the half integers, drawn exactly; and the simplest of them.
 
-The draws are exact rationals. Everything else here (probabilities, characteristic function, variance) is
-double precision: it describes the noise and never touches a draw.
-
-A :class:`Neighbourhood` says which data sets must not be told apart, hence how far apart their totals can be.
-
-Laplace noise on the half integers: the noise of ncLLR, decided as the continuous one decides.
-
-Logistic noise on the half integers: the noise of scLLR, whose decision is the sigmoid coin.
+``Laplace`` decides as the continuous Laplace noise of ncLLR does, ``Logistic`` as the sigmoid coin of scLLR does;
+``Uniform`` is canonical for total variation, and ``NoNoise`` is none at all. Draws are exact rationals. Everything else
+here (probabilities, characteristic function, variance) is double precision: it describes the noise and never touches a
+draw.
 """
 
 from __future__ import annotations
@@ -20,7 +16,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -30,12 +26,8 @@ from privatest.documents import reading
 from privatest.errors import InvalidDocument, InvalidInput, shown
 from privatest.numbers import Floats, Number
 from privatest.privacy import randomness as coins
+from privatest.privacy.notions import Notion, Pure, Tv
 from privatest.privacy.randomness import RandomSource, system_source
-
-if TYPE_CHECKING:
-    from privatest.privacy.notions import Notion
-    from privatest.scores import Score
-
 
 # Bounded: no document may ask for integers of unbounded size.
 _RATIONAL = re.compile(r"([1-9][0-9]{0,999})/([1-9][0-9]{0,999})")
@@ -107,15 +99,11 @@ class Noise(ABC):
 
     def guarantee(self, shift: int) -> Notion | None:
         """What hides totals ``shift`` apart, as strongly as it does, exactly; None where nothing does."""
-        from privatest.privacy.notions import Pure  # start-up: a draw needs no notion
-
         loss = self.exact_loss(shift)
         return Pure(loss) if loss else None
 
     def scattered(self, rows: int) -> Notion | None:
         """What hides so many rows that each move some count by one, all counts having this noise: one count or many."""
-        from privatest.privacy.notions import Pure  # start-up: a draw needs no notion
-
         loss = self.exact_loss(1)
         return Pure(rows * loss) if loss else None
 
@@ -444,44 +432,6 @@ def two_sided_characteristic(rate: float, theta: NDArray[Any]) -> NDArray[Any]:
     return ratio
 
 
-NEIGHBOURS = ("replace", "add-remove")
-
-
-@dataclass(frozen=True)
-class Neighbourhood:
-    """One person's rows, up to ``rows`` of them, replaced by as many others, or added or removed.
-
-    Attributes:
-        kind: "replace" (the number of records is public) or "add-remove" (it is not).
-        rows: the most rows that one person has in the data, or that are used of them.
-    """
-
-    kind: str = "replace"
-    rows: int = 1
-
-    def reach(self, score: Score, scale: int = 1, shift: int = 0) -> int:
-        """The most by which the sum of ``scale s - shift`` differs between neighbours."""
-        low, high = scale * score.low - shift, scale * score.high - shift
-        return self.rows * (high - low if self.kind == "replace" else max(abs(low), abs(high)))
-
-    def extent(self, low: float, high: float, centre: float) -> float:
-        """The same for any two ends, shifted by the centre where records come and go."""
-        return self.rows * (high - low if self.kind == "replace" else max(high - centre, centre - low))
-
-    def units(self, score: Score, centre: Fraction) -> int:
-        """:meth:`extent` of a score's range, rounded up to the score's lattice."""
-        return self.rows * math.ceil(max(score.high - centre, centre - score.low))
-
-
-REPLACE = Neighbourhood()
-
-
-def make_neighbourhood(neighbours: str, max_rows_per_unit: int) -> Neighbourhood:
-    """The neighbourhood a user asks for."""
-    numbers.choice(NEIGHBOURS, neighbours=neighbours)
-    return Neighbourhood(neighbours, numbers.positive_integer(max_rows_per_unit=max_rows_per_unit))
-
-
 @dataclass(frozen=True)
 class Laplace(HalfIntegerNoise):
     r"""N = ceil(X) - 1/2 for X continuous Laplace: plus or minus (m + 1/2), m geometric.
@@ -626,3 +576,78 @@ def _csch(z: NDArray[Any]) -> NDArray[Any]:
     side = np.where(z.real < 0, -1.0, 1.0)
     mirrored = side * z
     return np.asarray(side * 2 * np.exp(-mirrored) / -np.expm1(-2 * mirrored))
+
+
+@dataclass(frozen=True)
+class Uniform(Noise):
+    """N uniform on ``points`` consecutive lattice values centred at 0.
+
+    Guarantees: totals d apart have noisy totals at a total variation of exactly d/points. Half integers when the number
+    of points is even.
+
+    >>> Uniform(10).guarantee(1)
+    tv(0.1)
+    """
+
+    points: int
+    kind: ClassVar[str] = "uniform"
+    grain: ClassVar[int] = 8  # points are a whole number, at most 1/8 of a width more than the notion asks for
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "points", numbers.positive_integer(points=self.points))
+
+    @property
+    def plateau(self) -> int:
+        return self.points
+
+    def coarser(self, spacing: int) -> Uniform | None:
+        return None if self.points % spacing else Uniform(self.points // spacing)
+
+    @property
+    def offset(self) -> Fraction:
+        return Fraction(0) if self.points % 2 else Fraction(1, 2)
+
+    @property
+    def decay_rate(self) -> float:
+        return math.inf
+
+    @property
+    def variance(self) -> float:
+        return (self.points**2 - 1) / 12
+
+    def reach(self, nats: float) -> float:  # noqa: ARG002 - the same for all
+        return self.points / 2
+
+    def exponent(self, x: float) -> float:  # noqa: ARG002 - nothing is exponentiated
+        return 0.0
+
+    def drift(self, theta: float) -> float:
+        """Mean of the law tilted by e^(theta N)."""
+        m = float(self.points)
+        if theta * m < 1e-3:
+            return theta * self.variance
+        return 0.5 * (m / math.tanh(m * theta / 2) - 1 / math.tanh(theta / 2))
+
+    def guarantee(self, shift: int) -> Notion | None:
+        return Tv(Fraction(abs(shift), self.points)) if 0 < abs(shift) < self.points else None
+
+    def scattered(self, rows: int) -> Notion | None:
+        """Total variations add up, whatever counts they are of."""
+        return self.guarantee(rows)
+
+    def _draw_doubled(self, source: RandomSource) -> int:
+        return 2 * source.below(self.points) - (self.points - 1)
+
+    def _log_pmf(self, v: Floats) -> Floats:
+        return np.where(np.abs(v) <= (self.points - 1) / 2, -math.log(self.points), -np.inf)
+
+    def _log_lower(self, v: Floats) -> Floats:
+        return np.log(np.maximum(v + (self.points + 1) / 2, 0.0) / self.points)
+
+    def _characteristic(self, t: NDArray[Any]) -> NDArray[Any]:
+        m = float(self.points)
+        half = np.where(t == 0, 1, t / 2)
+        return np.where(t == 0, 1, np.sin(m * half) / (m * np.sin(half)))
+
+    def _exact_loss(self, shift: int) -> Fraction | None:
+        return None if shift else Fraction(0)

@@ -34,8 +34,8 @@ from privatest import numbers
 from privatest.errors import InvalidInput, shown
 from privatest.facts import Described, Fact
 from privatest.numbers import Number
-from privatest.privacy.canonical import make_notion
-from privatest.privacy.notions import Approx, Gdp, Kl, Notion, Pure, Renyi, Tv, Zcdp, golden_maximum, quantile
+from privatest.privacy.divergences import golden_maximum, quantile
+from privatest.privacy.notions import Approx, Gdp, Kl, Notion, Pure, Renyi, Tv, Zcdp, make_notion
 from privatest.progress_events import part
 
 Records = tuple[Any, ...]
