@@ -1,6 +1,7 @@
-"""The noise that meets a notion: on one total, and on many counts; and the privacy loss that a notion allows.
+"""The noise that meets a notion: on one total, for a decision alone, and on many counts.
 
-:func:`canonical_noise` is what the tight test adds. The noise of a decision alone is in ``chain.py``.
+:func:`canonical_noise` is what the tight test adds, :func:`decision_noise` what a decision alone needs, and
+:func:`loss_range` the privacy loss that a notion allows the exponential mechanism.
 """
 
 from __future__ import annotations
@@ -10,11 +11,12 @@ from fractions import Fraction
 
 from privatest.errors import InvalidInput
 from privatest.numbers import square_root
+from privatest.privacy.chain import Chain
 from privatest.privacy.divergences import from_logit, golden_maximum, normal
 from privatest.privacy.gaussian import Gaussian
 from privatest.privacy.noise import Noise, Uniform
 from privatest.privacy.notions import Approx, Gdp, Kl, Neighbourhood, Notion, Pure, Renyi, Tv, Zcdp, per_row
-from privatest.privacy.tulap import TruncatedTulap, Tulap
+from privatest.privacy.tulap import Stair, TruncatedTulap, Tulap
 
 CANONICAL = (Tulap, TruncatedTulap, Uniform, Gaussian)
 """What :func:`canonical_noise` gives."""
@@ -46,6 +48,28 @@ def canonical_noise(notion: Notion, width: int | Fraction, *, whole: bool = Fals
         half = notion.exact[budget] / (notion.order if isinstance(notion, Renyi) else 1)
         return Gaussian(square_root(2 * half, up=False), width)
     raise InvalidInput(f"{notion} has no noise: it is not private.")
+
+
+def decision_noise(notion: Notion, width: int | Fraction, start: Fraction | None = None) -> Noise:
+    """The noise of the best decision under a notion: the stair for ``pure``, else the notion's chain from a start.
+
+    Args:
+        notion: the notion that the decision meets.
+        width: the largest difference between the totals of neighbours, in lattice steps.
+        start: Pr["null"] at level 0; the first of :func:`chain_starts` if None.
+
+    >>> decision_noise(Pure(Fraction(1)), 3)
+    Stair(epsilon=Fraction(1, 1), width=3)
+    """
+    if isinstance(notion, Pure):
+        return Stair(notion.loss, math.ceil(width))
+    return Chain(notion, math.ceil(width), chain_starts(notion)[0] if start is None else start)
+
+
+def chain_starts(notion: Notion) -> list[Fraction]:
+    """The starts worth trying: 1/2 is reached halfway between two levels, or at a level. One is enough for pure."""
+    low = Fraction(round(notion.balanced[0] * (1 << 60)), 1 << 60)
+    return [low] if isinstance(notion, Pure) else [low, Fraction(1, 2)]
 
 
 def counts_noise(notion: Notion, around: Neighbourhood) -> Noise:

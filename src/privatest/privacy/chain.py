@@ -40,7 +40,6 @@ from privatest.privacy.divergences import Odds, quantile
 from privatest.privacy.noise import Noise
 from privatest.privacy.notions import Approx, Gdp, Kl, Notion, Pure, Renyi, Tv, Zcdp, as_notion, is_straight
 from privatest.privacy.randomness import RandomSource
-from privatest.privacy.tulap import Stair
 
 SMALLEST = 1e-18
 """What is left of 1 - F below this counts as nothing."""
@@ -312,23 +311,6 @@ class Chain(Noise):
             return cls(as_notion(notion), width, Fraction(start))
         except (InvalidInput, ValueError, ZeroDivisionError) as error:
             raise InvalidDocument(f"A noise of kind 'chain' cannot be read: {error}") from None
-
-
-def decision_noise(notion: Notion, width: int | Fraction, start: Fraction | None = None) -> Noise:
-    """The noise of the best decision under a notion: the stair, or the notion's chain from its start.
-
-    >>> decision_noise(Pure(Fraction(1)), 3)
-    Stair(epsilon=Fraction(1, 1), width=3)
-    """
-    if isinstance(notion, Pure):
-        return Stair(notion.loss, math.ceil(width))
-    return Chain(notion, math.ceil(width), chain_starts(notion)[0] if start is None else start)
-
-
-def chain_starts(notion: Notion) -> list[Fraction]:
-    """Starts to choose from: 1/2 halfway between two levels, and at a level; of pure the first is as good as any."""
-    low = Fraction(round(notion.balanced[0] * (1 << 60)), 1 << 60)
-    return [low] if isinstance(notion, Pure) else [low, Fraction(1, 2)]
 
 
 @lru_cache(maxsize=64)
