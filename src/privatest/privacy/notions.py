@@ -232,7 +232,7 @@ class Notion(ABC):
 
     def _part(self, part: Fraction) -> Notion:
         """A part of the last parameter, which is what adds up (proof.md)."""
-        return _with_last(self, part * self.exact[-1])
+        return with_last(self, part * self.exact[-1])
 
     def implies(self, other: Notion) -> bool:
         """Whether every mechanism that meets this notion meets the other one, too. Never true by rounding.
@@ -784,10 +784,10 @@ def per_row(notion: Notion, rows: int) -> Notion:
         delta = notion.delta / rows if not notion.loss else Fraction(f"{float(notion.delta) / terms * (1 - 1e-9):.12g}")
         return Approx(notion.loss / rows, delta)
     part = rows**2 if isinstance(notion, Zcdp | Renyi | Kl) else rows
-    return _with_last(notion, notion.exact[-1] / part)
+    return with_last(notion, notion.exact[-1] / part)
 
 
-def _with_last(notion: Notion, value: Fraction) -> Notion:
+def with_last(notion: Notion, value: Fraction) -> Notion:
     """The notion of the same kind whose last parameter is ``value``."""
     kind: Callable[..., Notion] = type(notion)
     return kind(*notion.exact[:-1], value)
