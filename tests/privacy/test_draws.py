@@ -290,7 +290,7 @@ def test_no_float_enters_a_draw() -> None:
     for flip in flips:
         assert float_suspects(source_tree(flip)) == [], flip
     for noise_class in (Tulap, Laplace, Logistic, NoNoise):
-        assert float_suspects(source_tree(noise_class._draw_doubled)) == []
+        assert float_suspects(source_tree(noise_class.draw_doubled)) == []
     assert float_suspects(source_tree(Noise.draw)) == []
     for method in (SeededSource.below, SeededSource.bits):
         assert float_suspects(source_tree(method)) == []

@@ -48,7 +48,7 @@ class Geometric(Noise):
     def variance(self) -> float:
         return 2 * math.exp(-self.decay_rate) / math.expm1(-self.decay_rate) ** 2
 
-    def _draw_doubled(self, source: RandomSource) -> int:
+    def draw_doubled(self, source: RandomSource) -> int:
         return 2 * coins.two_sided_geometric(self.rate.numerator, self.rate.denominator, source)
 
     def _log_pmf(self, v: Floats) -> Floats:

@@ -10,7 +10,7 @@ import math
 from fractions import Fraction
 
 from privatest.errors import InvalidInput
-from privatest.numbers import square_root
+from privatest.numbers import root, square_root
 from privatest.privacy.chain import Chain
 from privatest.privacy.divergences import from_logit, golden_maximum, normal
 from privatest.privacy.gaussian import Gaussian
@@ -19,15 +19,19 @@ from privatest.privacy.notions import Approx, Gdp, Kl, Neighbourhood, Notion, Pu
 from privatest.privacy.tulap import Stair, TruncatedTulap, Tulap
 
 CANONICAL = (Tulap, TruncatedTulap, Uniform, Gaussian)
-"""What :func:`canonical_noise` gives."""
+"""The kinds of noise that :func:`canonical_noise` returns."""
 
 
 def canonical_noise(notion: Notion, width: int | Fraction, *, whole: bool = False) -> Noise:
-    r"""The noise under which totals ``width`` lattice steps apart meet the notion, and statistics may be released.
+    r"""The noise with which noisy totals meet the notion, so that statistics may be released.
 
     For pure, approx, tv and gdp it is the canonical one, :math:`F(x + width) = h(F(x))` (Awan and Vadhan 2023): no
-    noise is tighter. For zcdp, renyi and kl it is Gaussian noise that meets the divergence. ``whole``: on the integers,
-    with a value more where there would be half integers.
+    noise is tighter. For zcdp, renyi and kl it is Gaussian noise that meets the divergence.
+
+    Args:
+        notion: the notion that the noisy totals meet.
+        width: the largest difference between the totals of neighbours, in lattice steps.
+        whole: whether the noise must lie on the integers; it then has one more value instead of half integers.
 
     >>> canonical_noise(Tv(Fraction(1, 10)), 3), canonical_noise(Zcdp(Fraction(1, 2)), 3).guarantee(3)
     (Uniform(points=30), gdp(1))
@@ -44,9 +48,8 @@ def canonical_noise(notion: Notion, width: int | Fraction, *, whole: bool = Fals
     if isinstance(notion, Gdp):
         return Gaussian(notion.mu, width)
     if isinstance(notion, Zcdp | Renyi | Kl):
-        budget = {"zcdp": 0, "renyi": 1, "kl": 0}[notion.name]
-        half = notion.exact[budget] / (notion.order if isinstance(notion, Renyi) else 1)
-        return Gaussian(square_root(2 * half, up=False), width)
+        rho = notion.exact[-1] / (notion.order if isinstance(notion, Renyi) else 1)
+        return Gaussian(square_root(2 * rho, up=False), width)
     raise InvalidInput(f"{notion} has no noise: it is not private.")
 
 
@@ -73,10 +76,10 @@ def chain_starts(notion: Notion) -> list[Fraction]:
 
 
 def counts_noise(notion: Notion, around: Neighbourhood) -> Noise:
-    """The noise on each of many counts under which all of them together meet the notion.
+    """The noise on each of many counts with which all of them together meet the notion.
 
-    A person who is replaced takes up to ``rows`` records out of some counts and puts as many into others; these may all
-    be different ones. What hides that adds up as :func:`counts_guarantee` says.
+    Replacing a person takes up to ``rows`` records out of some counts and puts as many into others, which may all be
+    different counts. :func:`counts_guarantee` says what hides that.
 
     >>> counts_noise(Pure(1), Neighbourhood()), counts_noise(Zcdp(1), Neighbourhood("add-remove"))
     (Tulap(epsilon=Fraction(1, 2), width=1), Gaussian(mu=Fraction(282842712474619, 200000000000000), width=1))
@@ -85,37 +88,38 @@ def counts_noise(notion: Notion, around: Neighbourhood) -> Noise:
 
 
 def counts_guarantee(noise: Noise, around: Neighbourhood) -> list[Notion | None]:
-    """What adds up to the guarantee of many counts, each with this noise: the rows taken out, and those put in."""
+    """The notions that add up to the guarantee of many counts with this noise: for rows taken out, and rows put in."""
     return [noise.scattered(around.rows)] * _sides(around)
 
 
 def _sides(around: Neighbourhood) -> int:
+    """How often neighbours differ by up to ``rows`` records that move counts the same way."""
     return 2 if around.kind == "replace" else 1
 
 
 def loss_range(notion: Notion) -> Fraction:
-    r"""The largest e such that what keeps its privacy loss within *some* interval of length e meets the notion.
+    r"""The largest e such that a mechanism whose privacy losses lie in *some* interval of length e meets the notion.
 
-    The exponential mechanism of rate e keeps it so where a record moves all utilities one way, by 1 at most. Then no
-    event's log odds change by more than e, :math:`h(p) = \sigma(\sigma^{-1}(p) + e)`, and every Renyi divergence of
-    order a is at most :math:`a e^2/8`. Argument: proof.md. Rounded down where it is not rational; for pure it is
-    epsilon.
+    The exponential mechanism with rate e is such a mechanism if a record moves all utilities the same way, by at most
+    1. Then no event's log odds change by more than e, :math:`h(p) = \sigma(\sigma^{-1}(p) + e)`, and every Renyi
+    divergence of order a is at most :math:`a e^2/8`. Argument: proof.md. The result is rounded down unless it is
+    rational; for pure it is epsilon.
 
     >>> loss_range(Pure(1)), loss_range(Zcdp(0.5)), round(float(loss_range(Tv(0.1))), 6)
     (Fraction(1, 1), Fraction(2, 1), 0.401341)
     """
     if isinstance(notion, Pure):
         return Fraction(notion.loss)
-    if isinstance(notion, Tv):  # sigma(e/4) - sigma(-e/4) is the most that h gains
+    if isinstance(notion, Tv):  # h gains at most tanh(e/4)
         return _below(4 * math.atanh(float(notion.eta)))
-    if isinstance(notion, Gdp):  # both are balanced there; between, normal quantiles grow slower than log odds
+    if isinstance(notion, Gdp):  # the two h touch where both are balanced
         up, down = normal(float(notion.mu) / 2)
         return _below(2 * (math.log(up) - math.log(down)))
     if isinstance(notion, Approx):
-        return max(_within(notion), Fraction(notion.loss))
+        return max(_approx_range(notion), Fraction(notion.loss))
     bound = notion.exact[-1]
     order = notion.order if isinstance(notion, Renyi) else 1
-    loss = 0 if isinstance(notion, Zcdp) else bound  # no divergence of one order is larger than the loss
+    loss = 0 if isinstance(notion, Zcdp) else bound  # the divergence of one order is at most the loss
     return max(square_root(8 * bound / order, up=False), Fraction(loss))
 
 
@@ -124,24 +128,14 @@ def _below(value: float) -> Fraction:
     return Fraction(f"{value * (1 - 1e-9):.12g}")
 
 
-def _within(notion: Approx) -> Fraction:
-    """The e at which sigma(sigma^-1(p) + e) - e^epsilon p is delta at most, whatever p is."""
+def _approx_range(notion: Approx) -> Fraction:
+    """The largest e with sigma(sigma^-1(p) + e) - e^epsilon p <= delta for every p, rounded down."""
+    factor = math.exp(min(notion.epsilon, 700.0))
 
-    def excess(e: float) -> float:
-        factor = math.exp(min(notion.epsilon, 700.0))
-
-        def at(y: float) -> float:
-            return from_logit(y + e)[0] - factor * from_logit(y)[0]
-
-        return golden_maximum(at, -745.0, 20.0)
+    def too_long(e: float, delta: float = float(notion.delta) * (1 - 1e-9)) -> bool:
+        return golden_maximum(lambda y: from_logit(y + e)[0] - factor * from_logit(y)[0], -745.0, 20.0) > delta
 
     low, high = notion.epsilon, notion.epsilon + 1
-    while excess(high) < notion.delta:
+    while not too_long(high):
         low, high = high, 2 * high
-    # Invariant: at low the excess is delta at most, at high it is not.
-    while high - low > 1e-13 * high:
-        middle = (low + high) / 2
-        if not low < middle < high:
-            break
-        low, high = (middle, high) if excess(middle) <= float(notion.delta) * (1 - 1e-9) else (low, middle)
-    return _below(low)
+    return _below(root(too_long, low, high, relative=1e-13)[0])

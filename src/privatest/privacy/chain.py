@@ -37,7 +37,7 @@ from privatest import numbers
 from privatest.errors import InvalidDocument, InvalidInput, MissingExtra, shown
 from privatest.numbers import Floats, Integers, clipped, exp_below
 from privatest.privacy.divergences import Odds, quantile
-from privatest.privacy.noise import Noise
+from privatest.privacy.noise import Noise, whole_quotient
 from privatest.privacy.notions import Approx, Gdp, Kl, Notion, Pure, Renyi, Tv, Zcdp, as_notion, is_straight
 from privatest.privacy.randomness import RandomSource
 
@@ -216,10 +216,6 @@ class Chain(Noise):
     def describe(self) -> str:
         return f"Chain of {self.notion}"
 
-    @property
-    def offset(self) -> Fraction:
-        return Fraction(0)
-
     def _law(self) -> tuple[Floats, Floats]:
         """Values of G and their probabilities, without the 2^-100 beyond either end."""
         first, log_g, log_rest = self._logs
@@ -250,7 +246,7 @@ class Chain(Noise):
         mean = float(masses @ values)
         return self.width**2 * float(masses @ (values - mean) ** 2)
 
-    def _draw_doubled(self, source: RandomSource) -> int:
+    def draw_doubled(self, source: RandomSource) -> int:
         first, heights = self._heights
         place = bisect_right(heights, source.bits(BITS))  # the decision is "null" from this level on
         if place == 0:
@@ -260,9 +256,7 @@ class Chain(Noise):
     def _at(self, v: Floats) -> tuple[Floats, Floats]:
         """log Pr[N > v] and log Pr[N <= v], which are log g and log(1 - g) at level -floor(v/width)."""
         first, log_g, log_rest = self._logs
-        whole = np.floor(v / self.width)
-        whole = np.where(v < self.width * whole, whole - 1, whole)
-        place = np.clip(-whole - first, 0, len(log_g) - 1)
+        place = np.clip(-whole_quotient(v, self.width) - first, 0, len(log_g) - 1)
         place = np.where(np.isnan(place), 0, place).astype(np.intp)
         return log_g[place], log_rest[place]
 
@@ -296,9 +290,6 @@ class Chain(Noise):
     def guarantee(self, shift: int) -> Notion | None:
         """What the decision meets."""
         return self.notion if 0 < abs(shift) <= self.width else None
-
-    def _exact_loss(self, shift: int) -> Fraction | None:
-        return None if shift else Fraction(0)
 
     def to_dict(self) -> dict[str, object]:
         """The noise as plain values: kind, notion, width and start."""

@@ -162,7 +162,7 @@ def draw_rows(source: RandomSource, table: Integers, most: int) -> Integers:
 
 
 def _one_by_one(noise: Noise, count: int, source: RandomSource) -> Integers:
-    return np.array([noise.doubled(source) for _ in range(count)], dtype=np.int64)
+    return np.array([noise.draw_doubled(source) for _ in range(count)], dtype=np.int64)
 
 
 def draw_blocks(noise: Noise, count: int, source: RandomSource) -> Integers:
@@ -191,7 +191,7 @@ def noise_adder(noise: Noise, source: RandomSource) -> Callable[[list[int]], lis
         return lambda totals: [total + kept() for total in totals]
     cells = _cells(noise.epsilon) if isinstance(noise, Tulap) else None
     if not isinstance(noise, Tulap) or cells is None:
-        return lambda totals: [total + noise.doubled(source) for total in totals]
+        return lambda totals: [total + noise.draw_doubled(source) for total in totals]
     w, epsilon, last, words = noise.width, noise.epsilon, len(cells), _word_source(source)
     limit = (1 << _WORD) // w * w
     # By the place of a word in the table: twice the smallest value of its block of w. That of g = 0 is tried first.

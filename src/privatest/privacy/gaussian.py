@@ -22,7 +22,7 @@ from privatest.privacy.notions import Gdp, Notion
 from privatest.privacy.randomness import RandomSource
 
 _WORD = 32
-# From this deviation on a lattice value's mass is integrated: the difference of two tails would lose digits.
+# From this deviation on the mass of a lattice value is integrated: the difference of two tails would lose digits.
 _WIDE = 8.0
 
 
@@ -33,7 +33,7 @@ class Gaussian(Noise):
     .. math:: \Pr[N = k] = \Phi\Big(\frac{k + 1/2}{\sigma}\Big) - \Phi\Big(\frac{k - 1/2}{\sigma}\Big), \qquad
               \sigma = \frac{width}{\mu}
 
-    Guarantees: totals d apart are hidden with (mu d/width)-GDP, exactly: as if the normal number itself were added.
+    Guarantees: noisy totals of totals d apart meet (mu d/width)-GDP exactly, as if the normal number itself were added.
 
     >>> Gaussian(Fraction(1, 2), 100).guarantee(200)
     gdp(1)
@@ -42,7 +42,7 @@ class Gaussian(Noise):
     mu: Fraction
     width: int
     kind: ClassVar[str] = "gaussian"
-    grain: ClassVar[int] = 8  # rounding then adds 1/768 of a width's square to the variance
+    grain: ClassVar[int] = 8  # rounding then adds 1/768 of the squared width to the variance
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "mu", positive_within_double(mu=self.mu))
@@ -54,16 +54,12 @@ class Gaussian(Noise):
         return float(self.width / self.mu)
 
     @property
-    def offset(self) -> Fraction:
-        return Fraction(0)
-
-    @property
     def decay_rate(self) -> float:
         return math.inf
 
     @property
     def variance(self) -> float:
-        if self.sd >= 2:  # the rounding's share is 1/12 but for e^(-2 pi^2 sd^2)
+        if self.sd >= 2:  # rounding adds 1/12, up to e^(-2 pi^2 sd^2)
             return self.sd**2 + 1 / 12
         value = np.arange(math.ceil(40 * self.sd) + 2, dtype=np.float64)
         return float(2 * np.sum(value**2 * self.pmf(value)))
@@ -78,7 +74,7 @@ class Gaussian(Noise):
         return (x / self.sd) ** 2 / 2
 
     def drift(self, theta: float) -> float:
-        """Mean of the law tilted by e^(theta N)."""
+        """The mean of the law tilted by e^(theta N)."""
         return self.sd**2 * theta
 
     def log_excess(self, theta: float) -> float:
@@ -88,19 +84,19 @@ class Gaussian(Noise):
         return Gdp(self.mu * abs(shift) / self.width) if shift else None
 
     def scattered(self, rows: int) -> Notion | None:
-        """Shifts of several counts add up by their squares: the most, where all rows move one count."""
+        """The rows in one count: the squares of the shifts of several counts add up, which is less."""
         return self.guarantee(rows)
 
     def hides(self, shift: int) -> bool:
         return abs(shift) <= self.width
 
-    def _draw_doubled(self, source: RandomSource) -> int:
+    def draw_doubled(self, source: RandomSource) -> int:
         return self.rounded(*_half_normal(source), source)
 
     def rounded(self, whole: int, digits: Digits, source: RandomSource) -> int:
-        """Twice the whole number nearest to whole + digits deviations, with a fair sign, by all digits it needs."""
-        top, bottom = self.width * self.mu.denominator, self.mu.numerator  # the deviation
-        # Invariant: the number lies in [low, high)/(2 bottom 2^bits), whole and digits being all that is known of it.
+        """Twice the integer nearest to ``whole + digits`` deviations, with a fair sign. Draws the digits it needs."""
+        top, bottom = self.width * self.mu.denominator, self.mu.numerator  # the deviation is top/bottom
+        # Invariant: by the digits known so far, the number plus 1/2 lies in [low, high)/(2 bottom 2^bits).
         while True:
             known = (whole << digits.bits) + digits.value
             half = bottom << digits.bits
@@ -141,14 +137,11 @@ class Gaussian(Noise):
                 total = total + (-1) ** k * np.exp(-((sd * turned) ** 2) / 2) * np.sin(t / 2) / (turned / 2)
         return np.asarray(total)
 
-    def _exact_loss(self, shift: int) -> Fraction | None:
-        return None if shift else Fraction(0)
-
 
 class Digits:
-    """A uniform number in [0, 1), of which as many binary digits are drawn as are asked for: value/2^bits and up.
+    """A uniform number in [0, 1) whose binary digits are drawn lazily. It lies in [value, value + 1)/2^bits.
 
-    The first may have been drawn already.
+    ``value`` and ``bits`` may hold digits that were drawn already.
     """
 
     def __init__(self, source: RandomSource, value: int | None = None, bits: int = _WORD) -> None:
@@ -163,7 +156,7 @@ class Digits:
 
 
 def _half_normal(source: RandomSource) -> tuple[int, Digits]:
-    """k and x such that k + x has the law of the absolute value of a standard normal number.
+    """k and x such that k + x has the law of the absolute value of a standard normal number (algorithm N).
 
     k is kept in proportion to e^(-k/2) e^(-k(k-1)/2) = e^(-k^2/2), x in proportion to e^(-x(2k+x)/2).
     """
@@ -180,7 +173,7 @@ def _half_normal(source: RandomSource) -> tuple[int, Digits]:
 
 
 def _kept(x: Digits, k: int, source: RandomSource) -> bool:
-    """True with probability e^(-y), y = x (2k + x)/(2k + 2) < 1: as ``_bernoulli_exp_within_one`` with a lazy y."""
+    """True with probability e^(-y), y = x (2k + x)/(2k + 2) < 1: ``_bernoulli_exp_within_one`` with a lazy y."""
     j = 1
     # Invariant: the coins y/1, ..., y/(j-1) all came up true.
     while _below_mass(x, k, j, source):
@@ -191,7 +184,7 @@ def _kept(x: Digits, k: int, source: RandomSource) -> bool:
 def _below_mass(x: Digits, k: int, j: int, source: RandomSource) -> bool:
     """True with probability y/j: a fresh uniform number, times j (2k + 2), is below x (2k + x)."""
     fresh, factor = Digits(source), j * (2 * k + 2)
-    # Invariant: nothing is decided yet: the two sides, as far as they are known, overlap.
+    # Invariant: by the digits known so far, the two sides may be in either order.
     while True:
         known, size = x.value, x.bits
         least = known * ((2 * k << size) + known) << fresh.bits

@@ -35,7 +35,7 @@ _RATIONAL = re.compile(r"([1-9][0-9]{0,999})/([1-9][0-9]{0,999})")
 
 @dataclass(frozen=True)
 class Noise(ABC):
-    """A law on Z + offset, symmetric about 0.
+    """A law on the integers plus ``offset``, symmetric about 0.
 
     Guarantees: ``draw`` has exactly the law of the definition; ``pmf``, ``cdf``, ``sf`` and their logarithms
     have small relative error in both tails (the rounding of exp(-y) at y, that is, y times 1e-16 or so)
@@ -43,9 +43,9 @@ class Noise(ABC):
 
     Attributes:
         kind: what documents call it.
-        test: the name of the private test that adds it, "" where none does.
-        grain: how many lattice steps a width should have at least, so that the lattice costs next to nothing.
-        plateau: over how many values at a time the law is flat; 0 where it is not flat at all.
+        test: the name of the private test that adds it; "" if none does.
+        grain: the smallest number of lattice steps to a width at which the lattice costs next to nothing.
+        plateau: the number of consecutive values over which the law is flat; 0 if it is not flat.
     """
 
     kind: ClassVar[str]
@@ -54,7 +54,13 @@ class Noise(ABC):
 
     @classmethod
     def for_width(cls, epsilon: Fraction, width: Fraction, step: Fraction) -> Self:
-        """The noise that hides totals ``width`` lattice steps, of ``step`` nats, apart at the price of epsilon."""
+        """The noise that hides totals ``width`` lattice steps apart at the price of epsilon.
+
+        Args:
+            epsilon: the privacy loss.
+            width: the largest difference between the totals of neighbours, in lattice steps.
+            step: the length of a lattice step, in nats of the log-likelihood ratio.
+        """
         raise InvalidInput(
             f"{cls.kind} noise hides nothing at the price of an epsilon (here {epsilon}, {width}, {step})."
         )
@@ -65,15 +71,15 @@ class Noise(ABC):
 
     @property
     def spacing(self) -> int:
-        """The distance between values: 1, or more where a noisy total would tell the total modulo this.
+        """The distance between values. If it is more than 1, a noisy total would tell the total modulo this number.
 
-        Then only the level may leave: the number of spacings between a public cutoff and the noisy total, rounded up.
+        Then only the :meth:`level` may leave.
         """
         return 1
 
     @property
     def decision_only(self) -> bool:
-        """Whether nothing but the decision, that a total exceeds a cutoff, may leave."""
+        """Whether nothing but the decision, whether a total exceeds a cutoff, may leave."""
         return False
 
     @property
@@ -82,63 +88,69 @@ class Noise(ABC):
         return self.spacing == 1 and not self.decision_only
 
     def level(self, noisy: Fraction, cutoff: Fraction) -> int:
-        """That number: at least 1 iff the noisy total exceeds the cutoff."""
+        """The number of spacings between a public cutoff and the noisy total, rounded up.
+
+        It is at least 1 if and only if the noisy total exceeds the cutoff.
+        """
         return math.ceil((noisy - cutoff) / self.spacing)
 
     @property
     def mirrored(self) -> Noise:
-        """The noise whose law is that of -N: itself, where the law is symmetric."""
+        """The noise with the law of -N, which is this one if the law is symmetric."""
         return self
 
     def coarser(self, spacing: int) -> Self | None:  # noqa: ARG002 - what Tulap needs
-        """N' such that N has the law of spacing N' + V, V uniform on ``spacing`` points about 0; None where none is.
+        """N' such that N has the law of spacing N' + V, V uniform on ``spacing`` points about 0; None if there is none.
 
-        Of values that are spaced themselves: N has the law of spacing N', there is no V.
+        If the values of N are spaced themselves, N has the law of spacing N' without a V.
         """
         return None
 
     def guarantee(self, shift: int) -> Notion | None:
-        """What hides totals ``shift`` apart, as strongly as it does, exactly; None where nothing does."""
+        """The strongest notion that noisy totals ``shift`` apart meet, exactly; None if they meet none."""
         loss = self.exact_loss(shift)
         return Pure(loss) if loss else None
 
     def scattered(self, rows: int) -> Notion | None:
-        """What hides so many rows that each move some count by one, all counts having this noise: one count or many."""
+        """The notion that counts meet together, each with this noise, where ``rows`` rows move one count each by one.
+
+        The rows may move the same count or different ones.
+        """
         loss = self.exact_loss(1)
         return Pure(rows * loss) if loss else None
 
     def meets(self, notion: Notion, shift: int) -> bool:
-        """Whether noisy totals ``shift`` apart, or less, meet the notion: the one place where that is decided."""
-        found = self.guarantee(shift) if shift else None
-        return shift == 0 or (found is not None and found.implies(notion))
+        """Whether noisy totals at most ``shift`` apart meet the notion. This is the one place where that is decided."""
+        met = self.guarantee(shift) if shift else None
+        return shift == 0 or (met is not None and met.implies(notion))
 
     def hides(self, shift: int) -> bool:
-        """Whether totals so far apart are hidden as well as this noise was made to hide any."""
+        """Whether totals ``shift`` apart are hidden as well as this noise hides any."""
         return shift == 0 or self.guarantee(shift) is not None
 
     def reach(self, nats: float) -> float:
-        """A distance from 0 beyond which, on either side, there is a probability of about e^-nats or less."""
+        """A distance from 0 beyond which either side has a probability of about e^-nats or less."""
         return nats / self.decay_rate if math.isfinite(self.decay_rate) else 0.0
 
     def transform_reach(self, nats: float) -> float:  # noqa: ARG002 - only the Gaussian's falls so fast
-        """Between this and half a turn the characteristic function is below e^-nats; infinite where it never is."""
+        """The frequency from which up to half a turn the characteristic function is below e^-nats, or infinity."""
         return math.inf
 
     @property
     def rough(self) -> tuple[float, float]:
-        """For first guesses: deviation and scale of a normal and a Laplace number whose sum is about this."""
+        """The deviation of a normal and the scale of a Laplace number whose sum has about this law: a first guess."""
         return math.sqrt(self.variance), 0.0
 
     def window(self, nats: float) -> int:
-        """A whole number such that values beyond it, on either side, have a probability of about e^-nats or less."""
+        """A whole number beyond which the values on either side have a probability of about e^-nats or less."""
         return math.ceil(self.reach(nats) + 1)
 
     def exponent(self, x: float) -> float:
-        """About how large an exponent is taken for a probability at x: what its rounding is proportional to."""
+        """The rough size of the exponent in the probability at x, to which its rounding error is proportional."""
         return min(self.decay_rate, 1e9) * abs(x)
 
     def drift(self, theta: float) -> float:  # noqa: ARG002 - nothing, where the tails themselves bound theta
-        """Mean of the law tilted by e^(theta N), for saddle points; 0 where ``decay_rate`` bounds those anyway."""
+        """The mean of the law tilted by e^(theta N), for saddle points; 0 if ``decay_rate`` bounds those anyway."""
         return 0.0
 
     def log_excess(self, theta: float) -> float:
@@ -150,14 +162,14 @@ class Noise(ABC):
         return type(self).__name__
 
     @property
-    @abstractmethod
     def offset(self) -> Fraction:
         """0 or 1/2: the values are the integers plus this."""
+        return Fraction(0)
 
     @property
     @abstractmethod
     def decay_rate(self) -> float:
-        """Tails decay like exp(-decay_rate abs(x)); the characteristic function is analytic on that strip."""
+        """The tails decay like exp(-decay_rate abs(x)); the characteristic function is analytic on a strip as wide."""
 
     @property
     @abstractmethod
@@ -165,8 +177,8 @@ class Noise(ABC):
         """Variance; the mean is 0."""
 
     @abstractmethod
-    def _draw_doubled(self, source: RandomSource) -> int:
-        """Twice a draw: an integer, so that drawing needs no other arithmetic."""
+    def draw_doubled(self, source: RandomSource) -> int:
+        """Twice a value with this law, exact: an integer, so that drawing needs integer arithmetic alone."""
 
     @abstractmethod
     def _log_pmf(self, v: Floats) -> Floats:
@@ -180,19 +192,15 @@ class Noise(ABC):
     def _characteristic(self, t: NDArray[Any]) -> NDArray[Any]:
         """E exp(i t N) for abs(Re t) <= pi inside the strip; real for real t."""
 
-    @abstractmethod
     def _exact_loss(self, shift: int) -> Fraction | None:
-        """The privacy loss at a shift >= 0."""
+        """The privacy loss at a shift >= 0; None if it has no bound."""
+        return None if shift else Fraction(0)
 
     def draw(self, source: RandomSource = system_source) -> Fraction:
-        """One value, exact. Private when the source is the system's."""
-        return Fraction(self._draw_doubled(source), 2)
+        """A value with this law, exact. It is private if the source is the system's."""
+        return Fraction(self.draw_doubled(source), 2)
 
-    def doubled(self, source: RandomSource) -> int:
-        """Twice such a value: whole, also where values are half integers."""
-        return self._draw_doubled(source)
-
-    # From here on numbers are double precision: no longer exact.
+    # From here on, numbers are in double precision and no longer exact.
 
     def logpmf(self, x: ArrayLike | Fraction) -> Floats:
         """log Pr[N = x]; -inf between lattice values."""
@@ -243,14 +251,14 @@ class Noise(ABC):
         return _scalar(value)
 
     def privacy_loss(self, shift: int) -> float:
-        """:meth:`exact_loss` as a double, infinite where there is no bound."""
+        """:meth:`exact_loss` as a double; infinity if there is no bound."""
         loss = self.exact_loss(shift)
         return math.inf if loss is None else float(loss)
 
     def exact_loss(self, shift: int) -> Fraction | None:
-        """Supremum over x of log Pr[N = x] - log Pr[N = x + shift]: the cost of moving the total by shift.
+        """The supremum over x of log Pr[N = x] - log Pr[N = x + shift]: the cost of moving the total by ``shift``.
 
-        An exact rational, so that prices are not rounded; None where there is no bound.
+        It is an exact rational, so that prices are not rounded; None if there is no bound.
         """
         try:
             steps = abs(operator.index(shift))
@@ -259,7 +267,7 @@ class Noise(ABC):
         return self._exact_loss(steps)
 
     def to_dict(self) -> dict[str, object]:
-        """Kind and parameters, rationals as "p/q": ``noise_from_dict`` reads it back exactly."""
+        """Kind and parameters as plain values, rationals as "p/q". ``noise_from_dict`` reads them back exactly."""
         document: dict[str, object] = {"kind": self.kind}
         for field in dataclasses.fields(self):
             value = getattr(self, field.name)
@@ -270,7 +278,7 @@ class Noise(ABC):
 
     @classmethod
     def from_dict(cls, document: Mapping[str, object]) -> Self:
-        """The noise of this class that ``to_dict`` described, strictly: nothing missing, nothing else."""
+        """Read what ``to_dict`` of this class wrote. A field that is missing, or one more, is refused."""
         fields = {field.name: field.type for field in dataclasses.fields(cls)}
         for name in document:
             if name != "kind" and name not in fields:
@@ -296,9 +304,9 @@ class Noise(ABC):
     def _probability(
         self, x: ArrayLike | Fraction, below: Callable[[Floats], Floats], above: Callable[[Floats], Floats]
     ) -> Floats:
-        """``below`` of the log lower tail where x is under 0, else ``above`` of the mirrored one.
+        """``below`` of the logarithm of the lower tail where x is negative, else ``above`` of the mirrored one.
 
-        Both tails are thus reached through a probability of at most 1/2: Pr[N > v] = Pr[N <= -v - 1].
+        Both tails are reached through a probability of at most 1/2 in this way: Pr[N > v] = Pr[N <= -v - 1].
         """
         v = self._floor(np.asarray(x, dtype=np.float64))
         negative = v < 0
@@ -309,9 +317,9 @@ class Noise(ABC):
 
 
 def _within_one_turn(t: NDArray[Any]) -> tuple[NDArray[Any], Floats]:
-    """t minus whole turns of 2 pi, abs(Re t) <= pi, and how many turns were taken off.
+    """t less whole turns of 2 pi, so that abs(Re t) <= pi, and the number of turns.
 
-    Through sin and cos, whose argument reduction is exact; t - 2 pi k would lose digits near 2 pi k.
+    It goes through sin and cos, whose argument reduction is exact; t - 2 pi k would lose digits near 2 pi k.
     """
     angle = t.real
     reduced = np.where(np.abs(angle) <= np.pi, angle, np.arctan2(np.sin(angle), np.cos(angle)))
@@ -320,7 +328,7 @@ def _within_one_turn(t: NDArray[Any]) -> tuple[NDArray[Any], Floats]:
 
 
 def _scalar(array: NDArray[Any]) -> NDArray[Any]:
-    """Arrays as they are; zero-dimensional ones as NumPy scalars."""
+    """An array as it is, but a NumPy scalar instead of a zero-dimensional array."""
     result: NDArray[Any] = np.asarray(array)[()]
     return result
 
@@ -340,17 +348,17 @@ def _rational(name: str, value: object) -> Fraction:
 
 
 def positive_within_double(**arguments: Number) -> Fraction:
-    """The one named argument as an exact positive rational whose double is neither 0 nor infinite."""
+    """The one named argument, as an exact positive rational that a double can hold."""
     value = numbers.positive("", **arguments)
     if not Fraction(1, 10**100) <= value <= 10**100:
-        ((name, given),) = arguments.items()
-        raise InvalidInput(f"{name}={given!r} must lie between 1e-100 and 1e100: its probabilities are not doubles.")
+        ((name, number),) = arguments.items()
+        raise InvalidInput(f"{name}={number!r} must lie between 1e-100 and 1e100: its probabilities are not doubles.")
     return value
 
 
 @dataclass(frozen=True)
 class HalfIntegerNoise(Noise):
-    """Noise on the half integers whose tails fall by a factor of exp(-1/scale) a step: that step's price is 1/scale."""
+    """Noise on the half integers whose tails fall by a factor of exp(-1/scale) at each step, which costs 1/scale."""
 
     scale: Fraction
 
@@ -371,7 +379,7 @@ class HalfIntegerNoise(Noise):
 
 @dataclass(frozen=True)
 class NoNoise(Noise):
-    """N = 0. Hides nothing: any shift of the total has infinite privacy loss.
+    """N = 0, which hides nothing: the privacy loss of any shift of the total is infinite.
 
     >>> NoNoise().privacy_loss(1)
     inf
@@ -387,10 +395,6 @@ class NoNoise(Noise):
         return "none"
 
     @property
-    def offset(self) -> Fraction:
-        return Fraction(0)
-
-    @property
     def decay_rate(self) -> float:
         return math.inf
 
@@ -398,7 +402,7 @@ class NoNoise(Noise):
     def variance(self) -> float:
         return 0.0
 
-    def _draw_doubled(self, source: RandomSource) -> int:  # noqa: ARG002 - the signature every noise has
+    def draw_doubled(self, source: RandomSource) -> int:  # noqa: ARG002 - the signature every noise has
         return 0
 
     def _log_pmf(self, v: Floats) -> Floats:
@@ -410,8 +414,17 @@ class NoNoise(Noise):
     def _characteristic(self, t: NDArray[Any]) -> NDArray[Any]:
         return np.ones_like(t)
 
-    def _exact_loss(self, shift: int) -> Fraction | None:
-        return None if shift else Fraction(0)
+
+def whole_quotient(v: Floats, width: float) -> Floats:
+    """The largest whole numbers g with ``width * g <= v``."""
+    g = np.floor(v / width)
+    return np.where(v < width * g, g - 1, g)  # a quotient just below a whole number may have been rounded up to it
+
+
+def uniform_characteristic(points: float, t: NDArray[Any]) -> NDArray[Any]:
+    """E exp(i t U) for U uniform on ``points`` consecutive values centred at 0 (the Dirichlet kernel), |Re t| <= pi."""
+    half = np.where(t == 0, 1, t / 2)  # the only zero of sin(t/2) there
+    return np.where(t == 0, 1, np.sin(points * half) / (points * np.sin(half)))
 
 
 def two_sided_characteristic(rate: float, theta: NDArray[Any]) -> NDArray[Any]:
@@ -434,7 +447,7 @@ def two_sided_characteristic(rate: float, theta: NDArray[Any]) -> NDArray[Any]:
 
 @dataclass(frozen=True)
 class Laplace(HalfIntegerNoise):
-    r"""N = ceil(X) - 1/2 for X continuous Laplace: plus or minus (m + 1/2), m geometric.
+    r"""N = ceil(X) - 1/2 for X continuous Laplace, that is, plus or minus m + 1/2 with m geometric.
 
     .. math:: \Pr[N = \pm(m + \tfrac12)] = \tfrac12 (1 - r) r^m, \qquad r = e^{-1/scale}
 
@@ -457,8 +470,8 @@ class Laplace(HalfIntegerNoise):
         rate = self.decay_rate
         return 2 * math.exp(-rate) / math.expm1(-rate) ** 2 + 0.25
 
-    def _draw_doubled(self, source: RandomSource) -> int:
-        # The ratio is exp(-1/scale): numerator and denominator change places.
+    def draw_doubled(self, source: RandomSource) -> int:
+        # The ratio is exp(-1/scale), so numerator and denominator change places.
         m = coins.geometric(self.scale.denominator, self.scale.numerator, source)
         return 2 * m + 1 if source.bits(1) else -2 * m - 1
 
@@ -513,7 +526,7 @@ class Logistic(HalfIntegerNoise):
         images = np.sum(2 * q * (1 + q**2) / (1 - q**2) ** 2)
         return float((np.pi * s) ** 2 * (1 / 3 + 4 * images) + 1 / 12)
 
-    def _draw_doubled(self, source: RandomSource) -> int:
+    def draw_doubled(self, source: RandomSource) -> int:
         rate_p, rate_q = self.scale.denominator, self.scale.numerator
         # Invariant: rejected values leave no trace; m is kept with probability sigma_m sigma_(m+1).
         while True:
@@ -567,7 +580,7 @@ class Logistic(HalfIntegerNoise):
 
 
 def _images(s: float) -> int:
-    """How many images matter on each side: at abs(t) = pi the k-th is exp(-2 pi^2 s (k - 1)) of the first."""
+    """The number of images that matter on each side: at abs(t) = pi the k-th is exp(-2 pi^2 s (k - 1)) of the first."""
     return int(_NEGLIGIBLE / (2 * np.pi**2 * s)) + 2
 
 
@@ -580,10 +593,9 @@ def _csch(z: NDArray[Any]) -> NDArray[Any]:
 
 @dataclass(frozen=True)
 class Uniform(Noise):
-    """N uniform on ``points`` consecutive lattice values centred at 0.
+    """N uniform on ``points`` consecutive lattice values centred at 0, which are half integers if ``points`` is even.
 
-    Guarantees: totals d apart have noisy totals at a total variation of exactly d/points. Half integers when the number
-    of points is even.
+    Guarantees: noisy totals of totals d apart have a total variation of exactly d/points.
 
     >>> Uniform(10).guarantee(1)
     tv(0.1)
@@ -591,7 +603,7 @@ class Uniform(Noise):
 
     points: int
     kind: ClassVar[str] = "uniform"
-    grain: ClassVar[int] = 8  # points are a whole number, at most 1/8 of a width more than the notion asks for
+    grain: ClassVar[int] = 8  # rounding the points up to a whole number then adds at most 1/8 of a width
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "points", numbers.positive_integer(points=self.points))
@@ -615,14 +627,14 @@ class Uniform(Noise):
     def variance(self) -> float:
         return (self.points**2 - 1) / 12
 
-    def reach(self, nats: float) -> float:  # noqa: ARG002 - the same for all
+    def reach(self, nats: float) -> float:  # noqa: ARG002 - the support ends
         return self.points / 2
 
     def exponent(self, x: float) -> float:  # noqa: ARG002 - nothing is exponentiated
         return 0.0
 
     def drift(self, theta: float) -> float:
-        """Mean of the law tilted by e^(theta N)."""
+        """The mean of the law tilted by e^(theta N)."""
         m = float(self.points)
         if theta * m < 1e-3:
             return theta * self.variance
@@ -632,10 +644,10 @@ class Uniform(Noise):
         return Tv(Fraction(abs(shift), self.points)) if 0 < abs(shift) < self.points else None
 
     def scattered(self, rows: int) -> Notion | None:
-        """Total variations add up, whatever counts they are of."""
+        """The total variations add up, whether the rows move one count or several."""
         return self.guarantee(rows)
 
-    def _draw_doubled(self, source: RandomSource) -> int:
+    def draw_doubled(self, source: RandomSource) -> int:
         return 2 * source.below(self.points) - (self.points - 1)
 
     def _log_pmf(self, v: Floats) -> Floats:
@@ -645,9 +657,4 @@ class Uniform(Noise):
         return np.log(np.maximum(v + (self.points + 1) / 2, 0.0) / self.points)
 
     def _characteristic(self, t: NDArray[Any]) -> NDArray[Any]:
-        m = float(self.points)
-        half = np.where(t == 0, 1, t / 2)
-        return np.where(t == 0, 1, np.sin(m * half) / (m * np.sin(half)))
-
-    def _exact_loss(self, shift: int) -> Fraction | None:
-        return None if shift else Fraction(0)
+        return uniform_characteristic(float(self.points), t)
