@@ -26,10 +26,10 @@ from privatest.privacy import randomness as coins
 from privatest.privacy.draws import (
     _below,
     _floor_cdf,
+    _inverted,
     _reach,
     _resolve,
     _table,
-    _two_sided,
     draw_blocks,
     draw_many,
     draw_rows,
@@ -93,10 +93,9 @@ def test_the_lookup_sends_exactly_the_ambiguous_words_to_be_resolved(monkeypatch
     words = np.concatenate(
         [table[reach - 3 : reach + 4], table[reach - 3 : reach + 4] + 1, table[reach - 3 : reach + 4] - 1]
     )
-    monkeypatch.setattr(draws, "_words", lambda *_: words)
     sent = []
     monkeypatch.setattr(draws, "_resolve", lambda _, word, __: sent.append(word) or 99)
-    found = _two_sided(epsilon, len(words), Scripted(iter(())))
+    found = _inverted(epsilon, words, Scripted(iter(())))
     assert sent == table[reach - 3 : reach + 4].tolist()
     assert found[7:14].tolist() == [-2, -1, 0, 1, 2, 3, 4]  # just above the threshold of -3: -2, and so on
     assert found[14:].tolist() == [-3, -2, -1, 0, 1, 2, 3]

@@ -1,20 +1,20 @@
-"""Noise on a lattice: exact draws, known laws. The noise is the stability notion. Arguments: proof.md.
+"""Notions of privacy, and noise on a lattice that meets them: exact draws, known laws. Arguments: proof.md.
 
 A new noise is a file with a subclass of :class:`Noise`, and its name in ``NOISES``.
 
-=============  ===============================================  ==============================
-class          law                                              test that uses it
-=============  ===============================================  ==============================
-``Tulap``      width * two-sided geometric + uniform            the tight test
-``Laplace``    continuous Laplace, rounded to half integers     ncLLR
-``Logistic``   continuous logistic, rounded to half integers    scLLR, sLLR
-``Stair``      width * two-sided geometric                      the stair: a decision and its level
-``NoNoise``    0                                                LLR, not private
-=============  ===============================================  ==============================
-
-And the canonical noises of other notions, which the tight test adds there (:func:`canonical_noise`): ``TruncatedTulap``
-for ``approx``, ``Uniform`` for ``tv``, ``Gaussian`` for ``gdp`` and, as it meets their divergences, for ``zcdp``,
-``renyi`` and ``kl``. ``Chain`` is the noise of a decision alone, under every notion (:func:`decision_noise`).
+==================  ===============================================  ==================================
+class               law                                              what uses it
+==================  ===============================================  ==================================
+``Tulap``           width * two-sided geometric + uniform            the tight test under ``pure``
+``TruncatedTulap``  Tulap with tails that end                        the tight test under ``approx``
+``Uniform``         uniform                                          the tight test under ``tv``
+``Gaussian``        normal, rounded to integers                      the tight test under other notions
+``Stair``           width * two-sided geometric                      a decision and its level, ``pure``
+``Chain``           width * the chain of a notion                    a decision under any other notion
+``Laplace``         continuous Laplace, rounded to half integers     ncLLR
+``Logistic``        continuous logistic, rounded to half integers    scLLR, sLLR
+``NoNoise``         0                                                LLR, not private
+==================  ===============================================  ==================================
 """
 
 from __future__ import annotations
@@ -81,9 +81,9 @@ NOISES: dict[str, type[Noise]] = {noise.kind: noise for noise in _ALL}
 
 
 def noise_from_dict(document: Mapping[str, object]) -> Noise:
-    """The noise that ``Noise.to_dict`` described.
+    """Read a noise that ``Noise.to_dict`` wrote. Raises InvalidDocument for anything else.
 
-    Guarantees: ``noise_from_dict(noise.to_dict()) == noise``, exactly; anything else is an InvalidDocument.
+    Guarantees: ``noise_from_dict(noise.to_dict()) == noise``, exactly.
 
     >>> noise_from_dict({"kind": "laplace", "scale": "5/2"})
     Laplace(scale=Fraction(5, 2))

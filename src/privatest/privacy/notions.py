@@ -49,12 +49,12 @@ from privatest.privacy.divergences import (
     golden_maximum,
     kullback,
     kullback_slope,
+    last_allowed,
     log_normal,
     normal,
     quantile,
     renyi_divergence,
     renyi_slope,
-    root,
 )
 
 if TYPE_CHECKING:
@@ -568,7 +568,7 @@ class _DivergenceBound(Notion):
         def excess(y: float) -> float:
             return self._excess(p, rest, *from_logit(y))
 
-        return from_logit(root(excess, start))
+        return from_logit(last_allowed(excess, start))
 
     @property
     def balanced(self) -> Odds:
@@ -576,7 +576,7 @@ class _DivergenceBound(Notion):
             up, down = from_logit(y)
             return self._excess(down, up, up, down)
 
-        up, down = from_logit(root(excess, 0.0))
+        up, down = from_logit(last_allowed(excess, 0.0))
         return down, up
 
 

@@ -176,7 +176,8 @@ class Tulap(_WholeWidths):
 
     def _characteristic(self, t: NDArray[Any]) -> NDArray[Any]:
         w = float(self.width)
-        return two_sided_characteristic(float(self.epsilon), w * t) * uniform_characteristic(w, t)
+        blocks = two_sided_characteristic(float(self.epsilon), w * t)
+        return np.asarray(blocks * uniform_characteristic(w, t))
 
     def hides(self, shift: int) -> bool:
         """Whether moving the total by ``shift`` costs at most epsilon, exactly."""
