@@ -20,7 +20,6 @@ import numpy as np
 import pytest
 from scipy import stats
 
-import privatest.privacy
 from privatest.privacy import Gaussian, Laplace, Logistic, Noise, NoNoise, Tulap, draws, seeded_source
 from privatest.privacy import randomness as coins
 from privatest.privacy.draws import (
@@ -300,11 +299,6 @@ def test_no_float_enters_a_draw() -> None:
 )
 def test_a_planted_float_is_found(planted: str) -> None:
     assert len(float_suspects(ast.parse(planted))) == 1
-
-
-def test_the_public_names_are_there() -> None:
-    for name in privatest.privacy.__all__:
-        assert hasattr(privatest.privacy, name)
 
 
 GAUSSIANS = [Gaussian(Fraction(1), 8), Gaussian(Fraction(3, 10), 1), Gaussian(Fraction(5), 1)]

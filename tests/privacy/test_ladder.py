@@ -75,7 +75,7 @@ def test_an_exact_line_is_h_rounded_to_the_safe_side(notion: Notion) -> None:
     for p in (0, 1, units // 1000, units // 3, units // 2, units - units // 50, units):
         most, least = line.most(p, units), line.least(p, units)
         assert most / units == pytest.approx(float(notion.h(p / units)), abs=1e-11)
-        assert least / units == pytest.approx(float(notion.least(p / units)), abs=1e-11)
+        assert least / units == pytest.approx(1 - float(notion.h(1 - p / units)), abs=1e-11)
         # By the definition, in rationals; one unit more breaks it.
         for q, kept in ((most, True), (most + 1, most == units)):
             if q <= units:

@@ -23,58 +23,33 @@ from collections.abc import Mapping
 
 from privatest import numbers
 from privatest.errors import InvalidDocument, shown
-from privatest.privacy.adaptive import AdaptiveLevel, adaptive_level
-from privatest.privacy.canonical import canonical_noise
-from privatest.privacy.chain import Chain
-from privatest.privacy.gaussian import Gaussian
-from privatest.privacy.noise import Laplace, Logistic, Noise, NoNoise, Uniform
-from privatest.privacy.notions import (
-    NOTIONS,
-    Approx,
-    Gdp,
-    Kl,
-    Notion,
-    Pure,
-    Renyi,
-    Tv,
-    Zcdp,
-    as_notion,
-    make_notion,
-)
-from privatest.privacy.randomness import RandomSource, seeded_source, system_source
-from privatest.privacy.tulap import Stair, TruncatedTulap, Tulap
-
-__all__ = [
-    "NOISES",
-    "NOTIONS",
-    "AdaptiveLevel",
-    "Approx",
-    "Chain",
-    "Gaussian",
-    "Gdp",
-    "Kl",
-    "Laplace",
-    "Logistic",
-    "NoNoise",
-    "Noise",
-    "Notion",
-    "Pure",
-    "RandomSource",
-    "Renyi",
-    "Stair",
-    "TruncatedTulap",
-    "Tulap",
-    "Tv",
-    "Uniform",
-    "Zcdp",
-    "adaptive_level",
-    "as_notion",
-    "canonical_noise",
-    "make_notion",
-    "noise_from_dict",
-    "seeded_source",
-    "system_source",
-]
+from privatest.privacy.adaptive import AdaptiveLevel as AdaptiveLevel
+from privatest.privacy.adaptive import adaptive_level as adaptive_level
+from privatest.privacy.canonical import canonical_noise as canonical_noise
+from privatest.privacy.chain import Chain as Chain
+from privatest.privacy.gaussian import Gaussian as Gaussian
+from privatest.privacy.noise import Laplace as Laplace
+from privatest.privacy.noise import Logistic as Logistic
+from privatest.privacy.noise import Noise as Noise
+from privatest.privacy.noise import NoNoise as NoNoise
+from privatest.privacy.noise import Uniform as Uniform
+from privatest.privacy.notions import NOTIONS as NOTIONS
+from privatest.privacy.notions import Approx as Approx
+from privatest.privacy.notions import Gdp as Gdp
+from privatest.privacy.notions import Kl as Kl
+from privatest.privacy.notions import Notion as Notion
+from privatest.privacy.notions import Pure as Pure
+from privatest.privacy.notions import Renyi as Renyi
+from privatest.privacy.notions import Tv as Tv
+from privatest.privacy.notions import Zcdp as Zcdp
+from privatest.privacy.notions import as_notion as as_notion
+from privatest.privacy.notions import make_notion as make_notion
+from privatest.privacy.randomness import RandomSource as RandomSource
+from privatest.privacy.randomness import seeded_source as seeded_source
+from privatest.privacy.randomness import system_source as system_source
+from privatest.privacy.tulap import Stair as Stair
+from privatest.privacy.tulap import TruncatedTulap as TruncatedTulap
+from privatest.privacy.tulap import Tulap as Tulap
 
 _ALL = (Tulap, Logistic, Laplace, NoNoise, Stair, TruncatedTulap, Uniform, Gaussian, Chain)
 NOISES: dict[str, type[Noise]] = {noise.kind: noise for noise in _ALL}

@@ -387,10 +387,6 @@ class NoNoise(Noise):
 
     kind: ClassVar[str] = "none"
 
-    @classmethod
-    def for_width(cls, epsilon: Fraction, width: Fraction, step: Fraction) -> Self:  # noqa: ARG003 - hides nothing
-        raise InvalidInput("No noise hides nothing: there is none of it for any epsilon.")
-
     def describe(self) -> str:
         return "none"
 

@@ -152,15 +152,12 @@ class Notion(ABC):
         >>> float(Tv(0.25).h(0.5)), float(Pure(1).h(0.0))
         (0.75, 0.0)
         """
-        return self._each(p, lambda value: self.rise(value, 1 - value, records)[0])
-
-    def least(self, p: ArrayLike, records: int = 1) -> Floats:
-        """The smallest probability that an event of probability p can have there: 1 - h(1 - p).
-
-        >>> round(float(Pure(1).least(0.5)), 6)
-        0.18394
-        """
-        return self._each(p, lambda value: self.rise(1 - value, value, records)[1])
+        values = np.asarray(p, dtype=np.float64)
+        if np.any(~((values >= 0) & (values <= 1))):
+            raise InvalidInput("p must be a probability, from 0 to 1.")
+        raised = [self.rise(value, 1 - value, records)[0] for value in values.ravel().tolist()]
+        result: Floats = np.array(raised).reshape(values.shape)[()]
+        return result
 
     def rise(self, p: float, rest: float, records: int) -> Odds:
         """Apply :meth:`step` once for each record."""
@@ -182,15 +179,6 @@ class Notion(ABC):
         half, odd = divmod(_whole(records), 2)
         up, rest = self.rise(*(self.balanced[::-1] if odd else (0.5, 0.5)), half)
         return up - rest
-
-    @staticmethod
-    def _each(p: ArrayLike, function: Callable[[float], float]) -> Floats:
-        """Apply a function to each of some probabilities."""
-        values = np.asarray(p, dtype=np.float64)
-        if np.any(~((values >= 0) & (values <= 1))):
-            raise InvalidInput("p must be a probability, from 0 to 1.")
-        result: Floats = np.array([function(float(value)) for value in values.ravel()]).reshape(values.shape)[()]
-        return result
 
     @property
     def epsilon(self) -> Any:
@@ -347,22 +335,6 @@ class Pure(Notion):
     def step(self, p: float, rest: float) -> Odds:
         return _by_lines(p, rest, self.epsilon, 0.0)
 
-    def rise(self, p: float, rest: float, records: int) -> Odds:
-        """All records at once: along the first line as far as it goes, then along the second."""
-        left = _whole(records)
-        epsilon = self.epsilon
-        corner = 1 / (1 + math.exp(min(epsilon, 700.0)))
-        if left and 0 < p < corner:
-            steps = min(left, max(math.floor((math.log(corner) - math.log(p)) / epsilon), 0))
-            p = p * math.exp(steps * epsilon)
-            rest, left = 1 - p, left - steps
-        while left and p < 0.5 and rest > 0:  # the step around the corner, and rounding
-            (p, rest), left = self.step(p, rest), left - 1
-        if left and p > 0:
-            rest = rest * math.exp(-left * epsilon)
-            p = 1 - rest
-        return p, rest
-
     @property
     def balanced(self) -> Odds:
         return from_logit(-self.epsilon)
@@ -483,10 +455,6 @@ class Tv(Notion):
         eta = float(self.eta)
         return (1.0, 0.0) if rest <= eta else (p + eta, rest - eta)
 
-    def rise(self, p: float, rest: float, records: int) -> Odds:
-        move = float(_whole(records) * self.eta)
-        return (1.0, 0.0) if rest <= move else (p + move, rest - move)
-
     @property
     def balanced(self) -> Odds:
         return float((1 - self.eta) / 2), float((1 + self.eta) / 2)
@@ -517,12 +485,7 @@ class Gdp(Notion):
     mu: Any
 
     def step(self, p: float, rest: float) -> Odds:
-        return self.rise(p, rest, 1)
-
-    def rise(self, p: float, rest: float, records: int) -> Odds:
-        if not p > 0 or not rest > 0 or not _whole(records):
-            return p, rest
-        return normal(quantile(p, rest) + float(records * self.mu))
+        return normal(quantile(p, rest) + float(self.mu)) if p > 0 and rest > 0 else (p, rest)
 
     @property
     def balanced(self) -> Odds:
@@ -531,18 +494,11 @@ class Gdp(Notion):
     def _part(self, part: Fraction) -> Notion:  # the squares add up
         return Gdp(square_root(part * self.mu**2, up=False))
 
-    def gain(self, records: int = 1) -> float:
-        return math.erf(_whole(records) * float(self.mu) / math.sqrt(8))
-
     def _into(self, other: Notion) -> Notion | None:
-        half = self.mu**2 / 2
+        rho = Zcdp(self.mu**2 / 2)  # exactly what all divergences together say
         if isinstance(other, Zcdp):
-            return Zcdp(half)
-        if isinstance(other, Renyi):
-            return Renyi(other.order, other.order * half)
-        if isinstance(other, Kl):
-            return Kl(half)
-        return super()._into(other)
+            return rho
+        return rho._into(other) if isinstance(other, Renyi | Kl) else super()._into(other)
 
     def _delta(self, epsilon: float) -> float:
         mu = float(self.mu)
